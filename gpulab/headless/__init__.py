@@ -1,0 +1,1 @@
+"""Floor 3: the modes of the command line."""

@@ -1,0 +1,1 @@
+"""Floor 0: the vocabulary and the pure logic. Imports the standard library and msgspec only."""

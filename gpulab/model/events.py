@@ -1,0 +1,283 @@
+"""What crosses the boundary: one request to the worker, and the one stream of events that comes back.
+
+Every event carries `t`, seconds on the monotonic clock that all processes of a machine share. Names and
+numbers only: callables, tensors and exceptions never cross. Lines of JSON, one struct a line, tagged by `type`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from time import monotonic
+from typing import Any
+
+import msgspec
+
+from gpulab.model.scenario import CONTROL, Param
+
+STAGES = ("start", "load", "build", "check", "calibrate", "warm-up", "measure", "re-check", "teardown", "end")
+
+
+class VariantInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A variant as the catalog read it; `missing` says which need the machine does not meet."""
+
+    name: str
+    summary: str = ""
+    against: str | None = None
+    claim: str | None = None
+    unchecked: str | None = None
+    missing: str | None = None
+
+
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """All the worker needs to know, and all a reader of the run file needs to know of what was asked."""
+
+    scenario: str
+    path: str
+    source_sha256: str
+    variants: tuple[VariantInfo, ...]
+    title: str = ""
+    topic: str = ""
+    claim: str = ""
+    roof: str | None = None
+    per: str = "step"
+    ladder: bool = False
+    alone: bool = False
+    functions: bool = False
+    """Time plain functions of the file: no Scenario, no check, no comparison."""
+    params: dict[str, Param] = {}
+    env: dict[str, str | None] = {}
+    device: str = "cpu"
+    threads: int = 1
+    time_s: float = 10.0
+    seed: int = 0
+    smoke: bool = False
+    timeout_s: float | None = None
+
+    def pairs(self, measured: Container[str]) -> list[tuple[str, str]]:
+        """(variant, against) of every comparison that can be made of what is measured, the control's first."""
+        if not self.variants or self.variants[0].name not in measured:
+            return []
+        found = [(CONTROL, self.variants[0].name)]
+        below = self.variants[0].name
+        for info in self.variants[1:]:
+            if info.name in measured and info.against in measured:
+                found.append((info.name, info.against))
+                if self.ladder and below != info.against:
+                    found.append((info.name, below))
+                below = info.name
+        return found
+
+
+class Device(msgspec.Struct, frozen=True, kw_only=True):
+    kind: str
+    name: str
+    uuid: str | None = None
+    threads: int = 1
+    memory_bytes: int = 0
+    l2_bytes: int = 0
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    t: float = msgspec.field(default_factory=monotonic)
+
+
+class RunStarted(Event, tag="RunStarted"):
+    """Written by the session before anything runs. `at` is UTC, ISO 8601."""
+
+    request: RunRequest
+    at: str
+    host: str
+
+
+class WorkerReady(Event, tag="WorkerReady"):
+    """The worker has its device. `environment` holds versions; None where something is not there."""
+
+    pid: int
+    device: Device
+    environment: dict[str, str | None]
+
+
+class StageStarted(Event, tag="StageStarted"):
+    stage: str
+    variant: str | None = None
+
+
+class Built(Event, tag="Built"):
+    """The first build of a variant in this process, and its very first step (both in seconds)."""
+
+    variant: str
+    build_s: float
+    first_step_s: float
+    items: float
+    bytes: int | None = None
+    flops: int | None = None
+    dtype: str | None = None
+
+
+class Checked(Event, tag="Checked"):
+    """Outputs against the baseline's: `error` is the relative Frobenius error, None where nothing was compared."""
+
+    variant: str
+    when: str
+    ok: bool
+    error: float | None = None
+    tolerance: float | None = None
+    reason: str | None = None
+
+
+class VariantRefused(Event, tag="VariantRefused"):
+    """The variant breaks the rules of a fair comparison (items, global settings): it is not measured."""
+
+    variant: str
+    reason: str
+
+
+class VariantFailed(Event, tag="VariantFailed"):
+    """`kind`: error, exit, out of memory, crash, killed, timeout, cancelled. `variant` None: the whole run."""
+
+    variant: str | None
+    kind: str
+    stage: str
+    message: str
+    line: int | None = None
+    traceback: str = ""
+
+
+class Calibrated(Event, tag="Calibrated"):
+    """Steps per block, and the time of an empty block of that clock (what a block costs beside its steps)."""
+
+    variant: str
+    steps_per_block: int
+    step_s: float
+    empty_block_s: float
+
+
+class WarmedUp(Event, tag="WarmedUp"):
+    """The warm-up's own samples (seconds per step), kept apart; `drift` is the last relative change."""
+
+    variant: str
+    times_s: list[float]
+    drift: float
+    drifting: bool
+
+
+class Planned(Event, tag="Planned"):
+    """What the engine will do: rounds per epoch, the fewest and most epochs, and whether builds are dear."""
+
+    rounds: int
+    epochs: int
+    floor: float
+    dear: bool
+
+
+class Samples(Event, tag="Samples"):
+    """Timed blocks in the order they ran: one entry a block in every column.
+
+    `times_s` and `cpu_s` are per step, `faults` (minor page faults) and `switches` (involuntary context
+    switches) per block; `variant` indexes into `names`. Epochs below `complete` have all their rounds sent.
+    """
+
+    names: tuple[str, ...]
+    complete: int
+    epoch: list[int]
+    round: list[int]
+    variant: list[int]
+    times_s: list[float]
+    cpu_s: list[float]
+    faults: list[int]
+    switches: list[int]
+
+
+class Stopped(Event, tag="Stopped"):
+    """Why measuring ended: width, time, epochs."""
+
+    reason: str
+
+
+class Reported(Event, tag="Reported"):
+    """`lab.report(name, value)` of a variant."""
+
+    variant: str | None
+    name: str
+    value: float | None
+
+
+class Log(Event, tag="Log"):
+    """Lines the scenario wrote to stdout or stderr; control characters are taken out."""
+
+    lines: list[str]
+    skipped: int = 0
+    """Lines left out just before these: the log keeps its first and its last 1,000."""
+
+
+class Noticed(Event, tag="Noticed"):
+    """Something the reader of the result must know."""
+
+    text: str
+    variant: str | None = None
+
+
+class WorkerExited(Event, tag="WorkerExited"):
+    """The warden's last word: how the worker ended, where it was, and what faulthandler wrote."""
+
+    code: int | None
+    signal: int | None
+    stage: str
+    variant: str | None
+    trace: str = ""
+    orphans: int = 0
+
+
+class WorkerDone(Event, tag="WorkerDone"):
+    """The worker did all it was asked to."""
+
+
+class RunEnded(Event, tag="RunEnded"):
+    """`outcome`: done, failed, timeout, cancelled."""
+
+    outcome: str
+
+
+AnyEvent = (
+    RunStarted
+    | WorkerReady
+    | StageStarted
+    | Built
+    | Checked
+    | VariantRefused
+    | VariantFailed
+    | Calibrated
+    | WarmedUp
+    | Planned
+    | Samples
+    | Stopped
+    | Reported
+    | Log
+    | Noticed
+    | WorkerExited
+    | WorkerDone
+    | RunEnded
+)
+
+TAGS: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in AnyEvent.__args__)  # type: ignore[attr-defined]
+_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_kind: msgspec.json.Decoder[Any] = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def encode(event: msgspec.Struct) -> bytes:
+    """One line of JSON with its newline."""
+    return msgspec.json.encode(event) + b"\n"
+
+
+def decode(line: bytes) -> AnyEvent | None:
+    """One event, or None where its type is not known here. ValueError where the line is no event."""
+    try:
+        return _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        try:
+            tag = msgspec.json.decode(_kind.decode(line)["type"])
+        except (msgspec.DecodeError, UnicodeError, KeyError):
+            raise ValueError(f"not an event: {error}") from None
+        if isinstance(tag, str) and tag not in TAGS:
+            return None
+        raise ValueError(f"a broken {tag}: {error}") from None

@@ -1,0 +1,248 @@
+"""The result of one or more runs as `--json` writes it (schema gpulab.result/1, only ever added to).
+
+Unknown is None, never NaN. Times are seconds per step.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gpulab.model.compare import FLOOR, Comparison
+from gpulab.model.events import Device
+from gpulab.model.scenario import CONTROL
+from gpulab.model.state import RunState, VariantState
+from gpulab.model.stats import CONFIDENCE
+
+SCHEMA = "gpulab.result/1"
+MEASURED, USAGE, FAILED, WRONG, SLOWER, INCONCLUSIVE, INVALID, INTERRUPTED = 0, 2, 3, 4, 5, 6, 7, 130
+PRECEDENCE = (INTERRUPTED, USAGE, FAILED, WRONG, INVALID, SLOWER, INCONCLUSIVE, MEASURED)
+OUTCOMES = {
+    MEASURED: "measured",
+    USAGE: "usage",
+    FAILED: "failed",
+    WRONG: "wrong",
+    SLOWER: "slower than demanded",
+    INCONCLUSIVE: "inconclusive",
+    INVALID: "invalid",
+    INTERRUPTED: "interrupted",
+}
+
+
+class Method(msgspec.Struct, frozen=True, kw_only=True):
+    clock: str = "wall"
+    cache: str = "hot"
+    epochs: int = 0
+    rounds: int = 0
+    confidence: float = CONFIDENCE
+    floor: float = FLOOR
+    unit: str = "epoch medians"
+    empty_block_s: float | None = None
+    stopped: str | None = None
+
+
+class Time(msgspec.Struct, frozen=True, kw_only=True):
+    """Low and high are None where there were too few epochs for an interval."""
+
+    median: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Control(msgspec.Struct, frozen=True, kw_only=True):
+    speedup: float | None = None
+    low: float | None = None
+    high: float | None = None
+    verdict: str = "inconclusive"
+
+
+class VariantResult(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    status: str
+    reason: str | None = None
+    summary: str = ""
+    claim: str | None = None
+    items: float | None = None
+    bytes: int | None = None
+    flops: int | None = None
+    dtype: str | None = None
+    time_s: Time | None = None
+    steps_per_block: int | None = None
+    contention: float | None = None
+    faults_per_block: float | None = None
+    switches_per_block: float | None = None
+    build_s: float | None = None
+    first_step_s: float | None = None
+    drifting: bool | None = None
+    error: float | None = None
+    stage: str | None = None
+    line: int | None = None
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    variant: str | None
+    name: str
+    value: float | None
+
+
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
+    scenario: str
+    title: str = ""
+    source_sha256: str = ""
+    params: dict[str, bool | int | float | str] = {}
+    seed: int = 0
+    smoke: bool = False
+    per: str = "step"
+    device: Device | None = None
+    method: Method = Method()
+    control: Control | None = None
+    claim: str = ""
+    run_file: str = ""
+    outcome: str = ""
+    exit_code: int = 0
+    reason: str | None = None
+    warnings: list[str] = []
+    variants: list[VariantResult] = []
+    comparisons: list[Comparison] = []
+    reports: list[Report] = []
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    schema: str = SCHEMA
+    outcome: str = "measured"
+    exit_code: int = 0
+    environment: dict[str, str | None] = {}
+    runs: list[RunResult] = []
+
+
+def run_result(state: RunState, run_file: str = "", fail_below: float | None = None) -> RunResult:
+    """The result of one run, ended or under way. `fail_below`: the speedup that every comparison must reach."""
+    request = state.request
+    if request is None:
+        return RunResult(scenario="", outcome="failed", exit_code=FAILED, reason="the run never started")
+    everything = state.comparisons()
+    control, comparisons = (everything[0], everything[1:]) if everything else (None, [])
+    code, reason = _exit(state, control, comparisons, fail_below)
+    return RunResult(
+        scenario=request.scenario,
+        title=request.title,
+        source_sha256=request.source_sha256,
+        params=request.params,
+        seed=request.seed,
+        smoke=request.smoke,
+        per=request.per,
+        device=state.device,
+        method=_method(state),
+        control=control
+        and Control(speedup=control.speedup, low=control.low, high=control.high, verdict=control.verdict),
+        claim=request.claim,
+        run_file=run_file,
+        outcome=OUTCOMES[code],
+        exit_code=code,
+        reason=reason,
+        warnings=_warnings(state),
+        variants=[_variant(state, one) for one in state.variants.values()],
+        comparisons=comparisons,
+        reports=[Report(variant=who, name=name, value=value) for (who, name), value in state.reports.items()],
+    )
+
+
+def combine(runs: list[RunResult], environment: dict[str, str | None]) -> Result:
+    """All runs of one command; the exit code is the first of `PRECEDENCE` that any of them has."""
+    codes = {run.exit_code for run in runs}
+    code = next((one for one in PRECEDENCE if one in codes), MEASURED)
+    return Result(outcome=OUTCOMES[code], exit_code=code, environment=environment, runs=runs)
+
+
+def _exit(
+    state: RunState, control: Comparison | None, comparisons: list[Comparison], fail_below: float | None
+) -> tuple[int, str | None]:
+    statuses = {one.status for one in state.variants.values()}
+    if state.outcome == "cancelled":
+        return INTERRUPTED, "interrupted: what was measured before is in the run file"
+    if state.failures or "failed" in statuses or state.outcome != "done":
+        return FAILED, next((failure.message for failure in state.failures), None)
+    if "wrong" in statuses:
+        return WRONG, None
+    if control is not None and control.verdict in ("faster", "slower"):
+        return INVALID, f"the control, a second build of the baseline, came out {control.verdict}: measure again"
+    if "invalid" in statuses or any(one.verdict == "invalid" for one in comparisons):
+        return INVALID, None
+    if fail_below is not None:
+        return _demanded(comparisons, fail_below)
+    return MEASURED, None
+
+
+def _demanded(comparisons: list[Comparison], fail_below: float) -> tuple[int, str | None]:
+    """Each comparison must be shown to reach the demand, and fails it where its whole interval lies below."""
+    if not comparisons:
+        return INCONCLUSIVE, "a speedup was demanded and nothing is compared"
+    below = [one for one in comparisons if one.high is not None and one.high < fail_below]
+    if below:
+        return SLOWER, f"{below[0].variant} is below the demanded {fail_below:g}x"
+    unsure = [one for one in comparisons if one.low is None or one.low < fail_below]
+    if unsure:
+        return INCONCLUSIVE, f"{unsure[0].variant} is not shown to reach the demanded {fail_below:g}x"
+    return MEASURED, None
+
+
+def _method(state: RunState) -> Method:
+    floors = [one.calibrated.empty_block_s for one in state.variants.values() if one.calibrated]
+    return Method(
+        epochs=len(state.epochs),
+        rounds=sum(len(epoch.rounds) for epoch in state.epochs),
+        floor=state.planned.floor if state.planned else FLOOR,
+        unit="pairs" if state.dear else "epoch medians",
+        empty_block_s=floors[0] if floors else None,
+        stopped=state.stopped,
+    )
+
+
+def _warnings(state: RunState) -> list[str]:
+    found = list(state.notices)
+    if state.dear:
+        found.append(
+            f"builds take over a second, so there are {len(state.epochs)} of them: the interval is over pairs that "
+            f"share a build, the floor is {state.planned.floor:.0%}" if state.planned else ""
+        )
+    for name, one in state.variants.items():
+        if one.warmed and one.warmed.drifting:
+            found.append(f"{name}: still drifting by {one.warmed.drift:.1%} when its warm-up ended")
+    return found
+
+
+def _variant(state: RunState, one: VariantState) -> VariantResult:
+    built, failure = one.built, one.failure
+    items = built.items if built else 1.0
+    timed = one.status == "ok"
+    interval = state.time_per_item(one.info.name) if timed else None
+    rough = state.rough_time(one.info.name) if timed else None
+    time = None
+    if interval is not None:
+        time = Time(median=interval.median * items, low=interval.low * items, high=interval.high * items)
+    elif rough is not None:
+        time = Time(median=rough * items)
+    return VariantResult(
+        name=one.info.name,
+        status=one.status,
+        reason=one.reason,
+        summary=one.info.summary,
+        claim=one.info.claim,
+        items=built.items if built else None,
+        bytes=built.bytes if built else None,
+        flops=built.flops if built else None,
+        dtype=built.dtype if built else None,
+        time_s=time,
+        steps_per_block=one.calibrated.steps_per_block if one.calibrated else None,
+        contention=one.contention if state.device and state.device.kind == "cpu" and state.device.threads == 1 else None,
+        faults_per_block=one.faults / one.blocks if one.blocks else None,
+        switches_per_block=one.switches / one.blocks if one.blocks else None,
+        build_s=built.build_s if built else None,
+        first_step_s=built.first_step_s if built else None,
+        drifting=one.warmed.drifting if one.warmed else None,
+        error=one.checked.error if one.checked else None,
+        stage=failure.stage if failure else None,
+        line=failure.line if failure else None,
+    )
+
+
+__all__ = ["CONTROL", "Result", "RunResult", "combine", "run_result"]

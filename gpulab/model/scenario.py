@@ -1,0 +1,196 @@
+"""What the author of a scenario writes: `Scenario`, its variants, `Work`, and the `Lab` they are given.
+
+Standard library only. The catalog builds the same objects from the text of a file, so whatever is
+refused here is refused alike in a listing and in the worker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+KiB = 2**10
+MiB = 2**20
+GiB = 2**30
+
+NEEDS = ("cuda", "cupy", "triton", "jax", "compiler")
+ROOFS = ("device memory", "cache", "matrix", "vector", "launch", "latency", "host to device", "device to host")
+DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
+FIRST = "<the first variant>"
+CONTROL = "control"
+
+Param = bool | int | float | str
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class ScenarioError(ValueError):
+    """A declaration the lab cannot accept; the message says what to write instead."""
+
+
+class Lab(Protocol):
+    """What a variant is given to build with: the device, its sizes, and a place for extra figures."""
+
+    @property
+    def device(self) -> Any:
+        """The `torch.device` to build on."""
+
+    @property
+    def l2_bytes(self) -> int:
+        """Bytes of the device's last-level cache (L2 on a GPU); 0 where it is not known."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the device's memory."""
+
+    def report(self, name: str, value: float) -> None:
+        """Put a figure that the lesson measured itself beside the result; the last value of a name counts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """One step of a variant, and what the lab must know to time and check it.
+
+    `bytes`, `flops` (in `dtype`) and `items` of useful work are per step. `inputs` are the tensors the
+    step reads and must not change; `state` those it changes, put back before every block. `output` is
+    what to check (tensors, or a function that returns them); by default what `step` returns. `context`
+    is a reusable context manager, or a function that makes one, entered around each block outside the clock.
+    """
+
+    step: Callable[[], Any]
+    bytes: int | None = None
+    flops: int | None = None
+    dtype: str | None = None
+    items: float = 1
+    inputs: Any = ()
+    state: Any = ()
+    output: Any = None
+    tolerance: float | None = None
+    context: Any = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.step):
+            raise ScenarioError(f"Work(step=...) is a {type(self.step).__name__}: give a function that does one step")
+        if self.dtype is not None and self.dtype not in DTYPES:
+            raise ScenarioError(f"dtype={self.dtype!r} is not one of {', '.join(DTYPES)}")
+        for name in ("bytes", "flops", "tolerance"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise ScenarioError(f"{name}={value!r} is negative")
+        if not self.items > 0:
+            raise ScenarioError(f"items={self.items!r}: a step does a positive amount of useful work")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way of doing the scenario's work. `function` is None where only the text was read."""
+
+    name: str
+    summary: str = ""
+    needs: tuple[str, ...] = ()
+    against: str | None = FIRST
+    claim: str | None = None
+    unchecked: str | None = None
+    function: Callable[..., Any] | None = field(default=None, compare=False)
+
+
+class Scenario:
+    """One lesson: a topic, what it needs, its parameters, and variants that do the same useful work.
+
+    Raises `ScenarioError` on a value outside the closed lists or a parameter that does not exist.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        *,
+        needs: Iterable[str] = (),
+        params: Mapping[str, Param] | None = None,
+        cpu: Mapping[str, Param] | None = None,
+        smoke: Mapping[str, Param] | None = None,
+        sweep: Mapping[str, Iterable[Param]] | None = None,
+        roof: str | None = None,
+        per: str = "step",
+        ladder: bool = False,
+        alone: bool = False,
+        env: Mapping[str, str | None] | None = None,
+        claim: str = "",
+    ) -> None:
+        self.topic = _text("topic", topic)
+        self.needs = _one_of("needs", needs, NEEDS)
+        self.params: dict[str, Param] = dict(params or {})
+        self.cpu = self._known("cpu", cpu)
+        self.smoke = self._known("smoke", smoke)
+        self.sweep = {name: tuple(values) for name, values in self._known("sweep", sweep).items()}
+        self.roof = None if roof is None else _one_of("roof", (roof,), ROOFS)[0]
+        self.per = _one_of("per", (per,), ("step", "item"))[0]
+        self.ladder = bool(ladder)
+        self.alone = bool(alone)
+        self.env = dict(env or {})
+        self.claim = claim
+        self.variants: dict[str, Variant] = {}
+
+    def variant(
+        self,
+        function: Function | None = None,
+        /,
+        *,
+        needs: Iterable[str] = (),
+        against: str | None = FIRST,
+        claim: str | None = None,
+        unchecked: str | None = None,
+    ) -> Any:
+        """Register a function that builds one variant; use it as `@scenario.variant` or with arguments."""
+
+        def register(function: Function) -> Function:
+            self.add(
+                Variant(
+                    name=function.__name__,
+                    summary=(function.__doc__ or "").strip().partition("\n")[0],
+                    needs=_one_of("needs", needs, NEEDS),
+                    against=against,
+                    claim=claim,
+                    unchecked=unchecked,
+                    function=function,
+                )
+            )
+            return function
+
+        return register if function is None else register(function)
+
+    def add(self, variant: Variant) -> None:
+        """Take one variant in; the first is the baseline, so it cannot name another one."""
+        if variant.name in self.variants:
+            raise ScenarioError(f"two variants are called {variant.name!r}: rename one")
+        if variant.name == CONTROL:
+            raise ScenarioError(f"{CONTROL!r} is the lab's second build of the baseline: rename the variant")
+        if variant.against not in (FIRST, None) and variant.against not in self.variants:
+            raise ScenarioError(f"against={variant.against!r} names no variant above this one")
+        self.variants[variant.name] = variant
+
+    def resolve(self, *, on_cpu: bool, smoke: bool, chosen: Mapping[str, Param]) -> dict[str, Param]:
+        """The parameters of a run: defaults, then the CPU's, then the smoke run's, then the user's."""
+        return {**self.params, **(self.cpu if on_cpu else {}), **(self.smoke if smoke else {}), **chosen}
+
+    def _known(self, keyword: str, values: Mapping[str, Any] | None) -> dict[str, Any]:
+        for name in values or {}:
+            if name not in self.params:
+                raise ScenarioError(f"{keyword}= names {name!r}, which is not in params")
+        return dict(values or {})
+
+
+def _text(keyword: str, value: object) -> str:
+    if not isinstance(value, str) or not re.search(r"\S", value):
+        raise ScenarioError(f"{keyword}= is a short text, such as 'compute'")
+    return value
+
+
+def _one_of(keyword: str, values: Iterable[str], allowed: tuple[str, ...]) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise ScenarioError(f"{keyword}={values!r} is a text: write a tuple, ({values!r},)")
+    found = tuple(values)
+    for value in found:
+        if value not in allowed:
+            raise ScenarioError(f"{keyword}={value!r} is not one of {', '.join(allowed)}")
+    return found

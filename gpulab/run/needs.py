@@ -1,0 +1,88 @@
+"""What this machine has of what scenarios need, found out without importing torch or the driver's library."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+from functools import cache
+from importlib import metadata, util
+from pathlib import Path
+
+_CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
+
+
+def missing(need: str) -> str | None:
+    """Why the machine does not meet a need, or None where it does."""
+    return _LOOKS[need]()
+
+
+def first_missing(needs: tuple[str, ...]) -> str | None:
+    """The first need that is not met, as `cuda: why`."""
+    return next((f"needs {need}: {why}" for need in needs if (why := missing(need))), None)
+
+
+def default_device() -> str:
+    """`cuda:0` where torch can use a GPU, else `cpu`."""
+    return "cpu" if missing("cuda") else "cuda:0"
+
+
+@cache
+def _no_cuda() -> str | None:
+    built = _torch_cuda()
+    if built == "no torch":
+        return "torch is not installed"
+    if built is None:
+        return "this torch is a build without CUDA"
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1", "NoDevFiles"):
+        return "CUDA_VISIBLE_DEVICES hides every device"
+    devices = [*Path("/dev").glob("nvidia[0-9]*"), *Path("/dev").glob("dxg")]
+    return None if devices else "no NVIDIA device in this machine"
+
+
+def _torch_cuda() -> str | None:
+    """The CUDA version that torch was built with, from the text of its version file."""
+    spec = util.find_spec("torch")
+    if spec is None or not spec.submodule_search_locations:
+        return "no torch"
+    tree = ast.parse((Path(spec.submodule_search_locations[0]) / "version.py").read_text())
+    for node in tree.body:
+        target = node.target if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [None])[0]
+        if isinstance(target, ast.Name) and target.id == "cuda" and isinstance(node, (ast.Assign, ast.AnnAssign)):
+            return ast.literal_eval(node.value) if node.value else None
+    return None
+
+
+def _installed(*packages: str) -> bool:
+    for package in packages:
+        try:
+            metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+        return True
+    return False
+
+
+@cache
+def _no_cupy() -> str | None:
+    fits = "cuda12" if (_torch_cuda() or "").startswith("12") else "cuda13"
+    return _no_cuda() or (None if _installed(*_CUPY) else f"CuPy is not installed: pip install 'gpulab[{fits}]'")
+
+
+@cache
+def _no_triton() -> str | None:
+    return _no_cuda() or (None if _installed("triton") else "Triton is not installed: pip install triton")
+
+
+@cache
+def _no_jax() -> str | None:
+    return None if _installed("jax") else "JAX is not installed: pip install jax"
+
+
+@cache
+def _no_compiler() -> str | None:
+    found = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("clang++")
+    return None if found else "no C++ compiler: install g++"
+
+
+_LOOKS = {"cuda": _no_cuda, "cupy": _no_cupy, "triton": _no_triton, "jax": _no_jax, "compiler": _no_compiler}

@@ -1,0 +1,54 @@
+"""What a scenario prints: made safe for a terminal, and never more than its first and last 1,000 lines."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+
+from gpulab.model.events import Log
+
+_KEPT = 1000
+_LONGEST = 4096
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_]|[ -/]+[0-~])?")
+_CONTROLS = {code: "�" for code in (*range(32), *range(127, 160)) if code != 9}
+
+
+def plain(text: str) -> str:
+    """Text without escape sequences; other control characters become a replacement mark. Newlines are not kept."""
+    return _ESCAPES.sub("", text).translate(_CONTROLS)
+
+
+class Output:
+    """Takes bytes as they come, gives `Log` events: the first lines at once, the last ones at the end."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._head = 0
+        self._tail: deque[bytes] = deque(maxlen=_KEPT)
+        self._held = 0
+
+    def take(self, data: bytes) -> list[Log]:
+        lines = (self._rest + data).split(b"\n")
+        self._rest = lines.pop()
+        if len(self._rest) > _LONGEST:
+            lines.append(self._rest)
+            self._rest = b""
+        room = _KEPT - self._head
+        first, later = lines[:room], lines[room:]
+        self._head += len(first)
+        self._held += len(later)
+        self._tail.extend(later)
+        return [Log(lines=[_text(line) for line in first])] if first else []
+
+    def end(self) -> list[Log]:
+        """What was held back, behind the count of what was left out."""
+        found = self.take(b"\n") if self._rest else []
+        if self._tail:
+            skipped = self._held - len(self._tail)
+            found.append(Log(lines=[_text(line) for line in self._tail], skipped=skipped))
+        return found
+
+
+def _text(line: bytes) -> str:
+    text = line[:_LONGEST].decode(errors="replace").rstrip("\r")
+    return plain(text.rpartition("\r")[2])  # a progress bar that redraws its line: its last state

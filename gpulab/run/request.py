@@ -1,0 +1,138 @@
+"""From what a user asked for to a `RunRequest`; every mistake in it is a `UsageError` that says what to do."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+
+from gpulab.model.events import RunRequest, VariantInfo
+from gpulab.model.scenario import FIRST, Param, Scenario
+from gpulab.run.catalog import Entry
+from gpulab.run.needs import default_device, first_missing, missing
+from gpulab.run.reader import literal
+
+_DEVICE = re.compile(r"cpu|cuda(:\d+)?")
+UNCHECKED = "a plain function: nothing to compare it with"
+
+
+class UsageError(ValueError):
+    """The command cannot be carried out as it was given."""
+
+
+def request_for(
+    entry: Entry,
+    *,
+    device: str | None = None,
+    chosen: Mapping[str, str] | None = None,
+    functions: Sequence[str] = (),
+    threads: int = 1,
+    time_s: float = 10.0,
+    seed: int = 0,
+    smoke: bool = False,
+    timeout_s: float | None = None,
+) -> RunRequest:
+    """The request for one file: its scenario, or the named functions of it. UsageError where it makes no sense."""
+    device = _device(device)
+    scenario = entry.scenario
+    common = {
+        "path": str(entry.path),
+        "source_sha256": entry.sha256,
+        "device": device,
+        "threads": threads,
+        "time_s": time_s,
+        "seed": seed,
+        "smoke": smoke,
+        "timeout_s": timeout_s,
+    }
+    if functions:
+        return RunRequest(
+            scenario=f"{entry.name}:{','.join(functions)}",
+            title=entry.title,
+            functions=True,
+            variants=_functions(entry, functions),
+            **common,
+        )
+    if scenario is None:
+        raise UsageError(f"{entry.path.name} has no Scenario")
+    params = _params(entry.name, scenario, chosen or {})
+    return RunRequest(
+        scenario=entry.name,
+        title=entry.title,
+        topic=scenario.topic,
+        claim=scenario.claim,
+        roof=scenario.roof,
+        per=scenario.per,
+        ladder=scenario.ladder,
+        alone=scenario.alone,
+        variants=_variants(scenario, device),
+        params=scenario.resolve(on_cpu=device == "cpu", smoke=smoke, chosen=params),
+        env=scenario.env,
+        **common,
+    )
+
+
+def _device(asked: str | None) -> str:
+    if asked is None:
+        return default_device()
+    if not _DEVICE.fullmatch(asked):
+        raise UsageError(f"--device {asked}: write cpu, cuda or cuda:N")
+    if asked != "cpu" and (why := missing("cuda")):
+        raise UsageError(f"--device {asked}: {why}; run with --device cpu")
+    return "cuda:0" if asked == "cuda" else asked
+
+
+def _variants(scenario: Scenario, device: str) -> tuple[VariantInfo, ...]:
+    baseline = next(iter(scenario.variants))
+    found = []
+    for variant in scenario.variants.values():
+        against = None if variant.name == baseline else baseline if variant.against == FIRST else variant.against
+        lacking = first_missing(variant.needs)
+        if not lacking and "cuda" in variant.needs and device == "cpu":
+            lacking = "needs cuda: this run is on the CPU"
+        found.append(
+            VariantInfo(
+                name=variant.name,
+                summary=variant.summary,
+                against=against,
+                claim=variant.claim,
+                unchecked=variant.unchecked,
+                missing=lacking,
+            )
+        )
+    return tuple(found)
+
+
+def _functions(entry: Entry, names: Sequence[str]) -> tuple[VariantInfo, ...]:
+    for name in names:
+        if name not in entry.source.functions:
+            have = ", ".join(entry.source.functions) or "none"
+            raise UsageError(f"{entry.path.name} binds no {name!r} at its top level; it has {have}")
+    return tuple(VariantInfo(name=name, unchecked=UNCHECKED) for name in names)
+
+
+def _params(name: str, scenario: Scenario, chosen: Mapping[str, str]) -> dict[str, Param]:
+    found: dict[str, Param] = {}
+    for key, text in chosen.items():
+        if key not in scenario.params:
+            have = ", ".join(f"{one}={value!r}" for one, value in scenario.params.items()) or "none"
+            raise UsageError(f"--set {key}=...: {name} has no such parameter; it has {have}")
+        found[key] = _typed(key, text, scenario.params[key])
+    return found
+
+
+def _typed(key: str, text: str, default: Param) -> Param:
+    """The text as a value of the default's type."""
+    if isinstance(default, str):
+        return text
+    try:
+        value = literal(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError):
+        value = None
+    if isinstance(default, bool):
+        value = {"true": True, "false": False, "1": True, "0": False}.get(text.strip().lower())
+    elif isinstance(default, float) and isinstance(value, int):
+        value = float(value)
+    if type(value) is not type(default):
+        raise UsageError(f"--set {key}={text}: {key} is a {type(default).__name__}, as in {key}={default!r}")
+    return value  # type: ignore[no-any-return]

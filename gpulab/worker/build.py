@@ -1,0 +1,101 @@
+"""One build of one variant: its Work, its state as it was built, and its teardown."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from inspect import isgenerator, signature
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from gpulab.model.scenario import Lab, Param, ScenarioError, Variant, Work
+from gpulab.worker import settings
+from gpulab.worker.device import seed_everything
+from gpulab.worker.tensors import copies, leaves, put_back
+
+_MOST_PADDING = 16 << 20
+
+
+class Refused(Exception):
+    """The variant breaks the rules of a fair comparison."""
+
+
+class Build:
+    """A built variant. `close` runs what follows its `yield` and drops every reference to its tensors."""
+
+    def __init__(self, work: Work, seconds: float, teardown: Iterator[Work] | None) -> None:
+        self.work = work
+        self.build_s = seconds
+        self._teardown = teardown
+        self._state = leaves(work.state)
+        self._saved = copies(self._state)
+
+    @property
+    def state(self) -> list[torch.Tensor]:
+        return self._state
+
+    def restore(self) -> None:
+        """Put the state back in place, so that every block does the same work."""
+        if self._saved:
+            put_back(self._state, self._saved)
+
+    def context(self) -> AbstractContextManager[Any]:
+        context = self.work.context
+        if context is None:
+            return nullcontext()
+        return context if hasattr(context, "__enter__") else context()  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        teardown, self._teardown = self._teardown, None
+        self._state, self._saved = [], []
+        self.work = Work(lambda: None)
+        if teardown is not None and next(teardown, None) is not None:
+            raise ScenarioError("the variant yields a second Work: one build makes one")
+
+
+class Builder:
+    """Builds variants alike: same seed, same parameters, no leftovers in the process's settings."""
+
+    def __init__(self, lab: Lab, params: dict[str, Param], seed: int, wait: Callable[[], None] | None) -> None:
+        self._lab, self._params, self._seed, self._wait = lab, params, seed, wait
+        self._shuffle = random.Random(seed + 1)
+        self._padding: list[torch.Tensor] = []
+
+    def build(self, variant: Variant) -> Build:
+        """Build once. Refused where the build changes a global setting; whatever the scenario raises passes."""
+        assert variant.function is not None
+        given = {name: value for name, value in self._params.items() if name in signature(variant.function).parameters}
+        before = settings.read()
+        self.seed()
+        started = perf_counter()
+        try:
+            made = variant.function(self._lab, **given)
+            teardown = made if isgenerator(made) else None
+            work = next(teardown) if teardown is not None else made
+            if self._wait:
+                self._wait()
+        finally:
+            changed = settings.put_back(before)
+        seconds = perf_counter() - started
+        self.refuse(changed, "building")
+        if not isinstance(work, Work):
+            raise ScenarioError(f"the variant returned {type(work).__name__}: return Work(step, ...)")
+        return Build(work, seconds, teardown)
+
+    def refuse(self, changed: list[str], stage: str) -> None:
+        if changed:
+            raise Refused(f"{' and '.join(changed)} called or set while {stage}: it belongs in Work(context=...)")
+
+    def seed(self) -> None:
+        seed_everything(self._seed)
+
+    def pad(self) -> None:
+        """Keep a random amount of memory, so that the next build lands at another address."""
+        size = self._shuffle.randrange(64, _MOST_PADDING, 64)
+        self._padding.append(torch.empty(size, dtype=torch.uint8, device=self._lab.device))
+
+    def free_padding(self) -> None:
+        self._padding.clear()

@@ -1,0 +1,88 @@
+"""The worker's end of the event pipe.
+
+A pipe holds 64 KiB by default, and a full one blocks its writer inside the measurement. So writes never
+block while something is timed: what the pipe does not take waits here and leaves between blocks.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import sys
+
+from gpulab.model.events import Event, encode
+
+LOST = 97
+"""Exit code of a worker whose event pipe was closed or replaced under it."""
+_HIGH_FD = 400
+_ROOM = 1 << 20
+_MOST_WAITING = 64 << 20
+
+
+class Channel:
+    """Ordered, lossless, non-blocking: `emit` queues and writes what fits, `flush` waits until all is gone."""
+
+    def __init__(self, fd: int) -> None:
+        # Far from the low numbers that a scenario may close or write to by mistake.
+        self._fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH_FD)
+        os.close(fd)
+        os.set_blocking(self._fd, False)
+        try:
+            fcntl.fcntl(self._fd, fcntl.F_SETPIPE_SZ, _ROOM)
+        except OSError:
+            pass  # the user's pipe quota is spent: the default size works, with more waiting
+        self._identity = _identity(self._fd)
+        self._waiting = bytearray()
+        self.adopt()
+
+    def adopt(self) -> None:
+        """Make the calling process the one that writes; a fork of it closes the pipe and never writes."""
+        self._pid = os.getpid()
+
+    def guard_forks(self) -> None:
+        # A forked DataLoader worker that holds the pipe open delays the end of the run by its own life.
+        os.register_at_fork(after_in_child=lambda: os.close(self._fd))
+
+    def emit(self, *events: Event) -> None:
+        if os.getpid() != self._pid:
+            os._exit(LOST)  # a child forked by the scenario came back into the lab's own code
+        for event in events:
+            self._waiting += encode(event)
+        self.pump()
+        if len(self._waiting) > _MOST_WAITING:
+            self.flush()
+
+    def pump(self) -> None:
+        """Write what the pipe takes now."""
+        while self._waiting:
+            if _identity(self._fd) != self._identity:
+                _lost("the scenario closed or replaced the lab's event pipe")
+            try:
+                del self._waiting[: os.write(self._fd, self._waiting[:_ROOM])]
+            except BlockingIOError:
+                return
+            except BrokenPipeError:
+                os._exit(LOST)
+
+    def flush(self) -> None:
+        """Write everything, waiting for the reader."""
+        self.pump()
+        while self._waiting:
+            select.select([], [self._fd], [])
+            self.pump()
+
+
+def _identity(fd: int) -> tuple[int, int] | None:
+    try:
+        status = os.fstat(fd)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _lost(why: str) -> None:
+    try:
+        print(f"gpulab: {why}", file=sys.stderr, flush=True)
+    finally:
+        os._exit(LOST)

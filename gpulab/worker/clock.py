@@ -1,0 +1,83 @@
+"""The wall clock: one timed block of back-to-back steps."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import repeat
+from statistics import median
+from time import perf_counter_ns, thread_time_ns
+
+from gpulab.worker.build import Build
+from gpulab.worker.compiled import mark_step
+
+_CPU_BLOCK_S = 200e-6
+_CUDA_BLOCK_S = 1e-3
+_MOST_STEPS = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One sample. Seconds are per step; faults and switches are of the whole block."""
+
+    time_s: float
+    cpu_s: float
+    faults: int
+    switches: int
+
+
+class Clock:
+    """Times blocks on the host, with the device idle before and after; launch cost is inside."""
+
+    def __init__(self, wait: Callable[[], None] | None) -> None:
+        self.wait = wait or _nothing
+        # A few microseconds of waiting are part of each CUDA block, so its blocks are longer.
+        self.block_s = _CUDA_BLOCK_S if wait else _CPU_BLOCK_S
+        self.empty_block_s = median(self._run(_nothing, 0).time_s for _ in range(200))
+
+    def block(self, build: Build, steps: int) -> Block:
+        """Restore, one untimed step that brings the caches back, then `steps` timed ones."""
+        build.restore()
+        mark_step()
+        step = build.work.step
+        with build.context():
+            step()
+            return self._run(step, steps)
+
+    def _run(self, step: Callable[[], object], steps: int) -> Block:
+        wait = self.wait
+        wait()
+        before = resource.getrusage(resource.RUSAGE_THREAD)
+        cpu = thread_time_ns()
+        started = perf_counter_ns()
+        for _ in repeat(None, steps):
+            step()
+        wait()
+        ended = perf_counter_ns()
+        cpu = thread_time_ns() - cpu
+        after = resource.getrusage(resource.RUSAGE_THREAD)
+        share = 1e-9 / (steps or 1)
+        return Block(
+            (ended - started) * share,
+            cpu * share,
+            after.ru_minflt - before.ru_minflt,
+            after.ru_nivcsw - before.ru_nivcsw,
+        )
+
+    def steps_per_block(self, build: Build) -> tuple[int, float]:
+        """(steps that fill a block, seconds per step), found by growing a block until it is long enough."""
+        steps = 1
+        while True:
+            took = self.block(build, steps).time_s
+            if took * steps < 100 * self.block_s:  # a short one may have been disturbed
+                took = median([took, *(self.block(build, steps).time_s for _ in range(2))])
+            if took * steps >= self.block_s or steps >= _MOST_STEPS:
+                return steps, took
+            # A margin, since the next blocks may run faster than this one.
+            wanted = int(1.2 * self.block_s / max(took, 1e-9)) + 1
+            steps = min(max(wanted, steps + 1), 10 * steps, _MOST_STEPS)
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,25 @@
+"""torch.compile between builds and blocks. Nothing here imports it: unused, it costs nothing."""
+
+from __future__ import annotations
+
+import sys
+
+
+def strict() -> None:
+    """Past 8 recompilations dynamo runs eager without a word: make that an error."""
+    if dynamo := sys.modules.get("torch._dynamo"):
+        dynamo.config.fail_on_recompile_limit_hit = True
+
+
+def reset() -> None:
+    """Forget compiled code, so that the next build compiles its own and no limit fills up."""
+    if dynamo := sys.modules.get("torch._dynamo"):
+        dynamo.reset()
+
+
+def mark_step() -> None:
+    """Tell CUDA graph trees that a new iteration begins."""
+    if "torch._inductor" in sys.modules:
+        import torch
+
+        torch.compiler.cudagraph_mark_step_begin()

@@ -1,0 +1,107 @@
+"""The device a run measures on: named, sized, waited for, seeded."""
+
+from __future__ import annotations
+
+import os
+import platform
+import random
+import re
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+
+import gpulab
+import torch
+
+from gpulab.model.events import Device
+from gpulab.model.scenario import KiB, MiB
+
+
+class DeviceError(RuntimeError):
+    """The device that was asked for is not there; the message says which are."""
+
+
+def find(name: str, threads: int) -> tuple[torch.device, Device]:
+    """The device by its torch name, `cpu` or `cuda:N`. DeviceError where torch has no such device."""
+    torch.set_num_threads(threads)
+    device = torch.device(name)
+    if device.type == "cpu":
+        return device, Device(
+            kind="cpu", name=_cpu_name(), threads=threads, memory_bytes=_memory_bytes(), l2_bytes=_last_level_cache()
+        )
+    if not torch.cuda.is_available():
+        built = torch.version.cuda
+        why = "torch is a build without CUDA" if built is None else f"torch {torch.__version__} finds no usable CUDA device"
+        raise DeviceError(f"{name}: {why}; run with --device cpu")
+    if (device.index or 0) >= torch.cuda.device_count():
+        raise DeviceError(f"{name}: there are {torch.cuda.device_count()} CUDA devices, numbered from 0")
+    torch.cuda.set_device(device)
+    found = torch.cuda.get_device_properties(device)
+    uuid = str(found.uuid)
+    return device, Device(
+        kind="cuda",
+        name=found.name,
+        uuid=uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}",
+        threads=threads,
+        memory_bytes=found.total_memory,
+        l2_bytes=found.L2_cache_size,
+    )
+
+
+def environment() -> dict[str, str | None]:
+    """Versions that a result depends on; None where something is not installed."""
+    versions: dict[str, str | None] = {
+        "gpulab": gpulab.__version__,
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "cuda": torch.version.cuda,
+        "driver": _driver(),
+        "platform": platform.platform(),
+    }
+    for package in ("numpy", "triton"):
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = None
+    return versions
+
+
+def waiter(device: torch.device) -> Callable[[], None] | None:
+    """What waits until the device is idle; None on a CPU, where a step is done when it returns."""
+    if device.type != "cuda":
+        return None
+    return lambda: torch.cuda.synchronize(device)
+
+
+def seed_everything(seed: int) -> None:
+    """Seed every generator a build may draw from, so that all variants see the same data."""
+    random.seed(seed)
+    torch.manual_seed(seed)
+    for module, path in (("numpy", "random"), ("cupy", "random")):
+        if loaded := sys.modules.get(module):
+            getattr(loaded, path).seed(seed % 2**32)
+
+
+def _driver() -> str | None:
+    try:
+        text = Path("/proc/driver/nvidia/version").read_text()
+    except OSError:
+        return None
+    found = re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", text)
+    return found.group(1) if found else None
+
+
+def _cpu_name() -> str:
+    found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return found.group(1).strip() if found else platform.machine()
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _last_level_cache() -> int:
+    units = {"K": KiB, "M": MiB, "": 1}
+    sizes = [path.read_text().strip() for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
+    return max((int(size.rstrip("KM")) * units[size.lstrip("0123456789")] for size in sizes), default=0)

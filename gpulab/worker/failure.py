@@ -1,0 +1,50 @@
+"""What an exception of the scenario becomes: a kind, a message, the line in the scenario's file."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+import torch
+
+from gpulab.model.events import VariantFailed
+
+_OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc")
+
+
+def failure(error: BaseException, path: str, variant: str | None, stage: str) -> VariantFailed:
+    """Describe the exception and let go of it: a traceback keeps every tensor of its frames alive."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == path and frame.lineno]
+    if isinstance(error, SyntaxError) and error.filename == path and error.lineno:
+        lines.append(error.lineno)
+    first = next((index for index, frame in enumerate(frames) if frame.filename == path), len(frames))
+    told = [*traceback.format_list(list(frames)[first:]), *traceback.format_exception_only(error)]
+    found = VariantFailed(
+        variant=variant,
+        kind=_kind(error),
+        stage=stage,
+        message=_message(error),
+        line=lines[-1] if lines else None,
+        traceback="".join(told),
+    )
+    error.__traceback__ = None
+    error.__context__ = error.__cause__ = None
+    return found
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"sys.exit({error.code!r})"
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg} ({Path(error.filename or '?').name})"
+    return f"{type(error).__name__}: {error}".strip(": ")
+
+
+def _kind(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return "exit"
+    # A CPU allocation that fails under a limit is a plain RuntimeError.
+    text = str(error).lower()
+    short = isinstance(error, RuntimeError) and any(phrase in text for phrase in _OUT_OF_MEMORY)
+    return "out of memory" if short or isinstance(error, (MemoryError, torch.OutOfMemoryError)) else "error"

@@ -1,0 +1,244 @@
+"""The measurement: epochs that rebuild every variant, and in each one rounds in random order."""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter
+
+from gpulab.model.compare import narrow
+from gpulab.model.events import Calibrated, Planned, RunRequest, StageStarted, Stopped, WarmedUp
+from gpulab.model.scenario import CONTROL, Variant
+from gpulab.model.stats import FEWEST
+from gpulab.worker import compiled
+from gpulab.worker.build import Build, Builder
+from gpulab.worker.channel import Channel
+from gpulab.worker.clock import Clock
+from gpulab.worker.plan import Plan, plan
+from gpulab.worker.recorder import Recorder
+from gpulab.worker.warden import Where
+
+_WARM_UP_S, _MOST_WARM_UP_S, _DRIFT = 0.3, 3.0, 0.01
+_SETTLE_S = 0.01
+_LOOK_EVERY = 10
+
+OnFailure = Callable[[str, str, BaseException], None]
+
+
+class _BaselineLost(Exception):
+    """Nothing is left to compare with."""
+
+
+class Contender:
+    """One row of the measurement: a variant that passed its checks, or the control."""
+
+    def __init__(self, name: str, variant: Variant, items: float, steps: int, step_s: float) -> None:
+        self.name, self.variant, self.items = name, variant, items
+        self.steps, self.step_s = steps, step_s
+        self.build: Build | None = None
+
+
+def calibrate(clock: Clock, channel: Channel, variant: Variant, build: Build) -> Contender:
+    """Find the steps that fill a block."""
+    steps, step_s = clock.steps_per_block(build)
+    channel.emit(
+        Calibrated(variant=variant.name, steps_per_block=steps, step_s=step_s, empty_block_s=clock.empty_block_s)
+    )
+    return Contender(variant.name, variant, build.work.items, steps, step_s)
+
+
+def warm_up(clock: Clock, channel: Channel, contender: Contender, build: Build) -> None:
+    """At least 300 ms and until the time drifts by less than 1 %, at most 3 s. Its samples are kept apart."""
+    times: list[float] = []
+    started = perf_counter()
+    while True:
+        times.append(clock.block(build, contender.steps).time_s)
+        channel.pump()
+        elapsed = perf_counter() - started
+        third = len(times) // 3
+        drift = abs(median(times[-third:]) / median(times[-2 * third : -third]) - 1) if third else 0.0
+        settled = elapsed >= _WARM_UP_S and drift < _DRIFT and (third or contender.step_s > _WARM_UP_S)
+        if settled or elapsed >= _MOST_WARM_UP_S:
+            break
+    contender.step_s = median(times[-third:] if third else times)
+    channel.emit(WarmedUp(variant=contender.name, times_s=times, drift=drift, drifting=not settled))
+
+
+class Measurement:
+    """Runs the epochs of all contenders until they are narrow enough, or the time or the epochs are spent."""
+
+    def __init__(
+        self,
+        request: RunRequest,
+        contenders: list[Contender],
+        builder: Builder,
+        clock: Clock,
+        channel: Channel,
+        where: Where,
+        on_failure: OnFailure,
+    ) -> None:
+        self._request, self._builder, self._clock = request, builder, clock
+        self._channel, self._where, self._on_failure = channel, where, on_failure
+        first = contenders[0]
+        control = Contender(CONTROL, first.variant, first.items, first.steps, first.step_s)
+        self.contenders = [first, control, *contenders[1:]]
+        self._alone = request.alone
+        self._order = random.Random(request.seed + 2)
+        self._recorder = Recorder(
+            channel, tuple(one.name for one in self.contenders), {one.name: one.items for one in self.contenders}
+        )
+        self._rounds_s = self._builds_s = 0.0
+        self._dearest_s = 0.0
+
+    def run(self) -> None:
+        """Measure. The builds of the last epoch stay, for the re-check; `close` lets them go."""
+        self._channel.emit(StageStarted(stage="measure"))
+        self._where.at("measure")
+        gc.collect()
+        gc.freeze()  # what is loaded by now stays: collecting between epochs then costs little
+        gc.disable()
+        try:
+            reason = self._epochs()
+        except _BaselineLost:
+            reason = "failed"
+        finally:
+            gc.enable()
+        self._recorder.ship()
+        self._channel.emit(Stopped(reason=reason))
+
+    def close(self) -> None:
+        for contender in self.contenders:
+            self._close(contender)
+
+    def _epochs(self) -> str:
+        planned: Plan | None = None
+        while True:
+            if not self._alone:
+                self._build_all()
+            if planned is None:
+                planned = self._plan()
+            reason = self._alone_rounds(planned) if self._alone else self._interleaved_rounds(planned)
+            self._recorder.end_epoch()
+            reason = reason or self._why_stop(planned)
+            if reason:
+                return reason
+            self.close()
+            self._builder.free_padding()
+            compiled.reset()
+            gc.collect()
+
+    def _why_stop(self, planned: Plan) -> str | None:
+        done = len(self._recorder.epochs)
+        if done >= planned.most:
+            return "epochs"
+        if done >= planned.epochs and self._narrow(planned):
+            return "width"
+        spent = self._rounds_s >= self._request.time_s or self._builds_s >= self._request.time_s
+        return "time" if spent and (done >= FEWEST or planned.dear) else None
+
+    def _narrow(self, planned: Plan) -> bool:
+        pairs = self._request.pairs({one.name for one in self.contenders})
+        return narrow(self._recorder.current(), pairs, dear=planned.dear)
+
+    def _plan(self) -> Plan:
+        if self._alone:
+            self._build_alone_once()
+        planned = plan(
+            time_s=self._request.time_s,
+            round_s=sum((one.steps + 1) * one.step_s for one in self.contenders),
+            dearest_build_s=self._dearest_s,
+            builds_s=self._builds_s,
+        )
+        self._channel.emit(
+            Planned(rounds=planned.rounds, epochs=planned.epochs, floor=planned.floor, dear=planned.dear)
+        )
+        return planned
+
+    def _interleaved_rounds(self, planned: Plan) -> str | None:
+        for number in range(planned.rounds):
+            order = list(self.contenders)
+            self._order.shuffle(order)
+            for contender in order:
+                self._block(number, contender)
+            self._recorder.pump()
+            if planned.dear and number >= FEWEST and number % _LOOK_EVERY == 0:
+                if self._rounds_s >= self._request.time_s:
+                    return "time"
+                if self._narrow(planned):
+                    return "width"
+        return None
+
+    def _alone_rounds(self, planned: Plan) -> str | None:
+        order = list(self.contenders)
+        self._order.shuffle(order)
+        for contender in order:
+            if self._build(contender):
+                for number in range(planned.rounds):
+                    self._block(number, contender)
+                self._recorder.pump()
+            self._close(contender)
+        return None
+
+    def _block(self, number: int, contender: Contender) -> None:
+        if contender.build is None:
+            return
+        self._where.at("measure", contender.variant.name)
+        started = perf_counter()
+        try:
+            block = self._clock.block(contender.build, contender.steps)
+        except BaseException as error:
+            self._drop(contender, "measure", error)
+        else:
+            self._recorder.add(number, contender.name, block)
+        self._rounds_s += perf_counter() - started
+
+    def _build_all(self) -> None:
+        order = list(self.contenders)
+        self._order.shuffle(order)
+        for contender in order:
+            self._build(contender)
+
+    def _build_alone_once(self) -> None:
+        for contender in list(self.contenders):
+            self._build(contender)
+            self._close(contender)
+
+    def _build(self, contender: Contender) -> bool:
+        """Build at a fresh address, and step until what the first steps set up is in place."""
+        self._where.at("build", contender.variant.name)
+        self._builder.pad()
+        started = perf_counter()
+        try:
+            contender.build = self._builder.build(contender.variant)
+            self._clock.block(contender.build, 1)
+            took = perf_counter() - started
+            while perf_counter() - started - took < min(_SETTLE_S, 3 * contender.steps * contender.step_s):
+                self._clock.block(contender.build, contender.steps)
+        except BaseException as error:
+            self._drop(contender, "build", error)
+            return False
+        self._builds_s += took
+        self._dearest_s = max(self._dearest_s, took)
+        self._channel.pump()
+        return True
+
+    def _close(self, contender: Contender) -> None:
+        build, contender.build = contender.build, None
+        if build is None:
+            return
+        self._where.at("teardown", contender.variant.name)
+        try:
+            build.close()
+        except BaseException as error:
+            self._drop(contender, "teardown", error)
+
+    def _drop(self, contender: Contender, stage: str, error: BaseException) -> None:
+        """Take a contender out; without its baseline nothing is left to compare."""
+        contender.build = None
+        baseline = self.contenders[0].variant
+        self.contenders = [one for one in self.contenders if one is not contender]
+        self._on_failure(contender.variant.name, stage, error)
+        if contender.variant is baseline:
+            raise _BaselineLost
