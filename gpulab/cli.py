@@ -1,1 +1,154 @@
-def main() -> int: return 0
+"""The command line: flags to one mode, whose code is imported only then."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import gpulab
+
+_DESCRIPTION = """\
+A lab for GPU performance. A scenario holds variants of the same work; gpulab measures them in a background
+process, side by side and again and again on fresh builds, checks that they compute the same, and says which is
+faster, by how much, and how sure that is.
+"""
+_EXAMPLES = """\
+examples:
+  gpulab --list                                   what there is to run, and what this machine lacks
+  gpulab --run batched_matmul                     measure a lesson, print the table
+  gpulab --run batched_matmul --set n=128         with another parameter
+  gpulab --run my_step.py                         a scenario of your own (start one with --new my_step.py)
+  gpulab --run train.py:step                      time a plain function of any file
+  gpulab --run my_step.py --fail-below 1.2x       in CI: exit 5 where a variant is slower than that
+  gpulab --run all --json results.json            everything, for a script
+
+verdicts: faster or slower (the 99 % interval lies beyond 1 %), same (within 2 %), inconclusive (too wide),
+wrong (other output than the baseline's), invalid (not a fair comparison).
+
+exit codes: 0 measured, 2 usage, 3 the scenario failed or its needs are unmet, 4 wrong output, 5 slower than
+--fail-below, 6 inconclusive where --fail-below demands a verdict, 7 invalid, 130 interrupted.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    try:
+        return _mode(parser, given)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of a pipe, such as head, went away: nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except (ValueError, LookupError) as error:
+        from gpulab.run.catalog import NotFound
+        from gpulab.run.request import UsageError
+
+        if not isinstance(error, (NotFound, UsageError)):
+            raise
+        print(f"gpulab: {error.args[0]}", file=sys.stderr)
+        return 2
+
+
+def _mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    if given.list is not None:
+        from gpulab.headless.list import show_list
+
+        return show_list(given.list, json=given.json, ascii_only=given.ascii)
+    if given.new:
+        from gpulab.headless.new import new
+
+        return new(given.new)
+    if given.run:
+        from gpulab.headless.run import Options, run
+
+        options = Options(
+            device=given.device,
+            chosen=dict(given.set),
+            threads=given.threads,
+            time_s=given.time,
+            seed=given.seed,
+            smoke=given.smoke,
+            timeout_s=given.timeout,
+            output=given.output,
+            json=given.json,
+            fail_below=given.fail_below,
+            ascii=given.ascii,
+        )
+        return run(given.run, options)
+    parser.print_help()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gpulab", description=_DESCRIPTION, epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--version", action="version", version=f"gpulab {gpulab.__version__}")
+    modes = parser.add_argument_group("what to do").add_mutually_exclusive_group()
+    modes.add_argument("--list", nargs="*", metavar="PATH", help="list the scenarios, those of PATH first")
+    modes.add_argument(
+        "--run", nargs="+", metavar="WHAT", help="a scenario's name, FILE, FILE:function[,function], a folder, or all"
+    )
+    modes.add_argument("--new", metavar="FILE", help="write a small scenario to start from")
+    refine = parser.add_argument_group("how to run it")
+    refine.add_argument("--device", metavar="cuda:N|cpu", help="default: cuda:0 where there is one, else cpu")
+    refine.add_argument(
+        "--set", action="append", default=[], type=_setting, metavar="NAME=VALUE", help="a parameter of the scenario"
+    )
+    refine.add_argument(
+        "--time", type=_positive, metavar="S", help="seconds of rounds a scenario may take (10; it stops when sure)"
+    )
+    refine.add_argument("--threads", type=_count, default=1, metavar="N", help="CPU threads of torch (1)")
+    refine.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the data and of the order (0)")
+    refine.add_argument("--smoke", action="store_true", help="tiny sizes, to see whether it runs")
+    refine.add_argument("--timeout", type=_positive, metavar="S", help="stop a run after so long (600, or 20 x --time)")
+    output = parser.add_argument_group("what to print and keep")
+    output.add_argument(
+        "--json", nargs="?", const="-", metavar="FILE", help="the result as JSON, to FILE or to stdout"
+    )
+    output.add_argument(
+        "--output", type=Path, metavar="FILE", help="the run file: every event and raw sample (a folder for several)"
+    )
+    output.add_argument(
+        "--fail-below", type=_speedup, metavar="1.2x", help="exit 5 where a comparison is below, 6 where unsure"
+    )
+    output.add_argument("--ascii", action="store_true", help="no character outside ASCII")
+    return parser
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"{text!r}: write NAME=VALUE")
+    return name, value
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return value
+
+
+def _count(text: str) -> int:
+    if not re.fullmatch(r"[1-9]\d{0,3}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of threads, 1 or more")
+    return int(text)
+
+
+def _speedup(text: str) -> float:
+    return _positive(text.removesuffix("x"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

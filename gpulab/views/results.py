@@ -1,0 +1,141 @@
+"""The result of a run as a person reads it: the table, the claim beside the measured, and what must be known."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gpulab.model.compare import Comparison
+from gpulab.model.result import MEASURED, RunResult, VariantResult
+from gpulab.views.text import STYLES, Glyphs, plus_minus, seconds, span, times
+
+
+def result(run: RunResult, glyphs: Glyphs) -> RenderableType:
+    """Header, table, claim, method, warnings: everything of a finished run."""
+    parts: list[RenderableType] = [_header(run, glyphs)]
+    if any(one.time_s for one in run.variants):
+        parts.append(_table(run, glyphs))
+    parts += [Text(glyphs(line), style) for line, style in _notes(run)]
+    return Group(*parts)
+
+
+def _header(run: RunResult, glyphs: Glyphs) -> Text:
+    title = f" · {run.title}" if run.title and run.title != run.scenario else ""
+    text = Text(glyphs(f"{run.scenario}{title}"), style="bold")
+    facts = []
+    if run.device:
+        threads = f", {run.device.threads} thread{'s' * (run.device.threads > 1)}" if run.device.kind == "cpu" else ""
+        facts.append(f"{run.device.name}{threads}" + (f" ({run.device.uuid})" if run.device.uuid else ""))
+    facts += [" ".join(f"{name}={value}" for name, value in run.params.items())] if run.params else []
+    facts += ["smoke sizes: not the lesson's own"] if run.smoke else []
+    if facts:
+        text.append(glyphs("\n" + " · ".join(facts)), style="not bold dim")
+    return text
+
+
+def _table(run: RunResult, glyphs: Glyphs) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold", expand=False)
+    for name, justify in (
+        ("variant", "left"),
+        (f"time/{run.per}", "right"),
+        ("±", "right"),
+        ("speedup", "right"),
+        ("99 % interval", "right"),
+        ("verdict", "left"),
+    ):
+        table.add_column(glyphs(name), justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for index, one in enumerate(run.variants):
+        mine = [comparison for comparison in run.comparisons if comparison.variant == one.name]
+        table.add_row(*_row(run, one, mine[0] if mine else None, baseline=index == 0, glyphs=glyphs))
+        for rung in mine[1:]:
+            table.add_row(Text(f"  vs {rung.against}", style="dim"), "", "", *_speedup(rung, glyphs))
+    if run.control and run.control.speedup is not None:
+        control = run.control
+        table.add_row(
+            Text("control", style="dim"),
+            "",
+            "",
+            Text(times(control.speedup), style="dim"),
+            Text(glyphs(span(control.low, control.high)), style="dim"),
+            Text(control.verdict, style=STYLES.get(control.verdict, "")),
+        )
+    return table
+
+
+def _row(
+    run: RunResult, one: VariantResult, comparison: Comparison | None, *, baseline: bool, glyphs: Glyphs
+) -> list[RenderableType]:
+    per_item = one.items if run.per == "item" and one.items else 1.0
+    time = one.time_s
+    cells: list[RenderableType] = [
+        Text(one.name),
+        glyphs(seconds(time.median / per_item)) if time else "",
+        glyphs(plus_minus(time.low, time.high, time.median)) if time else "",
+    ]
+    if one.status != "ok":
+        return [*cells, "", "", Text(one.status, style=STYLES.get(one.status, ""))]
+    if comparison is None:
+        return [*cells, Text("baseline" if baseline and run.comparisons else "", style="dim"), "", ""]
+    return [*cells, *_speedup(comparison, glyphs)]
+
+
+def _speedup(comparison: Comparison, glyphs: Glyphs) -> list[RenderableType]:
+    verdict = Text(comparison.verdict, style=STYLES[comparison.verdict])
+    if comparison.verdict == "invalid":
+        return ["", "", verdict]
+    return [Text(times(comparison.speedup)), Text(glyphs(span(comparison.low, comparison.high))), verdict]
+
+
+def _notes(run: RunResult) -> list[tuple[str, str]]:
+    """Lines below the table, each with its style."""
+    found: list[tuple[str, str]] = []
+    for one in run.variants:
+        if one.status in ("failed", "wrong", "invalid", "skipped"):
+            place = f" while in {one.stage}" if one.stage else ""
+            place += f", line {one.line}" if one.line else ""
+            found.append((f"{one.name} {one.status}{place}: {one.reason}", STYLES[one.status]))
+    if run.reason and run.exit_code != MEASURED and not any(one.reason == run.reason for one in run.variants):
+        found.append((f"{run.outcome}: {run.reason}", "bold red"))
+    found += _claims(run)
+    for comparison in run.comparisons:
+        if comparison.verdict == "inconclusive":
+            found.append((f"{comparison.variant} against {comparison.against}: {comparison.reason}", "yellow"))
+    found += [(f"{report.variant or run.scenario}: {report.name} {report.value:g}", "") for report in run.reports
+              if report.value is not None]
+    found += [(f"note: {warning}", "yellow") for warning in run.warnings]
+    if run.method.epochs:
+        found.append((_method(run), "dim"))
+    if run.run_file:
+        found.append((f"run file: {run.run_file}", "dim"))
+    return found
+
+
+def _claims(run: RunResult) -> list[tuple[str, str]]:
+    found = []
+    if run.claim:
+        measured = [
+            f"{one.variant} {times(one.speedup)} ({one.verdict})"
+            for one in run.comparisons
+            if one.speedup is not None and one.against == run.variants[0].name and one.verdict != "invalid"
+        ]
+        found.append((f"claim: {run.claim}; measured here: {', '.join(measured) or 'nothing'}", ""))
+    for one in run.variants:
+        mine = next((comparison for comparison in run.comparisons if comparison.variant == one.name), None)
+        if one.claim and mine and mine.speedup is not None:
+            found.append((f"claim of {one.name}: {one.claim}; measured here: {times(mine.speedup)}", ""))
+    return found
+
+
+def _method(run: RunResult) -> str:
+    method = run.method
+    facts = [
+        f"{method.epochs} epochs, {method.rounds} rounds of paired blocks, {method.clock} clock, {method.cache} cache",
+        f"interval over {method.unit}",
+        f"floor {method.floor:.0%}",
+    ]
+    facts += [f"stopped on {method.stopped}"] if method.stopped else []
+    facts += [f"empty block {seconds(method.empty_block_s)}"] if method.empty_block_s else []
+    busy = [one.contention for one in run.variants if one.contention is not None]
+    facts += [f"contention up to {max(busy):.0%}"] if busy else []
+    return " · ".join(facts)

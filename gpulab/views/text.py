@@ -1,0 +1,74 @@
+"""Numbers and words as a person reads them. Code holds seconds and bytes; only here do they get their units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+STYLES = {
+    "faster": "green",
+    "slower": "red",
+    "same": "cyan",
+    "inconclusive": "yellow",
+    "wrong": "bold red",
+    "invalid": "bold red",
+    "failed": "bold red",
+    "skipped": "dim",
+}
+
+
+@dataclass(frozen=True)
+class Glyphs:
+    """The characters outside ASCII that the views use, with their ASCII forms."""
+
+    ascii: bool = False
+
+    def __call__(self, text: str) -> str:
+        return text.translate(_TO_ASCII) if self.ascii else text
+
+
+_TO_ASCII = {
+    ord("µ"): "u",
+    ord("±"): "+-",
+    ord("·"): "-",
+    ord("–"): "-",
+    ord("×"): "x",
+    ord("…"): "...",
+    ord("▸"): ">",
+    ord("�"): "?",
+}
+
+
+def seconds(value: float | None) -> str:
+    """Three significant digits with the unit that fits; n/a where there is none."""
+    if value is None:
+        return "n/a"
+    scale, unit = next(((scale, unit) for scale, unit in _TIMES if value >= scale), _TIMES[-1])
+    return f"{_three(value / scale)} {unit}"
+
+
+def times(value: float | None) -> str:
+    """A speedup, such as 11.8x."""
+    return "n/a" if value is None else f"{_three(value)}x"
+
+
+def span(low: float | None, high: float | None) -> str:
+    """The ends of a speedup's interval."""
+    return "" if low is None or high is None else f"{_ratio(low)} – {_ratio(high)}"
+
+
+def plus_minus(low: float | None, high: float | None, median: float) -> str:
+    """Half the width of an interval, relative to its median."""
+    if low is None or high is None or not median:
+        return ""
+    return f"±{(high - low) / 2 / median:.1%}"
+
+
+def _three(value: float) -> str:
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 2 else f"{value:.3f}"
