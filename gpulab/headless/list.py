@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from gpulab.headless.terminal import terminal
+from gpulab.model.plain import plain
 from gpulab.run.catalog import Entry, catalog
 from gpulab.run.request import UsageError
 from gpulab.views.listing import Row, listing
@@ -39,9 +40,9 @@ def _row(entry: Entry) -> Row:
         return Row(name=entry.name, title=entry.title, path=str(entry.path), error=str(entry.error))
     return Row(
         name=entry.name,
-        topic=scenario.topic,
+        topic=plain(scenario.topic),
         title=entry.title,
-        claim=scenario.claim,
+        claim=plain(scenario.claim),
         path=str(entry.path),
         variants=tuple(scenario.variants),
         params=scenario.params,

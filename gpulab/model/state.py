@@ -226,7 +226,7 @@ def _ended(state: RunState) -> RunState:
         if one.status != "pending"
         else replace(one, status="ok")
         if name in measured
-        else replace(one, status="failed", reason="not measured: the run ended before")
+        else replace(one, status="skipped", reason="not measured: the run ended before")
         for name, one in state.variants.items()
     }
     return replace(state, variants=variants)

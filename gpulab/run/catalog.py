@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import gpulab
+from gpulab.model.plain import plain
 from gpulab.model.scenario import Scenario
 from gpulab.run.needs import first_missing
 from gpulab.run.reader import Source, Unreadable, read_source
@@ -46,7 +47,7 @@ class Entry:
     @property
     def title(self) -> str:
         """The first line of the lesson."""
-        return self.source.lesson.partition("\n")[0] or self.name
+        return plain(self.source.lesson.partition("\n")[0]) or self.name
 
     @property
     def missing(self) -> str | None:

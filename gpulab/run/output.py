@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 
 from gpulab.model.events import Log
+from gpulab.model.plain import plain
 
 _KEPT = 1000
 _LONGEST = 4096
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_]|[ -/]+[0-~])?")
-_CONTROLS = {code: "�" for code in (*range(32), *range(127, 160)) if code != 9}
-
-
-def plain(text: str) -> str:
-    """Text without escape sequences; other control characters become a replacement mark. Newlines are not kept."""
-    return _ESCAPES.sub("", text).translate(_CONTROLS)
 
 
 class Output:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from gpulab.model.events import RunRequest, VariantInfo
+from gpulab.model.plain import plain
 from gpulab.model.scenario import FIRST, Param, Scenario
 from gpulab.run.catalog import Entry
 from gpulab.run.needs import default_device, first_missing, missing
@@ -60,7 +61,7 @@ def request_for(
         scenario=entry.name,
         title=entry.title,
         topic=scenario.topic,
-        claim=scenario.claim,
+        claim=plain(scenario.claim),
         roof=scenario.roof,
         per=scenario.per,
         ladder=scenario.ladder,
@@ -93,9 +94,9 @@ def _variants(scenario: Scenario, device: str) -> tuple[VariantInfo, ...]:
         found.append(
             VariantInfo(
                 name=variant.name,
-                summary=variant.summary,
+                summary=plain(variant.summary),
                 against=against,
-                claim=variant.claim,
+                claim=plain(variant.claim) if variant.claim else None,
                 unchecked=variant.unchecked,
                 missing=lacking,
             )

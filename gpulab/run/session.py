@@ -22,11 +22,8 @@ from pathlib import Path
 from time import monotonic
 from typing import IO
 
-import msgspec
-
 from gpulab.model.events import (
     AnyEvent,
-    Event,
     Noticed,
     RunEnded,
     RunRequest,
@@ -37,7 +34,8 @@ from gpulab.model.events import (
     decode,
     encode,
 )
-from gpulab.run.output import Output, plain
+from gpulab.model.plain import plain
+from gpulab.run.output import Output
 from gpulab.run.record import RunFile
 
 WORKER = (sys.executable, "-P", "-m", "gpulab.worker")
@@ -237,7 +235,7 @@ class Session:
             stage=exited.stage,
             message=message,
             line=_line(exited.trace, self.request.path),
-            traceback=plain_lines(exited.trace),
+            traceback=plain(exited.trace),
         )
 
 
@@ -259,10 +257,6 @@ def _line(trace: str, path: str) -> int | None:
     """The scenario's innermost line in a faulthandler stack, most recent call first."""
     found = re.search(rf'File "{re.escape(path)}", line (\d+)', trace)
     return int(found.group(1)) if found else None
-
-
-def plain_lines(text: str) -> str:
-    return "\n".join(plain(line) for line in text.split("\n"))
 
 
 def _read(fd: int) -> bytes:

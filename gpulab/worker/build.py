@@ -46,7 +46,8 @@ class Build:
         context = self.work.context
         if context is None:
             return nullcontext()
-        return context if hasattr(context, "__enter__") else context()  # type: ignore[no-any-return]
+        made = context() if isinstance(context, type) or not hasattr(context, "__enter__") else context
+        return made  # type: ignore[no-any-return]
 
     def close(self) -> None:
         teardown, self._teardown = self._teardown, None

@@ -72,6 +72,11 @@ class Checker:
         self._with_other_inputs(name, build, inputs, saved, first)
         return found
 
+    def still(self, name: str, build: Build) -> None:
+        """Once the build has been stepped for a while: Wrong where its output is another by now."""
+        if name not in self._loose:
+            self._against_reference(name, "before", build, self._output(build))
+
     def after(self, name: str, build: Build, rebuild: Callable[[], Build]) -> Checked:
         """The same outputs again, once everything has been timed."""
         if name not in self._loose:

@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from gpulab.model.events import VariantFailed
+from gpulab.model.plain import plain
 
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc")
 
@@ -24,9 +25,9 @@ def failure(error: BaseException, path: str, variant: str | None, stage: str) ->
         variant=variant,
         kind=_kind(error),
         stage=stage,
-        message=_message(error),
+        message=plain(_message(error)),
         line=lines[-1] if lines else None,
-        traceback="".join(told),
+        traceback=plain("".join(told)),
     )
     error.__traceback__ = None
     error.__context__ = error.__cause__ = None

@@ -210,14 +210,17 @@ class Measurement:
         self._where.at("build", contender.variant.name)
         self._builder.pad()
         started = perf_counter()
+        stage = "build"
         try:
             contender.build = self._builder.build(contender.variant)
+            stage = "measure"
+            self._where.at(stage, contender.variant.name)
             self._clock.block(contender.build, 1)
             took = perf_counter() - started
             while perf_counter() - started - took < min(_SETTLE_S, 3 * contender.steps * contender.step_s):
                 self._clock.block(contender.build, contender.steps)
         except BaseException as error:
-            self._drop(contender, "build", error)
+            self._drop(contender, stage, error)
             return False
         self._builds_s += took
         self._dearest_s = max(self._dearest_s, took)

@@ -107,6 +107,8 @@ class Run:
             stage = "warm-up"
             self._at(stage, variant.name)
             warm_up(self._clock, self._channel, contender, build)
+            if variant.unchecked is None:
+                self._checker.still(variant.name, build)
             stage = "teardown"
             self._at(stage, variant.name)
             build.close()

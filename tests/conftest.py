@@ -1,0 +1,108 @@
+"""What the tests share: the program as a user runs it, and proof that it leaves no process behind."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import time
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from gpulab.model.state import fold_all
+from gpulab.run.record import read
+
+GPULAB = (sys.executable, "-m", "gpulab")
+MARK = "GPULAB_TEST_MARK"
+
+
+@dataclass
+class Finished:
+    """A finished command, with its JSON result and its run file where it made them."""
+
+    code: int
+    stdout: str
+    stderr: str
+    run_file: Path
+    result: dict = field(default_factory=dict)
+
+    @property
+    def run(self):
+        return self.result["runs"][0]
+
+    def variant(self, name):
+        return next(one for one in self.run["variants"] if one["name"] == name)
+
+    def verdict(self, name):
+        return next((one["verdict"] for one in self.run["comparisons"] if one["variant"] == name), None)
+
+    @property
+    def state(self):
+        return fold_all(read(self.run_file).events)
+
+
+class Lab:
+    """Runs `gpulab` as a user does, in a folder of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.mark = uuid.uuid4().hex
+        self.env = {**os.environ, MARK: self.mark, "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1"}
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    def start(self, *arguments, **options):
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": self.folder, "env": self.env, **options}
+        return subprocess.Popen([*GPULAB, *map(str, arguments)], **options)
+
+    def call(self, *arguments, **options):
+        process = self.start(*arguments, **options)
+        stdout, stderr = process.communicate(timeout=100)
+        return Finished(process.returncode, stdout.decode(), stderr.decode(), self.folder / "run.jsonl")
+
+    def run(self, what, *arguments, time_s="0.3"):
+        """`gpulab --run what` with its JSON on stdout and its run file in `run.jsonl`."""
+        run_file = self.folder / "run.jsonl"
+        run_file.unlink(missing_ok=True)
+        options = ("--device", "cpu", "--time", time_s, "--json", "--output", run_file, *arguments)
+        finished = self.call("--run", what, *options)
+        if finished.stdout:
+            finished.result = json.loads(finished.stdout)
+        return finished
+
+    def processes(self):
+        """Command lines of every live process that this lab started, however far away it went."""
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    if self.mark.encode() in (entry / "environ").read_bytes():
+                        found[int(entry.name)] = (entry / "cmdline").read_bytes()
+                except OSError:
+                    continue
+        return found
+
+    def none_left(self, within=5.0):
+        """Whether all processes are gone, at the latest after `within` seconds."""
+        end = time.monotonic() + within
+        while time.monotonic() < end:
+            if not self.processes():
+                return True
+            time.sleep(0.05)
+        return not self.processes()
+
+
+@pytest.fixture
+def lab(tmp_path):
+    made = Lab(tmp_path)
+    yield made
+    left = made.processes()
+    for pid in left:
+        os.kill(pid, 9)
+    assert not left, f"processes left behind: {left}"

@@ -1,0 +1,154 @@
+"""The fold: the same events give the same state, however they were batched or cut."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpulab.model import events as e
+from gpulab.model.result import combine, run_result
+from gpulab.model.state import RunState, fold, fold_all
+
+NAMES = ("a", "control", "b")
+
+
+def request(**changes):
+    infos = (e.VariantInfo(name="a"), e.VariantInfo(name="b", against="a"))
+    return e.RunRequest(**{"scenario": "s", "path": "s.py", "source_sha256": "0", "variants": infos, **changes})
+
+
+def opening(**changes):
+    built = {"build_s": 0.1, "first_step_s": 0.1, "items": 2.0}
+    return [
+        e.RunStarted(request=request(**changes), at="", host="h", t=0.0),
+        e.Built(variant="a", t=0.1, **built),
+        e.Built(variant="b", t=0.2, **built),
+        e.Planned(rounds=5, epochs=20, floor=0.01, dear=False, t=0.3),
+    ]
+
+
+def rows(ratios, n=20, rounds=5, seed=0):
+    draw = random.Random(seed)
+    for epoch in range(n):
+        for number in range(rounds):
+            for index, name in enumerate(NAMES):
+                yield epoch, number, index, 1e-3 * ratios.get(name, 1.0) * draw.uniform(0.999, 1.001)
+
+
+def batches(found, size, complete_last=None):
+    found = list(found)
+    for start in range(0, len(found), size):
+        part = found[start : start + size]
+        n = len(part)
+        yield e.Samples(
+            names=NAMES,
+            complete=part[-1][0] if start + size < len(found) or complete_last is None else complete_last,
+            epoch=[row[0] for row in part],
+            round=[row[1] for row in part],
+            variant=[row[2] for row in part],
+            times_s=[row[3] for row in part],
+            cpu_s=[row[3] * 0.9 for row in part],
+            faults=[1] * n,
+            switches=[0] * n,
+            t=1.0,
+        )
+
+
+END = [e.Stopped(reason="width", t=2.0), e.RunEnded(outcome="done", t=3.0)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 400))
+def test_batching_changes_nothing(size):
+    whole = fold_all([*opening(), *batches(rows({"b": 0.5}), 10_000), *END])
+    cut = fold_all([*opening(), *batches(rows({"b": 0.5}), size), *END])
+    assert cut.comparisons() == whole.comparisons()
+    assert run_result(cut).variants[1].time_s == run_result(whole).variants[1].time_s
+    assert cut.rounds == 100
+
+
+def test_a_finished_run():
+    found = run_result(fold_all([*opening(), *batches(rows({"b": 0.5}), 37), *END]))
+    assert (found.exit_code, found.outcome) == (0, "measured")
+    assert found.comparisons[0].verdict == "faster"
+    assert found.comparisons[0].speedup == pytest.approx(2, rel=1e-3)
+    assert found.control.verdict == "same"
+    assert found.method.epochs == 20
+    assert found.method.rounds == 100
+    assert found.variants[0].contention == pytest.approx(0.1) or found.device is None
+    assert found.variants[0].time_s.median == pytest.approx(1e-3, rel=1e-2)
+
+
+def test_a_broken_control_takes_every_verdict_back():
+    found = run_result(fold_all([*opening(), *batches(rows({"b": 0.5, "control": 1.1}), 50), *END]))
+    assert found.exit_code == 7
+    assert found.control.verdict == "slower"
+    assert {one.verdict for one in found.comparisons} == {"invalid"}
+
+
+def test_an_interrupted_run_keeps_its_completed_epochs():
+    cut = [*batches(rows({"b": 0.5}, n=9), 10_000), e.RunEnded(outcome="cancelled", t=2.0)]
+    found = run_result(fold_all([*opening(), *cut]))
+    assert found.exit_code == 130
+    assert found.comparisons[0].verdict == "faster"
+
+
+def test_a_failed_variant_has_no_verdict_and_the_others_keep_theirs():
+    failed = e.VariantFailed(variant="b", kind="crash", stage="measure", message="boom", line=3, t=1.5)
+    found = run_result(fold_all([*opening(), *batches(rows({}), 50), failed, e.RunEnded(outcome="failed", t=2.0)]))
+    assert found.exit_code == 3
+    assert found.comparisons == []
+    assert (found.variants[1].status, found.variants[1].line) == ("failed", 3)
+    assert found.control.verdict == "same"
+
+
+def test_a_ladder_compares_with_the_rung_below_too():
+    infos = tuple(e.VariantInfo(name=name, against="a" if name != "a" else None) for name in "abc")
+    ladder = request(variants=infos, ladder=True)
+    assert ladder.pairs({"a", "b", "c"}) == [("control", "a"), ("b", "a"), ("c", "a"), ("c", "b")]
+    assert ladder.pairs({"a", "c"}) == [("control", "a"), ("c", "a")]
+    assert ladder.pairs({"b", "c"}) == []
+
+
+def test_a_demanded_speedup():
+    state = fold_all([*opening(), *batches(rows({"b": 0.5}), 50), *END])
+    assert run_result(state, fail_below=1.5).exit_code == 0
+    assert run_result(state, fail_below=2.5).exit_code == 5
+    assert run_result(state, fail_below=2.0).exit_code == 6
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"), [([0, 0], 0), ([0, 6, 5], 5), ([5, 7], 7), ([4, 7], 4), ([3, 4], 3), ([130, 2], 130), ([], 0)]
+)
+def test_of_several_exit_codes_the_first_in_order_counts(codes, expected):
+    result = run_result(RunState())
+    runs = [type(result)(scenario="x", exit_code=code) for code in codes]
+    assert combine(runs, {}).exit_code == expected
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.data())
+def test_any_prefix_of_a_run_is_a_state_with_a_result(data):
+    whole = [*opening(), *batches(rows({"b": 0.5}), 60), *END]
+    state = RunState()
+    for event in whole[: data.draw(st.integers(0, len(whole)))]:
+        state = fold(state, event)
+    found = run_result(state)
+    assert all(one.low <= one.speedup <= one.high for one in found.comparisons if one.speedup is not None)
+
+
+def test_encoding_and_decoding_give_the_event_back():
+    for event in [*opening(), *batches(rows({}), 100), *END]:
+        assert e.decode(e.encode(event).rstrip(b"\n")) == event
+
+
+def test_an_unknown_type_is_none_and_a_broken_known_one_is_an_error():
+    assert e.decode(b'{"type":"FromTheFuture","t":1.0}') is None
+    for broken in (b"garbage", b'{"type":"Stopped"', b'{"type":"Stopped","t":1}', b'{"t":1.0}', b"\xff\xfe", b"[]"):
+        with pytest.raises(ValueError, match=r"event|Stopped"):
+            e.decode(broken)
+
+
+def test_what_is_not_a_number_is_null():
+    assert b'"value":null' in e.encode(e.Reported(variant=None, name="x", value=float("nan")))
