@@ -47,10 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (ValueError, LookupError) as error:
-        from gpulab.run.catalog import NotFound
+        from gpulab.run.catalog import ScenarioNotFoundError
         from gpulab.run.request import UsageError
 
-        if not isinstance(error, (NotFound, UsageError)):
+        if not isinstance(error, (ScenarioNotFoundError, UsageError)):
             raise
         print(f"gpulab: {error.args[0]}", file=sys.stderr)
         return 2
@@ -110,9 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     refine.add_argument("--smoke", action="store_true", help="tiny sizes, to see whether it runs")
     refine.add_argument("--timeout", type=_positive, metavar="S", help="stop a run after so long (600, or 20 x --time)")
     output = parser.add_argument_group("what to print and keep")
-    output.add_argument(
-        "--json", nargs="?", const="-", metavar="FILE", help="the result as JSON, to FILE or to stdout"
-    )
+    output.add_argument("--json", nargs="?", const="-", metavar="FILE", help="the result as JSON, to FILE or to stdout")
     output.add_argument(
         "--output", type=Path, metavar="FILE", help="the run file: every event and raw sample (a folder for several)"
     )

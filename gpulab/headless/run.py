@@ -14,7 +14,7 @@ from gpulab.headless.runner import measure
 from gpulab.headless.terminal import Terminal, terminal
 from gpulab.model.result import FAILED, INTERRUPTED, MEASURED, OUTCOMES, RunResult, combine, run_result
 from gpulab.run import catalog
-from gpulab.run.catalog import Entry, NotFound
+from gpulab.run.catalog import Entry, ScenarioNotFoundError
 from gpulab.run.record import default_path
 from gpulab.run.request import UsageError, request_for
 from gpulab.views.results import result
@@ -50,7 +50,7 @@ class Job:
 
 
 def run(names: Sequence[str], options: Options) -> int:
-    """Run them one after the other and print what came out; returns the exit code. UsageError, NotFound."""
+    """Run them one after the other and print what came out; returns the exit code."""
     shown = terminal(ascii_only=options.ascii)
     jobs = [job for name in names for job in _jobs(name)]
     if not jobs:
@@ -63,7 +63,8 @@ def run(names: Sequence[str], options: Options) -> int:
         found, versions = _run_one(job, options, shown, several=len(jobs) > 1)
         environment = versions or environment
         results.append(found)
-        (shown.err if options.json == "-" else shown.out).print(result(found, shown.glyphs), "")
+        console = shown.err if options.json == "-" else shown.out
+        console.print(result(found, shown.glyphs), "", soft_wrap=not console.is_terminal)
         if found.exit_code == INTERRUPTED:
             break
     whole = combine(results, environment)
@@ -79,10 +80,11 @@ def _jobs(name: str) -> list[Job]:
     if colon and file.endswith(".py"):
         path = Path(file)
         if not path.is_file():
-            raise NotFound(f"there is no file {file}")
+            raise ScenarioNotFoundError(f"there is no file {file}")
         return [Job(catalog.read_file(path), tuple(one.strip() for one in functions.split(",")))]
     if Path(name).is_dir():
-        return [Job(entry, named=False) for entry in catalog.catalog([Path(name)]) if entry.path.parent == Path(name).resolve()]
+        folder = Path(name).resolve()
+        return [Job(entry, named=False) for entry in catalog.catalog([folder]) if entry.path.parent == folder]
     return [Job(catalog.find(name))]
 
 
@@ -117,7 +119,9 @@ def _run_one(
         with progress_of(shown) as show:
             state = measure(request, path, show)
     except OSError as error:
-        raise UsageError(f"the run file {path} cannot be made: {error.strerror}; choose another with --output") from None
+        raise UsageError(
+            f"the run file {path} cannot be made: {error.strerror}; choose another with --output"
+        ) from None
     return run_result(state, str(path), options.fail_below), state.environment
 
 

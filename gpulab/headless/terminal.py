@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from gpulab.views.text import Glyphs
@@ -35,6 +36,9 @@ def _console(file: TextIO) -> Console:
 
 
 def _unicode() -> bool:
-    locale = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := os.environ.get(name))), "C")
+    # Of the environment the process was started with: Python itself sets LC_CTYPE=C.UTF-8 where it finds LANG=C.
+    pairs = (line.partition("=") for line in Path("/proc/self/environ").read_text(errors="replace").split("\0"))
+    environment = {name: value for name, _, value in pairs}
+    locale = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environment.get(name))), "C")
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     return "utf" in locale.lower() and encoding == "utf8" and os.environ.get("TERM") not in ("linux", "dumb")

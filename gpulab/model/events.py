@@ -60,7 +60,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
         found = [(CONTROL, self.variants[0].name)]
         below = self.variants[0].name
         for info in self.variants[1:]:
-            if info.name in measured and info.against in measured:
+            if info.name in measured and info.against is not None and info.against in measured:
                 found.append((info.name, info.against))
                 if self.ladder and below != info.against:
                     found.append((info.name, below))
@@ -81,7 +81,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
     t: float = msgspec.field(default_factory=monotonic)
 
 
-class RunStarted(Event, tag="RunStarted"):
+class RunStarted(Event, frozen=True):
     """Written by the session before anything runs. `at` is UTC, ISO 8601."""
 
     request: RunRequest
@@ -89,7 +89,7 @@ class RunStarted(Event, tag="RunStarted"):
     host: str
 
 
-class WorkerReady(Event, tag="WorkerReady"):
+class WorkerReady(Event, frozen=True):
     """The worker has its device. `environment` holds versions; None where something is not there."""
 
     pid: int
@@ -97,12 +97,12 @@ class WorkerReady(Event, tag="WorkerReady"):
     environment: dict[str, str | None]
 
 
-class StageStarted(Event, tag="StageStarted"):
+class StageStarted(Event, frozen=True):
     stage: str
     variant: str | None = None
 
 
-class Built(Event, tag="Built"):
+class Built(Event, frozen=True):
     """The first build of a variant in this process, and its very first step (both in seconds)."""
 
     variant: str
@@ -114,7 +114,7 @@ class Built(Event, tag="Built"):
     dtype: str | None = None
 
 
-class Checked(Event, tag="Checked"):
+class Checked(Event, frozen=True):
     """Outputs against the baseline's: `error` is the relative Frobenius error, None where nothing was compared."""
 
     variant: str
@@ -125,14 +125,14 @@ class Checked(Event, tag="Checked"):
     reason: str | None = None
 
 
-class VariantRefused(Event, tag="VariantRefused"):
+class VariantRefused(Event, frozen=True):
     """The variant breaks the rules of a fair comparison (items, global settings): it is not measured."""
 
     variant: str
     reason: str
 
 
-class VariantFailed(Event, tag="VariantFailed"):
+class VariantFailed(Event, frozen=True):
     """`kind`: error, exit, out of memory, crash, killed, timeout, cancelled. `variant` None: the whole run."""
 
     variant: str | None
@@ -143,7 +143,7 @@ class VariantFailed(Event, tag="VariantFailed"):
     traceback: str = ""
 
 
-class Calibrated(Event, tag="Calibrated"):
+class Calibrated(Event, frozen=True):
     """Steps per block, and the time of an empty block of that clock (what a block costs beside its steps)."""
 
     variant: str
@@ -152,7 +152,7 @@ class Calibrated(Event, tag="Calibrated"):
     empty_block_s: float
 
 
-class WarmedUp(Event, tag="WarmedUp"):
+class WarmedUp(Event, frozen=True):
     """The warm-up's own samples (seconds per step), kept apart; `drift` is the last relative change."""
 
     variant: str
@@ -161,7 +161,7 @@ class WarmedUp(Event, tag="WarmedUp"):
     drifting: bool
 
 
-class Planned(Event, tag="Planned"):
+class Planned(Event, frozen=True):
     """What the engine will do: rounds per epoch, the fewest and most epochs, and whether builds are dear."""
 
     rounds: int
@@ -170,7 +170,7 @@ class Planned(Event, tag="Planned"):
     dear: bool
 
 
-class Samples(Event, tag="Samples"):
+class Samples(Event, frozen=True):
     """Timed blocks in the order they ran: one entry a block in every column.
 
     `times_s` and `cpu_s` are per step, `faults` (minor page faults) and `switches` (involuntary context
@@ -188,13 +188,13 @@ class Samples(Event, tag="Samples"):
     switches: list[int]
 
 
-class Stopped(Event, tag="Stopped"):
+class Stopped(Event, frozen=True):
     """Why measuring ended: width, time, epochs."""
 
     reason: str
 
 
-class Reported(Event, tag="Reported"):
+class Reported(Event, frozen=True):
     """`lab.report(name, value)` of a variant."""
 
     variant: str | None
@@ -202,7 +202,7 @@ class Reported(Event, tag="Reported"):
     value: float | None
 
 
-class Log(Event, tag="Log"):
+class Log(Event, frozen=True):
     """Lines the scenario wrote to stdout or stderr; control characters are taken out."""
 
     lines: list[str]
@@ -210,14 +210,14 @@ class Log(Event, tag="Log"):
     """Lines left out just before these: the log keeps its first and its last 1,000."""
 
 
-class Noticed(Event, tag="Noticed"):
+class Noticed(Event, frozen=True):
     """Something the reader of the result must know."""
 
     text: str
     variant: str | None = None
 
 
-class WorkerExited(Event, tag="WorkerExited"):
+class WorkerExited(Event, frozen=True):
     """The warden's last word: how the worker ended, where it was, and what faulthandler wrote."""
 
     code: int | None
@@ -228,11 +228,11 @@ class WorkerExited(Event, tag="WorkerExited"):
     orphans: int = 0
 
 
-class WorkerDone(Event, tag="WorkerDone"):
+class WorkerDone(Event, frozen=True):
     """The worker did all it was asked to."""
 
 
-class RunEnded(Event, tag="RunEnded"):
+class RunEnded(Event, frozen=True):
     """`outcome`: done, failed, timeout, cancelled."""
 
     outcome: str
@@ -259,7 +259,7 @@ AnyEvent = (
     | RunEnded
 )
 
-TAGS: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in AnyEvent.__args__)  # type: ignore[attr-defined]
+TAGS: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in AnyEvent.__args__)
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _kind: msgspec.json.Decoder[Any] = msgspec.json.Decoder(dict[str, msgspec.Raw])
 

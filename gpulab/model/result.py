@@ -9,7 +9,6 @@ import msgspec
 
 from gpulab.model.compare import FLOOR, Comparison
 from gpulab.model.events import Device
-from gpulab.model.scenario import CONTROL
 from gpulab.model.state import RunState, VariantState
 from gpulab.model.stats import CONFIDENCE
 
@@ -132,8 +131,7 @@ def run_result(state: RunState, run_file: str = "", fail_below: float | None = N
         per=request.per,
         device=state.device,
         method=_method(state),
-        control=control
-        and Control(speedup=control.speedup, low=control.low, high=control.high, verdict=control.verdict),
+        control=_control(control) if control else None,
         claim=request.claim,
         run_file=run_file,
         outcome=OUTCOMES[code],
@@ -185,6 +183,10 @@ def _demanded(comparisons: list[Comparison], fail_below: float) -> tuple[int, st
     return MEASURED, None
 
 
+def _control(of: Comparison) -> Control:
+    return Control(speedup=of.speedup, low=of.low, high=of.high, verdict=of.verdict)
+
+
 def _method(state: RunState) -> Method:
     floors = [one.calibrated.empty_block_s for one in state.variants.values() if one.calibrated]
     return Method(
@@ -202,7 +204,9 @@ def _warnings(state: RunState) -> list[str]:
     if state.dear:
         found.append(
             f"builds take over a second, so there are {len(state.epochs)} of them: the interval is over pairs that "
-            f"share a build, the floor is {state.planned.floor:.0%}" if state.planned else ""
+            f"share a build, the floor is {state.planned.floor:.0%}"
+            if state.planned
+            else ""
         )
     for name, one in state.variants.items():
         if one.warmed and one.warmed.drifting:
@@ -214,6 +218,7 @@ def _variant(state: RunState, one: VariantState) -> VariantResult:
     built, failure = one.built, one.failure
     items = built.items if built else 1.0
     timed = one.status == "ok"
+    one_thread = state.device is not None and state.device.kind == "cpu" and state.device.threads == 1
     interval = state.time_per_item(one.info.name) if timed else None
     rough = state.rough_time(one.info.name) if timed else None
     time = None
@@ -233,7 +238,7 @@ def _variant(state: RunState, one: VariantState) -> VariantResult:
         dtype=built.dtype if built else None,
         time_s=time,
         steps_per_block=one.calibrated.steps_per_block if one.calibrated else None,
-        contention=one.contention if state.device and state.device.kind == "cpu" and state.device.threads == 1 else None,
+        contention=one.contention if one_thread else None,
         faults_per_block=one.faults / one.blocks if one.blocks else None,
         switches_per_block=one.switches / one.blocks if one.blocks else None,
         build_s=built.build_s if built else None,
@@ -243,6 +248,3 @@ def _variant(state: RunState, one: VariantState) -> VariantResult:
         stage=failure.stage if failure else None,
         line=failure.line if failure else None,
     )
-
-
-__all__ = ["CONTROL", "Result", "RunResult", "combine", "run_result"]

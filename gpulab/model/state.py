@@ -11,9 +11,10 @@ from functools import reduce
 from statistics import median
 from typing import Any
 
+import msgspec
+
 from gpulab.model import events as e
-from gpulab.model.compare import Epoch, compare, over_epochs
-from gpulab.model.compare import Comparison as Comparison
+from gpulab.model.compare import FLOOR, Comparison, Epoch, compare, over_epochs
 from gpulab.model.scenario import CONTROL
 from gpulab.model.stats import Interval
 
@@ -93,16 +94,12 @@ class RunState:
             return []
         measured = {name for name, variant in self.variants.items() if variant.status in ("ok", "pending")}
         pairs = self.request.pairs(measured | {CONTROL})
-        floor = {"floor": self.planned.floor} if self.planned else {}
-        found = [compare(self.epochs, name, against, dear=self.dear, **floor) for name, against in pairs]
+        floor = self.planned.floor if self.planned else FLOOR
+        found = [compare(self.epochs, name, against, dear=self.dear, floor=floor) for name, against in pairs]
         if found and found[0].verdict in ("faster", "slower"):
             why = f"the control, a second build of the baseline, came out {found[0].verdict}: measure again"
-            found[1:] = [replace_comparison(one, verdict="invalid", reason=why) for one in found[1:]]
+            found[1:] = [msgspec.structs.replace(one, verdict="invalid", reason=why) for one in found[1:]]
         return found
-
-
-def replace_comparison(one: Comparison, **changes: Any) -> Comparison:
-    return e.msgspec.structs.replace(one, **changes)
 
 
 def fold(state: RunState, event: e.AnyEvent) -> RunState:

@@ -13,7 +13,7 @@ import gpulab
 from gpulab.model.plain import plain
 from gpulab.model.scenario import Scenario
 from gpulab.run.needs import first_missing
-from gpulab.run.reader import Source, Unreadable, read_source
+from gpulab.run.reader import EMPTY, Source, UnreadableError, read_source
 
 TOPICS = (
     "data movement",
@@ -26,7 +26,7 @@ TOPICS = (
 """The order of the lessons' own topics; others follow."""
 
 
-class NotFound(LookupError):
+class ScenarioNotFoundError(LookupError):
     """Nothing to run goes by that name; the message says what there is."""
 
 
@@ -37,8 +37,8 @@ class Entry:
     name: str
     path: Path
     sha256: str = ""
-    source: Source = Source("", None, {})
-    error: Unreadable | None = None
+    source: Source = EMPTY
+    error: UnreadableError | None = None
 
     @property
     def scenario(self) -> Scenario | None:
@@ -62,11 +62,11 @@ def read_file(path: Path) -> Entry:
         data = path.read_bytes()
         text = data.decode()
     except (OSError, UnicodeDecodeError) as error:
-        return Entry(path.stem, path, error=Unreadable(1, f"cannot be read: {error}", "is this a Python file?"))
+        return Entry(path.stem, path, error=UnreadableError(1, f"cannot be read: {error}", "is this a Python file?"))
     digest = sha256(data).hexdigest()
     try:
         return Entry(path.stem, path, digest, read_source(text))
-    except Unreadable as error:
+    except UnreadableError as error:
         return Entry(path.stem, path, digest, error=error)
 
 
@@ -91,14 +91,14 @@ def catalog(paths: Iterable[Path] = ()) -> list[Entry]:
 
 
 def find(name: str) -> Entry:
-    """A scenario by its name or its file. NotFound with what comes close, Unreadable's entry where it is broken."""
+    """A scenario by its name or its file. A broken file is an entry with its error."""
     if name.endswith(".py") or os.sep in name:
         path = Path(name)
         if not path.is_file():
-            raise NotFound(f"there is no file {name}")
+            raise ScenarioNotFoundError(f"there is no file {name}")
         entry = read_file(path)
         if not entry.error and not entry.scenario:
-            raise NotFound(
+            raise ScenarioNotFoundError(
                 f"{name} has no Scenario; to time a function of it, run {name}:FUNCTION, "
                 f"with one of {', '.join(entry.source.functions) or '(it has none)'}"
             )
@@ -107,7 +107,9 @@ def find(name: str) -> Entry:
     if name in entries:
         return entries[name]
     close = get_close_matches(name, entries, n=3)
-    raise NotFound(f"there is no scenario {name!r}" + (f"; did you mean {' or '.join(close)}?" if close else ""))
+    raise ScenarioNotFoundError(
+        f"there is no scenario {name!r}" + (f"; did you mean {' or '.join(close)}?" if close else "")
+    )
 
 
 def _order(entry: Entry) -> tuple[int, str, str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpulab.model import scenario as vocabulary
-from gpulab.model.scenario import Scenario, ScenarioError, Variant
+from gpulab.model.scenario import Scenario, ScenarioError
 
 _UNITS = {name: getattr(vocabulary, name) for name in ("KiB", "MiB", "GiB")}
 _SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -30,7 +30,7 @@ _SCENARIO_KEYWORDS = (
 _VARIANT_KEYWORDS = "needs, against, claim, unchecked"
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """What is wrong with a file's text, where, and how to mend it."""
 
     def __init__(self, line: int, message: str, mend: str) -> None:
@@ -48,18 +48,21 @@ class Source:
     """Names that the module binds, by line: what FILE:function can name."""
 
 
+EMPTY = Source("", None, {})
+
+
 def read_source(text: str) -> Source:
-    """Read the text of a file. Unreadable where Python, or the lab, cannot take it as it stands."""
+    """Read the text of a file. UnreadableError where Python, or the lab, cannot take it as it stands."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
-        raise Unreadable(error.lineno or 1, f"syntax error: {error.msg}", "mend the syntax") from None
+        raise UnreadableError(error.lineno or 1, f"syntax error: {error.msg}", "mend the syntax") from None
     except (ValueError, RecursionError, MemoryError) as error:
-        raise Unreadable(1, f"not readable as Python: {error}", "is this a Python file?") from None
+        raise UnreadableError(1, f"not readable as Python: {error}", "is this a Python file?") from None
     lesson = ast.get_docstring(tree) or ""
     made = [(node, call) for node in tree.body if (call := _call_of(node, "Scenario")) is not None]
     if len(made) > 1:
-        raise Unreadable(made[1][0].lineno, "a second Scenario", "keep one Scenario in a file")
+        raise UnreadableError(made[1][0].lineno, "a second Scenario", "keep one Scenario in a file")
     scenario = _scenario(tree, *made[0]) if made else None
     return Source(lesson, scenario, _bound(tree))
 
@@ -98,9 +101,9 @@ def _scenario(tree: ast.Module, node: ast.stmt, call: ast.Call) -> Scenario:
     name = _target(node)
     values = _keywords(call, "Scenario", _SCENARIO_KEYWORDS)
     if len(call.args) > 1:
-        raise Unreadable(call.lineno, "Scenario takes one value without a name, the topic", "name the others")
+        raise UnreadableError(call.lineno, "Scenario takes one value without a name, the topic", "name the others")
     topic = [_literal_of("topic", call.args[0])] if call.args else []
-    scenario = _made(call, "Scenario", _SCENARIO_KEYWORDS, lambda: Scenario(*topic, **values))
+    scenario: Scenario = _made(call, "Scenario", _SCENARIO_KEYWORDS, lambda: Scenario(*topic, **values))
     accepted: set[ast.expr] = set()
     for function in tree.body:
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -110,13 +113,13 @@ def _scenario(tree: ast.Module, node: ast.stmt, call: ast.Call) -> Scenario:
                     _add_variant(scenario, function, decorator)
     for found in ast.walk(tree):
         if isinstance(found, ast.expr) and _is_variant(found, name) and _callee(found) not in accepted:
-            raise Unreadable(
+            raise UnreadableError(
                 found.lineno,
                 "a variant made in a loop, a condition or a call",
                 f"decorate a function at the top level of the file with @{name}.variant",
             )
     if not scenario.variants:
-        raise Unreadable(call.lineno, "a Scenario without variants", f"decorate a function with @{name}.variant")
+        raise UnreadableError(call.lineno, "a Scenario without variants", f"decorate a function with @{name}.variant")
     return scenario
 
 
@@ -124,7 +127,7 @@ def _add_variant(scenario: Scenario, function: ast.FunctionDef | ast.AsyncFuncti
     values: dict[str, Any] = {}
     if isinstance(decorator, ast.Call):
         if decorator.args:
-            raise Unreadable(decorator.lineno, "variant(...) takes named values only", "name the value")
+            raise UnreadableError(decorator.lineno, "variant(...) takes named values only", "name the value")
         values = _keywords(decorator, "variant", _VARIANT_KEYWORDS)
 
     def placeholder() -> None:
@@ -135,12 +138,14 @@ def _add_variant(scenario: Scenario, function: ast.FunctionDef | ast.AsyncFuncti
     arguments = function.args
     names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
     if not names:
-        raise Unreadable(function.lineno, f"{function.name}() takes no lab", f"write def {function.name}(lab, ...)")
+        raise UnreadableError(
+            function.lineno, f"{function.name}() takes no lab", f"write def {function.name}(lab, ...)"
+        )
     optional = len(arguments.defaults)
     required = [*names[1 : len(arguments.posonlyargs) + len(arguments.args) - optional]]
     for parameter in required:
         if parameter not in scenario.params:
-            raise Unreadable(
+            raise UnreadableError(
                 function.lineno,
                 f"{function.name}() wants {parameter!r}, which is not in params",
                 f"add it: Scenario(params={{{parameter!r}: ...}})",
@@ -151,21 +156,21 @@ def _made(node: ast.stmt | ast.expr, what: str, keywords: str, make: Callable[[]
     try:
         return make()
     except ScenarioError as error:
-        raise Unreadable(node.lineno, str(error), "mend the value") from None
+        raise UnreadableError(node.lineno, str(error), "mend the value") from None
     except (TypeError, ValueError, AttributeError) as error:
         message = str(error).replace("Scenario.__init__()", what).replace("Scenario.variant()", what)
-        raise Unreadable(node.lineno, message, f"{what} takes {keywords}") from None
+        raise UnreadableError(node.lineno, message, f"{what} takes {keywords}") from None
 
 
 def _keywords(call: ast.Call, what: str, allowed: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for keyword in call.keywords:
         if keyword.arg is None:
-            raise Unreadable(keyword.value.lineno, f"{what}(**...) cannot be read", "write the keywords out")
+            raise UnreadableError(keyword.value.lineno, f"{what}(**...) cannot be read", "write the keywords out")
         if keyword.arg not in allowed.split(", ") and not (what == "Scenario" and keyword.arg == "topic"):
-            raise Unreadable(keyword.value.lineno, f"{what} knows no {keyword.arg!r}", f"it takes {allowed}")
+            raise UnreadableError(keyword.value.lineno, f"{what} knows no {keyword.arg!r}", f"it takes {allowed}")
         if keyword.arg in found:
-            raise Unreadable(keyword.value.lineno, f"{keyword.arg!r} is given twice", "keep one")
+            raise UnreadableError(keyword.value.lineno, f"{keyword.arg!r} is given twice", "keep one")
         found[keyword.arg] = _literal_of(keyword.arg, keyword.value)
     return found
 
@@ -174,7 +179,7 @@ def _literal_of(name: str, node: ast.expr) -> Any:
     try:
         return literal(node)
     except ValueError as error:
-        raise Unreadable(
+        raise UnreadableError(
             node.lineno, f"{name}= is {error}: it is read without running the file", "write a literal value"
         ) from None
 
@@ -191,7 +196,7 @@ def _call_of(node: ast.stmt, name: str) -> ast.Call | None:
 def _target(node: ast.stmt) -> str:
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
     if len(targets) != 1 or not isinstance(targets[0], ast.Name):
-        raise Unreadable(node.lineno, "the Scenario has no plain name", "write scenario = Scenario(...)")
+        raise UnreadableError(node.lineno, "the Scenario has no plain name", "write scenario = Scenario(...)")
     return targets[0].id
 
 

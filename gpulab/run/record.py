@@ -25,9 +25,9 @@ class RecordError(ValueError):
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    format: str = FORMAT
-    version: int = VERSION
-    gpulab: str = ""
+    format: str
+    version: int
+    gpulab: str
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class RunFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        self._write(encode(Header(gpulab=gpulab)))
+        self._write(encode(Header(format=FORMAT, version=VERSION, gpulab=gpulab)))
 
     def append(self, events: Sequence[Event]) -> None:
         """OSError where the disk is full: the caller says so and goes on without."""
@@ -81,7 +81,7 @@ def read(path: Path) -> Recording:
     try:
         header = msgspec.json.decode(lines[0], type=Header)
     except (msgspec.DecodeError, UnicodeError):
-        header = Header(format="")
+        header = Header(format="", version=0, gpulab="")
     if header.format != FORMAT:
         raise RecordError(f"{path} is not a run file: its first line is no {FORMAT} header")
     if header.version > VERSION:

@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from gpulab.model.events import RunRequest, VariantInfo
 from gpulab.model.plain import plain
 from gpulab.model.scenario import FIRST, Param, Scenario
@@ -35,41 +37,37 @@ def request_for(
 ) -> RunRequest:
     """The request for one file: its scenario, or the named functions of it. UsageError where it makes no sense."""
     device = _device(device)
-    scenario = entry.scenario
-    common = {
-        "path": str(entry.path),
-        "source_sha256": entry.sha256,
-        "device": device,
-        "threads": threads,
-        "time_s": time_s,
-        "seed": seed,
-        "smoke": smoke,
-        "timeout_s": timeout_s,
-    }
+    common = RunRequest(
+        scenario=f"{entry.name}:{','.join(functions)}" if functions else entry.name,
+        path=str(entry.path),
+        source_sha256=entry.sha256,
+        title=entry.title,
+        functions=bool(functions),
+        variants=_functions(entry, functions),
+        device=device,
+        threads=threads,
+        time_s=time_s,
+        seed=seed,
+        smoke=smoke,
+        timeout_s=timeout_s,
+    )
     if functions:
-        return RunRequest(
-            scenario=f"{entry.name}:{','.join(functions)}",
-            title=entry.title,
-            functions=True,
-            variants=_functions(entry, functions),
-            **common,
-        )
+        return common
+    scenario = entry.scenario
     if scenario is None:
         raise UsageError(f"{entry.path.name} has no Scenario")
-    params = _params(entry.name, scenario, chosen or {})
-    return RunRequest(
-        scenario=entry.name,
-        title=entry.title,
-        topic=scenario.topic,
+    typed = _params(entry.name, scenario, chosen or {})
+    return msgspec.structs.replace(
+        common,
+        topic=plain(scenario.topic),
         claim=plain(scenario.claim),
         roof=scenario.roof,
         per=scenario.per,
         ladder=scenario.ladder,
         alone=scenario.alone,
         variants=_variants(scenario, device),
-        params=scenario.resolve(on_cpu=device == "cpu", smoke=smoke, chosen=params),
+        params=scenario.resolve(on_cpu=device == "cpu", smoke=smoke, chosen=typed),
         env=scenario.env,
-        **common,
     )
 
 
@@ -136,4 +134,4 @@ def _typed(key: str, text: str, default: Param) -> Param:
         value = float(value)
     if type(value) is not type(default):
         raise UsageError(f"--set {key}={text}: {key} is a {type(default).__name__}, as in {key}={default!r}")
-    return value  # type: ignore[no-any-return]
+    return value

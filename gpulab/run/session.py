@@ -16,7 +16,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -64,6 +64,8 @@ class Session:
         self._ended = threading.Event()
         self._wake_r, self._wake_w = os.pipe2(os.O_CLOEXEC)
         self._why_stopped: str | None = None
+        self._closing = threading.Lock()
+        self._start_error: OSError | None = None
         self._exit: WorkerExited | None = None
         self._done = False
         self._garbled = 0
@@ -95,7 +97,9 @@ class Session:
 
     def cancel(self) -> None:
         """Stop the worker and all it started. What was measured stays; the end arrives as an event."""
-        os.write(self._wake_w, b"c")
+        with self._closing:
+            if not self.ended:
+                os.write(self._wake_w, b"c")
 
     def _run(self) -> None:
         try:
@@ -103,30 +107,32 @@ class Session:
             try:
                 self._work()
             except OSError as error:
-                self._emit(_whole_run("crash", "start", f"the worker could not be started: {error}"))
+                self._start_error = error
             for log in self._output.end():
                 self._emit(log)
             self._emit(*self._last_words())
         finally:
             self._file.close()
-            self._ended.set()
+            with self._closing:
+                self._ended.set()
+                os.close(self._wake_r)
+                os.close(self._wake_w)
 
     def _work(self) -> None:
-        events_r, events_w = os.pipe2(os.O_CLOEXEC)
-        log_r, log_w = os.pipe2(os.O_CLOEXEC)
-        os.set_blocking(events_r, False)
-        os.set_blocking(log_r, False)
-        with subprocess.Popen(
-            [*self._command, str(events_w)],
-            stdin=subprocess.PIPE,
-            stdout=log_w,
-            stderr=log_w,
-            pass_fds=[events_w],
-            start_new_session=True,
-            env=_environment(self.request),
-        ) as process:
-            os.close(events_w)
-            os.close(log_w)
+        with ExitStack() as parent_s, ExitStack() as worker_s:
+            events_r, events_w = _pipe(parent_s, worker_s)
+            log_r, log_w = _pipe(parent_s, worker_s)
+            process = subprocess.Popen(
+                [*self._command, str(events_w)],
+                stdin=subprocess.PIPE,
+                stdout=log_w,
+                stderr=log_w,
+                pass_fds=[events_w],
+                start_new_session=True,
+                env=_environment(self.request),
+            )
+            parent_s.enter_context(process)
+            worker_s.close()
             assert process.stdin is not None
             try:
                 with suppress(BrokenPipeError):
@@ -135,11 +141,8 @@ class Session:
                 self._follow(process, process.stdin, events_r, log_r)
             finally:
                 # The warden ends by itself; this is for the one that was killed.
-                for stop in (lambda: os.killpg(process.pid, signal.SIGKILL), process.kill):
-                    with suppress(ProcessLookupError, PermissionError):
-                        stop()
-                os.close(events_r)
-                os.close(log_r)
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
 
     def _follow(self, process: subprocess.Popen[bytes], commands: IO[bytes], events_r: int, log_r: int) -> None:
         """Read both pipes until the warden has ended and they are empty."""
@@ -222,6 +225,8 @@ class Session:
         return [*found, self._failure(exited), RunEnded(outcome=self._why_stopped or "failed")]
 
     def _failure(self, exited: WorkerExited | None) -> VariantFailed:
+        if self._start_error:
+            return _whole_run("crash", "start", f"the worker could not be started: {self._start_error}")
         if exited is None:
             return _whole_run(self._why_stopped or "killed", "end", "the worker's warden was killed")
         kind, message = _cause(exited)
@@ -237,6 +242,15 @@ class Session:
             line=_line(exited.trace, self.request.path),
             traceback=plain(exited.trace),
         )
+
+
+def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
+    """A pipe, read here without blocking; each end is closed with its stack."""
+    r, w = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(r, False)
+    reader.callback(os.close, r)
+    writer.callback(os.close, w)
+    return r, w
 
 
 def _whole_run(kind: str, stage: str, message: str) -> VariantFailed:
@@ -270,5 +284,3 @@ def _environment(request: RunRequest) -> dict[str, str]:
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(request.threads))
     wanted: dict[str, str | None] = {**os.environ, **_MALLOC, **threads, "KINETO_LOG_LEVEL": "99", **request.env}
     return {name: value for name, value in wanted.items() if value is not None}
-
-

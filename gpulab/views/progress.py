@@ -6,10 +6,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from gpulab.model.compare import theta
 from gpulab.model.scenario import CONTROL
 from gpulab.model.state import RunState, VariantState
 from gpulab.model.stats import Interval, as_speedup
-from gpulab.model.compare import theta
 from gpulab.views.text import STYLES, Glyphs, plus_minus, seconds, times
 
 
@@ -38,8 +38,10 @@ def cells(state: RunState, name: str, one: VariantState) -> tuple[str, ...]:
         return f"  {name}", "", one.status, ""
     time = state.time_per_item(name)
     rough = time.median if time else state.rough_time(name)
-    if rough is None:
-        rough = one.calibrated.step_s if one.calibrated else None
+    if rough is not None and one.built and state.request and state.request.per == "step":
+        rough *= one.built.items
+    if rough is None and one.calibrated:
+        rough = one.calibrated.step_s
     told = seconds(rough) if rough is not None else ""
     width = plus_minus(time.low, time.high, time.median) if time else ""
     against = _against(state, name)

@@ -17,6 +17,9 @@ def result(run: RunResult, glyphs: Glyphs) -> RenderableType:
     if any(one.time_s for one in run.variants):
         parts.append(_table(run, glyphs))
     parts += [Text(glyphs(line), style) for line, style in _notes(run)]
+    if run.run_file:
+        # In one piece, so that it can be copied.
+        parts.append(Text(f"run file: {run.run_file}", "dim", no_wrap=True, overflow="ignore"))
     return Group(*parts)
 
 
@@ -101,13 +104,14 @@ def _notes(run: RunResult) -> list[tuple[str, str]]:
     for comparison in run.comparisons:
         if comparison.verdict == "inconclusive":
             found.append((f"{comparison.variant} against {comparison.against}: {comparison.reason}", "yellow"))
-    found += [(f"{report.variant or run.scenario}: {report.name} {report.value:g}", "") for report in run.reports
-              if report.value is not None]
+    found += [
+        (f"{report.variant or run.scenario}: {report.name} {report.value:g}", "")
+        for report in run.reports
+        if report.value is not None
+    ]
     found += [(f"note: {warning}", "yellow") for warning in run.warnings]
     if run.method.epochs:
         found.append((_method(run), "dim"))
-    if run.run_file:
-        found.append((f"run file: {run.run_file}", "dim"))
     return found
 
 

@@ -31,8 +31,6 @@ _TO_ASCII = {
     ord("µ"): "u",
     ord("±"): "+-",
     ord("·"): "-",
-    ord("–"): "-",
-    ord("×"): "x",
     ord("…"): "...",
     ord("▸"): ">",
     ord("�"): "?",
@@ -54,7 +52,7 @@ def times(value: float | None) -> str:
 
 def span(low: float | None, high: float | None) -> str:
     """The ends of a speedup's interval."""
-    return "" if low is None or high is None else f"{_ratio(low)} – {_ratio(high)}"
+    return "" if low is None or high is None else f"{_ratio(low)} to {_ratio(high)}"
 
 
 def plus_minus(low: float | None, high: float | None, median: float) -> str:

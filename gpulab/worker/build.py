@@ -19,14 +19,14 @@ from gpulab.worker.tensors import copies, leaves, put_back
 _MOST_PADDING = 16 << 20
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The variant breaks the rules of a fair comparison."""
 
 
 class Build:
     """A built variant. `close` runs what follows its `yield` and drops every reference to its tensors."""
 
-    def __init__(self, work: Work, seconds: float, teardown: Iterator[Work] | None) -> None:
+    def __init__(self, work: Work, seconds: float, teardown: Iterator[Any] | None) -> None:
         self.work = work
         self.build_s = seconds
         self._teardown = teardown
@@ -66,7 +66,7 @@ class Builder:
         self._padding: list[torch.Tensor] = []
 
     def build(self, variant: Variant) -> Build:
-        """Build once. Refused where the build changes a global setting; whatever the scenario raises passes."""
+        """Build once. RefusedError where the build changes a global setting; whatever the scenario raises passes."""
         assert variant.function is not None
         given = {name: value for name, value in self._params.items() if name in signature(variant.function).parameters}
         before = settings.read()
@@ -74,8 +74,8 @@ class Builder:
         started = perf_counter()
         try:
             made = variant.function(self._lab, **given)
-            teardown = made if isgenerator(made) else None
-            work = next(teardown) if teardown is not None else made
+            teardown: Iterator[Any] | None = made if isgenerator(made) else None
+            work = next(teardown, None) if teardown is not None else made
             if self._wait:
                 self._wait()
         finally:
@@ -88,7 +88,7 @@ class Builder:
 
     def refuse(self, changed: list[str], stage: str) -> None:
         if changed:
-            raise Refused(f"{' and '.join(changed)} called or set while {stage}: it belongs in Work(context=...)")
+            raise RefusedError(f"{' and '.join(changed)} called or set while {stage}: it belongs in Work(context=...)")
 
     def seed(self) -> None:
         seed_everything(self._seed)

@@ -10,6 +10,7 @@ import fcntl
 import os
 import select
 import sys
+from contextlib import suppress
 
 from gpulab.model.events import Event, encode
 
@@ -28,12 +29,12 @@ class Channel:
         self._fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH_FD)
         os.close(fd)
         os.set_blocking(self._fd, False)
-        try:
+        with suppress(OSError):  # the user's pipe quota is spent: the default size works, with more waiting
             fcntl.fcntl(self._fd, fcntl.F_SETPIPE_SZ, _ROOM)
-        except OSError:
-            pass  # the user's pipe quota is spent: the default size works, with more waiting
         self._identity = _identity(self._fd)
         self._waiting = bytearray()
+        self.most_waiting = 0
+        """The most bytes that ever waited for the reader."""
         self.adopt()
 
     def adopt(self) -> None:
@@ -50,6 +51,7 @@ class Channel:
         for event in events:
             self._waiting += encode(event)
         self.pump()
+        self.most_waiting = max(self.most_waiting, len(self._waiting))
         if len(self._waiting) > _MOST_WAITING:
             self.flush()
 

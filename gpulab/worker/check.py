@@ -14,13 +14,13 @@ import torch
 
 from gpulab.model.events import Checked
 from gpulab.worker import settings, tensors
-from gpulab.worker.build import Build, Builder, Refused
+from gpulab.worker.build import Build, Builder, RefusedError
 from gpulab.worker.compiled import mark_step
 
 _CHANGES: tuple[Callable[[Sequence[torch.Tensor]], None], ...] = (tensors.roll, tensors.halve)
 
 
-class Wrong(Exception):
+class WrongOutputError(Exception):
     """The output is not the baseline's; `error` is the relative Frobenius error where there is one."""
 
     def __init__(self, reason: str, error: float | None = None) -> None:
@@ -49,16 +49,16 @@ class Checker:
         return perf_counter() - started
 
     def before(self, name: str, build: Build) -> Checked:
-        """All checks on a build whose first step has run. Wrong where one bites; the first call sets the reference."""
+        """All checks on a build whose first step has run. The first call sets the reference."""
         inputs = tensors.leaves(build.work.inputs)
         saved = tensors.copies(inputs)
         if self._baseline is None:
             self._baseline, self._named = name, bool(inputs)
         elif self._named and not inputs:
-            raise Refused("it names no inputs where the baseline does, so a stale result would go unnoticed")
+            raise RefusedError("it names no inputs where the baseline does, so a stale result would go unnoticed")
         first = self._output(build)
         if tensors.changed(inputs, saved):
-            raise Wrong("the step changes its inputs: name them as state, or write elsewhere")
+            raise WrongOutputError("the step changes its inputs: name them as state, or write elsewhere")
         second = self._output(build)
         exactness = self._tolerance(build, first)
         if not tensors.agree(second, first, exactness).ok:
@@ -73,7 +73,7 @@ class Checker:
         return found
 
     def still(self, name: str, build: Build) -> None:
-        """Once the build has been stepped for a while: Wrong where its output is another by now."""
+        """Once the build has been stepped for a while: WrongOutputError where its output is another by now."""
         if name not in self._loose:
             self._against_reference(name, "before", build, self._output(build))
 
@@ -120,7 +120,7 @@ class Checker:
         tensors.poison([tensor for tensor in live if not tensors.storages([tensor]) & kept])
         del live
         if not tensors.agree(self._output(build), expected, tolerance).ok:
-            raise Wrong("the step does not write all of its output: poisoned values came back")
+            raise WrongOutputError("the step does not write all of its output: poisoned values came back")
 
     def _against_reference(self, name: str, when: str, build: Build, output: list[torch.Tensor]) -> Checked:
         if self._reference is None:
@@ -129,14 +129,16 @@ class Checker:
         tolerance = self._tolerance(build, output)
         found = tensors.agree(output, reference, tolerance)
         if not found.ok:
-            raise Wrong(found.reason or "the output differs", found.error)
+            raise WrongOutputError(found.reason or "the output differs", found.error)
         return Checked(variant=name, when=when, ok=True, error=found.error, tolerance=tolerance)
 
     def _set_reference(self, output: list[torch.Tensor], dtype: str | None) -> None:
         if not output:
-            raise Wrong("the baseline's step returns nothing to check: return its output, or name Work(output=...)")
+            raise WrongOutputError(
+                "the baseline's step returns nothing to check: return its output, or name Work(output=...)"
+            )
         if any(not bool(torch.isfinite(tensor).all()) for tensor in output):
-            raise Wrong("the baseline's own output holds NaN or infinity")
+            raise WrongOutputError("the baseline's own output holds NaN or infinity")
         if not any(bool(tensor.any()) for tensor in output):
             self.notices.append("the baseline's output is all zeros: the check proves little")
         self._reference, self._dtype = output, dtype
@@ -165,7 +167,7 @@ class Checker:
             if not found.ok:
                 stale = tensors.agree(output, usual, 0.0).ok
                 why = "the output does not follow its inputs: computed in the build?" if stale else found.reason
-                raise Wrong(f"with other values in the inputs: {why}", found.error)
+                raise WrongOutputError(f"with other values in the inputs: {why}", found.error)
             return
         if baseline and not inputs:
             self.notices.append(f"{name}: names no inputs, so a result computed in the build would go unnoticed")

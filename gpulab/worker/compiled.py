@@ -22,4 +22,4 @@ def mark_step() -> None:
     if "torch._inductor" in sys.modules:
         import torch
 
-        torch.compiler.cudagraph_mark_step_begin()
+        torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]

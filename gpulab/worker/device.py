@@ -11,9 +11,9 @@ from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
-import gpulab
 import torch
 
+import gpulab
 from gpulab.model.events import Device
 from gpulab.model.scenario import KiB, MiB
 
@@ -32,7 +32,11 @@ def find(name: str, threads: int) -> tuple[torch.device, Device]:
         )
     if not torch.cuda.is_available():
         built = torch.version.cuda
-        why = "torch is a build without CUDA" if built is None else f"torch {torch.__version__} finds no usable CUDA device"
+        why = (
+            "torch is a build without CUDA"
+            if built is None
+            else f"torch {torch.__version__} finds no usable CUDA device"
+        )
         raise DeviceError(f"{name}: {why}; run with --device cpu")
     if (device.index or 0) >= torch.cuda.device_count():
         raise DeviceError(f"{name}: there are {torch.cuda.device_count()} CUDA devices, numbered from 0")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
 from gpulab.model.events import RunRequest
-from gpulab.model.scenario import Scenario, ScenarioError, Variant, Work
+from gpulab.model.scenario import Lab, Scenario, ScenarioError, Variant, Work
 
 
 def load(request: RunRequest) -> Scenario:
@@ -47,7 +49,10 @@ def _of_functions(module: ModuleType, request: RunRequest) -> Scenario:
         function = getattr(module, info.name, None)
         if not callable(function):
             raise ScenarioError(f"{info.name} is not a function in {Path(request.path).name} once it has run")
-        scenario.add(
-            Variant(name=info.name, against=None, unchecked=info.unchecked, function=lambda lab, step=function: Work(step))
-        )
+        build = partial(_build, function)
+        scenario.add(Variant(name=info.name, against=None, unchecked=info.unchecked, function=build))
     return scenario
+
+
+def _build(step: Callable[[], object], lab: Lab) -> Work:
+    return Work(step)

@@ -27,7 +27,7 @@ _LOOK_EVERY = 10
 OnFailure = Callable[[str, str, BaseException], None]
 
 
-class _BaselineLost(Exception):
+class _BaselineLostError(Exception):
     """Nothing is left to compare with."""
 
 
@@ -101,7 +101,7 @@ class Measurement:
         gc.disable()
         try:
             reason = self._epochs()
-        except _BaselineLost:
+        except _BaselineLostError:
             reason = "failed"
         finally:
             gc.enable()
@@ -244,4 +244,4 @@ class Measurement:
         self.contenders = [one for one in self.contenders if one is not contender]
         self._on_failure(contender.variant.name, stage, error)
         if contender.variant is baseline:
-            raise _BaselineLost
+            raise _BaselineLostError

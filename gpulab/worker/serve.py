@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gpulab.model.events import (
     Built,
     Checked,
+    Device,
     Noticed,
     Reported,
     RunRequest,
@@ -16,11 +17,11 @@ from gpulab.model.events import (
     WorkerDone,
     WorkerReady,
 )
-from gpulab.worker import device as devices
 from gpulab.worker import compiled
-from gpulab.worker.build import Build, Builder, Refused
+from gpulab.worker import device as devices
+from gpulab.worker.build import Build, Builder, RefusedError
 from gpulab.worker.channel import Channel
-from gpulab.worker.check import Checker, Wrong
+from gpulab.worker.check import Checker, WrongOutputError
 from gpulab.worker.clock import Clock
 from gpulab.worker.failure import failure
 from gpulab.worker.load import load
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 class WorkerLab:
     """The `Lab` that variants are given."""
 
-    def __init__(self, device: torch.device, found: devices.Device) -> None:
+    def __init__(self, device: torch.device, found: Device) -> None:
         self.device = device
         self.l2_bytes = found.l2_bytes
         self.memory_bytes = found.memory_bytes
@@ -59,9 +60,7 @@ class Run:
             device, found = devices.find(self._request.device, self._request.threads)
             self._channel.emit(WorkerReady(pid=os.getpid(), device=found, environment=devices.environment()))
             scenario = load(self._request)
-            variants = [
-                scenario.variants[info.name] for info in self._request.variants if info.missing is None
-            ]
+            variants = [scenario.variants[info.name] for info in self._request.variants if info.missing is None]
         except BaseException as error:
             self._failed(None, "load", error)
             return
@@ -137,7 +136,7 @@ class Run:
     def _same_amount(self, build: Build, baseline_items: float | None) -> None:
         items = build.work.items
         if baseline_items is not None and self._request.per == "step" and items != baseline_items:
-            raise Refused(
+            raise RefusedError(
                 f"it does {items:g} items a step and the baseline {baseline_items:g}: "
                 "do equal work, or compare per item with Scenario(per='item')"
             )
@@ -179,13 +178,11 @@ class Run:
         self._channel.emit(StageStarted(stage=stage, variant=variant))
 
     def _failed(self, variant: str | None, stage: str, error: BaseException) -> None:
-        if isinstance(error, Refused) and variant is not None:
+        if isinstance(error, RefusedError) and variant is not None:
             self._channel.emit(VariantRefused(variant=variant, reason=str(error)))
-        elif isinstance(error, Wrong) and variant is not None:
+        elif isinstance(error, WrongOutputError) and variant is not None:
             when = "after" if stage == "re-check" else "before"
-            self._channel.emit(
-                Checked(variant=variant, when=when, ok=False, error=error.error, reason=str(error))
-            )
+            self._channel.emit(Checked(variant=variant, when=when, ok=False, error=error.error, reason=str(error)))
         else:
             self._channel.emit(failure(error, self._request.path, variant, stage))
         self._device_must_live(stage)

@@ -36,7 +36,7 @@ def _walk(tree: Any) -> Iterator[torch.Tensor]:
     elif isinstance(tree, (bool, int, float)):
         yield torch.tensor(tree, dtype=torch.float64)
     elif hasattr(tree, "__dlpack__"):
-        yield torch.from_dlpack(tree)
+        yield torch.utils.dlpack.from_dlpack(tree)
     elif tree is not None:
         raise TypeError(f"a {type(tree).__name__} is no tensor, array or number, nor a collection of them")
 
@@ -145,7 +145,9 @@ def _agree(output: torch.Tensor, reference: torch.Tensor, tolerance: float) -> A
         return Agreement(False, error if isfinite(error) else None, f"relative error {told}, allowed {tolerance:.0e}")
     rms = sqrt(total / mine.numel()) if mine.numel() else 0.0
     if not largest <= _MAX_ERROR * tolerance * rms:
-        return Agreement(False, error, f"one element is off by {largest:.2g}, allowed {_MAX_ERROR * tolerance * rms:.1g}")
+        return Agreement(
+            False, error, f"one element is off by {largest:.2g}, allowed {_MAX_ERROR * tolerance * rms:.1g}"
+        )
     return Agreement(True, error)
 
 

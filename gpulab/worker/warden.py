@@ -16,6 +16,7 @@ import select
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from gpulab.model.events import STAGES, RunRequest, WorkerExited
@@ -85,11 +86,9 @@ def _become_worker(channel: Channel, commands: int, trace: int, warden: int) -> 
     if os.getppid() != warden:
         os._exit(1)
     os.setpgid(0, 0)
-    try:
+    with suppress(OSError):
         # Out of memory must take the worker, never the face.
         Path("/proc/self/oom_score_adj").write_text("1000")
-    except OSError:
-        pass
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, commands)
     os.close(nothing)
@@ -122,14 +121,10 @@ def _stop(pid: int, exit_fd: int) -> None:
 
 
 def _kill_group(pid: int, which: signal.Signals) -> None:
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(pid, which)
-    except ProcessLookupError:
-        pass
-    try:
+    with suppress(ProcessLookupError):
         os.kill(pid, which)
-    except ProcessLookupError:
-        pass
 
 
 def _sweep() -> int:
@@ -145,10 +140,8 @@ def _sweep() -> int:
 
         for child in psutil.Process().children(recursive=True):
             killed.add(child.pid)
-            try:
+            with suppress(psutil.Error):
                 child.kill()
-            except psutil.Error:
-                pass
         time.sleep(0.005)
 
 

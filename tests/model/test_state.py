@@ -119,7 +119,8 @@ def test_a_demanded_speedup():
 
 
 @pytest.mark.parametrize(
-    ("codes", "expected"), [([0, 0], 0), ([0, 6, 5], 5), ([5, 7], 7), ([4, 7], 4), ([3, 4], 3), ([130, 2], 130), ([], 0)]
+    ("codes", "expected"),
+    [([0, 0], 0), ([0, 6, 5], 5), ([5, 7], 7), ([4, 7], 4), ([3, 4], 3), ([130, 2], 130), ([], 0)],
 )
 def test_of_several_exit_codes_the_first_in_order_counts(codes, expected):
     result = run_result(RunState())

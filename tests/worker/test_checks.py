@@ -63,7 +63,7 @@ RIGHT = {
     "output named": "return Work(lambda: [torch.mm(a, b, out=out), None][1], inputs=(a, b), output=out)",
     "output as a function": "return Work(lambda: torch.mm(a, b, out=out), inputs=(a, b), output=lambda: out)",
     "inference mode": "return Work(lambda: a @ b, inputs=(a, b), context=torch.inference_mode)",
-    "setting in its context": "return Work(lambda: a @ b, inputs=(a, b), context=lambda: torch.set_grad_enabled(False))",
+    "setting in its context": "return Work(lambda: a @ b, inputs=(a, b), context=torch.no_grad())",
     "yielded": "yield Work(lambda: a @ b, inputs=(a, b))",
 }
 REFUSED = {
@@ -120,8 +120,12 @@ def test_an_unfair_comparison_is_refused(lab, name):
 
 def test_half_the_items_may_be_compared_per_item(lab):
     body = "return Work(lambda: a[:32] @ b, items=0.5, inputs=(a, b))"
-    path = lab.write("items.py", HEAD.format(body="    " + body, keywords=", per='item'").replace(
-        "@scenario.variant\ndef suspect", "@scenario.variant(unchecked='half the rows')\ndef suspect"))
+    path = lab.write(
+        "items.py",
+        HEAD.format(body="    " + body, keywords=", per='item'").replace(
+            "@scenario.variant\ndef suspect", "@scenario.variant(unchecked='half the rows')\ndef suspect"
+        ),
+    )
     finished = lab.run(path)
     assert finished.variant("suspect")["items"] == 0.5
     assert finished.verdict("suspect") is not None

@@ -163,12 +163,14 @@ def test_a_flood_of_output_keeps_its_first_and_last_lines(lab):
 
 
 def test_binary_output_and_escape_sequences_never_reach_the_terminal(lab):
-    raw = r"os.write(1, b'\x1b[2Jred\x1b]0;title\x07\xff\xfe\x00\x9b31m\n'); raise ValueError('\x1b[31mred\x07 [bold]x')"
+    raw = (
+        r"os.write(1, b'\x1b[2Jred\x1b]0;title\x07\xff\xfe\x00\x9b31m\n'); raise ValueError('\x1b[31mred\x07 [bold]x')"
+    )
     path = scenario(lab, build=raw)
     finished = lab.run(path)
     assert finished.code == 3
     text = finished.stderr + finished.stdout + "".join(line for log in finished.state.log for line in log.lines)
-    assert not any(ord(mark) < 32 and mark not in "\n\t" or 127 <= ord(mark) < 160 for mark in text)
+    assert not any((ord(mark) < 32 and mark not in "\n\t") or 127 <= ord(mark) < 160 for mark in text)
     assert "[bold]x" in finished.stderr
     assert any("red" in line for log in finished.state.log for line in log.lines)
 
@@ -201,7 +203,9 @@ def test_closing_the_event_pipe_is_named(lab):
 
 def test_writing_to_every_descriptor_garbles_nothing_that_is_measured(lab):
     write = "[_write(fd) for fd in range(3, 1024)]"
-    tail = "def _write(fd):\n    try:\n        os.write(fd, b'garbage' + bytes([10]))\n    except OSError:\n        pass\n"
+    tail = (
+        "def _write(fd):\n    try:\n        os.write(fd, b'garbage' + bytes([10]))\n    except OSError:\n        pass\n"
+    )
     finished = lab.run(scenario(lab, build=write, tail=tail))
     assert finished.code == 0
     assert any("were not the lab's" in text for text in finished.run["warnings"])

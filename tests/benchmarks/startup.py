@@ -1,0 +1,46 @@
+"""What `--help` and `--list` cost, as a ratio to `python -c pass`; and 1,000 scenario files listed.
+
+python tests/benchmarks/startup.py
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+RUNS = 15
+PASS = [sys.executable, "-c", "pass"]
+
+
+def seconds(command, **options):
+    started = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **options)
+    return time.perf_counter() - started
+
+
+def against_pass(name, *arguments, **options):
+    """The two commands in turn, so that a machine that drifts does so under both."""
+    command = [sys.executable, "-m", "gpulab", *arguments]
+    seconds(command, **options)
+    pairs = [(seconds(command, **options), seconds(PASS)) for _ in range(RUNS)]
+    ours = median(mine for mine, _ in pairs)
+    ratio = median(mine / theirs for mine, theirs in pairs)
+    print(f"{name}: {ours * 1e3:.0f} ms, {ratio:.1f} x python -c pass")
+
+
+def main():
+    against_pass("--help", "--help")
+    against_pass("--list", "--list")
+    example = Path(__file__).parent.parent / "run" / "example.py"
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(1000):
+            (Path(folder) / f"copy_{number}.py").write_text(example.read_text())
+        environment = {**os.environ, "GPULAB_SCENARIOS": folder}
+        against_pass("--list of 1,000 more", "--list", env=environment)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+"""ruff and mypy are part of the tests."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize(
+    "command", [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]], ids=" ".join
+)
+def test_the_code_passes(command):
+    done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_file_fits_in_one_sitting():
+    files = [*ROOT.glob("gpulab/**/*.py"), *ROOT.glob("scenarios/*.py"), *ROOT.glob("tests/**/*.py")]
+    assert [str(path) for path in files if len(path.read_text().splitlines()) > 320] == []
