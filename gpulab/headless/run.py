@@ -64,7 +64,9 @@ def run(names: Sequence[str], options: Options) -> int:
         environment = versions or environment
         results.append(found)
         console = shown.err if options.json == "-" else shown.out
-        console.print(result(found, shown.glyphs), "", soft_wrap=not console.is_terminal)
+        console.print(result(found, shown.glyphs), soft_wrap=not console.is_terminal)
+        # In one piece, so that it can be copied.
+        console.print(*([f"run file: {found.run_file}"] if found.run_file else []), "", sep="\n", soft_wrap=True)
         if found.exit_code == INTERRUPTED:
             break
     whole = combine(results, environment)

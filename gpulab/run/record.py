@@ -106,5 +106,5 @@ def default_path(scenario: str) -> Path:
     """A new file under the user's state directory, named by time, scenario and process."""
     from platformdirs import user_state_path
 
-    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
     return user_state_path("gpulab") / "runs" / f"{now}-{scenario}-{os.getpid()}.jsonl"

@@ -18,7 +18,7 @@ def headline(state: RunState) -> str:
     name = state.request.scenario if state.request else ""
     at = f"{state.stage} {state.at_variant}" if state.at_variant else state.stage
     if state.stage == "measure" and state.planned:
-        at = f"epoch {len(state.epochs) + 1}, round {state.rounds}"
+        at = f"epoch {len(state.epochs) + 1} (of {state.planned.epochs} or more), round {state.rounds}"
     return f"{name} · {at} · {state.t - state.started_t:.0f} s"
 
 

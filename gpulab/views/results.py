@@ -12,14 +12,11 @@ from gpulab.views.text import STYLES, Glyphs, plus_minus, seconds, span, times
 
 
 def result(run: RunResult, glyphs: Glyphs) -> RenderableType:
-    """Header, table, claim, method, warnings: everything of a finished run."""
-    parts: list[RenderableType] = [_header(run, glyphs)]
+    """Header, table, claim, warnings, method: everything of a finished run but where its file is."""
+    parts: list[RenderableType] = [_header(run, glyphs), ""]
     if any(one.time_s for one in run.variants):
-        parts.append(_table(run, glyphs))
+        parts += [_table(run, glyphs), ""]
     parts += [Text(glyphs(line), style) for line, style in _notes(run)]
-    if run.run_file:
-        # In one piece, so that it can be copied.
-        parts.append(Text(f"run file: {run.run_file}", "dim", no_wrap=True, overflow="ignore"))
     return Group(*parts)
 
 
