@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import repeat
 from statistics import median
 from time import perf_counter_ns, thread_time_ns
 
 from gpulab.worker.build import Build
 from gpulab.worker.compiled import mark_step
+from gpulab.worker.ledger import Block
 
 _CPU_BLOCK_S = 200e-6
 _CUDA_BLOCK_S = 1e-3
 _MOST_STEPS = 1 << 24
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """One sample. Seconds are per step; faults and switches are of the whole block."""
-
-    time_s: float
-    cpu_s: float
-    faults: int
-    switches: int
 
 
 class Clock:

@@ -16,6 +16,7 @@ from gpulab.worker import compiled
 from gpulab.worker.build import Build, Builder
 from gpulab.worker.channel import Channel
 from gpulab.worker.clock import Clock
+from gpulab.worker.ledger import Ledger
 from gpulab.worker.plan import Plan, plan
 from gpulab.worker.recorder import Recorder
 from gpulab.worker.warden import Where
@@ -76,6 +77,7 @@ class Measurement:
         builder: Builder,
         clock: Clock,
         channel: Channel,
+        ledger: Ledger,
         where: Where,
         on_failure: OnFailure,
     ) -> None:
@@ -86,9 +88,7 @@ class Measurement:
         self.contenders = [first, control, *contenders[1:]]
         self._alone = request.alone
         self._order = random.Random(request.seed + 2)
-        self._recorder = Recorder(
-            channel, tuple(one.name for one in self.contenders), {one.name: one.items for one in self.contenders}
-        )
+        self._recorder = Recorder(channel, ledger, {one.name: one.items for one in self.contenders})
         self._rounds_s = self._builds_s = 0.0
         self._dearest_s = 0.0
 

@@ -24,6 +24,7 @@ from gpulab.worker.channel import Channel
 from gpulab.worker.check import Checker, WrongOutputError
 from gpulab.worker.clock import Clock
 from gpulab.worker.failure import failure
+from gpulab.worker.ledger import Ledger
 from gpulab.worker.load import load
 from gpulab.worker.measure import Contender, Measurement, calibrate, warm_up
 from gpulab.worker.warden import Where
@@ -51,8 +52,8 @@ class WorkerLab:
 class Run:
     """One request, served. Everything the scenario can do wrong ends as an event."""
 
-    def __init__(self, channel: Channel, request: RunRequest, where: Where) -> None:
-        self._channel, self._request, self._where = channel, request, where
+    def __init__(self, channel: Channel, request: RunRequest, ledger: Ledger, where: Where) -> None:
+        self._channel, self._request, self._ledger, self._where = channel, request, ledger, where
 
     def serve(self) -> None:
         try:
@@ -152,7 +153,14 @@ class Run:
 
     def _measure(self, contenders: list[Contender]) -> None:
         measurement = Measurement(
-            self._request, contenders, self._builder, self._clock, self._channel, self._where, self._failed
+            self._request,
+            contenders,
+            self._builder,
+            self._clock,
+            self._channel,
+            self._ledger,
+            self._where,
+            self._failed,
         )
         measurement.run()
         for contender in measurement.contenders:
@@ -200,9 +208,9 @@ class Run:
             os._exit(1)
 
 
-def serve(channel: Channel, request: RunRequest, where: Where) -> None:
+def serve(channel: Channel, request: RunRequest, ledger: Ledger, where: Where) -> None:
     """Serve the request; returns when the last event has left."""
-    Run(channel, request, where).serve()
+    Run(channel, request, ledger, where).serve()
     where.at("end")
     channel.emit(WorkerDone())
     channel.flush()

@@ -20,7 +20,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from gpulab.model.events import STAGES, RunRequest, WorkerExited
+from gpulab.model.scenario import CONTROL
 from gpulab.worker.channel import Channel
+from gpulab.worker.ledger import Ledger
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _GRACE_S = 1.0
@@ -52,7 +54,8 @@ class Where:
 def supervise(channel: Channel, request: RunRequest, commands: int) -> None:
     """Run one worker to its end; never returns. `commands`: a byte cancels, its end means the session died."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    where = Where((*(variant.name for variant in request.variants), "control"))
+    names = (*(variant.name for variant in request.variants), CONTROL)
+    where, ledger = Where(names), Ledger(names)
     trace = os.memfd_create("trace")
     parent = os.getpid()
     pid = os.fork()
@@ -61,11 +64,13 @@ def supervise(channel: Channel, request: RunRequest, commands: int) -> None:
         where.at("load")
         from gpulab.worker.serve import serve  # torch: here, so that the warden stays small
 
-        serve(channel, request, where)
+        serve(channel, request, ledger, where)
         sys.stdout.flush()
         os._exit(0)
     status = _watch(pid, commands)
     orphans = _sweep()
+    if len(ledger):
+        channel.emit(ledger.take())
     code = os.waitstatus_to_exitcode(status)
     channel.emit(
         WorkerExited(

@@ -11,6 +11,7 @@ from gpulab.model.scenario import Work
 from gpulab.worker.build import Build
 from gpulab.worker.channel import Channel
 from gpulab.worker.clock import Clock
+from gpulab.worker.ledger import Ledger
 from gpulab.worker.recorder import Recorder
 
 RATE, ROUNDS = 10_000, 100
@@ -19,7 +20,7 @@ RATE, ROUNDS = 10_000, 100
 def main():
     request = msgspec.json.decode(sys.stdin.buffer.readline(), type=RunRequest)
     channel = Channel(int(sys.argv[1]))
-    recorder = Recorder(channel, ("a", "b"), {"a": 1.0, "b": 1.0})
+    recorder = Recorder(channel, Ledger(("a", "b")), {"a": 1.0, "b": 1.0})
     clock = Clock(None)
     build = Build(Work(lambda: None), 0.0, None)
     started, done = time.perf_counter(), 0

@@ -101,6 +101,9 @@ def test_a_crash_in_the_measurement_keeps_the_completed_pairs(lab):
     assert failure(finished).line == line_of(path, "string_at")
     assert "Segmentation fault" in failure(finished).traceback
     assert finished.run["method"]["epochs"] >= 8
+    # What the worker had not sent yet comes from its warden, just before the report of its death.
+    kinds = [type(event).__name__ for event in read(finished.run_file).events]
+    assert kinds[kinds.index("WorkerExited") - 1] == "Samples"
     assert finished.variant("third")["status"] == "ok"
     assert finished.verdict("third") is not None
     assert finished.verdict("bad") is None

@@ -1,0 +1,71 @@
+"""Timed blocks that have not been sent yet, in memory that the worker shares with its warden.
+
+A worker that dies in the middle of a step takes nothing with it: the warden sends what is still here.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from dataclasses import dataclass
+
+from gpulab.model.events import Samples
+
+_HEAD = struct.Struct("<QQ")
+_ROW = struct.Struct("<IIIddII")
+_MOST_ROWS = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One sample. Seconds are per step; faults and switches are of the whole block."""
+
+    time_s: float
+    cpu_s: float
+    faults: int
+    switches: int
+
+
+class Ledger:
+    """Rows (epoch, round, variant, block) in the order they were measured; `names` are the variants by index."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+        self._index = {name: index for index, name in enumerate(names)}
+        self._memory = mmap.mmap(-1, _HEAD.size + _MOST_ROWS * _ROW.size)
+
+    def __len__(self) -> int:
+        return int(_HEAD.unpack_from(self._memory)[0])
+
+    @property
+    def full(self) -> bool:
+        return len(self) == _MOST_ROWS
+
+    def add(self, epoch: int, number: int, name: str, block: Block) -> None:
+        count, complete = _HEAD.unpack_from(self._memory)
+        values = (self._index[name], block.time_s, block.cpu_s, block.faults, block.switches)
+        _ROW.pack_into(self._memory, _HEAD.size + count * _ROW.size, epoch, number, *values)
+        _HEAD.pack_into(self._memory, 0, count + 1, complete)
+
+    def complete(self, epochs: int) -> None:
+        """All rounds of the first `epochs` epochs are in."""
+        _HEAD.pack_into(self._memory, 0, len(self), epochs)
+
+    def take(self) -> Samples:
+        """Everything as one event; the ledger is empty afterwards."""
+        count, complete = _HEAD.unpack_from(self._memory)
+        rows = [_ROW.unpack_from(self._memory, _HEAD.size + index * _ROW.size) for index in range(count)]
+        columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(7)]
+        epoch, number, variant, times_s, cpu_s, faults, switches = columns
+        _HEAD.pack_into(self._memory, 0, 0, complete)
+        return Samples(
+            names=self._names,
+            complete=complete,
+            epoch=epoch,
+            round=number,
+            variant=variant,
+            times_s=times_s,
+            cpu_s=cpu_s,
+            faults=faults,
+            switches=switches,
+        )
