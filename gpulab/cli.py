@@ -145,7 +145,10 @@ def _count(text: str) -> int:
 
 
 def _speedup(text: str) -> float:
-    return _positive(text.removesuffix("x"))
+    try:
+        return _positive(text.removesuffix("x"))
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a speedup, such as 1.2x") from None
 
 
 if __name__ == "__main__":

@@ -9,15 +9,19 @@ from pathlib import Path
 
 import msgspec
 
+import gpulab
 from gpulab.headless.progress import progress_of
 from gpulab.headless.runner import measure
 from gpulab.headless.terminal import Terminal, terminal
+from gpulab.model.events import RunRequest
 from gpulab.model.result import FAILED, INTERRUPTED, MEASURED, OUTCOMES, RunResult, combine, run_result
+from gpulab.model.state import RunState
 from gpulab.run import catalog
 from gpulab.run.catalog import Entry, ScenarioNotFoundError
-from gpulab.run.record import default_path
+from gpulab.run.needs import first_missing
+from gpulab.run.record import RunFile, default_path
 from gpulab.run.request import UsageError, request_for
-from gpulab.views.results import result
+from gpulab.views.results import failures, result
 
 _SMOKE_TIME_S, _TIME_S = 0.5, 10.0
 _TIMEOUT_S, _TIMEOUT_OF_TIME = 600.0, 20
@@ -42,7 +46,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Job:
-    """One run to make; `named` ones must run, those of `all` are skipped where their needs are not met."""
+    """One run to make. `named` ones must run; those of a folder or of `all` are skipped where needs are not met."""
 
     entry: Entry
     functions: tuple[str, ...] = ()
@@ -53,25 +57,30 @@ def run(names: Sequence[str], options: Options) -> int:
     """Run them one after the other and print what came out; returns the exit code."""
     shown = terminal(ascii_only=options.ascii)
     jobs = [job for name in names for job in _jobs(name)]
-    if not jobs:
-        raise UsageError("there is nothing to run: no scenario was found")
-    if options.output and len(jobs) == 1 and options.output.exists():
-        raise UsageError(f"--output {options.output} exists: runs are never overwritten, choose another name")
+    # Every mistake of the command line is found before the first measurement.
+    planned = _plan(jobs, options)
+    paths = _paths(planned, options)
+    if options.json and options.json != "-":
+        _write_json(b"", options.json)
     results: list[RunResult] = []
     environment: dict[str, str | None] = {}
-    for job in jobs:
-        found, versions = _run_one(job, options, shown, several=len(jobs) > 1)
-        environment = versions or environment
+    for plan, path in zip(planned, paths, strict=True):
+        if isinstance(plan, RunResult):
+            found = plan
+            _show(found, None, options, shown)
+        else:
+            file = _run_file(path)
+            with progress_of(shown) as show:
+                state = measure(plan, file, show)
+            environment = state.environment or environment
+            found = run_result(state, str(path), options.fail_below)
+            _show(found, state, options, shown)
         results.append(found)
-        console = shown.err if options.json == "-" else shown.out
-        console.print(result(found, shown.glyphs), soft_wrap=not console.is_terminal)
-        # In one piece, so that it can be copied.
-        console.print(*([f"run file: {found.run_file}"] if found.run_file else []), "", sep="\n", soft_wrap=True)
         if found.exit_code == INTERRUPTED:
             break
     whole = combine(results, environment)
     if options.json:
-        _write_json(msgspec.json.format(msgspec.json.encode(whole)), options.json)
+        _write_json(msgspec.json.format(msgspec.json.encode(whole)) + b"\n", options.json)
     return whole.exit_code
 
 
@@ -90,23 +99,32 @@ def _jobs(name: str) -> list[Job]:
     return [Job(catalog.find(name))]
 
 
-def _run_one(
-    job: Job, options: Options, shown: Terminal, *, several: bool
-) -> tuple[RunResult, dict[str, str | None] | None]:
-    entry = job.entry
+def _plan(jobs: Sequence[Job], options: Options) -> list[RunRequest | RunResult]:
+    """A request for each job, or the result of one that cannot run. UsageError."""
+    if not jobs:
+        raise UsageError("there is nothing to run: no scenario was found")
+    known = {name for job in jobs if job.entry.scenario for name in job.entry.scenario.params}
+    for name in options.chosen:
+        if len(jobs) > 1 and name not in known:
+            raise UsageError(f"--set {name}=...: none of the scenarios has such a parameter")
+    return [_plan_one(job, options, several=len(jobs) > 1) for job in jobs]
+
+
+def _plan_one(job: Job, options: Options, *, several: bool) -> RunRequest | RunResult:
+    entry, chosen = job.entry, options.chosen
     if entry.error:
-        return _not_run(entry, FAILED, f"{entry.path.name}, {entry.error}"), None
+        return _not_run(entry, FAILED, f"{entry.path.name}, {entry.error}")
     time_s = options.time_s or (_SMOKE_TIME_S if options.smoke else _TIME_S)
-    needs = entry.scenario.needs if entry.scenario and not job.functions else ()
-    missing = entry.missing if needs else None
-    if not missing and "cuda" in needs and options.device == "cpu":
-        missing = "needs cuda: this run is on the CPU"
-    if missing:
-        return _not_run(entry, FAILED if job.named else MEASURED, missing), None
-    request = request_for(
+    if entry.scenario and not job.functions:
+        baseline = next(iter(entry.scenario.variants.values()))
+        if why := first_missing((*entry.scenario.needs, *baseline.needs), options.device):
+            return _not_run(entry, FAILED if job.named else MEASURED, why)
+        if several:
+            chosen = {name: value for name, value in chosen.items() if name in entry.scenario.params}
+    return request_for(
         entry,
         device=options.device,
-        chosen=options.chosen,
+        chosen=chosen,
         functions=job.functions,
         threads=options.threads,
         time_s=time_s,
@@ -114,17 +132,27 @@ def _run_one(
         smoke=options.smoke,
         timeout_s=options.timeout_s or max(_TIMEOUT_S, _TIMEOUT_OF_TIME * time_s),
     )
-    path = options.output or default_path(entry.name)
-    if options.output and several:
-        path = options.output / f"{entry.name}.jsonl"
+
+
+def _paths(planned: Sequence[RunRequest | RunResult], options: Options) -> list[Path]:
+    """Where each run file goes. UsageError where one is there already, or two would be one."""
+    names = [Path(plan.path).stem if isinstance(plan, RunRequest) else plan.scenario for plan in planned]
+    if options.output is None:
+        return [default_path(name) for name in names]
+    paths = [options.output / f"{name}.jsonl" for name in names] if len(names) > 1 else [options.output]
+    for path in paths:
+        if path.exists():
+            raise UsageError(f"--output {path} exists: runs are never overwritten, choose another name")
+    if len(set(paths)) < len(paths):
+        raise UsageError("--output: two of the runs have the same name; run them one by one")
+    return paths
+
+
+def _run_file(path: Path) -> RunFile:
     try:
-        with progress_of(shown) as show:
-            state = measure(request, path, show)
+        return RunFile(path, gpulab.__version__)
     except OSError as error:
-        raise UsageError(
-            f"the run file {path} cannot be made: {error.strerror}; choose another with --output"
-        ) from None
-    return run_result(state, str(path), options.fail_below), state.environment
+        raise UsageError(f"no run file can be made at {path}: {error.strerror}; choose another with --output") from None
 
 
 def _not_run(entry: Entry, code: int, why: str) -> RunResult:
@@ -138,12 +166,21 @@ def _not_run(entry: Entry, code: int, why: str) -> RunResult:
     )
 
 
+def _show(found: RunResult, state: RunState | None, options: Options, shown: Terminal) -> None:
+    console = shown.err if options.json == "-" else shown.out
+    if state:
+        shown.err.print(failures(state, shown.glyphs), end="", soft_wrap=True)
+    console.print(result(found, shown.glyphs), soft_wrap=not console.is_terminal)
+    # In one piece, so that it can be copied.
+    console.print(*([f"run file: {found.run_file}"] if found.run_file else []), "", sep="\n", soft_wrap=True)
+
+
 def _write_json(data: bytes, target: str) -> None:
     if target == "-":
-        sys.stdout.buffer.write(data + b"\n")
+        sys.stdout.buffer.write(data)
         sys.stdout.flush()
         return
     try:
-        Path(target).write_bytes(data + b"\n")
+        Path(target).write_bytes(data)
     except OSError as error:
         raise UsageError(f"--json {target}: {error.strerror}") from None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
-from pathlib import Path
 
-import gpulab
 from gpulab.model.events import RunRequest
 from gpulab.model.state import RunState, fold
 from gpulab.run.record import RunFile
@@ -14,22 +13,24 @@ from gpulab.run.session import Session
 TICK_S = 0.25
 
 
-def measure(request: RunRequest, path: Path, show: Callable[[RunState], None] | None = None) -> RunState:
-    """Run in a background process, folding its events at each tick. Ctrl-C stops the worker; the state stays.
-
-    OSError where the run file cannot be made.
-    """
-    session = Session(request, RunFile(path, gpulab.__version__))
+def measure(request: RunRequest, file: RunFile, show: Callable[[RunState], None] | None = None) -> RunState:
+    """Run in a background process, folding its events at each tick. Ctrl-C stops the worker; the state stays."""
+    session = Session(request, file)
     state = RunState()
+    # A handler, since an exception between two events would lose what was drained.
+    before = signal.signal(signal.SIGINT, lambda *_: session.cancel())
     session.start()
-    while True:
-        try:
+    try:
+        ended = False
+        while not ended:
             ended = session.wait(TICK_S)
             for event in session.drain():
                 state = fold(state, event)
             if show:
                 show(state)
-            if ended:
-                return state
-        except KeyboardInterrupt:
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if not session.ended:
             session.cancel()
+            session.wait()
+    return state

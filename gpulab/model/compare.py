@@ -29,7 +29,7 @@ Round = Mapping[str, float]
 
 @dataclass(frozen=True, eq=False)
 class Epoch:
-    """All rounds on one build of every variant. Immutable, so its medians are computed once."""
+    """All rounds on one build of every variant. Immutable, so its ratios are computed once."""
 
     rounds: tuple[Round, ...]
     _ratios: dict[tuple[str, str], tuple[float, ...]] = field(default_factory=dict, repr=False)
@@ -101,12 +101,17 @@ def compare(
     mde = floor + 1.5 * of.half_width
     found, reason = verdict(of, floor), None
     if dropped > MOST_DROPPED * (pairs + dropped):
-        found, reason = "invalid", f"{dropped} of {pairs + dropped} pairs dropped"
-    elif found == "inconclusive":
+        return refused(blank, "invalid", f"{dropped} of {pairs + dropped} pairs dropped")
+    if found == "inconclusive":
         reason = f"an effect below {mde:.1%} cannot be told apart here: give it more --time, or a quieter machine"
     return msgspec.structs.replace(
         blank, speedup=speedup.median, low=speedup.low, high=speedup.high, mde=mde, verdict=found, reason=reason
     )
+
+
+def refused(one: Comparison, verdict: str, reason: str | None) -> Comparison:
+    """The comparison with a verdict that claims no speedup."""
+    return msgspec.structs.replace(one, verdict=verdict, reason=reason, speedup=None, low=None, high=None, mde=None)
 
 
 def narrow(epochs: Sequence[Epoch], pairs: Iterable[tuple[str, str]], *, dear: bool) -> bool:

@@ -14,6 +14,9 @@ import msgspec
 
 from gpulab.model.scenario import CONTROL, Param
 
+LOST_PIPE, LOST_DEVICE = 97, 98
+"""Exit codes of a worker whose event pipe was taken from it, and of one whose device is in error for good."""
+
 STAGES = ("start", "load", "build", "check", "calibrate", "warm-up", "measure", "re-check", "teardown", "end")
 
 
@@ -55,10 +58,11 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     def pairs(self, measured: Container[str]) -> list[tuple[str, str]]:
         """(variant, against) of every comparison that can be made of what is measured, the control's first."""
-        if not self.variants or self.variants[0].name not in measured:
+        names = [info.name for info in self.variants if info.name in measured]
+        if not names or not (self.functions or names[0] == self.variants[0].name):
             return []
-        found = [(CONTROL, self.variants[0].name)]
-        below = self.variants[0].name
+        below = names[0]
+        found = [(CONTROL, below)]
         for info in self.variants[1:]:
             if info.name in measured and info.against is not None and info.against in measured:
                 found.append((info.name, info.against))
@@ -133,7 +137,7 @@ class VariantRefused(Event, frozen=True):
 
 
 class VariantFailed(Event, frozen=True):
-    """`kind`: error, exit, out of memory, crash, killed, timeout, cancelled. `variant` None: the whole run."""
+    """`kind`: error, exit, out of memory, device, crash, killed, timeout, cancelled. `variant` None: the whole run."""
 
     variant: str | None
     kind: str
@@ -162,7 +166,7 @@ class WarmedUp(Event, frozen=True):
 
 
 class Planned(Event, frozen=True):
-    """What the engine will do: rounds per epoch, the fewest and most epochs, and whether builds are dear."""
+    """What the engine will do: rounds per epoch, epochs before width may stop it, and whether builds are dear."""
 
     rounds: int
     epochs: int
@@ -229,7 +233,9 @@ class WorkerExited(Event, frozen=True):
 
 
 class WorkerDone(Event, frozen=True):
-    """The worker did all it was asked to."""
+    """The worker did all it was asked to; `sent` counts its events before this one, so that a lost one shows."""
+
+    sent: int
 
 
 class RunEnded(Event, frozen=True):

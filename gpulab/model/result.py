@@ -9,7 +9,7 @@ import msgspec
 
 from gpulab.model.compare import FLOOR, Comparison
 from gpulab.model.events import Device
-from gpulab.model.state import RunState, VariantState
+from gpulab.model.state import RunState, VariantState, ended
 from gpulab.model.stats import CONFIDENCE
 
 SCHEMA = "gpulab.result/1"
@@ -118,6 +118,8 @@ def run_result(state: RunState, run_file: str = "", fail_below: float | None = N
     request = state.request
     if request is None:
         return RunResult(scenario="", outcome="failed", exit_code=FAILED, reason="the run never started")
+    if state.outcome is None:
+        state = ended(state)  # a run file without its end: the parent died, or the run is still under way
     everything = state.comparisons()
     control, comparisons = (everything[0], everything[1:]) if everything else (None, [])
     code, reason = _exit(state, control, comparisons, fail_below)
@@ -155,8 +157,10 @@ def _exit(
     state: RunState, control: Comparison | None, comparisons: list[Comparison], fail_below: float | None
 ) -> tuple[int, str | None]:
     statuses = {one.status for one in state.variants.values()}
+    if state.outcome is None:
+        return INTERRUPTED, "the run has no end: its parent was killed, or it is still under way"
     if state.outcome == "cancelled":
-        return INTERRUPTED, "interrupted: what was measured before is in the run file"
+        return INTERRUPTED, "what was measured before is in the run file"
     if state.failures or "failed" in statuses or state.outcome != "done":
         return FAILED, next((failure.message for failure in state.failures), None)
     if "wrong" in statuses:

@@ -22,6 +22,7 @@ FIRST = "<the first variant>"
 CONTROL = "control"
 
 Param = bool | int | float | str
+_PARAM = (bool, int, float, str)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -74,10 +75,10 @@ class Work:
             raise ScenarioError(f"Work(step=...) is a {type(self.step).__name__}: give a function that does one step")
         if self.dtype is not None and self.dtype not in DTYPES:
             raise ScenarioError(f"dtype={self.dtype!r} is not one of {', '.join(DTYPES)}")
-        for name in ("bytes", "flops", "tolerance"):
+        for name, kind in (("bytes", int), ("flops", int), ("items", float), ("tolerance", float)):
             value = getattr(self, name)
-            if value is not None and value < 0:
-                raise ScenarioError(f"{name}={value!r} is negative")
+            if value is not None:
+                object.__setattr__(self, name, _amount(name, value, kind))
         if not self.items > 0:
             raise ScenarioError(f"items={self.items!r}: a step does a positive amount of useful work")
 
@@ -119,16 +120,16 @@ class Scenario:
     ) -> None:
         self.topic = _text("topic", topic)
         self.needs = _one_of("needs", needs, NEEDS)
-        self.params: dict[str, Param] = dict(params or {})
+        self.params: dict[str, Param] = _table("params", params, _PARAM)
         self.cpu = self._known("cpu", cpu)
         self.smoke = self._known("smoke", smoke)
-        self.sweep = {name: tuple(values) for name, values in self._known("sweep", sweep).items()}
+        self.sweep = {name: tuple(values) for name, values in self._known("sweep", sweep, (tuple, list)).items()}
         self.roof = None if roof is None else _one_of("roof", (roof,), ROOFS)[0]
         self.per = _one_of("per", (per,), ("step", "item"))[0]
-        self.ladder = bool(ladder)
-        self.alone = bool(alone)
-        self.env = dict(env or {})
-        self.claim = claim
+        self.ladder = _flag("ladder", ladder)
+        self.alone = _flag("alone", alone)
+        self.env: dict[str, str | None] = _table("env", env, (str, type(None)))
+        self.claim = _text("claim", claim) if claim else ""
         self.variants: dict[str, Variant] = {}
 
     def variant(
@@ -149,9 +150,9 @@ class Scenario:
                     name=function.__name__,
                     summary=(function.__doc__ or "").strip().partition("\n")[0],
                     needs=_one_of("needs", needs, NEEDS),
-                    against=against,
-                    claim=claim,
-                    unchecked=unchecked,
+                    against=_optional_text("against", against),
+                    claim=_optional_text("claim", claim),
+                    unchecked=_optional_text("unchecked", unchecked),
                     function=function,
                 )
             )
@@ -173,11 +174,43 @@ class Scenario:
         """The parameters of a run: defaults, then the CPU's, then the smoke run's, then the user's."""
         return {**self.params, **(self.cpu if on_cpu else {}), **(self.smoke if smoke else {}), **chosen}
 
-    def _known(self, keyword: str, values: Mapping[str, Any] | None) -> dict[str, Any]:
-        for name in values or {}:
+    def _known(self, keyword: str, values: Mapping[str, Any] | None, kinds: tuple[type, ...] = ()) -> dict[str, Any]:
+        table = _table(keyword, values, kinds or _PARAM)
+        for name in table:
             if name not in self.params:
                 raise ScenarioError(f"{keyword}= names {name!r}, which is not in params")
-        return dict(values or {})
+        return table
+
+
+def _amount(name: str, value: Any, kind: type[int] | type[float]) -> int | float:
+    """A plain number of what may be one of numpy's or torch's."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        raise ScenarioError(f"{name}={value!r} is no number") from None
+    if not 0 <= found < float("inf"):
+        raise ScenarioError(f"{name}={value!r} is not a finite number of 0 or more")
+    return int(value) if kind is int else found
+
+
+def _optional_text(keyword: str, value: object) -> str | None:
+    return None if value is None else _text(keyword, value)
+
+
+def _flag(keyword: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ScenarioError(f"{keyword}= is True or False")
+    return value
+
+
+def _table(keyword: str, values: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
+    """A mapping of names to values of the given kinds."""
+    table = dict(values or {})
+    for name, value in table.items():
+        if not isinstance(name, str) or not isinstance(value, kinds):
+            allowed = ", ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+            raise ScenarioError(f"{keyword}= maps names to {allowed}, and {name!r} to {value!r}")
+    return table
 
 
 def _text(keyword: str, value: object) -> str:

@@ -11,12 +11,12 @@ from functools import reduce
 from statistics import median
 from typing import Any
 
-import msgspec
-
 from gpulab.model import events as e
-from gpulab.model.compare import FLOOR, Comparison, Epoch, compare, over_epochs
-from gpulab.model.scenario import CONTROL
+from gpulab.model.compare import FLOOR, Comparison, Epoch, compare, over_epochs, refused
 from gpulab.model.stats import Interval
+
+_NOBODYS_FAULT = ("cancelled", "timeout")
+"""Ends of a run that say nothing about the variant that was on the clock."""
 
 Row = tuple[int, int, str, float]
 """(epoch, round, variant, seconds per item) of one block."""
@@ -51,7 +51,6 @@ class RunState:
     """One run so far; `outcome` is None until it has ended."""
 
     request: e.RunRequest | None = None
-    at: str = ""
     device: e.Device | None = None
     environment: dict[str, str | None] = field(default_factory=dict)
     stage: str = "start"
@@ -92,14 +91,21 @@ class RunState:
         """Every comparison the run asks for, the control's first; a broken control takes back all the others."""
         if self.request is None:
             return []
-        measured = {name for name, variant in self.variants.items() if variant.status in ("ok", "pending")}
-        pairs = self.request.pairs(measured | {CONTROL})
+        measured = {name for epoch in self.epochs for one in epoch.rounds for name in one}
+        refusals = {name: one for name, one in self.variants.items() if one.status in ("wrong", "invalid")}
+        failed = {name for name, one in self.variants.items() if one.status == "failed"}
+        pairs = [
+            (name, against)
+            for name, against in self.request.pairs(measured | set(refusals))
+            # A baseline that failed late keeps the pairs that it completed; one that is wrong has none.
+            if name not in failed and (against not in refusals or name in refusals)
+        ]
         floor = self.planned.floor if self.planned else FLOOR
         found = [compare(self.epochs, name, against, dear=self.dear, floor=floor) for name, against in pairs]
         if found and found[0].verdict in ("faster", "slower"):
             why = f"the control, a second build of the baseline, came out {found[0].verdict}: measure again"
-            found[1:] = [msgspec.structs.replace(one, verdict="invalid", reason=why) for one in found[1:]]
-        return found
+            found[1:] = [refused(one, "invalid", why) for one in found[1:]]
+        return [refused(one, bad.status, bad.reason) if (bad := refusals.get(one.variant)) else one for one in found]
 
 
 def fold(state: RunState, event: e.AnyEvent) -> RunState:
@@ -108,7 +114,7 @@ def fold(state: RunState, event: e.AnyEvent) -> RunState:
     match event:
         case e.RunStarted():
             variants = {info.name: _first(info) for info in event.request.variants}
-            return replace(state, request=event.request, at=event.at, variants=variants, started_t=event.t)
+            return replace(state, request=event.request, variants=variants, started_t=event.t)
         case e.WorkerReady():
             return replace(state, device=event.device, environment=event.environment)
         case e.StageStarted():
@@ -128,7 +134,7 @@ def fold(state: RunState, event: e.AnyEvent) -> RunState:
         case e.WorkerExited() | e.WorkerDone():
             return state
         case e.RunEnded():
-            return _ended(replace(state, outcome=event.outcome))
+            return ended(replace(state, outcome=event.outcome))
         case e.VariantFailed(variant=None):
             return replace(state, failures=(*state.failures, event))
         case _:
@@ -163,8 +169,11 @@ def _of_variant(state: RunState, event: Any) -> RunState:
         case e.VariantRefused():
             variant = replace(variant, status="invalid", reason=event.reason)
         case e.VariantFailed():
-            variant = replace(variant, status="failed", reason=event.message, failure=event)
             state = replace(state, failures=(*state.failures, event))
+            if variant.failure is None:
+                variant = replace(variant, failure=event)
+            if variant.status == "pending" and event.kind not in _NOBODYS_FAULT:
+                variant = replace(variant, status="failed", reason=event.message)
     return replace(state, variants={**state.variants, variant.info.name: variant})
 
 
@@ -214,7 +223,7 @@ def _close_epoch(state: RunState) -> RunState:
     return _complete(state, max((row[0] for row in state.open_rows), default=-1) + 1) if state.open_rows else state
 
 
-def _ended(state: RunState) -> RunState:
+def ended(state: RunState) -> RunState:
     """What ended early keeps the pairs it completed, and every variant gets its final status."""
     state = _close_epoch(state)
     measured = {name for epoch in state.epochs for one in epoch.rounds for name in one}
@@ -223,7 +232,9 @@ def _ended(state: RunState) -> RunState:
         if one.status != "pending"
         else replace(one, status="ok")
         if name in measured
-        else replace(one, status="skipped", reason="not measured: the run ended before")
+        else replace(one, status="failed", reason=one.failure.message)
+        if one.failure
+        else replace(one, status="skipped", reason="not measured: the run ended before it")
         for name, one in state.variants.items()
     }
     return replace(state, variants=variants)

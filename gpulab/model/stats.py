@@ -18,7 +18,7 @@ CONFIDENCE = 0.99
 
 @dataclass(frozen=True)
 class Interval:
-    """A median with the ends of its interval, in the unit of the values; `confidence` is what was asked for."""
+    """A median of n values with the ends of its interval, in the unit of the values."""
 
     median: float
     low: float

@@ -9,6 +9,7 @@ from functools import cache
 from importlib import metadata, util
 from pathlib import Path
 
+_OF_A_GPU = ("cuda", "cupy", "triton")
 _CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
 
 
@@ -17,9 +18,10 @@ def missing(need: str) -> str | None:
     return _LOOKS[need]()
 
 
-def first_missing(needs: tuple[str, ...]) -> str | None:
-    """The first need that is not met, as `cuda: why`."""
-    return next((f"needs {need}: {why}" for need in needs if (why := missing(need))), None)
+def first_missing(needs: tuple[str, ...], device: str | None = None) -> str | None:
+    """The first need that is not met, here or on the device that was chosen, as `needs cuda: why`."""
+    on_cpu = {need: "this run is on the CPU" for need in _OF_A_GPU} if device == "cpu" else {}
+    return next((f"needs {need}: {why}" for need in needs if (why := missing(need) or on_cpu.get(need))), None)
 
 
 def default_device() -> str:

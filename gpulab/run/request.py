@@ -52,6 +52,8 @@ def request_for(
         timeout_s=timeout_s,
     )
     if functions:
+        if chosen:
+            raise UsageError("--set goes with a scenario: a plain function has no parameters")
         return common
     scenario = entry.scenario
     if scenario is None:
@@ -86,9 +88,7 @@ def _variants(scenario: Scenario, device: str) -> tuple[VariantInfo, ...]:
     found = []
     for variant in scenario.variants.values():
         against = None if variant.name == baseline else baseline if variant.against == FIRST else variant.against
-        lacking = first_missing(variant.needs)
-        if not lacking and "cuda" in variant.needs and device == "cpu":
-            lacking = "needs cuda: this run is on the CPU"
+        lacking = first_missing(variant.needs, device)
         found.append(
             VariantInfo(
                 name=variant.name,

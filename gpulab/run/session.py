@@ -23,6 +23,8 @@ from time import monotonic
 from typing import IO
 
 from gpulab.model.events import (
+    LOST_DEVICE,
+    LOST_PIPE,
     AnyEvent,
     Noticed,
     RunEnded,
@@ -41,7 +43,6 @@ from gpulab.run.record import RunFile
 WORKER = (sys.executable, "-P", "-m", "gpulab.worker")
 _CHUNK = 1 << 18
 _LAST_WORD_S = 10.0
-_EVENT_PIPE_LOST = 97
 # Placement decides what a fresh allocation costs: with the default thresholds one and the same chain of
 # operations ran 2x faster in some processes than in others.
 _MALLOC = {
@@ -65,9 +66,10 @@ class Session:
         self._wake_r, self._wake_w = os.pipe2(os.O_CLOEXEC)
         self._why_stopped: str | None = None
         self._closing = threading.Lock()
-        self._start_error: OSError | None = None
+        self._error: Exception | None = None
         self._exit: WorkerExited | None = None
-        self._done = False
+        self._done: WorkerDone | None = None
+        self._came = 0
         self._garbled = 0
         self._thread = threading.Thread(target=self._run, name="session", daemon=True)
 
@@ -106,8 +108,8 @@ class Session:
             self._emit(RunStarted(request=self.request, at=datetime.now(UTC).isoformat(), host=socket.gethostname()))
             try:
                 self._work()
-            except OSError as error:
-                self._start_error = error
+            except Exception as error:
+                self._error = error
             for log in self._output.end():
                 self._emit(log)
             self._emit(*self._last_words())
@@ -192,7 +194,9 @@ class Session:
             if isinstance(event, WorkerExited):
                 self._exit = event
             if isinstance(event, WorkerDone):
-                self._done = True
+                self._done = event
+            elif self._done is None:
+                self._came += 1
             if event is not None:
                 self._emit(event)
         return bool(data)
@@ -218,17 +222,24 @@ class Session:
         exited = self._exit
         if exited and exited.orphans:
             found.append(Noticed(text=f"the scenario left {exited.orphans} processes behind; they were stopped"))
-        if self._garbled > (self._why_stopped is not None or not self._done):
+        if self._garbled > (self._done is None):  # a worker that was killed may leave half a line
             found.append(Noticed(text=f"{self._garbled} lines of the event pipe were not the lab's and were skipped"))
-        if self._why_stopped is None and self._done:
+        if self._why_stopped is None and self._done and self._done.sent == self._came:
             return [*found, RunEnded(outcome="done")]
-        return [*found, self._failure(exited), RunEnded(outcome=self._why_stopped or "failed")]
+        if not (exited and exited.code == LOST_DEVICE):  # that one has said it all
+            found.append(self._failure(exited))
+        return [*found, RunEnded(outcome=self._why_stopped or "failed")]
 
     def _failure(self, exited: WorkerExited | None) -> VariantFailed:
-        if self._start_error:
-            return _whole_run("crash", "start", f"the worker could not be started: {self._start_error}")
+        if self._error:
+            return _whole_run("crash", "start", f"the worker could not be run: {self._error}")
+        if self._done:
+            lost = self._done.sent - self._came
+            return _whole_run(
+                "crash", "measure", f"{lost} events of the measurement were lost: did the scenario write to them?"
+            )
         if exited is None:
-            return _whole_run(self._why_stopped or "killed", "end", "the worker's warden was killed")
+            return _whole_run(self._why_stopped or "killed", "end", "the worker's warden ended without a word")
         kind, message = _cause(exited)
         if self._why_stopped == "timeout":
             kind, message = "timeout", f"no end after {self.request.timeout_s:g} s: raise --timeout, or mend the step"
@@ -261,8 +272,9 @@ def _cause(exited: WorkerExited) -> tuple[str, str]:
     if exited.signal == signal.SIGKILL:
         return "killed", "killed by the system, most likely for want of memory"
     if exited.signal:
-        return "crash", f"the worker crashed: {signal.Signals(exited.signal).name} ({signal.strsignal(exited.signal)})"
-    if exited.code == _EVENT_PIPE_LOST:
+        named = signal.Signals(exited.signal).name if exited.signal in set(signal.Signals) else exited.signal
+        return "crash", f"the worker crashed: {named} ({signal.strsignal(exited.signal)})"
+    if exited.code == LOST_PIPE:
         return "crash", "the scenario closed the lab's event pipe: leave file descriptors alone that you did not open"
     return "exit", f"the worker's process ended with exit code {exited.code}: os._exit, or a native library's exit"
 

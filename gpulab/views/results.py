@@ -8,7 +8,10 @@ from rich.text import Text
 
 from gpulab.model.compare import Comparison
 from gpulab.model.result import MEASURED, RunResult, VariantResult
+from gpulab.model.state import RunState
 from gpulab.views.text import STYLES, Glyphs, plus_minus, seconds, span, times
+
+_LAST_LINES = 10
 
 
 def result(run: RunResult, glyphs: Glyphs) -> RenderableType:
@@ -18,6 +21,18 @@ def result(run: RunResult, glyphs: Glyphs) -> RenderableType:
         parts += [_table(run, glyphs), ""]
     parts += [Text(glyphs(line), style) for line, style in _notes(run)]
     return Group(*parts)
+
+
+def failures(state: RunState, glyphs: Glyphs) -> Text:
+    """What a failed run leaves to look at: the tracebacks, and the last lines that the scenario printed."""
+    text = Text()
+    for failure in state.failures:
+        if failure.traceback and failure.kind not in ("cancelled", "timeout"):
+            text.append(glyphs(failure.traceback.rstrip()) + "\n", "dim")
+    lines = [line for log in state.log for line in log.lines][-_LAST_LINES:]
+    if state.failures and lines and state.outcome != "cancelled":
+        text.append(glyphs("the last it printed:\n" + "\n".join(f"  {line}" for line in lines)) + "\n", "dim")
+    return text
 
 
 def _header(run: RunResult, glyphs: Glyphs) -> Text:

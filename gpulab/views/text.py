@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpulab.model.plain import plain
+
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 STYLES = {
     "faster": "green",
@@ -19,12 +21,13 @@ STYLES = {
 
 @dataclass(frozen=True)
 class Glyphs:
-    """The characters outside ASCII that the views use, with their ASCII forms."""
+    """Makes text safe to show, and ASCII where it must be."""
 
     ascii: bool = False
 
     def __call__(self, text: str) -> str:
-        return text.translate(_TO_ASCII) if self.ascii else text
+        text = plain(text)
+        return text.translate(_TO_ASCII).encode("ascii", "replace").decode() if self.ascii else text
 
 
 _TO_ASCII = {

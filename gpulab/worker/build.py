@@ -14,7 +14,7 @@ import torch
 from gpulab.model.scenario import Lab, Param, ScenarioError, Variant, Work
 from gpulab.worker import settings
 from gpulab.worker.device import seed_everything
-from gpulab.worker.tensors import copies, leaves, put_back
+from gpulab.worker.tensors import copies, leaves, live_leaves, put_back
 
 _MOST_PADDING = 16 << 20
 
@@ -30,12 +30,16 @@ class Build:
         self.work = work
         self.build_s = seconds
         self._teardown = teardown
-        self._state = leaves(work.state)
+        self._state = live_leaves("state", work.state)
         self._saved = copies(self._state)
 
     @property
     def state(self) -> list[torch.Tensor]:
         return self._state
+
+    def grew(self) -> bool:
+        """Whether there is more state than when it was saved, as with an optimizer that makes its own at first."""
+        return len(leaves(self.work.state)) != len(self._saved)
 
     def restore(self) -> None:
         """Put the state back in place, so that every block does the same work."""
@@ -65,6 +69,10 @@ class Builder:
         self._shuffle = random.Random(seed + 1)
         self._padding: list[torch.Tensor] = []
 
+    @property
+    def device(self) -> torch.device:
+        return self._lab.device  # type: ignore[no-any-return]
+
     def build(self, variant: Variant) -> Build:
         """Build once. RefusedError where the build changes a global setting; whatever the scenario raises passes."""
         assert variant.function is not None
@@ -81,14 +89,15 @@ class Builder:
         finally:
             changed = settings.put_back(before)
         seconds = perf_counter() - started
-        self.refuse(changed, "building")
+        self.refuse(changed, "set while building: it belongs in Work(context=...)")
         if not isinstance(work, Work):
             raise ScenarioError(f"the variant returned {type(work).__name__}: return Work(step, ...)")
         return Build(work, seconds, teardown)
 
-    def refuse(self, changed: list[str], stage: str) -> None:
+    def refuse(self, changed: list[str], why: str) -> None:
+        """RefusedError where any setting was changed."""
         if changed:
-            raise RefusedError(f"{' and '.join(changed)} called or set while {stage}: it belongs in Work(context=...)")
+            raise RefusedError(f"{' and '.join(changed)} {why}")
 
     def seed(self) -> None:
         seed_everything(self._seed)

@@ -12,10 +12,8 @@ import select
 import sys
 from contextlib import suppress
 
-from gpulab.model.events import Event, encode
+from gpulab.model.events import LOST_PIPE, Event, encode
 
-LOST = 97
-"""Exit code of a worker whose event pipe was closed or replaced under it."""
 _HIGH_FD = 400
 _ROOM = 1 << 20
 _MOST_WAITING = 64 << 20
@@ -33,6 +31,7 @@ class Channel:
             fcntl.fcntl(self._fd, fcntl.F_SETPIPE_SZ, _ROOM)
         self._identity = _identity(self._fd)
         self._waiting = bytearray()
+        self.sent = 0
         self.most_waiting = 0
         """The most bytes that ever waited for the reader."""
         self.adopt()
@@ -41,15 +40,17 @@ class Channel:
         """Make the calling process the one that writes; a fork of it closes the pipe and never writes."""
         self._pid = os.getpid()
 
-    def guard_forks(self) -> None:
-        # A forked DataLoader worker that holds the pipe open delays the end of the run by its own life.
-        os.register_at_fork(after_in_child=lambda: os.close(self._fd))
+    def forked(self) -> None:
+        with suppress(OSError):
+            os.close(self._fd)
 
     def emit(self, *events: Event) -> None:
         if os.getpid() != self._pid:
-            os._exit(LOST)  # a child forked by the scenario came back into the lab's own code
+            os._exit(LOST_PIPE)  # a child forked by the scenario came back into the lab's own code
         for event in events:
-            self._waiting += encode(event)
+            # On a line of its own, whatever a scenario may have written to the pipe before.
+            self._waiting += b"\n" + encode(event)
+            self.sent += 1
         self.pump()
         self.most_waiting = max(self.most_waiting, len(self._waiting))
         if len(self._waiting) > _MOST_WAITING:
@@ -61,11 +62,13 @@ class Channel:
             if _identity(self._fd) != self._identity:
                 _lost("the scenario closed or replaced the lab's event pipe")
             try:
-                del self._waiting[: os.write(self._fd, self._waiting[:_ROOM])]
+                with memoryview(self._waiting) as view:
+                    written = os.write(self._fd, view[:_ROOM])
+                del self._waiting[:written]
             except BlockingIOError:
                 return
             except BrokenPipeError:
-                os._exit(LOST)
+                os._exit(LOST_PIPE)
 
     def flush(self) -> None:
         """Write everything, waiting for the reader."""
@@ -87,4 +90,4 @@ def _lost(why: str) -> None:
     try:
         print(f"gpulab: {why}", file=sys.stderr, flush=True)
     finally:
-        os._exit(LOST)
+        os._exit(LOST_PIPE)

@@ -17,7 +17,7 @@ from gpulab.worker import settings, tensors
 from gpulab.worker.build import Build, Builder, RefusedError
 from gpulab.worker.compiled import mark_step
 
-_CHANGES: tuple[Callable[[Sequence[torch.Tensor]], None], ...] = (tensors.roll, tensors.halve)
+_CHANGES: tuple[Callable[[Sequence[torch.Tensor]], None], ...] = (tensors.halve, tensors.roll)
 
 
 class WrongOutputError(Exception):
@@ -32,13 +32,13 @@ class Checker:
     """Holds the baseline's outputs, on the host, and compares each variant with them."""
 
     def __init__(self, builder: Builder, wait: Callable[[], None] | None) -> None:
-        self._builder = builder
-        self._wait = wait
-        self._reference: list[torch.Tensor] | None = None
-        self._dtype: str | None = None
-        self._changed: dict[int, list[torch.Tensor]] = {}
+        self._builder, self._wait = builder, wait
         self._baseline: str | None = None
-        self._named = False
+        self._named_inputs = False
+        self._dtype: str | None = None
+        self._reference: list[torch.Tensor] = []
+        self._changed: tuple[int, list[torch.Tensor]] | None = None
+        """Which of `_CHANGES` was made to the inputs, and the baseline's output then."""
         self._loose: set[str] = set()
         self.notices: list[str] = []
 
@@ -48,26 +48,23 @@ class Checker:
         self._step(build)
         return perf_counter() - started
 
-    def before(self, name: str, build: Build) -> Checked:
-        """All checks on a build whose first step has run. The first call sets the reference."""
-        inputs = tensors.leaves(build.work.inputs)
-        saved = tensors.copies(inputs)
+    def before(self, name: str, build: Build, inputs: list[torch.Tensor], saved: list[torch.Tensor]) -> Checked:
+        """All checks on a build whose first step has run; `saved` are its inputs before. The baseline comes first."""
         if self._baseline is None:
-            self._baseline, self._named = name, bool(inputs)
-        elif self._named and not inputs:
+            self._baseline, self._named_inputs, self._dtype = name, bool(inputs), build.work.dtype
+        elif self._named_inputs and not inputs:
             raise RefusedError("it names no inputs where the baseline does, so a stale result would go unnoticed")
         first = self._output(build)
         if tensors.changed(inputs, saved):
             raise WrongOutputError("the step changes its inputs: name them as state, or write elsewhere")
         second = self._output(build)
-        exactness = self._tolerance(build, first)
-        if not tensors.agree(second, first, exactness).ok:
+        if not self._agree(build, second, first).ok:
             # No state is named, or other state than the output depends on: three steps since the build, and so
             # are the re-check's.
             self._loose.add(name)
             self.notices.append(f"{name}: a second step changes the output; name its state to have all checks")
             return self._against_reference(name, "before", build, second)
-        self._poisoned(build, first, exactness, inputs)
+        self._poisoned(build, first, inputs)
         found = self._against_reference(name, "before", build, first)
         self._with_other_inputs(name, build, inputs, saved, first)
         return found
@@ -99,9 +96,10 @@ class Checker:
             with build.context():
                 inside = settings.read()
                 returned = build.work.step()
-                self._builder.refuse(settings.put_back(inside), "stepping")
+                self._builder.refuse(settings.put_back(inside), "set while stepping: it belongs in Work(context=...)")
         finally:
-            settings.put_back(before)
+            left = settings.put_back(before)
+        self._builder.refuse(left, "not put back by the context of its Work")
         if self._wait:
             self._wait()
         output: Any = build.work.output
@@ -112,69 +110,73 @@ class Checker:
     def _output(self, build: Build) -> list[torch.Tensor]:
         return [tensor.detach().to("cpu", copy=True) for tensor in self._step(build)]
 
-    def _poisoned(
-        self, build: Build, expected: list[torch.Tensor], tolerance: float, inputs: list[torch.Tensor]
-    ) -> None:
+    def _poisoned(self, build: Build, expected: list[torch.Tensor], inputs: list[torch.Tensor]) -> None:
         live = self._step(build)
         kept = tensors.storages([*inputs, *build.state])
         tensors.poison([tensor for tensor in live if not tensors.storages([tensor]) & kept])
         del live
-        if not tensors.agree(self._output(build), expected, tolerance).ok:
+        if not self._agree(build, self._output(build), expected).ok:
             raise WrongOutputError("the step does not write all of its output: poisoned values came back")
 
     def _against_reference(self, name: str, when: str, build: Build, output: list[torch.Tensor]) -> Checked:
-        if self._reference is None:
-            self._set_reference(output, build.work.dtype)
-        reference = self._reference or []
-        tolerance = self._tolerance(build, output)
-        found = tensors.agree(output, reference, tolerance)
+        if name == self._baseline and not self._reference:
+            self._set_reference(output)
+        found = self._agree(build, output, self._reference)
         if not found.ok:
-            raise WrongOutputError(found.reason or "the output differs", found.error)
-        return Checked(variant=name, when=when, ok=True, error=found.error, tolerance=tolerance)
+            raise WrongOutputError(found.reason, found.error)
+        return Checked(variant=name, when=when, ok=True, error=found.error, tolerance=found.tolerance)
 
-    def _set_reference(self, output: list[torch.Tensor], dtype: str | None) -> None:
+    def _set_reference(self, output: list[torch.Tensor]) -> None:
         if not output:
-            raise WrongOutputError(
-                "the baseline's step returns nothing to check: return its output, or name Work(output=...)"
-            )
-        if any(not bool(torch.isfinite(tensor).all()) for tensor in output):
+            raise WrongOutputError("the step returns nothing to check: return its output, or name Work(output=...)")
+        if not tensors.finite(output):
             raise WrongOutputError("the baseline's own output holds NaN or infinity")
-        if not any(bool(tensor.any()) for tensor in output):
+        if not any(bool((tensor != 0).any()) for tensor in output):
             self.notices.append("the baseline's output is all zeros: the check proves little")
-        self._reference, self._dtype = output, dtype
+        self._reference = output
 
     def _with_other_inputs(
         self, name: str, build: Build, inputs: list[torch.Tensor], saved: list[torch.Tensor], usual: list[torch.Tensor]
     ) -> None:
         """Change the inputs in place and compare with the baseline on inputs changed alike: a stale result stays."""
-        baseline = name == self._baseline
-        for index, change in enumerate(_CHANGES):
-            if not baseline and index not in self._changed:
-                continue
-            if not inputs:
-                break
-            change(inputs)
-            try:
-                output = self._output(build)
-            finally:
-                tensors.put_back(inputs, saved)
-            if baseline:
-                if tensors.agree(output, usual, self._tolerance(build, output)).ok:
-                    continue
-                self._changed[index] = output
-                return
-            found = tensors.agree(output, self._changed[index], self._tolerance(build, output))
+        if name == self._baseline:
+            self._change_the_baseline_s(name, build, inputs, saved, usual)
+        elif self._changed is not None:
+            change, expected = self._changed
+            output = self._changed_output(build, _CHANGES[change], inputs, saved)
+            found = self._agree(build, output, expected)
             if not found.ok:
-                stale = tensors.agree(output, usual, 0.0).ok
+                stale = tensors.agree(output, usual, tolerance=0.0).ok
                 why = "the output does not follow its inputs: computed in the build?" if stale else found.reason
                 raise WrongOutputError(f"with other values in the inputs: {why}", found.error)
-            return
-        if baseline and not inputs:
-            self.notices.append(f"{name}: names no inputs, so a result computed in the build would go unnoticed")
-        elif baseline:
-            self.notices.append(f"{name}: its output does not depend on its inputs, so a stale one would go unnoticed")
 
-    def _tolerance(self, build: Build, output: list[torch.Tensor]) -> float:
-        if build.work.tolerance is not None:
-            return build.work.tolerance
-        return tensors.tolerance_of([*output, *(self._reference or [])], build.work.dtype, self._dtype)
+    def _change_the_baseline_s(
+        self, name: str, build: Build, inputs: list[torch.Tensor], saved: list[torch.Tensor], usual: list[torch.Tensor]
+    ) -> None:
+        """Find a change of the inputs that the baseline's output follows, and keep that output."""
+        for index, change in enumerate(_CHANGES if inputs else ()):
+            try:
+                output = self._changed_output(build, change, inputs, saved)
+            except (RuntimeError, ValueError, IndexError):
+                continue  # the values are no longer valid, as with a matrix that must be positive definite
+            if tensors.finite(output) and not self._agree(build, output, usual).ok:
+                self._changed = index, output
+                return
+        why = "its output does not follow a change of its inputs" if inputs else "names no inputs"
+        self.notices.append(f"{name}: {why}, so a result computed in the build would go unnoticed")
+
+    def _changed_output(
+        self,
+        build: Build,
+        change: Callable[[Sequence[torch.Tensor]], None],
+        inputs: list[torch.Tensor],
+        saved: list[torch.Tensor],
+    ) -> list[torch.Tensor]:
+        change(inputs)
+        try:
+            return self._output(build)
+        finally:
+            tensors.put_back(inputs, saved)
+
+    def _agree(self, build: Build, output: list[torch.Tensor], reference: list[torch.Tensor]) -> tensors.Agreement:
+        return tensors.agree(output, reference, tolerance=build.work.tolerance, dtypes=(build.work.dtype, self._dtype))

@@ -14,6 +14,7 @@ from gpulab.worker.ledger import Block
 
 _CPU_BLOCK_S = 200e-6
 _CUDA_BLOCK_S = 1e-3
+_EMPTY_BLOCKS = 50  # so that an empty block is less than 2 % of one
 _MOST_STEPS = 1 << 24
 
 
@@ -23,8 +24,8 @@ class Clock:
     def __init__(self, wait: Callable[[], None] | None) -> None:
         self.wait = wait or _nothing
         # A few microseconds of waiting are part of each CUDA block, so its blocks are longer.
-        self.block_s = _CUDA_BLOCK_S if wait else _CPU_BLOCK_S
         self.empty_block_s = median(self._run(_nothing, 0).time_s for _ in range(200))
+        self.block_s = max(_CUDA_BLOCK_S if wait else _CPU_BLOCK_S, _EMPTY_BLOCKS * self.empty_block_s)
 
     def block(self, build: Build, steps: int) -> Block:
         """Restore, one untimed step that brings the caches back, then `steps` timed ones."""

@@ -17,6 +17,12 @@ def reset() -> None:
         dynamo.reset()
 
 
+def end() -> None:
+    """End the compiler's own processes: they are not the scenario's."""
+    if workers := sys.modules.get("torch._inductor.async_compile"):
+        workers.shutdown_compile_workers()
+
+
 def mark_step() -> None:
     """Tell CUDA graph trees that a new iteration begins."""
     if "torch._inductor" in sys.modules:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import random
@@ -76,6 +77,15 @@ def waiter(device: torch.device) -> Callable[[], None] | None:
     if device.type != "cuda":
         return None
     return lambda: torch.cuda.synchronize(device)
+
+
+def release(device: torch.device) -> None:
+    """Give cached device memory back, so that the next build gets fresh addresses and all of the memory."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        if cupy := sys.modules.get("cupy"):
+            cupy.get_default_memory_pool().free_all_blocks()
 
 
 def seed_everything(seed: int) -> None:

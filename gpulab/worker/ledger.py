@@ -1,6 +1,6 @@
 """Timed blocks that have not been sent yet, in memory that the worker shares with its warden.
 
-A worker that dies in the middle of a step takes nothing with it: the warden sends what is still here.
+A worker that dies in the middle of a step takes no sample with it: the warden sends what is still here.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ class Ledger:
         self._names = names
         self._index = {name: index for index, name in enumerate(names)}
         self._memory = mmap.mmap(-1, _HEAD.size + _MOST_ROWS * _ROW.size)
+
+    def forked(self) -> None:
+        self._memory = mmap.mmap(-1, len(self._memory))
 
     def __len__(self) -> int:
         return int(_HEAD.unpack_from(self._memory)[0])

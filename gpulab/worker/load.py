@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
@@ -15,6 +16,8 @@ from gpulab.model.scenario import Lab, Scenario, ScenarioError, Variant, Work
 
 def load(request: RunRequest) -> Scenario:
     """The scenario that the request names. ScenarioError where it differs from what was read as text."""
+    if sha256(Path(request.path).read_bytes()).hexdigest() != request.source_sha256:
+        raise ScenarioError("the file has changed since it was read: run it again")
     module = _execute(Path(request.path))
     if request.functions:
         return _of_functions(module, request)

@@ -16,6 +16,7 @@ from gpulab.worker import compiled
 from gpulab.worker.build import Build, Builder
 from gpulab.worker.channel import Channel
 from gpulab.worker.clock import Clock
+from gpulab.worker.device import release
 from gpulab.worker.ledger import Ledger
 from gpulab.worker.plan import Plan, plan
 from gpulab.worker.recorder import Recorder
@@ -41,12 +42,9 @@ class Contender:
         self.build: Build | None = None
 
 
-def calibrate(clock: Clock, channel: Channel, variant: Variant, build: Build) -> Contender:
-    """Find the steps that fill a block."""
+def calibrate(clock: Clock, variant: Variant, build: Build) -> Contender:
+    """Find the steps that fill a block, well enough to warm up with."""
     steps, step_s = clock.steps_per_block(build)
-    channel.emit(
-        Calibrated(variant=variant.name, steps_per_block=steps, step_s=step_s, empty_block_s=clock.empty_block_s)
-    )
     return Contender(variant.name, variant, build.work.items, steps, step_s)
 
 
@@ -63,8 +61,20 @@ def warm_up(clock: Clock, channel: Channel, contender: Contender, build: Build) 
         settled = elapsed >= _WARM_UP_S and drift < _DRIFT and (third or contender.step_s > _WARM_UP_S)
         if settled or elapsed >= _MOST_WARM_UP_S:
             break
-    contender.step_s = median(times[-third:] if third else times)
     channel.emit(WarmedUp(variant=contender.name, times_s=times, drift=drift, drifting=not settled))
+    if contender.steps > 1 or times[-1] < clock.block_s:
+        # A device that was idle runs several times faster by now.
+        contender.steps, contender.step_s = clock.steps_per_block(build)
+    else:
+        contender.step_s = median(times[-third:] if third else times)
+    channel.emit(
+        Calibrated(
+            variant=contender.name,
+            steps_per_block=contender.steps,
+            step_s=contender.step_s,
+            empty_block_s=clock.empty_block_s,
+        )
+    )
 
 
 class Measurement:
@@ -119,24 +129,24 @@ class Measurement:
                 self._build_all()
             if planned is None:
                 planned = self._plan()
-            reason = self._alone_rounds(planned) if self._alone else self._interleaved_rounds(planned)
+            rounds = self._alone_rounds if self._alone else self._interleaved_rounds
+            rounds(planned)
             self._recorder.end_epoch()
-            reason = reason or self._why_stop(planned)
-            if reason:
+            if reason := self._why_stop(planned):
                 return reason
             self.close()
             self._builder.free_padding()
             compiled.reset()
-            gc.collect()
+            release(self._builder.device)
 
     def _why_stop(self, planned: Plan) -> str | None:
         done = len(self._recorder.epochs)
-        if done >= planned.most:
-            return "epochs"
         if done >= planned.epochs and self._narrow(planned):
             return "width"
         spent = self._rounds_s >= self._request.time_s or self._builds_s >= self._request.time_s
-        return "time" if spent and (done >= FEWEST or planned.dear) else None
+        if spent and (done >= FEWEST or planned.dear):
+            return "time"
+        return "epochs" if done >= planned.most else None
 
     def _narrow(self, planned: Plan) -> bool:
         pairs = self._request.pairs({one.name for one in self.contenders})
@@ -156,21 +166,21 @@ class Measurement:
         )
         return planned
 
-    def _interleaved_rounds(self, planned: Plan) -> str | None:
+    def _interleaved_rounds(self, planned: Plan) -> None:
+        last = len(self._recorder.epochs) + 1 == planned.most
         for number in range(planned.rounds):
             order = list(self.contenders)
             self._order.shuffle(order)
             for contender in order:
                 self._block(number, contender)
             self._recorder.pump()
-            if planned.dear and number >= FEWEST and number % _LOOK_EVERY == 0:
-                if self._rounds_s >= self._request.time_s:
-                    return "time"
-                if self._narrow(planned):
-                    return "width"
-        return None
+            if not planned.dear or number < FEWEST or number % _LOOK_EVERY:
+                continue
+            # Pairs of one build are narrow by nature: width counts only once all builds are in.
+            if self._rounds_s >= self._request.time_s or (last and self._narrow(planned)):
+                return
 
-    def _alone_rounds(self, planned: Plan) -> str | None:
+    def _alone_rounds(self, planned: Plan) -> None:
         order = list(self.contenders)
         self._order.shuffle(order)
         for contender in order:
@@ -179,7 +189,7 @@ class Measurement:
                     self._block(number, contender)
                 self._recorder.pump()
             self._close(contender)
-        return None
+            release(self._builder.device)
 
     def _block(self, number: int, contender: Contender) -> None:
         if contender.build is None:
@@ -204,6 +214,7 @@ class Measurement:
         for contender in list(self.contenders):
             self._build(contender)
             self._close(contender)
+            release(self._builder.device)
 
     def _build(self, contender: Contender) -> bool:
         """Build at a fresh address, and step until what the first steps set up is in place."""
@@ -235,13 +246,13 @@ class Measurement:
         try:
             build.close()
         except BaseException as error:
-            self._drop(contender, "teardown", error)
+            self._on_failure(contender.variant.name, "teardown", error)
 
     def _drop(self, contender: Contender, stage: str, error: BaseException) -> None:
         """Take a contender out; without its baseline nothing is left to compare."""
-        contender.build = None
+        self._on_failure(contender.variant.name, stage, error)
+        self._close(contender)
         baseline = self.contenders[0].variant
         self.contenders = [one for one in self.contenders if one is not contender]
-        self._on_failure(contender.variant.name, stage, error)
         if contender.variant is baseline:
             raise _BaselineLostError

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from gpulab.model.events import (
+    LOST_DEVICE,
     Built,
     Checked,
     Device,
@@ -17,7 +20,8 @@ from gpulab.model.events import (
     WorkerDone,
     WorkerReady,
 )
-from gpulab.worker import compiled
+from gpulab.model.scenario import ScenarioError
+from gpulab.worker import compiled, tensors
 from gpulab.worker import device as devices
 from gpulab.worker.build import Build, Builder, RefusedError
 from gpulab.worker.channel import Channel
@@ -30,6 +34,8 @@ from gpulab.worker.measure import Contender, Measurement, calibrate, warm_up
 from gpulab.worker.warden import Where
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import torch
 
     from gpulab.model.scenario import Variant
@@ -38,15 +44,16 @@ if TYPE_CHECKING:
 class WorkerLab:
     """The `Lab` that variants are given."""
 
-    def __init__(self, device: torch.device, found: Device) -> None:
+    def __init__(self, device: torch.device, found: Device, where: Where) -> None:
         self.device = device
         self.l2_bytes = found.l2_bytes
         self.memory_bytes = found.memory_bytes
-        self.building: str | None = None
+        self._where = where
         self.reports: dict[tuple[str | None, str], float] = {}
 
     def report(self, name: str, value: float) -> None:
-        self.reports[self.building, name] = float(value)
+        """Kept until the end: a message from inside a timed step would be timed."""
+        self.reports[self._where.variant, name] = float(value)
 
 
 class Run:
@@ -54,6 +61,7 @@ class Run:
 
     def __init__(self, channel: Channel, request: RunRequest, ledger: Ledger, where: Where) -> None:
         self._channel, self._request, self._ledger, self._where = channel, request, ledger, where
+        self._wait: Callable[[], None] | None = None
 
     def serve(self) -> None:
         try:
@@ -65,7 +73,7 @@ class Run:
         except BaseException as error:
             self._failed(None, "load", error)
             return
-        self._lab = WorkerLab(device, found)
+        self._lab = WorkerLab(device, found, self._where)
         self._wait = devices.waiter(device)
         self._builder = Builder(self._lab, dict(self._request.params), self._request.seed, self._wait)
         self._checker = Checker(self._builder, self._wait)
@@ -79,49 +87,53 @@ class Run:
     def _prepare(self, variants: list[Variant]) -> list[Contender]:
         """Check, calibrate and warm up each variant on a build of its own; none are left where the baseline fails."""
         contenders: list[Contender] = []
-        baseline_items: float | None = None
         for variant in variants:
-            contender = self._prepare_one(variant, baseline_items)
-            if contender is None and baseline_items is None:
-                return []
+            contender = self._prepare_one(variant, contenders[0].items if contenders else None)
             if contender is not None:
-                baseline_items = baseline_items or contender.items
                 contenders.append(contender)
+            elif not contenders and not self._request.functions:
+                return []
+            self._release()
         return contenders
 
     def _prepare_one(self, variant: Variant, baseline_items: float | None) -> Contender | None:
-        self._lab.building = variant.name
-        stage, build, contender = "build", None, None
+        build: Build | None = None
         try:
-            self._at(stage, variant.name)
+            self._at("build", variant.name)
             build = self._builder.build(variant)
-            compiled.strict()
-            stage = "check"
-            self._at(stage, variant.name)
-            self._built(variant, build)
-            self._same_amount(build, baseline_items)
-            self._check(variant, build)
-            stage = "calibrate"
-            self._at(stage, variant.name)
-            contender = calibrate(self._clock, self._channel, variant, build)
-            stage = "warm-up"
-            self._at(stage, variant.name)
+            self._at("check", variant.name)
+            self._check(variant, build, baseline_items)
+            self._at("calibrate", variant.name)
+            contender = calibrate(self._clock, variant, build)
+            self._at("warm-up", variant.name)
             warm_up(self._clock, self._channel, contender, build)
             if variant.unchecked is None:
                 self._checker.still(variant.name, build)
-            stage = "teardown"
-            self._at(stage, variant.name)
-            build.close()
         except BaseException as error:
-            self._failed(variant.name, stage, error)
+            self._failed(variant.name, self._where.stage, error)
             return None
         finally:
-            self._lab.building = None
-            del build
+            if build is not None:
+                self._close(variant, build)
         return contender
 
-    def _built(self, variant: Variant, build: Build) -> None:
-        work, first_step_s = build.work, self._checker.first_step(build)
+    def _close(self, variant: Variant, build: Build) -> None:
+        self._where.at("teardown", variant.name)
+        try:
+            build.close()
+        except BaseException as error:
+            self._failed(variant.name, "teardown", error)
+
+    def _release(self) -> None:
+        compiled.reset()
+        devices.release(self._lab.device)
+
+    def _check(self, variant: Variant, build: Build, baseline_items: float | None) -> None:
+        work = build.work
+        inputs = tensors.live_leaves("inputs", work.inputs) if variant.unchecked is None else []
+        saved = tensors.copies(inputs)
+        first_step_s = self._checker.first_step(build)
+        compiled.strict()
         self._channel.emit(
             Built(
                 variant=variant.name,
@@ -133,6 +145,16 @@ class Run:
                 dtype=work.dtype,
             )
         )
+        self._same_amount(build, baseline_items)
+        if build.grew():
+            raise ScenarioError("there is more state after the first step than before: take one step while building")
+        if variant.unchecked is not None:
+            self._channel.emit(Checked(variant=variant.name, when="before", ok=True, reason=variant.unchecked))
+            return
+        self._channel.emit(self._checker.before(variant.name, build, inputs, saved))
+        for text in self._checker.notices:
+            self._channel.emit(Noticed(text=text))
+        self._checker.notices.clear()
 
     def _same_amount(self, build: Build, baseline_items: float | None) -> None:
         items = build.work.items
@@ -141,15 +163,6 @@ class Run:
                 f"it does {items:g} items a step and the baseline {baseline_items:g}: "
                 "do equal work, or compare per item with Scenario(per='item')"
             )
-
-    def _check(self, variant: Variant, build: Build) -> None:
-        if variant.unchecked is not None:
-            self._channel.emit(Checked(variant=variant.name, when="before", ok=True, reason=variant.unchecked))
-            return
-        self._channel.emit(self._checker.before(variant.name, build))
-        for text in self._checker.notices:
-            self._channel.emit(Noticed(text=text))
-        self._checker.notices.clear()
 
     def _measure(self, contenders: list[Contender]) -> None:
         measurement = Measurement(
@@ -176,10 +189,15 @@ class Run:
             return self._builder.build(variant)
 
         try:
-            build = contender.build or rebuild()
-            self._channel.emit(self._checker.after(variant.name, build, rebuild))
+            if contender.build is None:  # it ran alone, and is gone
+                contender.build = rebuild()
+            self._channel.emit(self._checker.after(variant.name, contender.build, rebuild))
         except BaseException as error:
             self._failed(variant.name, "re-check", error)
+        if self._request.alone and contender.build is not None:
+            self._close(variant, contender.build)
+            contender.build = None
+            self._release()
 
     def _at(self, stage: str, variant: str | None = None) -> None:
         self._where.at(stage, variant)
@@ -197,20 +215,22 @@ class Run:
 
     def _device_must_live(self, stage: str) -> None:
         """A CUDA error sticks to its process: nothing measured after it can be believed."""
-        wait = getattr(self, "_wait", None)
-        if wait is None:
+        if self._wait is None:
             return
         try:
-            wait()
+            self._wait()
         except Exception as error:
-            self._channel.emit(failure(error, self._request.path, None, stage))
+            found = failure(error, self._request.path, None, stage)
+            message = f"the device is in error, and so is every later measurement of this process: {found.message}"
+            self._channel.emit(msgspec.structs.replace(found, kind="device", message=message))
             self._channel.flush()
-            os._exit(1)
+            os._exit(LOST_DEVICE)
 
 
 def serve(channel: Channel, request: RunRequest, ledger: Ledger, where: Where) -> None:
     """Serve the request; returns when the last event has left."""
     Run(channel, request, ledger, where).serve()
+    compiled.end()
     where.at("end")
-    channel.emit(WorkerDone())
+    channel.emit(WorkerDone(sent=channel.sent))
     channel.flush()

@@ -9,9 +9,18 @@ from typing import Any
 
 import torch
 
-TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 5e-3, "bf16": 2e-2}
+TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 5e-3, "bf16": 2e-2, "fp8": 1e-1}
 """Relative Frobenius error allowed by dtype; the largest single error may be 10 x this x rms(reference)."""
-_DTYPES = {torch.float64: "fp64", torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
+_DTYPES = {
+    torch.float64: "fp64",
+    torch.complex128: "fp64",
+    torch.float32: "fp32",
+    torch.complex64: "fp32",
+    torch.float16: "fp16",
+    torch.bfloat16: "bf16",
+    torch.float8_e4m3fn: "fp8",
+    torch.float8_e5m2: "fp8",
+}
 _MAX_ERROR = 10
 _CHUNK = 1 << 22
 
@@ -19,6 +28,22 @@ _CHUNK = 1 << 22
 def leaves(tree: Any) -> list[torch.Tensor]:
     """Every tensor in lists, tuples, mappings, modules and optimizers; arrays share memory, numbers are copied."""
     return list(_walk(tree))
+
+
+def live_leaves(name: str, tree: Any) -> list[torch.Tensor]:
+    """The same, of what the lab will write to. TypeError where a number stands, which would be written in vain."""
+    found = leaves(tree)
+    if any(not tensor.dim() and tensor.dtype == torch.float64 for tensor in found) and _has_number(tree):
+        raise TypeError(f"{name}= holds a Python number, which cannot be put back: make it a tensor")
+    return found
+
+
+def _has_number(tree: Any) -> bool:
+    if isinstance(tree, Mapping):
+        tree = list(tree.values())
+    return isinstance(tree, (bool, int, float)) or (
+        isinstance(tree, (list, tuple)) and any(_has_number(item) for item in tree)
+    )
 
 
 def _walk(tree: Any) -> Iterator[torch.Tensor]:
@@ -77,19 +102,23 @@ def poison(tensors: Sequence[torch.Tensor]) -> None:
 
 
 @torch.inference_mode()
+def halve(tensors: Sequence[torch.Tensor]) -> None:
+    """Half of every float, in place: other data, whatever the layout, and valid wherever the first was."""
+    for tensor in tensors:
+        if tensor.is_floating_point() or tensor.is_complex():
+            tensor.copy_(_wide(tensor) * 0.5)
+
+
+@torch.inference_mode()
 def roll(tensors: Sequence[torch.Tensor]) -> None:
-    """Shift along the last dimension in place: other data, from the same set of valid values."""
+    """Shift along the last dimension in place: for steps without floats, or that scaling does not change."""
     for tensor in tensors:
         if tensor.dim():
             tensor.copy_(tensor.roll(1, dims=-1))
 
 
-@torch.inference_mode()
-def halve(tensors: Sequence[torch.Tensor]) -> None:
-    """Half of every float, in place: for steps, such as a sum, that a shift does not change."""
-    for tensor in tensors:
-        if tensor.is_floating_point() or tensor.is_complex():
-            tensor.mul_(0.5)
+def finite(tensors: Sequence[torch.Tensor]) -> bool:
+    return all(bool(torch.isfinite(_wide(tensor)).all()) for tensor in tensors)
 
 
 @dataclass(frozen=True)
@@ -98,57 +127,72 @@ class Agreement:
 
     ok: bool
     error: float | None = None
-    reason: str | None = None
+    tolerance: float = 0.0
+    reason: str = ""
 
 
-def tolerance_of(tensors: Sequence[torch.Tensor], *dtypes: str | None) -> float:
-    """The loosest tolerance of the tensors' and the declared dtypes; 0 where all of them are exact (integers)."""
-    named = [_DTYPES.get(tensor.dtype) for tensor in tensors] + list(dtypes)
-    return max((TOLERANCE.get(name, 0.0) for name in named if name), default=0.0)
+def tolerance_of(output: torch.Tensor, reference: torch.Tensor, dtypes: Sequence[str | None] = ()) -> float:
+    """The loosest tolerance of both tensors and of the dtypes declared; 0 where both are integers."""
+    named = [_DTYPES.get(output.dtype), _DTYPES.get(reference.dtype)]
+    if not any(named):
+        return 0.0
+    return max(TOLERANCE.get(name, 0.0) for name in (*named, *dtypes) if name)
 
 
-def agree(output: Sequence[torch.Tensor], reference: Sequence[torch.Tensor], tolerance: float) -> Agreement:
+def agree(
+    output: Sequence[torch.Tensor],
+    reference: Sequence[torch.Tensor],
+    *,
+    tolerance: float | None = None,
+    dtypes: Sequence[str | None] = (),
+) -> Agreement:
     """Compare in float64, tensor by tensor; as one run of numbers where the two are cut up differently."""
     if len(output) != len(reference):
         output, reference = _joined(output), _joined(reference)
-    worst = 0.0
+    worst = Agreement(True, 0.0)
     for mine, theirs in zip(output, reference, strict=True):
         if mine.numel() != theirs.numel():
-            return Agreement(False, None, f"the output has {mine.numel()} elements, the baseline's {theirs.numel()}")
-        found = _agree(mine, theirs, tolerance)
+            return Agreement(
+                False, None, reason=f"the output has {mine.numel()} elements, the baseline's {theirs.numel()}"
+            )
+        allowed = tolerance_of(mine, theirs, dtypes) if tolerance is None else tolerance
+        found = _agree(mine.reshape(-1), theirs.reshape(-1), allowed)
         if not found.ok:
             return found
-        worst = max(worst, found.error or 0.0)
-    return Agreement(True, worst)
+        worst = max(worst, found, key=lambda one: one.error or 0.0)
+    return worst
 
 
 def _joined(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     return [torch.cat([tensor.reshape(-1).to("cpu") for tensor in tensors])] if tensors else []
 
 
-def _agree(output: torch.Tensor, reference: torch.Tensor, tolerance: float) -> Agreement:
+def _agree(mine: torch.Tensor, theirs: torch.Tensor, tolerance: float) -> Agreement:
+    if not tolerance and mine.dtype == theirs.dtype:
+        # Integers are not compared in float64: above 2^53 it cannot tell them apart.
+        differ = int((mine != theirs.to(mine.device)).sum())
+        return Agreement(not differ, 0.0 if not differ else None, 0.0, f"{differ} of {mine.numel()} elements differ")
     squares = total = largest = 0.0
-    mine, theirs = output.reshape(-1), reference.reshape(-1)
     for start in range(0, mine.numel(), _CHUNK):
         a = _wide(mine[start : start + _CHUNK])
         b = _wide(theirs[start : start + _CHUNK]).to(a.device)
         difference = (a - b).abs()
         difference[a == b] = 0  # equal infinities
         if torch.isnan(difference).any():
-            return Agreement(False, None, "the output holds NaN where the baseline's does not")
+            return Agreement(False, None, tolerance, "the output holds NaN where the baseline's does not")
         squares += float(difference.square().sum())
         total += float(b.abs().square().sum())
         largest = max(largest, float(difference.max()))
     error = sqrt(squares / total) if total else (inf if squares else 0.0)
     if not error <= tolerance:
         told = f"{error:.2g}" if isfinite(error) else "unbounded"
-        return Agreement(False, error if isfinite(error) else None, f"relative error {told}, allowed {tolerance:.0e}")
+        reason = f"relative error {told}, allowed {tolerance:.0e}"
+        return Agreement(False, error if isfinite(error) else None, tolerance, reason)
     rms = sqrt(total / mine.numel()) if mine.numel() else 0.0
-    if not largest <= _MAX_ERROR * tolerance * rms:
-        return Agreement(
-            False, error, f"one element is off by {largest:.2g}, allowed {_MAX_ERROR * tolerance * rms:.1g}"
-        )
-    return Agreement(True, error)
+    allowed = _MAX_ERROR * tolerance * rms
+    if not largest <= allowed:
+        return Agreement(False, error, tolerance, f"one element is off by {largest:.2g}, allowed {allowed:.1g}")
+    return Agreement(True, error, tolerance)
 
 
 def _wide(tensor: torch.Tensor) -> torch.Tensor:

@@ -27,6 +27,7 @@ from gpulab.worker.ledger import Ledger
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _GRACE_S = 1.0
 _TRACEBACK_S = 0.2
+_SWEEP_S = 5.0
 _MOST_TRACE = 65536
 
 
@@ -41,6 +42,9 @@ class Where:
     def at(self, stage: str, variant: str | None = None) -> None:
         self._cell[0] = STAGES.index(stage)
         self._cell[1] = 255 if variant is None else self._names.index(variant)
+
+    def forked(self) -> None:
+        self._cell = mmap.mmap(-1, 2)
 
     @property
     def stage(self) -> str:
@@ -60,7 +64,7 @@ def supervise(channel: Channel, request: RunRequest, commands: int) -> None:
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _become_worker(channel, commands, trace, parent)
+        _become_worker(channel, where, ledger, commands, trace, parent)
         where.at("load")
         from gpulab.worker.serve import serve  # torch: here, so that the warden stays small
 
@@ -86,7 +90,7 @@ def supervise(channel: Channel, request: RunRequest, commands: int) -> None:
     os._exit(0)
 
 
-def _become_worker(channel: Channel, commands: int, trace: int, warden: int) -> None:
+def _become_worker(channel: Channel, where: Where, ledger: Ledger, commands: int, trace: int, warden: int) -> None:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != warden:
         os._exit(1)
@@ -103,7 +107,10 @@ def _become_worker(channel: Channel, commands: int, trace: int, warden: int) -> 
     faulthandler.register(signal.SIGUSR1, file=kept)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a crash must not take what was printed
     channel.adopt()
-    channel.guard_forks()
+    # A fork holds the pipe open for as long as it lives, and writes to memory that is shared with the warden.
+    os.register_at_fork(after_in_child=channel.forked)
+    os.register_at_fork(after_in_child=where.forked)
+    os.register_at_fork(after_in_child=ledger.forked)
 
 
 def _watch(pid: int, commands: int) -> int:
@@ -135,11 +142,14 @@ def _kill_group(pid: int, which: signal.Signals) -> None:
 def _sweep() -> int:
     """Kill every process the worker left, in whatever group or session; returns how many there were."""
     killed: set[int] = set()
+    give_up = time.monotonic() + _SWEEP_S
     while True:
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         except ChildProcessError:
+            return len(killed)
+        if time.monotonic() > give_up:  # one that even KILL does not end: it waits in the kernel
             return len(killed)
         import psutil
 

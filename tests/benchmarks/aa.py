@@ -15,9 +15,11 @@ from pathlib import Path
 
 import msgspec
 
+import gpulab
 from gpulab.headless.runner import measure
 from gpulab.model.result import run_result
 from gpulab.run.catalog import read_file
+from gpulab.run.record import RunFile
 from gpulab.run.request import request_for
 
 KINDS = Path(__file__).parent / "aa"
@@ -26,7 +28,8 @@ TRIALS = {"compute_bound": 200, "memory_bound": 60, "cache_resident": 60, "alloc
 
 def trial(kind, seed, folder):
     entry = read_file(KINDS / f"{kind}.py")
-    state = measure(request_for(entry, device="cpu", seed=seed), folder / f"{kind}-{seed}.jsonl")
+    file = RunFile(folder / f"{kind}-{seed}.jsonl", gpulab.__version__)
+    state = measure(request_for(entry, device="cpu", seed=seed), file)
     return run_result(state)
 
 

@@ -22,6 +22,7 @@ def opening(**changes):
     built = {"build_s": 0.1, "first_step_s": 0.1, "items": 2.0}
     return [
         e.RunStarted(request=request(**changes), at="", host="h", t=0.0),
+        e.WorkerReady(pid=1, device=e.Device(kind="cpu", name="c"), environment={}, t=0.05),
         e.Built(variant="a", t=0.1, **built),
         e.Built(variant="b", t=0.2, **built),
         e.Planned(rounds=5, epochs=20, floor=0.01, dear=False, t=0.3),
@@ -76,7 +77,7 @@ def test_a_finished_run():
     assert found.control.verdict == "same"
     assert found.method.epochs == 20
     assert found.method.rounds == 100
-    assert found.variants[0].contention == pytest.approx(0.1) or found.device is None
+    assert found.variants[0].contention == pytest.approx(0.1)
     assert found.variants[0].time_s.median == pytest.approx(1e-3, rel=1e-2)
 
 
@@ -84,14 +85,46 @@ def test_a_broken_control_takes_every_verdict_back():
     found = run_result(fold_all([*opening(), *batches(rows({"b": 0.5, "control": 1.1}), 50), *END]))
     assert found.exit_code == 7
     assert found.control.verdict == "slower"
-    assert {one.verdict for one in found.comparisons} == {"invalid"}
+    assert [(one.verdict, one.speedup) for one in found.comparisons] == [("invalid", None)]
 
 
-def test_an_interrupted_run_keeps_its_completed_epochs():
-    cut = [*batches(rows({"b": 0.5}, n=9), 10_000), e.RunEnded(outcome="cancelled", t=2.0)]
+@pytest.mark.parametrize("kind", ["cancelled", "timeout"])
+@pytest.mark.parametrize("at", ["a", "b", None])
+def test_an_interrupted_run_keeps_its_completed_epochs(kind, at):
+    stopped = e.VariantFailed(variant=at, kind=kind, stage="measure", message="stopped", t=1.9)
+    cut = [*batches(rows({"b": 0.5}, n=9), 10_000), stopped, e.RunEnded(outcome=kind, t=2.0)]
     found = run_result(fold_all([*opening(), *cut]))
-    assert found.exit_code == 130
+    assert found.exit_code == {"cancelled": 130, "timeout": 3}[kind]
     assert found.comparisons[0].verdict == "faster"
+    assert found.control.verdict == "same"
+
+
+def test_a_baseline_that_crashes_late_keeps_the_pairs_of_the_others():
+    failed = e.VariantFailed(variant="a", kind="crash", stage="measure", message="boom", t=1.9)
+    found = run_result(fold_all([*opening(), *batches(rows({"b": 0.5}), 50), failed, e.RunEnded(outcome="failed")]))
+    assert found.exit_code == 3
+    assert found.variants[0].status == "failed"
+    assert found.comparisons[0].verdict == "faster"
+
+
+@pytest.mark.parametrize("variant", ["a", "b"])
+def test_a_wrong_or_refused_variant_has_that_verdict_and_no_speedup(variant):
+    wrong = e.Checked(variant=variant, when="after", ok=False, reason="zeros", t=1.9)
+    found = run_result(fold_all([*opening(), *batches(rows({"b": 0.5}), 50), wrong, *END]))
+    assert found.exit_code == 4
+    if variant == "a":
+        assert found.comparisons == []
+        return
+    assert (found.comparisons[0].verdict, found.comparisons[0].reason) == ("wrong", "zeros")
+    assert found.comparisons[0].speedup is None
+
+
+def test_a_file_without_its_end_is_an_interrupted_run():
+    found = run_result(fold_all([*opening(), *batches(rows({"b": 0.5}, n=9), 10_000)]))
+    assert (found.outcome, found.exit_code) == ("interrupted", 130)
+    assert "has no end" in found.reason
+    assert found.comparisons[0].verdict == "faster"
+    assert {one.status for one in found.variants} == {"ok"}
 
 
 def test_a_failed_variant_has_no_verdict_and_the_others_keep_theirs():

@@ -33,7 +33,7 @@ def main():
         recorder.end_epoch()
         time.sleep(max(0.0, started + done / RATE - time.perf_counter()))
     recorder.ship()
-    channel.emit(WorkerDone())
+    channel.emit(WorkerDone(sent=channel.sent))
     waiting = channel.most_waiting
     channel.flush()
     print(f"sent {done} waiting {waiting}", flush=True)

@@ -37,11 +37,17 @@ WRONG = {
     ),
     "NaN": ("return Work(lambda: (a @ b) * float('nan'), inputs=(a, b))", "holds NaN"),
     "one element off": (
-        "def step():\n        c = a @ b\n        c[3, 3] += 1\n        return c\n    return Work(step, inputs=(a, b))",
-        "",
+        "def step():\n        c = a @ b\n        c[3, 3] += 0.05\n        return c\n"
+        "    return Work(step, inputs=(a, b))",
+        "one element is off by 0.05",
     ),
     "changes its input": (
         "def step():\n        c = a @ b\n        a.mul_(1.0001)\n        return c\n"
+        "    return Work(step, inputs=(a, b))",
+        "changes its inputs",
+    ),
+    "changes its input once": (
+        "def step():\n        b.clamp_(min=-9)\n        a.relu_()\n        return a @ b\n"
         "    return Work(step, inputs=(a, b))",
         "changes its inputs",
     ),
@@ -56,6 +62,7 @@ WRONG = {
     ),
 }
 RIGHT = {
+    "its own layout": "a = a.T.contiguous()\n    return Work(lambda: a.T @ b, inputs=(a, b))",
     "another order": "return Work(lambda: (b.T @ a.T).T, inputs=(a, b))",
     "declared bf16": "return Work(lambda: (a.bfloat16() @ b.bfloat16()).float(), dtype='bf16', inputs=(a, b))",
     "in two halves": "return Work(lambda: [a[:32] @ b, a[32:] @ b], inputs=(a, b))",
@@ -64,11 +71,20 @@ RIGHT = {
     "output as a function": "return Work(lambda: torch.mm(a, b, out=out), inputs=(a, b), output=lambda: out)",
     "inference mode": "return Work(lambda: a @ b, inputs=(a, b), context=torch.inference_mode)",
     "setting in its context": "return Work(lambda: a @ b, inputs=(a, b), context=torch.no_grad())",
-    "yielded": "yield Work(lambda: a @ b, inputs=(a, b))",
+    "yielded": "yield Work(lambda: a @ b, inputs=(a, b))\n    print('torn down', flush=True)",
 }
 REFUSED = {
     "half the items": ("return Work(lambda: a @ b, items=0.5, inputs=(a, b))", "0.5 items a step"),
     "no inputs named": ("return Work(lambda: a @ b)", "names no inputs"),
+    "the newer tf32 switch": (
+        "torch.backends.cuda.matmul.fp32_precision = 'tf32'\n    return Work(lambda: a @ b, inputs=(a, b))",
+        "torch.backends.cuda.matmul.fp32_precision",
+    ),
+    "a context that leaks": (
+        "return Work(lambda: a @ b, inputs=(a, b), "
+        "context=lambda: torch.set_num_threads(2) or __import__('contextlib').nullcontext())",
+        "not put back by the context",
+    ),
     "threads set": ("torch.set_num_threads(2)\n    return Work(lambda: a @ b, inputs=(a, b))", "set_num_threads"),
     "grad mode set": ("torch.set_grad_enabled(False)\n    return Work(lambda: a @ b, inputs=(a, b))", "grad_enabled"),
     "tf32 set": (
@@ -94,7 +110,8 @@ def test_wrong_output_gets_no_speedup(lab, name):
     assert finished.code == 4
     assert finished.variant("suspect")["status"] == "wrong"
     assert reason in finished.variant("suspect")["reason"]
-    assert finished.verdict("suspect") is None
+    assert finished.verdict("suspect") == "wrong"
+    assert finished.run["comparisons"][0]["speedup"] is None
     assert finished.variant("suspect")["time_s"] is None
     assert finished.variant("honest")["status"] == "ok"
 
@@ -115,7 +132,8 @@ def test_an_unfair_comparison_is_refused(lab, name):
     assert finished.code == 7
     assert finished.variant("suspect")["status"] == "invalid"
     assert reason in finished.variant("suspect")["reason"]
-    assert finished.verdict("suspect") is None
+    assert finished.verdict("suspect") == "invalid"
+    assert finished.run["comparisons"][0]["speedup"] is None
 
 
 def test_half_the_items_may_be_compared_per_item(lab):

@@ -1,0 +1,107 @@
+"""What only a CUDA device can show: the wall clock with its waits, the device by UUID, faults of the device."""
+
+import json
+import re
+
+import pytest
+
+from gpulab.run.needs import missing
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(missing("cuda") is not None, reason=missing("cuda") or "")]
+
+HEAD = """
+import torch
+from gpulab import Scenario, Work
+scenario = Scenario("cuda")
+"""
+
+
+def run(lab, what, *arguments):
+    done = lab.call("--run", what, "--device", "cuda:0", "--json", "--output", "run.jsonl", *arguments)
+    done.result = json.loads(done.stdout)
+    return done
+
+
+def test_the_device_is_named_by_uuid_in_every_record(lab):
+    done = run(lab, "batched_matmul", "--smoke")
+    assert re.match(r"(GPU|MIG)-[0-9a-f-]{36}", done.run["device"]["uuid"])
+    assert done.state.device.uuid == done.run["device"]["uuid"]
+    assert done.run["environment"]["cuda"] if "environment" in done.run else done.result["environment"]["cuda"]
+
+
+@pytest.mark.parametrize("name", ["batched_matmul", "optimizer_step"])
+def test_the_lessons_end_with_a_verdict(lab, name):
+    done = run(lab, name)
+    assert done.code == 0
+    assert {one["status"] for one in done.run["variants"]} == {"ok"}
+    assert all(one["verdict"] != "inconclusive" for one in done.run["comparisons"])
+
+
+def test_a_block_waits_for_the_device(lab):
+    path = lab.write(
+        "wait.py",
+        HEAD
+        + """
+@scenario.variant
+def spin(lab):
+    out = torch.ones(1, device=lab.device)
+    def step():
+        torch.cuda._sleep(1_000_000)
+        return out.fill_(2)
+    return Work(step)
+""",
+    )
+    done = run(lab, path, "--time", "1")
+    # A million cycles take at least 0.3 ms at any clock a GPU has; without a wait the launch alone is timed.
+    assert done.variant("spin")["time_s"]["median"] > 3e-4
+    assert done.variant("spin")["steps_per_block"] * done.variant("spin")["time_s"]["median"] >= 1e-3
+
+
+def test_an_illegal_access_ends_the_run_and_keeps_what_was_measured(lab):
+    path = lab.write(
+        "illegal.py",
+        HEAD
+        + """
+@scenario.variant
+def good(lab):
+    data = torch.rand(1024, device=lab.device)
+    return Work(lambda: data * 2, inputs=data)
+
+@scenario.variant
+def bad(lab):
+    data = torch.rand(1024, device=lab.device)
+    index = torch.full((1024,), 1 << 40, device=lab.device)
+    return Work(lambda: data[index] * 2, inputs=data)
+""",
+    )
+    done = run(lab, path, "--time", "1")
+    assert done.code == 3
+    assert done.variant("bad")["status"] == "failed"
+    assert lab.none_left()
+
+
+def test_out_of_device_memory_is_named(lab):
+    path = lab.write(
+        "huge.py",
+        HEAD
+        + """
+@scenario.variant
+def small(lab):
+    data = torch.rand(1024, device=lab.device)
+    return Work(lambda: data * 2, inputs=data)
+
+@scenario.variant
+def huge(lab):
+    data = torch.rand(2 * lab.memory_bytes // 4, device=lab.device)
+    return Work(lambda: data * 2, inputs=data)
+""",
+    )
+    done = run(lab, path, "--time", "1")
+    assert [one.kind for one in done.state.failures] == ["out of memory"]
+    assert done.variant("small")["status"] == "ok"
+
+
+def test_a_device_that_is_not_there_is_named(lab):
+    done = lab.call("--run", "batched_matmul", "--device", "cuda:99", "--json")
+    assert done.code == 3
+    assert "cuda:99: there are" in done.stderr
