@@ -59,5 +59,6 @@ def _adamw(lab, layers, width, **how):
         items=elements,
         inputs=[parameter.grad for parameter in parameters],
         state=(parameters, optimizer),
-        output=parameters,
+        output=(parameters, optimizer),
+        tolerance=1e-6,  # one step moves a parameter by a thousandth: the usual 1e-4 would pass a wrong one
     )

@@ -1,0 +1,103 @@
+"""Finding, restoring, poisoning and comparing tensors."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from gpulab.worker import tensors as t
+
+
+def test_leaves_are_found_in_every_collection():
+    module = torch.nn.Linear(2, 3)
+    optimizer = torch.optim.AdamW(module.parameters())
+    module(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    array = np.zeros(4, dtype=np.float32)
+    found = t.leaves([{"a": torch.ones(1)}, (module,), optimizer, array, None, 2.5, True])
+    assert len(found) == 1 + 2 + 6 + 1 + 2
+    t.poison(t.leaves(array))
+    assert np.isnan(array).all()
+    with pytest.raises(TypeError, match="a str is no tensor"):
+        t.leaves("text")
+
+
+def test_state_that_cannot_be_put_back_is_refused():
+    with pytest.raises(TypeError, match="Python number"):
+        t.live_leaves("state", {"step": 3, "w": torch.ones(1)})
+    assert len(t.live_leaves("state", [torch.tensor(1.0, dtype=torch.float64)])) == 1
+
+
+def test_putting_back_upsets_no_graph():
+    weight = torch.nn.Parameter(torch.ones(3))
+    loss = (weight * weight).sum()
+    saved = t.copies(t.leaves(weight))
+    t.poison(t.leaves(weight))
+    t.put_back(t.leaves(weight), saved)
+    loss.backward()
+    assert weight.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.complex64, torch.int32, torch.uint8])
+def test_poison_is_what_ff_bytes_read_as(dtype):
+    tensor = torch.zeros(5, dtype=dtype)
+    t.poison([tensor])
+    expected = torch.full((tensor.nbytes,), 255, dtype=torch.uint8).view(dtype)
+    assert torch.equal(tensor, expected) or (torch.isnan(tensor).all() and torch.isnan(expected).all())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float8_e4m3fn, torch.complex64])
+def test_halving_is_seen(dtype):
+    tensor = torch.full((4,), 3.0).to(dtype)
+    saved = t.copies([tensor])
+    t.halve([tensor])
+    assert t.changed([tensor], saved)
+    t.put_back([tensor], saved)
+    assert not t.changed([tensor], saved)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "allowed"),
+    [(torch.float64, 1e-10), (torch.float32, 1e-4), (torch.float16, 5e-3), (torch.bfloat16, 2e-2), (torch.int64, 0.0)],
+)
+def test_the_tolerance_is_the_loosest_dtype_s(dtype, allowed):
+    tensor = torch.ones(3).to(dtype)
+    assert t.tolerance_of(tensor, tensor) == allowed
+    assert t.tolerance_of(tensor, torch.ones(3)) == max(allowed, 1e-4)
+
+
+def test_zeros_fail_in_every_dtype():
+    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.int32, torch.complex64):
+        reference = torch.randn(1000).mul(50).to(dtype)
+        assert t.agree([reference], [reference.clone()]).ok
+        assert not t.agree([torch.zeros_like(reference)], [reference]).ok
+
+
+def test_a_correct_bf16_product_passes_and_one_bad_element_does_not():
+    torch.manual_seed(0)
+    a, b = torch.randn(256, 256), torch.randn(256, 256)
+    reference = a @ b
+    product = (a.bfloat16() @ b.bfloat16()).float()
+    found = t.agree([product], [reference], dtypes=("bf16",))
+    assert found.ok
+    assert 1e-3 < found.error < 1e-2
+    assert not t.agree([product], [reference]).ok
+    product[7, 7] += reference.square().mean().sqrt()
+    assert "one element" in t.agree([product], [reference], dtypes=("bf16",)).reason
+
+
+def test_integers_are_exact_beyond_what_a_float_can_tell():
+    big = torch.tensor([2**53], dtype=torch.int64)
+    assert not t.agree([big + 1], [big]).ok
+    assert not t.agree([torch.ones(3), big + 1], [torch.ones(3), big]).ok
+
+
+def test_nan_infinity_and_counts():
+    ones = torch.ones(4)
+    assert "NaN" in t.agree([ones * math.nan], [ones]).reason
+    assert t.agree([ones * math.inf], [ones * math.inf]).ok
+    assert not t.agree([ones * math.inf], [ones]).ok
+    assert "3 elements" in t.agree([ones[:3]], [ones]).reason
+    assert t.agree([ones[:2], ones[2:]], [ones]).ok
+    assert not t.agree([ones[:2]], [ones]).ok
