@@ -23,7 +23,7 @@ from gpulab.worker.recorder import Recorder
 from gpulab.worker.warden import Where
 
 _WARM_UP_S, _MOST_WARM_UP_S, _DRIFT = 0.3, 3.0, 0.01
-_SETTLE_S = 0.01
+_SETTLE_S, _SETTLING_BLOCKS = 0.01, 3
 _LOOK_EVERY = 10
 
 OnFailure = Callable[[str, str, BaseException], None]
@@ -228,7 +228,7 @@ class Measurement:
             self._where.at(stage, contender.variant.name)
             self._clock.block(contender.build, 1)
             took = perf_counter() - started
-            while perf_counter() - started - took < min(_SETTLE_S, 3 * contender.steps * contender.step_s):
+            for _ in range(_SETTLING_BLOCKS if contender.steps * contender.step_s < _SETTLE_S else 0):
                 self._clock.block(contender.build, contender.steps)
         except BaseException as error:
             self._drop(contender, stage, error)
