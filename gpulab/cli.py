@@ -12,25 +12,33 @@ from pathlib import Path
 import gpulab
 
 _DESCRIPTION = """\
-A lab for GPU performance. A scenario holds variants of the same work; gpulab measures them in a background
-process, side by side and again and again on fresh builds, checks that they compute the same, and says which is
-faster, by how much, and how sure that is.
+A lab for GPU performance. A scenario holds variants of the same work; gpulab
+measures them in a background process, side by side and again and again on fresh
+builds, checks that they compute the same, and says which is faster, by how much,
+and how sure that is.
 """
 _EXAMPLES = """\
 examples:
-  gpulab --list                                   what there is to run, and what this machine lacks
-  gpulab --run batched_matmul                     measure a lesson, print the table
-  gpulab --run batched_matmul --set n=128         with another parameter
-  gpulab --run my_step.py                         a scenario of your own (start one with --new my_step.py)
-  gpulab --run train.py:step                      time a plain function of any file
-  gpulab --run my_step.py --fail-below 1.2x       in CI: exit 5 where a variant is slower than that
-  gpulab --run all --json results.json            everything, for a script
+  gpulab --list                              what there is, what is lacking here
+  gpulab --run batched_matmul                measure a lesson, print the table
+  gpulab --run batched_matmul --set n=128    with another parameter
+  gpulab --new my_step.py                    write a scenario to start from
+  gpulab --run my_step.py                    measure a scenario of your own
+  gpulab --run train.py:step                 time a plain function of any file
+  gpulab --run my_step.py --fail-below 1.2x  in CI: exit 5 where it is slower
+  gpulab --run all --json results.json       everything, for a script
 
-verdicts: faster or slower (the 99 % interval lies beyond 1 %), same (within 2 %), inconclusive (too wide),
-wrong (other output than the baseline's), invalid (not a fair comparison).
+verdicts:
+  faster, slower  the 99 % interval of the speedup lies beyond 1 %
+  same            it lies within 2 % of 1x
+  inconclusive    it is too wide for either
+  wrong           the output is not the baseline's
+  invalid         no fair comparison, or the lab's own control failed
 
-exit codes: 0 measured, 2 usage, 3 the scenario failed or its needs are unmet, 4 wrong output, 5 slower than
---fail-below, 6 inconclusive where --fail-below demands a verdict, 7 invalid, 130 interrupted.
+exit codes:
+  0 measured   2 usage   3 the scenario failed, or its needs are unmet
+  4 wrong output   5 slower than --fail-below   6 not sure to reach it
+  7 invalid   130 interrupted; of several the first of 130 2 3 4 7 5 6
 """
 
 

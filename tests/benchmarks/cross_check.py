@@ -17,7 +17,7 @@ from gpulab.model.stats import log_ratios, median_interval
 from gpulab.worker.build import Build
 from gpulab.worker.clock import Clock
 
-PAIRS = 40
+PAIRS = 150
 SIZES = {"product of 96": 96, "product of 384": 384, "product of 1024": 1024}
 
 
