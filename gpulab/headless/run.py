@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -63,7 +64,8 @@ def run(names: Sequence[str], options: Options) -> int:
     if options.json and options.json != "-":
         _write_json(b"", options.json)
     results: list[RunResult] = []
-    environment: dict[str, str | None] = {}
+    environment: dict[str, str | None] = {"gpulab": gpulab.__version__, "torch": None, "driver": None}
+    environment["python"] = platform.python_version()
     for plan, path in zip(planned, paths, strict=True):
         if isinstance(plan, RunResult):
             found = plan

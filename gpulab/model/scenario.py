@@ -121,6 +121,8 @@ class Scenario:
         self.topic = _text("topic", topic)
         self.needs = _one_of("needs", needs, NEEDS)
         self.params: dict[str, Param] = _table("params", params, _PARAM)
+        if "lab" in self.params:
+            raise ScenarioError("params= cannot hold 'lab': that is what every variant is given first")
         self.cpu = self._known("cpu", cpu)
         self.smoke = self._known("smoke", smoke)
         self.sweep = {name: tuple(values) for name, values in self._known("sweep", sweep, (tuple, list)).items()}

@@ -107,9 +107,9 @@ def _notes(run: RunResult) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for one in run.variants:
         if one.status in ("failed", "wrong", "invalid", "skipped"):
-            place = f" while in {one.stage}" if one.stage else ""
-            place += f", line {one.line}" if one.line else ""
-            found.append((f"{one.name} {one.status}{place}: {one.reason}", STYLES[one.status]))
+            place = ", ".join(filter(None, (one.stage, f"line {one.line}" if one.line else None)))
+            where = f" ({place})" if place else ""
+            found.append((f"{one.name} {one.status}{where}: {one.reason}", STYLES[one.status]))
     if run.reason and run.exit_code != MEASURED and not any(one.reason == run.reason for one in run.variants):
         found.append((f"{run.outcome}: {run.reason}", "bold red"))
     found += _claims(run)

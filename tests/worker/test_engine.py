@@ -200,3 +200,33 @@ def compiled(lab):
     assert not any("left" in text for text in done.run["warnings"])
     assert done.verdict("compiled") in ("faster", "slower", "inconclusive", "same", "invalid")
     assert lab.none_left(within=1)
+
+
+def test_the_worker_s_environment_is_pinned_and_a_scenario_may_change_it(lab):
+    body = """
+import os
+
+@scenario.variant
+def a(lab):
+    lab.report("threads", torch.get_num_threads())
+    lab.report("mmap threshold", int(os.environ["MALLOC_MMAP_THRESHOLD_"]))
+    lab.report("top pad", int(os.environ.get("MALLOC_TOP_PAD_", -1)))
+    lab.report("mine", int(os.environ["MINE"]))
+    lab.report("own process group", os.getpgid(0) == os.getpid())
+    lab.report("last to be spared", int(open("/proc/self/oom_score_adj").read()))
+    return work(1)
+"""
+    path, _ = scenario(lab, body, ", env={'MINE': '7', 'MALLOC_TOP_PAD_': None}")
+    for threads in ("1", "2"):
+        done = lab.run(path, "--threads", threads)
+        assert done.run["device"]["threads"] == int(threads)
+        found = {one["name"]: one["value"] for one in done.run["reports"]}
+        assert found == {
+            "threads": int(threads),
+            "mmap threshold": 32 << 20,
+            "top pad": -1,
+            "mine": 7,
+            "own process group": 1,
+            "last to be spared": 1000,
+        }
+        assert (done.variant("a")["contention"] is None) is (threads == "2")
