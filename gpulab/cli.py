@@ -78,7 +78,7 @@ def _mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
 
         options = Options(
             device=given.device,
-            chosen=dict(given.set),
+            chosen=_chosen(parser, given.set),
             threads=given.threads,
             time_s=given.time,
             seed=given.seed,
@@ -102,7 +102,11 @@ def _parser() -> argparse.ArgumentParser:
     modes = parser.add_argument_group("what to do").add_mutually_exclusive_group()
     modes.add_argument("--list", nargs="*", metavar="PATH", help="list the scenarios, those of PATH first")
     modes.add_argument(
-        "--run", nargs="+", metavar="WHAT", help="a scenario's name, FILE, FILE:function[,function], a folder, or all"
+        "--run",
+        nargs="+",
+        action="extend",
+        metavar="WHAT",
+        help="a scenario's name, FILE, FILE:function[,function], a folder, or all",
     )
     modes.add_argument("--new", metavar="FILE", help="write a small scenario to start from")
     refine = parser.add_argument_group("how to run it")
@@ -127,6 +131,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     output.add_argument("--ascii", action="store_true", help="no character outside ASCII")
     return parser
+
+
+def _chosen(parser: argparse.ArgumentParser, settings: list[tuple[str, str]]) -> dict[str, str]:
+    if len(dict(settings)) < len(settings):
+        parser.error("--set gives one parameter twice")
+    return dict(settings)
 
 
 def _setting(text: str) -> tuple[str, str]:

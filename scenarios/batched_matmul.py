@@ -20,7 +20,7 @@ scenario = Scenario(
     cpu={"m": 16, "k": 16, "n": 16},
     smoke={"batch": 8, "m": 4, "k": 16, "n": 16},
     sweep={"n": (16, 32, 64, 128, 256, 512)},
-    claim="31x, 20-40x (from a GPU)",
+    claim="31x, 20-40x on a GPU",
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from gpulab.run.request import UsageError
@@ -17,7 +18,7 @@ from gpulab import MiB, Scenario, Work
 
 scenario = Scenario(
     topic="my own",
-    params={{"mib": 16}},
+    params={{"mib": 64}},
     smoke={{"mib": 1}},
     claim="what you expect, such as 2x",
 )
@@ -51,5 +52,5 @@ def new(file: str) -> int:
         raise UsageError(f"--new {file}: the file exists, and stays as it is") from None
     except OSError as error:
         raise UsageError(f"--new {file}: {error.strerror}") from None
-    print(f"wrote {file}; run it: gpulab --run {file if '/' in file else './' + file}")
+    print(f"wrote {file}; run it: gpulab --run {shlex.quote(file)}")
     return 0

@@ -22,7 +22,7 @@ from gpulab.run.catalog import Entry, ScenarioNotFoundError
 from gpulab.run.needs import first_missing
 from gpulab.run.record import RunFile, default_path
 from gpulab.run.request import UsageError, request_for
-from gpulab.views.results import failures, result
+from gpulab.views.results import failures, result, summary
 
 _SMOKE_TIME_S, _TIME_S = 0.5, 10.0
 _TIMEOUT_S, _TIMEOUT_OF_TIME = 600.0, 20
@@ -62,7 +62,7 @@ def run(names: Sequence[str], options: Options) -> int:
     planned = _plan(jobs, options)
     paths = _paths(planned, options)
     if options.json and options.json != "-":
-        _write_json(b"", options.json)
+        _check_json(Path(options.json), paths)
     results: list[RunResult] = []
     environment: dict[str, str | None] = {"gpulab": gpulab.__version__, "torch": None, "driver": None}
     environment["python"] = platform.python_version()
@@ -81,6 +81,8 @@ def run(names: Sequence[str], options: Options) -> int:
         if found.exit_code == INTERRUPTED:
             break
     whole = combine(results, environment)
+    if len(results) > 1:
+        (shown.err if options.json == "-" else shown.out).print(summary(results, shown.glyphs))
     if options.json:
         _write_json(msgspec.json.format(msgspec.json.encode(whole)) + b"\n", options.json)
     return whole.exit_code
@@ -105,6 +107,8 @@ def _plan(jobs: Sequence[Job], options: Options) -> list[RunRequest | RunResult]
     """A request for each job, or the result of one that cannot run. UsageError."""
     if not jobs:
         raise UsageError("there is nothing to run: no scenario was found")
+    if options.fail_below and any(job.functions for job in jobs):
+        raise UsageError("--fail-below: plain functions are not compared; put them into a scenario (--new FILE)")
     known = {name for job in jobs if job.entry.scenario for name in job.entry.scenario.params}
     for name in options.chosen:
         if len(jobs) > 1 and name not in known:
@@ -140,7 +144,7 @@ def _paths(planned: Sequence[RunRequest | RunResult], options: Options) -> list[
     """Where each run file goes. UsageError where one is there already, or two would be one."""
     names = [Path(plan.path).stem if isinstance(plan, RunRequest) else plan.scenario for plan in planned]
     if options.output is None:
-        return [default_path(name) for name in names]
+        return [default_path(f"{name}-{number}" if number else name) for number, name in enumerate(names)]
     paths = [options.output / f"{name}.jsonl" for name in names] if len(names) > 1 else [options.output]
     for path in paths:
         if path.exists():
@@ -175,6 +179,19 @@ def _show(found: RunResult, state: RunState | None, options: Options, shown: Ter
     console.print(result(found, shown.glyphs), soft_wrap=not console.is_terminal)
     # In one piece, so that it can be copied.
     console.print(*([f"run file: {found.run_file}"] if found.run_file else []), "", sep="\n", soft_wrap=True)
+
+
+def _check_json(target: Path, paths: Sequence[Path]) -> None:
+    """UsageError where the JSON cannot be written, or would destroy a run file."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("ab+") as file:
+            file.seek(0)
+            is_run = target in paths or file.read(64).startswith(b'{"format":"gpulab.run"')
+    except OSError as error:
+        raise UsageError(f"--json {target}: {error.strerror}") from None
+    if is_run:
+        raise UsageError(f"--json {target}: that is a run file, which is never overwritten")
 
 
 def _write_json(data: bytes, target: str) -> None:

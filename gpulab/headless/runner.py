@@ -14,11 +14,11 @@ TICK_S = 0.25
 
 
 def measure(request: RunRequest, file: RunFile, show: Callable[[RunState], None] | None = None) -> RunState:
-    """Run in a background process, folding its events at each tick. Ctrl-C stops the worker; the state stays."""
+    """Run in a background process, folding its events at each tick. SIGINT and SIGTERM stop it; the state stays."""
     session = Session(request, file)
     state = RunState()
-    # A handler, since an exception between two events would lose what was drained.
-    before = signal.signal(signal.SIGINT, lambda *_: session.cancel())
+    # Handlers, since an exception between two events would lose what was drained.
+    before = {which: signal.signal(which, lambda *_: session.cancel()) for which in (signal.SIGINT, signal.SIGTERM)}
     session.start()
     try:
         ended = False
@@ -29,7 +29,8 @@ def measure(request: RunRequest, file: RunFile, show: Callable[[RunState], None]
             if show:
                 show(state)
     finally:
-        signal.signal(signal.SIGINT, before)
+        for which, handler in before.items():
+            signal.signal(which, handler)
         if not session.ended:
             session.cancel()
             session.wait()

@@ -102,7 +102,10 @@ def compare(
     found, reason = verdict(of, floor), None
     if dropped > MOST_DROPPED * (pairs + dropped):
         return refused(blank, "invalid", f"{dropped} of {pairs + dropped} pairs dropped")
-    if found == "inconclusive":
+    if found == "inconclusive" and of.half_width <= NARROW:
+        largest = max(abs(speedup.low - 1), abs(speedup.high - 1))
+        reason = f"the interval is narrow, and lies across the edge of same: an effect of at most {largest:.1%}"
+    elif found == "inconclusive":
         reason = f"an effect below {mde:.1%} cannot be told apart here: give it more --time, or a quieter machine"
     return msgspec.structs.replace(
         blank, speedup=speedup.median, low=speedup.low, high=speedup.high, mde=mde, verdict=found, reason=reason
@@ -112,6 +115,12 @@ def compare(
 def refused(one: Comparison, verdict: str, reason: str | None) -> Comparison:
     """The comparison with a verdict that claims no speedup."""
     return msgspec.structs.replace(one, verdict=verdict, reason=reason, speedup=None, low=None, high=None, mde=None)
+
+
+def narrow_time(epochs: Sequence[Epoch], variant: str, *, dear: bool) -> bool:
+    """Whether the interval of a variant's own time is narrow enough to stop."""
+    found = over_epochs((epoch.times(variant) for epoch in epochs), dear=dear)
+    return found is not None and found.half_width <= NARROW * found.median
 
 
 def narrow(epochs: Sequence[Epoch], pairs: Iterable[tuple[str, str]], *, dear: bool) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import msgspec
 
 from gpulab.model.compare import FLOOR, Comparison
-from gpulab.model.events import Device
+from gpulab.model.events import Device, RunRequest, VariantFailed
 from gpulab.model.state import RunState, VariantState, ended
 from gpulab.model.stats import CONFIDENCE
 
+_BUSY = 0.1
 SCHEMA = "gpulab.result/1"
 MEASURED, USAGE, FAILED, WRONG, SLOWER, INCONCLUSIVE, INVALID, INTERRUPTED = 0, 2, 3, 4, 5, 6, 7, 130
 PRECEDENCE = (INTERRUPTED, USAGE, FAILED, WRONG, INVALID, SLOWER, INCONCLUSIVE, MEASURED)
@@ -60,6 +61,7 @@ class VariantResult(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     summary: str = ""
     claim: str | None = None
+    unchecked: str | None = None
     items: float | None = None
     bytes: int | None = None
     flops: int | None = None
@@ -90,6 +92,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     params: dict[str, bool | int | float | str] = {}
     seed: int = 0
     smoke: bool = False
+    functions: bool = False
     per: str = "step"
     device: Device | None = None
     method: Method = Method()
@@ -130,6 +133,7 @@ def run_result(state: RunState, run_file: str = "", fail_below: float | None = N
         params=request.params,
         seed=request.seed,
         smoke=request.smoke,
+        functions=request.functions,
         per=request.per,
         device=state.device,
         method=_method(state),
@@ -139,7 +143,7 @@ def run_result(state: RunState, run_file: str = "", fail_below: float | None = N
         outcome=OUTCOMES[code],
         exit_code=code,
         reason=reason,
-        warnings=_warnings(state),
+        warnings=_warnings(state, request),
         variants=[_variant(state, one) for one in state.variants.values()],
         comparisons=comparisons,
         reports=[Report(variant=who, name=name, value=value) for (who, name), value in state.reports.items()],
@@ -162,7 +166,7 @@ def _exit(
     if state.outcome == "cancelled":
         return INTERRUPTED, "what was measured before is in the run file"
     if state.failures or "failed" in statuses or state.outcome != "done":
-        return FAILED, next((failure.message for failure in state.failures), None)
+        return FAILED, next((_told(failure) for failure in state.failures), None)
     if "wrong" in statuses:
         return WRONG, None
     if control is not None and control.verdict in ("faster", "slower"):
@@ -172,6 +176,11 @@ def _exit(
     if fail_below is not None:
         return _demanded(comparisons, fail_below)
     return MEASURED, None
+
+
+def _told(failure: VariantFailed) -> str:
+    place = ", ".join(filter(None, (failure.variant, failure.stage, f"line {failure.line}" if failure.line else None)))
+    return f"{failure.message} ({place})"
 
 
 def _demanded(comparisons: list[Comparison], fail_below: float) -> tuple[int, str | None]:
@@ -203,7 +212,7 @@ def _method(state: RunState) -> Method:
     )
 
 
-def _warnings(state: RunState) -> list[str]:
+def _warnings(state: RunState, request: RunRequest) -> list[str]:
     found = list(state.notices)
     if state.dear:
         found.append(
@@ -212,9 +221,26 @@ def _warnings(state: RunState) -> list[str]:
             if state.planned
             else ""
         )
+    if request.functions:
+        found.append("plain functions: nothing is checked and nothing compared, so no speedup is claimed")
+    baseline = next((one.checked.tolerance for one in state.variants.values() if one.checked), None)
     for name, one in state.variants.items():
-        if one.warmed and one.warmed.drifting:
-            found.append(f"{name}: still drifting by {one.warmed.drift:.1%} when its warm-up ended")
+        found += [f"{name}: {text}" for text in _warnings_of(one, baseline, functions=request.functions)]
+    return found
+
+
+def _warnings_of(one: VariantState, baseline: float | None, *, functions: bool) -> list[str]:
+    """What must be known of one variant; `baseline` is the relative error its baseline's dtype allows."""
+    found = []
+    if one.warmed and one.warmed.drifting:
+        found.append(f"still drifting by {one.warmed.drift:.1%} when its warm-up ended")
+    if one.contention is not None and one.contention > _BUSY:
+        found.append(f"off the CPU for {one.contention:.0%} of its time: a busy machine, or a step that waits")
+    if one.info.unchecked and not functions:
+        found.append(f"not checked ({one.info.unchecked})")
+    allowed = one.checked.tolerance if one.checked else None
+    if allowed and baseline and allowed > baseline:
+        found.append(f"computes in lower precision: checked to a relative error of {allowed:.0e}, not {baseline:.0e}")
     return found
 
 
@@ -236,6 +262,7 @@ def _variant(state: RunState, one: VariantState) -> VariantResult:
         reason=one.reason,
         summary=one.info.summary,
         claim=one.info.claim,
+        unchecked=one.info.unchecked,
         items=built.items if built else None,
         bytes=built.bytes if built else None,
         flops=built.flops if built else None,

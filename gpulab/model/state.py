@@ -233,7 +233,7 @@ def ended(state: RunState) -> RunState:
         else replace(one, status="ok")
         if name in measured
         else replace(one, status="failed", reason=one.failure.message)
-        if one.failure
+        if one.failure and one.failure.kind == "timeout"
         else replace(one, status="skipped", reason="not measured: the run ended before it")
         for name, one in state.variants.items()
     }

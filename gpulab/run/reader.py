@@ -215,13 +215,11 @@ def _is_variant(node: ast.expr, name: str) -> bool:
 
 
 def _bound(tree: ast.Module) -> dict[str, int]:
-    """Names a module binds at its top level, with their lines."""
+    """Names a module binds at its top level to what may be called, with their lines."""
     found: dict[str, int] = {}
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             found[node.name] = node.lineno
         elif isinstance(node, ast.Assign):
             found.update({target.id: node.lineno for target in node.targets if isinstance(target, ast.Name)})
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found.update({(name.asname or name.name): node.lineno for name in node.names})
     return found

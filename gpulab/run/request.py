@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Mapping, Sequence
 
@@ -16,6 +17,7 @@ from gpulab.run.needs import default_device, first_missing, missing
 from gpulab.run.reader import literal
 
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 UNCHECKED = "a plain function: nothing to compare it with"
 
 
@@ -37,6 +39,9 @@ def request_for(
 ) -> RunRequest:
     """The request for one file: its scenario, or the named functions of it. UsageError where it makes no sense."""
     device = _device(device)
+    cores = len(os.sched_getaffinity(0))
+    if threads > cores:
+        raise UsageError(f"--threads {threads}: this machine has {cores} cores for it")
     common = RunRequest(
         scenario=f"{entry.name}:{','.join(functions)}" if functions else entry.name,
         path=str(entry.path),
@@ -58,7 +63,8 @@ def request_for(
     scenario = entry.scenario
     if scenario is None:
         raise UsageError(f"{entry.path.name} has no Scenario")
-    typed = _params(entry.name, scenario, chosen or {})
+    defaults = scenario.resolve(on_cpu=device == "cpu", smoke=smoke, chosen={})
+    typed = _params(entry.name, defaults, chosen or {})
     return msgspec.structs.replace(
         common,
         topic=plain(scenario.topic),
@@ -103,6 +109,8 @@ def _variants(scenario: Scenario, device: str) -> tuple[VariantInfo, ...]:
 
 
 def _functions(entry: Entry, names: Sequence[str]) -> tuple[VariantInfo, ...]:
+    if len(set(names)) < len(names):
+        raise UsageError(f"{','.join(names)}: each function once")
     for name in names:
         if name not in entry.source.functions:
             have = ", ".join(entry.source.functions) or "none"
@@ -110,13 +118,13 @@ def _functions(entry: Entry, names: Sequence[str]) -> tuple[VariantInfo, ...]:
     return tuple(VariantInfo(name=name, unchecked=UNCHECKED) for name in names)
 
 
-def _params(name: str, scenario: Scenario, chosen: Mapping[str, str]) -> dict[str, Param]:
+def _params(name: str, defaults: Mapping[str, Param], chosen: Mapping[str, str]) -> dict[str, Param]:
     found: dict[str, Param] = {}
     for key, text in chosen.items():
-        if key not in scenario.params:
-            have = ", ".join(f"{one}={value!r}" for one, value in scenario.params.items()) or "none"
+        if key not in defaults:
+            have = ", ".join(f"{one}={value!r}" for one, value in defaults.items()) or "none"
             raise UsageError(f"--set {key}=...: {name} has no such parameter; it has {have}")
-        found[key] = _typed(key, text, scenario.params[key])
+        found[key] = _typed(key, text, defaults[key])
     return found
 
 
@@ -132,6 +140,8 @@ def _typed(key: str, text: str, default: Param) -> Param:
         value = {"true": True, "false": False, "1": True, "0": False}.get(text.strip().lower())
     elif isinstance(default, float) and isinstance(value, int):
         value = float(value)
+    elif isinstance(default, int) and isinstance(value, float) and value.is_integer():
+        value = int(value)
     if type(value) is not type(default):
-        raise UsageError(f"--set {key}={text}: {key} is a {type(default).__name__}, as in {key}={default!r}")
+        raise UsageError(f"--set {key}={text}: {key} takes {_KINDS[type(default)]}, as in {key}={default!r}")
     return value

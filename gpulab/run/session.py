@@ -242,7 +242,10 @@ class Session:
             return _whole_run(self._why_stopped or "killed", "end", "the worker's warden ended without a word")
         kind, message = _cause(exited)
         if self._why_stopped == "timeout":
-            kind, message = "timeout", f"no end after {self.request.timeout_s:g} s: raise --timeout, or mend the step"
+            kind, message = (
+                "timeout",
+                f"no end after {self.request.timeout_s:g} s: raise --timeout, or mend what never ends",
+            )
         elif self._why_stopped == "cancelled":
             kind, message = "cancelled", "stopped by the user"
         return VariantFailed(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -21,6 +23,18 @@ def result(run: RunResult, glyphs: Glyphs) -> RenderableType:
         parts += [_table(run, glyphs), ""]
     parts += [Text(glyphs(line), style) for line, style in _notes(run)]
     return Group(*parts)
+
+
+def summary(runs: Sequence[RunResult], glyphs: Glyphs) -> Table:
+    """A line for each of several runs: what came out, and why where it is no measurement."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for name in ("scenario", "outcome", "comparisons"):
+        table.add_column(name, overflow="fold")
+    for run in runs:
+        told = ", ".join(f"{one.variant} {times(one.speedup)} {one.verdict}" for one in run.comparisons)
+        style = "" if run.exit_code == MEASURED else "bold red"
+        table.add_row(run.scenario, Text(run.outcome, style), glyphs(run.reason or told))
+    return table
 
 
 def failures(state: RunState, glyphs: Glyphs) -> Text:
@@ -43,7 +57,7 @@ def _header(run: RunResult, glyphs: Glyphs) -> Text:
         threads = f", {run.device.threads} thread{'s' * (run.device.threads > 1)}" if run.device.kind == "cpu" else ""
         facts.append(f"{run.device.name}{threads}" + (f" ({run.device.uuid})" if run.device.uuid else ""))
     facts += [" ".join(f"{name}={value}" for name, value in run.params.items())] if run.params else []
-    facts += ["smoke sizes: not the lesson's own"] if run.smoke else []
+    facts += ["a smoke run: not for conclusions"] if run.smoke else []
     if facts:
         text.append(glyphs("\n" + " · ".join(facts)), style="not bold dim")
     return text
@@ -59,7 +73,9 @@ def _table(run: RunResult, glyphs: Glyphs) -> Table:
         ("99 % interval", "right"),
         ("verdict", "left"),
     ):
-        table.add_column(glyphs(name), justify=justify, no_wrap=True)  # type: ignore[arg-type]
+        # Names may be folded, numbers never.
+        folds = name == "variant"
+        table.add_column(glyphs(name), justify=justify, no_wrap=not folds, overflow="fold")  # type: ignore[arg-type]
     for index, one in enumerate(run.variants):
         mine = [comparison for comparison in run.comparisons if comparison.variant == one.name]
         table.add_row(*_row(run, one, mine[0] if mine else None, baseline=index == 0, glyphs=glyphs))
@@ -91,7 +107,8 @@ def _row(
     if one.status != "ok":
         return [*cells, "", "", Text(one.status, style=STYLES.get(one.status, ""))]
     if comparison is None:
-        return [*cells, Text("baseline" if baseline and run.comparisons else "", style="dim"), "", ""]
+        label = "baseline" if baseline and not run.functions else ""
+        return [*cells, Text(label, style="dim"), "", ""]
     return [*cells, *_speedup(comparison, glyphs)]
 
 

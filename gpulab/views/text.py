@@ -50,7 +50,9 @@ def seconds(value: float | None) -> str:
 
 def times(value: float | None) -> str:
     """A speedup, such as 11.8x."""
-    return "n/a" if value is None else f"{_three(value)}x"
+    if value is None:
+        return "n/a"
+    return f"{value:.3f}x" if 0.9 <= value < 1.1 else f"{value:.2g}x" if value < 0.1 else f"{_three(value)}x"
 
 
 def span(low: float | None, high: float | None) -> str:
@@ -62,7 +64,8 @@ def plus_minus(low: float | None, high: float | None, median: float) -> str:
     """Half the width of an interval, relative to its median."""
     if low is None or high is None or not median:
         return ""
-    return f"±{(high - low) / 2 / median:.1%}"
+    width = (high - low) / 2 / median
+    return f"±{width:.1%}" if width < 1 else "unstable"
 
 
 def _three(value: float) -> str:
@@ -72,4 +75,6 @@ def _three(value: float) -> str:
 
 
 def _ratio(value: float) -> str:
+    if value < 0.1:
+        return f"{value:.2g}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 2 else f"{value:.3f}"

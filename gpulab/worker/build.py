@@ -13,8 +13,9 @@ import torch
 
 from gpulab.model.scenario import Lab, Param, ScenarioError, Variant, Work
 from gpulab.worker import settings
+from gpulab.worker.compiled import mark_step
 from gpulab.worker.device import seed_everything
-from gpulab.worker.tensors import copies, leaves, live_leaves, put_back
+from gpulab.worker.tensors import copies, live_leaves, put_back
 
 _MOST_PADDING = 16 << 20
 
@@ -37,9 +38,11 @@ class Build:
     def state(self) -> list[torch.Tensor]:
         return self._state
 
-    def grew(self) -> bool:
-        """Whether there is more state than when it was saved, as with an optimizer that makes its own at first."""
-        return len(leaves(self.work.state)) != len(self._saved)
+    def adopt(self) -> None:
+        """Take in state that the first step made, as optimizers do: what is put back is then the state after it."""
+        found = live_leaves("state", self.work.state)
+        if len(found) != len(self._state):
+            self._state, self._saved = found, copies(found)
 
     def restore(self) -> None:
         """Put the state back in place, so that every block does the same work."""
@@ -89,15 +92,39 @@ class Builder:
         finally:
             changed = settings.put_back(before)
         seconds = perf_counter() - started
-        self.refuse(changed, "set while building: it belongs in Work(context=...)")
+        self._refuse(changed, "set while building: it belongs in Work(context=...)")
         if not isinstance(work, Work):
             raise ScenarioError(f"the variant returned {type(work).__name__}: return Work(step, ...)")
         return Build(work, seconds, teardown)
 
-    def refuse(self, changed: list[str], why: str) -> None:
-        """RefusedError where any setting was changed."""
+    def _refuse(self, changed: list[str], why: str) -> None:
         if changed:
             raise RefusedError(f"{' and '.join(changed)} {why}")
+
+    def first_step(self, build: Build) -> float:
+        """Take the first step of a build and adopt the state it makes. Returns its seconds."""
+        _, seconds = self.step(build)
+        build.adopt()
+        return seconds
+
+    def step(self, build: Build) -> tuple[Any, float]:
+        """One step, seeded: what it returns, and its seconds. RefusedError where it changes a global setting."""
+        self.seed()
+        mark_step()
+        before = settings.read()
+        try:
+            with build.context():
+                inside = settings.read()
+                started = perf_counter()
+                returned = build.work.step()
+                if self._wait:
+                    self._wait()
+                seconds = perf_counter() - started
+                self._refuse(settings.put_back(inside), "set while stepping: it belongs in Work(context=...)")
+        finally:
+            left = settings.put_back(before)
+        self._refuse(left, "not put back by the context of its Work")
+        return returned, seconds
 
     def seed(self) -> None:
         seed_everything(self._seed)

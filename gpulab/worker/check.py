@@ -7,15 +7,13 @@ output is poisoned between steps, the inputs are changed in place and everything
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import perf_counter
 from typing import Any
 
 import torch
 
 from gpulab.model.events import Checked
-from gpulab.worker import settings, tensors
+from gpulab.worker import tensors
 from gpulab.worker.build import Build, Builder, RefusedError
-from gpulab.worker.compiled import mark_step
 
 _CHANGES: tuple[Callable[[Sequence[torch.Tensor]], None], ...] = (tensors.halve, tensors.roll)
 
@@ -31,8 +29,8 @@ class WrongOutputError(Exception):
 class Checker:
     """Holds the baseline's outputs, on the host, and compares each variant with them."""
 
-    def __init__(self, builder: Builder, wait: Callable[[], None] | None) -> None:
-        self._builder, self._wait = builder, wait
+    def __init__(self, builder: Builder) -> None:
+        self._builder = builder
         self._baseline: str | None = None
         self._named_inputs = False
         self._dtype: str | None = None
@@ -41,12 +39,6 @@ class Checker:
         """Which of `_CHANGES` was made to the inputs, and the baseline's output then."""
         self._loose: set[str] = set()
         self.notices: list[str] = []
-
-    def first_step(self, build: Build) -> float:
-        """Seconds of the very first step of a build: what a user waits for once."""
-        started = perf_counter()
-        self._step(build)
-        return perf_counter() - started
 
     def before(self, name: str, build: Build, inputs: list[torch.Tensor], saved: list[torch.Tensor]) -> Checked:
         """All checks on a build whose first step has run; `saved` are its inputs before. The baseline comes first."""
@@ -80,28 +72,16 @@ class Checker:
             return self._against_reference(name, "after", build, self._output(build))
         fresh = rebuild()
         try:
-            self._step(fresh)
+            self._builder.first_step(fresh)
             self._output(fresh)
             return self._against_reference(name, "after", fresh, self._output(fresh))
         finally:
             fresh.close()
 
     def _step(self, build: Build) -> list[torch.Tensor]:
-        """One step from restored state, seeded; returns the live output tensors."""
+        """One step from restored state; returns the live output tensors."""
         build.restore()
-        self._builder.seed()
-        mark_step()
-        before = settings.read()
-        try:
-            with build.context():
-                inside = settings.read()
-                returned = build.work.step()
-                self._builder.refuse(settings.put_back(inside), "set while stepping: it belongs in Work(context=...)")
-        finally:
-            left = settings.put_back(before)
-        self._builder.refuse(left, "not put back by the context of its Work")
-        if self._wait:
-            self._wait()
+        returned, _ = self._builder.step(build)
         output: Any = build.work.output
         if output is None:
             output = returned

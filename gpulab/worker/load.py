@@ -36,6 +36,7 @@ def load(request: RunRequest) -> Scenario:
 def _execute(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.parent))
     sys.dont_write_bytecode = True
+    sys.argv = [str(path)]
     name = f"_scenario_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

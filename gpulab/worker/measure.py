@@ -8,7 +8,7 @@ from collections.abc import Callable
 from statistics import median
 from time import perf_counter
 
-from gpulab.model.compare import narrow
+from gpulab.model.compare import narrow, narrow_time
 from gpulab.model.events import Calibrated, Planned, RunRequest, StageStarted, Stopped, WarmedUp
 from gpulab.model.scenario import CONTROL, Variant
 from gpulab.model.stats import FEWEST
@@ -98,6 +98,7 @@ class Measurement:
         self.contenders = [first, control, *contenders[1:]]
         self._alone = request.alone
         self._order = random.Random(request.seed + 2)
+        self._torn: set[str] = set()
         self._recorder = Recorder(channel, ledger, {one.name: one.items for one in self.contenders})
         self._rounds_s = self._builds_s = 0.0
         self._dearest_s = 0.0
@@ -149,8 +150,11 @@ class Measurement:
         return "epochs" if done >= planned.most else None
 
     def _narrow(self, planned: Plan) -> bool:
-        pairs = self._request.pairs({one.name for one in self.contenders})
-        return narrow(self._recorder.current(), pairs, dear=planned.dear)
+        names = {one.name for one in self.contenders}
+        epochs = self._recorder.current()
+        if self._request.functions and not all(narrow_time(epochs, name, dear=planned.dear) for name in names):
+            return False  # their time is all there is to say of them
+        return narrow(epochs, self._request.pairs(names), dear=planned.dear)
 
     def _plan(self) -> Plan:
         if self._alone:
@@ -220,14 +224,13 @@ class Measurement:
         """Build at a fresh address, and step until what the first steps set up is in place."""
         self._where.at("build", contender.variant.name)
         self._builder.pad()
-        started = perf_counter()
         stage = "build"
         try:
             contender.build = self._builder.build(contender.variant)
             stage = "measure"
             self._where.at(stage, contender.variant.name)
-            self._clock.block(contender.build, 1)
-            took = perf_counter() - started
+            first_s = self._builder.first_step(contender.build)
+            took = contender.build.build_s + max(0.0, first_s - contender.step_s)
             for _ in range(_SETTLING_BLOCKS if contender.steps * contender.step_s < _SETTLE_S else 0):
                 self._clock.block(contender.build, contender.steps)
         except BaseException as error:
@@ -246,7 +249,9 @@ class Measurement:
         try:
             build.close()
         except BaseException as error:
-            self._on_failure(contender.variant.name, "teardown", error)
+            if contender.variant.name not in self._torn:  # each epoch would say it again
+                self._torn.add(contender.variant.name)
+                self._on_failure(contender.variant.name, "teardown", error)
 
     def _drop(self, contender: Contender, stage: str, error: BaseException) -> None:
         """Take a contender out; without its baseline nothing is left to compare."""

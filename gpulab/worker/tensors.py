@@ -147,9 +147,11 @@ def agree(
     dtypes: Sequence[str | None] = (),
 ) -> Agreement:
     """Compare in float64, tensor by tensor; as one run of numbers where the two are cut up differently."""
+    if not output:
+        return Agreement(False, reason="the step returns nothing to check: return its output, or name Work(output=...)")
     if len(output) != len(reference):
         output, reference = _joined(output), _joined(reference)
-    worst = Agreement(True, 0.0)
+    agreed: list[Agreement] = []
     for mine, theirs in zip(output, reference, strict=True):
         if mine.numel() != theirs.numel():
             return Agreement(
@@ -159,8 +161,8 @@ def agree(
         found = _agree(mine.reshape(-1), theirs.reshape(-1), allowed)
         if not found.ok:
             return found
-        worst = max(worst, found, key=lambda one: one.error or 0.0)
-    return worst
+        agreed.append(found)
+    return max(agreed, key=lambda one: (one.error or 0.0, one.tolerance))
 
 
 def _joined(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:

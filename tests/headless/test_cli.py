@@ -112,7 +112,7 @@ def test_a_new_scenario_runs_as_it_is(lab):
     done = lab.run("my_step.py", "--smoke")
     assert done.code in (0, 7)
     assert done.variant("preallocated")["status"] == "ok"
-    assert "smoke sizes" in done.stderr
+    assert "a smoke run" in done.stderr
     again = lab.call("--new", "my_step.py")
     assert again.code == 2
     assert "stays as it is" in again.stderr

@@ -146,19 +146,56 @@ def test_different_amounts_are_compared_per_item(lab):
     assert 5 < times[1] / times[0] < 11
 
 
-def test_state_that_grows_in_the_first_step_is_told(lab):
+def test_a_training_step_whose_optimizer_makes_its_state_at_first_is_measured(lab):
     body = """
+def train(set_to_none):
+    model = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.Dropout(0.1), torch.nn.Linear(16, 1))
+    optimizer = torch.optim.AdamW(model.parameters())
+    data = torch.rand(8, 16)
+    def step():
+        optimizer.zero_grad(set_to_none=set_to_none)
+        loss = model(data).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+    return Work(step, inputs=data, state=(model, optimizer), items=8)
+
 @scenario.variant
-def a(lab):
-    weight = torch.nn.Parameter(torch.rand(8))
-    weight.grad = torch.rand(8)
-    optimizer = torch.optim.AdamW([weight])
-    return Work(optimizer.step, state=(weight, optimizer), output=weight)
+def a(lab): return train(True)
+
+@scenario.variant
+def b(lab): return train(False)
 """
     path, _ = scenario(lab, body)
     done = lab.run(path)
-    assert done.code == 3
-    assert "take one step while building" in done.variant("a")["reason"]
+    assert [one["status"] for one in done.run["variants"]] == ["ok", "ok"]
+    assert not any("second step" in text for text in done.run["warnings"])
+
+
+def test_what_is_only_for_scale_is_timed_and_neither_checked_nor_compared(lab):
+    body = """
+@scenario.variant
+def a(lab): return work(1)
+
+@scenario.variant(against=None)
+def scale(lab): return Work(lambda: DATA[:10] * 3, items=5)
+
+@scenario.variant(unchecked="it is random")
+def loose(lab): return Work(lambda: torch.rand(20_000))
+
+@scenario.variant
+def low(lab):
+    data = DATA.bfloat16()
+    return Work(lambda: data * 2, inputs=data)
+"""
+    path, _ = scenario(lab, body)
+    done = lab.run(path)
+    assert {one["status"] for one in done.run["variants"]} == {"ok"}
+    assert done.variant("scale")["time_s"]["median"] > 0
+    assert [one["variant"] for one in done.run["comparisons"]] == ["loose", "low"]
+    assert "loose: not checked (it is random)" in done.run["warnings"]
+    assert any("low: computes in lower precision" in text for text in done.run["warnings"])
+    assert done.variant("loose")["unchecked"] == "it is random"
 
 
 def test_the_stages_come_in_order(lab):
