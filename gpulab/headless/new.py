@@ -9,7 +9,8 @@ from gpulab.run.request import UsageError
 
 _TEMPLATE = '''"""{title}: say in one line what this compares.
 
-Then say why one variant should be faster, and when it is not.
+Then say why one variant should be faster, and when it is not. This one computes 2 x + 1: the
+baseline goes over the memory twice, the other variant once.
 """
 
 import torch
@@ -18,25 +19,30 @@ from gpulab import MiB, Scenario, Work
 
 scenario = Scenario(
     topic="my own",
-    params={{"mib": 64}},
+    params={{"mib": 16}},
     smoke={{"mib": 1}},
-    claim="what you expect, such as 2x",
+    claim="up to 2x: half the memory traffic",
 )
 
 
 @scenario.variant
-def fresh(lab, mib):
-    """The baseline: a new tensor for every result."""
-    data = torch.rand(mib * MiB // 4, device=lab.device)
-    return Work(lambda: data * 2, bytes=2 * data.nbytes, inputs=data)
+def two_passes(lab, mib):
+    """Multiply, then add: the result is written, read and written again."""
+    data, out = _tensors(lab, mib)
+    return Work(lambda: torch.mul(data, 2, out=out).add_(1), bytes=4 * data.nbytes, inputs=data)
 
 
 @scenario.variant
-def preallocated(lab, mib):
-    """One change: the result goes into a tensor that was allocated once."""
+def one_pass(lab, mib):
+    """One operation does both."""
+    data, out = _tensors(lab, mib)
+    one = torch.ones((), device=lab.device)
+    return Work(lambda: torch.add(one, data, alpha=2, out=out), bytes=2 * data.nbytes, inputs=data)
+
+
+def _tensors(lab, mib):
     data = torch.rand(mib * MiB // 4, device=lab.device)
-    out = torch.empty_like(data)
-    return Work(lambda: torch.mul(data, 2, out=out), bytes=2 * data.nbytes, inputs=data)
+    return data, torch.empty_like(data)
 '''
 
 

@@ -31,7 +31,11 @@ def summary(runs: Sequence[RunResult], glyphs: Glyphs) -> Table:
     for name in ("scenario", "outcome", "comparisons"):
         table.add_column(name, overflow="fold")
     for run in runs:
-        told = ", ".join(f"{one.variant} {times(one.speedup)} {one.verdict}" for one in run.comparisons)
+        told = ", ".join(
+            f"{one.variant} {times(one.speedup)} {one.verdict}"
+            for one in run.comparisons
+            if one.against == run.variants[0].name
+        )
         style = "" if run.exit_code == MEASURED else "bold red"
         table.add_row(run.scenario, Text(run.outcome, style), glyphs(run.reason or told))
     return table
@@ -127,7 +131,8 @@ def _notes(run: RunResult) -> list[tuple[str, str]]:
             place = ", ".join(filter(None, (one.stage, f"line {one.line}" if one.line else None)))
             where = f" ({place})" if place else ""
             found.append((f"{one.name} {one.status}{where}: {one.reason}", STYLES[one.status]))
-    if run.reason and run.exit_code != MEASURED and not any(one.reason == run.reason for one in run.variants):
+    said = any(one.reason and one.reason in (run.reason or "") for one in run.variants)
+    if run.reason and run.exit_code != MEASURED and not said:
         found.append((f"{run.outcome}: {run.reason}", "bold red"))
     found += _claims(run)
     for comparison in run.comparisons:

@@ -111,7 +111,7 @@ def test_a_new_scenario_runs_as_it_is(lab):
     assert lab.call("--new", "my_step.py").code == 0
     done = lab.run("my_step.py", "--smoke")
     assert done.code in (0, 7)
-    assert done.variant("preallocated")["status"] == "ok"
+    assert done.variant("one_pass")["status"] == "ok"
     assert "a smoke run" in done.stderr
     again = lab.call("--new", "my_step.py")
     assert again.code == 2
