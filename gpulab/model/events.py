@@ -218,7 +218,6 @@ class Noticed(Event, frozen=True):
     """Something the reader of the result must know."""
 
     text: str
-    variant: str | None = None
 
 
 class WorkerExited(Event, frozen=True):

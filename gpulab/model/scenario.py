@@ -168,6 +168,8 @@ class Scenario:
             raise ScenarioError(f"two variants are called {variant.name!r}: rename one")
         if variant.name == CONTROL:
             raise ScenarioError(f"{CONTROL!r} is the lab's second build of the baseline: rename the variant")
+        if not self.variants and variant.against != FIRST:
+            raise ScenarioError("the first variant is the baseline: against= belongs to the others")
         if variant.against not in (FIRST, None) and variant.against not in self.variants:
             raise ScenarioError(f"against={variant.against!r} names no variant above this one")
         self.variants[variant.name] = variant

@@ -224,7 +224,7 @@ class Session:
             found.append(Noticed(text=f"the scenario left {exited.orphans} processes behind; they were stopped"))
         if self._garbled > (self._done is None):  # a worker that was killed may leave half a line
             found.append(Noticed(text=f"{self._garbled} lines of the event pipe were not the lab's and were skipped"))
-        if self._why_stopped is None and self._done and self._done.sent == self._came:
+        if self._done and self._done.sent == self._came:  # a stop that came too late changes nothing
             return [*found, RunEnded(outcome="done")]
         if not (exited and exited.code == LOST_DEVICE):  # that one has said it all
             found.append(self._failure(exited))

@@ -54,7 +54,7 @@ def _of_functions(module: ModuleType, request: RunRequest) -> Scenario:
         if not callable(function):
             raise ScenarioError(f"{info.name} is not a function in {Path(request.path).name} once it has run")
         build = partial(_build, function)
-        scenario.add(Variant(name=info.name, against=None, unchecked=info.unchecked, function=build))
+        scenario.add(Variant(name=info.name, unchecked=info.unchecked, function=build))
     return scenario
 
 

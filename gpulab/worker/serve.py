@@ -41,11 +41,6 @@ if TYPE_CHECKING:
     from gpulab.model.scenario import Variant
 
 
-def _is_checked(variant: Variant) -> bool:
-    """A variant for scale alone does not claim to compute the same."""
-    return variant.unchecked is None and variant.against is not None
-
-
 class WorkerLab:
     """The `Lab` that variants are given."""
 
@@ -86,6 +81,7 @@ class Run:
         self._builder = Builder(self._lab, dict(self._request.params), self._request.seed, self._wait)
         self._checker = Checker(self._builder)
         self._clock = Clock(self._wait)
+        self._checked = _checked(variants)
         contenders = self._prepare(variants)
         if contenders:
             self._measure(contenders)
@@ -115,7 +111,7 @@ class Run:
             contender = calibrate(self._clock, variant, build)
             self._at("warm-up", variant.name)
             warm_up(self._clock, self._channel, contender, build)
-            if _is_checked(variant):
+            if variant.name in self._checked:
                 self._checker.still(variant.name, build)
         except BaseException as error:
             self._failed(variant.name, self._where.stage, error)
@@ -138,7 +134,7 @@ class Run:
 
     def _check(self, variant: Variant, build: Build, baseline_items: float | None) -> None:
         work = build.work
-        inputs = tensors.live_leaves("inputs", work.inputs) if _is_checked(variant) else []
+        inputs = tensors.live_leaves("inputs", work.inputs) if variant.name in self._checked else []
         saved = tensors.copies(inputs)
         first_step_s = self._builder.first_step(build)
         compiled.strict()
@@ -155,7 +151,7 @@ class Run:
         )
         if variant.against is not None:
             self._same_amount(build, baseline_items)
-        if not _is_checked(variant):
+        if variant.name not in self._checked:
             return
         self._channel.emit(self._checker.before(variant.name, build, inputs, saved))
         for text in self._checker.notices:
@@ -183,7 +179,7 @@ class Run:
         )
         measurement.run()
         for contender in measurement.contenders:
-            if _is_checked(contender.variant) and contender.name == contender.variant.name:
+            if contender.name in self._checked:
                 self._check_again(contender)
         measurement.close()
 
@@ -231,6 +227,13 @@ class Run:
             self._channel.emit(msgspec.structs.replace(found, kind="device", message=message))
             self._channel.flush()
             os._exit(LOST_DEVICE)
+
+
+def _checked(variants: list[Variant]) -> set[str]:
+    """The variants whose output is compared: none without the baseline's, nor those that are there for scale alone."""
+    if not variants or variants[0].unchecked is not None:
+        return set()
+    return {one.name for one in variants if one.unchecked is None and one.against is not None}
 
 
 def serve(channel: Channel, request: RunRequest, ledger: Ledger, where: Where) -> None:

@@ -64,7 +64,23 @@ BROKEN = {
     "unknown parameter": ("scenario = Scenario('t')\n@scenario.variant\ndef a(lab, n): ...\n", 4, "wants 'n'"),
     "no lab": ("scenario = Scenario('t')\n@scenario.variant\ndef a(): ...\n", 4, "takes no lab"),
     "control": ("scenario = Scenario('t')\n@scenario.variant\ndef control(lab): ...\n", 4, "second build"),
-    "against nothing": ("scenario = Scenario('t')\n@scenario.variant(against='z')\ndef a(lab): ...\n", 4, "'z'"),
+    "against nothing": (
+        f"scenario = Scenario('t')\n{VARIANT}@scenario.variant(against='z')\ndef b(lab): ...\n",
+        6,
+        "against='z'",
+    ),
+    "a baseline against another": (
+        "scenario = Scenario('t')\n@scenario.variant(against=None)\ndef a(lab): ...\n",
+        4,
+        "the first variant is the baseline",
+    ),
+    "no number of claims": ("scenario = Scenario('t', claim=3)\n", 2, "claim= is a short text"),
+    "an environment of numbers": ("scenario = Scenario('t', env={'A': 1})\n", 2, "env= maps names to str, None"),
+    "unchecked without a reason": (
+        "scenario = Scenario('t')\n@scenario.variant(unchecked=True)\ndef a(lab): ...\n",
+        4,
+        "unchecked= is a short text",
+    ),
     "positional": ("scenario = Scenario('t', ('cuda',))\n", 2, "without a name"),
 }
 
