@@ -18,6 +18,7 @@ from gpulab.run.output import Output
 from gpulab.run.record import RunFile, read
 from gpulab.run.session import Session
 
+RATE, STEPS, STOP_S = 10_000, 1000, 5.0
 FLOOD = (sys.executable, str(Path(__file__).parent / "flood_worker.py"))
 INFOS = (e.VariantInfo(name="a"), e.VariantInfo(name="b", against="a"))
 
@@ -155,8 +156,9 @@ def test_ten_thousand_samples_a_second_with_the_parent_stopped_are_all_kept(tmp_
     while not file.exists() or b"Samples" not in file.read_bytes():
         time.sleep(0.05)
     time.sleep(6)
+    stopped = time.monotonic()
     os.kill(parent.pid, signal.SIGSTOP)
-    time.sleep(5)
+    time.sleep(STOP_S)
     os.kill(parent.pid, signal.SIGCONT)
     assert parent.wait(60) == 0
     peak_mib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
@@ -172,18 +174,16 @@ def test_ten_thousand_samples_a_second_with_the_parent_stopped_are_all_kept(tmp_
     assert waiting < 16 << 20
     assert peak_mib < 600
     assert len(batches) <= 10 * 22
-    stopped = gap(batches)
     times = [(one.t, time_s) for one in batches for time_s in one.times_s]
-    before = median(time_s for t, time_s in times if t < stopped)
-    during = median(time_s for t, time_s in times if stopped <= t <= stopped + 5)
-    print(f"samples {sent}, waiting at most {waiting} bytes, peak {peak_mib:.0f} MiB, ratio {during / before:.4f}")
-    assert 0.8 < during / before < 1.25
+    before = [time_s for t, time_s in times if t < stopped]
+    during = [time_s for t, time_s in times if stopped <= t < stopped + STOP_S]
+    ratio = median(during) / median(before)
+    print(f"samples {sent}, waiting at most {waiting} bytes, peak {peak_mib:.0f} MiB, ratio {ratio:.4f}")
+    # It went on measuring, and no block waited for the reader. Other tests share the machine: the medians may differ.
+    assert len(during) > RATE * STOP_S / 2
+    assert max(during) * STEPS < STOP_S / 2
+    assert 0.5 < ratio < 2
 
 
 def log_of(events):
     return " ".join(line for event in events if isinstance(event, e.Log) for line in event.lines if "sent" in line)
-
-
-def gap(batches):
-    """When the parent was stopped: six seconds after the first batch."""
-    return batches[0].t + 6
