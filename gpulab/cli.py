@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 import gpulab
@@ -76,19 +77,8 @@ def _mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     if given.run:
         from gpulab.headless.run import Options, run
 
-        options = Options(
-            device=given.device,
-            chosen=_chosen(parser, given.set),
-            threads=given.threads,
-            time_s=given.time,
-            seed=given.seed,
-            smoke=given.smoke,
-            timeout_s=given.timeout,
-            output=given.output,
-            json=given.json,
-            fail_below=given.fail_below,
-            ascii=given.ascii,
-        )
+        given.chosen = _chosen(parser, given.chosen)
+        options = Options(**{one.name: getattr(given, one.name) for one in fields(Options)})
         return run(given.run, options)
     parser.print_help()
     return 0
@@ -112,15 +102,31 @@ def _parser() -> argparse.ArgumentParser:
     refine = parser.add_argument_group("how to run it")
     refine.add_argument("--device", metavar="cuda:N|cpu", help="default: cuda:0 where there is one, else cpu")
     refine.add_argument(
-        "--set", action="append", default=[], type=_setting, metavar="NAME=VALUE", help="a parameter of the scenario"
+        "--set",
+        dest="chosen",
+        action="append",
+        default=[],
+        type=_setting,
+        metavar="NAME=VALUE",
+        help="a parameter of the scenario",
     )
     refine.add_argument(
-        "--time", type=_positive, metavar="S", help="seconds of rounds a scenario may take (10; it stops when sure)"
+        "--time",
+        dest="time_s",
+        type=_positive,
+        metavar="S",
+        help="seconds of rounds a scenario may take (10; it stops when sure)",
     )
     refine.add_argument("--threads", type=_count, default=1, metavar="N", help="CPU threads of torch (1)")
     refine.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the data and of the order (0)")
     refine.add_argument("--smoke", action="store_true", help="tiny sizes, to see whether it runs")
-    refine.add_argument("--timeout", type=_positive, metavar="S", help="stop a run after so long (600, or 20 x --time)")
+    refine.add_argument(
+        "--timeout",
+        dest="timeout_s",
+        type=_positive,
+        metavar="S",
+        help="stop a run after so long (600, or 20 x --time)",
+    )
     output = parser.add_argument_group("what to print and keep")
     output.add_argument("--json", nargs="?", const="-", metavar="FILE", help="the result as JSON, to FILE or to stdout")
     output.add_argument(

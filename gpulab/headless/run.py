@@ -30,7 +30,7 @@ _TIMEOUT_S, _TIMEOUT_OF_TIME = 600.0, 20
 
 @dataclass(frozen=True)
 class Options:
-    """What refines `--run`. Seconds; `json` is a file, or - for stdout."""
+    """What refines `--run`, each named as the command line parses it. Seconds; `json` is a file, or - for stdout."""
 
     device: str | None = None
     chosen: dict[str, str] = field(default_factory=dict)

@@ -81,7 +81,7 @@ class Builder:
         assert variant.function is not None
         given = {name: value for name, value in self._params.items() if name in signature(variant.function).parameters}
         before = settings.read()
-        self.seed()
+        self._seed_all()
         started = perf_counter()
         try:
             made = variant.function(self._lab, **given)
@@ -109,7 +109,7 @@ class Builder:
 
     def step(self, build: Build) -> tuple[Any, float]:
         """One step, seeded: what it returns, and its seconds. RefusedError where it changes a global setting."""
-        self.seed()
+        self._seed_all()
         mark_step()
         before = settings.read()
         try:
@@ -126,7 +126,7 @@ class Builder:
         self._refuse(left, "not put back by the context of its Work")
         return returned, seconds
 
-    def seed(self) -> None:
+    def _seed_all(self) -> None:
         seed_everything(self._seed)
 
     def pad(self) -> None:
