@@ -51,6 +51,7 @@ def _adamw(lab, layers, width, **how):
         parameter.grad = torch.randn_like(parameter)
     optimizer = torch.optim.AdamW(parameters, lr=1e-3, **how)
     optimizer.step()  # makes the moments, which are part of the state
+    before = [parameter.detach().clone() for parameter in parameters]
     elements = sum(parameter.numel() for parameter in parameters)
     return Work(
         optimizer.step,
@@ -59,6 +60,6 @@ def _adamw(lab, layers, width, **how):
         items=elements,
         inputs=[parameter.grad for parameter in parameters],
         state=(parameters, optimizer),
-        output=(parameters, optimizer),
-        tolerance=1e-6,  # one step moves a parameter by a thousandth: the usual 1e-4 would pass a wrong one
+        # What the step adds is compared, not the sum: it is a thousandth of a parameter, and would hide in it.
+        output=lambda: ([now.detach() - then for now, then in zip(parameters, before, strict=True)], optimizer),
     )

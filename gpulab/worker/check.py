@@ -49,13 +49,14 @@ class Checker:
         first = self._output(build)
         if tensors.changed(inputs, saved):
             raise WrongOutputError("the step changes its inputs: name them as state, or write elsewhere")
-        second = self._output(build)
+        second = self._step(build)  # compared where it is: only what must outlive a step is copied to the host
         if not self._agree(build, second, first).ok:
             # No state is named, or other state than the output depends on: three steps since the build, and so
             # are the re-check's.
             self._loose.add(name)
             self.notices.append(f"{name}: a second step changes the output; name its state to have all checks")
-            return self._against_reference(name, "before", build, second)
+            return self._against_reference(name, "before", build, _kept(second))
+        del second
         self._poisoned(build, first, inputs)
         found = self._against_reference(name, "before", build, first)
         self._with_other_inputs(name, build, inputs, saved, first)
@@ -64,17 +65,17 @@ class Checker:
     def still(self, name: str, build: Build) -> None:
         """Once the build has been stepped for a while: WrongOutputError where its output is another by now."""
         if name not in self._loose:
-            self._against_reference(name, "before", build, self._output(build))
+            self._against_reference(name, "before", build, self._step(build))
 
     def after(self, name: str, build: Build, rebuild: Callable[[], Build]) -> Checked:
         """The same outputs again, once everything has been timed."""
         if name not in self._loose:
-            return self._against_reference(name, "after", build, self._output(build))
+            return self._against_reference(name, "after", build, self._step(build))
         fresh = rebuild()
         try:
             self._builder.first_step(fresh)
-            self._output(fresh)
-            return self._against_reference(name, "after", fresh, self._output(fresh))
+            self._step(fresh)
+            return self._against_reference(name, "after", fresh, self._step(fresh))
         finally:
             fresh.close()
 
@@ -88,14 +89,14 @@ class Checker:
         return tensors.leaves(output() if callable(output) and not hasattr(output, "__dlpack__") else output)
 
     def _output(self, build: Build) -> list[torch.Tensor]:
-        return [tensor.detach().to("cpu", copy=True) for tensor in self._step(build)]
+        return _kept(self._step(build))
 
     def _poisoned(self, build: Build, expected: list[torch.Tensor], inputs: list[torch.Tensor]) -> None:
         live = self._step(build)
         kept = tensors.storages([*inputs, *build.state])
         tensors.poison([tensor for tensor in live if not tensors.storages([tensor]) & kept])
         del live
-        if not self._agree(build, self._output(build), expected).ok:
+        if not self._agree(build, self._step(build), expected).ok:
             raise WrongOutputError("the step does not write all of its output: poisoned values came back")
 
     def _against_reference(self, name: str, when: str, build: Build, output: list[torch.Tensor]) -> Checked:
@@ -160,3 +161,7 @@ class Checker:
 
     def _agree(self, build: Build, output: list[torch.Tensor], reference: list[torch.Tensor]) -> tensors.Agreement:
         return tensors.agree(output, reference, tolerance=build.work.tolerance, dtypes=(build.work.dtype, self._dtype))
+
+
+def _kept(live: list[torch.Tensor]) -> list[torch.Tensor]:
+    return [tensor.detach().to("cpu", copy=True) for tensor in live]
