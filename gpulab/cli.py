@@ -9,9 +9,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import gpulab
 
+if TYPE_CHECKING:
+    from gpulab.run.request import Settings
+
+Refined = TypeVar("Refined", bound="Settings")
 _DESCRIPTION = """\
 A lab for GPU performance. A scenario holds variants of the same work; gpulab
 measures them in a background process, side by side and again and again on fresh
@@ -20,6 +25,7 @@ and how sure that is.
 """
 _EXAMPLES = """\
 examples:
+  gpulab                                     open the screen: choose, run, watch
   gpulab --list                              what there is, what is lacking here
   gpulab --run batched_matmul                measure a lesson, print the table
   gpulab --run batched_matmul --set n=128    with another parameter
@@ -66,10 +72,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    if given.paths and (given.list is not None or given.new or given.run or given.doctor):
+        parser.error(f"{given.paths[0]}: put it behind --run or --list")
     if given.list is not None:
         from gpulab.headless.list import show_list
 
         return show_list(given.list, json=given.json, ascii_only=given.ascii)
+    if given.doctor:
+        from gpulab.headless.doctor import show_doctor
+
+        return show_doctor(json=given.json, ascii_only=given.ascii)
     if given.new:
         from gpulab.headless.new import new
 
@@ -77,11 +89,13 @@ def _mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     if given.run:
         from gpulab.headless.run import Options, run
 
-        given.chosen = _chosen(parser, given.chosen)
-        options = Options(**{one.name: getattr(given, one.name) for one in fields(Options)})
-        return run(given.run, options)
-    parser.print_help()
-    return 0
+        return run(given.run, _refined(Options, parser, given))
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        parser.error("the screen needs a terminal; without one there are --list, --run and --help")
+    from gpulab.run.request import Settings
+    from gpulab.tui.app import open_lab
+
+    return open_lab(given.paths, _refined(Settings, parser, given), ascii_only=given.ascii)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -89,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="gpulab", description=_DESCRIPTION, epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--version", action="version", version=f"gpulab {gpulab.__version__}")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="open the screen, with the scenarios of PATH first")
     modes = parser.add_argument_group("what to do").add_mutually_exclusive_group()
     modes.add_argument("--list", nargs="*", metavar="PATH", help="list the scenarios, those of PATH first")
     modes.add_argument(
@@ -98,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="WHAT",
         help="a scenario's name, FILE, FILE:function[,function], a folder, or all",
     )
+    modes.add_argument("--doctor", action="store_true", help="what this machine has, what is missing, what mends it")
     modes.add_argument("--new", metavar="FILE", help="write a small scenario to start from")
     refine = parser.add_argument_group("how to run it")
     refine.add_argument("--device", metavar="cuda:N|cpu", help="default: cuda:0 where there is one, else cpu")
@@ -139,10 +155,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _chosen(parser: argparse.ArgumentParser, settings: list[tuple[str, str]]) -> dict[str, str]:
-    if len(dict(settings)) < len(settings):
+def _refined(kind: type[Refined], parser: argparse.ArgumentParser, given: argparse.Namespace) -> Refined:
+    """The options of one mode, by the names of its fields."""
+    values = {one.name: getattr(given, one.name) for one in fields(kind)}
+    values["chosen"] = dict(given.chosen)
+    if len(values["chosen"]) < len(given.chosen):
         parser.error("--set gives one parameter twice")
-    return dict(settings)
+    return kind(**values)
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -22,7 +22,7 @@ def progress_of(terminal: Terminal) -> Iterator[Callable[[RunState], None]]:
     from rich.live import Live
 
     with Live(console=terminal.err, auto_refresh=False, transient=True) as live:
-        yield lambda state: live.update(progress.lines(state, terminal.glyphs), refresh=True)
+        yield lambda state: live.update(progress.lines(state, terminal.glyphs, monotonic()), refresh=True)
 
 
 class _Plain:
@@ -36,10 +36,4 @@ class _Plain:
         measuring = state.stage == "measure" and monotonic() - self._told >= _PLAIN_EVERY_S
         if state.outcome is None and (at != self._last or measuring) and state.stage not in ("start", "teardown"):
             self._last, self._told = at, monotonic()
-            widths = [
-                f"{cells[0].strip()} {cells[1].strip()}"
-                for name, one in state.variants.items()
-                if state.stage == "measure" and (cells := progress.cells(state, name, one))[1].strip()
-            ]
-            text = ", ".join([progress.headline(state), *widths])
-            self._terminal.err.print(self._terminal.glyphs(text), style="dim", soft_wrap=True)
+            self._terminal.err.print(self._terminal.glyphs(progress.one_line(state)), style="dim", soft_wrap=True)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import platform
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import msgspec
-
 import gpulab
+from gpulab.headless.output import write_json
 from gpulab.headless.progress import progress_of
 from gpulab.headless.runner import measure
 from gpulab.headless.terminal import Terminal, terminal
@@ -21,24 +19,14 @@ from gpulab.run import catalog
 from gpulab.run.catalog import Entry, ScenarioNotFoundError
 from gpulab.run.needs import first_missing
 from gpulab.run.record import RunFile, default_path
-from gpulab.run.request import UsageError, request_for
+from gpulab.run.request import Settings, UsageError, request_for
 from gpulab.views.results import failures, result, summary
-
-_SMOKE_TIME_S, _TIME_S = 0.5, 10.0
-_TIMEOUT_S, _TIMEOUT_OF_TIME = 600.0, 20
 
 
 @dataclass(frozen=True)
-class Options:
-    """What refines `--run`, each named as the command line parses it. Seconds; `json` is a file, or - for stdout."""
+class Options(Settings):
+    """What refines `--run`. `json` is a file, or - for stdout."""
 
-    device: str | None = None
-    chosen: dict[str, str] = field(default_factory=dict)
-    threads: int = 1
-    time_s: float | None = None
-    seed: int = 0
-    smoke: bool = False
-    timeout_s: float | None = None
     output: Path | None = None
     json: str | None = None
     fail_below: float | None = None
@@ -84,7 +72,7 @@ def run(names: Sequence[str], options: Options) -> int:
     if len(results) > 1:
         (shown.err if options.json == "-" else shown.out).print(summary(results, shown.glyphs))
     if options.json:
-        _write_json(msgspec.json.format(msgspec.json.encode(whole)) + b"\n", options.json)
+        write_json(whole, options.json)
     return whole.exit_code
 
 
@@ -117,27 +105,17 @@ def _plan(jobs: Sequence[Job], options: Options) -> list[RunRequest | RunResult]
 
 
 def _plan_one(job: Job, options: Options, *, several: bool) -> RunRequest | RunResult:
-    entry, chosen = job.entry, options.chosen
+    entry = job.entry
     if entry.error:
         return _not_run(entry, FAILED, f"{entry.path.name}, {entry.error}")
-    time_s = options.time_s or (_SMOKE_TIME_S if options.smoke else _TIME_S)
     if entry.scenario and not job.functions:
         baseline = next(iter(entry.scenario.variants.values()))
         if why := first_missing((*entry.scenario.needs, *baseline.needs), options.device):
             return _not_run(entry, FAILED if job.named else MEASURED, why)
         if several:
-            chosen = {name: value for name, value in chosen.items() if name in entry.scenario.params}
-    return request_for(
-        entry,
-        device=options.device,
-        chosen=chosen,
-        functions=job.functions,
-        threads=options.threads,
-        time_s=time_s,
-        seed=options.seed,
-        smoke=options.smoke,
-        timeout_s=options.timeout_s or max(_TIMEOUT_S, _TIMEOUT_OF_TIME * time_s),
-    )
+            chosen = {name: value for name, value in options.chosen.items() if name in entry.scenario.params}
+            options = replace(options, chosen=chosen)
+    return request_for(entry, options, job.functions)
 
 
 def _paths(planned: Sequence[RunRequest | RunResult], options: Options) -> list[Path]:
@@ -192,14 +170,3 @@ def _check_json(target: Path, paths: Sequence[Path]) -> None:
         raise UsageError(f"--json {target}: {error.strerror}") from None
     if is_run:
         raise UsageError(f"--json {target}: that is a run file, which is never overwritten")
-
-
-def _write_json(data: bytes, target: str) -> None:
-    if target == "-":
-        sys.stdout.buffer.write(data)
-        sys.stdout.flush()
-        return
-    try:
-        Path(target).write_bytes(data)
-    except OSError as error:
-        raise UsageError(f"--json {target}: {error.strerror}") from None

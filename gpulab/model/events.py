@@ -45,6 +45,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     per: str = "step"
     ladder: bool = False
     alone: bool = False
+    grows: bool = False
+    """Each variant needs more memory than the one above: the first that does not fit is reported, and no failure."""
     functions: bool = False
     """Time plain functions of the file: no Scenario, no check, no comparison."""
     params: dict[str, Param] = {}
@@ -134,6 +136,21 @@ class VariantRefused(Event, frozen=True):
 
     variant: str
     reason: str
+
+
+class VariantSkipped(Event, frozen=True):
+    """Left out: the device cannot do it (`lab.skip`), or a smaller one did not fit."""
+
+    variant: str
+    reason: str
+
+
+class OutOfMemory(Event, frozen=True):
+    """The variant of a scenario that grows does not fit into memory. Others report it as `VariantFailed`."""
+
+    variant: str
+    stage: str
+    message: str
 
 
 class VariantFailed(Event, frozen=True):
@@ -250,6 +267,8 @@ AnyEvent = (
     | Built
     | Checked
     | VariantRefused
+    | VariantSkipped
+    | OutOfMemory
     | VariantFailed
     | Calibrated
     | WarmedUp

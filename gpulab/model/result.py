@@ -12,7 +12,10 @@ from gpulab.model.events import Device, RunRequest, VariantFailed
 from gpulab.model.state import RunState, VariantState, ended
 from gpulab.model.stats import CONFIDENCE
 
+UNDER_WAY = "under way"
 _BUSY = 0.1
+CLOSE = 0.05
+"""A time per item within this of the best one is as good, where what it costs is memory or latency."""
 SCHEMA = "gpulab.result/1"
 MEASURED, USAGE, FAILED, WRONG, SLOWER, INCONCLUSIVE, INVALID, INTERRUPTED = 0, 2, 3, 4, 5, 6, 7, 130
 PRECEDENCE = (INTERRUPTED, USAGE, FAILED, WRONG, INVALID, SLOWER, INCONCLUSIVE, MEASURED)
@@ -105,6 +108,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = []
     variants: list[VariantResult] = []
     comparisons: list[Comparison] = []
+    sweet_spot: str | None = None
     reports: list[Report] = []
 
 
@@ -116,16 +120,22 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     runs: list[RunResult] = []
 
 
-def run_result(state: RunState, run_file: str = "", fail_below: float | None = None) -> RunResult:
-    """The result of one run, ended or under way. `fail_below`: the speedup that every comparison must reach."""
+def run_result(
+    state: RunState, run_file: str = "", fail_below: float | None = None, *, live: bool = False
+) -> RunResult:
+    """The result of one run. `fail_below`: the speedup that every comparison must reach.
+
+    Without its end a run counts as interrupted; `live` gives what one under way has so far.
+    """
     request = state.request
     if request is None:
         return RunResult(scenario="", outcome="failed", exit_code=FAILED, reason="the run never started")
-    if state.outcome is None:
-        state = ended(state)  # a run file without its end: the parent died, or the run is still under way
+    if state.outcome is None and not live:
+        state = ended(state)  # a run file without its end: the parent died
     everything = state.comparisons()
     control, comparisons = (everything[0], everything[1:]) if everything else (None, [])
     code, reason = _exit(state, control, comparisons, fail_below)
+    variants = [_variant(state, one) for one in state.variants.values()]
     return RunResult(
         scenario=request.scenario,
         title=request.title,
@@ -140,12 +150,13 @@ def run_result(state: RunState, run_file: str = "", fail_below: float | None = N
         control=_control(control) if control else None,
         claim=request.claim,
         run_file=run_file,
-        outcome=OUTCOMES[code],
+        outcome=UNDER_WAY if state.outcome is None and live else OUTCOMES[code],
         exit_code=code,
         reason=reason,
         warnings=_warnings(state, request),
-        variants=[_variant(state, one) for one in state.variants.values()],
+        variants=variants,
         comparisons=comparisons,
+        sweet_spot=_sweet_spot(variants) if request.grows else None,
         reports=[Report(variant=who, name=name, value=value) for (who, name), value in state.reports.items()],
     )
 
@@ -194,6 +205,13 @@ def _demanded(comparisons: list[Comparison], fail_below: float) -> tuple[int, st
     if unsure:
         return INCONCLUSIVE, f"{unsure[0].variant} is not shown to reach the demanded {fail_below:g}x"
     return MEASURED, None
+
+
+def _sweet_spot(variants: list[VariantResult]) -> str | None:
+    """The smallest variant whose time per item comes close to the best."""
+    times = {one.name: one.time_s.median / one.items for one in variants if one.time_s and one.items}
+    best = min(times.values(), default=0.0)
+    return next((name for name, time in times.items() if time <= best * (1 + CLOSE)), None)
 
 
 def _control(of: Comparison) -> Control:
@@ -247,10 +265,12 @@ def _warnings_of(one: VariantState, baseline: float | None, *, functions: bool) 
 def _variant(state: RunState, one: VariantState) -> VariantResult:
     built, failure = one.built, one.failure
     items = built.items if built else 1.0
-    timed = one.status == "ok"
+    timed = one.status in ("ok", "pending")
     one_thread = state.device is not None and state.device.kind == "cpu" and state.device.threads == 1
     interval = state.time_per_item(one.info.name) if timed else None
     rough = state.rough_time(one.info.name) if timed else None
+    if rough is None and timed and one.calibrated:
+        rough = one.calibrated.step_s / items
     time = None
     if interval is not None:
         time = Time(median=interval.median * items, low=interval.low * items, high=interval.high * items)

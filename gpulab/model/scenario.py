@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 KiB = 2**10
 MiB = 2**20
@@ -47,6 +47,9 @@ class Lab(Protocol):
 
     def report(self, name: str, value: float) -> None:
         """Put a figure that the lesson measured itself beside the result; the last value of a name counts."""
+
+    def skip(self, why: str) -> NoReturn:
+        """Leave this variant out, from its build: the device cannot do it. The others go on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +118,7 @@ class Scenario:
         per: str = "step",
         ladder: bool = False,
         alone: bool = False,
+        grows: bool = False,
         env: Mapping[str, str | None] | None = None,
         claim: str = "",
     ) -> None:
@@ -130,6 +134,7 @@ class Scenario:
         self.per = _one_of("per", (per,), ("step", "item"))[0]
         self.ladder = _flag("ladder", ladder)
         self.alone = _flag("alone", alone)
+        self.grows = _flag("grows", grows)
         self.env: dict[str, str | None] = _table("env", env, (str, type(None)))
         self.claim = _text("claim", claim) if claim else ""
         self.variants: dict[str, Variant] = {}

@@ -24,7 +24,7 @@ Row = tuple[int, int, str, float]
 
 @dataclass(frozen=True)
 class VariantState:
-    """One variant so far. `status`: pending, ok, failed, wrong, invalid, skipped."""
+    """One variant so far. `status`: pending, ok, failed, wrong, invalid, skipped, out of memory."""
 
     info: e.VariantInfo
     status: str = "pending"
@@ -168,6 +168,10 @@ def _of_variant(state: RunState, event: Any) -> RunState:
             variant = replace(variant, checked=event, status="wrong", reason=event.reason)
         case e.VariantRefused():
             variant = replace(variant, status="invalid", reason=event.reason)
+        case e.VariantSkipped():
+            variant = replace(variant, status="skipped", reason=event.reason)
+        case e.OutOfMemory():
+            variant = replace(variant, status="out of memory", reason=f"{event.message} ({event.stage})")
         case e.VariantFailed():
             state = replace(state, failures=(*state.failures, event))
             if variant.failure is None:

@@ -10,20 +10,39 @@ from hashlib import sha256
 from pathlib import Path
 
 import gpulab
+from gpulab.model.listing import Row
 from gpulab.model.plain import plain
 from gpulab.model.scenario import Scenario
 from gpulab.run.needs import first_missing
 from gpulab.run.reader import EMPTY, Source, UnreadableError, read_source
 
-TOPICS = (
-    "data movement",
-    "launch and host overhead",
-    "compute",
-    "CUDA C++ kernels",
-    "Triton, compilers, attention",
-    "distributed",
-)
-"""The order of the lessons' own topics; others follow."""
+COURSE = {
+    "data movement": (
+        "pinned_memory preallocation double_buffering input_pipeline memory_layout channels_last utilization "
+        "cache_footprint"
+    ),
+    "launch and host overhead": (
+        "cuda_graphs batched_matmul sync_every_step small_kernels optimizer_step cold_start timing_without_sync "
+        "graph_breaks dynamic_shapes"
+    ),
+    "compute": (
+        "batch_size roofline_tour precision autocast_training gradient_accumulation recomputation training_step "
+        "latency_throughput compile_workloads matmul_epilogue"
+    ),
+    "CUDA C++ kernels": (
+        "coalescing vectorized_loads arithmetic_intensity roofline_walk loop_unrolling launch_bounds "
+        "restrict_pointers shared_memory_tiling shared_memory_prefetch divergence occupancy reduction "
+        "batched_gemm_cublas"
+    ),
+    "Triton, compilers, attention": (
+        "vector_add fused_softmax layernorm_gelu triton_matmul persistent_matmul attention compile_modes jax_jit"
+    ),
+    "distributed": (
+        "gradient_buckets collectives pipeline_handoff hybrid_sharding kv_cache model_pool speculative_decoding"
+    ),
+}
+"""The order in which the sources teach: topics, and the lessons in each. Others follow by their names."""
+_PLACE = {name: place for place, name in enumerate(" ".join(COURSE.values()).split())}
 
 
 class ScenarioNotFoundError(LookupError):
@@ -53,6 +72,26 @@ class Entry:
     def missing(self) -> str | None:
         """The need that this machine does not meet, with the reason."""
         return first_missing(self.scenario.needs) if self.scenario else None
+
+    @property
+    def row(self) -> Row:
+        """What a list shows of it; safe for a terminal."""
+        scenario = self.scenario
+        if scenario is None:
+            return Row(name=self.name, title=self.title, path=str(self.path), error=plain(str(self.error)))
+        return Row(
+            name=self.name,
+            topic=plain(scenario.topic),
+            title=self.title,
+            lesson=plain(self.source.lesson),
+            claim=plain(scenario.claim),
+            path=str(self.path),
+            variants=tuple(scenario.variants),
+            summaries=tuple(plain(one.summary) for one in scenario.variants.values()),
+            params=scenario.params,
+            sweep=scenario.sweep,
+            missing=self.missing,
+        )
 
 
 def read_file(path: Path) -> Entry:
@@ -112,6 +151,7 @@ def find(name: str) -> Entry:
     )
 
 
-def _order(entry: Entry) -> tuple[int, str, str]:
-    topic = entry.scenario.topic if entry.scenario else ""
-    return TOPICS.index(topic) if topic in TOPICS else len(TOPICS), topic, entry.name
+def _order(entry: Entry) -> tuple[int, str, int, str]:
+    topics, topic = list(COURSE), entry.scenario.topic if entry.scenario else ""
+    place = topics.index(topic) if topic in COURSE else len(topics)
+    return place, topic, _PLACE.get(entry.name, len(_PLACE)), entry.name

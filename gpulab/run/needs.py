@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import os
 import shutil
+from contextlib import suppress
 from functools import cache
 from importlib import metadata, util
 from pathlib import Path
 
 _OF_A_GPU = ("cuda", "cupy", "triton")
-_CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
+CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
 
 
 def missing(need: str) -> str | None:
@@ -31,7 +32,7 @@ def default_device() -> str:
 
 @cache
 def _no_cuda() -> str | None:
-    built = _torch_cuda()
+    built = torch_cuda()
     if built == "no torch":
         return "torch is not installed"
     if built is None:
@@ -42,8 +43,8 @@ def _no_cuda() -> str | None:
     return None if devices else "no NVIDIA device in this machine"
 
 
-def _torch_cuda() -> str | None:
-    """The CUDA version that torch was built with, from the text of its version file."""
+def torch_cuda() -> str | None:
+    """The CUDA version torch was built with, None for a CPU build; "no torch" where there is none. Never imports it."""
     spec = util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
         return "no torch"
@@ -55,36 +56,44 @@ def _torch_cuda() -> str | None:
     return None
 
 
-def _installed(*packages: str) -> bool:
+def installed(*packages: str) -> str | None:
+    """The first of the packages that is installed, as `name version`."""
     for package in packages:
-        try:
-            metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-        return True
-    return False
+        with suppress(metadata.PackageNotFoundError):
+            return f"{package} {metadata.version(package)}"
+    return None
+
+
+def fitting_cupy() -> str:
+    """The extra whose CuPy fits this torch: another one loads another CUDA's libraries beside it, and fails."""
+    return "cuda12" if (torch_cuda() or "").startswith("12") else "cuda13"
 
 
 @cache
 def _no_cupy() -> str | None:
-    fits = "cuda12" if (_torch_cuda() or "").startswith("12") else "cuda13"
-    return _no_cuda() or (None if _installed(*_CUPY) else f"CuPy is not installed: pip install 'gpulab[{fits}]'")
+    return _no_cuda() or (
+        None if installed(*CUPY) else f"CuPy is not installed: pip install 'gpulab[{fitting_cupy()}]'"
+    )
 
 
 @cache
 def _no_triton() -> str | None:
-    return _no_cuda() or (None if _installed("triton") else "Triton is not installed: pip install triton")
+    return _no_cuda() or (None if installed("triton") else "Triton is not installed: pip install triton")
 
 
 @cache
 def _no_jax() -> str | None:
-    return None if _installed("jax") else "JAX is not installed: pip install jax"
+    return None if installed("jax") else "JAX is not installed: pip install jax"
 
 
 @cache
 def _no_compiler() -> str | None:
-    found = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("clang++")
-    return None if found else "no C++ compiler: install g++"
+    return None if compiler() else "no C++ compiler: install g++"
+
+
+def compiler() -> str | None:
+    """The path of the C++ compiler that torch would take."""
+    return shutil.which(os.environ.get("CXX", "g++")) or shutil.which("clang++")
 
 
 _LOOKS = {"cuda": _no_cuda, "cupy": _no_cupy, "triton": _no_triton, "jax": _no_jax, "compiler": _no_compiler}

@@ -25,7 +25,7 @@ _SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 _LARGEST_EXPONENT = 64
 _SCENARIO_KEYWORDS = (
-    "needs, params, cpu, smoke, sweep, roof, per, ladder, alone, env, claim"  # as the error message lists them
+    "needs, params, cpu, smoke, sweep, roof, per, ladder, alone, grows, env, claim"  # as the error message lists them
 )
 _VARIANT_KEYWORDS = "needs, against, claim, unchecked"
 

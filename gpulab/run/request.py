@@ -6,6 +6,7 @@ import ast
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -16,6 +17,8 @@ from gpulab.run.catalog import Entry
 from gpulab.run.needs import default_device, first_missing, missing
 from gpulab.run.reader import literal
 
+_SMOKE_TIME_S, _TIME_S = 0.5, 10.0
+_TIMEOUT_S, _TIMEOUT_OF_TIME = 600.0, 20
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 UNCHECKED = "a plain function: nothing to compare it with"
@@ -25,23 +28,26 @@ class UsageError(ValueError):
     """The command cannot be carried out as it was given."""
 
 
-def request_for(
-    entry: Entry,
-    *,
-    device: str | None = None,
-    chosen: Mapping[str, str] | None = None,
-    functions: Sequence[str] = (),
-    threads: int = 1,
-    time_s: float = 10.0,
-    seed: int = 0,
-    smoke: bool = False,
-    timeout_s: float | None = None,
-) -> RunRequest:
+@dataclass(frozen=True)
+class Settings:
+    """What refines a run, whichever face starts it, named as the command line names it. Seconds."""
+
+    device: str | None = None
+    chosen: dict[str, str] = field(default_factory=dict)
+    threads: int = 1
+    time_s: float | None = None
+    seed: int = 0
+    smoke: bool = False
+    timeout_s: float | None = None
+
+
+def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ()) -> RunRequest:
     """The request for one file: its scenario, or the named functions of it. UsageError where it makes no sense."""
-    device = _device(device)
+    device, chosen, smoke = _device(settings.device), settings.chosen, settings.smoke
+    time_s = settings.time_s or (_SMOKE_TIME_S if smoke else _TIME_S)
     cores = len(os.sched_getaffinity(0))
-    if threads > cores:
-        raise UsageError(f"--threads {threads}: this machine has {cores} cores for it")
+    if settings.threads > cores:
+        raise UsageError(f"--threads {settings.threads}: this machine has {cores} cores for it")
     common = RunRequest(
         scenario=f"{entry.name}:{','.join(functions)}" if functions else entry.name,
         path=str(entry.path),
@@ -50,11 +56,11 @@ def request_for(
         functions=bool(functions),
         variants=_functions(entry, functions),
         device=device,
-        threads=threads,
+        threads=settings.threads,
         time_s=time_s,
-        seed=seed,
+        seed=settings.seed,
         smoke=smoke,
-        timeout_s=timeout_s,
+        timeout_s=settings.timeout_s or max(_TIMEOUT_S, _TIMEOUT_OF_TIME * time_s),
     )
     if functions:
         if chosen:
@@ -64,7 +70,7 @@ def request_for(
     if scenario is None:
         raise UsageError(f"{entry.path.name} has no Scenario")
     defaults = scenario.resolve(on_cpu=device == "cpu", smoke=smoke, chosen={})
-    typed = _params(entry.name, defaults, chosen or {})
+    typed = _params(entry.name, defaults, chosen)
     return msgspec.structs.replace(
         common,
         topic=plain(scenario.topic),
@@ -73,6 +79,7 @@ def request_for(
         per=scenario.per,
         ladder=scenario.ladder,
         alone=scenario.alone,
+        grows=scenario.grows,
         variants=_variants(scenario, device),
         params=scenario.resolve(on_cpu=device == "cpu", smoke=smoke, chosen=typed),
         env=scenario.env,

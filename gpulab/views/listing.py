@@ -4,41 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
 from rich.text import Text
 
-from gpulab.views.text import Glyphs
+from gpulab.model.listing import Row
+from gpulab.model.result import INTERRUPTED, MEASURED, RunResult
+from gpulab.views.text import STYLES, Glyphs, times
 
-
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One scenario of the list; `missing` and `error` say why it cannot run here."""
-
-    name: str
-    topic: str = ""
-    title: str = ""
-    claim: str = ""
-    path: str = ""
-    variants: tuple[str, ...] = ()
-    params: dict[str, bool | int | float | str] = {}
-    missing: str | None = None
-    error: str | None = None
+_BROKEN = "files that cannot be read"
 
 
 def listing(rows: Sequence[Row], glyphs: Glyphs) -> Text:
     """A line a scenario under its topic; files with errors last."""
-    text = Text(no_wrap=True, overflow="ellipsis")
+    text = Text(no_wrap=True, overflow=glyphs.overflow)
     width = max((len(row.name) for row in rows), default=0) + 2
-    topic = None
-    for row in rows:
-        if row.error:
+    for topic, members in by_topic(rows):
+        if members[0].error:
+            text.append(glyphs("".join(f"{row.path}\n  {row.error}\n" for row in members)), style="red")
             continue
-        if row.topic != topic:
-            topic = row.topic
-            text.append(glyphs(f"{topic}\n"), style="bold")
-        told = f"  ({row.missing})" if row.missing else ""
-        text.append(glyphs(f"  {row.name:<{width}}{row.title}{told}\n"), style="dim" if row.missing else "")
-    for row in rows:
-        if row.error:
-            text.append(glyphs(f"{row.path}\n  {row.error}\n"), style="red")
+        text.append(glyphs(f"{topic}\n"), style="bold")
+        for row in members:
+            told = f"  ({row.missing})" if row.missing else ""
+            text.append(glyphs(f"  {row.name:<{width}}{row.title}{told}\n"), style="dim" if row.missing else "")
     text.rstrip()
     return text
+
+
+def by_topic(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    """The rows under their topics, in the order they come; files that cannot be read last."""
+    found: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: row.error is not None):
+        found.setdefault(_BROKEN if row.error else row.topic, []).append(row)
+    return list(found.items())
+
+
+def mark(run: RunResult) -> tuple[str, str]:
+    """What a run found in seven characters, with its style: the largest speedup, or why there is none."""
+    if run.exit_code != MEASURED:
+        return run.outcome[:7], STYLES.get(run.outcome, "bold red" if run.exit_code != INTERRUPTED else "dim")
+    found = [one for one in run.comparisons if one.speedup and one.against == run.variants[0].name]
+    if not found:
+        return "done", "dim"
+    best = max(found, key=lambda one: one.speedup or 0.0)
+    return times(best.speedup), STYLES[best.verdict]

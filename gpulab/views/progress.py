@@ -1,58 +1,51 @@
-"""A run under way: one line a variant, with its narrowing interval. Never a verdict: width alone stops a run."""
+"""A run under way: where it is, and the table with its narrowing intervals."""
 
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from gpulab.model.compare import theta
-from gpulab.model.scenario import CONTROL
-from gpulab.model.state import RunState, VariantState
-from gpulab.model.stats import Interval, as_speedup
-from gpulab.views.text import STYLES, Glyphs, plus_minus, seconds, times
+from gpulab.model.result import run_result
+from gpulab.model.state import RunState
+from gpulab.views.results import claims
+from gpulab.views.table import table
+from gpulab.views.text import Glyphs, plus_minus, seconds
+
+_LAST_LINES = 3
 
 
-def headline(state: RunState) -> str:
-    """What is going on, and since when."""
-    name = state.request.scenario if state.request else ""
-    at = f"{state.stage} {state.at_variant}" if state.at_variant else state.stage
+def headline(state: RunState, now: float | None = None) -> str:
+    """What is going on, and since when: until `now` on the events' clock, by default the last of them."""
+    if state.request is None:
+        return "starting"
+    since = (state.t if now is None or state.outcome else now) - state.started_t
+    return f"{state.request.scenario} · {stage(state)} · {since:.0f} s"
+
+
+def stage(state: RunState) -> str:
+    """Where the run is: a stage and its variant, or how far the measurement is."""
     if state.stage == "measure" and state.planned:
-        at = f"epoch {len(state.epochs) + 1} (of {state.planned.epochs} or more), round {state.rounds}"
-    return f"{name} · {at} · {state.t - state.started_t:.0f} s"
+        return f"epoch {len(state.epochs) + 1} (of {state.planned.epochs} or more), round {state.rounds}"
+    return f"{state.stage} {state.at_variant}" if state.at_variant else state.stage
 
 
-def lines(state: RunState, glyphs: Glyphs) -> RenderableType:
-    """The headline and a line for every variant and the control."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for name, one in state.variants.items():
-        table.add_row(*(Text(glyphs(cell), style=STYLES.get(one.status, "")) for cell in cells(state, name, one)))
-    if control := _against(state, CONTROL):
-        table.add_row(*(Text(glyphs(cell), style="dim") for cell in ("  control", "", *_ratio(control))))
-    return Group(Text(glyphs(headline(state)), style="bold", no_wrap=True), table)
+def lines(state: RunState, glyphs: Glyphs, now: float | None = None) -> RenderableType:
+    """The headline, the table so far, the claim, and the last that the scenario printed."""
+    so_far = run_result(state, live=True)
+    parts: list[RenderableType] = [Text(glyphs(headline(state, now)), style="bold", no_wrap=True)]
+    if so_far.variants:
+        parts += ["", table(so_far, glyphs), ""]
+    parts += [Text(glyphs(line), style) for line, style in claims(so_far)]
+    printed = [line for log in state.log for line in log.lines][-_LAST_LINES:]
+    parts += [Text(glyphs(f"  {line}"), style="dim", no_wrap=True, overflow=glyphs.overflow) for line in printed]
+    return Group(*parts)
 
 
-def cells(state: RunState, name: str, one: VariantState) -> tuple[str, ...]:
-    """(name, time, what it is against or its status)."""
-    if one.status in ("failed", "wrong", "invalid", "skipped"):
-        return f"  {name}", "", one.status, ""
-    time = state.time_per_item(name)
-    rough = time.median if time else state.rough_time(name)
-    if rough is not None and one.built and state.request and state.request.per == "step":
-        rough *= one.built.items
-    if rough is None and one.calibrated:
-        rough = one.calibrated.step_s
-    told = seconds(rough) if rough is not None else ""
-    width = plus_minus(time.low, time.high, time.median) if time else ""
-    against = _against(state, name)
-    return f"  {name}", f"{told} {width}", *(_ratio(against) if against else ("", ""))
-
-
-def _against(state: RunState, name: str) -> Interval | None:
-    pairs = state.request.pairs({*state.variants, CONTROL}) if state.request else []
-    found = next((theta(state.epochs, name, against, dear=state.dear) for one, against in pairs if one == name), None)
-    return as_speedup(found) if found else None
-
-
-def _ratio(of: Interval) -> tuple[str, str]:
-    return times(of.median), plus_minus(of.low, of.high, of.median)
+def one_line(state: RunState) -> str:
+    """The headline with the times so far: for a log that cannot be redrawn."""
+    times = [
+        f"{one.name} {seconds(one.time_s.median)} {plus_minus(one.time_s.low, one.time_s.high, one.time_s.median)}"
+        for one in run_result(state, live=True).variants
+        if state.stage == "measure" and one.time_s
+    ]
+    return ", ".join(part.strip() for part in (headline(state), *times))

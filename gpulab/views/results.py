@@ -8,19 +8,21 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gpulab.model.compare import Comparison
-from gpulab.model.result import MEASURED, RunResult, VariantResult
+from gpulab.model.result import CLOSE, MEASURED, UNDER_WAY, RunResult
 from gpulab.model.state import RunState
-from gpulab.views.text import STYLES, Glyphs, plus_minus, seconds, span, times
+from gpulab.views.table import table
+from gpulab.views.text import STYLES, Glyphs, byte_count, seconds, times
 
 _LAST_LINES = 10
+_PAGE = 4096
+_MANY_FAULTS = 256
 
 
 def result(run: RunResult, glyphs: Glyphs) -> RenderableType:
     """Header, table, claim, warnings, method: everything of a finished run but where its file is."""
     parts: list[RenderableType] = [_header(run, glyphs), ""]
     if any(one.time_s for one in run.variants):
-        parts += [_table(run, glyphs), ""]
+        parts += [table(run, glyphs), ""]
     parts += [Text(glyphs(line), style) for line, style in _notes(run)]
     return Group(*parts)
 
@@ -67,74 +69,24 @@ def _header(run: RunResult, glyphs: Glyphs) -> Text:
     return text
 
 
-def _table(run: RunResult, glyphs: Glyphs) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold", expand=False)
-    for name, justify in (
-        ("variant", "left"),
-        (f"time/{run.per}", "right"),
-        ("±", "right"),
-        ("speedup", "right"),
-        ("99 % interval", "right"),
-        ("verdict", "left"),
-    ):
-        # Names may be folded, numbers never.
-        folds = name == "variant"
-        table.add_column(glyphs(name), justify=justify, no_wrap=not folds, overflow="fold")  # type: ignore[arg-type]
-    for index, one in enumerate(run.variants):
-        mine = [comparison for comparison in run.comparisons if comparison.variant == one.name]
-        table.add_row(*_row(run, one, mine[0] if mine else None, baseline=index == 0, glyphs=glyphs))
-        for rung in mine[1:]:
-            table.add_row(Text(f"  vs {rung.against}", style="dim"), "", "", *_speedup(rung, glyphs))
-    if run.control and run.control.speedup is not None:
-        control = run.control
-        table.add_row(
-            Text("control", style="dim"),
-            "",
-            "",
-            Text(times(control.speedup), style="dim"),
-            Text(glyphs(span(control.low, control.high)), style="dim"),
-            Text(control.verdict, style=STYLES.get(control.verdict, "")),
-        )
-    return table
-
-
-def _row(
-    run: RunResult, one: VariantResult, comparison: Comparison | None, *, baseline: bool, glyphs: Glyphs
-) -> list[RenderableType]:
-    per_item = one.items if run.per == "item" and one.items else 1.0
-    time = one.time_s
-    cells: list[RenderableType] = [
-        Text(one.name),
-        glyphs(seconds(time.median / per_item)) if time else "",
-        glyphs(plus_minus(time.low, time.high, time.median)) if time else "",
-    ]
-    if one.status != "ok":
-        return [*cells, "", "", Text(one.status, style=STYLES.get(one.status, ""))]
-    if comparison is None:
-        label = "baseline" if baseline and not run.functions else ""
-        return [*cells, Text(label, style="dim"), "", ""]
-    return [*cells, *_speedup(comparison, glyphs)]
-
-
-def _speedup(comparison: Comparison, glyphs: Glyphs) -> list[RenderableType]:
-    verdict = Text(comparison.verdict, style=STYLES[comparison.verdict])
-    if comparison.verdict == "invalid":
-        return ["", "", verdict]
-    return [Text(times(comparison.speedup)), Text(glyphs(span(comparison.low, comparison.high))), verdict]
-
-
 def _notes(run: RunResult) -> list[tuple[str, str]]:
     """Lines below the table, each with its style."""
     found: list[tuple[str, str]] = []
     for one in run.variants:
-        if one.status in ("failed", "wrong", "invalid", "skipped"):
+        if one.status in ("failed", "wrong", "invalid", "out of memory"):
             place = ", ".join(filter(None, (one.stage, f"line {one.line}" if one.line else None)))
             where = f" ({place})" if place else ""
             found.append((f"{one.name} {one.status}{where}: {one.reason}", STYLES[one.status]))
+    skipped = [one for one in run.variants if one.status == "skipped"]
+    for why in dict.fromkeys(one.reason for one in skipped):
+        names = ", ".join(one.name for one in skipped if one.reason == why)
+        found.append((f"{names} skipped: {why}", STYLES["skipped"]))
     said = any(one.reason and one.reason in (run.reason or "") for one in run.variants)
     if run.reason and run.exit_code != MEASURED and not said:
         found.append((f"{run.outcome}: {run.reason}", "bold red"))
-    found += _claims(run)
+    found += claims(run)
+    if run.sweet_spot:
+        found.append((f"sweet spot: {run.sweet_spot}, the first within {CLOSE:.0%} of the best time per item", "bold"))
     for comparison in run.comparisons:
         if comparison.verdict == "inconclusive":
             found.append((f"{comparison.variant} against {comparison.against}: {comparison.reason}", "yellow"))
@@ -143,21 +95,37 @@ def _notes(run: RunResult) -> list[tuple[str, str]]:
         for report in run.reports
         if report.value is not None
     ]
+    found += _page_faults(run)
     found += [(f"note: {warning}", "yellow") for warning in run.warnings]
     if run.method.epochs:
         found.append((_method(run), "dim"))
     return found
 
 
-def _claims(run: RunResult) -> list[tuple[str, str]]:
+def _page_faults(run: RunResult) -> list[tuple[str, str]]:
+    """Variants whose steps touch fresh memory: a cost that no line of their code shows."""
+    found = []
+    for one in run.variants:
+        faults = (one.faults_per_block or 0) / (one.steps_per_block or 1)
+        if faults >= _MANY_FAULTS:
+            told = (
+                f"{faults:,.0f} page faults a step: {byte_count(faults * _PAGE)} of memory touched for the first time"
+            )
+            found.append((f"{one.name}: {told}", ""))
+    return found
+
+
+def claims(run: RunResult) -> list[tuple[str, str]]:
+    """What the source promises beside what was measured: lines with their styles."""
     found = []
     if run.claim:
+        nothing = "nothing yet" if run.outcome == UNDER_WAY else "nothing"
         measured = [
             f"{one.variant} {times(one.speedup)} ({one.verdict})"
             for one in run.comparisons
             if one.speedup is not None and one.against == run.variants[0].name and one.verdict != "invalid"
         ]
-        found.append((f"claim: {run.claim}; measured here: {', '.join(measured) or 'nothing'}", ""))
+        found.append((f"claim: {run.claim}; measured here: {', '.join(measured) or nothing}", ""))
     for one in run.variants:
         mine = next((comparison for comparison in run.comparisons if comparison.variant == one.name), None)
         if one.claim and mine and mine.speedup is not None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rich.console import OverflowMethod
+
 from gpulab.model.plain import plain
+from gpulab.model.scenario import GiB, KiB, MiB
 
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_SIZES = ((GiB, "GiB"), (MiB, "MiB"), (KiB, "KiB"), (1, "B"))
 STYLES = {
     "faster": "green",
     "slower": "red",
@@ -15,7 +19,9 @@ STYLES = {
     "wrong": "bold red",
     "invalid": "bold red",
     "failed": "bold red",
+    "out of memory": "yellow",
     "skipped": "dim",
+    "pending": "dim",
 }
 
 
@@ -25,17 +31,38 @@ class Glyphs:
 
     ascii: bool = False
 
+    @property
+    def overflow(self) -> OverflowMethod:
+        """How Rich ends a line that is too long: its ellipsis comes after all else, and is no ASCII."""
+        return "crop" if self.ascii else "ellipsis"
+
     def __call__(self, text: str) -> str:
         text = plain(text)
-        return text.translate(_TO_ASCII).encode("ascii", "replace").decode() if self.ascii else text
+        return to_ascii(text) if self.ascii else text
+
+
+def to_ascii(text: str) -> str:
+    """The text in ASCII, a cell for a cell where that can be."""
+    return text if text.isascii() else text.translate(_TO_ASCII).encode("ascii", "replace").decode()
 
 
 _TO_ASCII = {
+    **dict.fromkeys(map(ord, "─━═▁▂▔▄▀╸╺╴╶╌·•"), "-"),
+    **dict.fromkeys(map(ord, "│┃║▌▐▎▏▕▍▊▋▉"), "|"),
+    **dict.fromkeys(map(ord, "█▓▇▆▅"), "#"),
+    **dict.fromkeys(map(ord, "▒░▃"), ":"),
+    **dict.fromkeys(map(ord, "┌┐└┘├┤┬┴┼╭╮╯╰"), "+"),
     ord("µ"): "u",
     ord("±"): "+-",
-    ord("·"): "-",
-    ord("…"): "...",
+    ord("…"): "~",
     ord("▸"): ">",
+    ord("▼"): "v",
+    ord("▲"): "^",
+    ord("↑"): "^",
+    ord("↓"): "v",
+    ord("→"): ">",
+    ord("←"): "<",
+    ord("⏎"): ">",
     ord("�"): "?",
 }
 
@@ -58,6 +85,12 @@ def times(value: float | None) -> str:
 def span(low: float | None, high: float | None) -> str:
     """The ends of a speedup's interval."""
     return "" if low is None or high is None else f"{_ratio(low)} to {_ratio(high)}"
+
+
+def byte_count(value: float) -> str:
+    """A size in binary units, such as 64.0 MiB."""
+    scale, unit = next(((scale, unit) for scale, unit in _SIZES if value >= scale), _SIZES[-1])
+    return f"{_three(value / scale)} {unit}"
 
 
 def plus_minus(low: float | None, high: float | None, median: float) -> str:

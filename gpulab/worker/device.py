@@ -7,8 +7,10 @@ import os
 import platform
 import random
 import re
+import resource
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -86,6 +88,26 @@ def release(device: torch.device) -> None:
         torch.cuda.empty_cache()
         if cupy := sys.modules.get("cupy"):
             cupy.get_default_memory_pool().free_all_blocks()
+
+
+def refuse_what_does_not_fit() -> None:
+    """Let an allocation that is larger than the free memory raise, instead of the system killing the process later.
+
+    Linux grants any allocation and ends the process that touches too much of it, with all it measured.
+    """
+    used, free = _status("/proc/self/status", "VmData"), _status("/proc/meminfo", "MemAvailable")
+    group = Path("/sys/fs/cgroup")
+    with suppress(OSError, ValueError):
+        free = min(free, int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limits = [one for one in (soft, hard, used + free) if one != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+
+
+def _status(path: str, field: str) -> int:
+    """A field of a /proc file in bytes; they are in KiB there."""
+    found = re.search(rf"^{field}:\s*(\d+) kB", Path(path).read_text(), re.MULTILINE)
+    return int(found.group(1)) * KiB if found else 0
 
 
 def seed_everything(seed: int) -> None:

@@ -42,10 +42,14 @@ def _message(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".strip(": ")
 
 
-def _kind(error: BaseException) -> str:
-    if isinstance(error, SystemExit):
-        return "exit"
+def out_of_memory(error: BaseException) -> bool:
     # A CPU allocation that fails under a limit is a plain RuntimeError.
     text = str(error).lower()
     short = isinstance(error, RuntimeError) and any(phrase in text for phrase in _OUT_OF_MEMORY)
-    return "out of memory" if short or isinstance(error, (MemoryError, torch.OutOfMemoryError)) else "error"
+    return short or isinstance(error, (MemoryError, torch.OutOfMemoryError))
+
+
+def _kind(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return "exit"
+    return "out of memory" if out_of_memory(error) else "error"

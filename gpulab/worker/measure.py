@@ -9,7 +9,7 @@ from statistics import median
 from time import perf_counter
 
 from gpulab.model.compare import narrow, narrow_time
-from gpulab.model.events import Calibrated, Planned, RunRequest, StageStarted, Stopped, WarmedUp
+from gpulab.model.events import Calibrated, Noticed, Planned, RunRequest, StageStarted, Stopped, WarmedUp
 from gpulab.model.scenario import CONTROL, Variant
 from gpulab.model.stats import FEWEST
 from gpulab.worker import compiled
@@ -17,6 +17,7 @@ from gpulab.worker.build import Build, Builder
 from gpulab.worker.channel import Channel
 from gpulab.worker.clock import Clock
 from gpulab.worker.device import release
+from gpulab.worker.failure import out_of_memory
 from gpulab.worker.ledger import Ledger
 from gpulab.worker.plan import Plan, plan
 from gpulab.worker.recorder import Recorder
@@ -31,6 +32,10 @@ OnFailure = Callable[[str, str, BaseException], None]
 
 class _BaselineLostError(Exception):
     """Nothing is left to compare with."""
+
+
+class _TooMuchTogetherError(Exception):
+    """Each variant fits into memory, all of them at once do not."""
 
 
 class Contender:
@@ -96,7 +101,7 @@ class Measurement:
         first = contenders[0]
         control = Contender(CONTROL, first.variant, first.items, first.steps, first.step_s)
         self.contenders = [first, control, *contenders[1:]]
-        self._alone = request.alone
+        self.alone = request.alone
         self._order = random.Random(request.seed + 2)
         self._torn: set[str] = set()
         self._recorder = Recorder(channel, ledger, {one.name: one.items for one in self.contenders})
@@ -126,19 +131,26 @@ class Measurement:
     def _epochs(self) -> str:
         planned: Plan | None = None
         while True:
-            if not self._alone:
+            try:
                 self._build_all()
+            except _TooMuchTogetherError:
+                self.alone = True
+                self._let_go()
+                self._channel.emit(Noticed(text="the variants do not fit into memory together: each ran alone"))
             if planned is None:
                 planned = self._plan()
-            rounds = self._alone_rounds if self._alone else self._interleaved_rounds
+            rounds = self._alone_rounds if self.alone else self._interleaved_rounds
             rounds(planned)
             self._recorder.end_epoch()
             if reason := self._why_stop(planned):
                 return reason
-            self.close()
-            self._builder.free_padding()
-            compiled.reset()
-            release(self._builder.device)
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self.close()
+        self._builder.free_padding()
+        compiled.reset()
+        release(self._builder.device)
 
     def _why_stop(self, planned: Plan) -> str | None:
         done = len(self._recorder.epochs)
@@ -157,7 +169,7 @@ class Measurement:
         return narrow(epochs, self._request.pairs(names), dear=planned.dear)
 
     def _plan(self) -> Plan:
-        if self._alone:
+        if self.alone:
             self._build_alone_once()
         planned = plan(
             time_s=self._request.time_s,
@@ -209,6 +221,8 @@ class Measurement:
         self._rounds_s += perf_counter() - started
 
     def _build_all(self) -> None:
+        if self.alone:
+            return
         order = list(self.contenders)
         self._order.shuffle(order)
         for contender in order:
@@ -234,6 +248,9 @@ class Measurement:
             for _ in range(_SETTLING_BLOCKS if contender.steps * contender.step_s < _SETTLE_S else 0):
                 self._clock.block(contender.build, contender.steps)
         except BaseException as error:
+            if self._request.grows and not self.alone and out_of_memory(error):
+                error.__traceback__ = None  # its frames hold tensors
+                raise _TooMuchTogetherError from None
             self._drop(contender, stage, error)
             return False
         self._builds_s += took

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
@@ -13,13 +13,17 @@ from gpulab.model.events import (
     Checked,
     Device,
     Noticed,
+    OutOfMemory,
     Reported,
     RunRequest,
     StageStarted,
+    VariantFailed,
     VariantRefused,
+    VariantSkipped,
     WorkerDone,
     WorkerReady,
 )
+from gpulab.model.plain import plain
 from gpulab.model.scenario import ScenarioError
 from gpulab.worker import compiled, tensors
 from gpulab.worker import device as devices
@@ -41,6 +45,10 @@ if TYPE_CHECKING:
     from gpulab.model.scenario import Variant
 
 
+class SkippedError(Exception):
+    """The variant asked to be left out; the message says why."""
+
+
 class WorkerLab:
     """The `Lab` that variants are given."""
 
@@ -58,6 +66,9 @@ class WorkerLab:
         except (TypeError, ValueError):
             raise ScenarioError(f"lab.report({name!r}, {value!r}): a figure is a number") from None
 
+    def skip(self, why: str) -> NoReturn:
+        raise SkippedError(why)
+
 
 class Run:
     """One request, served. Everything the scenario can do wrong ends as an event."""
@@ -65,11 +76,15 @@ class Run:
     def __init__(self, channel: Channel, request: RunRequest, ledger: Ledger, where: Where) -> None:
         self._channel, self._request, self._ledger, self._where = channel, request, ledger, where
         self._wait: Callable[[], None] | None = None
+        self._too_large: str | None = None
+        """The variant that did not fit, where the scenario grows."""
 
     def serve(self) -> None:
         try:
             self._at("load")
             device, found = devices.find(self._request.device, self._request.threads)
+            if self._request.grows and device.type == "cpu":
+                devices.refuse_what_does_not_fit()
             self._channel.emit(WorkerReady(pid=os.getpid(), device=found, environment=devices.environment()))
             scenario = load(self._request)
             variants = [scenario.variants[info.name] for info in self._request.variants if info.missing is None]
@@ -92,6 +107,10 @@ class Run:
         """Check, calibrate and warm up each variant on a build of its own; none are left where the baseline fails."""
         contenders: list[Contender] = []
         for variant in variants:
+            if self._too_large is not None:
+                why = f"{self._too_large} did not fit into memory, and this one needs more"
+                self._channel.emit(VariantSkipped(variant=variant.name, reason=why))
+                continue
             contender = self._prepare_one(variant, contenders[0].items if contenders else None)
             if contender is not None:
                 contenders.append(contender)
@@ -180,10 +199,10 @@ class Run:
         measurement.run()
         for contender in measurement.contenders:
             if contender.name in self._checked:
-                self._check_again(contender)
+                self._check_again(contender, alone=measurement.alone)
         measurement.close()
 
-    def _check_again(self, contender: Contender) -> None:
+    def _check_again(self, contender: Contender, *, alone: bool) -> None:
         variant = contender.variant
         self._at("re-check", variant.name)
 
@@ -196,7 +215,7 @@ class Run:
             self._channel.emit(self._checker.after(variant.name, contender.build, rebuild))
         except BaseException as error:
             self._failed(variant.name, "re-check", error)
-        if self._request.alone and contender.build is not None:
+        if alone and contender.build is not None:
             self._close(variant, contender.build)
             contender.build = None
             self._release()
@@ -211,9 +230,19 @@ class Run:
         elif isinstance(error, WrongOutputError) and variant is not None:
             when = "after" if stage == "re-check" else "before"
             self._channel.emit(Checked(variant=variant, when=when, ok=False, error=error.error, reason=str(error)))
+        elif isinstance(error, SkippedError) and variant is not None:
+            self._channel.emit(VariantSkipped(variant=variant, reason=plain(str(error))))
         else:
-            self._channel.emit(failure(error, self._request.path, variant, stage))
+            self._report(failure(error, self._request.path, variant, stage))
         self._device_must_live(stage)
+
+    def _report(self, found: VariantFailed) -> None:
+        first = self._request.variants[0].name
+        if self._request.grows and found.kind == "out of memory" and found.variant not in (None, first):
+            self._too_large = found.variant
+            self._channel.emit(OutOfMemory(variant=found.variant or "", stage=found.stage, message=found.message))
+        else:
+            self._channel.emit(found)
 
     def _device_must_live(self, stage: str) -> None:
         """A CUDA error sticks to its process: nothing measured after it can be believed."""

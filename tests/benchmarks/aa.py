@@ -20,7 +20,7 @@ from gpulab.headless.runner import measure
 from gpulab.model.result import run_result
 from gpulab.run.catalog import read_file
 from gpulab.run.record import RunFile
-from gpulab.run.request import request_for
+from gpulab.run.request import Settings, request_for
 
 KINDS = Path(__file__).parent / "aa"
 TRIALS = {"compute_bound": 200, "memory_bound": 60, "cache_resident": 60, "allocating": 60, "small_ops": 60}
@@ -29,7 +29,7 @@ TRIALS = {"compute_bound": 200, "memory_bound": 60, "cache_resident": 60, "alloc
 def trial(kind, seed, folder):
     entry = read_file(KINDS / f"{kind}.py")
     file = RunFile(folder / f"{kind}-{seed}.jsonl", gpulab.__version__)
-    state = measure(request_for(entry, device="cpu", seed=seed), file)
+    state = measure(request_for(entry, Settings(device="cpu", seed=seed)), file)
     return run_result(state)
 
 

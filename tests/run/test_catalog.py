@@ -7,7 +7,7 @@ import pytest
 from gpulab.run import catalog as catalogs
 from gpulab.run.catalog import ScenarioNotFoundError, catalog, find, read_file
 from gpulab.run.reader import UnreadableError, literal, read_source
-from gpulab.run.request import UsageError, request_for
+from gpulab.run.request import Settings, UsageError, request_for
 
 EXAMPLE = (Path(__file__).parent / "example.py").read_text()
 HEAD = "from gpulab import MiB, Scenario\n"
@@ -142,17 +142,17 @@ def test_what_ships_can_be_read_and_says_what_it_claims():
     assert len(shipped) >= 2
     for entry in shipped:
         assert entry.error is None
-        assert entry.scenario.topic in catalogs.TOPICS
+        assert entry.scenario.topic in catalogs.COURSE
         assert entry.scenario.claim
         assert entry.scenario.smoke
         assert len(entry.source.lesson) > 200
         assert all(variant.summary for variant in entry.scenario.variants.values())
 
 
-def request(tmp_path, text=EXAMPLE, **options):
+def request(tmp_path, text=EXAMPLE, functions=(), **options):
     path = tmp_path / "x.py"
     path.write_text(text.replace('needs=("cuda",),', ""))
-    return request_for(read_file(path), **{"device": "cpu", **options})
+    return request_for(read_file(path), Settings(**{"device": "cpu", **options}), functions)
 
 
 def test_parameters_come_from_the_scenario_then_the_smoke_run_then_the_user(tmp_path):

@@ -1,0 +1,31 @@
+"""What a machine has for the lab: the answer of the worker's probe, and the findings made of it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gpulab.model.events import Device
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
+    """What torch makes of the machine. `error` says why it cannot be used at all, `cuda_error` why its CUDA cannot."""
+
+    torch: str | None = None
+    cuda: str | None = None
+    devices: tuple[Device, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    """Of each device: the compute capability of a GPU, the vector instructions of a CPU."""
+    error: str | None = None
+    cuda_error: str | None = None
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """`status`: ok, missing (less than it could be), broken (there, and not working)."""
+
+    name: str
+    status: str
+    found: str
+    enables: str = ""
+    """What mending it would make possible."""
+    mend: str = ""
+    """The one command, or the one step, that mends it."""

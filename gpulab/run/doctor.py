@@ -1,0 +1,173 @@
+"""What this machine has for the lab, what is missing, what that would enable, and what mends it.
+
+Nothing here imports torch: devices are looked at by a worker, which may hang or die of what it meets.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+import gpulab
+from gpulab.model.machine import Finding, Probe
+from gpulab.model.plain import plain
+from gpulab.model.scenario import GiB
+from gpulab.run import terminal
+from gpulab.run.needs import CUPY, compiler, fitting_cupy, installed, torch_cuda
+from gpulab.run.record import default_path
+
+_PROBE = (sys.executable, "-P", "-m", "gpulab.worker.probe")
+_PROBE_S = 120.0
+_INSTALLERS = {"apt-get": "apt-get install -y g++", "dnf": "dnf install -y gcc-c++", "pacman": "pacman -S gcc"}
+_ON_A_GPU = "every scenario on a GPU"
+
+
+def examine() -> list[Finding]:
+    """Look at everything; takes as long as importing torch, and starting CUDA, does."""
+    probed = probe()
+    return [
+        Finding("gpulab", "ok", f"{gpulab.__version__}, Python {platform.python_version()}"),
+        _torch(probed),
+        _driver(probed),
+        *_devices(probed),
+        _cupy(),
+        _triton(),
+        _jax(),
+        _compiler(),
+        _terminal(),
+        _run_files(),
+    ]
+
+
+def probe() -> Probe:
+    """Ask a worker; an answer that does not come is one too."""
+    try:
+        done = subprocess.run(_PROBE, capture_output=True, timeout=_PROBE_S, check=True, stdin=subprocess.DEVNULL)
+        return msgspec.json.decode(done.stdout, type=Probe)
+    except subprocess.TimeoutExpired:
+        return Probe(error=f"no answer within {_PROBE_S:.0f} s: the driver may hang")
+    except subprocess.CalledProcessError as error:
+        last = plain(error.stderr.decode(errors="replace").strip().rpartition("\n")[2])
+        return Probe(error=f"the probe ended with {error.returncode}: {last}")
+    except msgspec.DecodeError as error:
+        return Probe(error=f"the probe's answer cannot be read: {error}")
+
+
+def _torch(probed: Probe) -> Finding:
+    if torch_cuda() == "no torch":
+        return Finding("torch", "missing", "not installed", "everything", "pip install torch")
+    if probed.error:
+        return Finding("torch", "broken", probed.error, "everything", "pip install --force-reinstall torch")
+    built = f"built for CUDA {probed.cuda}" if probed.cuda else "a build without CUDA"
+    found = f"{probed.torch}, {built}"
+    if probed.cuda or not _has_gpu():
+        return Finding("torch", "ok", found)
+    found += ", in a machine with an NVIDIA device"
+    return Finding("torch", "missing", found, _ON_A_GPU, "pip install --force-reinstall torch")
+
+
+def _driver(probed: Probe) -> Finding:
+    version = _driver_version()
+    if probed.cuda_error:
+        mend = "nvidia-smi says more; after an update of the driver, reboot"
+        return Finding("driver", "broken", f"{version or 'found'}; torch: {probed.cuda_error}", _ON_A_GPU, mend)
+    if version or len(probed.devices) > 1:
+        return Finding("driver", "ok", version or "it answers; its version is not shown here")
+    found = "an NVIDIA device without its driver" if _has_gpu() else "none, and no NVIDIA device"
+    return Finding("driver", "missing", found, _ON_A_GPU, "install the NVIDIA driver that your distribution packages")
+
+
+def _devices(probed: Probe) -> list[Finding]:
+    found = []
+    for number, (device, capability) in enumerate(zip(probed.devices, probed.capabilities, strict=True), start=-1):
+        memory = f"{device.memory_bytes / GiB:.0f} GiB"
+        if device.kind == "cpu":
+            cores = len(os.sched_getaffinity(0))
+            told = f"{device.name}, {cores} core{'s' * (cores > 1)} to run on, {capability}, {memory}"
+            found.append(Finding("cpu", "ok", told))
+        else:
+            told = f"{device.name}, compute capability {capability}, {memory}, {device.uuid}"
+            found.append(Finding(f"cuda:{number}", "ok", told))
+    return found
+
+
+def _cupy() -> Finding:
+    have, cuda, extra = installed(*CUPY), torch_cuda(), fitting_cupy()
+    lacking = partial(Finding, "CuPy", "missing", enables="the CUDA C++ lessons")
+    if cuda in (None, "no torch"):
+        return lacking(f"{have or 'not installed'}; it goes with a torch built for CUDA", mend="pip install torch")
+    install = f"pip install 'gpulab[{extra}]'"
+    if have is None:
+        return lacking("not installed", mend=install)
+    package = have.split()[0]
+    if package.startswith("cupy-cuda") and package != f"cupy-{extra}x":
+        mend = f"pip uninstall -y {package} && {install}"
+        return Finding("CuPy", "broken", f"{have}, beside a torch for CUDA {cuda}", "the CUDA C++ lessons", mend)
+    return Finding("CuPy", "ok", have)
+
+
+def _triton() -> Finding:
+    if have := installed("triton"):
+        return Finding("Triton", "ok", have)
+    enables = "the Triton lessons, torch.compile on a GPU"
+    if torch_cuda() in (None, "no torch"):
+        return Finding("Triton", "missing", "it comes with a torch built for CUDA", enables, "pip install torch")
+    return Finding("Triton", "missing", "not installed", enables, "pip install triton")
+
+
+def _jax() -> Finding:
+    if have := installed("jax"):
+        return Finding("JAX", "ok", have)
+    return Finding("JAX", "missing", "not installed", "the JAX lesson", "pip install jax")
+
+
+def _compiler() -> Finding:
+    if have := compiler():
+        return Finding("compiler", "ok", have)
+    mend = next((how for tool, how in _INSTALLERS.items() if shutil.which(tool)), "install g++")
+    return Finding("compiler", "missing", "no C++ compiler", "torch.compile on a CPU", mend)
+
+
+def _terminal() -> Finding:
+    size = shutil.get_terminal_size()
+    facts = [
+        f"{size.columns}x{size.lines}" if sys.stdout.isatty() else "stdout is no terminal",
+        "UTF-8" if terminal.shows_unicode() else f"ASCII (locale {terminal.locale()})",
+        terminal.colours(),
+    ]
+    facts += ["in tmux"] if os.environ.get("TMUX") else []
+    facts += ["over SSH: the screen is drawn twice a second"] if terminal.over_ssh() else []
+    if terminal.shows_unicode():
+        return Finding("terminal", "ok", ", ".join(facts))
+    mend = "tmux -u attach" if terminal.tmux_shows_unicode() is False else "export LC_ALL=C.UTF-8"
+    return Finding("terminal", "missing", ", ".join(facts), "finer drawing; everything has an ASCII form", mend)
+
+
+def _run_files() -> Finding:
+    folder = default_path("x").parent
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if os.access(there, os.W_OK):
+        return Finding("run files", "ok", str(folder))
+    mend = "export XDG_STATE_HOME=FOLDER, one that can be written"
+    return Finding("run files", "broken", f"{there} cannot be written", "runs without --output", mend)
+
+
+def _has_gpu() -> bool:
+    return any((*Path("/dev").glob("nvidia[0-9]*"), *Path("/dev").glob("dxg")))
+
+
+def _driver_version() -> str | None:
+    try:
+        text = Path("/proc/driver/nvidia/version").read_text()
+    except OSError:
+        return None
+    found = re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", text)
+    return found.group(1) if found else None

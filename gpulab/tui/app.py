@@ -1,0 +1,57 @@
+"""The interactive lab. It starts no run by itself, and leaves none behind however it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from textual.app import App
+from textual.filter import LineFilter
+
+from gpulab.run.catalog import catalog
+from gpulab.run.request import Settings, UsageError
+from gpulab.run.terminal import over_ssh, shows_unicode
+from gpulab.tui.ascii import AsciiFilter
+from gpulab.tui.screens.lab import LabScreen
+from gpulab.views.text import Glyphs
+
+_HZ, _HZ_OVER_SSH = 4, 2
+
+
+class LabApp(App[int]):
+    """One screen over the catalog."""
+
+    TITLE = "gpulab"
+    CSS_PATH = "gpulab.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012
+
+    def __init__(self, paths: Sequence[Path] = (), settings: Settings | None = None, *, ascii_only: bool) -> None:
+        super().__init__()
+        self.theme = "ansi-dark"  # the terminal's own colours, in the fewest bytes
+        self.animation_level = "none"
+        self._ascii = [AsciiFilter()] if ascii_only else []
+        self._lab = LabScreen(
+            catalog(paths), settings or Settings(), Glyphs(ascii_only), tick_s=1 / (_HZ_OVER_SSH if over_ssh() else _HZ)
+        )
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [*super().get_line_filters(), *self._ascii]
+
+    def on_mount(self) -> None:
+        loop = asyncio.get_running_loop()
+        for which in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(which, self._lab.quit)
+        self.push_screen(self._lab)
+
+
+def open_lab(paths: Sequence[str], settings: Settings, *, ascii_only: bool) -> int:
+    """Open the screen on the terminal; returns the exit code. UsageError where a path is not there."""
+    places = [Path(path) for path in paths]
+    for place in places:
+        if not place.exists():
+            hint = f"; to measure a scenario, gpulab --run {place}" if place.suffix != ".py" else ""
+            raise UsageError(f"{place}: there is no such file or folder{hint}")
+    return LabApp(places, settings, ascii_only=ascii_only or not shows_unicode()).run() or 0

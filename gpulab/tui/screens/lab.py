@@ -1,0 +1,212 @@
+"""The lab's screen: the list of scenarios, and of the one under the cursor its lesson, its run and its log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic
+from typing import ClassVar
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.events import Resize
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Footer, OptionList, TabbedContent, TabPane, Tabs
+
+from gpulab.model.result import run_result
+from gpulab.run.catalog import Entry
+from gpulab.run.needs import first_missing
+from gpulab.run.request import Settings, UsageError, request_for
+from gpulab.tui.live_run import LiveRun
+from gpulab.tui.widgets.pane import Pane
+from gpulab.tui.widgets.scenario_list import ScenarioList
+from gpulab.views import lesson, listing, log, progress
+from gpulab.views.results import failures, result
+from gpulab.views.text import Glyphs
+
+
+class LabScreen(Screen[int]):
+    """At most one run at a time; each scenario keeps its last one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "run", "run"),
+        Binding("r", "run", "run", show=False),
+        Binding("escape", "back", "stop, back"),
+        Binding("1", "show('lesson')", "lesson"),
+        Binding("2", "show('run')", "result"),
+        Binding("3", "show('log')", "log"),
+        Binding("q", "quit", "quit"),
+        Binding("ctrl+c", "quit", "quit", show=False, priority=True),
+    ]
+
+    def __init__(self, entries: Sequence[Entry], settings: Settings, glyphs: Glyphs, tick_s: float) -> None:
+        super().__init__()
+        self._entries = {entry.name: entry for entry in entries}
+        self._settings, self._glyphs, self._tick_s = settings, glyphs, tick_s
+        self._runs: dict[str, LiveRun] = {}
+        self._now: LiveRun | None = None
+        self._message: tuple[str, str] = ("", "")
+        self._ticks: Timer | None = None
+        self._quitting = False
+
+    def compose(self) -> ComposeResult:
+        yield Pane(id="status")
+        with Horizontal(id="body"):
+            yield ScenarioList([entry.row for entry in self._entries.values()], self._glyphs, id="list")
+            with TabbedContent(id="tabs"):
+                for name in ("lesson", "run", "log"):
+                    with TabPane(_TABS[name], id=name):
+                        yield Pane(id=f"{name}-pane")
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self.query_one("#status", Pane).can_focus = False
+        self.query_one(Tabs).can_focus = False  # its keys would hide the list's
+        self._ticks = self.set_interval(self._tick_s, self._tick, pause=True)
+        self.query_one(ScenarioList).focus()
+        self._refresh()
+
+    def on_resize(self, event: Resize) -> None:
+        self.call_after_refresh(self._refresh)
+
+    @on(OptionList.OptionHighlighted)
+    def _another(self) -> None:
+        self._message = ("", "")
+        self._refresh()
+
+    @on(OptionList.OptionSelected)
+    def action_run(self) -> None:
+        """Run the scenario under the cursor."""
+        name = self._list.chosen
+        if name is None:
+            return
+        if self._now is not None:
+            self._say(f"{self._now.name} is running: Esc stops it", "yellow")
+        elif why := self._start(name):
+            self._say(why, "bold red")
+        else:
+            self._message = ("", "")
+            self.action_show("run")
+
+    def action_back(self) -> None:
+        """Stop what runs; else go back to the list."""
+        if self._now is not None:
+            self._now.stop()
+            self._refresh()
+        else:
+            self.remove_class("-detail")
+            self._list.focus()
+
+    def action_show(self, tab: str) -> None:
+        """Show one of the tabs of the scenario under the cursor."""
+        self.add_class("-detail")
+        self.query_one(TabbedContent).active = tab
+        if self.has_class("-narrow"):
+            self.query_one(f"#{tab}-pane").focus()
+        self.call_after_refresh(self._refresh)
+
+    def action_quit(self) -> None:
+        """Stop what runs, and leave once nothing of it is left."""
+        self.quit()
+
+    def quit(self) -> None:
+        self._quitting = True
+        if self._now is None:
+            self.app.exit(0)
+        else:
+            self._now.stop()
+            self._refresh()
+
+    def on_unmount(self) -> None:
+        if self._now is not None:  # the app ends in some other way
+            self._now.wait()
+
+    @property
+    def _list(self) -> ScenarioList:
+        return self.query_one(ScenarioList)
+
+    def _start(self, name: str) -> str | None:
+        """Start a run; returns why it cannot be."""
+        entry = self._entries[name]
+        if entry.error:
+            return f"{entry.path.name}, {entry.error}"
+        scenario = entry.scenario
+        if scenario is None:
+            return f"{entry.path.name} has no Scenario"
+        baseline = next(iter(scenario.variants.values()))
+        if why := first_missing((*scenario.needs, *baseline.needs), self._settings.device):
+            return why
+        try:
+            self._now = self._runs[name] = LiveRun(name, request_for(entry, self._settings))
+        except UsageError as error:
+            return str(error)
+        except OSError as error:
+            return f"no run file can be made: {error}"
+        if self._ticks:
+            self._ticks.resume()
+        return None
+
+    def _tick(self) -> None:
+        run = self._now
+        if run is None:
+            return
+        run.poll()
+        if run.drained:
+            self._now = None
+            if self._ticks:
+                self._ticks.pause()
+            self._list.mark(run.name, *listing.mark(run_result(run.state)))
+            if self._quitting:
+                self.app.exit(0)
+        self._refresh()
+
+    def _say(self, text: str, style: str) -> None:
+        self._message = text, style
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Bring every row on screen up to date; rows that are as they were cost nothing."""
+        if not self.is_mounted or self._list.chosen is None:
+            return
+        self.query_one("#status", Pane).show(self._status())
+        tab = self.query_one(TabbedContent).active
+        self.query_one(f"#{tab}-pane", Pane).show(self._content(tab), follow=tab == "log")
+
+    def _content(self, tab: str) -> RenderableType:
+        name = self._list.chosen or ""
+        run = self._runs.get(name)
+        if tab == "lesson":
+            return lesson.lesson(self._entries[name].row, self._glyphs)
+        if run is None:
+            return Text(self._glyphs("Enter runs it."), "dim")
+        if tab == "log":
+            return log.log(run.state, self._glyphs)
+        if not run.drained:
+            return progress.lines(run.state, self._glyphs, now=monotonic())
+        found = run_result(run.state, str(run.path))
+        return Group(
+            result(found, self._glyphs),
+            Text(self._glyphs(f"run file: {run.path}"), "dim"),
+            failures(run.state, self._glyphs),
+        )
+
+    def _status(self) -> Text:
+        said, style = self._message
+        if self._now is None:
+            told = "ready"
+        elif self._now.stopping:
+            told = f"{self._now.name}: stopping"
+        else:
+            told = progress.headline(self._now.state, monotonic())
+        text = Text(self._glyphs(f" gpulab · {told}"), no_wrap=True, overflow=self._glyphs.overflow)
+        if said:
+            text = Text(self._glyphs(f" {said}"), style, no_wrap=True, overflow=self._glyphs.overflow)
+        text.pad_right(max(0, self.size.width - text.cell_len))
+        return text
+
+
+_TABS = {"lesson": "1 Lesson", "run": "2 Result", "log": "3 Log"}

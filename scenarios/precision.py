@@ -1,0 +1,119 @@
+"""Precision: fewer bits for each number, more products in the same time.
+
+A product of two matrices in half the bits moves half the bytes, and hardware made for it does several
+times the arithmetic: tensor cores on a GPU, the bf16 and int8 instructions of a recent CPU. Every variant
+multiplies the same two matrices and is checked against the fp32 result, within what its type can hold.
+
+TF32 keeps fp32 storage and rounds inside the tensor core: one setting, and most of the gain. fp16 has more
+digits than bf16 and far less range. fp8 and int8 need scales: here one for each matrix, made beforehand, so
+that only the product is timed. A model needs more care than that, and pays for the conversions too.
+
+It does not help where a product is small or memory sets the pace, nor where the hardware lacks the
+instructions: a CPU without them runs bf16 slower than fp32, and fp16 up to a hundred times slower, which is
+why it is not tried there. On GeForce cards TF32 is hardly faster than fp32.
+"""
+
+from contextlib import contextmanager
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario(
+    topic="compute",
+    roof="matrix",
+    params={"n": 8192},
+    cpu={"n": 1024},
+    smoke={"n": 64},
+    sweep={"n": (256, 512, 1024, 2048)},
+    claim="10-100x with tensor cores",
+)
+
+
+@scenario.variant
+def fp32(lab, n):
+    """Both matrices, and all arithmetic, in 32 bits."""
+    return _product(lab, n, torch.float32, "fp32")
+
+
+@scenario.variant(needs=("cuda",))
+def tf32(lab, n):
+    """fp32 in memory, 10-bit mantissas in the tensor core."""
+    return _product(lab, n, torch.float32, "tf32", context=_tf32)
+
+
+@scenario.variant(needs=("cuda",))
+def fp16(lab, n):
+    """Half precision: 10 bits of mantissa, 5 of exponent."""
+    return _product(lab, n, torch.float16, "fp16")
+
+
+@scenario.variant
+def bf16(lab, n):
+    """Half the bits of fp32 with all of its range: 7 bits of mantissa."""
+    return _product(lab, n, torch.bfloat16, "bf16")
+
+
+@scenario.variant(needs=("cuda",))
+def fp8(lab, n):
+    """8 bits (e4m3) with one scale a matrix; the product comes out in bf16."""
+    if torch.cuda.get_device_capability(lab.device) < (8, 9):
+        lab.skip("fp8 needs compute capability 8.9 or more")
+    a, b = _matrices(lab, n)
+    one = torch.ones((), device=lab.device)
+    left, right = a.to(torch.float8_e4m3fn), b.t().contiguous().to(torch.float8_e4m3fn).t()
+    return Work(
+        lambda: torch._scaled_mm(left, right, scale_a=one, scale_b=one, out_dtype=torch.bfloat16),
+        flops=2 * n**3,
+        bytes=2 * n**2 + 2 * n**2,
+        dtype="fp8",
+        inputs=(left, right),
+    )
+
+
+@scenario.variant
+def int8(lab, n):
+    """8-bit integers with one scale a matrix, summed in 32 bits."""
+    if lab.device.type == "cuda":
+        lab.skip("on a GPU this lesson takes fp8 for eight bits")
+    a, b = _matrices(lab, n)
+    scales = torch.stack((a.abs().amax(), b.abs().amax())) / 127
+    left, right = (torch.round(matrix / scale).to(torch.int8) for matrix, scale in zip((a, b), scales, strict=True))
+    product = torch.empty(n, n, dtype=torch.int32)
+    return Work(
+        lambda: torch._int_mm(left, right, out=product),
+        flops=2 * n**3,
+        bytes=2 * n**2 + 4 * n**2,
+        dtype="int8",
+        inputs=(left, right, scales),
+        output=lambda: product * scales.prod(),
+        tolerance=5e-2,
+    )
+
+
+def _product(lab, n, dtype, name, context=None):
+    a, b = (matrix.to(dtype) for matrix in _matrices(lab, n))
+    out = torch.empty(n, n, dtype=dtype, device=lab.device)
+    return Work(
+        lambda: torch.mm(a, b, out=out),
+        flops=2 * n**3,
+        bytes=a.nbytes + b.nbytes + out.nbytes,
+        dtype=name,
+        inputs=(a, b),
+        output=out,
+        context=context,
+    )
+
+
+def _matrices(lab, n):
+    return torch.randn(n, n, device=lab.device), torch.randn(n, n, device=lab.device)
+
+
+@contextmanager
+def _tf32():
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
