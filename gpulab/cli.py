@@ -29,6 +29,7 @@ examples:
   gpulab --list                              what there is, what is lacking here
   gpulab --run batched_matmul                measure a lesson, print the table
   gpulab --run batched_matmul --set n=128    with another parameter
+  gpulab --run batched_matmul --sweep n=16,64,256   a curve: one run a value
   gpulab --new my_step.py                    write a scenario to start from
   gpulab --run my_step.py                    measure a scenario of your own
   gpulab --run train.py:step                 time a plain function of any file
@@ -125,6 +126,13 @@ def _parser() -> argparse.ArgumentParser:
         type=_setting,
         metavar="NAME=VALUE",
         help="a parameter of the scenario",
+    )
+    refine.add_argument(
+        "--sweep",
+        nargs="?",
+        const="",
+        metavar="NAME=A,B,C",
+        help="one run for each value of a parameter; NAME alone, or nothing, takes the scenario's own",
     )
     refine.add_argument(
         "--time",

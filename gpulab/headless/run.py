@@ -13,14 +13,14 @@ from gpulab.headless.progress import progress_of
 from gpulab.headless.runner import measure
 from gpulab.headless.terminal import Terminal, terminal
 from gpulab.model.events import RunRequest
-from gpulab.model.result import FAILED, INTERRUPTED, MEASURED, OUTCOMES, RunResult, combine, run_result
-from gpulab.model.state import RunState
+from gpulab.model.result import FAILED, INTERRUPTED, MEASURED, OUTCOMES, RunResult, Sweep, combine, run_result, swept
 from gpulab.run import catalog
 from gpulab.run.catalog import Entry, ScenarioNotFoundError
 from gpulab.run.needs import first_missing
 from gpulab.run.record import RunFile, default_path
-from gpulab.run.request import Settings, UsageError, request_for
+from gpulab.run.request import Settings, UsageError, request_for, sweep_of
 from gpulab.views.results import failures, result, summary
+from gpulab.views.sweep import sweep
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Options(Settings):
     json: str | None = None
     fail_below: float | None = None
     ascii: bool = False
+    sweep: str | None = None
+    """name=a,b,c; or a name, or nothing, for the scenario's own values."""
 
 
 @dataclass(frozen=True)
@@ -40,37 +42,55 @@ class Job:
     entry: Entry
     functions: tuple[str, ...] = ()
     named: bool = True
+    point: tuple[str, str] | None = None
+    """The parameter that is swept, and its value in this run."""
+
+    @property
+    def label(self) -> str:
+        """What tells its run from the others of one command."""
+        return f"{self.entry.name}-{self.point[0]}-{self.point[1]}" if self.point else self.entry.name
 
 
 def run(names: Sequence[str], options: Options) -> int:
     """Run them one after the other and print what came out; returns the exit code."""
     shown = terminal(ascii_only=options.ascii)
-    jobs = [job for name in names for job in _jobs(name)]
+    jobs = [job for name in names for named in _jobs(name) for job in _points(named, options)]
     # Every mistake of the command line is found before the first measurement.
     planned = _plan(jobs, options)
-    paths = _paths(planned, options)
+    paths = _paths(jobs, options)
     if options.json and options.json != "-":
         _check_json(Path(options.json), paths)
     results: list[RunResult] = []
     environment: dict[str, str | None] = {"gpulab": gpulab.__version__, "torch": None, "driver": None}
     environment["python"] = platform.python_version()
-    for plan, path in zip(planned, paths, strict=True):
+    for job, plan, path in zip(jobs, planned, paths, strict=True):
+        if len(jobs) > 1:
+            shown.err.print(f"{job.label} ({len(results) + 1} of {len(jobs)})", style="bold")
         if isinstance(plan, RunResult):
             found = plan
-            _show(found, None, options, shown)
+            state = None
         else:
             file = _run_file(path)
             with progress_of(shown) as show:
                 state = measure(plan, file, show)
             environment = state.environment or environment
             found = run_result(state, str(path), options.fail_below)
-            _show(found, state, options, shown)
+        if state:
+            shown.err.print(failures(state, shown.glyphs), end="", soft_wrap=True)
+        if options.sweep is None:
+            _show(found, options, shown)
         results.append(found)
         if found.exit_code == INTERRUPTED:
             break
-    whole = combine(results, environment)
-    if len(results) > 1:
-        (shown.err if options.json == "-" else shown.out).print(summary(results, shown.glyphs))
+    groups = _sweeps(jobs, results)
+    whole = combine(results, environment, [found for found, _ in groups])
+    console = shown.err if options.json == "-" else shown.out
+    if options.sweep is not None:
+        for found_sweep, runs in groups:
+            console.print(sweep(found_sweep, runs, shown.glyphs, console.width), "", sep="\n")
+            console.print(*(f"run file: {one.run_file}" for one in runs if one.run_file), sep="\n", soft_wrap=True)
+    elif len(results) > 1:
+        console.print(summary(results, shown.glyphs))
     if options.json:
         write_json(whole, options.json)
     return whole.exit_code
@@ -91,6 +111,27 @@ def _jobs(name: str) -> list[Job]:
     return [Job(catalog.find(name))]
 
 
+def _points(job: Job, options: Options) -> list[Job]:
+    """The job at every value that is swept; the job itself where nothing is."""
+    if options.sweep is None or job.entry.error:
+        return [job]
+    if job.functions:
+        raise UsageError("--sweep goes with a scenario: a plain function has no parameters")
+    name, values = sweep_of(job.entry, options.sweep)
+    if name in options.chosen:
+        raise UsageError(f"--set {name}=... and --sweep {name}: one or the other")
+    return [replace(job, point=(name, value)) for value in values]
+
+
+def _sweeps(jobs: Sequence[Job], results: Sequence[RunResult]) -> list[tuple[Sweep, list[RunResult]]]:
+    """The runs of every scenario that is swept; of those that were made, should they have been interrupted."""
+    groups: dict[tuple[Path, str], list[RunResult]] = {}
+    for job, found in zip(jobs, results, strict=False):
+        if job.point:
+            groups.setdefault((job.entry.path, job.point[0]), []).append(found)
+    return [(swept(parameter, runs), runs) for (_, parameter), runs in groups.items()]
+
+
 def _plan(jobs: Sequence[Job], options: Options) -> list[RunRequest | RunResult]:
     """A request for each job, or the result of one that cannot run. UsageError."""
     if not jobs:
@@ -101,7 +142,7 @@ def _plan(jobs: Sequence[Job], options: Options) -> list[RunRequest | RunResult]
     for name in options.chosen:
         if len(jobs) > 1 and name not in known:
             raise UsageError(f"--set {name}=...: none of the scenarios has such a parameter")
-    return [_plan_one(job, options, several=len(jobs) > 1) for job in jobs]
+    return [_plan_one(job, options, several=len({job.entry.path for job in jobs}) > 1) for job in jobs]
 
 
 def _plan_one(job: Job, options: Options, *, several: bool) -> RunRequest | RunResult:
@@ -115,12 +156,14 @@ def _plan_one(job: Job, options: Options, *, several: bool) -> RunRequest | RunR
         if several:
             chosen = {name: value for name, value in options.chosen.items() if name in entry.scenario.params}
             options = replace(options, chosen=chosen)
+        if job.point:
+            options = replace(options, chosen={**options.chosen, job.point[0]: job.point[1]})
     return request_for(entry, options, job.functions)
 
 
-def _paths(planned: Sequence[RunRequest | RunResult], options: Options) -> list[Path]:
+def _paths(jobs: Sequence[Job], options: Options) -> list[Path]:
     """Where each run file goes. UsageError where one is there already, or two would be one."""
-    names = [Path(plan.path).stem if isinstance(plan, RunRequest) else plan.scenario for plan in planned]
+    names = [job.label for job in jobs]
     if options.output is None:
         return [default_path(f"{name}-{number}" if number else name) for number, name in enumerate(names)]
     paths = [options.output / f"{name}.jsonl" for name in names] if len(names) > 1 else [options.output]
@@ -150,10 +193,8 @@ def _not_run(entry: Entry, code: int, why: str) -> RunResult:
     )
 
 
-def _show(found: RunResult, state: RunState | None, options: Options, shown: Terminal) -> None:
+def _show(found: RunResult, options: Options, shown: Terminal) -> None:
     console = shown.err if options.json == "-" else shown.out
-    if state:
-        shown.err.print(failures(state, shown.glyphs), end="", soft_wrap=True)
     console.print(result(found, shown.glyphs), soft_wrap=not console.is_terminal)
     # In one piece, so that it can be copied.
     console.print(*([f"run file: {found.run_file}"] if found.run_file else []), "", sep="\n", soft_wrap=True)

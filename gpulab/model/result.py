@@ -5,10 +5,13 @@ Unknown is None, never NaN. Times are seconds per step.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from gpulab.model.compare import FLOOR, Comparison
 from gpulab.model.events import Device, RunRequest, VariantFailed
+from gpulab.model.scenario import Param
 from gpulab.model.state import RunState, VariantState, ended
 from gpulab.model.stats import CONFIDENCE
 
@@ -112,12 +115,21 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     reports: list[Report] = []
 
 
+class Sweep(msgspec.Struct, frozen=True, kw_only=True):
+    """Several runs of one scenario, one a value of a parameter; `best` is the value with the least time per item."""
+
+    scenario: str
+    parameter: str
+    best: dict[str, Param] = {}
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     schema: str = SCHEMA
     outcome: str = "measured"
     exit_code: int = 0
     environment: dict[str, str | None] = {}
     runs: list[RunResult] = []
+    sweeps: list[Sweep] = []
 
 
 def run_result(
@@ -161,11 +173,22 @@ def run_result(
     )
 
 
-def combine(runs: list[RunResult], environment: dict[str, str | None]) -> Result:
+def swept(parameter: str, runs: Sequence[RunResult]) -> Sweep:
+    """The sweep that the runs are; a variant that was measured at one value only has no best."""
+    found: dict[str, list[tuple[float, Param]]] = {}
+    for run in runs:
+        for one in run.variants:
+            if one.time_s and parameter in run.params:
+                found.setdefault(one.name, []).append((one.time_s.median / (one.items or 1.0), run.params[parameter]))
+    best = {name: min(times, key=lambda time: time[0])[1] for name, times in found.items() if len(times) > 1}
+    return Sweep(scenario=runs[0].scenario, parameter=parameter, best=best)
+
+
+def combine(runs: list[RunResult], environment: dict[str, str | None], sweeps: list[Sweep]) -> Result:
     """All runs of one command; the exit code is the first of `PRECEDENCE` that any of them has."""
     codes = {run.exit_code for run in runs}
     code = next((one for one in PRECEDENCE if one in codes), MEASURED)
-    return Result(outcome=OUTCOMES[code], exit_code=code, environment=environment, runs=runs)
+    return Result(outcome=OUTCOMES[code], exit_code=code, environment=environment, runs=runs, sweeps=sweeps)
 
 
 def _exit(

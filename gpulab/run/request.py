@@ -86,6 +86,28 @@ def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ())
     )
 
 
+def sweep_of(entry: Entry, asked: str) -> tuple[str, list[str]]:
+    """The parameter to sweep and its values, from `name=a,b,c`, or `name` or nothing for the scenario's own."""
+    scenario = entry.scenario
+    if scenario is None:
+        raise UsageError(f"--sweep goes with a scenario, and {entry.path.name} has none")
+    name, equals, text = asked.partition("=")
+    own = "; ".join(f"{one}={','.join(map(str, values))}" for one, values in scenario.sweep.items())
+    if not name:
+        if len(scenario.sweep) != 1:
+            why = f"{entry.name} has several, name one: {own}" if own else f"{entry.name} has none of its own"
+            raise UsageError(f"--sweep: {why}; write --sweep name=a,b,c")
+        name = next(iter(scenario.sweep))
+    if not equals:
+        if name not in scenario.sweep:
+            raise UsageError(f"--sweep {name}: {entry.name} has no sweep of it; write --sweep {name}=a,b,c")
+        return name, [str(value) for value in scenario.sweep[name]]
+    values = list(dict.fromkeys(value.strip() for value in text.split(",") if value.strip()))
+    if not values:
+        raise UsageError(f"--sweep {asked}: it has no values; write --sweep {name}=a,b,c")
+    return name, values
+
+
 def _device(asked: str | None) -> str:
     if asked is None:
         return default_device()

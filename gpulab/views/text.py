@@ -48,6 +48,7 @@ def to_ascii(text: str) -> str:
 
 _TO_ASCII = {
     **dict.fromkeys(map(ord, "─━═▁▂▔▄▀╸╺╴╶╌·•"), "-"),
+    ord("●"): "o",
     **dict.fromkeys(map(ord, "│┃║▌▐▎▏▕▍▊▋▉"), "|"),
     **dict.fromkeys(map(ord, "█▓▇▆▅"), "#"),
     **dict.fromkeys(map(ord, "▒░▃"), ":"),
