@@ -1,5 +1,6 @@
 """What the tests share: the program as a user runs it, and proof that it leaves no process behind."""
 
+import io
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from gpulab.model.state import fold_all
 from gpulab.run.record import read
@@ -44,12 +46,20 @@ class Finished:
         return fold_all(read(self.run_file).events)
 
 
+def printed(renderable, width=80):
+    """What a terminal of that width shows of it."""
+    console = Console(width=width, file=io.StringIO())
+    console.print(renderable)
+    return console.file.getvalue()
+
+
 class Lab:
     """Runs `gpulab` as a user does, in a folder of its own."""
 
     def __init__(self, folder):
         self.folder = folder
         self.mark = uuid.uuid4().hex
+        self.start_options = {}
         self.env = {**os.environ, MARK: self.mark, "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1"}
 
     def write(self, name, text):
@@ -58,7 +68,8 @@ class Lab:
         return path
 
     def start(self, *arguments, **options):
-        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": self.folder, "env": self.env, **options}
+        usual = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": self.folder, "env": self.env}
+        options = {**usual, **self.start_options, **options}
         return subprocess.Popen([*GPULAB, *map(str, arguments)], **options)
 
     def call(self, *arguments, **options):

@@ -15,7 +15,8 @@ MAY_IMPORT = {
     "run": {"model", "run", "gpulab", "msgspec", "platformdirs"},
     "views": {"model", "views", "msgspec", "rich"},
     "headless": {"model", "run", "views", "headless", "gpulab", "msgspec", "rich"},
-    "": {"model", "run", "views", "headless", "cli", "gpulab"},
+    "tui": {"model", "run", "views", "tui", "gpulab", "rich", "textual"},
+    "": {"model", "run", "views", "headless", "tui", "cli", "gpulab"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 
@@ -52,8 +53,8 @@ def test_what_authors_import_needs_the_standard_library_only():
     assert {module.split(".")[0] for module in imported(tree)} <= set(sys.stdlib_module_names)
 
 
-@pytest.mark.parametrize("arguments", [["--list"], ["--help"], ["--list", "--json"]])
-def test_listing_and_help_import_neither_torch_nor_textual(arguments):
+@pytest.mark.parametrize("arguments", [["--list"], ["--help"], ["--list", "--json"], ["--doctor"]])
+def test_what_only_looks_imports_neither_torch_nor_textual(arguments):
     code = (
         "import sys, json\nfrom gpulab.cli import main\n"
         f"try: main({arguments!r})\nexcept SystemExit: pass\n"

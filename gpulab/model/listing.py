@@ -20,6 +20,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     summaries: tuple[str, ...] = ()
     """What each variant does, in a line."""
     params: dict[str, Param] = {}
+    cpu: dict[str, Param] = {}
+    """Parameters that differ on a CPU."""
     sweep: dict[str, tuple[Param, ...]] = {}
     missing: str | None = None
     error: str | None = None

@@ -201,6 +201,9 @@ def _exit(
         return INTERRUPTED, "what was measured before is in the run file"
     if state.failures or "failed" in statuses or state.outcome != "done":
         return FAILED, next((_told(failure) for failure in state.failures), None)
+    first = next(iter(state.variants.values()), None)
+    if first is not None and first.status == "skipped":
+        return FAILED, f"the baseline was left out, so nothing was measured: {first.reason}"
     if "wrong" in statuses:
         return WRONG, None
     if control is not None and control.verdict in ("faster", "slower"):

@@ -89,6 +89,7 @@ class Entry:
             variants=tuple(scenario.variants),
             summaries=tuple(plain(one.summary) for one in scenario.variants.values()),
             params=scenario.params,
+            cpu=scenario.cpu,
             sweep=scenario.sweep,
             missing=self.missing,
         )

@@ -154,7 +154,7 @@ def _terminal() -> Finding:
 def _run_files() -> Finding:
     folder = default_path("x").parent
     there = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    if os.access(there, os.W_OK):
+    if there.is_dir() and os.access(there, os.W_OK):
         return Finding("run files", "ok", str(folder))
     mend = "export XDG_STATE_HOME=FOLDER, one that can be written"
     return Finding("run files", "broken", f"{there} cannot be written", "runs without --output", mend)

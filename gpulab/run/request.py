@@ -152,7 +152,7 @@ def _params(name: str, defaults: Mapping[str, Param], chosen: Mapping[str, str])
     for key, text in chosen.items():
         if key not in defaults:
             have = ", ".join(f"{one}={value!r}" for one, value in defaults.items()) or "none"
-            raise UsageError(f"--set {key}=...: {name} has no such parameter; it has {have}")
+            raise UsageError(f"{name} has no parameter {key!r}; it has {have}")
         found[key] = _typed(key, text, defaults[key])
     return found
 

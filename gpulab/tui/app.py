@@ -29,7 +29,7 @@ class LabApp(App[int]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012
 
     def __init__(self, paths: Sequence[Path] = (), settings: Settings | None = None, *, ascii_only: bool) -> None:
-        super().__init__()
+        super().__init__(ansi_color=True)  # before the theme: NO_COLOR would turn the defaults into black on black
         self.theme = "ansi-dark"  # the terminal's own colours, in the fewest bytes
         self.animation_level = "none"
         self._ascii = [AsciiFilter()] if ascii_only else []

@@ -26,6 +26,7 @@ def lesson(row: Row, glyphs: Glyphs) -> RenderableType:
     facts = {
         "claim": row.claim,
         "parameters": " ".join(f"{name}={value}" for name, value in row.params.items()),
+        "on a CPU": " ".join(f"{name}={value}" for name, value in row.cpu.items()),
         "sweep": ", ".join(f"{name}={','.join(map(str, values))}" for name, values in row.sweep.items()),
         "lacking here": row.missing or "",
         "file": row.path,

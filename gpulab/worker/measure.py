@@ -176,6 +176,7 @@ class Measurement:
             round_s=sum((one.steps + 1) * one.step_s for one in self.contenders),
             dearest_build_s=self._dearest_s,
             builds_s=self._builds_s,
+            alone=self.alone,
         )
         self._channel.emit(
             Planned(rounds=planned.rounds, epochs=planned.epochs, floor=planned.floor, dear=planned.dear)

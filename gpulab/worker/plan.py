@@ -30,10 +30,13 @@ class Plan:
     dear: bool
 
 
-def plan(*, time_s: float, round_s: float, dearest_build_s: float, builds_s: float) -> Plan:
-    """The plan for `time_s` seconds of rounds. More epochs come before more rounds: they carry the interval."""
+def plan(*, time_s: float, round_s: float, dearest_build_s: float, builds_s: float, alone: bool = False) -> Plan:
+    """The plan for `time_s` seconds of rounds. More epochs come before more rounds: they carry the interval.
+
+    Variants that run `alone` share no moment with each other, so only epochs can be paired, however dear.
+    """
     fit = max(1, int(time_s / round_s))
-    if dearest_build_s > _DEAR_BUILD_S:
+    if dearest_build_s > _DEAR_BUILD_S and not alone:
         epochs = max(1, min(EPOCHS, int(time_s / builds_s)))
         if epochs < FEWEST:
             rounds = max(FEWEST, min(_DEAR_ROUNDS, fit // epochs))

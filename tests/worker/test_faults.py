@@ -5,73 +5,13 @@ import signal
 import time
 
 import pytest
+from faults import CASES, LATE, line_of, scenario
 
 from gpulab.run.record import read
-
-HEAD = """
-import ctypes, os, signal, subprocess, sys, time
-import torch
-from gpulab import Scenario, Work
-scenario = Scenario("faults")
-DATA = torch.rand(4096)
-builds = 0
-
-@scenario.variant
-def good(lab):
-    out = torch.empty_like(DATA)
-    return Work(lambda: torch.mul(DATA, 2, out=out), inputs=DATA)
-
-@scenario.variant
-def bad(lab):
-    global builds
-    builds += 1
-    out = torch.empty_like(DATA)
-    steps = 0
-    def step():
-        nonlocal steps
-        steps += 1
-        {step}
-        return torch.mul(DATA, 2, out=out)
-    {build}
-    return Work(step, inputs=DATA)
-"""
-LATE = "if builds > 12 and steps > 1: "  # in the measurement, after some epochs
-
-
-def scenario(lab, *, step="pass", build="pass", tail=""):
-    return lab.write("fault.py", HEAD.format(step=step, build=build) + tail)
-
-
-def line_of(path, text):
-    return next(number for number, line in enumerate(path.read_text().splitlines(), 1) if text in line)
 
 
 def failure(finished, variant="bad"):
     return next(one for one in reversed(finished.state.failures) if one.variant == variant)
-
-
-CASES = {
-    # name: (where, statement, kind, stage, part of the message)
-    "raises while building": ("build", "raise ValueError('boom')", "error", "build", "ValueError: boom"),
-    "raises in step 1": ("step", "raise ValueError('boom')", "error", "check", "ValueError: boom"),
-    "raises in step 500": ("step", "if steps > 500: raise ValueError('boom')", "error", "warm-up", "ValueError: boom"),
-    "raises late": ("step", LATE + "raise ValueError('boom')", "error", "measure", "ValueError: boom"),
-    "sys.exit while building": ("build", "sys.exit(3)", "exit", "build", "sys.exit(3)"),
-    "sys.exit in a step": ("step", "sys.exit('no')", "exit", "check", "sys.exit('no')"),
-    "os._exit": ("step", "os._exit(7)", "exit", "check", "exit code 7"),
-    "segfault": ("step", "ctypes.string_at(0)", "crash", "check", "SIGSEGV"),
-    "abort": ("step", "os.abort()", "crash", "check", "SIGABRT"),
-    "killed": ("step", "os.kill(os.getpid(), 9)", "killed", "check", "memory"),
-    "out of memory": (
-        "build",
-        "import resource; resource.setrlimit(resource.RLIMIT_DATA, (2 << 30, 2 << 30)); torch.ones(1 << 30)",
-        "out of memory",
-        "build",
-        "memory",
-    ),
-    "MemoryError": ("step", "raise MemoryError", "out of memory", "check", "MemoryError"),
-    "wrong return": ("build", "return out", "error", "build", "return Work(step, ...)"),
-}
 
 
 @pytest.mark.parametrize("name", CASES)

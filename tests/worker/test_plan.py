@@ -32,6 +32,12 @@ def test_dear_builds_get_fewer_epochs_a_wider_floor_and_enough_pairs():
     assert plan(time_s=100, round_s=0.1, dearest_build_s=1.5, builds_s=5.0).dear is False
 
 
+def test_what_runs_alone_is_never_compared_within_one_build():
+    found = plan(time_s=10, round_s=0.1, dearest_build_s=30.0, builds_s=99.0, alone=True)
+    assert not found.dear
+    assert found.epochs >= FEWEST
+
+
 @given(SECONDS, SECONDS, SECONDS, st.integers(1, 6))
 def test_every_plan_can_carry_an_interval(time_s, round_s, build_s, variants):
     found = plan(time_s=time_s, round_s=round_s, dearest_build_s=build_s, builds_s=build_s * variants)

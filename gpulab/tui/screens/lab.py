@@ -19,7 +19,7 @@ from textual.widgets import Footer, OptionList, TabbedContent, TabPane, Tabs
 
 from gpulab.model.result import run_result
 from gpulab.run.catalog import Entry
-from gpulab.run.needs import first_missing
+from gpulab.run.needs import default_device, first_missing
 from gpulab.run.request import Settings, UsageError, request_for
 from gpulab.tui.live_run import LiveRun
 from gpulab.tui.widgets.pane import Pane
@@ -33,8 +33,8 @@ class LabScreen(Screen[int]):
     """At most one run at a time; each scenario keeps its last one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "run", "run"),
-        Binding("r", "run", "run", show=False),
+        Binding("r", "run", "run", key_display="enter"),  # the list takes Enter for itself
+        Binding("enter", "run", show=False),
         Binding("escape", "back", "stop, back"),
         Binding("1", "show('lesson')", "lesson"),
         Binding("2", "show('run')", "result"),
@@ -94,6 +94,7 @@ class LabScreen(Screen[int]):
 
     def action_back(self) -> None:
         """Stop what runs; else go back to the list."""
+        self._message = ("", "")
         if self._now is not None:
             self._now.stop()
             self._refresh()
@@ -156,7 +157,7 @@ class LabScreen(Screen[int]):
             return
         run.poll()
         if run.drained:
-            self._now = None
+            self._now, self._message = None, ("", "")
             if self._ticks:
                 self._ticks.pause()
             self._list.mark(run.name, *listing.mark(run_result(run.state)))
@@ -197,7 +198,7 @@ class LabScreen(Screen[int]):
     def _status(self) -> Text:
         said, style = self._message
         if self._now is None:
-            told = "ready"
+            told = f"ready, on {self._settings.device or default_device()}"
         elif self._now.stopping:
             told = f"{self._now.name}: stopping"
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.text import Text
+from textual.events import Resize
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
@@ -12,15 +13,18 @@ from gpulab.model.listing import Row
 from gpulab.views.listing import by_topic
 from gpulab.views.text import Glyphs
 
+_ROOM_FOR_TITLES = 60
+
 
 class ScenarioList(OptionList):
-    """One line a scenario: its name, the mark of its last run, and its title where there is room."""
+    """One line a scenario: its name, the mark of its last run, and its title where the list has all the width."""
 
     def __init__(self, rows: Sequence[Row], glyphs: Glyphs, **options: str) -> None:
         self._glyphs = glyphs
         self._marks: dict[str, tuple[str, str]] = {}
         self._width = max((len(row.name) for row in rows), default=0)
         self._row_of = {row.name: row for row in rows}
+        self._titles = False
         super().__init__(*self._of_topics(rows), **options)  # type: ignore[arg-type]
 
     @property
@@ -33,6 +37,13 @@ class ScenarioList(OptionList):
         if name in self._row_of:
             self._marks[name] = text, style
             self.replace_option_prompt(name, self._prompt(self._row_of[name]))
+
+    def on_resize(self, event: Resize) -> None:
+        titles = event.size.width >= _ROOM_FOR_TITLES
+        if titles != self._titles:
+            self._titles = titles
+            for name, row in self._row_of.items():
+                self.replace_option_prompt(name, self._prompt(row))
 
     def _of_topics(self, rows: Sequence[Row]) -> list[Option]:
         found = []
@@ -48,5 +59,6 @@ class ScenarioList(OptionList):
         line = Text(no_wrap=True, overflow=self._glyphs.overflow)
         line.append(self._glyphs(f" {row.name:<{self._width}}"), faint)
         line.append(self._glyphs(f"{text:>7}"), style)
-        line.append(self._glyphs(f"  {title}"), faint or "dim")
+        if self._titles:
+            line.append(self._glyphs(f"  {title}"), faint or "dim")
         return line

@@ -1,0 +1,186 @@
+"""The screen as a person uses it, in a real run: keys in, text out."""
+
+import asyncio
+import time
+
+import pytest
+from conftest import MARK
+from faults import CASES, scenario
+
+from gpulab.run.request import Settings
+from gpulab.tui.app import LabApp
+from gpulab.tui.screens.lab import LabScreen
+from gpulab.tui.widgets.pane import Pane
+from gpulab.tui.widgets.scenario_list import ScenarioList
+
+QUICK = Settings(device="cpu", time_s=0.3)
+
+
+@pytest.fixture
+def drive(lab, monkeypatch):
+    """Runs `journey(pilot)` in the app, over the scenarios of a file."""
+    monkeypatch.setenv(MARK, lab.mark)
+    monkeypatch.setenv("XDG_STATE_HOME", str(lab.folder / "state"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.chdir(lab.folder)
+
+    def drive(journey, *paths, size=(80, 24), settings=QUICK, ascii_only=False):
+        async def go():
+            app = LabApp(paths, settings, ascii_only=ascii_only)
+            async with app.run_test(size=size) as pilot:
+                await until(pilot, lambda: isinstance(app.screen, LabScreen))
+                await choose(pilot, paths[0].stem if paths else "batched_matmul")
+                await journey(pilot)
+
+        asyncio.run(go())
+
+    return drive
+
+
+async def until(pilot, condition, within=60.0):
+    end = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < end, shown(pilot)
+        await pilot.pause(0.05)
+    await pilot.pause()
+
+
+async def choose(pilot, name):
+    names = pilot.app.screen.query_one(ScenarioList)
+    names.highlighted = names.get_option_index(name)
+    await pilot.pause()
+
+
+def shown(pilot):
+    """Everything the panes on screen show."""
+    panes = [pane for pane in pilot.app.screen.query(Pane) if pane.size.height and pane.is_on_screen]
+    return "\n".join(pane.render_line(y).text.rstrip() for pane in panes for y in range(pane.size.height))
+
+
+def flat(pilot):
+    return " ".join(shown(pilot).split())
+
+
+def idle(pilot):
+    return "ready" in shown(pilot).splitlines()[0]
+
+
+async def finish(pilot, key="enter"):
+    await pilot.press(key)
+    await until(pilot, lambda: not idle(pilot))
+    await until(pilot, lambda: idle(pilot))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_after_a_fault_the_screen_says_what_happened_and_goes_on(lab, drive, name):
+    where, statement, kind, stage, message = CASES[name]
+
+    async def journey(pilot):
+        await finish(pilot)
+        assert f"bad failed ({stage}" in flat(pilot)
+        assert message in flat(pilot)
+        await pilot.press("3", "home")
+        assert f"bad: {kind}, " in flat(pilot)
+        await pilot.press("escape", "1")
+        assert "gpulab · ready, on cpu fault good bad file" in flat(pilot)
+
+    drive(journey, scenario(lab, **{where: statement}))
+
+
+def test_after_a_crash_another_scenario_runs(lab, drive):
+    async def journey(pilot):
+        await finish(pilot)
+        assert "SIGSEGV" in flat(pilot)
+        await pilot.press("escape")
+        await choose(pilot, "batched_matmul")
+        await finish(pilot)
+        assert "faster" in flat(pilot)
+        assert "claim: 31x, 20-40x on a GPU; measured here: bmm" in flat(pilot)
+
+    drive(journey, scenario(lab, step="ctypes.string_at(0)"))
+
+
+def test_a_run_is_watched_stopped_and_run_again(lab, drive):
+    async def journey(pilot):
+        await pilot.press("enter")
+        await until(pilot, lambda: "control" in shown(pilot) and "so far" in shown(pilot))
+        assert "fault · epoch" in shown(pilot)
+        await pilot.press("enter")
+        assert "is running: Esc stops it" in shown(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: idle(pilot), within=5)
+        assert "interrupted: what was measured before is in the run file" in flat(pilot)
+        assert lab.none_left(within=1)
+        await pilot.press("enter")
+        await until(pilot, lambda: "round" in shown(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: idle(pilot), within=5)
+
+    drive(journey, scenario(lab, step="time.sleep(0.01)"), settings=Settings(device="cpu", time_s=60))
+
+
+@pytest.mark.parametrize("step", ["exec('while True: pass')", "x = torch.rand(9000, 9000); x @ x @ x @ x @ x"])
+def test_quitting_takes_a_step_without_an_end_with_it(lab, drive, step):
+    async def journey(pilot):
+        await pilot.press("enter")
+        await until(pilot, lambda: "check bad" in shown(pilot))
+        await pilot.press("q")
+        await until(pilot, lambda: not pilot.app.is_running, within=5)
+        assert lab.none_left(within=1)
+
+    drive(journey, scenario(lab, step=step))
+
+
+def test_both_sizes_show_what_they_have_room_for(drive):
+    async def narrow(pilot):
+        names = pilot.app.screen.query_one(ScenarioList)
+        assert names.size.width == 80
+        await pilot.press("1")
+        assert not names.display
+        assert "hands all forty over in one call" in flat(pilot)
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, lambda: names.display)
+        assert "hands all forty over in one call" in flat(pilot)
+        assert "--set n=1024" in flat(pilot)
+
+    drive(narrow)
+
+
+def test_a_broken_file_is_listed_and_explained(lab, drive):
+    broken = lab.write("broken.py", "from gpulab import Scenario\nscenario = Scenario('x', spede=1)\n")
+
+    async def journey(pilot):
+        await pilot.press("enter")
+        assert "broken.py, line 2: Scenario knows no 'spede'" in flat(pilot)
+        await pilot.press("1")
+        assert "line 2: Scenario knows no 'spede'; it takes needs" in flat(pilot)
+
+    drive(journey, broken)
+
+
+def test_texts_of_a_scenario_are_no_markup(lab, drive):
+    path = lab.write(
+        "texts.py",
+        '"""[red]Title[/red]: x.\n\n[bold]lesson \\x1b[31m."""\nfrom gpulab import Scenario, Work\nimport torch\n'
+        "scenario = Scenario('[i]topic')\n@scenario.variant\ndef one(lab):\n    '''[b]summary.'''\n"
+        "    print('[blink]printed[/]')\n    x = torch.rand(9)\n    return Work(lambda: x * 2, inputs=x)\n",
+    )
+
+    async def journey(pilot):
+        await pilot.press("1")
+        assert "[bold]lesson ." in flat(pilot)
+        assert "[b]summary." in flat(pilot)
+        await finish(pilot)
+        await pilot.press("3")
+        assert "[blink]printed[/]" in flat(pilot)
+
+    drive(journey, path)
+
+
+def test_ascii_reaches_every_cell(drive):
+    async def journey(pilot):
+        await finish(pilot)
+        assert shown(pilot).isascii()
+        assert "us" in shown(pilot)
+
+    drive(journey, ascii_only=True)

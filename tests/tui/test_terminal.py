@@ -1,0 +1,198 @@
+"""The program in a real terminal: tmux with nothing but keys, and a pty whose bytes are counted."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+
+GPULAB = f"{sys.executable} -m gpulab --device cpu --time 30"
+COLOUR = re.compile(rb"\x1b\[[0-9;]*(?:3[0-7]|4[0-7]|9[0-7]|[34]8;[25])[0-9;]*m")
+
+
+class Pty:
+    """The lab at the end of a pty of 80x24; keeps every byte that it wrote."""
+
+    def __init__(self, lab, **env):
+        self.seen = b""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(lab.folder)
+            os.execve(sys.executable, GPULAB.split(), {**lab.env, "TERM": "xterm-256color", **env})
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+
+    def read(self, seconds, until=None):
+        """What came within so many seconds, at most until it holds `until`."""
+        found, end = b"", time.monotonic() + seconds
+        while time.monotonic() < end and (until is None or until not in found):
+            if select.select([self.fd], [], [], 0.1)[0]:
+                try:
+                    found += os.read(self.fd, 65536)
+                except OSError:
+                    break
+        self.seen += found
+        assert until is None or until in found, found[-2000:]
+        return found
+
+    def press(self, keys):
+        os.write(self.fd, keys)
+
+    def end(self, within=10.0):
+        """The exit code, once it has ended."""
+        limit = time.monotonic() + within
+        while time.monotonic() < limit:
+            self.read(0.1)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.read(0.2)
+                os.close(self.fd)
+                return os.waitstatus_to_exitcode(status)
+        os.kill(self.pid, signal.SIGKILL)
+        raise AssertionError(f"it did not end within {within} s")
+
+
+def restored(seen):
+    """Whether the last word on screen and cursor is: the usual screen, and a cursor."""
+    return seen.rindex(b"\x1b[?1049l") > seen.rindex(b"\x1b[?1049h") and seen.rindex(b"\x1b[?25h") > seen.rindex(
+        b"\x1b[?25l"
+    )
+
+
+def test_the_screen_in_lang_c_is_ascii_to_the_last_byte(lab):
+    lab.env = {name: value for name, value in lab.env.items() if not name.startswith("LC_")}
+    terminal = Pty(lab, LANG="C")
+    terminal.read(20, until=b"batched_matmul")
+    terminal.press(b"\r")
+    terminal.read(40, until=b"epoch")
+    terminal.press(b"3")
+    terminal.read(1)
+    terminal.press(b"1")
+    terminal.read(1)
+    terminal.press(b"\x1b")
+    terminal.read(20, until=b"ready")
+    terminal.press(b"q")
+    assert terminal.end() == 0
+    assert terminal.seen.isascii()
+    assert restored(terminal.seen)
+
+
+def test_without_colours_none_are_sent(lab):
+    terminal = Pty(lab, NO_COLOR="1", LANG="C.UTF-8")
+    terminal.read(20, until=b"batched_matmul")
+    terminal.press(b"\r")
+    terminal.read(40, until=b"epoch")
+    terminal.press(b"q")
+    assert terminal.end() == 0
+    assert not COLOUR.search(terminal.seen)
+
+
+def test_at_rest_not_a_byte_is_sent(lab):
+    terminal = Pty(lab)
+    terminal.read(20, until=b"batched_matmul")
+    terminal.read(2)
+    assert terminal.read(3) == b""
+    terminal.press(b"q")
+    assert terminal.end() == 0
+
+
+@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_it_with_all_it_started(lab, which):
+    terminal = Pty(lab)
+    terminal.read(20, until=b"batched_matmul")
+    terminal.press(b"\r")
+    terminal.read(40, until=b"check")
+    if which == signal.SIGINT:
+        terminal.press(b"\x03")
+    else:
+        os.kill(terminal.pid, which)
+    assert terminal.end() == 0
+    assert restored(terminal.seen)
+    assert lab.none_left(within=0.5)
+
+
+def test_killed_it_leaves_no_worker(lab):
+    terminal = Pty(lab)
+    terminal.read(20, until=b"batched_matmul")
+    terminal.press(b"\r")
+    terminal.read(40, until=b"check")
+    os.kill(terminal.pid, signal.SIGKILL)
+    assert terminal.end() == -signal.SIGKILL
+    assert lab.none_left()
+
+
+def test_without_a_terminal_it_says_what_there_is(lab):
+    done = lab.call("--device", "cpu")
+    assert done.code == 2
+    assert "the screen needs a terminal" in done.stderr
+
+
+class Tmux:
+    """A tmux server of its own, with one window of 80x24."""
+
+    def __init__(self, lab):
+        self.socket = f"gpulab-{lab.mark}"
+        env = {**lab.env, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "PS1": "$ "}
+        command = ["new-session", "-d", "-x", "80", "-y", "24", "env", "PS1=$ ", "sh"]
+        self.call("-u", "-f", "/dev/null", *command, env=env, cwd=lab.folder)
+
+    def call(self, *arguments, **options):
+        command = ["tmux", "-L", self.socket, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
+
+    def press(self, *keys):
+        self.call("send-keys", *keys)
+
+    @property
+    def text(self):
+        return self.call("capture-pane", "-p")
+
+    def until(self, text, within=40.0):
+        end = time.monotonic() + within
+        while text not in self.text:
+            assert time.monotonic() < end, self.text
+            time.sleep(0.1)
+        return self.text
+
+
+@pytest.fixture
+def tmux(lab):
+    if not shutil.which("tmux"):
+        pytest.skip("tmux is not installed")
+    made = Tmux(lab)
+    yield made
+    subprocess.run(["tmux", "-L", made.socket, "kill-server"], check=False, capture_output=True)
+    lab.none_left()
+
+
+def test_a_whole_visit_in_tmux_with_keys_alone(lab, tmux):
+    tmux.press("echo before", "Enter")
+    tmux.until("before")
+    tmux.press(f"{GPULAB}; echo code $?", "Enter")
+    screen = tmux.until("ready, on cpu")
+    assert screen.index("data movement") < screen.index("launch and host overhead") < screen.index("compute")
+    assert "enter run" in screen
+    tmux.press("Down", "Down", "Down", "Enter")
+    screen = tmux.until("batched_matmul · epoch")
+    assert "so far" in screen
+    assert "loop" in screen
+    assert "bmm" in screen
+    tmux.press("Escape")
+    screen = tmux.until("interrupted")
+    assert "ready" in screen
+    tmux.press("r")
+    tmux.until("epoch")
+    screen = tmux.until("faster")
+    tmux.press("q")
+    screen = tmux.until("code 0")
+    assert "before" in screen
+    assert "batched_matmul" not in screen.partition("code 0")[2]
+    assert tmux.call("display", "-p", "#{cursor_flag} #{alternate_on}").split() == ["1", "0"]
