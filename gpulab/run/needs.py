@@ -7,7 +7,7 @@ import os
 import shutil
 from contextlib import suppress
 from functools import cache
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 
 _OF_A_GPU = ("cuda", "cupy", "triton")
@@ -58,6 +58,8 @@ def torch_cuda() -> str | None:
 
 def installed(*packages: str) -> str | None:
     """The first of the packages that is installed, as `name version`."""
+    from importlib import metadata  # as slow as all the rest of a listing, and seldom needed
+
     for package in packages:
         with suppress(metadata.PackageNotFoundError):
             return f"{package} {metadata.version(package)}"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from textual.app import App
 from textual.filter import LineFilter
+from textual.screen import Screen
 
 from gpulab.run.catalog import catalog
 from gpulab.run.request import Settings, UsageError
@@ -40,11 +41,13 @@ class LabApp(App[int]):
     def get_line_filters(self) -> Sequence[LineFilter]:
         return [*super().get_line_filters(), *self._ascii]
 
+    def get_default_screen(self) -> Screen[int]:
+        return self._lab
+
     def on_mount(self) -> None:
         loop = asyncio.get_running_loop()
         for which in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(which, self._lab.quit)
-        self.push_screen(self._lab)
 
 
 def open_lab(paths: Sequence[str], settings: Settings, *, ascii_only: bool) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import monotonic
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -15,18 +15,21 @@ from textual.containers import Horizontal
 from textual.events import Resize
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer, OptionList, TabbedContent, TabPane, Tabs
+from textual.widgets import Footer, OptionList
 
 from gpulab.model.result import run_result
 from gpulab.run.catalog import Entry
 from gpulab.run.needs import default_device, first_missing
 from gpulab.run.request import Settings, UsageError, request_for
-from gpulab.tui.live_run import LiveRun
 from gpulab.tui.widgets.pane import Pane
 from gpulab.tui.widgets.scenario_list import ScenarioList
 from gpulab.views import lesson, listing, log, progress
 from gpulab.views.results import failures, result
 from gpulab.views.text import Glyphs
+
+if TYPE_CHECKING:
+    from gpulab.tui.live_run import LiveRun
+    from gpulab.tui.widgets.detail import Detail
 
 
 class LabScreen(Screen[int]):
@@ -52,22 +55,30 @@ class LabScreen(Screen[int]):
         self._message: tuple[str, str] = ("", "")
         self._ticks: Timer | None = None
         self._quitting = False
+        self._detail: Detail | None = None
+        self._tab = ""
 
     def compose(self) -> ComposeResult:
         yield Pane(id="status")
         with Horizontal(id="body"):
             yield ScenarioList([entry.row for entry in self._entries.values()], self._glyphs, id="list")
-            with TabbedContent(id="tabs"):
-                for name in ("lesson", "run", "log"):
-                    with TabPane(_TABS[name], id=name):
-                        yield Pane(id=f"{name}-pane")
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
         self.query_one("#status", Pane).can_focus = False
-        self.query_one(Tabs).can_focus = False  # its keys would hide the list's
         self._ticks = self.set_interval(self._tick_s, self._tick, pause=True)
-        self.query_one(ScenarioList).focus()
+        self._list.focus()
+        self._refresh()
+        self.call_after_refresh(self._add_detail)
+
+    async def _add_detail(self) -> None:
+        """The rest, once the list is on screen: it is what one looks at first, and this takes as long again."""
+        from gpulab.tui.widgets.detail import Detail
+
+        self._detail = Detail()
+        await self.query_one("#body").mount(self._detail)
+        if self._tab:
+            self.action_show(self._tab)
         self._refresh()
 
     def on_resize(self, event: Resize) -> None:
@@ -104,10 +115,13 @@ class LabScreen(Screen[int]):
 
     def action_show(self, tab: str) -> None:
         """Show one of the tabs of the scenario under the cursor."""
+        self._tab = tab
+        if self._detail is None:
+            return  # a key pressed before it is there
         self.add_class("-detail")
-        self.query_one(TabbedContent).active = tab
+        self._detail.active = tab
         if self.has_class("-narrow"):
-            self.query_one(f"#{tab}-pane").focus()
+            self._detail.pane.focus()
         self.call_after_refresh(self._refresh)
 
     def action_quit(self) -> None:
@@ -141,6 +155,8 @@ class LabScreen(Screen[int]):
         baseline = next(iter(scenario.variants.values()))
         if why := first_missing((*scenario.needs, *baseline.needs), self._settings.device):
             return why
+        from gpulab.tui.live_run import LiveRun
+
         try:
             self._now = self._runs[name] = LiveRun(name, request_for(entry, self._settings))
         except UsageError as error:
@@ -174,8 +190,9 @@ class LabScreen(Screen[int]):
         if not self.is_mounted or self._list.chosen is None:
             return
         self.query_one("#status", Pane).show(self._status())
-        tab = self.query_one(TabbedContent).active
-        self.query_one(f"#{tab}-pane", Pane).show(self._content(tab), follow=tab == "log")
+        if self._detail is not None:
+            tab = self._detail.active
+            self._detail.pane.show(self._content(tab), follow=tab == "log")
 
     def _content(self, tab: str) -> RenderableType:
         name = self._list.chosen or ""
@@ -208,6 +225,3 @@ class LabScreen(Screen[int]):
             text = Text(self._glyphs(f" {said}"), style, no_wrap=True, overflow=self._glyphs.overflow)
         text.pad_right(max(0, self.size.width - text.cell_len))
         return text
-
-
-_TABS = {"lesson": "1 Lesson", "run": "2 Result", "log": "3 Log"}

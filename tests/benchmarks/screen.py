@@ -1,0 +1,177 @@
+"""What the screen costs: its first frame, its bytes, its share of a core, and what it does to a measurement.
+
+python tests/benchmarks/screen.py [startup] [bytes] [observer]     # all three without an argument
+"""
+
+import fcntl
+import json
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from pathlib import Path
+from statistics import median
+
+import psutil
+
+from gpulab.model.state import fold_all
+from gpulab.model.stats import as_speedup, log_ratios, median_interval
+from gpulab.run.record import read
+
+SIZES = ((80, 24), (120, 40))
+STARTS, PAIRS = 15, 12
+BARE = """
+from textual.app import App
+from textual.widgets import Footer, OptionList
+class Bare(App):
+    BINDINGS = [("q", "quit", "quit")]
+    def compose(self):
+        yield OptionList("one", "two", "three")
+        yield Footer()
+Bare().run()
+"""
+COMPUTE = '''
+"""Compute-bound: a product that fits the cache."""
+import torch
+from gpulab import Scenario, Work
+scenario = Scenario("benchmark")
+@scenario.variant
+def product(lab):
+    """One product."""
+    a, b, out = torch.randn(256, 256), torch.randn(256, 256), torch.empty(256, 256)
+    return Work(lambda: torch.mm(a, b, out=out), inputs=(a, b), output=out)
+@scenario.variant
+def again(lab):
+    """The same."""
+    return product(lab)
+'''
+
+
+class Screen:
+    """A program at the end of a pty, whose bytes are counted."""
+
+    def __init__(self, command, size=(80, 24), **env):
+        self.seen = b""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(command[0], command, {**os.environ, "TERM": "xterm-256color", **env})
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+
+    def read(self, seconds, until=None):
+        found, end = b"", time.monotonic() + seconds
+        while time.monotonic() < end and (until is None or until not in found):
+            if select.select([self.fd], [], [], 0.05)[0]:
+                try:
+                    found += os.read(self.fd, 65536)
+                except OSError:
+                    break
+        self.seen += found
+        return found
+
+    def press(self, keys):
+        os.write(self.fd, keys)
+
+    def close(self):
+        self.press(b"q")
+        self.read(5, until=b"\x1b[?1049l")
+        self.read(0.3)
+        os.close(self.fd)
+        os.waitpid(self.pid, 0)
+
+
+def first_frame_s(command, text):
+    started = time.perf_counter()
+    screen = Screen(command)
+    screen.read(20, until=text)
+    took = time.perf_counter() - started
+    screen.close()
+    return took
+
+
+def startup():
+    """Exec to first frame, in turn with a bare Textual app."""
+    # Compiled modules, as an installed package has them, also where this machine writes none.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp()
+    lab, bare = [sys.executable, "-m", "gpulab", "--device", "cpu"], [sys.executable, "-c", BARE]
+    first_frame_s(lab, b"precision"), first_frame_s(bare, b"three")
+    pairs = [(first_frame_s(lab, b"precision"), first_frame_s(bare, b"three")) for _ in range(STARTS)]
+    ours, theirs = (median(side) for side in zip(*pairs, strict=True))
+    ratio = median(mine / other for mine, other in pairs)
+    print(
+        f"exec to first frame: {ours * 1e3:.0f} ms, a bare Textual app {theirs * 1e3:.0f} ms: {ratio:.2f}x", flush=True
+    )
+
+
+def bytes_and_cpu():
+    """Over ten seconds of a run, and over five at rest."""
+    for size in SIZES:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "idle.py"
+            file.write_text(
+                COMPUTE.replace("lambda:", "lambda: time.sleep(0.002) or").replace("import ", "import time, ", 1)
+            )
+            command = [sys.executable, "-m", "gpulab", str(file), "--device", "cpu", "--time", "40"]
+            screen = Screen(command, size, XDG_STATE_HOME=folder)
+            screen.read(20, until=b"idle")
+            screen.press(b"\x1b[F\r")
+            screen.read(40, until=b"control")
+            face = psutil.Process(screen.pid)
+            before, started = sum(face.cpu_times()[:2]), time.monotonic()
+            sent = len(screen.read(10))
+            took = time.monotonic() - started
+            cpu = (sum(face.cpu_times()[:2]) - before) / took
+            screen.press(b"\x1b")
+            screen.read(5, until=b"ready")
+            screen.read(1)
+            rest = len(screen.read(5))
+            screen.close()
+        run = f"{sent / took / 1000:.1f} KB/s, {cpu:.1%} of a core"
+        print(f"{size[0]}x{size[1]}, during a run: {run}; at rest: {rest} bytes in 5 s", flush=True)
+
+
+def observer():
+    """One compute-bound scenario headless and in the app, in turn: the ratio of its times, with its interval."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "compute.py"
+        file.write_text(COMPUTE)
+        common = [str(file), "--device", "cpu", "--time", "4"]
+        apart, together = [], []
+        for number in range(PAIRS):
+            for face in ("headless", "screen") if number % 2 else ("screen", "headless"):
+                time_s = in_the_app(common, folder) if face == "screen" else headless(common)
+                (together if face == "screen" else apart).append(time_s)
+            times = f"headless {apart[-1] * 1e6:.2f} us, in the app {together[-1] * 1e6:.2f} us"
+            print(f"  pair {number + 1}: {times}", flush=True)
+        found = as_speedup(median_interval(log_ratios(apart, together)))
+        print(
+            f"observer effect of the screen, {PAIRS} pairs: time in the app / headless "
+            f"{found.median:.4f} [{found.low:.4f}, {found.high:.4f}]"
+        )
+
+
+def headless(common):
+    command = [sys.executable, "-m", "gpulab", "--run", *common, "--json"]
+    done = subprocess.run(command, check=True, capture_output=True)
+    return json.loads(done.stdout)["runs"][0]["variants"][0]["time_s"]["median"]
+
+
+def in_the_app(common, folder):
+    screen = Screen([sys.executable, "-m", "gpulab", *common], (120, 40), XDG_STATE_HOME=folder)
+    screen.read(20, until=b"compute")
+    screen.press(b"\x1b[F\r")
+    screen.read(60, until=b"run file")
+    screen.close()
+    newest = max(Path(folder).rglob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+    return fold_all(read(newest).events).time_per_item("product").median
+
+
+if __name__ == "__main__":
+    PARTS = {"startup": startup, "bytes": bytes_and_cpu, "observer": observer}
+    for name in sys.argv[1:] or PARTS:
+        PARTS[name]()
