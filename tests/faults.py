@@ -60,3 +60,8 @@ CASES = {
     "MemoryError": ("step", "raise MemoryError", "out of memory", "check", "MemoryError"),
     "wrong return": ("build", "return out", "error", "build", "return Work(step, ...)"),
 }
+
+GRANDCHILD = (
+    "subprocess.Popen([sys.executable, '-c', "
+    "'import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)'], start_new_session={})"
+)

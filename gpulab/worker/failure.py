@@ -39,7 +39,10 @@ def _message(error: BaseException) -> str:
         return f"sys.exit({error.code!r})"
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg} ({Path(error.filename or '?').name})"
-    return f"{type(error).__name__}: {error}".strip(": ")
+    text = str(error)
+    if out_of_memory(error):
+        text = ". ".join(text.split(". ")[:2])  # the rest is advice about the allocator
+    return f"{type(error).__name__}: {text}".strip(": ")
 
 
 def out_of_memory(error: BaseException) -> bool:

@@ -24,7 +24,7 @@ from gpulab.model.stats import as_speedup, log_ratios, median_interval
 from gpulab.run.record import read
 
 SIZES = ((80, 24), (120, 40))
-STARTS, PAIRS = 15, 12
+STARTS, PAIRS = 15, 20
 BARE = """
 from textual.app import App
 from textual.widgets import Footer, OptionList
@@ -43,7 +43,7 @@ scenario = Scenario("benchmark")
 @scenario.variant
 def product(lab):
     """One product."""
-    a, b, out = torch.randn(256, 256), torch.randn(256, 256), torch.empty(256, 256)
+    a, b, out = torch.randn(128, 128), torch.randn(128, 128), torch.empty(128, 128)
     return Work(lambda: torch.mm(a, b, out=out), inputs=(a, b), output=out)
 @scenario.variant
 def again(lab):
@@ -140,7 +140,7 @@ def observer():
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "compute.py"
         file.write_text(COMPUTE)
-        common = [str(file), "--device", "cpu", "--time", "4"]
+        common = [str(file), "--device", "cpu", "--time", "3"]
         apart, together = [], []
         for number in range(PAIRS):
             for face in ("headless", "screen") if number % 2 else ("screen", "headless"):

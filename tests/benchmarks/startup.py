@@ -1,9 +1,12 @@
 """What `--help` and `--list` cost, as a ratio to `python -c pass`; and 1,000 scenario files listed.
 
+Where nvitop is installed, its `--help` is timed beside ours.
+
 python tests/benchmarks/startup.py
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,6 +36,12 @@ def against_pass(name, *arguments, **options):
 
 def main():
     against_pass("--help", "--help")
+    if nvitop := shutil.which("nvitop"):
+        pairs = [
+            (seconds([sys.executable, "-m", "gpulab", "--help"]), seconds([nvitop, "--help"])) for _ in range(RUNS)
+        ]
+        ratio = median(mine / theirs for mine, theirs in pairs)
+        print(f"nvitop --help: {median(theirs for _, theirs in pairs) * 1e3:.0f} ms; ours is {ratio:.2f} x that")
     against_pass("--list", "--list")
     example = Path(__file__).parent.parent / "run" / "example.py"
     with tempfile.TemporaryDirectory() as folder:

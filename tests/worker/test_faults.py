@@ -5,7 +5,7 @@ import signal
 import time
 
 import pytest
-from faults import CASES, LATE, line_of, scenario
+from faults import CASES, GRANDCHILD, LATE, line_of, scenario
 
 from gpulab.run.record import read
 
@@ -116,12 +116,6 @@ def test_binary_output_and_escape_sequences_never_reach_the_terminal(lab):
     assert not any((ord(mark) < 32 and mark not in "\n\t") or 127 <= ord(mark) < 160 for mark in text)
     assert "[bold]x" in finished.stderr
     assert any("red" in line for log in finished.state.log for line in log.lines)
-
-
-GRANDCHILD = (
-    "subprocess.Popen([sys.executable, '-c', "
-    "'import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)'], start_new_session={})"
-)
 
 
 @pytest.mark.parametrize("own_session", [False, True], ids=["same session", "own session"])
