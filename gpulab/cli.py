@@ -75,6 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     if given.paths and (given.list is not None or given.new or given.run or given.doctor):
         parser.error(f"{given.paths[0]}: put it behind --run or --list")
+    if not given.run:
+        _only_with_run(parser, given)
     if given.list is not None:
         from gpulab.headless.list import show_list
 
@@ -161,6 +163,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     output.add_argument("--ascii", action="store_true", help="no character outside ASCII")
     return parser
+
+
+def _only_with_run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """Options that another mode would silently ignore."""
+    asked = {"--sweep": given.sweep, "--output": given.output, "--fail-below": given.fail_below}
+    if given.list is None and not given.doctor:
+        asked["--json"] = given.json
+    for option, value in asked.items():
+        if value is not None:
+            parser.error(f"{option} goes with --run")
 
 
 def _refined(kind: type[Refined], parser: argparse.ArgumentParser, given: argparse.Namespace) -> Refined:

@@ -7,7 +7,7 @@ flattens where the arithmetic does. The sweet spot is the smallest batch that is
 the best: beyond it a larger one buys no throughput and costs latency and memory.
 
 The first size that does not fit into memory is reported, and is no failure: that is what a search for the
-batch size meets. Try `--set hidden=2000000` in a small machine.
+batch size meets. Try `--set width=16 --set hidden=1000000`.
 
 In training a larger batch is no free gain even below the sweet spot: fewer steps an epoch want another
 learning rate. On a CPU thirty-two rows already keep one core's arithmetic busy, so the curve starts flat.

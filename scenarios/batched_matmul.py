@@ -57,7 +57,7 @@ def _work(step, left, right, out):
         flops=2 * batch * m * k * out.shape[2],
         bytes=left.nbytes + right.nbytes + out.nbytes,
         dtype="fp32",
-        items=batch,
+        items=batch * m * k * out.shape[2],  # multiply-adds
         inputs=(left, right),
         output=out,
     )

@@ -60,10 +60,12 @@ def fp8(lab, n):
     if torch.cuda.get_device_capability(lab.device) < (8, 9):
         lab.skip("fp8 needs compute capability 8.9 or more")
     a, b = _matrices(lab, n)
-    one = torch.ones((), device=lab.device)
-    left, right = a.to(torch.float8_e4m3fn), b.t().contiguous().to(torch.float8_e4m3fn).t()
+    of_a, of_b = (matrix.abs().amax() / torch.finfo(torch.float8_e4m3fn).max for matrix in (a, b))
+    left = (a / of_a).to(torch.float8_e4m3fn)
+    right = (b / of_b).t().contiguous().to(torch.float8_e4m3fn).t()  # the layout that the hardware wants
     return Work(
-        lambda: torch._scaled_mm(left, right, scale_a=one, scale_b=one, out_dtype=torch.bfloat16),
+        lambda: torch._scaled_mm(left, right, scale_a=of_a, scale_b=of_b, out_dtype=torch.bfloat16),
+        items=n**3,
         flops=2 * n**3,
         bytes=2 * n**2 + 2 * n**2,
         dtype="fp8",
@@ -82,6 +84,7 @@ def int8(lab, n):
     product = torch.empty(n, n, dtype=torch.int32)
     return Work(
         lambda: torch._int_mm(left, right, out=product),
+        items=n**3,
         flops=2 * n**3,
         bytes=2 * n**2 + 4 * n**2,
         dtype="int8",
@@ -96,6 +99,7 @@ def _product(lab, n, dtype, name, context=None):
     out = torch.empty(n, n, dtype=dtype, device=lab.device)
     return Work(
         lambda: torch.mm(a, b, out=out),
+        items=n**3,
         flops=2 * n**3,
         bytes=a.nbytes + b.nbytes + out.nbytes,
         dtype=name,

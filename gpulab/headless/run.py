@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,8 +13,9 @@ from gpulab.headless.output import write_json
 from gpulab.headless.progress import progress_of
 from gpulab.headless.runner import measure
 from gpulab.headless.terminal import Terminal, terminal
-from gpulab.model.events import RunRequest
-from gpulab.model.result import FAILED, INTERRUPTED, MEASURED, OUTCOMES, RunResult, Sweep, combine, run_result, swept
+from gpulab.model.conclude import combine, run_result, swept
+from gpulab.model.request import RunRequest
+from gpulab.model.result import FAILED, INTERRUPTED, MEASURED, OUTCOMES, RunResult, Sweep
 from gpulab.run import catalog
 from gpulab.run.catalog import Entry, ScenarioNotFoundError
 from gpulab.run.needs import first_missing
@@ -48,7 +50,12 @@ class Job:
     @property
     def label(self) -> str:
         """What tells its run from the others of one command."""
-        return f"{self.entry.name}-{self.point[0]}-{self.point[1]}" if self.point else self.entry.name
+        return f"{self.entry.name}-{self.point[0]}-{_slug(self.point[1])}" if self.point else self.entry.name
+
+
+def _slug(text: str) -> str:
+    """A value as a part of a file's name."""
+    return re.sub(r"[^\w.+-]", "_", text)
 
 
 def run(names: Sequence[str], options: Options) -> int:
@@ -77,7 +84,7 @@ def run(names: Sequence[str], options: Options) -> int:
             found = run_result(state, str(path), options.fail_below)
         if state:
             shown.err.print(failures(state, shown.glyphs), end="", soft_wrap=True)
-        if options.sweep is None:
+        if job.point is None:
             _show(found, options, shown)
         results.append(found)
         if found.exit_code == INTERRUPTED:
@@ -152,7 +159,7 @@ def _plan_one(job: Job, options: Options, *, several: bool) -> RunRequest | RunR
     if entry.scenario and not job.functions:
         baseline = next(iter(entry.scenario.variants.values()))
         if why := first_missing((*entry.scenario.needs, *baseline.needs), options.device):
-            return _not_run(entry, FAILED if job.named else MEASURED, why)
+            return _not_run(entry, FAILED if job.named else MEASURED, why, job.point)
         if several:
             chosen = {name: value for name, value in options.chosen.items() if name in entry.scenario.params}
             options = replace(options, chosen=chosen)
@@ -182,8 +189,9 @@ def _run_file(path: Path) -> RunFile:
         raise UsageError(f"no run file can be made at {path}: {error.strerror}; choose another with --output") from None
 
 
-def _not_run(entry: Entry, code: int, why: str) -> RunResult:
+def _not_run(entry: Entry, code: int, why: str, point: tuple[str, str] | None = None) -> RunResult:
     return RunResult(
+        params=dict([point]) if point else {},
         scenario=entry.name,
         title=entry.title,
         source_sha256=entry.sha256,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 
-from gpulab.model.events import RunRequest
+from gpulab.model.request import RunRequest
 from gpulab.model.state import RunState, fold
 from gpulab.run.record import RunFile
 from gpulab.run.session import Session

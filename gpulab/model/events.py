@@ -6,81 +6,17 @@ numbers only: callables, tensors and exceptions never cross. Lines of JSON, one 
 
 from __future__ import annotations
 
-from collections.abc import Container
 from time import monotonic
 from typing import Any
 
 import msgspec
 
-from gpulab.model.scenario import CONTROL, Param
+from gpulab.model.request import Device, RunRequest
 
 LOST_PIPE, LOST_DEVICE = 97, 98
 """Exit codes of a worker whose event pipe was taken from it, and of one whose device is in error for good."""
 
 STAGES = ("start", "load", "build", "check", "calibrate", "warm-up", "measure", "re-check", "teardown", "end")
-
-
-class VariantInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A variant as the catalog read it; `missing` says which need the machine does not meet."""
-
-    name: str
-    summary: str = ""
-    against: str | None = None
-    claim: str | None = None
-    unchecked: str | None = None
-    missing: str | None = None
-
-
-class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """All the worker needs to know, and all a reader of the run file needs to know of what was asked."""
-
-    scenario: str
-    path: str
-    source_sha256: str
-    variants: tuple[VariantInfo, ...]
-    title: str = ""
-    topic: str = ""
-    claim: str = ""
-    roof: str | None = None
-    per: str = "step"
-    ladder: bool = False
-    alone: bool = False
-    grows: bool = False
-    """Each variant needs more memory than the one above: the first that does not fit is reported, and no failure."""
-    functions: bool = False
-    """Time plain functions of the file: no Scenario, no check, no comparison."""
-    params: dict[str, Param] = {}
-    env: dict[str, str | None] = {}
-    device: str = "cpu"
-    threads: int = 1
-    time_s: float = 10.0
-    seed: int = 0
-    smoke: bool = False
-    timeout_s: float | None = None
-
-    def pairs(self, measured: Container[str]) -> list[tuple[str, str]]:
-        """(variant, against) of every comparison that can be made of what is measured, the control's first."""
-        names = [info.name for info in self.variants if info.name in measured]
-        if not names or not (self.functions or names[0] == self.variants[0].name):
-            return []
-        below = names[0]
-        found = [(CONTROL, below)]
-        for info in self.variants[1:]:
-            if info.name in measured and info.against is not None and info.against in measured:
-                found.append((info.name, info.against))
-                if self.ladder and below != info.against:
-                    found.append((info.name, below))
-                below = info.name
-        return found
-
-
-class Device(msgspec.Struct, frozen=True, kw_only=True):
-    kind: str
-    name: str
-    uuid: str | None = None
-    threads: int = 1
-    memory_bytes: int = 0
-    l2_bytes: int = 0
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -207,6 +143,12 @@ class Samples(Event, frozen=True):
     cpu_s: list[float]
     faults: list[int]
     switches: list[int]
+
+    def __post_init__(self) -> None:
+        """ValueError where the columns do not fit together: a line that a scenario wrote, not the lab."""
+        columns = (self.epoch, self.round, self.variant, self.times_s, self.cpu_s, self.faults, self.switches)
+        if len({len(column) for column in columns}) > 1 or not all(0 <= i < len(self.names) for i in self.variant):
+            raise ValueError("samples whose columns do not fit together")
 
 
 class Stopped(Event, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gpulab.model.events import Device
+from gpulab.model.request import Device
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,6 +17,8 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     """Of each device: the compute capability of a GPU, the vector instructions of a CPU."""
     error: str | None = None
     cuda_error: str | None = None
+    hangs: bool = False
+    """No answer came: torch, or the driver below it, never returned."""
 
 
 class Finding(msgspec.Struct, frozen=True):

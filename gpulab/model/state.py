@@ -13,6 +13,7 @@ from typing import Any
 
 from gpulab.model import events as e
 from gpulab.model.compare import FLOOR, Comparison, Epoch, compare, over_epochs, refused
+from gpulab.model.request import Device, RunRequest, VariantInfo
 from gpulab.model.stats import Interval
 
 _NOBODYS_FAULT = ("cancelled", "timeout")
@@ -26,7 +27,7 @@ Row = tuple[int, int, str, float]
 class VariantState:
     """One variant so far. `status`: pending, ok, failed, wrong, invalid, skipped, out of memory."""
 
-    info: e.VariantInfo
+    info: VariantInfo
     status: str = "pending"
     reason: str | None = None
     built: e.Built | None = None
@@ -50,8 +51,8 @@ class VariantState:
 class RunState:
     """One run so far; `outcome` is None until it has ended."""
 
-    request: e.RunRequest | None = None
-    device: e.Device | None = None
+    request: RunRequest | None = None
+    device: Device | None = None
     environment: dict[str, str | None] = field(default_factory=dict)
     stage: str = "start"
     at_variant: str | None = None
@@ -93,7 +94,7 @@ class RunState:
             return []
         measured = {name for epoch in self.epochs for one in epoch.rounds for name in one}
         refusals = {name: one for name, one in self.variants.items() if one.status in ("wrong", "invalid")}
-        failed = {name for name, one in self.variants.items() if one.status == "failed"}
+        failed = {name for name, one in self.variants.items() if one.status in ("failed", "out of memory")}
         pairs = [
             (name, against)
             for name, against in self.request.pairs(measured | set(refusals))
@@ -145,7 +146,7 @@ def fold_all(events: Iterable[e.AnyEvent]) -> RunState:
     return reduce(fold, events, RunState())
 
 
-def _first(info: e.VariantInfo) -> VariantState:
+def _first(info: VariantInfo) -> VariantState:
     if info.missing is not None:
         return VariantState(info, status="skipped", reason=info.missing)
     return VariantState(info)

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from gpulab.model.machine import Finding, Probe
 from gpulab.model.plain import plain
 from gpulab.model.scenario import GiB
 from gpulab.run import terminal
-from gpulab.run.needs import CUPY, compiler, fitting_cupy, installed, torch_cuda
+from gpulab.run.needs import CUPY, compiler, fitting_cupy, has_gpu, installed, torch_cuda
 from gpulab.run.record import default_path
 
 _PROBE = (sys.executable, "-P", "-m", "gpulab.worker.probe")
@@ -49,26 +50,35 @@ def examine() -> list[Finding]:
 
 def probe() -> Probe:
     """Ask a worker; an answer that does not come is one too."""
-    try:
-        done = subprocess.run(_PROBE, capture_output=True, timeout=_PROBE_S, check=True, stdin=subprocess.DEVNULL)
-        return msgspec.json.decode(done.stdout, type=Probe)
-    except subprocess.TimeoutExpired:
-        return Probe(error=f"no answer within {_PROBE_S:.0f} s: the driver may hang")
-    except subprocess.CalledProcessError as error:
-        last = plain(error.stderr.decode(errors="replace").strip().rpartition("\n")[2])
-        return Probe(error=f"the probe ended with {error.returncode}: {last}")
-    except msgspec.DecodeError as error:
-        return Probe(error=f"the probe's answer cannot be read: {error}")
+    with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as errors:
+        # Files, not pipes: a process that hangs in a driver survives even KILL, and must not be waited for.
+        process = subprocess.Popen(_PROBE, stdin=subprocess.DEVNULL, stdout=answer, stderr=errors)
+        try:
+            code = process.wait(_PROBE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return Probe(hangs=True, error=f"no answer within {_PROBE_S:.0f} s")
+        answer.seek(0)
+        errors.seek(0)
+        if code:
+            last = plain(errors.read().decode(errors="replace").strip().rpartition("\n")[2])
+            return Probe(error=f"the probe ended with {code}: {last}")
+        try:
+            return msgspec.json.decode(answer.read(), type=Probe)
+        except msgspec.DecodeError as error:
+            return Probe(error=f"the probe's answer cannot be read: {error}")
 
 
 def _torch(probed: Probe) -> Finding:
     if torch_cuda() == "no torch":
         return Finding("torch", "missing", "not installed", "everything", "pip install torch")
+    if probed.hangs:
+        return Finding("torch", "broken", f"{probed.error}: the driver hangs", "everything", "reboot")
     if probed.error:
         return Finding("torch", "broken", probed.error, "everything", "pip install --force-reinstall torch")
     built = f"built for CUDA {probed.cuda}" if probed.cuda else "a build without CUDA"
     found = f"{probed.torch}, {built}"
-    if probed.cuda or not _has_gpu():
+    if probed.cuda or not has_gpu():
         return Finding("torch", "ok", found)
     found += ", in a machine with an NVIDIA device"
     return Finding("torch", "missing", found, _ON_A_GPU, "pip install --force-reinstall torch")
@@ -76,13 +86,19 @@ def _torch(probed: Probe) -> Finding:
 
 def _driver(probed: Probe) -> Finding:
     version = _driver_version()
-    if probed.cuda_error:
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if hidden in ("", "-1", "NoDevFiles"):
+        found = f"{version or 'found'}; CUDA_VISIBLE_DEVICES={hidden!r} hides every device"
+        return Finding("driver", "missing", found, _ON_A_GPU, "unset CUDA_VISIBLE_DEVICES")
+    if probed.cuda_error and (version or has_gpu()):
         mend = "nvidia-smi says more; after an update of the driver, reboot"
         return Finding("driver", "broken", f"{version or 'found'}; torch: {probed.cuda_error}", _ON_A_GPU, mend)
     if version or len(probed.devices) > 1:
         return Finding("driver", "ok", version or "it answers; its version is not shown here")
-    found = "an NVIDIA device without its driver" if _has_gpu() else "none, and no NVIDIA device"
-    return Finding("driver", "missing", found, _ON_A_GPU, "install the NVIDIA driver that your distribution packages")
+    if has_gpu():
+        mend = "install the NVIDIA driver that your distribution packages"
+        return Finding("driver", "missing", "an NVIDIA device without its driver", _ON_A_GPU, mend)
+    return Finding("driver", "missing", "none, and no NVIDIA device", _ON_A_GPU, "a machine with an NVIDIA GPU")
 
 
 def _devices(probed: Probe) -> list[Finding]:
@@ -103,7 +119,7 @@ def _cupy() -> Finding:
     have, cuda, extra = installed(*CUPY), torch_cuda(), fitting_cupy()
     lacking = partial(Finding, "CuPy", "missing", enables="the CUDA C++ lessons")
     if cuda in (None, "no torch"):
-        return lacking(f"{have or 'not installed'}; it goes with a torch built for CUDA", mend="pip install torch")
+        return lacking(f"{have or 'not installed'}; it goes with a torch built for CUDA", mend=_torch_for_cuda())
     install = f"pip install 'gpulab[{extra}]'"
     if have is None:
         return lacking("not installed", mend=install)
@@ -119,7 +135,7 @@ def _triton() -> Finding:
         return Finding("Triton", "ok", have)
     enables = "the Triton lessons, torch.compile on a GPU"
     if torch_cuda() in (None, "no torch"):
-        return Finding("Triton", "missing", "it comes with a torch built for CUDA", enables, "pip install torch")
+        return Finding("Triton", "missing", "it comes with a torch built for CUDA", enables, _torch_for_cuda())
     return Finding("Triton", "missing", "not installed", enables, "pip install triton")
 
 
@@ -160,8 +176,8 @@ def _run_files() -> Finding:
     return Finding("run files", "broken", f"{there} cannot be written", "runs without --output", mend)
 
 
-def _has_gpu() -> bool:
-    return any((*Path("/dev").glob("nvidia[0-9]*"), *Path("/dev").glob("dxg")))
+def _torch_for_cuda() -> str:
+    return "pip install --force-reinstall torch" if has_gpu() else "a machine with an NVIDIA GPU"
 
 
 def _driver_version() -> str | None:

@@ -39,8 +39,12 @@ def _no_cuda() -> str | None:
         return "this torch is a build without CUDA"
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1", "NoDevFiles"):
         return "CUDA_VISIBLE_DEVICES hides every device"
-    devices = [*Path("/dev").glob("nvidia[0-9]*"), *Path("/dev").glob("dxg")]
-    return None if devices else "no NVIDIA device in this machine"
+    return None if has_gpu() else "no NVIDIA device in this machine"
+
+
+def has_gpu() -> bool:
+    """Whether the system shows an NVIDIA device, whatever torch makes of it."""
+    return any((*Path("/dev").glob("nvidia[0-9]*"), *Path("/dev").glob("dxg")))
 
 
 def torch_cuda() -> str | None:

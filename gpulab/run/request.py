@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from gpulab.model.events import RunRequest, VariantInfo
 from gpulab.model.plain import plain
+from gpulab.model.request import RunRequest, VariantInfo
 from gpulab.model.scenario import FIRST, Param, Scenario
 from gpulab.run.catalog import Entry
 from gpulab.run.needs import default_device, first_missing, missing
@@ -41,13 +41,19 @@ class Settings:
     timeout_s: float | None = None
 
 
+def check(settings: Settings) -> None:
+    """UsageError where no run can be made with these, whatever the scenario."""
+    _device(settings.device)
+    cores = len(os.sched_getaffinity(0))
+    if settings.threads > cores:
+        raise UsageError(f"--threads {settings.threads}: this machine has {cores} cores for it")
+
+
 def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ()) -> RunRequest:
     """The request for one file: its scenario, or the named functions of it. UsageError where it makes no sense."""
     device, chosen, smoke = _device(settings.device), settings.chosen, settings.smoke
     time_s = settings.time_s or (_SMOKE_TIME_S if smoke else _TIME_S)
-    cores = len(os.sched_getaffinity(0))
-    if settings.threads > cores:
-        raise UsageError(f"--threads {settings.threads}: this machine has {cores} cores for it")
+    check(settings)
     common = RunRequest(
         scenario=f"{entry.name}:{','.join(functions)}" if functions else entry.name,
         path=str(entry.path),

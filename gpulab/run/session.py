@@ -28,7 +28,6 @@ from gpulab.model.events import (
     AnyEvent,
     Noticed,
     RunEnded,
-    RunRequest,
     RunStarted,
     VariantFailed,
     WorkerDone,
@@ -37,6 +36,7 @@ from gpulab.model.events import (
     encode,
 )
 from gpulab.model.plain import plain
+from gpulab.model.request import RunRequest
 from gpulab.run.output import Output
 from gpulab.run.record import RunFile
 

@@ -12,7 +12,7 @@ from textual.filter import LineFilter
 from textual.screen import Screen
 
 from gpulab.run.catalog import catalog
-from gpulab.run.request import Settings, UsageError
+from gpulab.run.request import Settings, UsageError, check
 from gpulab.run.terminal import over_ssh, shows_unicode
 from gpulab.tui.ascii import AsciiFilter
 from gpulab.tui.screens.lab import LabScreen
@@ -44,6 +44,10 @@ class LabApp(App[int]):
     def get_default_screen(self) -> Screen[int]:
         return self._lab
 
+    async def action_quit(self) -> None:
+        """Ctrl+Q, which is Textual's own, leaves nothing behind either."""
+        self._lab.quit()
+
     def on_mount(self) -> None:
         loop = asyncio.get_running_loop()
         for which in (signal.SIGTERM, signal.SIGHUP):
@@ -57,4 +61,5 @@ def open_lab(paths: Sequence[str], settings: Settings, *, ascii_only: bool) -> i
         if not place.exists():
             hint = f"; to measure a scenario, gpulab --run {place}" if place.suffix != ".py" else ""
             raise UsageError(f"{place}: there is no such file or folder{hint}")
+    check(settings)
     return LabApp(places, settings, ascii_only=ascii_only or not shows_unicode()).run() or 0

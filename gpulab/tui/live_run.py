@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gpulab
-from gpulab.model.events import RunRequest
+from gpulab.model.request import RunRequest
 from gpulab.model.state import RunState, fold
 from gpulab.run.record import RunFile, default_path
 from gpulab.run.session import Session

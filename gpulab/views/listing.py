@@ -10,6 +10,7 @@ from gpulab.model.listing import Row
 from gpulab.model.result import INTERRUPTED, MEASURED, RunResult
 from gpulab.views.text import STYLES, Glyphs, times
 
+_OUTCOMES = {"interrupted": "stopped"}
 _BROKEN = "files that cannot be read"
 
 
@@ -40,9 +41,10 @@ def by_topic(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
 def mark(run: RunResult) -> tuple[str, str]:
     """What a run found in seven characters, with its style: the largest speedup, or why there is none."""
     if run.exit_code != MEASURED:
-        return run.outcome[:7], STYLES.get(run.outcome, "bold red" if run.exit_code != INTERRUPTED else "dim")
+        return _OUTCOMES.get(run.outcome, run.outcome), "dim" if run.exit_code == INTERRUPTED else "bold red"
     found = [one for one in run.comparisons if one.speedup and one.against == run.variants[0].name]
     if not found:
         return "done", "dim"
-    best = max(found, key=lambda one: one.speedup or 0.0)
-    return times(best.speedup), STYLES[best.verdict]
+    best = max(found, key=lambda one: (one.verdict != "inconclusive", one.speedup or 0.0))
+    unsure = "?" if best.verdict == "inconclusive" else ""
+    return f"{times(best.speedup)}{unsure}", STYLES[best.verdict]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gpulab.model.result import run_result
+from gpulab.model.conclude import run_result
 from gpulab.model.state import RunState
 from gpulab.views.results import claims
 from gpulab.views.table import table

@@ -39,7 +39,7 @@ def summary(runs: Sequence[RunResult], glyphs: Glyphs) -> Table:
             if one.against == run.variants[0].name
         )
         style = "" if run.exit_code == MEASURED else "bold red"
-        table.add_row(run.scenario, Text(run.outcome, style), glyphs(run.reason or told))
+        table.add_row(glyphs(run.scenario), Text(run.outcome, style), glyphs(run.reason or told))
     return table
 
 
@@ -119,9 +119,10 @@ def claims(run: RunResult) -> list[tuple[str, str]]:
     """What the source promises beside what was measured: lines with their styles."""
     found = []
     if run.claim:
-        nothing = "nothing yet" if run.outcome == UNDER_WAY else "nothing"
+        live = run.outcome == UNDER_WAY
+        nothing, so_far = ("nothing yet", " so far") if live else ("nothing", "")
         measured = [
-            f"{one.variant} {times(one.speedup)} ({one.verdict})"
+            f"{one.variant} {times(one.speedup)} ({one.verdict}{so_far})"
             for one in run.comparisons
             if one.speedup is not None and one.against == run.variants[0].name and one.verdict != "invalid"
         ]

@@ -24,6 +24,11 @@ class _Point:
     variant: VariantResult
     best: bool
 
+    def near(self, points: Sequence[_Point]) -> bool:
+        """Whether its interval meets that of its variant's best, so that the two cannot be told apart."""
+        best = next((one.time for one in points if one.best and one.variant.name == self.variant.name), None)
+        return bool(best and self.time and self.time[1] <= best[2])
+
     @property
     def time(self) -> tuple[float, float, float] | None:
         """Seconds per item: median, low, high."""
@@ -43,11 +48,13 @@ def sweep(of: Sweep, runs: Sequence[RunResult], glyphs: Glyphs, width: int = 80)
         if (value := run.params.get(parameter)) is not None
         for one in run.variants
     ]
-    head = f"{runs[0].scenario} · {parameter} = {', '.join(str(run.params.get(parameter, '')) for run in runs)}"
+    values = ", ".join(str(run.params.get(parameter, "")) for run in runs)
+    head = f"{of.scenario} · {parameter} = {values}"
     parts: list[RenderableType] = [Text(glyphs(head), "bold"), "", _table(parameter, points, glyphs), ""]
     if any(point.time for point in points):
         parts += [_chart(parameter, points, glyphs, width), ""]
-    for run in runs:
+    reasons = [run.reason for run in runs]
+    for run in runs[:1] if reasons[0] and len(set(reasons)) == 1 else runs:
         where = f"{parameter}={run.params.get(parameter, '')}"
         if run.reason:
             parts.append(Text(glyphs(f"{where}: {run.outcome}: {run.reason}"), STYLES.get(run.outcome, "bold red")))
@@ -57,9 +64,11 @@ def sweep(of: Sweep, runs: Sequence[RunResult], glyphs: Glyphs, width: int = 80)
 
 def _table(parameter: str, points: Sequence[_Point], glyphs: Glyphs) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for name in (parameter, "variant", "time/item", "±", "speedup", "99 % interval", "verdict", ""):
-        right = name in ("time/item", "±", "speedup", "99 % interval")
-        table.add_column(glyphs(name), justify="right" if right else "left", no_wrap=name != "variant")
+    numbers = {"time/item": 7, "time/step": 7, "±": 5, "speedup": 6, "99 % interval": 13}
+    timed = "time/item" if any((point.variant.items or 1) != 1 for point in points) else "time/step"
+    for name in (parameter, "variant", timed, "±", "speedup", "99 % interval", "verdict", ""):
+        width = numbers.get(name)  # names may be folded, numbers never
+        table.add_column(glyphs(name), justify="right" if width else "left", overflow="fold", min_width=width or 4)
     last = None
     for point in points:
         time = point.time
@@ -67,14 +76,14 @@ def _table(parameter: str, points: Sequence[_Point], glyphs: Glyphs) -> Table:
         verdict = mine.verdict if mine else "" if point.variant.status == "ok" else point.variant.status
         told = glyphs(plus_minus(time[1], time[2], time[0])) if time and time[2] > time[1] else ""
         table.add_row(
-            "" if point.value == last else point.value,
+            "" if point.value == last else glyphs(point.value),
             glyphs(point.variant.name),
             glyphs(seconds(time[0])) if time else "",
             told,
             times(mine.speedup) if mine and mine.speedup else "",
             glyphs(span(mine.low, mine.high)) if mine else "",
             Text(verdict, STYLES.get(verdict, "")),
-            Text("best" if point.best else "", "bold"),
+            Text("best" if point.best else "~best" if point.near(points) else "", "bold"),
         )
         last = point.value
     return table

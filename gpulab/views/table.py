@@ -37,7 +37,7 @@ def table(run: RunResult, glyphs: Glyphs) -> Table:
         mine = [comparison for comparison in run.comparisons if comparison.variant == one.name]
         table.add_row(*_row(run, one, mine[0] if mine else None, baseline=index == 0, glyphs=glyphs))
         for rung in mine[1:]:
-            table.add_row(Text(f"  vs {rung.against}", style="dim"), "", "", *_speedup(rung, glyphs, live=live))
+            table.add_row(Text(glyphs(f"  vs {rung.against}"), style="dim"), "", "", *_speedup(rung, glyphs, live=live))
     if run.control and run.control.speedup is not None:
         control = run.control
         table.add_row(
@@ -57,7 +57,7 @@ def _row(
     per_item = one.items if run.per == "item" and one.items else 1.0
     time = one.time_s
     cells: list[RenderableType] = [
-        Text(one.name),
+        Text(glyphs(one.name)),
         glyphs(seconds(time.median / per_item)) if time else "",
         glyphs(plus_minus(time.low, time.high, time.median)) if time else "",
     ]

@@ -9,7 +9,7 @@ from rich.console import OverflowMethod
 from gpulab.model.plain import plain
 from gpulab.model.scenario import GiB, KiB, MiB
 
-_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps"))
 _SIZES = ((GiB, "GiB"), (MiB, "MiB"), (KiB, "KiB"), (1, "B"))
 STYLES = {
     "faster": "green",

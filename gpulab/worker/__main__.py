@@ -5,7 +5,7 @@ import sys
 
 import msgspec
 
-from gpulab.model.events import RunRequest
+from gpulab.model.request import RunRequest
 from gpulab.worker.channel import Channel
 from gpulab.worker.warden import supervise
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 import gpulab
-from gpulab.model.events import Device
+from gpulab.model.request import Device
 from gpulab.model.scenario import KiB, MiB
 
 
@@ -96,12 +96,23 @@ def refuse_what_does_not_fit() -> None:
     Linux grants any allocation and ends the process that touches too much of it, with all it measured.
     """
     used, free = _status("/proc/self/status", "VmData"), _status("/proc/meminfo", "MemAvailable")
-    group = Path("/sys/fs/cgroup")
-    with suppress(OSError, ValueError):
-        free = min(free, int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+    free = min([free, *_free_in_groups()])
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     limits = [one for one in (soft, hard, used + free) if one != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+
+
+def _free_in_groups() -> list[int]:
+    """Bytes that each control group around this process still grants; page cache is given back when needed."""
+    root, found = Path("/sys/fs/cgroup"), []
+    with suppress(OSError, ValueError):
+        mine = root / Path("/proc/self/cgroup").read_text().strip().rpartition("::/")[2]
+        for group in (mine, *mine.parents):
+            with suppress(OSError, ValueError):
+                limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
+                cache = re.search(r"^inactive_file (\d+)$", (group / "memory.stat").read_text(), re.MULTILINE)
+                found.append(limit - used + (int(cache.group(1)) if cache else 0))
+    return found
 
 
 def _status(path: str, field: str) -> int:

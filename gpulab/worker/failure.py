@@ -10,7 +10,13 @@ import torch
 from gpulab.model.events import VariantFailed
 from gpulab.model.plain import plain
 
-_OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc")
+_OUT_OF_MEMORY = (
+    "out of memory",
+    "can't allocate memory",
+    "cannot allocate memory",
+    "bad_alloc",
+    "status_alloc_failed",
+)
 
 
 def failure(error: BaseException, path: str, variant: str | None, stage: str) -> VariantFailed:

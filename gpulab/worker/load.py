@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
-from gpulab.model.events import RunRequest
+from gpulab.model.request import RunRequest
 from gpulab.model.scenario import Lab, Scenario, ScenarioError, Variant, Work
 
 

@@ -9,7 +9,8 @@ from statistics import median
 from time import perf_counter
 
 from gpulab.model.compare import narrow, narrow_time
-from gpulab.model.events import Calibrated, Noticed, Planned, RunRequest, StageStarted, Stopped, WarmedUp
+from gpulab.model.events import Calibrated, Noticed, Planned, StageStarted, Stopped, WarmedUp
+from gpulab.model.request import RunRequest
 from gpulab.model.scenario import CONTROL, Variant
 from gpulab.model.stats import FEWEST
 from gpulab.worker import compiled
@@ -249,7 +250,8 @@ class Measurement:
             for _ in range(_SETTLING_BLOCKS if contender.steps * contender.step_s < _SETTLE_S else 0):
                 self._clock.block(contender.build, contender.steps)
         except BaseException as error:
-            if self._request.grows and not self.alone and out_of_memory(error):
+            first = not self._recorder.epochs  # later ones have the same builds, and would mix two ways of pairing
+            if self._request.grows and first and not self.alone and out_of_memory(error):
                 error.__traceback__ = None  # its frames hold tensors
                 raise _TooMuchTogetherError from None
             self._drop(contender, stage, error)

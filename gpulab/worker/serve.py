@@ -11,11 +11,9 @@ from gpulab.model.events import (
     LOST_DEVICE,
     Built,
     Checked,
-    Device,
     Noticed,
     OutOfMemory,
     Reported,
-    RunRequest,
     StageStarted,
     VariantFailed,
     VariantRefused,
@@ -24,6 +22,7 @@ from gpulab.model.events import (
     WorkerReady,
 )
 from gpulab.model.plain import plain
+from gpulab.model.request import Device, RunRequest
 from gpulab.model.scenario import ScenarioError
 from gpulab.worker import compiled, tensors
 from gpulab.worker import device as devices

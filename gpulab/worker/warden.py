@@ -19,7 +19,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from gpulab.model.events import STAGES, RunRequest, WorkerExited
+from gpulab.model.events import STAGES, WorkerExited
+from gpulab.model.request import RunRequest
 from gpulab.model.scenario import CONTROL
 from gpulab.worker.channel import Channel
 from gpulab.worker.ledger import Ledger

@@ -17,7 +17,7 @@ import msgspec
 
 import gpulab
 from gpulab.headless.runner import measure
-from gpulab.model.result import run_result
+from gpulab.model.conclude import run_result
 from gpulab.run.catalog import read_file
 from gpulab.run.record import RunFile
 from gpulab.run.request import Settings, request_for

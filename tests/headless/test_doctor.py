@@ -6,6 +6,7 @@ import sys
 import pytest
 from conftest import printed
 
+from gpulab.model.machine import Probe
 from gpulab.run import doctor
 from gpulab.views.doctor import doctor as table
 from gpulab.views.text import Glyphs
@@ -43,7 +44,7 @@ def test_what_is_missing_is_named(lab):
         ("import os; os.abort()", "ended with -6"),
         ("raise SystemExit('no such thing')", "no such thing"),
         ("print('not json')", "cannot be read"),
-        ("import time; time.sleep(60)", "the driver may hang"),
+        ("import time; time.sleep(60)", "the driver hangs"),
     ],
 )
 def test_a_probe_that_fails_is_a_finding(monkeypatch, code, message):
@@ -61,7 +62,7 @@ def test_a_probe_that_fails_is_a_finding(monkeypatch, code, message):
         ("13.0", "cupy-cuda12x 14.2", "broken", "pip uninstall -y cupy-cuda12x && pip install 'gpulab[cuda13]'"),
         ("12.8", "cupy-cuda13x 14.2", "broken", "pip uninstall -y cupy-cuda13x && pip install 'gpulab[cuda12]'"),
         ("12.8", None, "missing", "pip install 'gpulab[cuda12]'"),
-        (None, None, "missing", "pip install torch"),
+        (None, None, "missing", "a machine with an NVIDIA GPU"),
     ],
 )
 def test_the_cupy_that_fits_the_torch_is_named(monkeypatch, cuda, have, status, mend):
@@ -70,6 +71,26 @@ def test_the_cupy_that_fits_the_torch_is_named(monkeypatch, cuda, have, status, 
     monkeypatch.setattr(doctor, "installed", lambda *_: have)
     found = doctor._cupy()
     assert (found.status, found.mend) == (status, mend)
+
+
+@pytest.mark.parametrize(
+    ("probed", "device", "hidden", "status", "mend"),
+    [
+        ({"cuda": "13.0", "cuda_error": "Found no NVIDIA driver"}, False, None, "missing", "a machine with"),
+        ({"cuda": "13.0", "cuda_error": "Found no NVIDIA driver"}, True, None, "broken", "reboot"),
+        ({"cuda": "13.0", "cuda_error": "no device"}, True, "", "missing", "unset CUDA_VISIBLE_DEVICES"),
+        ({}, True, None, "missing", "install the NVIDIA driver"),
+    ],
+)
+def test_a_driver_is_broken_only_where_there_is_a_device(monkeypatch, probed, device, hidden, status, mend):
+    monkeypatch.setattr(doctor, "has_gpu", lambda: device)
+    monkeypatch.setattr(doctor, "_driver_version", lambda: None)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if hidden is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
+    found = doctor._driver(Probe(**probed))
+    assert found.status == status
+    assert mend in found.mend
 
 
 def test_the_table_shows_the_mend(monkeypatch):

@@ -5,7 +5,8 @@ import json
 import pytest
 from conftest import printed
 
-from gpulab.model.result import RunResult, Time, VariantResult, swept
+from gpulab.model.conclude import swept
+from gpulab.model.result import RunResult, Time, VariantResult
 from gpulab.views.sweep import sweep
 from gpulab.views.text import Glyphs
 
@@ -37,7 +38,7 @@ def test_every_value_is_one_run_and_the_best_is_marked(lab, asked):
     assert [run["params"]["n"] for run in found["runs"]] == [64, 4096]
     assert found["sweeps"] == [{"scenario": "swept", "parameter": "n", "best": {"one": 4096, "two": 4096}}]
     assert sorted(file.name for file in (lab.folder / "runs").iterdir()) == ["swept-n-4096.jsonl", "swept-n-64.jsonl"]
-    assert done.stdout.count("best") == 4  # in the table and in the chart, for each variant
+    assert done.stdout.count(" best") == 4  # in the table and in the chart, for each variant
     assert "one n=64" in done.stdout
     assert "(2 of 2)" in done.stderr
 
@@ -56,6 +57,23 @@ def test_a_sweep_that_makes_no_sense_is_told_before_anything_runs(lab, asked, me
     assert done.code == 2
     assert message in done.stderr
     assert "(1 of" not in done.stderr
+
+
+def test_names_and_values_of_a_stranger_are_harmless(lab):
+    text = SWEPT.replace('"m": 1', '"m": "x"').replace("def one(", "def größer_als_alle_anderen_varianten(")
+    path = lab.write("swept.py", text)
+    done = lab.call("--run", path, "--device", "cpu", "--time", "0.2", "--ascii", "--sweep", "m=../a/b,\x1b[31mred")
+    assert done.code == 0
+    assert "\x1b" not in done.stdout + done.stderr
+    assert (done.stdout + done.stderr).isascii()
+    assert all(len(row) <= 80 for row in done.stdout.splitlines() if not row.startswith("run file"))
+    assert len(list((lab.folder / "state").rglob("*swept-m-.._a_b*.jsonl"))) == 1
+
+
+def test_a_broken_file_says_why(lab):
+    done = lab.call("--run", lab.write("swept.py", "from gpulab import Scenario\nx ="), "--sweep", "n=1,2")
+    assert done.code == 3
+    assert "line 2: syntax error" in done.stdout
 
 
 def test_a_value_is_set_or_swept(lab):
@@ -89,4 +107,5 @@ def test_the_chart_puts_each_interval_on_one_axis(width, ascii_only):
     assert line not in rows[1].replace("v n=2", "")
     assert "best" in rows[0]
     assert all(len(row) <= width for row in text.splitlines())
+    assert "0.00" not in text
     assert text.isascii() or not ascii_only

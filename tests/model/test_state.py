@@ -7,22 +7,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpulab.model import events as e
-from gpulab.model.result import combine, run_result
+from gpulab.model.conclude import combine, run_result
+from gpulab.model.request import Device, RunRequest, VariantInfo
 from gpulab.model.state import RunState, fold, fold_all
 
 NAMES = ("a", "control", "b")
 
 
 def request(**changes):
-    infos = (e.VariantInfo(name="a"), e.VariantInfo(name="b", against="a"))
-    return e.RunRequest(**{"scenario": "s", "path": "s.py", "source_sha256": "0", "variants": infos, **changes})
+    infos = (VariantInfo(name="a"), VariantInfo(name="b", against="a"))
+    return RunRequest(**{"scenario": "s", "path": "s.py", "source_sha256": "0", "variants": infos, **changes})
 
 
 def opening(**changes):
     built = {"build_s": 0.1, "first_step_s": 0.1, "items": 2.0}
     return [
         e.RunStarted(request=request(**changes), at="", host="h", t=0.0),
-        e.WorkerReady(pid=1, device=e.Device(kind="cpu", name="c"), environment={}, t=0.05),
+        e.WorkerReady(pid=1, device=Device(kind="cpu", name="c"), environment={}, t=0.05),
         e.Built(variant="a", t=0.1, **built),
         e.Built(variant="b", t=0.2, **built),
         e.Planned(rounds=5, epochs=20, floor=0.01, dear=False, t=0.3),
@@ -137,7 +138,7 @@ def test_a_failed_variant_has_no_verdict_and_the_others_keep_theirs():
 
 
 def test_a_ladder_compares_with_the_rung_below_too():
-    infos = tuple(e.VariantInfo(name=name, against="a" if name != "a" else None) for name in "abc")
+    infos = tuple(VariantInfo(name=name, against="a" if name != "a" else None) for name in "abc")
     ladder = request(variants=infos, ladder=True)
     assert ladder.pairs({"a", "b", "c"}) == [("control", "a"), ("b", "a"), ("c", "a"), ("c", "b")]
     assert ladder.pairs({"a", "c"}) == [("control", "a"), ("c", "a")]

@@ -6,7 +6,8 @@ import time
 
 import msgspec
 
-from gpulab.model.events import RunRequest, WorkerDone
+from gpulab.model.events import WorkerDone
+from gpulab.model.request import RunRequest
 from gpulab.model.scenario import Work
 from gpulab.worker.build import Build
 from gpulab.worker.channel import Channel

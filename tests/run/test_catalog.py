@@ -164,7 +164,7 @@ def test_parameters_come_from_the_scenario_then_the_smoke_run_then_the_user(tmp_
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"chosen": {"mb": "1"}}, "no such parameter; it has mib=256"),
+        ({"chosen": {"mb": "1"}}, "no parameter 'mb'; it has mib=256"),
         ({"chosen": {"mib": "many"}}, "mib takes a whole number"),
         ({"chosen": {"mib": "1.5"}}, "mib takes a whole number"),
         ({"device": "gpu"}, "write cpu, cuda or cuda:N"),

@@ -3,7 +3,8 @@
 import pytest
 
 from gpulab.model import events as e
-from gpulab.model.result import run_result
+from gpulab.model.conclude import run_result
+from gpulab.model.request import RunRequest, VariantInfo
 from gpulab.model.state import fold_all
 from gpulab.run.record import RecordError, RunFile, read
 
@@ -11,8 +12,8 @@ from gpulab.run.record import RecordError, RunFile, read
 @pytest.fixture
 def recorded(tmp_path):
     file = RunFile(tmp_path / "deep" / "run.jsonl", "0.1.0")
-    infos = (e.VariantInfo(name="a"), e.VariantInfo(name="b", against="a"))
-    request = e.RunRequest(scenario="µ", path="s.py", source_sha256="0", variants=infos)
+    infos = (VariantInfo(name="a"), VariantInfo(name="b", against="a"))
+    request = RunRequest(scenario="µ", path="s.py", source_sha256="0", variants=infos)
     file.append([e.RunStarted(request=request, at="", host="h")])
     file.append([e.Log(lines=["é\ud7ff"]), e.Noticed(text="n")])
     file.append([e.Stopped(reason="width"), e.RunEnded(outcome="done")])

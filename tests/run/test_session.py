@@ -13,6 +13,7 @@ from statistics import median
 import pytest
 
 from gpulab.model import events as e
+from gpulab.model.request import RunRequest, VariantInfo
 from gpulab.model.state import fold_all
 from gpulab.run.output import Output
 from gpulab.run.record import RunFile, read
@@ -20,11 +21,11 @@ from gpulab.run.session import Session
 
 RATE, STEPS, STOP_S = 10_000, 1000, 5.0
 FLOOD = (sys.executable, str(Path(__file__).parent / "flood_worker.py"))
-INFOS = (e.VariantInfo(name="a"), e.VariantInfo(name="b", against="a"))
+INFOS = (VariantInfo(name="a"), VariantInfo(name="b", against="a"))
 
 
 def request(**options):
-    return e.RunRequest(**{"scenario": "s", "path": "s.py", "source_sha256": "0", "variants": INFOS, **options})
+    return RunRequest(**{"scenario": "s", "path": "s.py", "source_sha256": "0", "variants": INFOS, **options})
 
 
 def session(tmp_path, code, **options):
@@ -141,11 +142,11 @@ def test_ten_thousand_samples_a_second_with_the_parent_stopped_are_all_kept(tmp_
     code = f"""
         import sys, time
         from pathlib import Path
-        from gpulab.model import events as e
+        from gpulab.model.request import RunRequest, VariantInfo
         from gpulab.run.record import RunFile
         from gpulab.run.session import Session
-        infos = (e.VariantInfo(name="a"), e.VariantInfo(name="b", against="a"))
-        request = e.RunRequest(scenario="s", path="s.py", source_sha256="0", variants=infos, time_s=20.0)
+        infos = (VariantInfo(name="a"), VariantInfo(name="b", against="a"))
+        request = RunRequest(scenario="s", path="s.py", source_sha256="0", variants=infos, time_s=20.0)
         made = Session(request, RunFile(Path(sys.argv[1]), "0"), {FLOOD!r})
         made.start()
         while not made.wait(0.25):

@@ -191,6 +191,44 @@ def test_a_broken_file_is_listed_and_explained(lab, drive):
     drive(journey, broken)
 
 
+def test_a_file_that_is_mended_runs_without_leaving(lab, drive):
+    path = lab.write("mine.py", "from gpulab import Scenario\nscenario = Scenario('x', spede=1)\n")
+    good = scenario(lab).read_text()
+
+    async def journey(pilot):
+        await pilot.press("enter")
+        assert "knows no 'spede'" in flat(pilot)
+        path.write_text(good)
+        await finish(pilot)
+        assert "same" in flat(pilot) or "inconclusive" in flat(pilot)
+        path.write_text(good.replace("DATA, 2", "DATA, 3", 1))
+        await finish(pilot)
+        assert "bad wrong" in flat(pilot)
+        await pilot.press("l")
+        names = pilot.app.screen.query_one(ScenarioList)
+        assert any("mine" in (row := names.render_line(y).text) and "wrong" in row for y in range(20))
+
+    drive(journey, path)
+
+
+def test_the_list_is_reached_while_something_runs(lab, drive):
+    async def journey(pilot):
+        await pilot.press("enter")
+        await until(pilot, lambda: "check" in shown(pilot))
+        await pilot.press("l", "up", "1")
+        assert not idle(pilot)
+        assert "fault.py" not in shown(pilot)
+        await pilot.resize_terminal(120, 40)
+        await pilot.press("tab")
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        assert pilot.app.focused is not None
+        await pilot.press("q")
+        await until(pilot, lambda: not pilot.app.is_running, within=5)
+
+    drive(journey, scenario(lab, step="time.sleep(0.01)"), settings=Settings(device="cpu", time_s=60))
+
+
 def test_texts_of_a_scenario_are_no_markup(lab, drive):
     path = lab.write(
         "texts.py",

@@ -49,6 +49,16 @@ def test_the_sizes_that_fit_are_measured_and_the_first_that_does_not_is_reported
     assert done.state.failures == ()
 
 
+def test_the_lesson_meets_the_end_of_memory(lab):
+    lab.start_options = {"preexec_fn": limited}
+    done = lab.run("batch_size", "--smoke", "--set", "width=16", "--set", "hidden=200000")
+    assert done.code == 0
+    statuses = [one["status"] for one in done.run["variants"]]
+    assert statuses[:4] == ["ok"] * 4
+    assert "out of memory" in statuses
+    assert set(statuses[statuses.index("out of memory") + 1 :]) <= {"skipped"}
+
+
 def test_without_a_limit_what_is_larger_than_the_machine_is_reported_too(lab):
     done = lab.run(lab.write("grows.py", GROWS), "--set", "scale=20")
     assert done.code == 0
@@ -86,7 +96,7 @@ def test_a_variant_may_step_aside(lab):
         "skip.py",
         GROWS.replace(", grows=True", "").replace("return _work(4096 * scale)", "lab.skip('needs [more] bits')"),
     )
-    done = lab.run(path.rename(path))
+    done = lab.run(path)
     assert done.variant("large")["status"] == "skipped"
     assert "large skipped: needs [more] bits" in done.stderr
     assert done.verdict("middle") is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,8 +18,8 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, OptionList
 
-from gpulab.model.result import run_result
-from gpulab.run.catalog import Entry
+from gpulab.model.conclude import run_result
+from gpulab.run.catalog import Entry, read_file
 from gpulab.run.needs import default_device, first_missing
 from gpulab.run.request import Settings, UsageError, request_for
 from gpulab.tui.widgets.pane import Pane
@@ -39,6 +40,7 @@ class LabScreen(Screen[int]):
         Binding("r", "run", "run", key_display="enter"),  # the list takes Enter for itself
         Binding("enter", "run", show=False),
         Binding("escape", "back", "stop, back"),
+        Binding("l", "list", "list"),
         Binding("1", "show('lesson')", "lesson"),
         Binding("2", "show('run')", "result"),
         Binding("3", "show('log')", "log"),
@@ -57,6 +59,7 @@ class LabScreen(Screen[int]):
         self._quitting = False
         self._detail: Detail | None = None
         self._tab = ""
+        self._seen: object = None
 
     def compose(self) -> ComposeResult:
         yield Pane(id="status")
@@ -75,19 +78,31 @@ class LabScreen(Screen[int]):
         """The rest, once the list is on screen: it is what one looks at first, and this takes as long again."""
         from gpulab.tui.widgets.detail import Detail
 
-        self._detail = Detail()
-        await self.query_one("#body").mount(self._detail)
+        detail = Detail()
+        await self.query_one("#body").mount(detail)
+        self._detail = detail
         if self._tab:
             self.action_show(self._tab)
         self._refresh()
 
     def on_resize(self, event: Resize) -> None:
-        self.call_after_refresh(self._refresh)
+        self.call_after_refresh(self._resized)
+
+    def _resized(self) -> None:
+        if self.focused is None:  # what had it is out of sight
+            in_sight = self._list if self._list.display or self._detail is None else self._detail.pane
+            in_sight.focus()
+        self._refresh()
 
     @on(OptionList.OptionHighlighted)
     def _another(self) -> None:
         self._message = ("", "")
+        if self._detail is not None:
+            self._detail.pane.scroll_home(animate=False)
         self._refresh()
+
+    def on_tabbed_content_tab_activated(self) -> None:
+        self._refresh()  # by a click; by name, since importing it would delay the first frame
 
     @on(OptionList.OptionSelected)
     def action_run(self) -> None:
@@ -110,8 +125,12 @@ class LabScreen(Screen[int]):
             self._now.stop()
             self._refresh()
         else:
-            self.remove_class("-detail")
-            self._list.focus()
+            self.action_list()
+
+    def action_list(self) -> None:
+        """Go back to the list, and let what runs run."""
+        self.remove_class("-detail")
+        self._list.focus()
 
     def action_show(self, tab: str) -> None:
         """Show one of the tabs of the scenario under the cursor."""
@@ -129,15 +148,15 @@ class LabScreen(Screen[int]):
         self.quit()
 
     def quit(self) -> None:
-        self._quitting = True
-        if self._now is None:
+        if self._now is None or self._quitting:  # asked twice: the warden ends what is left
             self.app.exit(0)
         else:
+            self._quitting = True
             self._now.stop()
             self._refresh()
 
     def on_unmount(self) -> None:
-        if self._now is not None:  # the app ends in some other way
+        if self._now is not None and not self._quitting:  # the app ends in some other way
             self._now.wait()
 
     @property
@@ -146,7 +165,9 @@ class LabScreen(Screen[int]):
 
     def _start(self, name: str) -> str | None:
         """Start a run; returns why it cannot be."""
-        entry = self._entries[name]
+        # As it is now: a file that is edited while the screen is open is what a student does all day.
+        entry = self._entries[name] = read_file(self._entries[name].path)
+        self._list.change(entry.row)
         if entry.error:
             return f"{entry.path.name}, {entry.error}"
         scenario = entry.scenario
@@ -157,8 +178,10 @@ class LabScreen(Screen[int]):
             return why
         from gpulab.tui.live_run import LiveRun
 
+        known = {one: value for one, value in self._settings.chosen.items() if one in scenario.params}
         try:
-            self._now = self._runs[name] = LiveRun(name, request_for(entry, self._settings))
+            request = request_for(entry, replace(self._settings, chosen=known))
+            self._now = self._runs[name] = LiveRun(name, request)
         except UsageError as error:
             return str(error)
         except OSError as error:
@@ -191,7 +214,11 @@ class LabScreen(Screen[int]):
             return
         self.query_one("#status", Pane).show(self._status())
         if self._detail is not None:
-            tab = self._detail.active
+            tab, run = self._detail.active, self._runs.get(self._list.chosen)
+            seen = (self._list.chosen, tab, self.size, run and (run.drained, run.state.log, run.state.failures))
+            if tab == "log" and seen == self._seen:
+                return  # laying out a thousand lines again would take a quarter of a core
+            self._seen = seen
             self._detail.pane.show(self._content(tab), follow=tab == "log")
 
     def _content(self, tab: str) -> RenderableType:
@@ -202,7 +229,7 @@ class LabScreen(Screen[int]):
         if run is None:
             return Text(self._glyphs("Enter runs it."), "dim")
         if tab == "log":
-            return log.log(run.state, self._glyphs)
+            return log.log(run.state, self._glyphs, live=not run.drained)
         if not run.drained:
             return progress.lines(run.state, self._glyphs, now=monotonic())
         found = run_result(run.state, str(run.path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.text import Text
-from textual.events import Resize
+from textual.events import Click, Resize
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
@@ -37,6 +37,18 @@ class ScenarioList(OptionList):
         if name in self._row_of:
             self._marks[name] = text, style
             self.replace_option_prompt(name, self._prompt(self._row_of[name]))
+
+    def change(self, row: Row) -> None:
+        """Show what the scenario's file says now."""
+        self._row_of[row.name] = row
+        self.replace_option_prompt(row.name, self._prompt(row))
+
+    def on_click(self, event: Click) -> None:
+        """A click chooses; only a second one runs."""
+        place = event.style.meta.get("option")
+        if place is not None and event.chain < 2:
+            self.highlighted = place
+            event.prevent_default()
 
     def on_resize(self, event: Resize) -> None:
         titles = event.size.width >= _ROOM_FOR_TITLES

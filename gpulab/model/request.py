@@ -1,0 +1,72 @@
+"""What is asked of a worker: one request, all that it and a reader of the run file need to know."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+import msgspec
+
+from gpulab.model.scenario import CONTROL, Param
+
+
+class VariantInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A variant as the catalog read it; `missing` says which need the machine does not meet."""
+
+    name: str
+    summary: str = ""
+    against: str | None = None
+    claim: str | None = None
+    unchecked: str | None = None
+    missing: str | None = None
+
+
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """All the worker needs to know, and all a reader of the run file needs to know of what was asked."""
+
+    scenario: str
+    path: str
+    source_sha256: str
+    variants: tuple[VariantInfo, ...]
+    title: str = ""
+    topic: str = ""
+    claim: str = ""
+    roof: str | None = None
+    per: str = "step"
+    ladder: bool = False
+    alone: bool = False
+    grows: bool = False
+    """Each variant needs more memory than the one above: the first that does not fit is reported, and no failure."""
+    functions: bool = False
+    """Time plain functions of the file: no Scenario, no check, no comparison."""
+    params: dict[str, Param] = {}
+    env: dict[str, str | None] = {}
+    device: str = "cpu"
+    threads: int = 1
+    time_s: float = 10.0
+    seed: int = 0
+    smoke: bool = False
+    timeout_s: float | None = None
+
+    def pairs(self, measured: Container[str]) -> list[tuple[str, str]]:
+        """(variant, against) of every comparison that can be made of what is measured, the control's first."""
+        names = [info.name for info in self.variants if info.name in measured]
+        if not names or not (self.functions or names[0] == self.variants[0].name):
+            return []
+        below = names[0]
+        found = [(CONTROL, below)]
+        for info in self.variants[1:]:
+            if info.name in measured and info.against is not None and info.against in measured:
+                found.append((info.name, info.against))
+                if self.ladder and below != info.against:
+                    found.append((info.name, below))
+                below = info.name
+        return found
+
+
+class Device(msgspec.Struct, frozen=True, kw_only=True):
+    kind: str
+    name: str
+    uuid: str | None = None
+    threads: int = 1
+    memory_bytes: int = 0
+    l2_bytes: int = 0
