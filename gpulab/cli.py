@@ -153,6 +153,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="S",
         help="stop a run after so long (600, or 20 x --time)",
     )
+    refine.add_argument(
+        "--telemetry",
+        type=_telemetry,
+        default="on",
+        metavar="on|off|GPU",
+        help="sample the run's own device (on), nothing, or a GPU by its index or UUID",
+    )
     output = parser.add_argument_group("what to print and keep")
     output.add_argument("--json", nargs="?", const="-", metavar="FILE", help="the result as JSON, to FILE or to stdout")
     output.add_argument(
@@ -199,6 +206,14 @@ def _positive(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return value
+
+
+def _telemetry(text: str) -> str:
+    if not re.fullmatch(r"on|off|\d+|(GPU|MIG)-[\w./-]+", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not on, off, or a GPU's index or UUID (nvidia-smi -L lists them)"
+        )
+    return text
 
 
 def _count(text: str) -> int:

@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "gpulab"
 MAY_IMPORT = {
     "model": {"model", "msgspec"},
     "worker": {"model", "worker", "gpulab", "msgspec", "torch", "numpy", "cupy", "triton", "jax", "psutil"},
+    "telemetry": {"model", "telemetry", "msgspec", "psutil", "pynvml"},
     "run": {"model", "run", "gpulab", "msgspec", "platformdirs"},
     "views": {"model", "views", "msgspec", "rich"},
     "headless": {"model", "run", "views", "headless", "gpulab", "msgspec", "rich"},

@@ -15,6 +15,7 @@ from statistics import median
 import msgspec
 
 from gpulab.model.stats import FEWEST, Interval, as_speedup, log_ratios, median_interval
+from gpulab.model.telemetry import Window
 
 FLOOR = 0.01
 DEAR_FLOOR = 0.03
@@ -32,6 +33,8 @@ class Epoch:
     """All rounds on one build of every variant. Immutable, so its ratios are computed once."""
 
     rounds: tuple[Round, ...]
+    spans: tuple[Mapping[str, tuple[float, float]], ...] = ()
+    """When each block of each round began and ended, where that is known."""
     _ratios: dict[tuple[str, str], tuple[float, ...]] = field(default_factory=dict, repr=False)
 
     def ratios(self, variant: str, against: str) -> tuple[float, ...]:
@@ -43,9 +46,23 @@ class Epoch:
             self._ratios[variant, against] = found
         return found
 
+    def outside(self, windows: Sequence[Window]) -> Epoch:
+        """The epoch without the blocks that touch a window, and so without their pairs."""
+        if not windows or not self.spans:
+            return self
+        kept = [
+            {name: time for name, time in one.items() if not _touches(spans.get(name), windows)}
+            for one, spans in zip(self.rounds, self.spans, strict=True)
+        ]
+        return Epoch(tuple(kept), self.spans)
+
     def times(self, variant: str) -> list[float]:
         """Time per item of every round that measured the variant."""
         return [one[variant] for one in self.rounds if variant in one]
+
+
+def _touches(span: tuple[float, float] | None, windows: Sequence[Window]) -> bool:
+    return span is not None and any(span[0] < one.end and span[1] > one.start for one in windows)
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,14 +24,18 @@ from gpulab.model.result import (
     Report,
     Result,
     RunResult,
+    Soak,
     Sweep,
+    TelemetryResult,
     Time,
     VariantResult,
 )
 from gpulab.model.scenario import Param
 from gpulab.model.state import RunState, VariantState, ended
+from gpulab.model.telemetry import POWER_CAP, while_alone
 
 _BUSY = 0.1
+SUSTAINED = 0.03
 
 
 def run_result(
@@ -70,6 +74,7 @@ def run_result(
         warnings=_warnings(state, request),
         variants=variants,
         comparisons=comparisons,
+        telemetry=_telemetry(state),
         sweet_spot=_sweet_spot(variants) if request.grows and code == MEASURED else None,
         reports=[Report(variant=who, name=name, value=value) for (who, name), value in state.reports.items()],
     )
@@ -142,6 +147,37 @@ def _sweet_spot(variants: list[VariantResult]) -> str | None:
     return next((name for name, time in times.items() if time <= best * (1 + CLOSE)), None)
 
 
+def _telemetry(state: RunState) -> TelemetryResult | None:
+    of = state.sampler
+    if of is None:
+        return None
+    return TelemetryResult(
+        gpu=of.gpu,
+        uuid=of.uuid,
+        why=of.why,
+        lost=state.lost,
+        readings=len(state.telemetry),
+        unsupported=state.unsupported,
+        limits=of.limits,
+        health=of.health,
+    )
+
+
+def _soak(state: RunState, one: VariantState) -> Soak | None:
+    of = one.soaked
+    if of is None:
+        return None
+    alone = while_alone(state.telemetry, of)
+    items = one.built.items if one.built else 1.0
+    return Soak(
+        seconds=of.ended - of.started,
+        readings=alone.samples,
+        time_s=of.time_s,
+        energy_j=None if alone.energy_j is None else alone.energy_j / items,
+        means=alone.means,
+    )
+
+
 def _control(of: Comparison) -> Control:
     return Control(speedup=of.speedup, low=of.low, high=of.high, verdict=of.verdict)
 
@@ -159,7 +195,7 @@ def _method(state: RunState) -> Method:
 
 
 def _warnings(state: RunState, request: RunRequest) -> list[str]:
-    found = list(state.notices)
+    found = [*state.notices, *_disturbed(state)]
     if state.dear:
         found.append(
             f"builds take over a second, so there are {len(state.epochs)} of them: the interval is over pairs that "
@@ -172,7 +208,35 @@ def _warnings(state: RunState, request: RunRequest) -> list[str]:
     baseline = next((one.checked.tolerance for one in state.variants.values() if one.checked), None)
     for name, one in state.variants.items():
         found += [f"{name}: {text}" for text in _warnings_of(one, baseline, functions=request.functions)]
+        found += _sustained(state, name, one)
     return found
+
+
+def _disturbed(state: RunState) -> list[str]:
+    """What telemetry saw of a device that was not as it should be."""
+    found = list(state.sampler.problems) if state.sampler else []
+    found += [f"telemetry of the GPU ended early: {state.lost}"] if state.lost else []
+    blocks = sum(len(one) for epoch in state.epochs for one in epoch.rounds)
+    for why in dict.fromkeys(window.why for window in state.windows):
+        windows = [window for window in state.windows if window.why == why]
+        kept = sum(len(one) for epoch in state.epochs for one in epoch.outside(windows).rounds)
+        found.append(f"{why}: {blocks - kept} of {blocks} blocks dropped")
+    measuring = [one for one in state.telemetry if one.reasons is not None]
+    capped = sum(bool((one.reasons or 0) & POWER_CAP) for one in measuring)
+    if capped:
+        found.append(f"power cap during {capped} of {len(measuring)} readings: times hold for this power limit")
+    return found
+
+
+def _sustained(state: RunState, name: str, one: VariantState) -> list[str]:
+    """Whether a variant alone runs as it did among the others: they share one power state and one cache."""
+    time, items = state.time_per_item(name), one.built.items if one.built else 1.0
+    if one.soaked is None or time is None:
+        return []
+    off = one.soaked.time_s / items / time.median - 1
+    if abs(off) <= SUSTAINED:
+        return []
+    return [f"{name}: alone for {one.soaked.ended - one.soaked.started:.0f} s it took {off:+.1%} of its time in turns"]
 
 
 def _warnings_of(one: VariantState, baseline: float | None, *, functions: bool) -> list[str]:
@@ -224,6 +288,7 @@ def _variant(state: RunState, one: VariantState) -> VariantResult:
         first_step_s=built.first_step_s if built else None,
         drifting=one.warmed.drifting if one.warmed else None,
         error=one.checked.error if one.checked else None,
+        soak=_soak(state, one),
         stage=failure.stage if failure else None,
         line=failure.line if failure else None,
     )

@@ -16,7 +16,7 @@ from gpulab.model.request import Device, RunRequest
 LOST_PIPE, LOST_DEVICE = 97, 98
 """Exit codes of a worker whose event pipe was taken from it, and of one whose device is in error for good."""
 
-STAGES = ("start", "load", "build", "check", "calibrate", "warm-up", "measure", "re-check", "teardown", "end")
+STAGES = ("start", "load", "build", "check", "calibrate", "warm-up", "measure", "soak", "re-check", "teardown", "end")
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -130,6 +130,7 @@ class Planned(Event, frozen=True):
 class Samples(Event, frozen=True):
     """Timed blocks in the order they ran: one entry a block in every column.
 
+    `ended` is when a block was over, `steps` how many it timed (both missing in files of before they were kept);
     `times_s` and `cpu_s` are per step, `faults` (minor page faults) and `switches` (involuntary context
     switches) per block; `variant` indexes into `names`. Epochs below `complete` have all their rounds sent.
     """
@@ -143,12 +144,73 @@ class Samples(Event, frozen=True):
     cpu_s: list[float]
     faults: list[int]
     switches: list[int]
+    ended: list[float] = []
+    steps: list[int] = []
 
     def __post_init__(self) -> None:
         """ValueError where the columns do not fit together: a line that a scenario wrote, not the lab."""
-        columns = (self.epoch, self.round, self.variant, self.times_s, self.cpu_s, self.faults, self.switches)
+        columns: list[list[Any]] = [
+            self.epoch,
+            self.round,
+            self.variant,
+            self.times_s,
+            self.cpu_s,
+            self.faults,
+            self.switches,
+        ]
+        columns += [self.ended, self.steps] if self.ended or self.steps else []
         if len({len(column) for column in columns}) > 1 or not all(0 <= i < len(self.names) for i in self.variant):
             raise ValueError("samples whose columns do not fit together")
+
+
+class Soaked(Event, frozen=True):
+    """A variant ran alone, from `started` to `ended` on the events' clock: so many steps, of `time_s` in the median."""
+
+    variant: str
+    started: float
+    ended: float
+    steps: int
+    time_s: float
+
+
+class TelemetryStarted(Event, frozen=True):
+    """What is sampled: a GPU by its name and UUID, or none and `why`. `limits` end the scales of its own fields."""
+
+    gpu: str | None = None
+    uuid: str | None = None
+    driver: str | None = None
+    why: str | None = None
+    unsupported: dict[str, str] = {}
+    limits: dict[str, float] = {}
+    health: dict[str, float] = {}
+    problems: list[str] = []
+
+
+class Telemetry(Event, frozen=True):
+    """One reading of everything that was due, of the time `since` the one before.
+
+    `reasons` are clock-event bits, also of what happened in between; `others` foreign processes on the GPU
+    since `others_since`, where they were looked at; `unsupported` is the whole of it where it has changed.
+    """
+
+    since: float
+    values: dict[str, float]
+    reasons: int | None = None
+    others: list[str] | None = None
+    others_since: float | None = None
+    unsupported: dict[str, str] = {}
+
+
+class TelemetryLost(Event, frozen=True):
+    """The GPU is gone: what was read of it stays."""
+
+    reason: str
+
+
+class TelemetrySwitched(Event, frozen=True):
+    """The sampler pauses or goes on."""
+
+    on: bool
 
 
 class Stopped(Event, frozen=True):
@@ -216,6 +278,11 @@ AnyEvent = (
     | WarmedUp
     | Planned
     | Samples
+    | Soaked
+    | Telemetry
+    | TelemetryStarted
+    | TelemetryLost
+    | TelemetrySwitched
     | Stopped
     | Reported
     | Log

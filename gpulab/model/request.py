@@ -46,6 +46,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     smoke: bool = False
     timeout_s: float | None = None
+    telemetry: str = "on"
+    """on, off, or the index or UUID of the GPU to sample whatever the run is on."""
 
     def pairs(self, measured: Container[str]) -> list[tuple[str, str]]:
         """(variant, against) of every comparison that can be made of what is measured, the control's first."""
@@ -61,6 +63,14 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
                     found.append((info.name, below))
                 below = info.name
         return found
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom telemetry samples: the worker's process, and a GPU by index or UUID; `ours` where the worker runs on it."""
+
+    worker: int
+    gpu: str | None = None
+    ours: bool = True
 
 
 class Device(msgspec.Struct, frozen=True, kw_only=True):

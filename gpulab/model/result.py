@@ -57,6 +57,29 @@ class Control(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str = "inconclusive"
 
 
+class Soak(msgspec.Struct, frozen=True, kw_only=True):
+    """A variant alone: seconds, readings, median time per step, joules per item, and the means of what was read."""
+
+    seconds: float
+    readings: int
+    time_s: float
+    energy_j: float | None = None
+    means: dict[str, float] = {}
+
+
+class TelemetryResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What was sampled: a GPU, or `why` none; `unsupported` says why a field has no value."""
+
+    gpu: str | None = None
+    uuid: str | None = None
+    why: str | None = None
+    lost: str | None = None
+    readings: int = 0
+    unsupported: dict[str, str] = {}
+    limits: dict[str, float] = {}
+    health: dict[str, float] = {}
+
+
 class VariantResult(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     status: str
@@ -77,6 +100,7 @@ class VariantResult(msgspec.Struct, frozen=True, kw_only=True):
     first_step_s: float | None = None
     drifting: bool | None = None
     error: float | None = None
+    soak: Soak | None = None
     stage: str | None = None
     line: int | None = None
 
@@ -108,6 +132,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     variants: list[VariantResult] = []
     comparisons: list[Comparison] = []
     sweet_spot: str | None = None
+    telemetry: TelemetryResult | None = None
     reports: list[Report] = []
 
 

@@ -15,12 +15,13 @@ from gpulab.model import events as e
 from gpulab.model.compare import FLOOR, Comparison, Epoch, compare, over_epochs, refused
 from gpulab.model.request import Device, RunRequest, VariantInfo
 from gpulab.model.stats import Interval
+from gpulab.model.telemetry import Window, invalid_windows
 
 _NOBODYS_FAULT = ("cancelled", "timeout")
 """Ends of a run that say nothing about the variant that was on the clock."""
 
-Row = tuple[int, int, str, float]
-"""(epoch, round, variant, seconds per item) of one block."""
+Row = tuple[int, int, str, float, tuple[float, float]]
+"""(epoch, round, variant, seconds per item, (start, end)) of one block."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class VariantState:
     checked: e.Checked | None = None
     calibrated: e.Calibrated | None = None
     warmed: e.WarmedUp | None = None
+    soaked: e.Soaked | None = None
     failure: e.VariantFailed | None = None
     blocks: int = 0
     wall_s: float = 0.0
@@ -65,6 +67,12 @@ class RunState:
     notices: tuple[str, ...] = ()
     reports: dict[tuple[str | None, str], float | None] = field(default_factory=dict)
     log: tuple[e.Log, ...] = ()
+    sampler: e.TelemetryStarted | None = None
+    telemetry: tuple[e.Telemetry, ...] = ()
+    unsupported: dict[str, str] = field(default_factory=dict)
+    """Fields of the GPU that will never have a value, and why."""
+    lost: str | None = None
+    """Why the GPU's telemetry ended before the run did."""
     outcome: str | None = None
     started_t: float = 0.0
     t: float = 0.0
@@ -78,9 +86,15 @@ class RunState:
         """Rounds so far, complete epochs and the one under way."""
         return sum(len(epoch.rounds) for epoch in self.epochs) + len({row[:2] for row in self.open_rows})
 
+    @property
+    def windows(self) -> list[Window]:
+        """When nothing that was measured can be believed."""
+        return invalid_windows(self.telemetry)
+
     def time_per_item(self, name: str) -> Interval | None:
         """Median seconds per item with its interval, as wide as a comparison's: over epochs where there are enough."""
-        return over_epochs((epoch.times(name) for epoch in self.epochs), dear=self.dear)
+        windows = self.windows
+        return over_epochs((epoch.outside(windows).times(name) for epoch in self.epochs), dear=self.dear)
 
     def rough_time(self, name: str) -> float | None:
         """Median seconds per item of whatever has been measured, where there is too little for an interval."""
@@ -102,7 +116,16 @@ class RunState:
             if name not in failed and (against not in refusals or name in refusals)
         ]
         floor = self.planned.floor if self.planned else FLOOR
-        found = [compare(self.epochs, name, against, dear=self.dear, floor=floor) for name, against in pairs]
+        windows = self.windows
+        valid = [epoch.outside(windows) for epoch in self.epochs]
+        found = []
+        for name, against in pairs:
+            dropped = sum(
+                len(whole.ratios(name, against)) - len(part.ratios(name, against))
+                for whole, part in zip(self.epochs, valid, strict=True)
+                if whole is not part
+            )
+            found.append(compare(valid, name, against, dear=self.dear, floor=floor, dropped=dropped))
         if found and found[0].verdict in ("faster", "slower"):
             why = f"the control, a second build of the baseline, came out {found[0].verdict}: measure again"
             found[1:] = [refused(one, "invalid", why) for one in found[1:]]
@@ -132,6 +155,15 @@ def fold(state: RunState, event: e.AnyEvent) -> RunState:
             return replace(state, reports={**state.reports, (event.variant, event.name): event.value})
         case e.Log():
             return replace(state, log=(*state.log, event))
+        case e.Telemetry():
+            unsupported = event.unsupported or state.unsupported
+            return replace(state, telemetry=(*state.telemetry, event), unsupported=unsupported)
+        case e.TelemetryStarted():
+            return replace(state, sampler=event, unsupported=event.unsupported)
+        case e.TelemetryLost():
+            return replace(state, lost=event.reason)
+        case e.TelemetrySwitched():
+            return state
         case e.WorkerExited() | e.WorkerDone():
             return state
         case e.RunEnded():
@@ -163,6 +195,8 @@ def _of_variant(state: RunState, event: Any) -> RunState:
             variant = replace(variant, calibrated=event)
         case e.WarmedUp():
             variant = replace(variant, warmed=event)
+        case e.Soaked():
+            variant = replace(variant, soaked=event)
         case e.Checked(ok=True):
             variant = replace(variant, checked=event)
         case e.Checked():
@@ -187,13 +221,25 @@ def _samples(state: RunState, event: e.Samples) -> RunState:
     rows = list(state.open_rows)
     items = {name: one.built.items if one.built else 1.0 for name, one in variants.items()}
     baseline = next(iter(variants), "")
+    count = len(event.epoch)
+    ended, steps = event.ended or [event.t] * count, event.steps or [1] * count
     columns = zip(
-        event.epoch, event.round, event.variant, event.times_s, event.cpu_s, event.faults, event.switches, strict=True
+        event.epoch,
+        event.round,
+        event.variant,
+        event.times_s,
+        event.cpu_s,
+        event.faults,
+        event.switches,
+        ended,
+        steps,
+        strict=True,
     )
     sums: dict[str, list[float]] = {}
-    for epoch, number, index, time_s, cpu_s, faults, switches in columns:
+    for epoch, number, index, time_s, cpu_s, faults, switches, end, timed in columns:
         name = event.names[index]
-        rows.append((epoch, number, name, time_s / items.get(name, items.get(baseline, 1.0))))
+        per_item = time_s / items.get(name, items.get(baseline, 1.0))
+        rows.append((epoch, number, name, per_item, (end - time_s * timed, end)))
         total = sums.setdefault(name, [0, 0.0, 0.0, 0, 0])
         for place, value in enumerate((1, time_s, cpu_s, faults, switches)):
             total[place] += value
@@ -216,10 +262,13 @@ def _complete(state: RunState, complete: int) -> RunState:
     epochs = list(state.epochs)
     while len(epochs) < complete:
         rounds: dict[int, dict[str, float]] = {}
-        for epoch, number, name, time_s in state.open_rows:
+        spans: dict[int, dict[str, tuple[float, float]]] = {}
+        for epoch, number, name, time_s, span in state.open_rows:
             if epoch == len(epochs):
                 rounds.setdefault(number, {})[name] = time_s
-        epochs.append(Epoch(tuple(rounds[number] for number in sorted(rounds))))
+                spans.setdefault(number, {})[name] = span
+        order = sorted(rounds)
+        epochs.append(Epoch(tuple(rounds[number] for number in order), tuple(spans[number] for number in order)))
     rows = tuple(row for row in state.open_rows if row[0] >= complete)
     return replace(state, epochs=tuple(epochs), open_rows=rows)
 

@@ -39,6 +39,7 @@ class Settings:
     seed: int = 0
     smoke: bool = False
     timeout_s: float | None = None
+    telemetry: str = "on"
 
 
 def check(settings: Settings) -> None:
@@ -66,6 +67,7 @@ def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ())
         time_s=time_s,
         seed=settings.seed,
         smoke=smoke,
+        telemetry=settings.telemetry,
         timeout_s=settings.timeout_s or max(_TIMEOUT_S, _TIMEOUT_OF_TIME * time_s),
     )
     if functions:

@@ -29,27 +29,24 @@ from gpulab.model.events import (
     Noticed,
     RunEnded,
     RunStarted,
+    TelemetryStarted,
     VariantFailed,
     WorkerDone,
     WorkerExited,
+    WorkerReady,
     decode,
     encode,
 )
 from gpulab.model.plain import plain
 from gpulab.model.request import RunRequest
+from gpulab.run.environment import environment
 from gpulab.run.output import Output
 from gpulab.run.record import RunFile
+from gpulab.run.sampler import Sampler
 
 WORKER = (sys.executable, "-P", "-m", "gpulab.worker")
 _CHUNK = 1 << 18
 _LAST_WORD_S = 10.0
-# Placement decides what a fresh allocation costs: with the default thresholds one and the same chain of
-# operations ran 2x faster in some processes than in others.
-_MALLOC = {
-    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
-    "MALLOC_TRIM_THRESHOLD_": str(4 << 30),
-    "MALLOC_TOP_PAD_": str(256 << 20),
-}
 
 
 class Session:
@@ -71,6 +68,7 @@ class Session:
         self._done: WorkerDone | None = None
         self._came = 0
         self._garbled = 0
+        self._sampler: Sampler | None = None
         self._thread = threading.Thread(target=self._run, name="session", daemon=True)
 
     @property
@@ -97,6 +95,11 @@ class Session:
         """Wait for the end, at most `timeout` seconds; returns whether it has come."""
         return self._ended.wait(timeout)
 
+    def switch_telemetry(self, *, on: bool) -> None:
+        """Pause the sampler, or let it go on; the run goes on in any case."""
+        if self._sampler:
+            self._sampler.switch(on=on)
+
     def cancel(self) -> None:
         """Stop the worker and all it started. What was measured stays; the end arrives as an event."""
         with self._closing:
@@ -107,9 +110,12 @@ class Session:
         try:
             self._emit(RunStarted(request=self.request, at=datetime.now(UTC).isoformat(), host=socket.gethostname()))
             try:
+                self._sampler = self._start_sampler()
                 self._work()
             except Exception as error:
                 self._error = error
+            if self._sampler:
+                self._emit(*self._sampler.stop())
             for log in self._output.end():
                 self._emit(log)
             self._emit(*self._last_words())
@@ -119,6 +125,15 @@ class Session:
                 self._ended.set()
                 os.close(self._wake_r)
                 os.close(self._wake_w)
+
+    def _start_sampler(self) -> Sampler | None:
+        if self.request.telemetry == "off":
+            return None
+        try:
+            return Sampler(self.request.telemetry)
+        except OSError as error:
+            self._emit(TelemetryStarted(why=f"the telemetry process could not be started: {error}"))
+            return None
 
     def _work(self) -> None:
         with ExitStack() as parent_s, ExitStack() as worker_s:
@@ -131,7 +146,7 @@ class Session:
                 stderr=log_w,
                 pass_fds=[events_w],
                 start_new_session=True,
-                env=_environment(self.request),
+                env=environment(self.request),
             )
             parent_s.enter_context(process)
             worker_s.close()
@@ -151,6 +166,8 @@ class Session:
         poll = select.poll()
         exit_fd = os.pidfd_open(process.pid)
         sources = {events_r: self._take_events, log_r: self._take_log}
+        if self._sampler:
+            sources[self._sampler.fd] = self._take_telemetry
         for fd in (*sources, exit_fd, self._wake_r):
             poll.register(fd, select.POLLIN)
         self._partial = b""
@@ -164,8 +181,8 @@ class Session:
                     if fd in ready and not take(fd):
                         poll.unregister(fd)
                 if exit_fd in ready:
-                    for fd, take in sources.items():
-                        while take(fd):
+                    for fd in (events_r, log_r):
+                        while sources[fd](fd):
                             pass
                     return
                 stop = "cancelled" if self._wake_r in ready and os.read(self._wake_r, 64) else None
@@ -193,6 +210,8 @@ class Session:
                 continue
             if isinstance(event, WorkerExited):
                 self._exit = event
+            if isinstance(event, WorkerReady) and self._sampler:
+                self._sampler.target(event)
             if isinstance(event, WorkerDone):
                 self._done = event
             elif self._done is None:
@@ -200,6 +219,12 @@ class Session:
             if event is not None:
                 self._emit(event)
         return bool(data)
+
+    def _take_telemetry(self, fd: int) -> bool:
+        assert self._sampler is not None
+        events, more = self._sampler.take()
+        self._emit(*events)
+        return more
 
     def _take_log(self, fd: int) -> bool:
         data = _read(fd)
@@ -293,9 +318,3 @@ def _read(fd: int) -> bytes:
         return os.read(fd, _CHUNK)
     except BlockingIOError:
         return b""
-
-
-def _environment(request: RunRequest) -> dict[str, str]:
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(request.threads))
-    wanted: dict[str, str | None] = {**os.environ, **_MALLOC, **threads, "KINETO_LOG_LEVEL": "99", **request.env}
-    return {name: value for name, value in wanted.items() if value is not None}

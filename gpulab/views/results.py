@@ -11,6 +11,7 @@ from rich.text import Text
 from gpulab.model.result import CLOSE, MEASURED, UNDER_WAY, RunResult
 from gpulab.model.state import RunState
 from gpulab.views.table import table
+from gpulab.views.telemetry import alone
 from gpulab.views.text import STYLES, Glyphs, byte_count, seconds, times
 
 _LAST_LINES = 10
@@ -23,6 +24,8 @@ def result(run: RunResult, glyphs: Glyphs) -> RenderableType:
     parts: list[RenderableType] = [_header(run, glyphs), ""]
     if any(one.time_s for one in run.variants):
         parts += [table(run, glyphs), ""]
+    if (by_itself := alone(run, glyphs)) is not None:
+        parts += [by_itself, ""]
     parts += [Text(glyphs(line), style) for line, style in _notes(run)]
     return Group(*parts)
 
@@ -97,6 +100,8 @@ def _notes(run: RunResult) -> list[tuple[str, str]]:
     ]
     found += _page_faults(run)
     found += [(f"note: {warning}", "yellow") for warning in run.warnings]
+    if run.telemetry and run.telemetry.gpu is None and run.device and run.device.kind == "cuda":
+        found.append((f"no telemetry of the GPU: {run.telemetry.why}", "yellow"))
     if run.method.epochs:
         found.append((_method(run), "dim"))
     return found

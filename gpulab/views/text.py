@@ -10,6 +10,7 @@ from gpulab.model.plain import plain
 from gpulab.model.scenario import GiB, KiB, MiB
 
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps"))
+_RATES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _SIZES = ((GiB, "GiB"), (MiB, "MiB"), (KiB, "KiB"), (1, "B"))
 STYLES = {
     "faster": "green",
@@ -73,14 +74,14 @@ def seconds(value: float | None) -> str:
     if value is None:
         return "n/a"
     scale, unit = next(((scale, unit) for scale, unit in _TIMES if value >= scale), _TIMES[-1])
-    return f"{_three(value / scale)} {unit}"
+    return f"{three(value / scale)} {unit}"
 
 
 def times(value: float | None) -> str:
     """A speedup, such as 11.8x."""
     if value is None:
         return "n/a"
-    return f"{value:.3f}x" if 0.9 <= value < 1.1 else f"{value:.2g}x" if value < 0.1 else f"{_three(value)}x"
+    return f"{value:.3f}x" if 0.9 <= value < 1.1 else f"{value:.2g}x" if value < 0.1 else f"{three(value)}x"
 
 
 def span(low: float | None, high: float | None) -> str:
@@ -91,7 +92,13 @@ def span(low: float | None, high: float | None) -> str:
 def byte_count(value: float) -> str:
     """A size in binary units, such as 64.0 MiB."""
     scale, unit = next(((scale, unit) for scale, unit in _SIZES if value >= scale), _SIZES[-1])
-    return f"{_three(value / scale)} {unit}"
+    return f"{three(value / scale)} {unit}"
+
+
+def rate(value: float) -> str:
+    """Something per second in powers of a thousand, such as 3.96 T."""
+    scale, prefix = next(((scale, prefix) for scale, prefix in _RATES if value >= scale), _RATES[-1])
+    return f"{three(value / scale)} {prefix}".rstrip()
 
 
 def plus_minus(low: float | None, high: float | None, median: float) -> str:
@@ -102,7 +109,8 @@ def plus_minus(low: float | None, high: float | None, median: float) -> str:
     return f"±{width:.1%}" if width < 1 else "unstable"
 
 
-def _three(value: float) -> str:
+def three(value: float) -> str:
+    """Three significant digits."""
     if value >= 1000:
         return f"{value:,.0f}"
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"

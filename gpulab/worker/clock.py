@@ -6,7 +6,7 @@ import resource
 from collections.abc import Callable
 from itertools import repeat
 from statistics import median
-from time import perf_counter_ns, thread_time_ns
+from time import monotonic, perf_counter_ns, thread_time_ns
 
 from gpulab.worker.build import Build
 from gpulab.worker.compiled import mark_step
@@ -54,6 +54,8 @@ class Clock:
             cpu * share,
             after.ru_minflt - before.ru_minflt,
             after.ru_nivcsw - before.ru_nivcsw,
+            monotonic(),
+            steps,
         )
 
     def steps_per_block(self, build: Build) -> tuple[int, float]:

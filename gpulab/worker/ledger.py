@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gpulab.model.events import Samples
 
 _HEAD = struct.Struct("<QQ")
-_ROW = struct.Struct("<IIIddII")
+_ROW = struct.Struct("<IIIddIIdQ")
 _MOST_ROWS = 1 << 14
 
 
@@ -24,6 +24,9 @@ class Block:
     cpu_s: float
     faults: int
     switches: int
+    ended: float
+    """When it was over, on the monotonic clock that all processes share."""
+    steps: int
 
 
 class Ledger:
@@ -46,7 +49,7 @@ class Ledger:
 
     def add(self, epoch: int, number: int, name: str, block: Block) -> None:
         count, complete = _HEAD.unpack_from(self._memory)
-        values = (self._index[name], block.time_s, block.cpu_s, block.faults, block.switches)
+        values = (self._index[name], block.time_s, block.cpu_s, block.faults, block.switches, block.ended, block.steps)
         _ROW.pack_into(self._memory, _HEAD.size + count * _ROW.size, epoch, number, *values)
         _HEAD.pack_into(self._memory, 0, count + 1, complete)
 
@@ -58,8 +61,8 @@ class Ledger:
         """Everything as one event; the ledger is empty afterwards."""
         count, complete = _HEAD.unpack_from(self._memory)
         rows = [_ROW.unpack_from(self._memory, _HEAD.size + index * _ROW.size) for index in range(count)]
-        columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(7)]
-        epoch, number, variant, times_s, cpu_s, faults, switches = columns
+        columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(9)]
+        epoch, number, variant, times_s, cpu_s, faults, switches, ended, steps = columns
         _HEAD.pack_into(self._memory, 0, 0, complete)
         return Samples(
             names=self._names,
@@ -71,4 +74,6 @@ class Ledger:
             cpu_s=cpu_s,
             faults=faults,
             switches=switches,
+            ended=ended,
+            steps=steps,
         )

@@ -23,7 +23,7 @@ from gpulab.model.events import (
 )
 from gpulab.model.plain import plain
 from gpulab.model.request import Device, RunRequest
-from gpulab.model.scenario import ScenarioError
+from gpulab.model.scenario import CONTROL, ScenarioError
 from gpulab.worker import compiled, tensors
 from gpulab.worker import device as devices
 from gpulab.worker.build import Build, Builder, RefusedError
@@ -33,7 +33,7 @@ from gpulab.worker.clock import Clock
 from gpulab.worker.failure import failure
 from gpulab.worker.ledger import Ledger
 from gpulab.worker.load import load
-from gpulab.worker.measure import Contender, Measurement, calibrate, warm_up
+from gpulab.worker.measure import Contender, Measurement, calibrate, soak, warm_up
 from gpulab.worker.warden import Where
 
 if TYPE_CHECKING:
@@ -196,10 +196,30 @@ class Run:
             self._failed,
         )
         measurement.run()
+        if self._request.telemetry != "off":
+            for contender in measurement.contenders:
+                if contender.name != CONTROL:
+                    self._soak(contender, alone=measurement.alone)
         for contender in measurement.contenders:
             if contender.name in self._checked:
                 self._check_again(contender, alone=measurement.alone)
         measurement.close()
+
+    def _soak(self, contender: Contender, *, alone: bool) -> None:
+        """Run one variant by itself for long enough that counters at a few hertz can be told to be its own."""
+        variant = contender.variant
+        self._at("soak", variant.name)
+        try:
+            if contender.build is None:
+                contender.build = self._builder.build(variant)
+                self._builder.first_step(contender.build)
+            self._channel.emit(soak(self._clock, self._channel, contender, self._request.time_s))
+        except BaseException as error:
+            self._failed(variant.name, "soak", error)
+        if alone and contender.build is not None:
+            self._close(variant, contender.build)
+            contender.build = None
+            self._release()
 
     def _check_again(self, contender: Contender, *, alone: bool) -> None:
         variant = contender.variant

@@ -1,0 +1,124 @@
+"""What telemetry can say: its fields with their units and scales, the clock-event reasons, and what they invalidate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpulab.model.events import Soaked, Telemetry
+
+RATE_HZ = 5
+PERCENT = 100.0
+POWER_CAP = 0x4
+SLOWED = 0x8 | 0x20 | 0x40 | 0x80
+"""Reasons that no result survives: hardware slowdown, software and hardware thermal, power brake."""
+STALE_S = 3 / RATE_HZ
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of telemetry. `top`: the end of its fixed scale; None where the device's own limit is."""
+
+    label: str
+    unit: str
+    top: float | None = None
+
+
+FIELDS = {
+    "sm": Field("SM", "%", PERCENT),
+    "occupancy": Field("occupancy", "%", PERCENT),
+    "tensor": Field("tensor", "%", PERCENT),
+    "dram": Field("DRAM", "%", PERCENT),
+    "fp64": Field("FP64", "%", PERCENT),
+    "fp32": Field("FP32", "%", PERCENT),
+    "fp16": Field("FP16", "%", PERCENT),
+    "busy": Field("busy", "%", PERCENT),
+    "pcie_tx": Field("PCIe out", "B/s"),
+    "pcie_rx": Field("PCIe in", "B/s"),
+    "nvlink_tx": Field("NVLink out", "B/s"),
+    "nvlink_rx": Field("NVLink in", "B/s"),
+    "power": Field("power", "W"),
+    "power_average": Field("power 1 s", "W"),
+    "energy": Field("energy", "J"),
+    "sm_clock": Field("SM clock", "MHz"),
+    "memory_clock": Field("memory clock", "MHz"),
+    "temperature": Field("temperature", "C", PERCENT),
+    "memory_used": Field("memory", "B"),
+    "reasons": Field("clocks", ""),
+    "processes": Field("processes", ""),
+    "worker_cpu": Field("worker CPU", "%", PERCENT),
+    "machine_cpu": Field("machine CPU", "%", PERCENT),
+    "rss": Field("RSS", "B"),
+    "switches": Field("preempted", "/s"),
+    "frequency": Field("CPU clock", "MHz"),
+}
+REASONS = {
+    0x4: ("P", "power cap"),
+    0x8: ("H", "hardware slowdown"),
+    0x20: ("T", "thermal slowdown"),
+    0x40: ("T", "thermal slowdown by the hardware"),
+    0x80: ("B", "power brake"),
+    0x10: ("S", "sync boost"),
+    0x2: ("A", "application clocks"),
+    0x1: ("-", "idle"),
+}
+
+
+def words(reasons: int) -> str:
+    """The reasons of a sample in words."""
+    return ", ".join(dict.fromkeys(word for bit, (_, word) in REASONS.items() if reasons & bit))
+
+
+def letters(reasons: int | None) -> str:
+    """One letter each of what holds the clocks back; ok where nothing does."""
+    if reasons is None:
+        return "n/a"
+    found = "".join(dict.fromkeys(letter for bit, (letter, _) in REASONS.items() if reasons & bit & (SLOWED | 0x14)))
+    return found or "ok"
+
+
+@dataclass(frozen=True)
+class Window:
+    """A stretch of time whose pairs cannot be believed, and why."""
+
+    start: float
+    end: float
+    why: str
+
+
+def invalid_windows(samples: Iterable[Telemetry]) -> list[Window]:
+    """Between a reading that shows a slowdown, or another process on the GPU, and the reading before it."""
+    found = []
+    for one in samples:
+        if one.reasons is not None and one.reasons & SLOWED:
+            found.append(Window(one.since, one.t, words(one.reasons & SLOWED)))
+        if one.others:
+            start = one.since if one.others_since is None else one.others_since
+            found.append(Window(start, one.t, f"another process on the GPU ({', '.join(one.others)})"))
+    return found
+
+
+@dataclass(frozen=True)
+class Alone:
+    """Means over a variant's soak, by field; `energy_j` per step; None where nothing was read."""
+
+    means: dict[str, float]
+    energy_j: float | None
+    samples: int
+
+
+def while_alone(samples: Sequence[Telemetry], soak: Soaked) -> Alone:
+    """What was read while one variant ran alone: only samples whose whole stretch lies within it count."""
+    inside = [one for one in samples if one.since >= soak.started and one.t <= soak.ended]
+    names = {name for one in inside for name in one.values}
+    means = {name: fmean(one.values[name] for one in inside if name in one.values) for name in names}
+    counted = [(one.t, one.values["energy"]) for one in inside if "energy" in one.values]
+    energy = None
+    if len(counted) > 1 and counted[-1][1] > counted[0][1]:
+        power = (counted[-1][1] - counted[0][1]) / (counted[-1][0] - counted[0][0])
+        energy = power * (soak.ended - soak.started) / soak.steps
+    means.pop("energy", None)
+    return Alone(means, energy, len(inside))

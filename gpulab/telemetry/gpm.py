@@ -1,0 +1,61 @@
+"""GPU performance monitoring (Hopper and newer): what SMs, tensor cores and memory did between two samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pynvml
+
+_MIB = 2**20
+_PERCENT = {"sm": 2, "occupancy": 3, "tensor": 5, "dram": 10, "fp64": 11, "fp32": 12, "fp16": 13}
+_RATES = {"pcie_tx": 20, "pcie_rx": 21, "nvlink_rx": 60, "nvlink_tx": 61}
+METRICS = {**_PERCENT, **_RATES}
+SHORTEST_S = 0.1
+"""Two samples closer than this have nothing new between them."""
+
+
+class Gpm:
+    """Two sample buffers in turn, and one request that is made once. NVMLError where the device has none of it."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle, self._instance = handle, _gpu_instance(handle)
+        if self._instance is not None:  # a MIG slice is sampled through its parent
+            self._handle = pynvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle)
+        if not pynvml.nvmlGpmQueryDeviceSupport(self._handle).isSupportedDevice:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+        self._last, self._next = pynvml.nvmlGpmSampleAlloc(), pynvml.nvmlGpmSampleAlloc()
+        self._sample(self._last)  # support may be claimed and sampling fail all the same, on a virtual GPU
+        self._get = pynvml.c_nvmlGpmMetricsGet_t()
+        self._get.version = pynvml.NVML_GPM_METRICS_GET_VERSION
+        self._get.numMetrics = len(METRICS)
+        for place, number in enumerate(METRICS.values()):
+            self._get.metrics[place].metricId = number
+
+    def sample(self) -> dict[str, float]:
+        """The metrics since the last call, by field: percent, and bytes per second. NVMLError."""
+        self._sample(self._next)
+        self._get.sample1, self._get.sample2 = self._last, self._next
+        pynvml.nvmlGpmMetricsGet(self._get)
+        self._last, self._next = self._next, self._last
+        found = {}
+        for place, name in enumerate(METRICS):
+            metric = self._get.metrics[place]
+            if metric.nvmlReturn == pynvml.NVML_SUCCESS:
+                found[name] = metric.value * (_MIB if name in _RATES else 1)
+        return found
+
+    def _sample(self, buffer: Any) -> None:
+        if self._instance is None:
+            pynvml.nvmlGpmSampleGet(self._handle, buffer)
+        else:
+            pynvml.nvmlGpmMigSampleGet(self._handle, self._instance, buffer)
+
+
+def _gpu_instance(handle: Any) -> int | None:
+    """The number of a MIG slice within its GPU; None for a whole one."""
+    try:
+        if not pynvml.nvmlDeviceIsMigDeviceHandle(handle):
+            return None
+        return int(pynvml.nvmlDeviceGetGpuInstanceId(handle))
+    except pynvml.NVMLError:
+        return None

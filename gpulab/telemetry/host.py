@@ -1,0 +1,40 @@
+"""The machine and the worker, as the operating system sees them."""
+
+from __future__ import annotations
+
+import psutil
+
+
+class Host:
+    """Samples the worker's process and the whole machine."""
+
+    def __init__(self, worker: int) -> None:
+        self._worker: psutil.Process | None = None
+        self._switches: tuple[float, int] | None = None
+        try:
+            self._worker = psutil.Process(worker)
+            self._worker.cpu_percent()
+        except psutil.Error:
+            pass
+        psutil.cpu_percent()
+
+    def sample(self, now: float) -> dict[str, float]:
+        """Percent of a core (of all cores for the machine), bytes, switches per second, MHz; what is known of it."""
+        found = {"machine_cpu": psutil.cpu_percent()}
+        frequency = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
+        if frequency is not None and frequency.current:
+            found["frequency"] = frequency.current
+        if self._worker is None:
+            return found
+        try:
+            with self._worker.oneshot():
+                found["worker_cpu"] = self._worker.cpu_percent()
+                found["rss"] = float(self._worker.memory_info().rss)
+                switches = self._worker.num_ctx_switches().involuntary
+        except psutil.Error:
+            self._worker = None
+            return found
+        if self._switches is not None and now > self._switches[0]:
+            found["switches"] = (switches - self._switches[1]) / (now - self._switches[0])
+        self._switches = now, switches
+        return found
