@@ -92,6 +92,12 @@ def _mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     if given.run:
         from gpulab.headless.run import Options, run
 
+        if given.observer_effect:
+            from gpulab.headless.observer import observer_effect
+
+            if len(given.run) != 1 or given.sweep is not None or given.telemetry == "off":
+                parser.error("--observer-effect goes with one scenario, without --sweep, and with its telemetry")
+            return observer_effect(given.run[0], _refined(Options, parser, given))
         return run(given.run, _refined(Options, parser, given))
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         parser.error("the screen needs a terminal; without one there are --list, --run and --help")
@@ -160,6 +166,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="on|off|GPU",
         help="sample the run's own device (on), nothing, or a GPU by its index or UUID",
     )
+    refine.add_argument(
+        "--observer-effect",
+        action="store_true",
+        help="measure what telemetry does to the times of one scenario: on and off in turn, a ratio with its interval",
+    )
     output = parser.add_argument_group("what to print and keep")
     output.add_argument("--json", nargs="?", const="-", metavar="FILE", help="the result as JSON, to FILE or to stdout")
     output.add_argument(
@@ -175,6 +186,7 @@ def _parser() -> argparse.ArgumentParser:
 def _only_with_run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
     """Options that another mode would silently ignore."""
     asked = {"--sweep": given.sweep, "--output": given.output, "--fail-below": given.fail_below}
+    asked["--observer-effect"] = given.observer_effect or None
     if given.list is None and not given.doctor:
         asked["--json"] = given.json
     for option, value in asked.items():

@@ -139,6 +139,16 @@ def _sweeps(jobs: Sequence[Job], results: Sequence[RunResult]) -> list[tuple[Swe
     return [(swept(parameter, runs), runs) for (_, parameter), runs in groups.items()]
 
 
+def one_entry(name: str) -> Entry:
+    """The one scenario that goes by the name. UsageError where it is several, or cannot be read."""
+    jobs = _jobs(name)
+    if len(jobs) != 1 or jobs[0].functions:
+        raise UsageError(f"{name}: name one scenario")
+    if jobs[0].entry.error:
+        raise UsageError(f"{jobs[0].entry.path.name}, {jobs[0].entry.error}")
+    return jobs[0].entry
+
+
 def _plan(jobs: Sequence[Job], options: Options) -> list[RunRequest | RunResult]:
     """A request for each job, or the result of one that cannot run. UsageError."""
     if not jobs:

@@ -13,7 +13,12 @@ from gpulab.run.session import Session
 TICK_S = 0.25
 
 
-def measure(request: RunRequest, file: RunFile, show: Callable[[RunState], None] | None = None) -> RunState:
+def measure(
+    request: RunRequest,
+    file: RunFile,
+    show: Callable[[RunState], None] | None = None,
+    steer: Callable[[Session, RunState], None] | None = None,
+) -> RunState:
     """Run in a background process, folding its events at each tick. SIGINT and SIGTERM stop it; the state stays."""
     session = Session(request, file)
     state = RunState()
@@ -28,6 +33,8 @@ def measure(request: RunRequest, file: RunFile, show: Callable[[RunState], None]
                 state = fold(state, event)
             if show:
                 show(state)
+            if steer:
+                steer(session, state)
     finally:
         for which, handler in before.items():
             signal.signal(which, handler)

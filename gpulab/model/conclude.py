@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from gpulab.model.compare import FLOOR, Comparison
 from gpulab.model.events import VariantFailed
@@ -147,6 +148,13 @@ def _sweet_spot(variants: list[VariantResult]) -> str | None:
     return next((name for name, time in times.items() if time <= best * (1 + CLOSE)), None)
 
 
+def _clocks(state: RunState, one: VariantState, time: Time | None) -> dict[str, float]:
+    found = {} if time is None or state.request is None else {state.request.clock: time.median}
+    if one.other_clock and one.other_clock.times_s:
+        found[one.other_clock.clock] = median(one.other_clock.times_s)
+    return found
+
+
 def _telemetry(state: RunState) -> TelemetryResult | None:
     of = state.sampler
     if of is None:
@@ -184,7 +192,10 @@ def _control(of: Comparison) -> Control:
 
 def _method(state: RunState) -> Method:
     floors = [one.calibrated.empty_block_s for one in state.variants.values() if one.calibrated]
+    request = state.request
     return Method(
+        clock=request.clock if request else "wall",
+        cache=request.cache if request else "hot",
         epochs=len(state.epochs),
         rounds=sum(len(epoch.rounds) for epoch in state.epochs),
         floor=state.planned.floor if state.planned else FLOOR,
@@ -280,6 +291,7 @@ def _variant(state: RunState, one: VariantState) -> VariantResult:
         flops=built.flops if built else None,
         dtype=built.dtype if built else None,
         time_s=time,
+        clocks=_clocks(state, one, time),
         steps_per_block=one.calibrated.steps_per_block if one.calibrated else None,
         contention=one.contention if one_thread else None,
         faults_per_block=one.faults / one.blocks if one.blocks else None,

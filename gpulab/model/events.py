@@ -146,6 +146,8 @@ class Samples(Event, frozen=True):
     switches: list[int]
     ended: list[float] = []
     steps: list[int] = []
+    sm_mhz: list[float] = []
+    """The clock of the SMs just before each block, where the device clock was used."""
 
     def __post_init__(self) -> None:
         """ValueError where the columns do not fit together: a line that a scenario wrote, not the lab."""
@@ -184,6 +186,14 @@ class TelemetryStarted(Event, frozen=True):
     limits: dict[str, float] = {}
     health: dict[str, float] = {}
     problems: list[str] = []
+
+
+class OtherClock(Event, frozen=True):
+    """The same blocks by the clock that the verdict does not take: one an epoch, seconds per step."""
+
+    variant: str
+    clock: str
+    times_s: list[float]
 
 
 class Telemetry(Event, frozen=True):
@@ -279,6 +289,7 @@ AnyEvent = (
     | Planned
     | Samples
     | Soaked
+    | OtherClock
     | Telemetry
     | TelemetryStarted
     | TelemetryLost

@@ -46,6 +46,10 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     smoke: bool = False
     timeout_s: float | None = None
+    clock: str = "wall"
+    cache: str = "hot"
+    stop_early: bool = True
+    """Whether narrow intervals end the run before its time is spent."""
     telemetry: str = "on"
     """on, off, or the index or UUID of the GPU to sample whatever the run is on."""
 

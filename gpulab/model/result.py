@@ -92,6 +92,8 @@ class VariantResult(msgspec.Struct, frozen=True, kw_only=True):
     flops: int | None = None
     dtype: str | None = None
     time_s: Time | None = None
+    clocks: dict[str, float] = {}
+    """Median seconds per step by each clock that was used."""
     steps_per_block: int | None = None
     contention: float | None = None
     faults_per_block: float | None = None

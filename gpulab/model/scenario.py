@@ -116,6 +116,8 @@ class Scenario:
         sweep: Mapping[str, Iterable[Param]] | None = None,
         roof: str | None = None,
         per: str = "step",
+        clock: str = "wall",
+        cache: str = "hot",
         ladder: bool = False,
         alone: bool = False,
         grows: bool = False,
@@ -132,6 +134,8 @@ class Scenario:
         self.sweep = {name: tuple(values) for name, values in self._known("sweep", sweep, (tuple, list)).items()}
         self.roof = None if roof is None else _one_of("roof", (roof,), ROOFS)[0]
         self.per = _one_of("per", (per,), ("step", "item"))[0]
+        self.clock = _one_of("clock", (clock,), ("wall", "device"))[0]
+        self.cache = _one_of("cache", (cache,), ("hot", "cold"))[0]
         self.ladder = _flag("ladder", ladder)
         self.alone = _flag("alone", alone)
         self.grows = _flag("grows", grows)

@@ -36,6 +36,7 @@ class VariantState:
     calibrated: e.Calibrated | None = None
     warmed: e.WarmedUp | None = None
     soaked: e.Soaked | None = None
+    other_clock: e.OtherClock | None = None
     failure: e.VariantFailed | None = None
     blocks: int = 0
     wall_s: float = 0.0
@@ -195,6 +196,8 @@ def _of_variant(state: RunState, event: Any) -> RunState:
             variant = replace(variant, calibrated=event)
         case e.WarmedUp():
             variant = replace(variant, warmed=event)
+        case e.OtherClock():
+            variant = replace(variant, other_clock=event)
         case e.Soaked():
             variant = replace(variant, soaked=event)
         case e.Checked(ok=True):

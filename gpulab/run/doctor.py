@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -57,6 +58,8 @@ def probe() -> Probe:
             code = process.wait(_PROBE_S)
         except subprocess.TimeoutExpired:
             process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(1.0)
             return Probe(hangs=True, error=f"no answer within {_PROBE_S:.0f} s")
         answer.seek(0)
         errors.seek(0)

@@ -24,8 +24,8 @@ _SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Pow: operator.pow,
 }
 _LARGEST_EXPONENT = 64
-_SCENARIO_KEYWORDS = (
-    "needs, params, cpu, smoke, sweep, roof, per, ladder, alone, grows, env, claim"  # as the error message lists them
+_SCENARIO_KEYWORDS = (  # as the error message lists them
+    "needs, params, cpu, smoke, sweep, roof, per, clock, cache, ladder, alone, grows, env, claim"
 )
 _VARIANT_KEYWORDS = "needs, against, claim, unchecked"
 

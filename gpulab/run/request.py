@@ -85,6 +85,8 @@ def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ())
         claim=plain(scenario.claim),
         roof=scenario.roof,
         per=scenario.per,
+        clock=scenario.clock if device != "cpu" else "wall",
+        cache=scenario.cache,
         ladder=scenario.ladder,
         alone=scenario.alone,
         grows=scenario.grows,

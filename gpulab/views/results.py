@@ -99,9 +99,11 @@ def _notes(run: RunResult) -> list[tuple[str, str]]:
         if report.value is not None
     ]
     found += _page_faults(run)
+    found += _both_clocks(run)
     found += [(f"note: {warning}", "yellow") for warning in run.warnings]
-    if run.telemetry and run.telemetry.gpu is None and run.device and run.device.kind == "cuda":
-        found.append((f"no telemetry of the GPU: {run.telemetry.why}", "yellow"))
+    if run.telemetry and run.telemetry.gpu is None and run.telemetry.why:
+        style = "yellow" if run.device and run.device.kind == "cuda" else "dim"
+        found.append((f"no telemetry of a GPU: {run.telemetry.why}", style))
     if run.method.epochs:
         found.append((_method(run), "dim"))
     return found
@@ -118,6 +120,16 @@ def _page_faults(run: RunResult) -> list[tuple[str, str]]:
             )
             found.append((f"{one.name}: {told}", ""))
     return found
+
+
+def _both_clocks(run: RunResult) -> list[tuple[str, str]]:
+    """On a GPU: what each variant takes on the host's clock, launches included, and on the device's own."""
+    told = [
+        f"{one.name} {seconds(one.clocks['wall'])} / {seconds(one.clocks['device'])}"
+        for one in run.variants
+        if len(one.clocks) > 1
+    ]
+    return [(f"wall / device clock: {', '.join(told)}", "")] if told else []
 
 
 def claims(run: RunResult) -> list[tuple[str, str]]:

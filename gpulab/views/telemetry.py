@@ -86,7 +86,8 @@ def alone(run: RunResult, glyphs: Glyphs) -> Table | None:
     columns = [*_GPU_COLUMNS, *_derived(run)] if on_gpu else _HOST_COLUMNS
     shown = [column for column in columns if any(_cell(one, column[0], glyphs) for one in soaked)]
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column(glyphs(f"alone, {max(one.soak.seconds for one in soaked if one.soak):.0f} s"), overflow="fold")
+    head = f"alone, {max(one.soak.seconds for one in soaked if one.soak):.0f} s"
+    table.add_column(glyphs(head), overflow="fold", min_width=len(head))
     for _, label in shown:
         table.add_column(glyphs(label), justify="right", no_wrap=True)
     for one in soaked:

@@ -19,21 +19,33 @@ _MOST_STEPS = 1 << 24
 
 
 class Clock:
-    """Times blocks on the host, with the device idle before and after; launch cost is inside."""
+    """Times blocks on the host, with the device idle before and after; launch cost is inside.
 
-    def __init__(self, wait: Callable[[], None] | None) -> None:
+    `flush`, where caches must be cold, empties them: a block then is one step.
+    """
+
+    name = "wall"
+
+    def __init__(self, wait: Callable[[], None] | None, flush: Callable[[], None] | None = None) -> None:
         self.wait = wait or _nothing
+        self.flush = flush
         # A few microseconds of waiting are part of each CUDA block, so its blocks are longer.
-        self.empty_block_s = median(self._run(_nothing, 0).time_s for _ in range(200))
+        self.empty_block_s = median(self.empty_s() for _ in range(200))
         self.block_s = max(_CUDA_BLOCK_S if wait else _CPU_BLOCK_S, _EMPTY_BLOCKS * self.empty_block_s)
 
+    def empty_s(self) -> float:
+        """What a block of no steps takes."""
+        return self._run(_nothing, 0).time_s
+
     def block(self, build: Build, steps: int) -> Block:
-        """Restore, one untimed step that brings the caches back, then `steps` timed ones."""
+        """Restore, one untimed step that brings the caches back, then `steps` timed ones; cold ones one by one."""
         build.restore()
         mark_step()
         step = build.work.step
         with build.context():
             step()
+            if self.flush:
+                self.flush()
             return self._run(step, steps)
 
     def _run(self, step: Callable[[], object], steps: int) -> Block:
@@ -60,13 +72,16 @@ class Clock:
 
     def steps_per_block(self, build: Build) -> tuple[int, float]:
         """(steps that fill a block, seconds per step), found by growing a block until it is long enough."""
+        if self.flush:
+            return 1, median(self.block(build, 1).time_s for _ in range(3))
         steps = 1
         while True:
-            took = self.block(build, steps).time_s
+            found = self.block(build, steps)
+            took = found.time_s
             if took * steps < 100 * self.block_s:  # a short one may have been disturbed
                 took = median([took, *(self.block(build, steps).time_s for _ in range(2))])
-            if took * steps >= self.block_s or steps >= _MOST_STEPS:
-                return steps, took
+            if took * steps >= self.block_s or steps >= _MOST_STEPS or found.steps < steps:
+                return found.steps, took
             # A margin, since the next blocks may run faster than this one.
             wanted = int(1.2 * self.block_s / max(took, 1e-9)) + 1
             steps = min(max(wanted, steps + 1), 10 * steps, _MOST_STEPS)

@@ -20,6 +20,8 @@ import gpulab
 from gpulab.model.request import Device
 from gpulab.model.scenario import KiB, MiB
 
+_FLUSH_BYTES = 256 * MiB
+
 
 class DeviceError(RuntimeError):
     """The device that was asked for is not there; the message says which are."""
@@ -79,6 +81,16 @@ def waiter(device: torch.device) -> Callable[[], None] | None:
     if device.type != "cuda":
         return None
     return lambda: torch.cuda.synchronize(device)
+
+
+def flusher(device: torch.device, l2_bytes: int) -> Callable[[], None]:
+    """What empties the caches, by writing more than they hold."""
+    data = torch.empty(max(_FLUSH_BYTES, 2 * l2_bytes), dtype=torch.uint8, device=device)
+
+    def flush() -> None:
+        data.zero_()
+
+    return flush
 
 
 def release(device: torch.device) -> None:

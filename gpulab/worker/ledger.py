@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gpulab.model.events import Samples
 
 _HEAD = struct.Struct("<QQ")
-_ROW = struct.Struct("<IIIddIIdQ")
+_ROW = struct.Struct("<IIIddIIdQd")
 _MOST_ROWS = 1 << 14
 
 
@@ -27,6 +27,8 @@ class Block:
     ended: float
     """When it was over, on the monotonic clock that all processes share."""
     steps: int
+    sm_mhz: float = 0.0
+    """The clock of the SMs just before it, by the device clock's spin; 0 where there was none."""
 
 
 class Ledger:
@@ -49,7 +51,16 @@ class Ledger:
 
     def add(self, epoch: int, number: int, name: str, block: Block) -> None:
         count, complete = _HEAD.unpack_from(self._memory)
-        values = (self._index[name], block.time_s, block.cpu_s, block.faults, block.switches, block.ended, block.steps)
+        values = (
+            self._index[name],
+            block.time_s,
+            block.cpu_s,
+            block.faults,
+            block.switches,
+            block.ended,
+            block.steps,
+            block.sm_mhz,
+        )
         _ROW.pack_into(self._memory, _HEAD.size + count * _ROW.size, epoch, number, *values)
         _HEAD.pack_into(self._memory, 0, count + 1, complete)
 
@@ -61,8 +72,8 @@ class Ledger:
         """Everything as one event; the ledger is empty afterwards."""
         count, complete = _HEAD.unpack_from(self._memory)
         rows = [_ROW.unpack_from(self._memory, _HEAD.size + index * _ROW.size) for index in range(count)]
-        columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(9)]
-        epoch, number, variant, times_s, cpu_s, faults, switches, ended, steps = columns
+        columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(10)]
+        epoch, number, variant, times_s, cpu_s, faults, switches, ended, steps, sm_mhz = columns
         _HEAD.pack_into(self._memory, 0, 0, complete)
         return Samples(
             names=self._names,
@@ -76,4 +87,5 @@ class Ledger:
             switches=switches,
             ended=ended,
             steps=steps,
+            sm_mhz=sm_mhz if any(sm_mhz) else [],
         )

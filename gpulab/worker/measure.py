@@ -9,7 +9,7 @@ from statistics import median
 from time import monotonic, perf_counter
 
 from gpulab.model.compare import narrow, narrow_time
-from gpulab.model.events import Calibrated, Noticed, Planned, Soaked, StageStarted, Stopped, WarmedUp
+from gpulab.model.events import Calibrated, Noticed, OtherClock, Planned, Soaked, StageStarted, Stopped, WarmedUp
 from gpulab.model.request import RunRequest
 from gpulab.model.scenario import CONTROL, Variant
 from gpulab.model.stats import FEWEST
@@ -110,12 +110,14 @@ class Measurement:
         contenders: list[Contender],
         builder: Builder,
         clock: Clock,
+        other: Clock | None,
         channel: Channel,
         ledger: Ledger,
         where: Where,
         on_failure: OnFailure,
     ) -> None:
-        self._request, self._builder, self._clock = request, builder, clock
+        self._request, self._builder, self._clock, self._other = request, builder, clock, other
+        self._by_other: dict[str, list[float]] = {}
         self._channel, self._where, self._on_failure = channel, where, on_failure
         first = contenders[0]
         control = Contender(CONTROL, first.variant, first.items, first.steps, first.step_s)
@@ -141,6 +143,9 @@ class Measurement:
         finally:
             gc.enable()
         self._recorder.ship()
+        if self._other is not None:
+            for name, times in self._by_other.items():
+                self._channel.emit(OtherClock(variant=name, clock=self._other.name, times_s=times))
         self._channel.emit(Stopped(reason=reason))
 
     def close(self) -> None:
@@ -160,6 +165,9 @@ class Measurement:
                 planned = self._plan()
             rounds = self._alone_rounds if self.alone else self._interleaved_rounds
             rounds(planned)
+            if not self.alone:
+                for contender in list(self.contenders):
+                    self._look_at_the_other_clock(contender)
             self._recorder.end_epoch()
             if reason := self._why_stop(planned):
                 return reason
@@ -173,7 +181,7 @@ class Measurement:
 
     def _why_stop(self, planned: Plan) -> str | None:
         done = len(self._recorder.epochs)
-        if done >= planned.epochs and self._narrow(planned):
+        if self._request.stop_early and done >= planned.epochs and self._narrow(planned):
             return "width"
         spent = self._rounds_s >= self._request.time_s or self._builds_s >= self._request.time_s
         if spent and (done >= FEWEST or planned.dear):
@@ -213,8 +221,19 @@ class Measurement:
             if not planned.dear or number < FEWEST or number % _LOOK_EVERY:
                 continue
             # Pairs of one build are narrow by nature: width counts only once all builds are in.
-            if self._rounds_s >= self._request.time_s or (last and self._narrow(planned)):
+            if self._rounds_s >= self._request.time_s or (last and self._request.stop_early and self._narrow(planned)):
                 return
+
+    def _look_at_the_other_clock(self, contender: Contender) -> None:
+        """One block an epoch by the clock that the verdict does not take."""
+        if self._other is None or contender.build is None or contender.name == CONTROL:
+            return
+        try:
+            taken = self._other.block(contender.build, contender.steps).time_s
+        except BaseException as error:
+            self._drop(contender, "measure", error)
+        else:
+            self._by_other.setdefault(contender.name, []).append(taken)
 
     def _alone_rounds(self, planned: Plan) -> None:
         order = list(self.contenders)
@@ -223,6 +242,7 @@ class Measurement:
             if self._build(contender):
                 for number in range(planned.rounds):
                     self._block(number, contender)
+                self._look_at_the_other_clock(contender)
                 self._recorder.pump()
             self._close(contender)
             release(self._builder.device)

@@ -29,7 +29,8 @@ from gpulab.worker import device as devices
 from gpulab.worker.build import Build, Builder, RefusedError
 from gpulab.worker.channel import Channel
 from gpulab.worker.check import Checker, WrongOutputError
-from gpulab.worker.clock import Clock
+from gpulab.worker.clocks import clocks
+from gpulab.worker.device_clock import DeviceClock
 from gpulab.worker.failure import failure
 from gpulab.worker.ledger import Ledger
 from gpulab.worker.load import load
@@ -94,7 +95,7 @@ class Run:
         self._wait = devices.waiter(device)
         self._builder = Builder(self._lab, dict(self._request.params), self._request.seed, self._wait)
         self._checker = Checker(self._builder)
-        self._clock = Clock(self._wait)
+        self._clock, self._other = clocks(self._request, device, found, self._wait)
         self._checked = _checked(variants)
         contenders = self._prepare(variants)
         if contenders:
@@ -129,6 +130,7 @@ class Run:
             contender = calibrate(self._clock, variant, build)
             self._at("warm-up", variant.name)
             warm_up(self._clock, self._channel, contender, build)
+            self._cross_check(contender, build)
             if variant.name in self._checked:
                 self._checker.still(variant.name, build)
         except BaseException as error:
@@ -138,6 +140,18 @@ class Run:
             if build is not None:
                 self._close(variant, build)
         return contender
+
+    def _cross_check(self, contender: Contender, build: Build) -> None:
+        """The device clock against the host's, once for each variant: work that its events miss must not look fast."""
+        clock = next((one for one in (self._clock, self._other) if isinstance(one, DeviceClock)), None)
+        if clock is None or clock.flush:
+            return
+        device_s, host_s, queueing_s = clock.crossed(build, contender.steps)
+        if host_s > 1.1 * max(device_s, queueing_s) + 50e-6:
+            text = (
+                f"{host_s:.3g} s on the host's clock, {device_s:.3g} s on the device's: join side streams in the step"
+            )
+            self._channel.emit(Noticed(text=f"{contender.name}: {text}"))
 
     def _close(self, variant: Variant, build: Build) -> None:
         self._where.at("teardown", variant.name)
@@ -190,6 +204,7 @@ class Run:
             contenders,
             self._builder,
             self._clock,
+            self._other,
             self._channel,
             self._ledger,
             self._where,

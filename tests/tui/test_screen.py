@@ -214,7 +214,7 @@ def test_a_file_that_is_mended_runs_without_leaving(lab, drive):
 def test_the_list_is_reached_while_something_runs(lab, drive):
     async def journey(pilot):
         await pilot.press("enter")
-        await until(pilot, lambda: "check" in shown(pilot))
+        await until(pilot, lambda: not idle(pilot))
         await pilot.press("l", "up", "1")
         assert not idle(pilot)
         assert "fault.py" not in shown(pilot)
