@@ -90,7 +90,8 @@ def observer_effect(name: str, options: Options) -> int:
         return ended.exit_code or INCONCLUSIVE
     low, high = effect.low or 0.0, effect.high or 0.0
     told = f"time with / without {effect.ratio:.4f} ({low:.4f} to {high:.4f})"
-    console.print(f"observer effect of telemetry on {entry.name}: {told}, {effect.pairs} pairs of {_WINDOW_S:.0f} s")
+    pairs = f"{effect.pairs} pairs of {_WINDOW_S:.0f} s"
+    console.print(f"observer effect of telemetry on {entry.name}: {told}, {pairs}", soft_wrap=True)
     inside = all(abs(end - 1) <= _INSIDE for end in (low, high))
     console.print("inside 1 %" if inside else "not shown to be inside 1 %", style="dim")
     return MEASURED

@@ -148,6 +148,19 @@ def _sweet_spot(variants: list[VariantResult]) -> str | None:
     return next((name for name, time in times.items() if time <= best * (1 + CLOSE)), None)
 
 
+def _time(state: RunState, one: VariantState) -> Time | None:
+    """Seconds per step with their interval, as far as they are known."""
+    if one.status not in ("ok", "pending"):
+        return None
+    items = one.built.items if one.built else 1.0
+    interval, rough = state.time_per_item(one.info.name), state.rough_time(one.info.name)
+    if interval is not None:
+        return Time(median=interval.median * items, low=interval.low * items, high=interval.high * items)
+    if rough is not None:
+        return Time(median=rough * items)
+    return Time(median=one.calibrated.step_s) if one.calibrated else None
+
+
 def _clocks(state: RunState, one: VariantState, time: Time | None) -> dict[str, float]:
     found = {} if time is None or state.request is None else {state.request.clock: time.median}
     if one.other_clock and one.other_clock.times_s:
@@ -218,7 +231,7 @@ def _warnings(state: RunState, request: RunRequest) -> list[str]:
         found.append("plain functions: nothing is checked and nothing compared, so no speedup is claimed")
     baseline = next((one.checked.tolerance for one in state.variants.values() if one.checked), None)
     for name, one in state.variants.items():
-        found += [f"{name}: {text}" for text in _warnings_of(one, baseline, functions=request.functions)]
+        found += [f"{name}: {text}" for text in _warnings_of(one, baseline, request)]
         found += _sustained(state, name, one)
     return found
 
@@ -226,6 +239,7 @@ def _warnings(state: RunState, request: RunRequest) -> list[str]:
 def _disturbed(state: RunState) -> list[str]:
     """What telemetry saw of a device that was not as it should be."""
     found = list(state.sampler.problems) if state.sampler else []
+    found += dict.fromkeys(problem for one in state.telemetry for problem in one.problems)
     found += [f"telemetry of the GPU ended early: {state.lost}"] if state.lost else []
     blocks = sum(len(one) for epoch in state.epochs for one in epoch.rounds)
     for why in dict.fromkeys(window.why for window in state.windows):
@@ -241,23 +255,24 @@ def _disturbed(state: RunState) -> list[str]:
 
 def _sustained(state: RunState, name: str, one: VariantState) -> list[str]:
     """Whether a variant alone runs as it did among the others: they share one power state and one cache."""
-    time, items = state.time_per_item(name), one.built.items if one.built else 1.0
-    if one.soaked is None or time is None:
+    in_turns = _clocks(state, one, _time(state, one)).get("wall")
+    if one.soaked is None or not in_turns:
         return []
-    off = one.soaked.time_s / items / time.median - 1
+    off = one.soaked.time_s / in_turns - 1
     if abs(off) <= SUSTAINED:
         return []
     return [f"{name}: alone for {one.soaked.ended - one.soaked.started:.0f} s it took {off:+.1%} of its time in turns"]
 
 
-def _warnings_of(one: VariantState, baseline: float | None, *, functions: bool) -> list[str]:
+def _warnings_of(one: VariantState, baseline: float | None, request: RunRequest) -> list[str]:
     """What must be known of one variant; `baseline` is the relative error its baseline's dtype allows."""
     found = []
     if one.warmed and one.warmed.drifting:
         found.append(f"still drifting by {one.warmed.drift:.1%} when its warm-up ended")
-    if one.contention is not None and one.contention > _BUSY:
+    on_cpu = request.device == "cpu"  # elsewhere the host waits for the device, and may sleep
+    if on_cpu and one.contention is not None and one.contention > _BUSY:
         found.append(f"off the CPU for {one.contention:.0%} of its time: a busy machine, or a step that waits")
-    if one.info.unchecked and not functions:
+    if one.info.unchecked and not request.functions:
         found.append(f"not checked ({one.info.unchecked})")
     allowed = one.checked.tolerance if one.checked else None
     if allowed and baseline and allowed > baseline:
@@ -267,18 +282,8 @@ def _warnings_of(one: VariantState, baseline: float | None, *, functions: bool) 
 
 def _variant(state: RunState, one: VariantState) -> VariantResult:
     built, failure = one.built, one.failure
-    items = built.items if built else 1.0
-    timed = one.status in ("ok", "pending")
     one_thread = state.device is not None and state.device.kind == "cpu" and state.device.threads == 1
-    interval = state.time_per_item(one.info.name) if timed else None
-    rough = state.rough_time(one.info.name) if timed else None
-    if rough is None and timed and one.calibrated:
-        rough = one.calibrated.step_s / items
-    time = None
-    if interval is not None:
-        time = Time(median=interval.median * items, low=interval.low * items, high=interval.high * items)
-    elif rough is not None:
-        time = Time(median=rough * items)
+    time = _time(state, one)
     return VariantResult(
         name=one.info.name,
         status=one.status,

@@ -209,6 +209,8 @@ class Telemetry(Event, frozen=True):
     others: list[str] | None = None
     others_since: float | None = None
     unsupported: dict[str, str] = {}
+    problems: list[str] = []
+    """Errors of the device that the driver reported since the last reading."""
 
 
 class TelemetryLost(Event, frozen=True):

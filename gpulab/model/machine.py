@@ -21,6 +21,15 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     """No answer came: torch, or the driver below it, never returned."""
 
 
+class DriverCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """What the driver's library says: its version and devices, or `why` it says nothing."""
+
+    version: str | None = None
+    devices: tuple[str, ...] = ()
+    why: str | None = None
+    present: bool = True
+
+
 class Finding(msgspec.Struct, frozen=True):
     """`status`: ok, missing (less than it could be), broken (there, and not working)."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from statistics import median
 from typing import Any
 
@@ -87,15 +87,19 @@ class RunState:
         """Rounds so far, complete epochs and the one under way."""
         return sum(len(epoch.rounds) for epoch in self.epochs) + len({row[:2] for row in self.open_rows})
 
-    @property
+    @cached_property
     def windows(self) -> list[Window]:
         """When nothing that was measured can be believed."""
         return invalid_windows(self.telemetry)
 
+    @cached_property
+    def valid(self) -> list[Epoch]:
+        """The epochs without what was measured then."""
+        return [epoch.outside(self.windows) for epoch in self.epochs]
+
     def time_per_item(self, name: str) -> Interval | None:
         """Median seconds per item with its interval, as wide as a comparison's: over epochs where there are enough."""
-        windows = self.windows
-        return over_epochs((epoch.outside(windows).times(name) for epoch in self.epochs), dear=self.dear)
+        return over_epochs((epoch.times(name) for epoch in self.valid), dear=self.dear)
 
     def rough_time(self, name: str) -> float | None:
         """Median seconds per item of whatever has been measured, where there is too little for an interval."""
@@ -117,16 +121,14 @@ class RunState:
             if name not in failed and (against not in refusals or name in refusals)
         ]
         floor = self.planned.floor if self.planned else FLOOR
-        windows = self.windows
-        valid = [epoch.outside(windows) for epoch in self.epochs]
         found = []
         for name, against in pairs:
             dropped = sum(
                 len(whole.ratios(name, against)) - len(part.ratios(name, against))
-                for whole, part in zip(self.epochs, valid, strict=True)
+                for whole, part in zip(self.epochs, self.valid, strict=True)
                 if whole is not part
             )
-            found.append(compare(valid, name, against, dear=self.dear, floor=floor, dropped=dropped))
+            found.append(compare(self.valid, name, against, dear=self.dear, floor=floor, dropped=dropped))
         if found and found[0].verdict in ("faster", "slower"):
             why = f"the control, a second build of the baseline, came out {found[0].verdict}: measure again"
             found[1:] = [refused(one, "invalid", why) for one in found[1:]]

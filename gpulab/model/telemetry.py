@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -89,15 +90,24 @@ class Window:
     why: str
 
 
-def invalid_windows(samples: Iterable[Telemetry]) -> list[Window]:
-    """Between a reading that shows a slowdown, or another process on the GPU, and the reading before it."""
-    found = []
-    for one in samples:
-        if one.reasons is not None and one.reasons & SLOWED:
-            found.append(Window(one.since, one.t, words(one.reasons & SLOWED)))
-        if one.others:
-            start = one.since if one.others_since is None else one.others_since
-            found.append(Window(start, one.t, f"another process on the GPU ({', '.join(one.others)})"))
+def invalid_windows(samples: Sequence[Telemetry]) -> list[Window]:
+    """Around each reading of a slowdown, or of another process on the GPU: from the one before to the one after."""
+    read = [one for one in samples if one.reasons is not None]
+    found = [
+        Window(one.since, after.t if after else one.t + 1 / RATE_HZ, words(slowed))
+        for one, after in zip_longest(read, read[1:])
+        if (slowed := (one.reasons or 0) & SLOWED)
+    ]
+    looked = [one for one in samples if one.others is not None]
+    found += [
+        Window(
+            one.since if one.others_since is None else one.others_since,
+            after.t if after else one.t + 1 / RATE_HZ,
+            f"another process on the GPU ({', '.join(one.others)})",
+        )
+        for one, after in zip_longest(looked, looked[1:])
+        if one.others
+    ]
     return found
 
 

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 import gpulab
-from gpulab.model.machine import Finding, Probe
+from gpulab.model.machine import DriverCheck, Finding, Probe
 from gpulab.model.plain import plain
 from gpulab.model.scenario import GiB
 from gpulab.run import terminal
@@ -27,6 +28,7 @@ from gpulab.run.needs import CUPY, compiler, fitting_cupy, has_gpu, installed, t
 from gpulab.run.record import default_path
 
 _PROBE = (sys.executable, "-P", "-m", "gpulab.worker.probe")
+_CHECK = (sys.executable, "-P", "-m", "gpulab.telemetry.check")
 _PROBE_S = 120.0
 _INSTALLERS = {"apt-get": "apt-get install -y g++", "dnf": "dnf install -y gcc-c++", "pacman": "pacman -S gcc"}
 _ON_A_GPU = "every scenario on a GPU"
@@ -34,11 +36,11 @@ _ON_A_GPU = "every scenario on a GPU"
 
 def examine() -> list[Finding]:
     """Look at everything; takes as long as importing torch, and starting CUDA, does."""
-    probed = probe()
+    probed, checked = probe(), check_driver()
     return [
         Finding("gpulab", "ok", f"{gpulab.__version__}, Python {platform.python_version()}"),
         _torch(probed),
-        _driver(probed),
+        _driver(probed, checked),
         *_devices(probed),
         _cupy(),
         _triton(),
@@ -51,25 +53,44 @@ def examine() -> list[Finding]:
 
 def probe() -> Probe:
     """Ask a worker; an answer that does not come is one too."""
+    try:
+        return msgspec.json.decode(_ask(_PROBE), type=Probe)
+    except TimeoutError as error:
+        return Probe(hangs=True, error=str(error))
+    except OSError as error:
+        return Probe(error=str(error))
+    except msgspec.DecodeError as error:
+        return Probe(error=f"the probe's answer cannot be read: {error}")
+
+
+def check_driver() -> DriverCheck:
+    """Ask the driver's own library, in a process of its own."""
+    try:
+        return msgspec.json.decode(_ask(_CHECK), type=DriverCheck)
+    except TimeoutError as error:
+        return DriverCheck(why=f"{error}: the driver hangs")
+    except (OSError, msgspec.DecodeError) as error:
+        return DriverCheck(why=str(error))
+
+
+def _ask(command: Sequence[str]) -> bytes:
+    """What a command answers. TimeoutError where it does not, OSError where it fails."""
     with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as errors:
         # Files, not pipes: a process that hangs in a driver survives even KILL, and must not be waited for.
-        process = subprocess.Popen(_PROBE, stdin=subprocess.DEVNULL, stdout=answer, stderr=errors)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=answer, stderr=errors)
         try:
             code = process.wait(_PROBE_S)
         except subprocess.TimeoutExpired:
             process.kill()
             with suppress(subprocess.TimeoutExpired):
                 process.wait(1.0)
-            return Probe(hangs=True, error=f"no answer within {_PROBE_S:.0f} s")
+            raise TimeoutError(f"no answer within {_PROBE_S:.0f} s") from None
         answer.seek(0)
         errors.seek(0)
         if code:
             last = plain(errors.read().decode(errors="replace").strip().rpartition("\n")[2])
-            return Probe(error=f"the probe ended with {code}: {last}")
-        try:
-            return msgspec.json.decode(answer.read(), type=Probe)
-        except msgspec.DecodeError as error:
-            return Probe(error=f"the probe's answer cannot be read: {error}")
+            raise OSError(f"the probe ended with {code}: {last}")
+        return answer.read()
 
 
 def _torch(probed: Probe) -> Finding:
@@ -87,17 +108,20 @@ def _torch(probed: Probe) -> Finding:
     return Finding("torch", "missing", found, _ON_A_GPU, "pip install --force-reinstall torch")
 
 
-def _driver(probed: Probe) -> Finding:
-    version = _driver_version()
+def _driver(probed: Probe, checked: DriverCheck) -> Finding:
+    version = checked.version or _driver_version()
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
     if hidden in ("", "-1", "NoDevFiles"):
         found = f"{version or 'found'}; CUDA_VISIBLE_DEVICES={hidden!r} hides every device"
         return Finding("driver", "missing", found, _ON_A_GPU, "unset CUDA_VISIBLE_DEVICES")
+    if checked.why and checked.present:
+        return Finding("driver", "broken", checked.why, "telemetry, and every scenario on a GPU", _mend_of(checked.why))
     if probed.cuda_error and (version or has_gpu()):
         mend = "nvidia-smi says more; after an update of the driver, reboot"
         return Finding("driver", "broken", f"{version or 'found'}; torch: {probed.cuda_error}", _ON_A_GPU, mend)
     if version or len(probed.devices) > 1:
-        return Finding("driver", "ok", version or "it answers; its version is not shown here")
+        devices = f", {', '.join(checked.devices)}" if checked.devices else ""
+        return Finding("driver", "ok", f"{version or 'it answers; its version is not shown here'}{devices}")
     if has_gpu():
         mend = "install the NVIDIA driver that your distribution packages"
         return Finding("driver", "missing", "an NVIDIA device without its driver", _ON_A_GPU, mend)
@@ -177,6 +201,13 @@ def _run_files() -> Finding:
         return Finding("run files", "ok", str(folder))
     mend = "export XDG_STATE_HOME=FOLDER, one that can be written"
     return Finding("run files", "broken", f"{there} cannot be written", "runs without --output", mend)
+
+
+def _mend_of(why: str) -> str:
+    """A driver's fault is mended by the system, and its words say how; here they are as one step."""
+    if "reboot" in why:
+        return "reboot"
+    return "nvidia-smi; then look at the kernel's log (dmesg | grep -i nvrm)"
 
 
 def _torch_for_cuda() -> str:

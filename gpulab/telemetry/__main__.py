@@ -20,6 +20,7 @@ from gpulab.telemetry.host import Host
 
 if TYPE_CHECKING:
     from gpulab.telemetry.gpu import Gpu
+    from gpulab.telemetry.health import Xids
 
 
 class Sampler:
@@ -31,6 +32,7 @@ class Sampler:
         self._gpu: Gpu | None = None
         self._others_since = self._last = monotonic()
         self._known: dict[str, str] = {}
+        self._xids: Xids | None = None
         self._on = True
         self._emit(self._open(target))
 
@@ -56,8 +58,8 @@ class Sampler:
         self._emit(TelemetrySwitched(on=on))
 
     def _tick(self) -> None:
-        now = monotonic()
-        values = self._host.sample(now)
+        began = monotonic()
+        values = self._host.sample(began)
         reasons = others = others_since = None
         if self._gpu is not None:
             from gpulab.telemetry.gpu import GpuLostError
@@ -71,7 +73,7 @@ class Sampler:
                 self._emit(TelemetryLost(reason=str(error)))
         now = monotonic()
         if others is not None:
-            others_since, self._others_since = self._others_since, now
+            others_since, self._others_since = self._others_since, began
         new = {}
         if self._gpu is not None and self._gpu.unsupported != self._known:
             new = self._known = dict(self._gpu.unsupported)
@@ -84,9 +86,11 @@ class Sampler:
                 others=others,
                 others_since=others_since,
                 unsupported=new,
+                problems=self._xids.seen() if self._gpu is not None and self._xids else [],
             )
         )
-        self._last = now
+        # What happens while a reading is taken may be in it or not: so the next one is of that time too.
+        self._last = began
 
     def _open(self, target: Target) -> TelemetryStarted:
         if target.gpu is None:
@@ -96,7 +100,7 @@ class Sampler:
 
             from gpulab.telemetry import nvml
             from gpulab.telemetry.gpu import Gpu
-            from gpulab.telemetry.health import health
+            from gpulab.telemetry.health import Xids, health
         except ImportError as error:
             return TelemetryStarted(why=f"nvidia-ml-py cannot be used: {error}")
         try:
@@ -104,6 +108,7 @@ class Sampler:
             handle = nvml.find(target.gpu)
             self._gpu = Gpu(handle, target.worker, ours=target.ours)
             facts, problems = health(handle)
+            self._xids = Xids(handle)
             self._known = dict(self._gpu.unsupported)
             return TelemetryStarted(
                 gpu=nvml.call(pynvml.nvmlDeviceGetName, handle),

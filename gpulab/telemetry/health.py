@@ -32,6 +32,28 @@ def health(handle: Any) -> tuple[dict[str, float], list[str]]:
     return found, _wrong(found)
 
 
+class Xids:
+    """Errors that the driver reports of the device (Xid) as they come; silent where it reports none."""
+
+    def __init__(self, handle: Any) -> None:
+        self._set: Any = None
+        with suppress(pynvml.NVMLError, AttributeError):
+            made = pynvml.nvmlEventSetCreate()
+            pynvml.nvmlDeviceRegisterEvents(handle, pynvml.nvmlEventTypeXidCriticalError, made)
+            self._set = made
+
+    def seen(self) -> list[str]:
+        """Those since the last call; it never waits."""
+        found: list[str] = []
+        while self._set is not None:
+            try:
+                event = pynvml.nvmlEventSetWait_v2(self._set, 0)
+            except (pynvml.NVMLError, AttributeError):
+                break  # a timeout: nothing more came
+            found.append(f"the driver reported Xid {event.eventData}: the kernel's log (dmesg) says more")
+        return found
+
+
 def _wrong(found: dict[str, float]) -> list[str]:
     said = []
     if found.get("ecc_uncorrected"):

@@ -30,6 +30,11 @@ class NoGpuError(Exception):
     """There is no GPU to sample; the message is for the user."""
 
 
+def absent(error: NoGpuError) -> bool:
+    """Whether there is no driver at all, rather than one that fails."""
+    return str(error) == _WORDS[pynvml.NVML_ERROR_LIBRARY_NOT_FOUND]
+
+
 def explain(error: pynvml.NVMLError) -> str:
     """What the user should read."""
     return _WORDS.get(error.value, f"the NVIDIA driver says: {error}")

@@ -9,7 +9,7 @@ from gpulab.model.conclude import run_result
 from gpulab.model.state import RunState
 from gpulab.views.results import claims
 from gpulab.views.table import table
-from gpulab.views.telemetry import rows
+from gpulab.views.telemetry import Rows
 from gpulab.views.text import Glyphs, plus_minus, seconds
 
 _LAST_LINES = 3
@@ -36,7 +36,7 @@ def lines(state: RunState, glyphs: Glyphs, now: float | None = None) -> Renderab
     parts: list[RenderableType] = [Text(glyphs(headline(state, now)), style="bold", no_wrap=True)]
     if so_far.variants:
         parts += ["", table(so_far, glyphs), ""]
-    parts += [*rows(state, glyphs, now), ""] if state.sampler else []
+    parts += [Rows(state, glyphs, now), ""] if state.sampler else []
     parts += [Text(glyphs(line), style) for line, style in claims(so_far)]
     printed = [line for log in state.log for line in log.lines][-_LAST_LINES:]
     parts += [Text(glyphs(f"  {line}"), style="dim", no_wrap=True, overflow=glyphs.overflow) for line in printed]

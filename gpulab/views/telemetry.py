@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -14,36 +16,55 @@ from gpulab.views.text import Glyphs, byte_count, rate, seconds, three
 
 _BARS = "▁▂▃▄▅▆▇█"
 _ASCII_BARS = "_.,-=+*#"
-_CELLS = 12
+_MOST_CELLS, _RECENT = 12, 10
+_SHORT = {"occupancy": "occ", "worker_cpu": "worker CPU", "machine_cpu": "machine CPU"}
 _CHARTS = ("sm", "occupancy", "tensor", "dram")
 _HOST_CHARTS = ("worker_cpu", "machine_cpu")
 
 
-def rows(state: RunState, glyphs: Glyphs, now: float | None = None) -> list[Text]:
+@dataclass(frozen=True)
+class Rows:
     """Two lines: charts on fixed scales with their peak, and figures with what holds the clocks back."""
-    if state.sampler is None:
-        return []
-    stale = now is not None and state.telemetry and not state.outcome and now - state.telemetry[-1].t > STALE_S
-    names = _CHARTS if state.sampler.gpu and "sm" not in state.unsupported else _HOST_CHARTS
-    charts = "  ".join(filter(None, (_chart(state, name, glyphs) for name in names)))
-    figures = "  ".join(_figures(state))
-    if stale and now is not None:
-        figures += f"  stale: nothing for {now - state.telemetry[-1].t:.0f} s"
-    if state.lost:
-        figures += f"  {state.lost}"
-    elif state.sampler.gpu is None and state.sampler.why:
-        figures += f"  no GPU telemetry: {state.sampler.why}"
-    style = "bold red" if state.lost or stale else ""
-    found = [(charts or "telemetry: no reading so far", ""), (figures, style)]
-    return [Text(glyphs(line), style, no_wrap=True, overflow=glyphs.overflow) for line, style in found if line]
+
+    state: RunState
+    glyphs: Glyphs
+    now: float | None = None
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        state, glyphs = self.state, self.glyphs
+        if state.sampler is None:
+            return
+        names = _CHARTS if state.sampler.gpu and "sm" not in state.unsupported else _HOST_CHARTS
+        charts = _charts(state, names, glyphs, options.max_width)
+        figures = "  ".join(_figures(state))
+        age = 0.0 if self.now is None or not state.telemetry or state.outcome else self.now - state.telemetry[-1].t
+        stale = age > STALE_S
+        if stale:
+            figures = f"stale: nothing for {age:.0f} s  {figures}"
+        if state.lost:
+            figures = f"{state.lost}  {figures}"
+        elif state.sampler.gpu is None and state.sampler.why:
+            figures = f"{figures}  no GPU telemetry: {state.sampler.why}"
+        style = "bold red" if state.lost or stale else ""
+        for line, of in ((charts or "telemetry: no reading so far", ""), (figures, style)):
+            yield Text(glyphs(line.strip()), of, no_wrap=True, overflow=glyphs.overflow)
 
 
-def _chart(state: RunState, name: str, glyphs: Glyphs) -> str:
-    """A label, the last readings as bars from 0 to 100, the last value, and the peak."""
-    values = [one.values[name] for one in state.telemetry if name in one.values]
-    if not values:
+def _charts(state: RunState, names: Sequence[str], glyphs: Glyphs, width: int) -> str:
+    """For each field its label, the last readings as bars from 0 to 100, the last value, and the peak."""
+    read = {name: [one.values[name] for one in state.telemetry if name in one.values] for name in names}
+    told = {
+        name: (f"{_SHORT.get(name, FIELDS[name].label)} ", f" {values[-1]:.0f}% ^{max(values):.0f}")
+        for name, values in read.items()
+        if values
+    }
+    if not told:
         return ""
-    return f"{FIELDS[name].label} {bars(values[-_CELLS:], PERCENT, glyphs)} {values[-1]:.0f}% (peak {max(values):.0f})"
+    room = width - 2 * (len(told) - 1) - sum(len(before) + len(after) for before, after in told.values())
+    cells = max(3, min(_MOST_CELLS, room // len(told)))
+    return "  ".join(
+        f"{before}{bars(read[name][-cells:], PERCENT, glyphs)}{after}" for name, (before, after) in told.items()
+    )
 
 
 def bars(values: Sequence[float], top: float, glyphs: Glyphs) -> str:
@@ -55,16 +76,16 @@ def bars(values: Sequence[float], top: float, glyphs: Glyphs) -> str:
 def _figures(state: RunState) -> list[str]:
     """The last value of each figure that the device gives, over its limit where that is known."""
     last: dict[str, float] = {}
-    for one in reversed(state.telemetry[-2 * _CELLS :]):
+    for one in reversed(state.telemetry[-_RECENT:]):
         last = {**one.values, **last}
     limits = state.sampler.limits if state.sampler else {}
     found = []
-    for name, unit in (("power", "W"), ("sm_clock", "MHz"), ("temperature", "C")):
+    for name, label, unit in (("power", "", "W"), ("sm_clock", "SM ", "MHz"), ("temperature", "", "C")):
         if name in last:
             limit = f"/{limits[name]:.0f}" if name in limits else ""
-            found.append(f"{FIELDS[name].label} {last[name]:.0f}{limit} {unit}")
+            found.append(f"{label}{last[name]:.0f}{limit} {unit}")
     if "memory_used" in last:
-        limit = f"/{byte_count(limits['memory_used'])}" if "memory_used" in limits else ""
+        limit = f" of {byte_count(limits['memory_used'])}" if "memory_used" in limits else ""
         found.append(f"memory {byte_count(last['memory_used'])}{limit}")
     reasons = [one.reasons for one in state.telemetry if one.reasons is not None]
     if reasons:
@@ -73,7 +94,7 @@ def _figures(state: RunState) -> list[str]:
     if not found and "rss" in last:
         found += [f"RSS {byte_count(last['rss'])}"]
         found += [f"preempted {last['switches']:.0f}/s"] if "switches" in last else []
-        found += [f"CPU clock {last['frequency']:.0f} MHz"] if "frequency" in last else []
+        found += [f"CPU {last['frequency']:.0f} MHz"] if "frequency" in last else []
     return found
 
 

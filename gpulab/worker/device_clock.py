@@ -14,8 +14,8 @@ from gpulab.worker.ledger import Block
 
 _MOST_STEPS = 500  # a queue holds about a thousand launches; a full one blocks the host, and the spin has ended
 _MARGIN = 2.0
-_LEAST_SPIN_S = 50e-6
-_TRIES = 4
+_LEAST_SPIN_S, _MOST_SPIN_S = 50e-6, 0.1
+_TRIES = 8
 _MHZ = 1e6
 
 
@@ -42,17 +42,20 @@ class DeviceClock(Clock):
             self.wait()
             if self.flush:
                 return self._cold(step, steps)
-            for _ in range(_TRIES):
+            for attempt in range(_TRIES):
                 block, covered = self._spun(build, steps)
                 if covered:
                     break
                 build.restore()
+                if attempt:  # a longer spin was not enough: the queue is full, and the host waits in it
+                    steps = max(1, steps // 4)
+                    self._queueing_s.pop(id(build), None)
             return block
 
     def _spun(self, build: Build, steps: int) -> tuple[Block, bool]:
         step = build.work.step
         queueing_s = self._queueing_s.get(id(build), 20e-6) * steps
-        cycles = int((_LEAST_SPIN_S + _MARGIN * queueing_s) * self._hz)
+        cycles = int(min(_MOST_SPIN_S, _LEAST_SPIN_S + _MARGIN * queueing_s) * self._hz)
         begun, started, ended = (_event() for _ in range(3))
         begun.record()
         torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
@@ -69,7 +72,7 @@ class DeviceClock(Clock):
         self._queueing_s[id(build)] = queued_s / steps
         taken_s = started.elapsed_time(ended) * 1e-3 / steps
         found = Block(taken_s, cpu * 1e-9 / steps, 0, 0, monotonic(), steps, self._hz / _MHZ)
-        return found, queued_s <= spun_s
+        return found, queued_s <= spun_s or spun_s >= _MOST_SPIN_S
 
     def _cold(self, step: object, steps: int) -> Block:
         """Each step behind a flush of the caches, which is as good as a spin."""

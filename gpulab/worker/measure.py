@@ -88,15 +88,14 @@ def soak(clock: Clock, channel: Channel, contender: Contender, time_s: float) ->
     """The contender's blocks back to back, for two seconds and at least two blocks; no longer than the run may take."""
     build = contender.build
     assert build is not None
-    # In pieces of some milliseconds: the state is put back before each.
-    steps = max(contender.steps, int(_SOAK_BLOCK_S / max(contender.step_s, 1e-9)))
-    steps = max(1, min(steps, 1 << 20))
+    taken_s = clock.block(build, contender.steps).time_s
+    # In pieces of some milliseconds: the state is put back before each, and an untimed step comes first.
+    steps = max(1, min(int(_SOAK_BLOCK_S / max(taken_s, 1e-9)), 1 << 20))
     times: list[float] = []
     started = monotonic()
     while len(times) < 2 or monotonic() - started < min(_SOAK_S, time_s):
         times.append(clock.block(build, steps).time_s)
         channel.pump()
-    # Each block has an untimed step before it.
     done = len(times) * (steps + 1)
     return Soaked(variant=contender.name, started=started, ended=monotonic(), steps=done, time_s=median(times))
 

@@ -228,7 +228,8 @@ class Run:
             if contender.build is None:
                 contender.build = self._builder.build(variant)
                 self._builder.first_step(contender.build)
-            self._channel.emit(soak(self._clock, self._channel, contender, self._request.time_s))
+            wall = self._clock if self._other is None or self._clock.name == "wall" else self._other
+            self._channel.emit(soak(wall, self._channel, contender, self._request.time_s))
         except BaseException as error:
             self._failed(variant.name, "soak", error)
         if alone and contender.build is not None:

@@ -37,6 +37,16 @@ def tiny(lab):
         for _ in range(20):
             torch.add(a, 1, out=out)
     return Work(step, inputs=a, output=out)
+
+@scenario.variant(against=None)
+def crowd(lab):
+    """More launches than a queue holds."""
+    a = torch.randn(64, device=lab.device)
+    out = torch.empty_like(a)
+    def step():
+        for _ in range(3000):
+            torch.add(a, 1, out=out)
+    return Work(step, inputs=a, output=out)
 '''
 
 
@@ -67,6 +77,7 @@ def test_what_each_variant_does_shows_while_it_is_alone(measured):
     assert tiny["occupancy"] < 5
     assert large["power"] > tiny["power"]
     assert measured.variant("large")["soak"]["energy_j"] > 0
+    assert all(2 <= one["soak"]["seconds"] < 4 for one in measured.run["variants"])
 
 
 def test_both_clocks_stand_in_every_result(measured):

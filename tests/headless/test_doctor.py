@@ -6,7 +6,7 @@ import sys
 import pytest
 from conftest import printed
 
-from gpulab.model.machine import Probe
+from gpulab.model.machine import DriverCheck, Probe
 from gpulab.run import doctor
 from gpulab.views.doctor import doctor as table
 from gpulab.views.text import Glyphs
@@ -88,7 +88,7 @@ def test_a_driver_is_broken_only_where_there_is_a_device(monkeypatch, probed, de
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if hidden is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
-    found = doctor._driver(Probe(**probed))
+    found = doctor._driver(Probe(**probed), DriverCheck(why="none", present=False))
     assert found.status == status
     assert mend in found.mend
 

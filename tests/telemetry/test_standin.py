@@ -104,7 +104,7 @@ def test_a_gpu_that_is_lost_is_said_and_the_run_ends_normally(lab, driver):
 )
 def test_a_driver_that_does_not_start_is_explained(lab, driver, text, message):
     driver(text)
-    done = run(lab, time_s="0.3")
+    done = run(lab, time_s="1")
     assert done.code == 0
     assert message in done.run["telemetry"]["why"]
     assert message in done.stderr
@@ -122,6 +122,23 @@ def test_on_a_cpu_the_host_is_the_telemetry(lab, driver):
     done = run(lab, gpu="on", time_s="0.3")
     assert done.run["telemetry"]["gpu"] is None
     assert done.run["telemetry"]["why"] == "the run is on the CPU"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "found", "mend"),
+    [
+        ("", "ok", "999.01, NVIDIA Stand-in H100 (GPU-stand-in-0)", ""),
+        ("init=18", "broken", "the driver was updated: reboot, or reload its module", "reboot"),
+        ("lost=0", "broken", "GPU lost: the kernel's log (dmesg) has its Xid line", "nvidia-smi"),
+    ],
+)
+def test_the_doctor_explains_the_driver(lab, driver, text, status, found, mend):
+    driver(text)
+    findings = json.loads(lab.call("--doctor", "--json").stdout)
+    of_driver = next(one for one in findings if one["name"] == "driver")
+    assert of_driver["status"] == status
+    assert found in of_driver["found"]
+    assert mend in of_driver["mend"]
 
 
 def test_off_is_off(lab, driver):

@@ -255,3 +255,74 @@ def test_ascii_reaches_every_cell(drive):
         assert "us" in shown(pilot)
 
     drive(journey, ascii_only=True)
+
+
+@pytest.fixture
+def watched(lab, driver, drive, monkeypatch):
+    """The same, with the stand-in driver behind it: `watched(journey)`; `driver` says how it behaves."""
+    for name in ("LD_LIBRARY_PATH", "STANDIN"):
+        monkeypatch.setenv(name, lab.env[name])
+
+    def watched(journey):
+        drive(
+            journey,
+            scenario(lab, step="time.sleep(0.01)"),
+            settings=Settings(device="cpu", time_s=60, telemetry="0"),
+        )
+
+    return watched
+
+
+def test_telemetry_lives_in_two_rows_beside_the_run(watched):
+    async def journey(pilot):
+        await pilot.press("enter")
+        await until(pilot, lambda: "SM ▁▁" in shown(pilot))
+        assert "tensor ▃▃" in shown(pilot)
+        assert "10% ^10" in shown(pilot)
+        assert "410/700 W" in shown(pilot)
+        assert "clocks ok" in shown(pilot)
+        await pilot.press("q")
+
+    watched(journey)
+
+
+def test_a_driver_that_is_slow_gets_a_badge_and_stalls_nothing(watched, driver):
+    async def journey(pilot):
+        await pilot.press("enter")
+        await until(pilot, lambda: "SM ▁" in shown(pilot))
+        driver("slow=4000")
+        await until(pilot, lambda: "stale: nothing for" in shown(pilot), within=10)
+        before = time.monotonic()
+        await pilot.press("1")
+        assert "good" in shown(pilot)
+        await pilot.press("2")
+        assert time.monotonic() - before < 2
+        await pilot.press("q")
+        await until(pilot, lambda: not pilot.app.is_running, within=6)
+
+    watched(journey)
+
+
+def test_a_lost_gpu_stays_on_screen_with_its_history(watched, driver):
+    async def journey(pilot):
+        await pilot.press("enter")
+        await until(pilot, lambda: "SM ▁▁" in shown(pilot))
+        driver("lost=0")
+        await until(pilot, lambda: "GPU lost" in shown(pilot), within=10)
+        driver("")
+        await pilot.pause(1)
+        assert "GPU lost" in shown(pilot)
+        assert "SM ▁▁" in shown(pilot)
+        await pilot.press("q")
+
+    watched(journey)
+
+
+def test_on_a_cpu_the_rows_show_the_host(drive):
+    async def journey(pilot):
+        await pilot.press("enter")
+        await until(pilot, lambda: "worker CPU" in shown(pilot))
+        assert "no GPU telemetry: the run is on the CPU" in flat(pilot)
+        await pilot.press("q")
+
+    drive(journey)

@@ -148,7 +148,9 @@ class LabScreen(Screen[int]):
         self.quit()
 
     def quit(self) -> None:
-        if self._now is None or self._quitting:  # asked twice: the warden ends what is left
+        if self._quitting:  # asked twice: the warden ends what is left, unwatched
+            self._now = None
+        if self._now is None:
             self.app.exit(0)
         else:
             self._quitting = True
@@ -156,7 +158,7 @@ class LabScreen(Screen[int]):
             self._refresh()
 
     def on_unmount(self) -> None:
-        if self._now is not None and not self._quitting:  # the app ends in some other way
+        if self._now is not None:  # the app ends in some other way
             self._now.wait()
 
     @property

@@ -1,0 +1,61 @@
+"""What telemetry costs: CPU time of the sampler per second of a run, and the observer effect on a step.
+
+python tests/benchmarks/telemetry.py [DRIVER]     # the folder of a stand-in libnvidia-ml.so.1, compiled if missing
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+from gpulab.model.events import WorkerReady
+from gpulab.model.request import Device
+from gpulab.run.sampler import Sampler
+
+SECONDS = 20
+STANDIN = Path(__file__).parent.parent / "telemetry" / "standin.c"
+
+
+def compiled(folder):
+    library = Path(folder) / "libnvidia-ml.so.1"
+    if not library.exists():
+        command = ["gcc", "-shared", "-fPIC", "-O1", "-Wl,-soname,libnvidia-ml.so.1", "-o", library, STANDIN]
+        subprocess.run(command, check=True)
+    return folder
+
+
+def share(name, wanted, **environment):
+    """CPU seconds of the sampler for each second of its life, once it has started."""
+    os.environ.update(environment)
+    sampler = Sampler(wanted)
+    device = Device(kind="cpu", name="cpu")
+    sampler.target(WorkerReady(pid=os.getpid(), device=device, environment={}))
+    time.sleep(2)
+    process = psutil.Process(sampler._process.pid)
+    before, started, count = sum(process.cpu_times()[:2]), time.monotonic(), 0
+    while time.monotonic() - started < SECONDS:
+        time.sleep(0.1)
+        count += len(sampler.take()[0])
+    spent = sum(process.cpu_times()[:2]) - before
+    took = time.monotonic() - started
+    sampler.stop()
+    print(f"{name}: {spent / took:.2%} of a core, {count / took:.1f} readings a second", flush=True)
+
+
+def main():
+    folder = compiled(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
+    share("host alone", "on")
+    share("host and stand-in GPU", "0", LD_LIBRARY_PATH=str(folder), STANDIN="")
+    with tempfile.TemporaryDirectory() as where:
+        file = Path(where) / "compute.py"
+        file.write_text((Path(__file__).parent / "screen.py").read_text().split("COMPUTE = '''")[1].split("'''")[0])
+        command = [sys.executable, "-m", "gpulab", "--run", str(file), "--device", "cpu", "--telemetry", "0"]
+        subprocess.run([*command, "--observer-effect", "--time", "60"], check=True, stderr=subprocess.DEVNULL)
+
+
+if __name__ == "__main__":
+    main()
