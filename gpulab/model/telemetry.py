@@ -17,6 +17,8 @@ POWER_CAP = 0x4
 SLOWED = 0x8 | 0x20 | 0x40 | 0x80
 """Reasons that no result survives: hardware slowdown, software and hardware thermal, power brake."""
 STALE_S = 3 / RATE_HZ
+COUNTERS_LAG_S = 0.1
+"""GPM hands out counters that are up to this old: a reading just after a change still shows what was before."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,8 @@ class Alone:
 
 def while_alone(samples: Sequence[Telemetry], soak: Soaked) -> Alone:
     """What was read while one variant ran alone: only samples whose whole stretch lies within it count."""
-    inside = [one for one in samples if one.since >= soak.started and one.t <= soak.ended]
+    begin = soak.started + COUNTERS_LAG_S
+    inside = [one for one in samples if one.since >= begin and one.t <= soak.ended]
     names = {name for one in inside for name in one.values}
     means = {name: fmean(one.values[name] for one in inside if name in one.values) for name in names}
     counted = [(one.t, one.values["energy"]) for one in inside if "energy" in one.values]

@@ -38,3 +38,15 @@ def launches(lab):
             torch.add(a, 1, out=out)
 
     return Work(step, inputs=a, output=out)
+
+
+@scenario.variant(against=None)
+def spin(lab):
+    """One thread that does nothing for a while: busy, and nearly all of the device idle."""
+    out = torch.ones(1, device=lab.device)
+
+    def step():
+        torch.cuda._sleep(1_000_000)
+        return out.mul_(1)
+
+    return Work(step, state=out)
