@@ -99,17 +99,11 @@ def observer_effect(name: str, options: Options) -> int:
 
 def _pairs(state: RunState, switches: list[TelemetrySwitched]) -> list[float]:
     """log(time on / time off) of each pair of neighbouring windows, every block against its variant's median."""
-    usual = {
-        name: median(times)
-        for name in {name for epoch in state.epochs for one in epoch.rounds for name in one}
-        if (times := [one[name] for epoch in state.epochs for one in epoch.rounds if name in one])
-    }
-    blocks = [
-        (*spans[name], time / usual[name])
-        for epoch in state.epochs
-        for one, spans in zip(epoch.rounds, epoch.spans, strict=True)
-        for name, time in one.items()
-    ]
+    blocks = []
+    for epoch in state.epochs:  # against its own build: placement is not what is looked for
+        usual = {name: median(epoch.times(name)) for one in epoch.rounds for name in one}
+        for one, spans in zip(epoch.rounds, epoch.spans, strict=True):
+            blocks += [(*spans[name], time / usual[name]) for name, time in one.items()]
     windows: list[tuple[bool, float | None]] = []
     for this, after in pairwise(switches):
         inside = [time for start, end, time in blocks if start >= this.t + _SETTLE_S and end <= after.t]

@@ -111,14 +111,14 @@ def compare(
     pairs = sum(len(epoch.ratios(variant, against)) for epoch in epochs)
     blank = Comparison(variant=variant, against=against, pairs=pairs, dropped=dropped)
     of = theta(epochs, variant, against, dear=dear)
+    if dropped > MOST_DROPPED * (pairs + dropped):
+        return refused(blank, "invalid", f"{dropped} of {pairs + dropped} pairs dropped")
     if of is None:
-        counted = f"{pairs} pairs" if dear else f"{len(epochs)} epochs"
+        counted = f"{pairs} pairs" if dear else f"{sum(bool(one.ratios(variant, against)) for one in epochs)} epochs"
         return msgspec.structs.replace(blank, reason=f"{counted}: a 99 % interval needs {FEWEST}")
     speedup = as_speedup(of)
     mde = floor + 1.5 * of.half_width
     found, reason = verdict(of, floor), None
-    if dropped > MOST_DROPPED * (pairs + dropped):
-        return refused(blank, "invalid", f"{dropped} of {pairs + dropped} pairs dropped")
     if found == "inconclusive" and of.half_width <= NARROW:
         largest = max(abs(speedup.low - 1), abs(speedup.high - 1))
         reason = f"the interval is narrow, and lies across the edge of same: an effect of at most {largest:.1%}"

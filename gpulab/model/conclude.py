@@ -33,7 +33,7 @@ from gpulab.model.result import (
 )
 from gpulab.model.scenario import Param
 from gpulab.model.state import RunState, VariantState, ended
-from gpulab.model.telemetry import POWER_CAP, while_alone
+from gpulab.model.telemetry import POWER_CAP, letters, while_alone
 
 _BUSY = 0.1
 SUSTAINED = 0.03
@@ -116,6 +116,8 @@ def _exit(
         return WRONG, None
     if control is not None and control.verdict in ("faster", "slower"):
         return INVALID, f"the control, a second build of the baseline, came out {control.verdict}: measure again"
+    if control is not None and control.verdict == "invalid":
+        return INVALID, control.reason
     if "invalid" in statuses or any(one.verdict == "invalid" for one in comparisons):
         return INVALID, None
     if fail_below is not None:
@@ -189,13 +191,15 @@ def _soak(state: RunState, one: VariantState) -> Soak | None:
     if of is None:
         return None
     alone = while_alone(state.telemetry, of)
+    cold = state.request is not None and state.request.cache == "cold"
     items = one.built.items if one.built else 1.0
     return Soak(
         seconds=of.ended - of.started,
         readings=alone.samples,
         time_s=of.time_s,
-        energy_j=None if alone.energy_j is None else alone.energy_j / items,
+        energy_j=None if alone.energy_j is None or cold else alone.energy_j / items,
         means=alone.means,
+        clocks=letters(alone.reasons),
     )
 
 
@@ -240,28 +244,37 @@ def _disturbed(state: RunState) -> list[str]:
     """What telemetry saw of a device that was not as it should be."""
     found = list(state.sampler.problems) if state.sampler else []
     found += dict.fromkeys(problem for one in state.telemetry for problem in one.problems)
-    found += [f"telemetry of the GPU ended early: {state.lost}"] if state.lost else []
+    found += [f"telemetry of the GPU ended early, and nobody watched it since: {state.lost}"] if state.lost else []
+    if state.sampler and state.sampler.gpu:
+        for field, what in (("reasons", "whether the clocks were held back"), ("processes", "whether others used it")):
+            if why := state.unsupported.get(field):
+                found.append(f"{what} could not be checked: {why}")
     blocks = sum(len(one) for epoch in state.epochs for one in epoch.rounds)
     for why in dict.fromkeys(window.why for window in state.windows):
         windows = [window for window in state.windows if window.why == why]
         kept = sum(len(one) for epoch in state.epochs for one in epoch.outside(windows).rounds)
         found.append(f"{why}: {blocks - kept} of {blocks} blocks dropped")
-    measuring = [one for one in state.telemetry if one.reasons is not None]
+    spans = [span for epoch in state.epochs for one in epoch.spans for span in one.values()]
+    first, last = min((span[0] for span in spans), default=0.0), max((span[1] for span in spans), default=0.0)
+    measuring = [one for one in state.telemetry if one.reasons is not None and first <= one.t <= last]
     capped = sum(bool((one.reasons or 0) & POWER_CAP) for one in measuring)
     if capped:
-        found.append(f"power cap during {capped} of {len(measuring)} readings: times hold for this power limit")
+        found.append(f"power cap in {capped} of {len(measuring)} readings of the rounds: times hold for this limit")
     return found
 
 
 def _sustained(state: RunState, name: str, one: VariantState) -> list[str]:
     """Whether a variant alone runs as it did among the others: they share one power state and one cache."""
     in_turns = _clocks(state, one, _time(state, one)).get("wall")
-    if one.soaked is None or not in_turns:
+    cold = state.request is not None and state.request.cache == "cold"
+    if one.soaked is None or not in_turns or cold:  # flushing is most of a cold soak
         return []
     off = one.soaked.time_s / in_turns - 1
     if abs(off) <= SUSTAINED:
         return []
-    return [f"{name}: alone for {one.soaked.ended - one.soaked.started:.0f} s it took {off:+.1%} of its time in turns"]
+    longer = "longer" if off > 0 else "less"
+    alone_s = one.soaked.ended - one.soaked.started
+    return [f"{name}: alone for {alone_s:.0f} s a step took {abs(off):.1%} {longer} than in turns with the others"]
 
 
 def _warnings_of(one: VariantState, baseline: float | None, request: RunRequest) -> list[str]:
@@ -284,6 +297,7 @@ def _variant(state: RunState, one: VariantState) -> VariantResult:
     built, failure = one.built, one.failure
     one_thread = state.device is not None and state.device.kind == "cpu" and state.device.threads == 1
     time = _time(state, one)
+    counted = bool(one.blocks and state.request and state.request.clock == "wall")
     return VariantResult(
         name=one.info.name,
         status=one.status,
@@ -299,8 +313,9 @@ def _variant(state: RunState, one: VariantState) -> VariantResult:
         clocks=_clocks(state, one, time),
         steps_per_block=one.calibrated.steps_per_block if one.calibrated else None,
         contention=one.contention if one_thread else None,
-        faults_per_block=one.faults / one.blocks if one.blocks else None,
-        switches_per_block=one.switches / one.blocks if one.blocks else None,
+        faults_per_block=one.faults / one.blocks if counted else None,
+        switches_per_block=one.switches / one.blocks if counted else None,
+        sm_mhz=one.sm_mhz / one.blocks if one.sm_mhz and one.blocks else None,
         build_s=built.build_s if built else None,
         first_step_s=built.first_step_s if built else None,
         drifting=one.warmed.drifting if one.warmed else None,

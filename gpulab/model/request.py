@@ -70,11 +70,11 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom telemetry samples: the worker's process, and a GPU by index or UUID; `ours` where the worker runs on it."""
+    """Whom telemetry samples: the worker's process, and a GPU by index or UUID. `on` is the one the worker runs on."""
 
     worker: int
     gpu: str | None = None
-    ours: bool = True
+    on: str | None = None
 
 
 class Device(msgspec.Struct, frozen=True, kw_only=True):

@@ -65,6 +65,8 @@ class Soak(msgspec.Struct, frozen=True, kw_only=True):
     time_s: float
     energy_j: float | None = None
     means: dict[str, float] = {}
+    clocks: str = "n/a"
+    """Letters of what held the clocks back meanwhile: T thermal, H hardware, B power brake, P power cap; or ok."""
 
 
 class TelemetryResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +100,8 @@ class VariantResult(msgspec.Struct, frozen=True, kw_only=True):
     contention: float | None = None
     faults_per_block: float | None = None
     switches_per_block: float | None = None
+    sm_mhz: float | None = None
+    """Mean clock of the SMs just before each block, by the device clock's spin."""
     build_s: float | None = None
     first_step_s: float | None = None
     drifting: bool | None = None

@@ -43,6 +43,8 @@ class VariantState:
     cpu_s: float = 0.0
     faults: int = 0
     switches: int = 0
+    sm_mhz: float = 0.0
+    """Summed over blocks, as the others are."""
 
     @property
     def contention(self) -> float | None:
@@ -103,7 +105,7 @@ class RunState:
 
     def rough_time(self, name: str) -> float | None:
         """Median seconds per item of whatever has been measured, where there is too little for an interval."""
-        found = [time for epoch in self.epochs for time in epoch.times(name)]
+        found = [time for epoch in self.valid for time in epoch.times(name)]
         found += [row[3] for row in self.open_rows if row[2] == name]
         return median(found) if found else None
 
@@ -228,6 +230,7 @@ def _samples(state: RunState, event: e.Samples) -> RunState:
     baseline = next(iter(variants), "")
     count = len(event.epoch)
     ended, steps = event.ended or [event.t] * count, event.steps or [1] * count
+    sm_mhz = event.sm_mhz or [0.0] * count
     columns = zip(
         event.epoch,
         event.round,
@@ -238,15 +241,16 @@ def _samples(state: RunState, event: e.Samples) -> RunState:
         event.switches,
         ended,
         steps,
+        sm_mhz,
         strict=True,
     )
     sums: dict[str, list[float]] = {}
-    for epoch, number, index, time_s, cpu_s, faults, switches, end, timed in columns:
+    for epoch, number, index, time_s, cpu_s, faults, switches, end, timed, mhz in columns:
         name = event.names[index]
         per_item = time_s / items.get(name, items.get(baseline, 1.0))
         rows.append((epoch, number, name, per_item, (end - time_s * timed, end)))
-        total = sums.setdefault(name, [0, 0.0, 0.0, 0, 0])
-        for place, value in enumerate((1, time_s, cpu_s, faults, switches)):
+        total = sums.setdefault(name, [0, 0.0, 0.0, 0, 0, 0.0])
+        for place, value in enumerate((1, time_s, cpu_s, faults, switches, mhz)):
             total[place] += value
     for name, total in sums.items():
         if one := variants.get(name):
@@ -257,6 +261,7 @@ def _samples(state: RunState, event: e.Samples) -> RunState:
                 cpu_s=one.cpu_s + total[2],
                 faults=one.faults + int(total[3]),
                 switches=one.switches + int(total[4]),
+                sm_mhz=one.sm_mhz + total[5],
             )
     state = replace(state, variants=variants, open_rows=tuple(rows))
     return _complete(state, event.complete)

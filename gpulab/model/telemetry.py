@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import zip_longest
+from operator import or_
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -12,11 +14,14 @@ if TYPE_CHECKING:
     from gpulab.model.events import Soaked, Telemetry
 
 RATE_HZ = 5
+PROCESSES_S = 2.0
 PERCENT = 100.0
 POWER_CAP = 0x4
 SLOWED = 0x8 | 0x20 | 0x40 | 0x80
 """Reasons that no result survives: hardware slowdown, software and hardware thermal, power brake."""
 STALE_S = 3 / RATE_HZ
+_AVERAGED, _AVERAGED_S = ("busy", "power_average"), 1.0
+"""Fields that the driver averages over as much as a second: before that they still hold what ran before."""
 COUNTERS_LAG_S = 0.1
 """GPM hands out counters that are up to this old: a reading just after a change still shows what was before."""
 
@@ -104,13 +109,25 @@ def invalid_windows(samples: Sequence[Telemetry]) -> list[Window]:
     found += [
         Window(
             one.since if one.others_since is None else one.others_since,
-            after.t if after else one.t + 1 / RATE_HZ,
+            after.t if after else one.t + PROCESSES_S,
             f"another process on the GPU ({', '.join(one.others)})",
         )
         for one, after in zip_longest(looked, looked[1:])
         if one.others
     ]
-    return found
+    return _merged(found)
+
+
+def _merged(windows: list[Window]) -> list[Window]:
+    """Windows that overlap for the same reason, as one."""
+    found: dict[str, list[Window]] = {}
+    for one in windows:
+        same = found.setdefault(one.why, [])
+        if same and one.start <= same[-1].end:
+            same[-1] = Window(same[-1].start, max(same[-1].end, one.end), one.why)
+        else:
+            same.append(one)
+    return [one for same in found.values() for one in same]
 
 
 @dataclass(frozen=True)
@@ -120,6 +137,7 @@ class Alone:
     means: dict[str, float]
     energy_j: float | None
     samples: int
+    reasons: int | None
 
 
 def while_alone(samples: Sequence[Telemetry], soak: Soaked) -> Alone:
@@ -127,11 +145,17 @@ def while_alone(samples: Sequence[Telemetry], soak: Soaked) -> Alone:
     begin = soak.started + COUNTERS_LAG_S
     inside = [one for one in samples if one.since >= begin and one.t <= soak.ended]
     names = {name for one in inside for name in one.values}
-    means = {name: fmean(one.values[name] for one in inside if name in one.values) for name in names}
+    late = [one for one in inside if one.since >= soak.started + _AVERAGED_S]
+    means = {}
+    for name in names:
+        values = [one.values[name] for one in (late if name in _AVERAGED else inside) if name in one.values]
+        if values:
+            means[name] = fmean(values)
+    read = [one.reasons for one in inside if one.reasons is not None]
     counted = [(one.t, one.values["energy"]) for one in inside if "energy" in one.values]
     energy = None
     if len(counted) > 1 and counted[-1][1] > counted[0][1]:
         power = (counted[-1][1] - counted[0][1]) / (counted[-1][0] - counted[0][0])
         energy = power * (soak.ended - soak.started) / soak.steps
     means.pop("energy", None)
-    return Alone(means, energy, len(inside))
+    return Alone(means, energy, len(inside), reduce(or_, read) if read else None)

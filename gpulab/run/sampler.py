@@ -24,7 +24,7 @@ class Sampler:
         self.fd, theirs = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self.fd, False)
         self._partial = b""
-        self._started = self._stopped = False
+        self._started = self._stopped = self._targeted = False
         try:
             self._process = subprocess.Popen(
                 [*command, str(theirs)],
@@ -34,19 +34,22 @@ class Sampler:
                 pass_fds=[theirs],
                 start_new_session=True,
             )
+        except OSError:
+            os.close(self.fd)
+            raise
         finally:
             os.close(theirs)
 
     def target(self, ready: WorkerReady) -> None:
         """Begin, now that it is known what the worker runs on."""
-        gpu, ours = ready.device.uuid, True
-        if self._wanted != "on":
-            gpu, ours = self._wanted, self._wanted == gpu
-        self._tell(encode(Target(worker=ready.pid, gpu=gpu, ours=ours)))
+        on = ready.device.uuid
+        self._tell(encode(Target(worker=ready.pid, gpu=on if self._wanted == "on" else self._wanted, on=on)))
+        self._targeted = True
 
     def switch(self, *, on: bool) -> None:
         """Pause, or go on."""
-        self._tell(b"resume\n" if on else b"pause\n")
+        if self._targeted:
+            self._tell(b"resume\n" if on else b"pause\n")
 
     def take(self) -> tuple[list[AnyEvent], bool]:
         """(what came, whether more may come)."""
@@ -87,6 +90,8 @@ class Sampler:
             more = more and bool(events)
             found += events
         os.close(self.fd)
+        if self._targeted and not self._started:
+            found.append(TelemetryStarted(why="the driver did not answer before the run ended"))
         return found
 
     def _tell(self, line: bytes) -> None:

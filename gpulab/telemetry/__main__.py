@@ -55,6 +55,8 @@ class Sampler:
 
     def _switch(self, on: bool) -> None:
         self._on, self._last = on, monotonic()
+        if on and self._gpu is not None:
+            self._gpu.forget()
         self._emit(TelemetrySwitched(on=on))
 
     def _tick(self) -> None:
@@ -75,8 +77,8 @@ class Sampler:
         if others is not None:
             others_since, self._others_since = self._others_since, began
         new = {}
-        if self._gpu is not None and self._gpu.unsupported != self._known:
-            new = self._known = dict(self._gpu.unsupported)
+        if self._gpu is not None and self._gpu.never != self._known:
+            new = self._known = self._gpu.never
         self._emit(
             Telemetry(
                 t=now,
@@ -106,13 +108,14 @@ class Sampler:
         try:
             nvml.connect()
             handle = nvml.find(target.gpu)
-            self._gpu = Gpu(handle, target.worker, ours=target.ours)
+            uuid = nvml.call(pynvml.nvmlDeviceGetUUID, handle)
+            self._gpu = Gpu(handle, target.worker, ours=nvml.same(uuid, target.on))
             facts, problems = health(handle)
             self._xids = Xids(handle)
-            self._known = dict(self._gpu.unsupported)
+            self._known = self._gpu.never
             return TelemetryStarted(
                 gpu=nvml.call(pynvml.nvmlDeviceGetName, handle),
-                uuid=nvml.call(pynvml.nvmlDeviceGetUUID, handle),
+                uuid=uuid,
                 driver=nvml.call(pynvml.nvmlSystemGetDriverVersion),
                 unsupported=self._known,
                 limits=self._gpu.limits(),
@@ -140,7 +143,11 @@ def main() -> None:
         if not byte:
             return
         line += byte
-    Sampler(msgspec.json.decode(line, type=Target), int(sys.argv[1])).run()
+    fd = int(sys.argv[1])
+    try:
+        Sampler(msgspec.json.decode(line, type=Target), fd).run()
+    except Exception as error:
+        os.write(fd, encode(TelemetryLost(reason=f"the telemetry process failed: {type(error).__name__}: {error}")))
 
 
 if __name__ == "__main__":

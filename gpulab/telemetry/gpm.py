@@ -18,9 +18,10 @@ class Gpm:
     """Two sample buffers in turn, and one request that is made once. NVMLError where the device has none of it."""
 
     def __init__(self, handle: Any) -> None:
-        self._handle, self._instance = handle, _gpu_instance(handle)
-        if self._instance is not None:  # a MIG slice is sampled through its parent
-            self._handle = pynvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle)
+        # A MIG slice is sampled through its parent.
+        self._handle, self._instance = whole_device(handle), _gpu_instance(handle)
+        self.failed: dict[str, int] = {}
+        """Metrics that the last request had no value for, with the driver's code."""
         if not pynvml.nvmlGpmQueryDeviceSupport(self._handle).isSupportedDevice:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
         self._last, self._next = pynvml.nvmlGpmSampleAlloc(), pynvml.nvmlGpmSampleAlloc()
@@ -38,10 +39,13 @@ class Gpm:
         pynvml.nvmlGpmMetricsGet(self._get)
         self._last, self._next = self._next, self._last
         found = {}
+        self.failed = {}
         for place, name in enumerate(METRICS):
             metric = self._get.metrics[place]
             if metric.nvmlReturn == pynvml.NVML_SUCCESS:
                 found[name] = metric.value * (_MIB if name in _RATES else 1)
+            else:
+                self.failed[name] = metric.nvmlReturn
         return found
 
     def _sample(self, buffer: Any) -> None:
@@ -51,11 +55,18 @@ class Gpm:
             pynvml.nvmlGpmMigSampleGet(self._handle, self._instance, buffer)
 
 
+def whole_device(handle: Any) -> Any:
+    """The GPU itself: of a MIG slice, its parent, which has the clocks and the power."""
+    if _gpu_instance(handle) is None:
+        return handle
+    return pynvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle)
+
+
 def _gpu_instance(handle: Any) -> int | None:
     """The number of a MIG slice within its GPU; None for a whole one."""
     try:
         if not pynvml.nvmlDeviceIsMigDeviceHandle(handle):
             return None
         return int(pynvml.nvmlDeviceGetGpuInstanceId(handle))
-    except pynvml.NVMLError:
+    except (pynvml.NVMLError, AttributeError):
         return None

@@ -10,10 +10,11 @@ from typing import Any
 import psutil
 import pynvml
 
+from gpulab.model.telemetry import FIELDS, PROCESSES_S
 from gpulab.telemetry import nvml
-from gpulab.telemetry.gpm import METRICS, SHORTEST_S, Gpm
+from gpulab.telemetry.gpm import METRICS, SHORTEST_S, Gpm, whole_device
 
-_SLOW_S, _PROCESSES_S = 1.0, 2.0
+_SLOW_S = 0.5
 _MILLI = 1e-3
 _POWER_AVERAGE, _POWER_NOW, _ENERGY = 185, 186, 83
 _PCIE_TX, _PCIE_RX = 197, 198
@@ -36,6 +37,7 @@ class Gpu:
         self._due: dict[str, float] = {}
         self._bytes: dict[int, tuple[float, int]] = {}
         self._counters: dict[int, int] = {}
+        self._whole = whole_device(handle)
         self._gpm: Gpm | None = None
         self._gpm_at = monotonic()
         try:
@@ -47,12 +49,24 @@ class Gpu:
         self.processes_since = monotonic()
         self.others: list[str] | None = None
 
+    @property
+    def never(self) -> dict[str, str]:
+        """Fields that will never have a value, with the reason."""
+        return {name: why for name, why in self.unsupported.items() if name in FIELDS}
+
+    def forget(self) -> None:
+        """After a pause: what accumulated meanwhile is of no reading."""
+        self._bytes.clear()
+        if self._gpm is not None:
+            self._try("gpm", self._gpm.sample)
+            self._gpm_at = monotonic()
+
     def limits(self) -> dict[str, float]:
         """What the scales of the device's own fields end at."""
         asked: dict[str, Callable[[], float]] = {
-            "power": lambda: pynvml.nvmlDeviceGetEnforcedPowerLimit(self._handle) * _MILLI,
-            "sm_clock": lambda: pynvml.nvmlDeviceGetMaxClockInfo(self._handle, pynvml.NVML_CLOCK_SM),
-            "memory_clock": lambda: pynvml.nvmlDeviceGetMaxClockInfo(self._handle, pynvml.NVML_CLOCK_MEM),
+            "power": lambda: pynvml.nvmlDeviceGetEnforcedPowerLimit(self._whole) * _MILLI,
+            "sm_clock": lambda: pynvml.nvmlDeviceGetMaxClockInfo(self._whole, pynvml.NVML_CLOCK_SM),
+            "memory_clock": lambda: pynvml.nvmlDeviceGetMaxClockInfo(self._whole, pynvml.NVML_CLOCK_MEM),
             "memory_used": lambda: pynvml.nvmlDeviceGetMemoryInfo(self._handle).total,
         }
         found = {}
@@ -70,19 +84,23 @@ class Gpu:
         if self._gpm is not None and now - self._gpm_at > SHORTEST_S:
             found |= self._try("gpm", self._gpm.sample) or {}
             self._gpm_at = now
+            if self._gpm is not None:
+                for name, code in self._gpm.failed.items():
+                    if why := nvml.unsupported(pynvml.NVMLError(code)):
+                        self.unsupported[name] = why
         found |= self._try("fields", self._fields) or {}
-        reasons = self._try("reasons", lambda: int(pynvml.nvmlDeviceGetCurrentClocksEventReasons(self._handle)))
+        reasons = self._try("reasons", lambda: _reasons(self._whole))
         since = self._try("counters", self._since_last)
-        if since:
+        if since is not None:
             reasons = (reasons or 0) | since
         if self._is_due("slow", now, _SLOW_S):
-            handle = self._handle
             for name, ask in _SLOWLY.items():
-                value = self._try(name, lambda ask=ask: ask(handle))  # type: ignore[misc]
+                handle = self._handle if name in _OF_A_SLICE else self._whole
+                value = self._try(name, lambda ask=ask, handle=handle: ask(handle))  # type: ignore[misc]
                 if value is not None:
                     found[name] = value
         self.others = None
-        if self._is_due("processes", now, _PROCESSES_S):
+        if self._is_due("processes", now, PROCESSES_S):
             self.others = self._try("processes", self._foreign)
         return found, reasons
 
@@ -92,6 +110,9 @@ class Gpu:
             return None
         try:
             answer = ask()
+        except AttributeError:
+            self.unsupported[name] = "not in this version of nvidia-ml-py"
+            return None
         except pynvml.NVMLError as error:
             if error.value in nvml.LOST:
                 raise GpuLostError(nvml.explain(error)) from None
@@ -125,7 +146,7 @@ class Gpu:
         """Power, energy and, without GPM, PCIe bytes: one call, each entry with an error of its own."""
         ids = [_POWER_NOW, _POWER_AVERAGE, _ENERGY, *(() if self._gpm else (_PCIE_TX, _PCIE_RX))]
         found: dict[str, float] = {}
-        for value in pynvml.nvmlDeviceGetFieldValues(self._handle, ids):
+        for value in pynvml.nvmlDeviceGetFieldValues(self._whole, ids):
             name = _NAMES[value.fieldId]
             if value.nvmlReturn != pynvml.NVML_SUCCESS:
                 error = pynvml.NVMLError(value.nvmlReturn)
@@ -151,13 +172,14 @@ class Gpu:
             return None
         return (counted - before[1]) / (now - before[0])
 
-    def _since_last(self) -> int:
-        """Bits of the reasons whose time grew since the last reading."""
-        found = 0
-        for value in pynvml.nvmlDeviceGetFieldValues(self._handle, list(_COUNTERS)):
+    def _since_last(self) -> int | None:
+        """Bits of the reasons whose time grew since the last reading; None where the device does not count them."""
+        found = None
+        for value in pynvml.nvmlDeviceGetFieldValues(self._whole, list(_COUNTERS)):
             if value.nvmlReturn != pynvml.NVML_SUCCESS:
                 continue
             counted = int(value.value.ullVal)
+            found = found or 0
             if counted > self._counters.get(value.fieldId, counted):
                 found |= _COUNTERS[value.fieldId]
             self._counters[value.fieldId] = counted
@@ -196,11 +218,26 @@ _NAMES = {
     _PCIE_TX: "pcie_tx",
     _PCIE_RX: "pcie_rx",
 }
-_FIELDS_OF = {"fields": ("power", "power_average", "energy")}
+_FIELDS_OF = {"fields": ("power", "power_average", "energy", "pcie_tx", "pcie_rx")}
+_OF_A_SLICE = ("memory_used", "busy")
+
+
+def _reasons(handle: Any) -> int:
+    ask = getattr(pynvml, "nvmlDeviceGetCurrentClocksEventReasons", pynvml.nvmlDeviceGetCurrentClocksThrottleReasons)
+    return int(ask(handle))
+
+
+def _temperature(handle: Any) -> float:
+    try:
+        return float(pynvml.nvmlDeviceGetTemperatureV(handle, pynvml.NVML_TEMPERATURE_GPU))
+    except (AttributeError, pynvml.NVMLError_FunctionNotFound, pynvml.NVMLError_ArgumentVersionMismatch):
+        return float(pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU))  # an older driver
+
+
 _SLOWLY: dict[str, Callable[[Any], float]] = {
     "sm_clock": lambda handle: float(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)),
     "memory_clock": lambda handle: float(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_MEM)),
-    "temperature": lambda handle: float(pynvml.nvmlDeviceGetTemperatureV(handle, pynvml.NVML_TEMPERATURE_GPU)),
+    "temperature": _temperature,
     "memory_used": lambda handle: float(pynvml.nvmlDeviceGetMemoryInfo(handle).used),
     "busy": lambda handle: float(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu),
 }

@@ -11,6 +11,7 @@ class Host:
     def __init__(self, worker: int) -> None:
         self._worker: psutil.Process | None = None
         self._switches: tuple[float, int] | None = None
+        self._frequency_at = 0.0
         try:
             self._worker = psutil.Process(worker)
             self._worker.cpu_percent()
@@ -21,9 +22,11 @@ class Host:
     def sample(self, now: float) -> dict[str, float]:
         """Percent of a core (of all cores for the machine), bytes, switches per second, MHz; what is known of it."""
         found = {"machine_cpu": psutil.cpu_percent()}
-        frequency = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
-        if frequency is not None and frequency.current:
-            found["frequency"] = frequency.current
+        if now - self._frequency_at >= 1.0:  # it asks every core of the machine
+            self._frequency_at = now
+            frequency = psutil.cpu_freq()
+            if frequency is not None and frequency.current:
+                found["frequency"] = frequency.current
         if self._worker is None:
             return found
         try:

@@ -54,7 +54,17 @@ def find(wanted: str) -> Any:
     """The device by its index or UUID, never by torch's index: orders differ. NoGpuError."""
     if wanted.isdigit():
         return call(pynvml.nvmlDeviceGetHandleByIndex, int(wanted))
-    return call(pynvml.nvmlDeviceGetHandleByUUID, wanted)
+    try:
+        return call(pynvml.nvmlDeviceGetHandleByUUID, wanted)
+    except NoGpuError:
+        if not wanted.startswith("GPU-"):
+            raise
+        return call(pynvml.nvmlDeviceGetHandleByUUID, f"MIG-{wanted[4:]}")  # torch does not tell which it is
+
+
+def same(uuid: str, other: str | None) -> bool:
+    """Whether two UUIDs name one device, whatever kind each was taken for."""
+    return other is not None and uuid.partition("-")[2] == other.partition("-")[2]
 
 
 def call(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -36,7 +36,7 @@ def lines(state: RunState, glyphs: Glyphs, now: float | None = None) -> Renderab
     parts: list[RenderableType] = [Text(glyphs(headline(state, now)), style="bold", no_wrap=True)]
     if so_far.variants:
         parts += ["", table(so_far, glyphs), ""]
-    parts += [Rows(state, glyphs, now), ""] if state.sampler else []
+    parts += [Rows(state, glyphs, now), ""] if state.device else []
     parts += [Text(glyphs(line), style) for line, style in claims(so_far)]
     printed = [line for log in state.log for line in log.lines][-_LAST_LINES:]
     parts += [Text(glyphs(f"  {line}"), style="dim", no_wrap=True, overflow=glyphs.overflow) for line in printed]

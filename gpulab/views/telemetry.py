@@ -33,11 +33,14 @@ class Rows:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         state, glyphs = self.state, self.glyphs
         if state.sampler is None:
+            if state.device and state.request and state.request.telemetry != "off":
+                yield Text("telemetry: waiting for the driver", "dim", no_wrap=True)
             return
         names = _CHARTS if state.sampler.gpu and "sm" not in state.unsupported else _HOST_CHARTS
         charts = _charts(state, names, glyphs, options.max_width)
         figures = "  ".join(_figures(state))
-        age = 0.0 if self.now is None or not state.telemetry or state.outcome else self.now - state.telemetry[-1].t
+        last_t = state.telemetry[-1].t if state.telemetry else state.sampler.t
+        age = 0.0 if self.now is None or state.outcome else self.now - last_t
         stale = age > STALE_S
         if stale:
             figures = f"stale: nothing for {age:.0f} s  {figures}"
@@ -76,7 +79,7 @@ def bars(values: Sequence[float], top: float, glyphs: Glyphs) -> str:
 def _figures(state: RunState) -> list[str]:
     """The last value of each figure that the device gives, over its limit where that is known."""
     last: dict[str, float] = {}
-    for one in reversed(state.telemetry[-_RECENT:]):
+    for one in reversed(state.telemetry if state.lost else state.telemetry[-_RECENT:]):
         last = {**one.values, **last}
     limits = state.sampler.limits if state.sampler else {}
     found = []
@@ -126,6 +129,7 @@ _GPU_COLUMNS = [
     ("energy", "J/item"),
     ("sm_clock", "MHz"),
     ("temperature", "C"),
+    ("clocks", "clocks"),
 ]
 _HOST_COLUMNS = [
     ("time", "time/step"),
@@ -151,6 +155,8 @@ def _cell(one: VariantResult, name: str, glyphs: Glyphs) -> str:
         return seconds(soak.time_s)
     if name == "energy":
         return "" if soak.energy_j is None else f"{soak.energy_j:.3g}"
+    if name == "clocks":
+        return soak.clocks
     if name in ("bytes", "flops"):
         work = getattr(one, name)
         return rate(work / soak.time_s) if work and soak.time_s else ""

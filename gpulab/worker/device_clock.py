@@ -15,7 +15,8 @@ from gpulab.worker.ledger import Block
 _MOST_STEPS = 500  # a queue holds about a thousand launches; a full one blocks the host, and the spin has ended
 _MARGIN = 2.0
 _LEAST_SPIN_S, _MOST_SPIN_S = 50e-6, 0.1
-_TRIES = 8
+_TRIES = 5
+_WAKING = 1000
 _MHZ = 1e6
 
 
@@ -27,38 +28,47 @@ class DeviceClock(Clock):
     def __init__(self, device: torch.device, wait: object, flush: object) -> None:
         self._device = device
         self._hz = 1e9  # of the SMs, as the last spin found it
-        self._queueing_s: dict[int, float] = {}
-        """Seconds to queue one step, by build: what the spin must outlast."""
+        self._queueing_s = 0.0
+        """Seconds to queue one step, as the last block found it: what the spin must outlast."""
+        self.exposed = False
+        """Whether a step's launches cannot all be hidden: it waits for the device, or has more than a queue holds."""
         super().__init__(wait, flush)  # type: ignore[arg-type]
 
     def block(self, build: Build, steps: int) -> Block:
-        """One block; where the queueing outlasted the spin, again with a longer one."""
-        steps = min(steps, _MOST_STEPS)
-        build.restore()
-        mark_step()
-        step = build.work.step
-        with build.context():
-            step()
-            self.wait()
-            if self.flush:
-                return self._cold(step, steps)
-            for attempt in range(_TRIES):
-                block, covered = self._spun(build, steps)
-                if covered:
-                    break
-                build.restore()
-                if attempt:  # a longer spin was not enough: the queue is full, and the host waits in it
-                    steps = max(1, steps // 4)
-                    self._queueing_s.pop(id(build), None)
-            return block
+        """One block; where the queueing outlasted the spin, again with a longer one, then with fewer steps."""
+        steps = 1 if self.exposed else min(steps, _MOST_STEPS)
+        for attempt in range(1 if self.exposed else _TRIES):
+            build.restore()
+            mark_step()
+            with build.context():
+                build.work.step()
+                self.wait()
+                found, covered = self._cold(build, steps) if self.flush else self._spun(build, steps)
+            if covered:
+                return found
+            if attempt:  # a longer spin was not enough: the queue is full, and the host waits in it
+                steps = max(1, steps // 4)
+                self._queueing_s = 0.0
+        self.exposed = True
+        return found
+
+    def next_variant(self) -> None:
+        """Forget what was learnt of the last one."""
+        self.exposed, self._queueing_s = False, 0.0
+
+    def _spin(self, steps: int) -> tuple[int, float]:
+        """Queue a kernel that outlasts the queueing of so many steps; its cycles, and how long it should take."""
+        seconds = min(_MOST_SPIN_S, _LEAST_SPIN_S + _MARGIN * (self._queueing_s or 20e-6) * steps)
+        cycles = int(seconds * self._hz)
+        torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
+        return cycles, seconds
 
     def _spun(self, build: Build, steps: int) -> tuple[Block, bool]:
         step = build.work.step
-        queueing_s = self._queueing_s.get(id(build), 20e-6) * steps
-        cycles = int(min(_MOST_SPIN_S, _LEAST_SPIN_S + _MARGIN * queueing_s) * self._hz)
         begun, started, ended = (_event() for _ in range(3))
+        torch.cuda._sleep(_WAKING)  # type: ignore[no-untyped-call]  # so that no launch lies between the events
         begun.record()
-        torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
+        cycles, _ = self._spin(steps)
         started.record()
         cpu, clock = thread_time_ns(), perf_counter()
         for _ in range(steps):
@@ -69,27 +79,30 @@ class DeviceClock(Clock):
         self.wait()
         spun_s = begun.elapsed_time(started) * 1e-3
         self._hz = cycles / spun_s
-        self._queueing_s[id(build)] = queued_s / steps
+        self._queueing_s = queued_s / steps
         taken_s = started.elapsed_time(ended) * 1e-3 / steps
-        found = Block(taken_s, cpu * 1e-9 / steps, 0, 0, monotonic(), steps, self._hz / _MHZ)
-        return found, queued_s <= spun_s or spun_s >= _MOST_SPIN_S
+        return Block(taken_s, cpu * 1e-9 / steps, 0, 0, monotonic(), steps, self._hz / _MHZ), queued_s <= spun_s
 
-    def _cold(self, step: object, steps: int) -> Block:
-        """Each step behind a flush of the caches, which is as good as a spin."""
+    def _cold(self, build: Build, steps: int) -> tuple[Block, bool]:
+        """Each step behind a spin and a flush of the caches; their median."""
         assert self.flush is not None
-        pairs = []
-        cpu = thread_time_ns()
+        step = build.work.step
+        times, covered, cpu = [], True, thread_time_ns()
         for _ in range(steps):
+            started, ended = _event(), _event()
+            _, spun_s = self._spin(1)
+            clock = perf_counter()
             self.flush()
-            started, ended = (_event() for _ in range(2))
             started.record()
-            step()  # type: ignore[operator]
+            step()
             ended.record()
-            pairs.append((started, ended))
+            queued_s = perf_counter() - clock
+            self.wait()
+            covered = covered and queued_s <= spun_s
+            self._queueing_s = max(self._queueing_s, queued_s)
+            times.append(started.elapsed_time(ended) * 1e-3)
         cpu = thread_time_ns() - cpu
-        self.wait()
-        taken_s = median(started.elapsed_time(ended) for started, ended in pairs) * 1e-3
-        return Block(taken_s, cpu * 1e-9 / steps, 0, 0, monotonic(), steps)
+        return Block(median(times), cpu * 1e-9 / steps, 0, 0, monotonic(), steps), covered
 
     def empty_s(self) -> float:
         started, ended = (_event() for _ in range(2))

@@ -90,7 +90,7 @@ def soak(clock: Clock, channel: Channel, contender: Contender, time_s: float) ->
     assert build is not None
     taken_s = clock.block(build, contender.steps).time_s
     # In pieces of some milliseconds: the state is put back before each, and an untimed step comes first.
-    steps = max(1, min(int(_SOAK_BLOCK_S / max(taken_s, 1e-9)), 1 << 20))
+    steps = 1 if clock.flush else max(1, min(int(_SOAK_BLOCK_S / max(taken_s, 1e-9)), 1 << 20))
     times: list[float] = []
     started = monotonic()
     while len(times) < 2 or monotonic() - started < min(_SOAK_S, time_s):

@@ -73,7 +73,7 @@ def test_what_each_variant_does_shows_while_it_is_alone(measured):
     assert large["sm"] > 80
     assert large["tensor"] > 40
     assert copy["dram"] > 60
-    assert copy["tensor"] < 5
+    assert copy["tensor"] < 3
     assert tiny["occupancy"] < 5
     assert large["power"] > tiny["power"]
     assert measured.variant("large")["soak"]["energy_j"] > 0

@@ -37,6 +37,13 @@ def run(lab, *arguments, gpu="0", time_s="1.5"):
     return lab.run(path, "--telemetry", gpu, *arguments, time_s=time_s)
 
 
+def wait_for(condition, within=60):
+    end = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 def test_a_gpu_is_read_beside_the_run_and_while_each_variant_is_alone(lab, driver):
     done = run(lab)
     assert done.code == 0
@@ -112,7 +119,7 @@ def test_a_driver_that_does_not_start_is_explained(lab, driver, text, message):
 
 
 def test_without_a_driver_the_host_is_shown_and_one_line_says_why(lab):
-    done = run(lab, time_s="0.3")
+    done = run(lab, time_s="1")
     assert done.code == 0
     assert done.stderr.count("no telemetry of a GPU: no NVIDIA driver found: telemetry shows the host only") == 1
     assert "worker CPU %" in done.stderr
@@ -148,12 +155,21 @@ def test_off_is_off(lab, driver):
 
 
 def test_slow_calls_make_fewer_readings_and_hold_up_nothing(lab, driver):
-    driver("slow=200")
-    started = time.monotonic()
+    driver("slow=500")
     done = run(lab, time_s="0.5")
     assert done.code == 0
-    assert time.monotonic() - started < 30
     assert done.verdict("two") is not None
+    assert done.run["telemetry"]["why"] == "the driver did not answer before the run ended"
+
+
+def test_a_gpu_that_is_never_its_own_leaves_nothing_to_believe(lab, driver):
+    driver("reasons=0x40")
+    done = run(lab, time_s="0.5")
+    assert done.code == 7
+    assert done.verdict("two") == "invalid"
+    assert "pairs dropped" in done.run["comparisons"][0]["reason"]
+    assert done.variant("two")["time_s"] is None or done.variant("two")["time_s"]["low"] is None
+    assert done.variant("two")["soak"]["clocks"] == "T"
 
 
 def test_gpm_that_is_claimed_and_fails_is_left_out(lab, driver):
@@ -171,7 +187,7 @@ def test_the_gpu_that_the_worker_names_is_the_one_that_is_sampled(lab, driver, m
     sampler = Sampler("on")
     device = Device(kind="cuda", name="second", uuid="GPU-stand-in-1")
     sampler.target(WorkerReady(pid=os.getpid(), device=device, environment={}))
-    select.select([sampler.fd], [], [], 10)
+    assert select.select([sampler.fd], [], [], 30)[0]
     events, _ = sampler.take()
     sampler.stop()
     assert events[0].uuid == "GPU-stand-in-1"
@@ -220,7 +236,7 @@ def test_a_power_cap_is_flagged_and_drops_nothing(lab, driver):
     driver("reasons=4")
     done = run(lab, time_s="0.5")
     assert done.code == 0
-    assert any("power cap during" in text for text in done.run["warnings"])
+    assert any("power cap in" in text for text in done.run["warnings"])
     assert all(one["dropped"] == 0 for one in done.run["comparisons"])
 
 
@@ -235,9 +251,8 @@ def test_health_that_is_not_as_it_should_be_is_said(lab, driver):
 def test_a_sampler_that_dies_ends_telemetry_alone(lab, driver, monkeypatch):
     path = lab.write("steps.py", STEPS)
     process = lab.start("--run", path, "--device", "cpu", "--time", "2", "--json", "out.json", "--output", "run.jsonl")
-    while not any(b"gpulab.telemetry" in command for command in lab.processes().values()):
-        time.sleep(0.05)
-    time.sleep(3)
+    recorded = lab.folder / "run.jsonl"
+    wait_for(lambda: recorded.exists() and recorded.read_bytes().count(b'"type":"Telemetry"') > 3)
     for pid, command in lab.processes().items():
         if b"gpulab.telemetry" in command:
             os.kill(pid, signal.SIGKILL)
