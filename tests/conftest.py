@@ -82,7 +82,9 @@ class Lab:
         """`gpulab --run what` with its JSON on stdout and its run file in `run.jsonl`."""
         run_file = self.folder / "run.jsonl"
         run_file.unlink(missing_ok=True)
-        options = ("--device", "cpu", "--time", time_s, "--json", "--output", run_file, *arguments)
+        # Telemetry has tests of its own; elsewhere each variant's soak would only take time.
+        quiet = () if "--telemetry" in arguments else ("--telemetry", "off")
+        options = ("--device", "cpu", "--time", time_s, "--json", "--output", run_file, *quiet, *arguments)
         finished = self.call("--run", what, *options)
         if finished.stdout:
             finished.result = json.loads(finished.stdout)

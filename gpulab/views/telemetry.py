@@ -16,6 +16,7 @@ from gpulab.views.text import Glyphs, byte_count, rate, seconds, three
 
 _BARS = "▁▂▃▄▅▆▇█"
 _ASCII_BARS = "_.,-=+*#"
+_WIDEST_NAME = 16
 _MOST_CELLS, _RECENT = 12, 10
 _SHORT = {"occupancy": "occ", "worker_cpu": "worker CPU", "machine_cpu": "machine CPU"}
 _CHARTS = ("sm", "occupancy", "tensor", "dram")
@@ -109,9 +110,10 @@ def alone(run: RunResult, glyphs: Glyphs) -> Table | None:
     on_gpu = run.telemetry is not None and run.telemetry.gpu is not None
     columns = [*_GPU_COLUMNS, *_derived(run)] if on_gpu else _HOST_COLUMNS
     shown = [column for column in columns if any(_cell(one, column[0], glyphs) for one in soaked)]
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     head = f"alone, {max(one.soak.seconds for one in soaked if one.soak):.0f} s"
-    table.add_column(glyphs(head), overflow="fold", min_width=len(head))
+    names = max(len(head), *(len(one.name) for one in soaked))
+    table.add_column(glyphs(head), overflow="fold", min_width=min(names, _WIDEST_NAME))
     for _, label in shown:
         table.add_column(glyphs(label), justify="right", no_wrap=True)
     for one in soaked:

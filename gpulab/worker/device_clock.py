@@ -114,8 +114,8 @@ class DeviceClock(Clock):
     def crossed(self, build: Build, steps: int) -> tuple[float, float, float]:
         """(device, host, queueing) seconds of one and the same number of steps; the host's without the spin.
 
-        The host's time is the longer of the other two: where it is longer still, the events missed something,
-        such as work on a stream that was never joined.
+        The host's is at most the sum of the other two: where it is longer still, the events missed something, such
+        as work on a stream that was never joined.
         """
         steps = min(steps, _MOST_STEPS)
         device_s = self.block(build, steps).time_s * steps

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import replace
 
 import pytest
 from conftest import MARK
@@ -13,7 +14,7 @@ from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.widgets.pane import Pane
 from gpulab.tui.widgets.scenario_list import ScenarioList
 
-QUICK = Settings(device="cpu", time_s=0.3)
+QUICK = Settings(device="cpu", time_s=0.3, telemetry="off")
 
 
 @pytest.fixture
@@ -89,7 +90,12 @@ def test_after_a_fault_the_screen_says_what_happened_and_goes_on(lab, drive, nam
 
 ODD = {
     # name: (where, statement, what the result or the log says, settings)
-    "no end": ("step", "exec('while True: pass')", "raise --timeout", Settings(device="cpu", timeout_s=6)),
+    "no end": (
+        "step",
+        "exec('while True: pass')",
+        "raise --timeout",
+        replace(QUICK, timeout_s=6, time_s=None),
+    ),
     "flood": ("build", "if builds == 1: print(*range(200_000), sep=chr(10))", "198,000 lines left out", QUICK),
     "pipe closed": ("build", "os.closerange(3, 4096)", "closed the lab's event pipe", QUICK),
     "directory changed": ("build", "os.chdir('/')", "os.chdir", QUICK),
@@ -325,4 +331,4 @@ def test_on_a_cpu_the_rows_show_the_host(drive):
         assert "no GPU telemetry: the run is on the CPU" in flat(pilot)
         await pilot.press("q")
 
-    drive(journey)
+    drive(journey, settings=Settings(device="cpu", time_s=3))
