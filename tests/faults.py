@@ -65,3 +65,18 @@ GRANDCHILD = (
     "subprocess.Popen([sys.executable, '-c', "
     "'import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)'], start_new_session={})"
 )
+
+ODD = {
+    # name: (where, statement, what the result or the log says, seconds until it is stopped)
+    "no end": ("step", "exec('while True: pass')", "raise --timeout", 6),
+    "flood": ("build", "if builds == 1: print(*range(200_000), sep=chr(10))", "198,000 lines left out", None),
+    "pipe closed": ("build", "os.closerange(3, 4096)", "closed the lab's event pipe", None),
+    "directory changed": ("build", "os.chdir('/')", "os.chdir", None),
+    "grandchild": ("build", f"if builds == 1: {GRANDCHILD.format(True)}", "left 1 processes behind", None),
+    "binary output": (
+        "build",
+        r"os.write(1, b'\x1b[2Jx\xff\x00\x9b31m\n'); raise ValueError('\x1b[31m[b]no')",
+        "[b]no",
+        None,
+    ),
+}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 
 from gpulab.model.compare import FLOOR, Comparison
+from gpulab.model.doubts import clocks_of, time_of, warnings
 from gpulab.model.events import VariantFailed
-from gpulab.model.request import RunRequest
 from gpulab.model.result import (
     CLOSE,
     FAILED,
@@ -28,15 +27,11 @@ from gpulab.model.result import (
     Soak,
     Sweep,
     TelemetryResult,
-    Time,
     VariantResult,
 )
 from gpulab.model.scenario import Param
 from gpulab.model.state import RunState, VariantState, ended
-from gpulab.model.telemetry import POWER_CAP, letters, while_alone
-
-_BUSY = 0.1
-SUSTAINED = 0.03
+from gpulab.model.telemetry import letters, while_alone
 
 
 def run_result(
@@ -72,7 +67,7 @@ def run_result(
         outcome=UNDER_WAY if state.outcome is None and live else OUTCOMES[code],
         exit_code=code,
         reason=reason,
-        warnings=_warnings(state, request),
+        warnings=warnings(state, request),
         variants=variants,
         comparisons=comparisons,
         telemetry=_telemetry(state),
@@ -150,26 +145,6 @@ def _sweet_spot(variants: list[VariantResult]) -> str | None:
     return next((name for name, time in times.items() if time <= best * (1 + CLOSE)), None)
 
 
-def _time(state: RunState, one: VariantState) -> Time | None:
-    """Seconds per step with their interval, as far as they are known."""
-    if one.status not in ("ok", "pending"):
-        return None
-    items = one.built.items if one.built else 1.0
-    interval, rough = state.time_per_item(one.info.name), state.rough_time(one.info.name)
-    if interval is not None:
-        return Time(median=interval.median * items, low=interval.low * items, high=interval.high * items)
-    if rough is not None:
-        return Time(median=rough * items)
-    return Time(median=one.calibrated.step_s) if one.calibrated else None
-
-
-def _clocks(state: RunState, one: VariantState, time: Time | None) -> dict[str, float]:
-    found = {} if time is None or state.request is None else {state.request.clock: time.median}
-    if one.other_clock and one.other_clock.times_s:
-        found[one.other_clock.clock] = median(one.other_clock.times_s)
-    return found
-
-
 def _telemetry(state: RunState) -> TelemetryResult | None:
     of = state.sampler
     if of is None:
@@ -222,81 +197,10 @@ def _method(state: RunState) -> Method:
     )
 
 
-def _warnings(state: RunState, request: RunRequest) -> list[str]:
-    found = [*state.notices, *_disturbed(state)]
-    if state.dear:
-        found.append(
-            f"builds take over a second, so there are {len(state.epochs)} of them: the interval is over pairs that "
-            f"share a build, the floor is {state.planned.floor:.0%}"
-            if state.planned
-            else ""
-        )
-    if request.functions:
-        found.append("plain functions: nothing is checked and nothing compared, so no speedup is claimed")
-    baseline = next((one.checked.tolerance for one in state.variants.values() if one.checked), None)
-    for name, one in state.variants.items():
-        found += [f"{name}: {text}" for text in _warnings_of(one, baseline, request)]
-        found += _sustained(state, name, one)
-    return found
-
-
-def _disturbed(state: RunState) -> list[str]:
-    """What telemetry saw of a device that was not as it should be."""
-    found = list(state.sampler.problems) if state.sampler else []
-    found += dict.fromkeys(problem for one in state.telemetry for problem in one.problems)
-    found += [f"telemetry of the GPU ended early, and nobody watched it since: {state.lost}"] if state.lost else []
-    if state.sampler and state.sampler.gpu:
-        for field, what in (("reasons", "whether the clocks were held back"), ("processes", "whether others used it")):
-            if why := state.unsupported.get(field):
-                found.append(f"{what} could not be checked: {why}")
-    blocks = sum(len(one) for epoch in state.epochs for one in epoch.rounds)
-    for why in dict.fromkeys(window.why for window in state.windows):
-        windows = [window for window in state.windows if window.why == why]
-        kept = sum(len(one) for epoch in state.epochs for one in epoch.outside(windows).rounds)
-        found.append(f"{why}: {blocks - kept} of {blocks} blocks dropped")
-    spans = [span for epoch in state.epochs for one in epoch.spans for span in one.values()]
-    first, last = min((span[0] for span in spans), default=0.0), max((span[1] for span in spans), default=0.0)
-    measuring = [one for one in state.telemetry if one.reasons is not None and first <= one.t <= last]
-    capped = sum(bool((one.reasons or 0) & POWER_CAP) for one in measuring)
-    if capped:
-        found.append(f"power cap in {capped} of {len(measuring)} readings of the rounds: times hold for this limit")
-    return found
-
-
-def _sustained(state: RunState, name: str, one: VariantState) -> list[str]:
-    """Whether a variant alone runs as it did among the others: they share one power state and one cache."""
-    in_turns = _clocks(state, one, _time(state, one)).get("wall")
-    cold = state.request is not None and state.request.cache == "cold"
-    if one.soaked is None or not in_turns or cold:  # flushing is most of a cold soak
-        return []
-    off = one.soaked.time_s / in_turns - 1
-    if abs(off) <= SUSTAINED:
-        return []
-    longer = "longer" if off > 0 else "less"
-    alone_s = one.soaked.ended - one.soaked.started
-    return [f"{name}: alone for {alone_s:.0f} s a step took {abs(off):.1%} {longer} than in turns with the others"]
-
-
-def _warnings_of(one: VariantState, baseline: float | None, request: RunRequest) -> list[str]:
-    """What must be known of one variant; `baseline` is the relative error its baseline's dtype allows."""
-    found = []
-    if one.warmed and one.warmed.drifting:
-        found.append(f"still drifting by {one.warmed.drift:.1%} when its warm-up ended")
-    on_cpu = request.device == "cpu"  # elsewhere the host waits for the device, and may sleep
-    if on_cpu and one.contention is not None and one.contention > _BUSY:
-        found.append(f"off the CPU for {one.contention:.0%} of its time: a busy machine, or a step that waits")
-    if one.info.unchecked and not request.functions:
-        found.append(f"not checked ({one.info.unchecked})")
-    allowed = one.checked.tolerance if one.checked else None
-    if allowed and baseline and allowed > baseline:
-        found.append(f"computes in lower precision: checked to a relative error of {allowed:.0e}, not {baseline:.0e}")
-    return found
-
-
 def _variant(state: RunState, one: VariantState) -> VariantResult:
     built, failure = one.built, one.failure
     one_thread = state.device is not None and state.device.kind == "cpu" and state.device.threads == 1
-    time = _time(state, one)
+    time = time_of(state, one)
     counted = bool(one.blocks and state.request and state.request.clock == "wall")
     return VariantResult(
         name=one.info.name,
@@ -310,7 +214,7 @@ def _variant(state: RunState, one: VariantState) -> VariantResult:
         flops=built.flops if built else None,
         dtype=built.dtype if built else None,
         time_s=time,
-        clocks=_clocks(state, one, time),
+        clocks=clocks_of(state, one, time),
         steps_per_block=one.calibrated.steps_per_block if one.calibrated else None,
         contention=one.contention if one_thread else None,
         faults_per_block=one.faults / one.blocks if counted else None,

@@ -304,26 +304,3 @@ AnyEvent = (
     | WorkerDone
     | RunEnded
 )
-
-TAGS: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in AnyEvent.__args__)
-_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
-_kind: msgspec.json.Decoder[Any] = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
-
-def encode(event: msgspec.Struct) -> bytes:
-    """One line of JSON with its newline."""
-    return msgspec.json.encode(event) + b"\n"
-
-
-def decode(line: bytes) -> AnyEvent | None:
-    """One event, or None where its type is not known here. ValueError where the line is no event."""
-    try:
-        return _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeError) as error:
-        try:
-            tag = msgspec.json.decode(_kind.decode(line)["type"])
-        except (msgspec.DecodeError, UnicodeError, KeyError):
-            raise ValueError(f"not an event: {error}") from None
-        if isinstance(tag, str) and tag not in TAGS:
-            return None
-        raise ValueError(f"a broken {tag}: {error}") from None

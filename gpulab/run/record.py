@@ -14,7 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from gpulab.model.events import AnyEvent, Event, decode, encode
+from gpulab.model.events import AnyEvent, Event
+from gpulab.model.wire import decode, encode
 
 FORMAT = "gpulab.run"
 VERSION = 1

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from gpulab.model.events import AnyEvent, TelemetryLost, TelemetryStarted, WorkerReady, decode, encode
+from gpulab.model.events import AnyEvent, TelemetryLost, TelemetryStarted, WorkerReady
 from gpulab.model.request import Target
+from gpulab.model.wire import decode, encode
 
 TELEMETRY = (sys.executable, "-P", "-m", "gpulab.telemetry")
 _CHUNK = 1 << 16

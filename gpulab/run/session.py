@@ -34,11 +34,10 @@ from gpulab.model.events import (
     WorkerDone,
     WorkerExited,
     WorkerReady,
-    decode,
-    encode,
 )
 from gpulab.model.plain import plain
 from gpulab.model.request import RunRequest
+from gpulab.model.wire import decode, encode
 from gpulab.run.environment import environment
 from gpulab.run.output import Output
 from gpulab.run.record import RunFile

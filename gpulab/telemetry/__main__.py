@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gpulab.model.events import Event, Telemetry, TelemetryLost, TelemetryStarted, TelemetrySwitched, encode
+from gpulab.model.events import Event, Telemetry, TelemetryLost, TelemetryStarted, TelemetrySwitched
 from gpulab.model.request import Target
 from gpulab.model.telemetry import RATE_HZ
+from gpulab.model.wire import encode
 from gpulab.telemetry.host import Host
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from rich.console import OverflowMethod
 from gpulab.model.plain import plain
 from gpulab.model.scenario import GiB, KiB, MiB
 
-_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps"))
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps"), (1e-15, "fs"))
 _RATES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _SIZES = ((GiB, "GiB"), (MiB, "MiB"), (KiB, "KiB"), (1, "B"))
 STYLES = {

@@ -12,7 +12,8 @@ import select
 import sys
 from contextlib import suppress
 
-from gpulab.model.events import LOST_PIPE, Event, encode
+from gpulab.model.events import LOST_PIPE, Event
+from gpulab.model.wire import encode
 
 _HIGH_FD = 400
 _ROOM = 1 << 20

@@ -41,7 +41,7 @@ def mine(lab):
 
 
 def test_a_run_prints_a_table_and_ends_well(lab, mine):
-    done = lab.call("--run", mine, "--device", "cpu", "--time", "0.5", "--ascii")
+    done = lab.call("--run", mine, "--device", "cpu", "--time", "0.5", "--ascii", "--telemetry", "off")
     assert done.code in (0, 7)
     assert done.stdout.isascii()
     rows = {line.split()[0]: line for line in done.stdout.splitlines() if line.strip()}

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpulab.model import events as e
+from gpulab.model import wire
 from gpulab.model.conclude import combine, run_result
 from gpulab.model.request import Device, RunRequest, VariantInfo
 from gpulab.model.state import RunState, fold, fold_all
@@ -175,15 +176,15 @@ def test_any_prefix_of_a_run_is_a_state_with_a_result(data):
 
 def test_encoding_and_decoding_give_the_event_back():
     for event in [*opening(), *batches(rows({}), 100), *END]:
-        assert e.decode(e.encode(event).rstrip(b"\n")) == event
+        assert wire.decode(wire.encode(event).rstrip(b"\n")) == event
 
 
 def test_an_unknown_type_is_none_and_a_broken_known_one_is_an_error():
-    assert e.decode(b'{"type":"FromTheFuture","t":1.0}') is None
+    assert wire.decode(b'{"type":"FromTheFuture","t":1.0}') is None
     for broken in (b"garbage", b'{"type":"Stopped"', b'{"type":"Stopped","t":1}', b'{"t":1.0}', b"\xff\xfe", b"[]"):
         with pytest.raises(ValueError, match=r"event|Stopped"):
-            e.decode(broken)
+            wire.decode(broken)
 
 
 def test_what_is_not_a_number_is_null():
-    assert b'"value":null' in e.encode(e.Reported(variant=None, name="x", value=float("nan")))
+    assert b'"value":null' in wire.encode(e.Reported(variant=None, name="x", value=float("nan")))

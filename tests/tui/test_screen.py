@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from conftest import MARK
-from faults import CASES, GRANDCHILD, scenario
+from faults import CASES, ODD, scenario
 
 from gpulab.run.request import Settings
 from gpulab.tui.app import LabApp
@@ -88,30 +88,9 @@ def test_after_a_fault_the_screen_says_what_happened_and_goes_on(lab, drive, nam
     drive(journey, scenario(lab, **{where: statement}))
 
 
-ODD = {
-    # name: (where, statement, what the result or the log says, settings)
-    "no end": (
-        "step",
-        "exec('while True: pass')",
-        "raise --timeout",
-        replace(QUICK, timeout_s=6, time_s=None),
-    ),
-    "flood": ("build", "if builds == 1: print(*range(200_000), sep=chr(10))", "198,000 lines left out", QUICK),
-    "pipe closed": ("build", "os.closerange(3, 4096)", "closed the lab's event pipe", QUICK),
-    "directory changed": ("build", "os.chdir('/')", "os.chdir", QUICK),
-    "grandchild": ("build", f"if builds == 1: {GRANDCHILD.format(True)}", "left 1 processes behind", QUICK),
-    "binary output": (
-        "build",
-        r"os.write(1, b'\x1b[2Jx\xff\x00\x9b31m\n'); raise ValueError('\x1b[31m[b]no')",
-        "[b]no",
-        QUICK,
-    ),
-}
-
-
 @pytest.mark.parametrize("name", ODD)
 def test_what_a_scenario_does_to_the_lab_is_on_screen(lab, drive, name):
-    where, statement, message, settings = ODD[name]
+    where, statement, message, timeout_s = ODD[name]
 
     async def journey(pilot):
         await finish(pilot)
@@ -123,6 +102,7 @@ def test_what_a_scenario_does_to_the_lab_is_on_screen(lab, drive, name):
         assert message in seen
         assert lab.none_left(within=1)
 
+    settings = replace(QUICK, timeout_s=timeout_s, time_s=None if timeout_s else QUICK.time_s)
     drive(journey, scenario(lab, **{where: statement}), settings=settings)
 
 

@@ -50,8 +50,8 @@ def test_the_sizes_that_fit_are_measured_and_the_first_that_does_not_is_reported
 
 
 def test_the_lesson_meets_the_end_of_memory(lab):
-    lab.start_options = {"preexec_fn": limited}
-    done = lab.run("batch_size", "--smoke", "--set", "width=16", "--set", "hidden=200000")
+    lab.start_options = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_DATA, (5 << 28, 5 << 28))}
+    done = lab.run("batch_size", "--smoke", "--set", "width=4", "--set", "hidden=100000")
     assert done.code == 0
     statuses = [one["status"] for one in done.run["variants"]]
     assert statuses[:4] == ["ok"] * 4
