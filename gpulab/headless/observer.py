@@ -30,7 +30,7 @@ from gpulab.run.record import RunFile, default_path, read
 from gpulab.run.request import request_for
 from gpulab.run.session import Session
 
-_WINDOW_S = 1.0
+_WINDOW_S = 0.5
 _SETTLE_S = 0.05
 _TIME_S = 40.0
 _INSIDE = 0.01
@@ -90,7 +90,7 @@ def observer_effect(name: str, options: Options) -> int:
         return ended.exit_code or INCONCLUSIVE
     low, high = effect.low or 0.0, effect.high or 0.0
     told = f"time with / without {effect.ratio:.4f} ({low:.4f} to {high:.4f})"
-    pairs = f"{effect.pairs} pairs of {_WINDOW_S:.0f} s"
+    pairs = f"{effect.pairs} pairs of {_WINDOW_S:g} s"
     console.print(f"observer effect of telemetry on {entry.name}: {told}, {pairs}", soft_wrap=True)
     inside = all(abs(end - 1) <= _INSIDE for end in (low, high))
     console.print("inside 1 %" if inside else "not shown to be inside 1 %", style="dim")
@@ -99,11 +99,15 @@ def observer_effect(name: str, options: Options) -> int:
 
 def _pairs(state: RunState, switches: list[TelemetrySwitched]) -> list[float]:
     """log(time on / time off) of each pair of neighbouring windows, every block against its variant's median."""
-    blocks = []
-    for epoch in state.epochs:  # against its own build: placement is not what is looked for
-        usual = {name: median(epoch.times(name)) for one in epoch.rounds for name in one}
-        for one, spans in zip(epoch.rounds, epoch.spans, strict=True):
-            blocks += [(*spans[name], time / usual[name]) for name, time in one.items()]
+    # Against the whole run's median: an epoch is shorter than a window, and its own would take the effect away.
+    names = {name for epoch in state.epochs for one in epoch.rounds for name in one}
+    usual = {name: median(time for epoch in state.epochs for time in epoch.times(name)) for name in names}
+    blocks = [
+        (*spans[name], time / usual[name])
+        for epoch in state.epochs
+        for one, spans in zip(epoch.rounds, epoch.spans, strict=True)
+        for name, time in one.items()
+    ]
     windows: list[tuple[bool, float | None]] = []
     for this, after in pairwise(switches):
         inside = [time for start, end, time in blocks if start >= this.t + _SETTLE_S and end <= after.t]

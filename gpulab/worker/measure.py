@@ -185,7 +185,7 @@ class Measurement:
         spent = self._rounds_s >= self._request.time_s or self._builds_s >= self._request.time_s
         if spent and (done >= FEWEST or planned.dear):
             return "time"
-        return "epochs" if done >= planned.most else None
+        return "epochs" if done >= planned.most and self._request.stop_early else None
 
     def _narrow(self, planned: Plan) -> bool:
         names = {one.name for one in self.contenders}

@@ -37,6 +37,7 @@ def share(name, wanted, **environment):
     time.sleep(2)
     process = psutil.Process(sampler._process.pid)
     before, started, count = sum(process.cpu_times()[:2]), time.monotonic(), 0
+    sampler.take()
     while time.monotonic() - started < SECONDS:
         time.sleep(0.1)
         count += len(sampler.take()[0])
