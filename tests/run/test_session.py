@@ -32,7 +32,8 @@ def session(tmp_path, code, **options):
     """A session whose worker is a few lines of Python; `emit(event)` writes an event."""
     worker = tmp_path / "worker.py"
     worker.write_text(
-        "import os, sys, time\nfrom gpulab.model.events import *\nfrom gpulab.model.wire import encode\nFD = int(sys.argv[1])\n"
+        "import os, sys, time\nfrom gpulab.model.events import *\nfrom gpulab.model.wire import encode\n"
+        "FD = int(sys.argv[1])\n"
         "def emit(event): os.write(FD, encode(event))\n" + textwrap.dedent(code)
     )
     made = Session(request(**options), RunFile(tmp_path / "run.jsonl", "0"), (sys.executable, str(worker)))
