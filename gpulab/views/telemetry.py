@@ -37,8 +37,10 @@ class Rows:
             if state.device and state.request and state.request.telemetry != "off":
                 yield Text("telemetry: waiting for the driver", "dim", no_wrap=True)
             return
-        names = _CHARTS if state.sampler.gpu and "sm" not in state.unsupported else _HOST_CHARTS
-        charts = _charts(state, names, glyphs, options.max_width)
+        if state.sampler.gpu and "sm" in state.unsupported:
+            charts = _derived_rates(state)
+        else:
+            charts = _charts(state, _CHARTS if state.sampler.gpu else _HOST_CHARTS, glyphs, options.max_width)
         figures = "  ".join(_figures(state))
         last_t = state.telemetry[-1].t if state.telemetry else state.sampler.t
         age = 0.0 if self.now is None or state.outcome else self.now - last_t
@@ -69,6 +71,20 @@ def _charts(state: RunState, names: Sequence[str], glyphs: Glyphs, width: int) -
     return "  ".join(
         f"{before}{bars(read[name][-cells:], PERCENT, glyphs)}{after}" for name, (before, after) in told.items()
     )
+
+
+def _derived_rates(state: RunState) -> str:
+    """Where the device counts nothing: what each variant's declared work makes of its measured time."""
+    told = []
+    for name, one in state.variants.items():
+        time = state.rough_time(name)
+        if one.built is None or not time:
+            continue
+        step_s = time * one.built.items
+        rates = [f"{rate(one.built.bytes / step_s)}B/s"] if one.built.bytes else []
+        rates += [f"{rate(one.built.flops / step_s)}FLOP/s"] if one.built.flops else []
+        told += [f"{name} {' '.join(rates)}"] if rates else []
+    return f"derived from declared work: {', '.join(told)}" if told else ""
 
 
 def bars(values: Sequence[float], top: float, glyphs: Glyphs) -> str:

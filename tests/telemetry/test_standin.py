@@ -7,12 +7,15 @@ import signal
 import time
 
 import pytest
+from conftest import printed
 
 from gpulab.model.events import WorkerReady
 from gpulab.model.request import Device
 from gpulab.model.state import fold_all
 from gpulab.run.record import read
 from gpulab.run.sampler import Sampler
+from gpulab.views.telemetry import Rows
+from gpulab.views.text import Glyphs
 
 STEPS = """
 import time
@@ -86,6 +89,9 @@ def test_a_field_that_is_not_supported_says_so_and_the_others_go_on(lab, driver,
     assert any("power" in one.values or field == "power" for one in readings)
     if field == "sm":
         assert "FLOP/s, derived" in done.stderr
+        live = printed(Rows(done.state, Glyphs()), 120)
+        assert "derived from declared work: one" in live
+        assert "FLOP/s" in live
         assert any("pcie_tx" in one.values for one in readings)
 
 
@@ -178,6 +184,13 @@ def test_gpm_that_is_claimed_and_fails_is_left_out(lab, driver):
     assert done.code == 0
     assert done.run["telemetry"]["unsupported"]["sm"] == "not supported by this device"
     assert done.variant("two")["soak"]["means"]["power"] == 410
+
+
+def test_of_two_gpus_the_one_that_is_asked_for_is_sampled(lab, driver):
+    driver("gpus=2")
+    done = run(lab, gpu="GPU-stand-in-1", time_s="0.3")
+    assert done.code == 0
+    assert done.run["telemetry"]["uuid"] == "GPU-stand-in-1"
 
 
 def test_the_gpu_that_the_worker_names_is_the_one_that_is_sampled(lab, driver, monkeypatch):
