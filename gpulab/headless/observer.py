@@ -100,8 +100,8 @@ def observer_effect(name: str, options: Options) -> int:
 def _pairs(state: RunState, switches: list[TelemetrySwitched]) -> list[float]:
     """log(time on / time off) of each pair of neighbouring windows, every block against its variant's median."""
     # Against the whole run's median: an epoch is shorter than a window, and its own would take the effect away.
-    names = {name for epoch in state.epochs for one in epoch.rounds for name in one}
-    usual = {name: median(time for epoch in state.epochs for time in epoch.times(name)) for name in names}
+    names = {name for epoch in state.epochs for name in epoch.names}
+    usual = {name: median(time for epoch in state.epochs for time in epoch.times(name).values) for name in names}
     blocks = [
         (*spans[name], time / usual[name])
         for epoch in state.epochs

@@ -7,9 +7,10 @@ t_baseline), never the pooled pairs, unless builds are too dear to repeat.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import log
+from functools import cached_property
+from math import inf, log, nan
 from statistics import median
 
 import msgspec
@@ -28,41 +29,77 @@ Round = Mapping[str, float]
 """Time per item of each variant in one round, in seconds."""
 
 
+@dataclass(frozen=True)
+class Series:
+    """What one epoch has of one quantity, and its median."""
+
+    values: tuple[float, ...]
+    median: float
+
+
+_NOTHING = Series((), nan)
+
+
 @dataclass(frozen=True, eq=False)
 class Epoch:
-    """All rounds on one build of every variant. Immutable, so its ratios are computed once."""
+    """All rounds on one build of every variant. Immutable, so each figure is computed once, not at every tick."""
 
     rounds: tuple[Round, ...]
     spans: tuple[Mapping[str, tuple[float, float]], ...] = ()
     """When each block of each round began and ended, where that is known."""
-    _ratios: dict[tuple[str, str], tuple[float, ...]] = field(default_factory=dict, repr=False)
+    _known: dict[tuple[str, ...], Series] = field(default_factory=dict, repr=False)
+    _parts: dict[tuple[Window, ...], Epoch] = field(default_factory=dict, repr=False)
 
-    def ratios(self, variant: str, against: str) -> tuple[float, ...]:
+    def ratios(self, variant: str, against: str) -> Series:
         """log(t_variant / t_against) of every round that has both."""
-        found = self._ratios.get((variant, against))
-        if found is None:
-            paired = [(one[variant], one[against]) for one in self.rounds if variant in one and against in one]
-            found = tuple(log_ratios([after for after, _ in paired], [before for _, before in paired]))
-            self._ratios[variant, against] = found
-        return found
+        return self._once((variant, against), self._ratios)
+
+    def times(self, variant: str) -> Series:
+        """Time per item of every round that measured the variant."""
+        return self._once((variant,), self._times)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Everything that it measured."""
+        return frozenset(name for one in self.rounds for name in one)
+
+    @cached_property
+    def span(self) -> tuple[float, float]:
+        """From its first block to the end of its last."""
+        found = [span for one in self.spans for span in one.values()]
+        return min((start for start, _ in found), default=inf), max((end for _, end in found), default=-inf)
 
     def outside(self, windows: Sequence[Window]) -> Epoch:
         """The epoch without the blocks that touch a window, and so without their pairs."""
-        if not windows or not self.spans:
+        near = tuple(one for one in windows if _touches(self.span, one))
+        if not near:
             return self
-        kept = [
-            {name: time for name, time in one.items() if not _touches(spans.get(name), windows)}
-            for one, spans in zip(self.rounds, self.spans, strict=True)
-        ]
-        return Epoch(tuple(kept), self.spans)
+        found = self._parts.get(near)
+        if found is None:
+            kept = tuple(
+                {name: time for name, time in one.items() if not any(_touches(spans[name], window) for window in near)}
+                for one, spans in zip(self.rounds, self.spans, strict=True)
+            )
+            found = self._parts[near] = Epoch(kept, self.spans)
+        return found
 
-    def times(self, variant: str) -> list[float]:
-        """Time per item of every round that measured the variant."""
+    def _once(self, names: tuple[str, ...], make: Callable[..., list[float]]) -> Series:
+        found = self._known.get(names)
+        if found is None:
+            values = make(*names)
+            found = self._known[names] = Series(tuple(values), median(values)) if values else _NOTHING
+        return found
+
+    def _ratios(self, variant: str, against: str) -> list[float]:
+        paired = [(one[variant], one[against]) for one in self.rounds if variant in one and against in one]
+        return log_ratios([after for after, _ in paired], [before for _, before in paired])
+
+    def _times(self, variant: str) -> list[float]:
         return [one[variant] for one in self.rounds if variant in one]
 
 
-def _touches(span: tuple[float, float] | None, windows: Sequence[Window]) -> bool:
-    return span is not None and any(span[0] < one.end and span[1] > one.start for one in windows)
+def _touches(span: tuple[float, float], window: Window) -> bool:
+    return span[0] < window.end and span[1] > window.start
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,12 +117,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-def over_epochs(by_epoch: Iterable[Sequence[float]], *, dear: bool) -> Interval | None:
+def over_epochs(by_epoch: Iterable[Series], *, dear: bool) -> Interval | None:
     """The interval over epoch medians; over all values where builds were too dear to have enough epochs."""
-    found = [values for values in by_epoch if values]
+    found = [one for one in by_epoch if one.values]
     if dear and len(found) < FEWEST:
-        return median_interval([value for values in found for value in values])
-    return median_interval([median(values) for values in found])
+        return median_interval([value for one in found for value in one.values])
+    return median_interval([one.median for one in found])
 
 
 def theta(epochs: Sequence[Epoch], variant: str, against: str, *, dear: bool) -> Interval | None:
@@ -108,13 +145,15 @@ def compare(
     epochs: Sequence[Epoch], variant: str, against: str, *, dear: bool = False, floor: float = FLOOR, dropped: int = 0
 ) -> Comparison:
     """Compare two variants of one run; `dropped` pairs were taken out for an outside cause before this."""
-    pairs = sum(len(epoch.ratios(variant, against)) for epoch in epochs)
+    pairs = sum(len(epoch.ratios(variant, against).values) for epoch in epochs)
     blank = Comparison(variant=variant, against=against, pairs=pairs, dropped=dropped)
     of = theta(epochs, variant, against, dear=dear)
     if dropped > MOST_DROPPED * (pairs + dropped):
         return refused(blank, "invalid", f"{dropped} of {pairs + dropped} pairs dropped")
     if of is None:
-        counted = f"{pairs} pairs" if dear else f"{sum(bool(one.ratios(variant, against)) for one in epochs)} epochs"
+        counted = (
+            f"{pairs} pairs" if dear else f"{sum(bool(one.ratios(variant, against).values) for one in epochs)} epochs"
+        )
         return msgspec.structs.replace(blank, reason=f"{counted}: a 99 % interval needs {FEWEST}")
     speedup = as_speedup(of)
     mde = floor + 1.5 * of.half_width

@@ -67,7 +67,7 @@ def run_result(
         outcome=UNDER_WAY if state.outcome is None and live else OUTCOMES[code],
         exit_code=code,
         reason=reason,
-        warnings=warnings(state, request),
+        warnings=[] if live else warnings(state, request),  # shown at the end, and too dear for every tick
         variants=variants,
         comparisons=comparisons,
         telemetry=_telemetry(state),

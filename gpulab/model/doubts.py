@@ -89,9 +89,10 @@ def time_of(state: RunState, one: VariantState) -> Time | None:
     if one.status not in ("ok", "pending"):
         return None
     items = one.built.items if one.built else 1.0
-    interval, rough = state.time_per_item(one.info.name), state.rough_time(one.info.name)
+    interval = state.time_per_item(one.info.name)
     if interval is not None:
         return Time(median=interval.median * items, low=interval.low * items, high=interval.high * items)
+    rough = state.rough_time(one.info.name)
     if rough is not None:
         return Time(median=rough * items)
     return Time(median=one.calibrated.step_s) if one.calibrated else None

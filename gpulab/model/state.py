@@ -105,7 +105,7 @@ class RunState:
 
     def rough_time(self, name: str) -> float | None:
         """Median seconds per item of whatever has been measured, where there is too little for an interval."""
-        found = [time for epoch in self.valid for time in epoch.times(name)]
+        found = [time for epoch in self.valid for time in epoch.times(name).values]
         found += [row[3] for row in self.open_rows if row[2] == name]
         return median(found) if found else None
 
@@ -113,7 +113,7 @@ class RunState:
         """Every comparison the run asks for, the control's first; a broken control takes back all the others."""
         if self.request is None:
             return []
-        measured = {name for epoch in self.epochs for one in epoch.rounds for name in one}
+        measured = {name for epoch in self.epochs for name in epoch.names}
         refusals = {name: one for name, one in self.variants.items() if one.status in ("wrong", "invalid")}
         failed = {name for name, one in self.variants.items() if one.status in ("failed", "out of memory")}
         pairs = [
@@ -126,7 +126,7 @@ class RunState:
         found = []
         for name, against in pairs:
             dropped = sum(
-                len(whole.ratios(name, against)) - len(part.ratios(name, against))
+                len(whole.ratios(name, against).values) - len(part.ratios(name, against).values)
                 for whole, part in zip(self.epochs, self.valid, strict=True)
                 if whole is not part
             )
@@ -290,7 +290,7 @@ def _close_epoch(state: RunState) -> RunState:
 def ended(state: RunState) -> RunState:
     """What ended early keeps the pairs it completed, and every variant gets its final status."""
     state = _close_epoch(state)
-    measured = {name for epoch in state.epochs for one in epoch.rounds for name in one}
+    measured = {name for epoch in state.epochs for name in epoch.names}
     variants = {
         name: one
         if one.status != "pending"

@@ -10,6 +10,7 @@ from scipy import stats as reference
 
 from gpulab.model.compare import Epoch, compare, narrow, theta, verdict
 from gpulab.model.stats import FEWEST, Interval, log_ratios, median_interval, ranks
+from gpulab.model.telemetry import Window
 
 FLOATS = st.floats(-1e6, 1e6)
 
@@ -134,3 +135,17 @@ def test_narrow_looks_at_width_alone():
     assert narrow(epochs(1.0, 20), [("b", "a")], dear=False)
     assert not narrow(epochs(0.5, 20, spread=0.2), [("b", "a")], dear=False)
     assert not narrow(epochs(0.5, 5), [("b", "a")], dear=False)
+
+
+def test_what_touches_a_window_is_left_out_and_that_is_worked_out_once():
+    rounds = ({"a": 1.0, "b": 2.0}, {"a": 1.0, "b": 4.0})
+    epoch = Epoch(rounds, ({"a": (0, 1), "b": (1, 2)}, {"a": (2, 3), "b": (3, 4)}))
+    assert epoch.outside([Window(5, 6, "")]) is epoch
+    windows = [Window(2.5, 2.7, ""), Window(5, 6, "")]
+    part = epoch.outside(windows)
+    assert part is epoch.outside(windows[:1])
+    assert part.rounds == ({"a": 1.0, "b": 2.0}, {"b": 4.0})
+    assert part.times("b").median == 3.0
+    assert part.ratios("b", "a") is part.ratios("b", "a")
+    assert len(part.ratios("b", "a").values) == 1
+    assert part.times("c").values == ()
