@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,6 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 import msgspec
 
@@ -109,7 +107,7 @@ def _torch(probed: Probe) -> Finding:
 
 
 def _driver(probed: Probe, checked: DriverCheck) -> Finding:
-    version = checked.version or _driver_version()
+    version = checked.version
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
     if hidden in ("", "-1", "NoDevFiles"):
         found = f"{version or 'found'}; CUDA_VISIBLE_DEVICES={hidden!r} hides every device"
@@ -212,12 +210,3 @@ def _mend_of(why: str) -> str:
 
 def _torch_for_cuda() -> str:
     return "pip install --force-reinstall torch" if has_gpu() else "a machine with an NVIDIA GPU"
-
-
-def _driver_version() -> str | None:
-    try:
-        text = Path("/proc/driver/nvidia/version").read_text()
-    except OSError:
-        return None
-    found = re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", text)
-    return found.group(1) if found else None

@@ -84,7 +84,6 @@ def test_the_cupy_that_fits_the_torch_is_named(monkeypatch, cuda, have, status, 
 )
 def test_a_driver_is_broken_only_where_there_is_a_device(monkeypatch, probed, device, hidden, status, mend):
     monkeypatch.setattr(doctor, "has_gpu", lambda: device)
-    monkeypatch.setattr(doctor, "_driver_version", lambda: None)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if hidden is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
