@@ -20,5 +20,5 @@ def clocks(
     wall = Clock(wait, flush)
     if wait is None:
         return wall, None
-    on_device = DeviceClock(device, wait, flush)
+    on_device = DeviceClock(wait, flush)
     return (on_device, wall) if request.clock == "device" else (wall, on_device)

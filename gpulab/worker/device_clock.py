@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from statistics import median
 from time import monotonic, perf_counter, thread_time_ns
 
@@ -25,14 +26,13 @@ class DeviceClock(Clock):
 
     name = "device"
 
-    def __init__(self, device: torch.device, wait: object, flush: object) -> None:
-        self._device = device
+    def __init__(self, wait: Callable[[], None], flush: Callable[[], None] | None) -> None:
         self._hz = 1e9  # of the SMs, as the last spin found it
         self._queueing_s = 0.0
         """Seconds to queue one step, as the last block found it: what the spin must outlast."""
         self.exposed = False
         """Whether a step's launches cannot all be hidden: it waits for the device, or has more than a queue holds."""
-        super().__init__(wait, flush)  # type: ignore[arg-type]
+        super().__init__(wait, flush)
 
     def block(self, build: Build, steps: int) -> Block:
         """One block; where the queueing outlasted the spin, again with a longer one, then with fewer steps."""

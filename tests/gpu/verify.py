@@ -205,7 +205,7 @@ device = torch.device("cuda:0")
 a = torch.randn(1 << 26, device=device)  # a copy: a product is held back by its power, and clocks would differ
 out = torch.empty_like(a)
 step = lambda: out.copy_(a)
-clock = DeviceClock(device, waiter(device), flusher(device, 0))
+clock = DeviceClock(waiter(device), flusher(device, 0))
 build = Build(Work(step), 0.0, None)
 ratios = []
 for _ in range(12):
