@@ -3,8 +3,8 @@
  *   LD_LIBRARY_PATH=DIR STANDIN=gpus=2,lost=40 python app.py
  * STANDIN is a comma list, or "@/path" to a file that is read again on every call, to change things in mid-run:
  *   gpus=N  init=CODE (18 mismatch, 9 no driver)  lost=N (code 15 after N device calls)  slow=MS (each device call)
- *   nosup=a+b+c (code 3 for: util mem power clock temp reasons energy field samples pcie procs gpm)
- *   nosup also takes the number of a field value, as f185      gpm=CODE (what nvmlGpmSampleGet returns)
+ *   nosup=a+b+c (code 3 for: util mem power clock memclock temp reasons energy field samples pcie procs gpm)
+ *   nosup also takes the number of a field value, as f185, or of a GPM metric, as g60      gpm=CODE (what nvmlGpmSampleGet returns)
  *   reasons=BITS  counter=ID (a reason's counter that grows)  procs=PID+PID  width=N (of 16 PCIe lanes)  ecc=N */
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,8 +80,8 @@ int nvmlDeviceGetMemoryInfo_v2(dev d, struct mem2 *m) {
 int nvmlDeviceGetPowerUsage(dev d, u32 *mw) { GATE("power"); (void)d; *mw = 350000; return OK; }
 int nvmlDeviceGetEnforcedPowerLimit(dev d, u32 *mw) { GATE("power"); (void)d; *mw = 700000; return OK; }
 int nvmlDeviceGetPowerManagementLimit(dev d, u32 *mw) { return nvmlDeviceGetEnforcedPowerLimit(d, mw); }
-int nvmlDeviceGetClockInfo(dev d, u32 type, u32 *mhz) { GATE("clock"); (void)d; *mhz = type == 2 ? 2619 : 1755; return OK; }
-int nvmlDeviceGetMaxClockInfo(dev d, u32 type, u32 *mhz) { GATE("clock"); (void)d; *mhz = type == 2 ? 2619 : 1980; return OK; }
+int nvmlDeviceGetClockInfo(dev d, u32 type, u32 *mhz) { GATE(type == 2 ? "memclock" : "clock"); (void)d; *mhz = type == 2 ? 2619 : 1755; return OK; }
+int nvmlDeviceGetMaxClockInfo(dev d, u32 type, u32 *mhz) { GATE(type == 2 ? "memclock" : "clock"); (void)d; *mhz = type == 2 ? 2619 : 1980; return OK; }
 int nvmlDeviceGetTemperature(dev d, u32 s, u32 *t) { GATE("temp"); (void)d; (void)s; *t = 61; return OK; }
 struct temp { u32 version, sensor; int value; };
 int nvmlDeviceGetTemperatureV(dev d, struct temp *t) { GATE("temp"); (void)d; if (t->version != 0x0100000C) return 25; t->value = 61; return OK; }
@@ -153,8 +153,10 @@ int nvmlGpmMetricsGet(struct gpmget *g) {
     if (!g->a || !g->b || !g->a->t || !g->b->t) return BADARG;
     for (u32 i = 0; i < g->n; i++) {
         struct gpmmetric *m = &g->m[i];
+        char name[16]; snprintf(name, sizeof name, "g%u", m->id);
         m->shortName = "stand-in"; m->longName = "stand-in metric"; m->unit = m->id >= 20 ? "MiB/s" : "%"; m->ret = OK;
-        if (g->b->t < g->a->t + 100000) { m->ret = 999; m->value = 0; }  /* under 100 ms: no fresh sample */
+        if (has(name)) m->ret = NOTSUP;
+        else if (g->b->t < g->a->t + 100000) { m->ret = 999; m->value = 0; }  /* under 100 ms: no fresh sample */
         else if (m->id <= 13) m->value = 5.0 * m->id;
         else if (m->id == 20 || m->id == 21 || m->id == 60 || m->id == 61) m->value = 1000.0 + m->id;
         else m->ret = NOTSUP;

@@ -69,10 +69,16 @@ NOSUP = {
     "busy": "util",
     "memory_used": "mem",
     "sm_clock": "clock",
+    "memory_clock": "memclock",
     "temperature": "temp",
     "reasons": "reasons",
     "processes": "procs",
     "sm": "gpm",
+    "occupancy": "g3",
+    "dram": "g10",
+    "fp64": "g11",
+    "pcie_tx": "g20",
+    "nvlink_rx": "g60",
 }
 
 
@@ -87,6 +93,7 @@ def test_a_field_that_is_not_supported_says_so_and_the_others_go_on(lab, driver,
     assert not any(field in one.values for one in readings)
     assert any("worker_cpu" in one.values for one in readings)
     assert any("power" in one.values or field == "power" for one in readings)
+    assert any("tensor" in one.values for one in readings) == (field != "sm")
     if field == "sm":
         assert "FLOP/s, derived" in done.stderr
         live = printed(Rows(done.state, Glyphs()), 120)
