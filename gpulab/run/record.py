@@ -103,6 +103,14 @@ def read(path: Path) -> Recording:
     return Recording(header, events, unknown, garbled, cut)
 
 
+def at_home(path: Path) -> str:
+    """How a path is shown: below the home folder as ~/..."""
+    try:
+        return f"~/{path.relative_to(Path.home())}"
+    except (RuntimeError, ValueError):  # there is no home folder, or it lies elsewhere
+        return str(path)
+
+
 def default_path(scenario: str) -> Path:
     """A new file under the user's state directory, named by time, scenario and process."""
     from platformdirs import user_state_path

@@ -1,12 +1,14 @@
 """A run file loads wherever it was cut, and says what it could not read."""
 
+from pathlib import Path
+
 import pytest
 
 from gpulab.model import events as e
 from gpulab.model.conclude import run_result
 from gpulab.model.request import RunRequest, VariantInfo
 from gpulab.model.state import fold_all
-from gpulab.run.record import RecordError, RunFile, read
+from gpulab.run.record import RecordError, RunFile, at_home, read
 
 
 @pytest.fixture
@@ -74,3 +76,9 @@ def test_another_file_is_refused(tmp_path, data):
 def test_a_run_is_never_overwritten(recorded):
     with pytest.raises(FileExistsError):
         RunFile(recorded, "0.1.0")
+
+
+def test_a_path_below_home_is_shown_without_the_folder_s_name(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert at_home(Path("/home/someone/state/run.jsonl")) == "~/state/run.jsonl"
+    assert at_home(Path("/home/someone-else/run.jsonl")) == "/home/someone-else/run.jsonl"

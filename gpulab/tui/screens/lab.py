@@ -21,6 +21,7 @@ from textual.widgets import Footer, OptionList
 from gpulab.model.conclude import run_result
 from gpulab.run.catalog import Entry, read_file
 from gpulab.run.needs import default_device, first_missing
+from gpulab.run.record import at_home
 from gpulab.run.request import Settings, UsageError, request_for
 from gpulab.tui.widgets.pane import Pane
 from gpulab.tui.widgets.scenario_list import ScenarioList
@@ -237,7 +238,7 @@ class LabScreen(Screen[int]):
         found = run_result(run.state, str(run.path))
         return Group(
             result(found, self._glyphs),
-            Text(self._glyphs(f"run file: {run.path}"), "dim"),
+            Text(self._glyphs(f"run file: {at_home(run.path)}"), "dim"),
             failures(run.state, self._glyphs),
         )
 
