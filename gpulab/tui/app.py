@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,8 +52,16 @@ class LabApp(App[int]):
 
     def on_mount(self) -> None:
         loop = asyncio.get_running_loop()
-        for which in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(which, self._lab.quit)
+        loop.add_signal_handler(signal.SIGTERM, self._lab.quit)
+        loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+
+    def _hang_up(self) -> None:
+        """Quit; where the terminal is gone, at once: Textual would wait for ever for its last bytes to be written."""
+        if os.isatty(sys.stdin.fileno()):
+            self._lab.quit()
+        else:
+            self._lab.end_run()
+            os._exit(0)
 
 
 def open_lab(paths: Sequence[str], settings: Settings, *, ascii_only: bool) -> int:

@@ -1,63 +1,23 @@
 """The program in a real terminal: tmux with nothing but keys, and a pty whose bytes are counted."""
 
-import fcntl
 import os
-import pty
 import re
-import select
 import shutil
 import signal
-import struct
 import subprocess
 import sys
-import termios
 import time
 
 import pytest
+from pseudo_terminal import Pty
 
 GPULAB = f"{sys.executable} -m gpulab --device cpu --time 30"
 COLOUR = re.compile(rb"\x1b\[[0-9;]*(?:3[0-7]|4[0-7]|9[0-7]|[34]8;[25])[0-9;]*m")
 
 
-class Pty:
-    """The lab at the end of a pty of 80x24; keeps every byte that it wrote."""
-
-    def __init__(self, lab, **env):
-        self.seen = b""
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.chdir(lab.folder)
-            os.execve(sys.executable, GPULAB.split(), {**lab.env, "TERM": "xterm-256color", **env})
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-
-    def read(self, seconds, until=None):
-        """What came within so many seconds, at most until it holds `until`."""
-        found, end = b"", time.monotonic() + seconds
-        while time.monotonic() < end and (until is None or until not in found):
-            if select.select([self.fd], [], [], 0.1)[0]:
-                try:
-                    found += os.read(self.fd, 65536)
-                except OSError:
-                    break
-        self.seen += found
-        assert until is None or until in found, found[-2000:]
-        return found
-
-    def press(self, keys):
-        os.write(self.fd, keys)
-
-    def end(self, within=10.0):
-        """The exit code, once it has ended."""
-        limit = time.monotonic() + within
-        while time.monotonic() < limit:
-            self.read(0.1)
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self.read(0.2)
-                os.close(self.fd)
-                return os.waitstatus_to_exitcode(status)
-        os.kill(self.pid, signal.SIGKILL)
-        raise AssertionError(f"it did not end within {within} s")
+def terminal_of(lab, **env):
+    """The lab on a terminal of 80x24, in the folder of the test."""
+    return Pty(GPULAB.split(), env={**lab.env, **env}, cwd=lab.folder)
 
 
 def restored(seen):
@@ -69,7 +29,7 @@ def restored(seen):
 
 def test_the_screen_in_lang_c_is_ascii_to_the_last_byte(lab):
     lab.env = {name: value for name, value in lab.env.items() if not name.startswith("LC_")}
-    terminal = Pty(lab, LANG="C")
+    terminal = terminal_of(lab, LANG="C")
     terminal.read(20, until=b"batched_matmul")
     terminal.press(b"\r")
     terminal.read(40, until=b"epoch")
@@ -86,17 +46,25 @@ def test_the_screen_in_lang_c_is_ascii_to_the_last_byte(lab):
 
 
 def test_without_colours_none_are_sent(lab):
-    terminal = Pty(lab, NO_COLOR="1", LANG="C.UTF-8")
-    terminal.read(20, until=b"batched_matmul")
-    terminal.press(b"\r")
-    terminal.read(40, until=b"epoch")
-    terminal.press(b"q")
-    assert terminal.end() == 0
-    assert not COLOUR.search(terminal.seen)
+    seen = {}
+    for colours in (False, True):
+        if colours:
+            del lab.env["NO_COLOR"]  # set to nothing, it would still be set
+        terminal = terminal_of(lab, LANG="C.UTF-8")
+        terminal.read(20, until=b"batched_matmul")
+        terminal.press(b"\r")
+        terminal.read(40, until=b"epoch")
+        terminal.press(b"\x1b")
+        terminal.read(20, until=b"ready")
+        terminal.press(b"q")
+        assert terminal.end() == 0
+        seen[colours] = terminal.seen
+    assert not COLOUR.search(seen[False])
+    assert COLOUR.search(seen[True])  # where they may be sent, this finds them
 
 
 def test_at_rest_not_a_byte_is_sent(lab):
-    terminal = Pty(lab)
+    terminal = terminal_of(lab)
     terminal.read(20, until=b"batched_matmul")
     terminal.read(2)
     assert terminal.read(3) == b""
@@ -106,7 +74,7 @@ def test_at_rest_not_a_byte_is_sent(lab):
 
 @pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_ends_it_with_all_it_started(lab, which):
-    terminal = Pty(lab)
+    terminal = terminal_of(lab)
     terminal.read(20, until=b"batched_matmul")
     terminal.press(b"\r")
     terminal.read(40, until=b"check")
@@ -119,8 +87,18 @@ def test_a_signal_ends_it_with_all_it_started(lab, which):
     assert lab.none_left(within=0.5)
 
 
+def test_a_terminal_that_goes_away_takes_it_along(lab):
+    terminal = terminal_of(lab)
+    terminal.read(20, until=b"batched_matmul")
+    terminal.press(b"\r")
+    terminal.read(40, until=b"check")
+    terminal.hang_up()
+    terminal.end()
+    assert lab.none_left(within=1)
+
+
 def test_killed_it_leaves_no_worker(lab):
-    terminal = Pty(lab)
+    terminal = terminal_of(lab)
     terminal.read(20, until=b"batched_matmul")
     terminal.press(b"\r")
     terminal.read(40, until=b"check")

@@ -159,7 +159,11 @@ class LabScreen(Screen[int]):
             self._refresh()
 
     def on_unmount(self) -> None:
-        if self._now is not None:  # the app ends in some other way
+        self.end_run()  # where the app ends in some other way
+
+    def end_run(self) -> None:
+        """Stop what runs, and wait until nothing of it is left."""
+        if self._now is not None:
             self._now.wait()
 
     @property
