@@ -3,21 +3,19 @@
 python tests/benchmarks/screen.py [startup] [bytes] [observer]     # all three without an argument
 """
 
-import fcntl
 import json
 import os
-import pty
-import select
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
 import time
 from pathlib import Path
 from statistics import median
 
 import psutil
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from pseudo_terminal import Pty
 
 from gpulab.model.state import fold_all
 from gpulab.model.stats import as_speedup, log_ratios, median_interval
@@ -51,37 +49,38 @@ def again(lab):
     return product(lab)
 '''
 
+RESTLESS = '''
+"""Restless: builds that differ, so that no interval narrows, and as many rounds as a run can have."""
+import os
+import torch
+from gpulab import Scenario, Work
+scenario = Scenario("benchmark")
+@scenario.variant
+def one(lab):
+    """So many additions as chance will have it."""
+    data, count = torch.ones(1 << 17), os.urandom(1)[0] % 8 + 1
+    def step():
+        for _ in range(count):
+            out = data + 1
+        return out
+    return Work(step, inputs=data)
+@scenario.variant
+def two(lab):
+    """The same."""
+    return one(lab)
+'''
 
-class Screen:
-    """A program at the end of a pty, whose bytes are counted."""
 
-    def __init__(self, command, size=(80, 24), **env):
-        self.seen = b""
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.execve(command[0], command, {**os.environ, "TERM": "xterm-256color", **env})
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+class Screen(Pty):
+    """The terminal of a program that `q` ends, with its run files in `folder`."""
 
-    def read(self, seconds, until=None):
-        found, end = b"", time.monotonic() + seconds
-        while time.monotonic() < end and (until is None or until not in found):
-            if select.select([self.fd], [], [], 0.05)[0]:
-                try:
-                    found += os.read(self.fd, 65536)
-                except OSError:
-                    break
-        self.seen += found
-        return found
-
-    def press(self, keys):
-        os.write(self.fd, keys)
+    def __init__(self, command, folder=None, **options):
+        state = {"XDG_STATE_HOME": folder} if folder else {}
+        super().__init__(command, env={**os.environ, **state}, **options)
 
     def close(self):
         self.press(b"q")
-        self.read(5, until=b"\x1b[?1049l")
-        self.read(0.3)
-        os.close(self.fd)
-        os.waitpid(self.pid, 0)
+        self.end()
 
 
 def first_frame_s(command, text):
@@ -112,13 +111,11 @@ def bytes_and_cpu():
     """Over ten seconds of a run, and over five at rest."""
     for size in SIZES:
         with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "idle.py"
-            file.write_text(
-                COMPUTE.replace("lambda:", "lambda: time.sleep(0.002) or").replace("import ", "import time, ", 1)
-            )
+            file = Path(folder) / "restless.py"
+            file.write_text(RESTLESS)
             command = [sys.executable, "-m", "gpulab", str(file), "--device", "cpu", "--time", "40"]
-            screen = Screen(command, size, XDG_STATE_HOME=folder)
-            screen.read(20, until=b"idle")
+            screen = Screen(command, folder, size=size)
+            screen.read(20, until=b"restless")
             screen.press(b"\x1b[F\r")
             screen.read(40, until=b"control")
             face = psutil.Process(screen.pid)
@@ -162,7 +159,7 @@ def headless(common):
 
 
 def in_the_app(common, folder):
-    screen = Screen([sys.executable, "-m", "gpulab", *common], (120, 40), XDG_STATE_HOME=folder)
+    screen = Screen([sys.executable, "-m", "gpulab", *common], folder, size=(120, 40))
     screen.read(20, until=b"compute")
     screen.press(b"\x1b[F\r")
     screen.read(60, until=b"run file")
