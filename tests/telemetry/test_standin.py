@@ -249,7 +249,9 @@ def test_what_ran_while_the_gpu_was_not_its_own_is_dropped(lab, driver, behaviou
                 if end < raised - period or start > lowered + period:
                     assert name in part
     dropped = [one["dropped"] / (one["pairs"] + one["dropped"]) for one in found["comparisons"]]
-    assert all(0.2 < share < 0.7 for share in dropped)
+    # Processes are looked for every two seconds, so this one may be seen twice, and take six seconds along.
+    most = 0.95 if behaviour.startswith("procs") else 0.7
+    assert all(0.2 < share < most for share in dropped)
 
 
 def test_a_power_cap_is_flagged_and_drops_nothing(lab, driver):
