@@ -1,0 +1,112 @@
+"""Ceilings: the most that a device's memory, caches, arithmetic, launches and links can do, and how that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median, quantiles
+
+import msgspec
+
+MEASURED, DERIVED, DATASHEET = "measured", "derived", "datasheet"
+UNSTEADY = 1.5
+"""A best figure this many times the median was luck, or the median was disturbed: neither is a ceiling."""
+MEMORY, CACHE, MATRIX, VECTOR, LAUNCH = "device memory", "cache", "matrix", "vector", "launch"
+LINKS = ("host to device", "device to host")
+FAMILIES = {"fp16": "fp16/bf16", "bf16": "fp16/bf16"}
+
+
+def family(dtype: str | None) -> str:
+    """The types that share a roof; work without a type is fp32."""
+    return FAMILIES.get(dtype or "fp32", dtype or "fp32")
+
+
+class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
+    """One ceiling, in B/s, FLOP/s, or s where less is better.
+
+    `roof` is what limits, one of those that scenarios name; `kind` how, or in which type: triad, fp32, pinned.
+    `spread` is the interquartile range over the median.
+    """
+
+    roof: str
+    kind: str
+    unit: str
+    best: float
+    median: float
+    spread: float = 0.0
+    samples: int = 0
+    source: str = MEASURED
+    how: str = ""
+    sm_mhz: float | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.roof} {self.kind}".rstrip()
+
+    @property
+    def steady(self) -> bool:
+        """Whether best and median agree well enough to be believed."""
+        return max(self.best, self.median) <= UNSTEADY * min(self.best, self.median)
+
+
+def ceiling_of(
+    roof: str, kind: str, amount: float, times_s: Sequence[float], *, how: str = "", sm_mhz: float | None = None
+) -> Ceiling:
+    """The ceiling that timings of one and the same work make: `amount` of bytes or FLOPs, or 0 for the time itself.
+
+    Memory, caches and links move bytes; matrix and vector units do FLOPs.
+    """
+    values = [amount / one for one in times_s] if amount else list(times_s)
+    middle = median(values)
+    low, _, high = quantiles(values, n=4) if len(values) > 1 else (middle, middle, middle)
+    unit = "s" if not amount else "FLOP/s" if roof in (MATRIX, VECTOR) else "B/s"
+    return Ceiling(
+        roof=roof,
+        kind=kind,
+        unit=unit,
+        best=max(values) if amount else min(values),
+        median=middle,
+        spread=(high - low) / middle,
+        samples=len(values),
+        how=how,
+        sm_mhz=sm_mhz,
+    )
+
+
+@dataclass(frozen=True)
+class Roofs:
+    """What limits a piece of work: measured ceilings where they are steady, then derived ones, then the datasheet's."""
+
+    ceilings: Sequence[Ceiling]
+
+    def best(self, roof: str, kinds: Iterable[str] | None = None) -> Ceiling | None:
+        """The highest of a roof; None where nothing is known of it."""
+        wanted = None if kinds is None else set(kinds)
+        for source in (MEASURED, DERIVED, DATASHEET):
+            found = [
+                one
+                for one in self.ceilings
+                if one.roof == roof and one.source == source and one.steady and (wanted is None or one.kind in wanted)
+            ]
+            if found:
+                return max(found, key=lambda one: one.best)
+        return None
+
+    def compute(self, dtype: str | None, *, vector: bool = False) -> Ceiling | None:
+        """Where arithmetic in a type ends: its vector units', or the higher of theirs and the matrix units'."""
+        kind = (dtype or "fp32",)
+        of_vectors = self.best(VECTOR, kind)
+        if vector and of_vectors:
+            return of_vectors
+        found = [one for one in (of_vectors, self.best(MATRIX, kind)) if one]
+        known = [one for one in found if one.source == MEASURED] or found
+        return max(known, key=lambda one: one.best, default=None)
+
+    def launch_s(self) -> float | None:
+        """What it costs the host to start one operation."""
+        found = self.best(LAUNCH, ("enqueue",))
+        return found.best if found else None
+
+    def unsteady(self) -> list[Ceiling]:
+        """Measured, and not to be believed."""
+        return [one for one in self.ceilings if not one.steady]

@@ -1,0 +1,112 @@
+"""What a GPU should do: its datasheet, and what its clocks and widths make of it. Never passed off as measured.
+
+Dense rates with fp32 accumulation, from NVIDIA's datasheets and architecture whitepapers of each product.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from gpulab.model.ceilings import CACHE, DATASHEET, DERIVED, MATRIX, MEMORY, VECTOR, Ceiling
+from gpulab.model.request import Device
+from gpulab.model.scenario import GiB
+
+_TERA, _GIGA, _MEGA = 1e12, 1e9, 1e6
+_DATA_RATE = 2
+"""Transfers a memory clock, as the driver names that clock."""
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """TFLOP/s by type, and GB/s; None where the device has no units for it."""
+
+    fp32: float
+    tf32: float | None
+    fp16: float
+    fp8: float | None
+    gb_s: float
+    bf16: bool = True
+
+
+# By the name that the driver gives, with the memory in GiB below which it holds where two share a name.
+_SHEETS: tuple[tuple[str, float | None, _Sheet], ...] = (
+    (r"V100-SXM2", None, _Sheet(15.7, None, 125, None, 900, bf16=False)),
+    (r"T4", None, _Sheet(8.1, None, 65, None, 320, bf16=False)),
+    (r"A100-SXM4-40GB", None, _Sheet(19.5, 156, 312, None, 1555)),
+    (r"A100-SXM4-80GB", None, _Sheet(19.5, 156, 312, None, 2039)),
+    (r"L4", None, _Sheet(30.3, 60, 121, 242, 300)),
+    (r"L40S", None, _Sheet(91.6, 183, 362, 733, 864)),
+    (r"RTX 3090", None, _Sheet(35.6, 35.6, 71, None, 936)),
+    (r"RTX 4090", None, _Sheet(82.6, 82.6, 165, 330, 1008)),
+    (r"RTX 5090", None, _Sheet(104.8, 104.8, 209.5, 419, 1792)),
+    (r"H100 PCIe", None, _Sheet(51, 378, 756, 1513, 2000)),
+    (r"H100 80GB HBM3", None, _Sheet(67, 494, 989, 1979, 3350)),
+    (r"H200", None, _Sheet(67, 494, 989, 1979, 4800)),
+    (r"GH200", 100, _Sheet(67, 494, 989, 1979, 4000)),
+    (r"GH200", None, _Sheet(67, 494, 989, 1979, 4900)),
+    (r"B200", None, _Sheet(75, 1100, 2250, 4500, 8000)),
+)
+_SUFFIX = r"(-\d+GB)?( \d+GB?( HBM3e?)?)?$"  # a Ti, a D or a Laptop GPU is another product
+_LANES = {"7.0": 64, "7.5": 64, "8.0": 64, "8.6": 128, "8.9": 128, "9.0": 128, "10.0": 128, "12.0": 128}
+"""fp32 FMA lanes of one SM, by compute capability."""
+_TENSOR = {"7.0": 1024, "7.5": 1024, "8.0": 2048, "9.0": 4096, "10.0": 8192}
+"""fp16 FLOP a clock of one SM's tensor cores."""
+_TENSOR_OF_CARDS = {"GeForce": 512, "": 1024}
+_L2_BYTES_A_CLOCK = 64
+"""What one SM can ask of the L2 cache."""
+_CARDS = ("8.6", "8.9", "12.0")
+
+
+def ceilings_of(device: Device) -> list[Ceiling]:
+    """The datasheet's ceilings where the GPU is one of the table, and those derived from its own clocks and widths."""
+    return [*_of_sheet(device), *_derived(device)] if device.kind == "cuda" else []
+
+
+def _of_sheet(device: Device) -> list[Ceiling]:
+    found = next(
+        (
+            sheet
+            for name, below, sheet in _SHEETS
+            if re.search(rf"(^|[ -]){re.escape(name)}{_SUFFIX}", device.name)
+            and (below is None or device.memory_bytes < below * GiB)
+        ),
+        None,
+    )
+    if found is None:
+        return []
+    rates = {"tf32": found.tf32, "fp16": found.fp16, "bf16": found.fp16 if found.bf16 else None, "fp8": found.fp8}
+    how = f"datasheet of {device.name}"
+    return [
+        _one(MEMORY, "", "B/s", found.gb_s * _GIGA, DATASHEET, how),
+        _one(VECTOR, "fp32", "FLOP/s", found.fp32 * _TERA, DATASHEET, how),
+        *(_one(MATRIX, kind, "FLOP/s", rate * _TERA, DATASHEET, how) for kind, rate in rates.items() if rate),
+    ]
+
+
+def _derived(device: Device) -> list[Ceiling]:
+    found = []
+    if device.memory_mhz and device.bus_bits:
+        rate = device.memory_mhz * _MEGA * _DATA_RATE * device.bus_bits / 8
+        how = f"{device.memory_mhz:.0f} MHz x {_DATA_RATE} x {device.bus_bits} bit"
+        found.append(_one(MEMORY, "", "B/s", rate, DERIVED, how))
+    capability, clock = device.capability or "", device.sm_mhz * _MEGA
+    lanes = _LANES.get(capability)
+    if lanes and clock and device.sms:
+        how = f"{device.sms} SMs x {lanes} lanes x 2 x {device.sm_mhz:.0f} MHz"
+        found.append(_one(VECTOR, "fp32", "FLOP/s", device.sms * lanes * 2 * clock, DERIVED, how))
+    if clock and device.sms:
+        how = f"{device.sms} SMs x {_L2_BYTES_A_CLOCK} B x {device.sm_mhz:.0f} MHz"
+        found.append(_one(CACHE, "", "B/s", device.sms * _L2_BYTES_A_CLOCK * clock, DERIVED, how))
+    tensor = _TENSOR.get(capability)
+    if capability in _CARDS:
+        tensor = next(flops for card, flops in _TENSOR_OF_CARDS.items() if card in device.name)
+    if tensor and clock and device.sms:
+        how = f"{device.sms} SMs x {tensor} FLOP x {device.sm_mhz:.0f} MHz"
+        kinds = ("fp16",) if capability.startswith("7.") else ("fp16", "bf16")
+        found += [_one(MATRIX, kind, "FLOP/s", device.sms * tensor * clock, DERIVED, how) for kind in kinds]
+    return found
+
+
+def _one(roof: str, kind: str, unit: str, value: float, source: str, how: str) -> Ceiling:
+    return Ceiling(roof=roof, kind=kind, unit=unit, best=value, median=value, source=source, how=how)
