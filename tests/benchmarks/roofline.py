@@ -1,0 +1,58 @@
+"""What drawing a roofline of 8 points costs, alone and as a ratio to a Rich table of as many rows.
+
+python tests/benchmarks/roofline.py
+"""
+
+import io
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+from gpulab.views.roofline import roofline
+from gpulab.views.text import Glyphs
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "views"))
+from rooflines import h200
+
+SIZES = ((80, 24), (120, 40), (200, 50))
+RUNS = 100
+
+
+def seconds(call):
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def rich_table(points, width):
+    table = Table(box=None)
+    for name in ("variant", "rate", "FLOP/byte", "of roof", "bound"):
+        table.add_column(name)
+    for one in points:
+        table.add_row(one.variant, f"{one.rate:.3g}", str(one.intensity), f"{one.fraction:.0%}", one.bound)
+    Console(width=width, file=io.StringIO()).print(table)
+
+
+def main():
+    of = h200()
+    for width, height in SIZES:
+        for glyphs in (Glyphs(), Glyphs(ascii=True)):
+            roofline(of, glyphs, width=width, height=height)
+            pairs = [
+                (
+                    seconds(lambda: roofline(of, glyphs, width=width, height=height)),  # noqa: B023
+                    seconds(lambda: rich_table(of.points, width)),  # noqa: B023
+                )
+                for _ in range(RUNS)
+            ]
+            ours, ratio = median(mine for mine, _ in pairs), median(mine / theirs for mine, theirs in pairs)
+            form = "ASCII" if glyphs.ascii else "Unicode"
+            print(f"{width}x{height} {form}: {ours * 1e3:.2f} ms, {ratio:.2f} x a Rich table of 8 rows")
+
+
+if __name__ == "__main__":
+    main()
