@@ -26,6 +26,7 @@ and how sure that is.
 _EXAMPLES = """\
 examples:
   gpulab                                     open the screen: choose, run, watch
+  gpulab --calibrate                         what this device can do at best
   gpulab --list                              what there is, what is lacking here
   gpulab --run batched_matmul                measure a lesson, print the table
   gpulab --run batched_matmul --set n=128    with another parameter
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    if given.paths and (given.list is not None or given.new or given.run or given.doctor):
+    if given.paths and (given.list is not None or given.new or given.run or given.doctor or given.calibrate):
         parser.error(f"{given.paths[0]}: put it behind --run or --list")
     if not given.run:
         _only_with_run(parser, given)
@@ -85,6 +86,11 @@ def _mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         from gpulab.headless.doctor import show_doctor
 
         return show_doctor(json=given.json, ascii_only=given.ascii)
+    if given.calibrate:
+        from gpulab.headless.calibrate import calibrate
+        from gpulab.headless.run import Options
+
+        return calibrate(_refined(Options, parser, given))
     if given.new:
         from gpulab.headless.new import new
 
@@ -123,6 +129,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a scenario's name, FILE, FILE:function[,function], a folder, or all",
     )
     modes.add_argument("--doctor", action="store_true", help="what this machine has, what is missing, what mends it")
+    modes.add_argument("--calibrate", action="store_true", help="measure the device's ceilings, and draw its roofline")
     modes.add_argument("--new", metavar="FILE", help="write a small scenario to start from")
     refine = parser.add_argument_group("how to run it")
     refine.add_argument("--device", metavar="cuda:N|cpu", help="default: cuda:0 where there is one, else cpu")
@@ -179,15 +186,21 @@ def _parser() -> argparse.ArgumentParser:
     output.add_argument(
         "--fail-below", type=_speedup, metavar="1.2x", help="exit 5 where a comparison is below, 6 where unsure"
     )
+    output.add_argument(
+        "--plot", type=Path, metavar="FILE.png|svg|pdf", help="a picture for slides: roofline, and times with intervals"
+    )
     output.add_argument("--ascii", action="store_true", help="no character outside ASCII")
     return parser
 
 
 def _only_with_run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
     """Options that another mode would silently ignore."""
-    asked = {"--sweep": given.sweep, "--output": given.output, "--fail-below": given.fail_below}
+    asked = {"--sweep": given.sweep, "--fail-below": given.fail_below}
     asked["--observer-effect"] = given.observer_effect or None
-    if given.list is None and not given.doctor:
+    if not given.calibrate:
+        asked["--output"] = given.output
+        asked["--plot"] = given.plot
+    if given.list is None and not given.doctor and not given.calibrate:
         asked["--json"] = given.json
     for option, value in asked.items():
         if value is not None:

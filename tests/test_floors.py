@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "telemetry": {"model", "telemetry", "msgspec", "psutil", "pynvml"},
     "run": {"model", "run", "gpulab", "msgspec", "platformdirs"},
     "views": {"model", "views", "msgspec", "rich"},
-    "headless": {"model", "run", "views", "headless", "gpulab", "msgspec", "rich"},
+    "headless": {"model", "run", "views", "headless", "gpulab", "msgspec", "rich", "matplotlib"},
     "tui": {"model", "run", "views", "tui", "gpulab", "rich", "textual"},
     "": {"model", "run", "views", "headless", "tui", "cli", "gpulab"},
 }

@@ -10,18 +10,20 @@ from pathlib import Path
 
 import gpulab
 from gpulab.headless.output import write_json
+from gpulab.headless.plot import check_plot, plot
 from gpulab.headless.progress import progress_of
-from gpulab.headless.runner import measure
-from gpulab.headless.terminal import Terminal, terminal
+from gpulab.headless.runner import measure, run_file
+from gpulab.headless.show import show
+from gpulab.headless.terminal import terminal
 from gpulab.model.conclude import combine, run_result, swept
 from gpulab.model.request import RunRequest
 from gpulab.model.result import FAILED, INTERRUPTED, MEASURED, OUTCOMES, RunResult, Sweep
 from gpulab.run import catalog
 from gpulab.run.catalog import Entry, ScenarioNotFoundError
 from gpulab.run.needs import first_missing
-from gpulab.run.record import RunFile, default_path
+from gpulab.run.record import default_path
 from gpulab.run.request import Settings, UsageError, request_for, sweep_of
-from gpulab.views.results import failures, result, summary
+from gpulab.views.results import failures, summary
 from gpulab.views.sweep import sweep
 
 
@@ -33,6 +35,7 @@ class Options(Settings):
     json: str | None = None
     fail_below: float | None = None
     ascii: bool = False
+    plot: Path | None = None
     sweep: str | None = None
     """name=a,b,c; or a name, or nothing, for the scenario's own values."""
 
@@ -67,25 +70,29 @@ def run(names: Sequence[str], options: Options) -> int:
     paths = _paths(jobs, options)
     if options.json and options.json != "-":
         _check_json(Path(options.json), paths)
+    pictures = _pictures(jobs, options)
     results: list[RunResult] = []
     environment: dict[str, str | None] = {"gpulab": gpulab.__version__, "torch": None, "driver": None}
     environment["python"] = platform.python_version()
-    for job, plan, path in zip(jobs, planned, paths, strict=True):
+    for job, plan, path, picture in zip(jobs, planned, paths, pictures, strict=True):
         if len(jobs) > 1:
             shown.err.print(f"{job.label} ({len(results) + 1} of {len(jobs)})", style="bold")
         if isinstance(plan, RunResult):
             found = plan
             state = None
         else:
-            file = _run_file(path)
-            with progress_of(shown) as show:
-                state = measure(plan, file, show)
+            file = run_file(path)
+            with progress_of(shown) as progress:
+                state = measure(plan, file, progress)
             environment = state.environment or environment
             found = run_result(state, str(path), options.fail_below)
         if state:
             shown.err.print(failures(state, shown.glyphs), end="", soft_wrap=True)
         if job.point is None:
-            _show(found, options, shown)
+            show(found, shown, json_on_stdout=options.json == "-")
+        if picture and state:
+            plot(found, picture)
+            shown.err.print(f"picture: {picture}", soft_wrap=True)
         results.append(found)
         if found.exit_code == INTERRUPTED:
             break
@@ -192,11 +199,16 @@ def _paths(jobs: Sequence[Job], options: Options) -> list[Path]:
     return paths
 
 
-def _run_file(path: Path) -> RunFile:
-    try:
-        return RunFile(path, gpulab.__version__)
-    except OSError as error:
-        raise UsageError(f"no run file can be made at {path}: {error.strerror}; choose another with --output") from None
+def _pictures(jobs: Sequence[Job], options: Options) -> list[Path | None]:
+    """Where each run's picture goes: of several, each has the run's name in its own. UsageError."""
+    asked = options.plot
+    if asked is None:
+        return [None] * len(jobs)
+    several = len(jobs) > 1
+    found = [asked.with_stem(f"{asked.stem}-{job.label}") if several else asked for job in jobs]
+    for path in found:
+        check_plot(path)
+    return list(found)
 
 
 def _not_run(entry: Entry, code: int, why: str, point: tuple[str, str] | None = None) -> RunResult:
@@ -209,13 +221,6 @@ def _not_run(entry: Entry, code: int, why: str, point: tuple[str, str] | None = 
         exit_code=code,
         reason=why,
     )
-
-
-def _show(found: RunResult, options: Options, shown: Terminal) -> None:
-    console = shown.err if options.json == "-" else shown.out
-    console.print(result(found, shown.glyphs), soft_wrap=not console.is_terminal)
-    # In one piece, so that it can be copied.
-    console.print(*([f"run file: {found.run_file}"] if found.run_file else []), "", sep="\n", soft_wrap=True)
 
 
 def _check_json(target: Path, paths: Sequence[Path]) -> None:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
+import gpulab
 from gpulab.model.request import RunRequest
 from gpulab.model.state import RunState, fold
 from gpulab.run.record import RunFile
+from gpulab.run.request import UsageError
 from gpulab.run.session import Session
 
 TICK_S = 0.25
+
+
+def run_file(path: Path) -> RunFile:
+    """A new run file. UsageError where it cannot be made."""
+    try:
+        return RunFile(path, gpulab.__version__)
+    except OSError as error:
+        raise UsageError(f"no run file can be made at {path}: {error.strerror}; choose another with --output") from None
 
 
 def measure(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpulab.model.accounting import disagreements, point, roofs_of
+from gpulab.model.ceilings import Roofs
 from gpulab.model.compare import FLOOR, Comparison
 from gpulab.model.doubts import clocks_of, time_of, warnings
 from gpulab.model.events import VariantFailed
@@ -19,6 +21,7 @@ from gpulab.model.result import (
     SLOWER,
     UNDER_WAY,
     WRONG,
+    CeilingsResult,
     Control,
     Method,
     Report,
@@ -49,7 +52,8 @@ def run_result(
     everything = state.comparisons()
     control, comparisons = (everything[0], everything[1:]) if everything else (None, [])
     code, reason = _exit(state, control, comparisons, fail_below)
-    variants = [_variant(state, one) for one in state.variants.values()]
+    roofs = roofs_of(state)
+    variants = [_variant(state, one, roofs) for one in state.variants.values()]
     return RunResult(
         scenario=request.scenario,
         title=request.title,
@@ -67,10 +71,13 @@ def run_result(
         outcome=UNDER_WAY if state.outcome is None and live else OUTCOMES[code],
         exit_code=code,
         reason=reason,
-        warnings=[] if live else warnings(state, request),  # shown at the end, and too dear for every tick
+        warnings=[]
+        if live
+        else [*warnings(state, request), *disagreements(state)],  # shown at the end, and too dear for every tick
         variants=variants,
         comparisons=comparisons,
         telemetry=_telemetry(state),
+        ceilings=_ceilings(state, roofs),
         sweet_spot=_sweet_spot(variants) if request.grows and code == MEASURED else None,
         reports=[Report(variant=who, name=name, value=value) for (who, name), value in state.reports.items()],
     )
@@ -161,6 +168,13 @@ def _telemetry(state: RunState) -> TelemetryResult | None:
     )
 
 
+def _ceilings(state: RunState, roofs: Roofs | None) -> CeilingsResult | None:
+    if roofs is None or not roofs.ceilings:
+        return None
+    of = state.ceilings
+    return CeilingsResult(at=of.at if of else None, cached=bool(of and of.cached), ceilings=list(roofs.ceilings))
+
+
 def _soak(state: RunState, one: VariantState) -> Soak | None:
     of = one.soaked
     if of is None:
@@ -197,7 +211,7 @@ def _method(state: RunState) -> Method:
     )
 
 
-def _variant(state: RunState, one: VariantState) -> VariantResult:
+def _variant(state: RunState, one: VariantState, roofs: Roofs | None) -> VariantResult:
     built, failure = one.built, one.failure
     one_thread = state.device is not None and state.device.kind == "cpu" and state.device.threads == 1
     time = time_of(state, one)
@@ -225,6 +239,9 @@ def _variant(state: RunState, one: VariantState) -> VariantResult:
         drifting=one.warmed.drifting if one.warmed else None,
         error=one.checked.error if one.checked else None,
         soak=_soak(state, one),
+        operations=one.counted.operations if one.counted else None,
+        flops_counted=(one.counted.flops or None) if one.counted else None,
+        roofline=point(state, one, roofs, time),
         stage=failure.stage if failure else None,
         line=failure.line if failure else None,
     )

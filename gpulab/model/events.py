@@ -1,26 +1,39 @@
 """What crosses the boundary: one request to the worker, and the one stream of events that comes back.
 
-Every event carries `t`, seconds on the monotonic clock that all processes of a machine share. Names and
-numbers only: callables, tensors and exceptions never cross. Lines of JSON, one struct a line, tagged by `type`.
+Names and numbers only: callables, tensors and exceptions never cross. Lines of JSON, one struct a line, tagged by
+`type`.
 """
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import Any
 
-import msgspec
-
+from gpulab.model.ceilings import Ceiling
+from gpulab.model.event import Event as Event
 from gpulab.model.request import Device, RunRequest
+from gpulab.model.telemetry_events import Telemetry as Telemetry
+from gpulab.model.telemetry_events import TelemetryLost as TelemetryLost
+from gpulab.model.telemetry_events import TelemetryStarted as TelemetryStarted
+from gpulab.model.telemetry_events import TelemetrySwitched as TelemetrySwitched
 
 LOST_PIPE, LOST_DEVICE = 97, 98
 """Exit codes of a worker whose event pipe was taken from it, and of one whose device is in error for good."""
 
-STAGES = ("start", "load", "build", "check", "calibrate", "warm-up", "measure", "soak", "re-check", "teardown", "end")
-
-
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
-    t: float = msgspec.field(default_factory=monotonic)
+STAGES = (
+    "start",
+    "load",
+    "build",
+    "check",
+    "calibrate",
+    "warm-up",
+    "count",
+    "ceilings",
+    "measure",
+    "soak",
+    "re-check",
+    "teardown",
+    "end",
+)
 
 
 class RunStarted(Event, frozen=True):
@@ -54,6 +67,25 @@ class Built(Event, frozen=True):
     bytes: int | None = None
     flops: int | None = None
     dtype: str | None = None
+
+
+class Counted(Event, frozen=True):
+    """One untimed step, looked into: operations that the host started, and the FLOPs that torch can count of them."""
+
+    variant: str
+    operations: int
+    flops: int
+
+
+class CeilingsMeasured(Event, frozen=True):
+    """All ceilings of the device known so far, in place of those of an earlier event. `at` is UTC, ISO 8601.
+
+    `cached`: measured in another run on this device, with this driver, power limit, torch and number of threads.
+    """
+
+    ceilings: tuple[Ceiling, ...]
+    at: str
+    cached: bool = False
 
 
 class Checked(Event, frozen=True):
@@ -175,54 +207,12 @@ class Soaked(Event, frozen=True):
     time_s: float
 
 
-class TelemetryStarted(Event, frozen=True):
-    """What is sampled: a GPU by its name and UUID, or none and `why`. `limits` end the scales of its own fields."""
-
-    gpu: str | None = None
-    uuid: str | None = None
-    driver: str | None = None
-    why: str | None = None
-    unsupported: dict[str, str] = {}
-    limits: dict[str, float] = {}
-    health: dict[str, float] = {}
-    problems: list[str] = []
-
-
 class OtherClock(Event, frozen=True):
     """The same blocks by the clock that the verdict does not take: one an epoch, seconds per step."""
 
     variant: str
     clock: str
     times_s: list[float]
-
-
-class Telemetry(Event, frozen=True):
-    """One reading of everything that was due, of the time `since` the one before.
-
-    `reasons` are clock-event bits, also of what happened in between; `others` foreign processes on the GPU
-    since `others_since`, where they were looked at; `unsupported` is the whole of it where it has changed.
-    """
-
-    since: float
-    values: dict[str, float]
-    reasons: int | None = None
-    others: list[str] | None = None
-    others_since: float | None = None
-    unsupported: dict[str, str] = {}
-    problems: list[str] = []
-    """Errors of the device that the driver reported since the last reading."""
-
-
-class TelemetryLost(Event, frozen=True):
-    """The GPU is gone: what was read of it stays."""
-
-    reason: str
-
-
-class TelemetrySwitched(Event, frozen=True):
-    """The sampler pauses or goes on."""
-
-    on: bool
 
 
 class Stopped(Event, frozen=True):
@@ -281,6 +271,8 @@ AnyEvent = (
     | WorkerReady
     | StageStarted
     | Built
+    | Counted
+    | CeilingsMeasured
     | Checked
     | VariantRefused
     | VariantSkipped

@@ -8,6 +8,9 @@ import msgspec
 
 from gpulab.model.scenario import CONTROL, Param
 
+CANCEL, KNOWN = b"c", b"k"
+"""What the session may tell a run under way: to stop, and that the device's ceilings are known."""
+
 
 class VariantInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A variant as the catalog read it; `missing` says which need the machine does not meet."""
@@ -50,6 +53,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     cache: str = "hot"
     stop_early: bool = True
     """Whether narrow intervals end the run before its time is spent."""
+    ceilings: str = "none"
+    """Which ceilings of the device to measure: none, needed (by the declared work), or all."""
     telemetry: str = "on"
     """on, off, or the index or UUID of the GPU to sample whatever the run is on."""
 
@@ -84,3 +89,10 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
     threads: int = 1
     memory_bytes: int = 0
     l2_bytes: int = 0
+    capability: str | None = None
+    """Compute capability of a GPU, such as 9.0. What follows is 0 where it is not known, and on a CPU."""
+    sms: int = 0
+    sm_mhz: float = 0.0
+    """The highest clock of the SMs."""
+    memory_mhz: float = 0.0
+    bus_bits: int = 0

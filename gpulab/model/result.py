@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import msgspec
 
+from gpulab.model.ceilings import Ceiling
 from gpulab.model.compare import FLOOR, Comparison
 from gpulab.model.request import Device
+from gpulab.model.roofline import Point
 from gpulab.model.scenario import Param
 from gpulab.model.stats import CONFIDENCE
 
@@ -107,6 +109,11 @@ class VariantResult(msgspec.Struct, frozen=True, kw_only=True):
     drifting: bool | None = None
     error: float | None = None
     soak: Soak | None = None
+    operations: int | None = None
+    """Operations that the host starts in a step, as torch counts them; views are none."""
+    flops_counted: int | None = None
+    """Of products, convolutions and attention, by torch's own formulas; None where it counts none."""
+    roofline: Point | None = None
     stage: str | None = None
     line: int | None = None
 
@@ -115,6 +122,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     variant: str | None
     name: str
     value: float | None
+
+
+class CeilingsResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What limits the device, measured `at` a time (UTC), perhaps in an earlier run, with what its datasheet says."""
+
+    at: str | None = None
+    cached: bool = False
+    ceilings: list[Ceiling] = []
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +154,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     comparisons: list[Comparison] = []
     sweet_spot: str | None = None
     telemetry: TelemetryResult | None = None
+    ceilings: CeilingsResult | None = None
     reports: list[Report] = []
 
 
@@ -148,6 +164,21 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     scenario: str
     parameter: str
     best: dict[str, Param] = {}
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """What `--calibrate --json` writes (schema gpulab.ceilings/1)."""
+
+    schema: str = "gpulab.ceilings/1"
+    outcome: str = "measured"
+    exit_code: int = 0
+    reason: str | None = None
+    environment: dict[str, str | None] = {}
+    device: Device | None = None
+    at: str | None = None
+    ceilings: list[Ceiling] = []
+    warnings: list[str] = []
+    run_file: str = ""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,6 +32,7 @@ class VariantState:
     status: str = "pending"
     reason: str | None = None
     built: e.Built | None = None
+    counted: e.Counted | None = None
     checked: e.Checked | None = None
     calibrated: e.Calibrated | None = None
     warmed: e.WarmedUp | None = None
@@ -68,6 +69,7 @@ class RunState:
     stopped: str | None = None
     failures: tuple[e.VariantFailed, ...] = ()
     notices: tuple[str, ...] = ()
+    ceilings: e.CeilingsMeasured | None = None
     reports: dict[tuple[str | None, str], float | None] = field(default_factory=dict)
     log: tuple[e.Log, ...] = ()
     sampler: e.TelemetryStarted | None = None
@@ -148,6 +150,8 @@ def fold(state: RunState, event: e.AnyEvent) -> RunState:
             return replace(state, device=event.device, environment=event.environment)
         case e.StageStarted():
             return replace(state, stage=event.stage, at_variant=event.variant)
+        case e.CeilingsMeasured():
+            return replace(state, ceilings=event)
         case e.Planned():
             return replace(state, planned=event)
         case e.Samples():
@@ -196,6 +200,8 @@ def _of_variant(state: RunState, event: Any) -> RunState:
     match event:
         case e.Built():
             variant = replace(variant, built=event)
+        case e.Counted():
+            variant = replace(variant, counted=event)
         case e.Calibrated():
             variant = replace(variant, calibrated=event)
         case e.WarmedUp():

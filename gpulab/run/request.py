@@ -21,6 +21,7 @@ _SMOKE_TIME_S, _TIME_S = 0.5, 10.0
 _TIMEOUT_S, _TIMEOUT_OF_TIME = 600.0, 20
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
+CALIBRATION = "calibration"
 UNCHECKED = "a plain function: nothing to compare it with"
 
 
@@ -67,6 +68,7 @@ def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ())
         time_s=time_s,
         seed=settings.seed,
         smoke=smoke,
+        ceilings="none" if smoke else "needed",
         telemetry=settings.telemetry,
         timeout_s=settings.timeout_s or max(_TIMEOUT_S, _TIMEOUT_OF_TIME * time_s),
     )
@@ -93,6 +95,24 @@ def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ())
         variants=_variants(scenario, device),
         params=scenario.resolve(on_cpu=device == "cpu", smoke=smoke, chosen=typed),
         env=scenario.env,
+    )
+
+
+def calibration(settings: Settings) -> RunRequest:
+    """The request that measures the ceilings of the device, and nothing else. UsageError."""
+    check(settings)
+    return RunRequest(
+        scenario=CALIBRATION,
+        title="what the device can do at best",
+        path="",
+        source_sha256="",
+        variants=(),
+        device=_device(settings.device),
+        threads=settings.threads,
+        seed=settings.seed,
+        telemetry=settings.telemetry,
+        timeout_s=settings.timeout_s or _TIMEOUT_S,
+        ceilings="all",
     )
 
 

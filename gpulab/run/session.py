@@ -7,7 +7,6 @@ face calls `drain` on its own tick.
 from __future__ import annotations
 
 import os
-import re
 import select
 import signal
 import socket
@@ -24,7 +23,6 @@ from typing import IO
 
 from gpulab.model.events import (
     LOST_DEVICE,
-    LOST_PIPE,
     AnyEvent,
     Noticed,
     RunEnded,
@@ -35,9 +33,10 @@ from gpulab.model.events import (
     WorkerExited,
     WorkerReady,
 )
-from gpulab.model.plain import plain
-from gpulab.model.request import RunRequest
+from gpulab.model.request import CANCEL, KNOWN, RunRequest
 from gpulab.model.wire import decode, encode
+from gpulab.run.ceilings import CeilingCache
+from gpulab.run.ending import failure, whole_run
 from gpulab.run.environment import environment
 from gpulab.run.output import Output
 from gpulab.run.record import RunFile
@@ -68,6 +67,8 @@ class Session:
         self._came = 0
         self._garbled = 0
         self._sampler: Sampler | None = None
+        self._commands: IO[bytes] | None = None
+        self._ceilings = CeilingCache(request)
         self._thread = threading.Thread(target=self._run, name="session", daemon=True)
 
     @property
@@ -150,17 +151,16 @@ class Session:
             parent_s.enter_context(process)
             worker_s.close()
             assert process.stdin is not None
+            self._commands = process.stdin
             try:
-                with suppress(BrokenPipeError):
-                    process.stdin.write(encode(self.request))
-                    process.stdin.flush()
-                self._follow(process, process.stdin, events_r, log_r)
+                self._tell(encode(self.request))
+                self._follow(process, events_r, log_r)
             finally:
                 # The warden ends by itself; this is for the one that was killed.
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
 
-    def _follow(self, process: subprocess.Popen[bytes], commands: IO[bytes], events_r: int, log_r: int) -> None:
+    def _follow(self, process: subprocess.Popen[bytes], events_r: int, log_r: int) -> None:
         """Read both pipes until the warden has ended and they are empty."""
         poll = select.poll()
         exit_fd = os.pidfd_open(process.pid)
@@ -189,9 +189,7 @@ class Session:
                     stop, deadline = "timeout", None
                 if stop and self._why_stopped is None:
                     self._why_stopped, last_word = stop, monotonic() + _LAST_WORD_S
-                    with suppress(BrokenPipeError, ValueError):
-                        commands.write(b"c")
-                        commands.flush()
+                    self._tell(CANCEL)
                 if last_word and monotonic() >= last_word:
                     return
         finally:
@@ -239,6 +237,17 @@ class Session:
                 self._recording = False
                 self._events.append(Noticed(text=f"the run file ends here: {error}"))
         self._events.extend(events)
+        for event in events:
+            if (known := self._ceilings.see(event)) is not None:
+                self._tell(KNOWN)
+                self._emit(known)
+
+    def _tell(self, command: bytes) -> None:
+        """A word to the worker's warden, which may be gone."""
+        with suppress(BrokenPipeError, ValueError):
+            if self._commands:
+                self._commands.write(command)
+                self._commands.flush()
 
     def _last_words(self) -> list[AnyEvent]:
         """How the run ended, from the warden's report, or from its absence."""
@@ -251,35 +260,19 @@ class Session:
         if self._done and self._done.sent == self._came:  # a stop that came too late changes nothing
             return [*found, RunEnded(outcome="done")]
         if not (exited and exited.code == LOST_DEVICE):  # that one has said it all
-            found.append(self._failure(exited))
+            found.append(self._failure())
         return [*found, RunEnded(outcome=self._why_stopped or "failed")]
 
-    def _failure(self, exited: WorkerExited | None) -> VariantFailed:
+    def _failure(self) -> VariantFailed:
         if self._error:
-            return _whole_run("crash", "start", f"the worker could not be run: {self._error}")
+            return whole_run("crash", "start", f"the worker could not be run: {self._error}")
         if self._done:
             lost = self._done.sent - self._came
-            return _whole_run(
-                "crash", "measure", f"{lost} events of the measurement were lost: did the scenario write to them?"
-            )
-        if exited is None:
-            return _whole_run(self._why_stopped or "killed", "end", "the worker's warden ended without a word")
-        kind, message = _cause(exited)
-        if self._why_stopped == "timeout":
-            kind, message = (
-                "timeout",
-                f"no end after {self.request.timeout_s:g} s: raise --timeout, or mend what never ends",
-            )
-        elif self._why_stopped == "cancelled":
-            kind, message = "cancelled", "stopped by the user"
-        return VariantFailed(
-            variant=exited.variant if exited.variant in {one.name for one in self.request.variants} else None,
-            kind=kind,
-            stage=exited.stage,
-            message=message,
-            line=_line(exited.trace, self.request.path),
-            traceback=plain(exited.trace),
-        )
+            why = f"{lost} events of the measurement were lost: did the scenario write to them?"
+            return whole_run("crash", "measure", why)
+        if self._exit is None:
+            return whole_run(self._why_stopped or "killed", "end", "the worker's warden ended without a word")
+        return failure(self.request, self._exit, self._why_stopped)
 
 
 def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
@@ -289,27 +282,6 @@ def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
     reader.callback(os.close, r)
     writer.callback(os.close, w)
     return r, w
-
-
-def _whole_run(kind: str, stage: str, message: str) -> VariantFailed:
-    return VariantFailed(variant=None, kind=kind, stage=stage, message=message)
-
-
-def _cause(exited: WorkerExited) -> tuple[str, str]:
-    if exited.signal == signal.SIGKILL:
-        return "killed", "killed by the system, most likely for want of memory"
-    if exited.signal:
-        named = signal.Signals(exited.signal).name if exited.signal in set(signal.Signals) else exited.signal
-        return "crash", f"the worker crashed: {named} ({signal.strsignal(exited.signal)})"
-    if exited.code == LOST_PIPE:
-        return "crash", "the scenario closed the lab's event pipe: leave file descriptors alone that you did not open"
-    return "exit", f"the worker's process ended with exit code {exited.code}: os._exit, or a native library's exit"
-
-
-def _line(trace: str, path: str) -> int | None:
-    """The scenario's innermost line in a faulthandler stack, most recent call first."""
-    found = re.search(rf'File "{re.escape(path)}", line (\d+)', trace)
-    return int(found.group(1)) if found else None
 
 
 def _read(fd: int) -> bytes:

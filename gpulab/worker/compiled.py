@@ -11,6 +11,12 @@ def strict() -> None:
         dynamo.config.fail_on_recompile_limit_hit = True
 
 
+def frames() -> int:
+    """Pieces of Python code that were compiled so far: to torch each is one operation, whatever is in it."""
+    dynamo = sys.modules.get("torch._dynamo")
+    return sum(dynamo.utils.counters["frames"].values()) if dynamo else 0
+
+
 def reset() -> None:
     """Forget compiled code, so that the next build compiles its own and no limit fills up."""
     if dynamo := sys.modules.get("torch._dynamo"):

@@ -21,6 +21,7 @@ from gpulab.model.request import Device
 from gpulab.model.scenario import KiB, MiB
 
 _FLUSH_BYTES = 256 * MiB
+_KHZ_IN_MHZ = 1000
 
 
 class DeviceError(RuntimeError):
@@ -55,6 +56,12 @@ def find(name: str, threads: int) -> tuple[torch.device, Device]:
         threads=threads,
         memory_bytes=found.total_memory,
         l2_bytes=found.L2_cache_size,
+        capability=f"{found.major}.{found.minor}",
+        sms=found.multi_processor_count,
+        # Not in every torch: 0 where it does not say.
+        sm_mhz=getattr(found, "clock_rate", 0) / _KHZ_IN_MHZ,
+        memory_mhz=getattr(found, "memory_clock_rate", 0) / _KHZ_IN_MHZ,
+        bus_bits=getattr(found, "memory_bus_width", 0),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,16 +22,19 @@ from gpulab.model.events import (
     WorkerReady,
 )
 from gpulab.model.plain import plain
-from gpulab.model.request import Device, RunRequest
-from gpulab.model.scenario import CONTROL, ScenarioError
+from gpulab.model.request import RunRequest
+from gpulab.model.scenario import CONTROL
 from gpulab.worker import compiled, tensors
 from gpulab.worker import device as devices
 from gpulab.worker.build import Build, Builder, RefusedError
+from gpulab.worker.ceilings import Calibration
 from gpulab.worker.channel import Channel
 from gpulab.worker.check import Checker, WrongOutputError
 from gpulab.worker.clocks import clocks
+from gpulab.worker.counting import count
 from gpulab.worker.device_clock import DeviceClock
 from gpulab.worker.failure import failure
+from gpulab.worker.lab import SkippedError, WorkerLab
 from gpulab.worker.ledger import Ledger
 from gpulab.worker.load import load
 from gpulab.worker.measure import Contender, Measurement, calibrate, soak, warm_up
@@ -40,34 +43,7 @@ from gpulab.worker.warden import Where
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import torch
-
     from gpulab.model.scenario import Variant
-
-
-class SkippedError(Exception):
-    """The variant asked to be left out; the message says why."""
-
-
-class WorkerLab:
-    """The `Lab` that variants are given."""
-
-    def __init__(self, device: torch.device, found: Device, where: Where) -> None:
-        self.device = device
-        self.l2_bytes = found.l2_bytes
-        self.memory_bytes = found.memory_bytes
-        self._where = where
-        self.reports: dict[tuple[str | None, str], float] = {}
-
-    def report(self, name: str, value: float) -> None:
-        """Kept until the end: a message from inside a timed step would be timed."""
-        try:
-            self.reports[self._where.variant, name] = float(value)
-        except (TypeError, ValueError):
-            raise ScenarioError(f"lab.report({name!r}, {value!r}): a figure is a number") from None
-
-    def skip(self, why: str) -> NoReturn:
-        raise SkippedError(why)
 
 
 class Run:
@@ -76,6 +52,8 @@ class Run:
     def __init__(self, channel: Channel, request: RunRequest, ledger: Ledger, where: Where) -> None:
         self._channel, self._request, self._ledger, self._where = channel, request, ledger, where
         self._wait: Callable[[], None] | None = None
+        self._declared: set[str] = set()
+        """Types of the work that variants declare."""
         self._too_large: str | None = None
         """The variant that did not fit, where the scenario grows."""
 
@@ -86,20 +64,28 @@ class Run:
             if self._request.grows and device.type == "cpu":
                 devices.refuse_what_does_not_fit()
             self._channel.emit(WorkerReady(pid=os.getpid(), device=found, environment=devices.environment()))
+            self._wait = devices.waiter(device)
+            self._calibration = Calibration(self._channel, device, found, self._wait)
+            if self._request.ceilings == "all":
+                self._at("ceilings")
+                self._calibration.whole()
+                return
             scenario = load(self._request)
             variants = [scenario.variants[info.name] for info in self._request.variants if info.missing is None]
         except BaseException as error:
             self._failed(None, "load", error)
             return
         self._lab = WorkerLab(device, found, self._where)
-        self._wait = devices.waiter(device)
         self._builder = Builder(self._lab, dict(self._request.params), self._request.seed, self._wait)
         self._checker = Checker(self._builder)
         self._clock, self._other = clocks(self._request, device, found, self._wait)
         self._checked = _checked(variants)
         contenders = self._prepare(variants)
         if contenders:
+            self._look_at_ceilings()
             self._measure(contenders)
+            if device.type == "cpu":  # once more: a machine with other users drifts
+                self._look_at_ceilings()
         for (variant, name), value in self._lab.reports.items():
             self._channel.emit(Reported(variant=variant, name=name, value=value))
 
@@ -121,6 +107,7 @@ class Run:
 
     def _prepare_one(self, variant: Variant, baseline_items: float | None) -> Contender | None:
         build: Build | None = None
+        frames = compiled.frames()
         try:
             self._at("build", variant.name)
             build = self._builder.build(variant)
@@ -131,6 +118,7 @@ class Run:
             self._at("warm-up", variant.name)
             warm_up(self._clock, self._channel, contender, build)
             self._cross_check(contender, build)
+            self._count(variant.name, build, known=compiled.frames() == frames)
             if variant.name in self._checked:
                 self._checker.still(variant.name, build)
         except BaseException as error:
@@ -160,6 +148,21 @@ class Run:
                 f"{host_s:.3g} s on the host's clock, {device_s:.3g} s on the device's: join side streams in the step"
             )
             self._channel.emit(Noticed(text=f"{contender.name}: {text}"))
+
+    def _count(self, name: str, build: Build, *, known: bool) -> None:
+        """Look into one untimed step of work that is declared, if that is `known` to torch."""
+        if self._request.ceilings == "none" or not (build.work.flops or build.work.bytes):
+            return
+        self._at("count", name)
+        self._declared.add(build.work.dtype or "fp32")
+        if known and (found := count(name, build)) is not None:
+            self._channel.emit(found)
+
+    def _look_at_ceilings(self) -> None:
+        if self._declared and not self._where.known:
+            self._at("ceilings")
+            self._calibration.beside_a_run(self._declared, self._request.roof)
+            self._device_must_live("ceilings")
 
     def _close(self, variant: Variant, build: Build) -> None:
         self._where.at("teardown", variant.name)

@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gpulab.model.events import STAGES, WorkerExited
-from gpulab.model.request import RunRequest
+from gpulab.model.request import KNOWN, RunRequest
 from gpulab.model.scenario import CONTROL
 from gpulab.worker.channel import Channel
 from gpulab.worker.ledger import Ledger
@@ -37,7 +37,7 @@ class Where:
 
     def __init__(self, variants: tuple[str, ...]) -> None:
         self._names = variants
-        self._cell = mmap.mmap(-1, 2)
+        self._cell = mmap.mmap(-1, 3)
         self.at("start")
 
     def at(self, stage: str, variant: str | None = None) -> None:
@@ -45,7 +45,15 @@ class Where:
         self._cell[1] = 255 if variant is None else self._names.index(variant)
 
     def forked(self) -> None:
-        self._cell = mmap.mmap(-1, 2)
+        self._cell = mmap.mmap(-1, 3)
+
+    @property
+    def known(self) -> bool:
+        """Whether the session knows the ceilings of the device from an earlier run."""
+        return bool(self._cell[2])
+
+    def know(self) -> None:
+        self._cell[2] = 1
 
     @property
     def stage(self) -> str:
@@ -57,7 +65,7 @@ class Where:
 
 
 def supervise(channel: Channel, request: RunRequest, commands: int) -> None:
-    """Run one worker to its end; never returns. `commands`: a byte cancels, its end means the session died."""
+    """Run one worker to its end; never returns. `commands`: KNOWN, or a byte that cancels; its end, the session's."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     names = (*(variant.name for variant in request.variants), CONTROL)
     where, ledger = Where(names), Ledger(names)
@@ -72,7 +80,7 @@ def supervise(channel: Channel, request: RunRequest, commands: int) -> None:
         serve(channel, request, ledger, where)
         sys.stdout.flush()
         os._exit(0)
-    status = _watch(pid, commands)
+    status = _watch(pid, commands, where)
     orphans = _sweep()
     if len(ledger):
         channel.emit(ledger.take())
@@ -114,14 +122,18 @@ def _become_worker(channel: Channel, where: Where, ledger: Ledger, commands: int
     os.register_at_fork(after_in_child=ledger.forked)
 
 
-def _watch(pid: int, commands: int) -> int:
+def _watch(pid: int, commands: int, where: Where) -> int:
     """Wait for the worker's end, ending it when told to; returns its wait status."""
     exit_fd = os.pidfd_open(pid)
-    ready, _, _ = select.select([exit_fd, commands], [], [])
-    if exit_fd not in ready:
-        if os.read(commands, 1):
+    while exit_fd not in select.select([exit_fd, commands], [], [])[0]:
+        told = os.read(commands, 1)
+        if told == KNOWN:
+            where.know()
+            continue
+        if told:
             _stop(pid, exit_fd)
         _kill_group(pid, signal.SIGKILL)
+        break
     return os.waitpid(pid, 0)[1]
 
 

@@ -12,7 +12,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from gpulab.views.roofline import roofline
+from gpulab.views.roofline.view import roofline
 from gpulab.views.text import Glyphs
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "views"))

@@ -80,7 +80,7 @@ def test_after_a_fault_the_screen_says_what_happened_and_goes_on(lab, drive, nam
         await finish(pilot)
         assert f"bad failed ({stage}" in flat(pilot)
         assert message in flat(pilot)
-        await pilot.press("3", "home")
+        await pilot.press("4", "home")
         assert f"bad: {kind}, " in flat(pilot)
         await pilot.press("escape", "1")
         assert "gpulab · ready, on cpu fault good bad file" in flat(pilot)
@@ -95,7 +95,7 @@ def test_what_a_scenario_does_to_the_lab_is_on_screen(lab, drive, name):
     async def journey(pilot):
         await finish(pilot)
         seen = flat(pilot)
-        await pilot.press("3", "home")
+        await pilot.press("4", "home")
         for _ in range(60):
             seen += flat(pilot)
             await pilot.press("pagedown")
@@ -228,7 +228,7 @@ def test_texts_of_a_scenario_are_no_markup(lab, drive):
         assert "[bold]lesson ." in flat(pilot)
         assert "[b]summary." in flat(pilot)
         await finish(pilot)
-        await pilot.press("3")
+        await pilot.press("4")
         assert "[blink]printed[/]" in flat(pilot)
 
     drive(journey, path)

@@ -33,7 +33,7 @@ def test_the_screen_in_lang_c_is_ascii_to_the_last_byte(lab):
     terminal.read(20, until=b"batched_matmul")
     terminal.press(b"\r")
     terminal.read(40, until=b"epoch")
-    terminal.press(b"3")
+    terminal.press(b"4")
     terminal.read(1)
     terminal.press(b"1")
     terminal.read(1)

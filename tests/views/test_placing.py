@@ -9,10 +9,10 @@ from rooflines import ceiling
 
 from gpulab.model.ceilings import CACHE, DATASHEET, DERIVED, MATRIX, MEASURED, MEMORY, VECTOR
 from gpulab.model.roofline import Point, Roofline
-from gpulab.views.canvas import cells
-from gpulab.views.placing import BADGE, CEILING, NAME, POINT
-from gpulab.views.plot import letter, on_plot
-from gpulab.views.roofline import families, layout, roofline
+from gpulab.views.roofline.canvas import cells
+from gpulab.views.roofline.placing import BADGE, CEILING, NAME, POINT
+from gpulab.views.roofline.plot import letter, on_plot
+from gpulab.views.roofline.view import families, layout, roofline
 from gpulab.views.text import Glyphs
 
 UNICODE, ASCII = Glyphs(), Glyphs(ascii=True)

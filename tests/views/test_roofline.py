@@ -15,9 +15,9 @@ from rooflines import CPU, H200, ceiling, cpu, h200, point
 
 from gpulab.model.ceilings import DATASHEET, MATRIX, MEMORY, VECTOR, Roofs
 from gpulab.model.roofline import Roofline
-from gpulab.views.axes import THIRDS, axes, decade, house
-from gpulab.views.placing import BADGE, CEILING, HEAD, POINT
-from gpulab.views.roofline import families, layout, roofline
+from gpulab.views.roofline.axes import THIRDS, axes, decade, house
+from gpulab.views.roofline.placing import BADGE, CEILING, HEAD, POINT
+from gpulab.views.roofline.view import families, layout, roofline
 from gpulab.views.text import Glyphs
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -18,7 +18,9 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, OptionList
 
+from gpulab.model.accounting import chart
 from gpulab.model.conclude import run_result
+from gpulab.model.roofline import Roofline
 from gpulab.run.catalog import Entry, read_file
 from gpulab.run.needs import default_device, first_missing
 from gpulab.run.record import at_home
@@ -27,6 +29,7 @@ from gpulab.tui.widgets.pane import Pane
 from gpulab.tui.widgets.scenario_list import ScenarioList
 from gpulab.views import lesson, listing, log, progress
 from gpulab.views.results import failures, result
+from gpulab.views.roofline.view import families, roofline
 from gpulab.views.text import Glyphs
 
 if TYPE_CHECKING:
@@ -44,7 +47,9 @@ class LabScreen(Screen[int]):
         Binding("l", "list", "list"),
         Binding("1", "show('lesson')", "lesson"),
         Binding("2", "show('run')", "result"),
-        Binding("3", "show('log')", "log"),
+        Binding("3", "show('roofline')", "roofline"),
+        Binding("4", "show('log')", "log"),
+        Binding("f", "next_family", show=False),
         Binding("q", "quit", "quit"),
         Binding("ctrl+c", "quit", "quit", show=False, priority=True),
     ]
@@ -60,6 +65,8 @@ class LabScreen(Screen[int]):
         self._quitting = False
         self._detail: Detail | None = None
         self._tab = ""
+        self._family: str | None = None
+        """Whose roofline is drawn; None for that of the first point."""
         self._seen: object = None
 
     def compose(self) -> ComposeResult:
@@ -98,6 +105,7 @@ class LabScreen(Screen[int]):
     @on(OptionList.OptionHighlighted)
     def _another(self) -> None:
         self._message = ("", "")
+        self._family = None
         if self._detail is not None:
             self._detail.pane.scroll_home(animate=False)
         self._refresh()
@@ -143,6 +151,14 @@ class LabScreen(Screen[int]):
         if self.has_class("-narrow"):
             self._detail.pane.focus()
         self.call_after_refresh(self._refresh)
+
+    def action_next_family(self) -> None:
+        """Draw the roofline of another type of numbers."""
+        of = self._roofline()
+        if of is not None and len(found := families(of)) > 1:
+            at = found.index(self._family) if self._family in found else 0
+            self._family = found[(at + 1) % len(found)]
+            self._refresh()
 
     def action_quit(self) -> None:
         """Stop what runs, and leave once nothing of it is left."""
@@ -237,6 +253,8 @@ class LabScreen(Screen[int]):
             return Text(self._glyphs("Enter runs it."), "dim")
         if tab == "log":
             return log.log(run.state, self._glyphs, live=not run.drained)
+        if tab == "roofline":
+            return self._drawn()
         if not run.drained:
             return progress.lines(run.state, self._glyphs, now=monotonic())
         found = run_result(run.state, str(run.path))
@@ -245,6 +263,19 @@ class LabScreen(Screen[int]):
             Text(self._glyphs(f"run file: {at_home(run.path)}"), "dim"),
             failures(run.state, self._glyphs),
         )
+
+    def _roofline(self) -> Roofline | None:
+        """Of the run under the cursor, as it is now: points move as rounds come in."""
+        run = self._runs.get(self._list.chosen or "")
+        return chart(run_result(run.state, live=not run.drained)) if run else None
+
+    def _drawn(self) -> RenderableType:
+        of = self._roofline()
+        if of is None or self._detail is None:
+            return Text(self._glyphs("No roofline so far: the ceilings of the device have not been measured."), "dim")
+        pane = self._detail.pane
+        width, height = pane.scrollable_content_region.width, pane.size.height
+        return roofline(of, self._glyphs, width=width, height=height, family=self._family)
 
     def _status(self) -> Text:
         said, style = self._message

@@ -7,7 +7,7 @@ from textual.widgets import TabbedContent, TabPane, Tabs
 
 from gpulab.tui.widgets.pane import Pane
 
-_TABS = {"lesson": "1 Lesson", "run": "2 Result", "log": "3 Log"}
+_TABS = {"lesson": "1 Lesson", "run": "2 Result", "roofline": "3 Roofline", "log": "4 Log"}
 
 
 class Detail(TabbedContent):

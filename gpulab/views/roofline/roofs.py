@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import floor
 
 from gpulab.model.ceilings import CACHE, MEASURED, MEMORY, Ceiling
-from gpulab.views.axes import THIRDS, House, Roof
-from gpulab.views.placing import Anchor, Cell, Plot
+from gpulab.views.roofline.axes import THIRDS, House, Roof
+from gpulab.views.roofline.placing import Anchor, Cell, Plot
 from gpulab.views.text import rate
 
 ROOF_STYLE, DIM = "cyan", "dim"

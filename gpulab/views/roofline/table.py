@@ -9,9 +9,9 @@ from textwrap import wrap
 
 from gpulab.model.ceilings import MEASURED
 from gpulab.model.roofline import Point
-from gpulab.views.canvas import Canvas, fit, wide
-from gpulab.views.plot import letter, letters, on_plot
-from gpulab.views.roofs import DIM, per_second
+from gpulab.views.roofline.canvas import Canvas, fit, wide
+from gpulab.views.roofline.plot import letter, letters, on_plot
+from gpulab.views.roofline.roofs import DIM, per_second
 from gpulab.views.text import Glyphs, three
 
 _BAR = 9

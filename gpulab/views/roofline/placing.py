@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gpulab.views.axes import Axes
-from gpulab.views.canvas import cells
+from gpulab.views.roofline.axes import Axes
+from gpulab.views.roofline.canvas import cells
 from gpulab.views.text import Glyphs
 
 POINT, BADGE, HEAD, CEILING, NAME = "point", "badge", "head", "ceiling", "name"

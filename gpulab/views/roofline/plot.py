@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from string import ascii_lowercase, ascii_uppercase
 
 from gpulab.model.roofline import Point, Roofline
-from gpulab.views.axes import Axes, House
-from gpulab.views.canvas import fit
-from gpulab.views.placing import BADGE, CEILING, HEAD, NAME, POINT, Anchor, Cell, Placed, Plot
-from gpulab.views.roofs import DIM, draw
+from gpulab.views.roofline.axes import Axes, House
+from gpulab.views.roofline.canvas import fit
+from gpulab.views.roofline.placing import BADGE, CEILING, HEAD, NAME, POINT, Anchor, Cell, Placed, Plot
+from gpulab.views.roofline.roofs import DIM, draw
 from gpulab.views.text import Glyphs
 
 _ARROW = "magenta"

@@ -10,12 +10,12 @@ from rich.text import Text
 from gpulab.model.ceilings import MATRIX, MEMORY, VECTOR, Roofs
 from gpulab.model.ceilings import family as family_of
 from gpulab.model.roofline import Roofline
-from gpulab.views.axes import House, axes, house
-from gpulab.views.canvas import Canvas
-from gpulab.views.placing import Plot
-from gpulab.views.plot import plot
-from gpulab.views.roofline_table import Table, notes, table
-from gpulab.views.roofs import DIM
+from gpulab.views.roofline.axes import House, axes, house
+from gpulab.views.roofline.canvas import Canvas
+from gpulab.views.roofline.placing import Plot
+from gpulab.views.roofline.plot import plot
+from gpulab.views.roofline.roofs import DIM
+from gpulab.views.roofline.table import Table, notes, table
 from gpulab.views.text import Glyphs, three
 
 BESIDE = 110

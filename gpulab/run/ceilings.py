@@ -1,0 +1,102 @@
+"""Ceilings kept between runs, under the user's cache directory: they hold for one device in one configuration."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from gpulab.model.events import AnyEvent, CeilingsMeasured, TelemetryStarted, WorkerReady
+from gpulab.model.request import Device, RunRequest
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True):
+    """What ceilings depend on. The power limit is in watts, None where nobody read it."""
+
+    device: str
+    driver: str | None
+    torch: str | None
+    threads: int
+    power_limit: float | None = None
+
+    @property
+    def path(self) -> Path:
+        from platformdirs import user_cache_path
+
+        name = sha256(msgspec.json.encode(self)).hexdigest()[:16]
+        return user_cache_path("gpulab") / "ceilings" / f"{name}.json"
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """One file of the cache."""
+
+    key: Key
+    device: Device
+    measured: CeilingsMeasured
+
+
+class CeilingCache:
+    """Watches one run: finds what is known of its device, and keeps what the run finds out."""
+
+    def __init__(self, request: RunRequest) -> None:
+        self._request = request
+        self._ready: WorkerReady | None = None
+        self._sampled: TelemetryStarted | None = None
+
+    def see(self, event: AnyEvent) -> CeilingsMeasured | None:
+        """Take an event in; what is known of a GPU, as soon as it is clear which one it is."""
+        if self._request.ceilings == "none":
+            return None
+        if isinstance(event, CeilingsMeasured):
+            self._keep(event)
+        elif isinstance(event, WorkerReady):
+            self._ready = event
+            return self._look_up() if self._request.telemetry == "off" or self._sampled else None
+        elif isinstance(event, TelemetryStarted):
+            self._sampled = event
+            return self._look_up()
+        return None
+
+    @property
+    def _key(self) -> Key | None:
+        ready, sampled = self._ready, self._sampled
+        if ready is None:
+            return None
+        device = ready.device
+        same = sampled is not None and device.uuid is not None and sampled.uuid == device.uuid
+        return Key(
+            device=device.uuid or device.name,
+            driver=ready.environment.get("driver"),
+            torch=ready.environment.get("torch"),
+            threads=device.threads,
+            power_limit=sampled.limits.get("power") if sampled and same else None,
+        )
+
+    def _look_up(self) -> CeilingsMeasured | None:
+        # On a CPU they are measured beside every run: such machines are shared, and drift.
+        if self._key is None or self._ready is None or self._ready.device.kind == "cpu":
+            return None
+        kept = load(self._key) if self._request.ceilings == "needed" else None
+        return CeilingsMeasured(ceilings=kept.measured.ceilings, at=kept.measured.at, cached=True) if kept else None
+
+    def _keep(self, event: CeilingsMeasured) -> None:
+        """A run beside which only some were measured keeps none: a whole calibration may be there."""
+        key, ready = self._key, self._ready
+        whole = ready is not None and (ready.device.kind == "cuda" or self._request.ceilings == "all")
+        if key is None or ready is None or not whole or event.cached or not event.ceilings:
+            return
+        with suppress(OSError):  # without a cache they are measured again, that is all
+            key.path.parent.mkdir(parents=True, exist_ok=True)
+            new = key.path.with_suffix(".new")
+            new.write_bytes(msgspec.json.encode(Kept(key=key, device=ready.device, measured=event)))
+            new.replace(key.path)
+
+
+def load(key: Key) -> Kept | None:
+    """What is kept for a key; None where there is nothing that can be read."""
+    try:
+        return msgspec.json.decode(key.path.read_bytes(), type=Kept)
+    except (OSError, msgspec.DecodeError):
+        return None
