@@ -9,18 +9,23 @@ from typing import TYPE_CHECKING
 from gpulab.model.accounting import chart
 from gpulab.model.ceilings import CACHE, MATRIX, MEASURED, MEMORY, VECTOR, Ceiling, Roofs, family
 from gpulab.model.result import RunResult, VariantResult
-from gpulab.model.roofline import Roofline
+from gpulab.model.roofline import Point, Roofline
 from gpulab.run.request import UsageError
 from gpulab.views.ceilings import amount
 from gpulab.views.text import seconds, span, times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.container import ErrorbarContainer
+    from matplotlib.lines import Line2D
 
 KINDS = (".png", ".svg", ".pdf")
 _INCHES, _DPI = 6.5, 150
 _COLOURS = {"faster": "tab:green", "slower": "tab:red", "same": "tab:cyan", "inconclusive": "tab:olive"}
-_LEFT, _DECADES = 1e-2, 1e2
+_LEFT, _DECADES, _HEADROOM = 1e-2, 1e2, 10
+_APART = 0.1
+"""Roofs nearer to each other than this share are one line."""
+_LOG_FROM = 20
 
 
 def check_plot(target: Path) -> None:
@@ -56,68 +61,105 @@ def plot(run: RunResult, target: Path) -> None:
 def _roofline(axes: Axes, run: RunResult, of: Roofline | None) -> None:
     assert of is not None
     of_type = family(of.points[0].dtype) if of.points else "fp32"
-    roofs = Roofs(of.ceilings)
-    flat = [one for one in of.ceilings if one.roof in (MATRIX, VECTOR) and family(one.kind) == of_type and one.steady]
-    top = max((one.best for one in flat), default=0.0)
-    memory = roofs.best(MEMORY)
+    memory, flat = Roofs(of.ceilings).best(MEMORY), _flat(of, of_type)
     axes.set(xscale="log", yscale="log", xlabel="arithmetic intensity, FLOP/byte", ylabel="FLOP/s")
-    if memory is None or not top:
+    if memory is None or not flat:
         axes.set_title("no ceiling is known", fontsize=9)
         return
+    top = max(one.best for one in flat)
     right = _DECADES * top / memory.best
-    for one in (each for each in of.ceilings if each.roof in (MEMORY, CACHE) and each.steady):
-        if one.source == MEASURED and one is not roofs.best(one.roof):
-            continue
+    lines = [
         _line(axes, one, (_LEFT, top / one.best), (_LEFT * one.best, top))
-    for one in flat:
-        _line(axes, one, (one.best / memory.best, right), (one.best, one.best))
-    for index, point in enumerate(of.points):
-        if point.intensity is None:
-            continue
-        dim = point.family != of_type
-        low, high = (abs(point.rate - (end or point.rate)) for end in (point.rate_low, point.rate_high))
-        label = f"{chr(ord('A') + index % 26)}  {point.variant}: {point.bound}, {point.fraction:.0%}"
-        axes.errorbar(
-            point.intensity, point.rate, yerr=[[low], [high]], fmt="o", capsize=3, label=label, alpha=0.4 if dim else 1
-        )
-        axes.annotate(chr(ord("A") + index % 26), (point.intensity, point.rate), (5, 5), textcoords="offset points")
+        for one in _slopes(of)
+        if one.best * _LEFT < top
+    ]
+    lines += [_line(axes, one, (one.best / memory.best, right), (one.best, one.best)) for one in flat]
+    marks = [
+        _mark(axes, index, point, dim=point.family != of_type)
+        for index, point in enumerate(of.points)
+        if point.intensity is not None
+    ]
     for before, after in of.arrows:
         ends = [(of.points[end].intensity, of.points[end].rate) for end in (after, before)]
         if all(intensity for intensity, _ in ends):
             axes.annotate("", ends[0], ends[1], arrowprops={"arrowstyle": "->", "alpha": 0.5})
     axes.grid(visible=True, which="major", alpha=0.3)
-    axes.legend(fontsize=7, loc="lower right")
+    axes.set_ylim(top=_HEADROOM * top)
+    axes.add_artist(axes.legend(handles=lines, fontsize=6, loc="upper left"))
+    if marks:
+        axes.legend(handles=marks, fontsize=7, loc="lower right")
 
 
-def _line(axes: Axes, one: Ceiling, x: tuple[float, float], y: tuple[float, float]) -> None:
-    """A roof, dimmer where it was not measured, with its value at its end."""
+def _flat(of: Roofline, of_type: str) -> list[Ceiling]:
+    """The roofs of arithmetic, without those that would lie on another."""
+    found: list[Ceiling] = []
+    for one in of.ceilings:
+        of_this = one.roof in (MATRIX, VECTOR) and family(one.kind) == of_type and one.steady
+        if of_this and all(abs(one.best / other.best - 1) > _APART for other in found):
+            found.append(one)
+    return found
+
+
+def _slopes(of: Roofline) -> list[Ceiling]:
+    """The best measured roof of memory and of the cache, and what other sources say of them."""
+    roofs = Roofs(of.ceilings)
+    return [
+        one
+        for one in of.ceilings
+        if one.roof in (MEMORY, CACHE) and one.steady and (one.source != MEASURED or one is roofs.best(one.roof))
+    ]
+
+
+def _mark(axes: Axes, index: int, point: Point, *, dim: bool) -> ErrorbarContainer:
+    """A point with its interval and its letter."""
+    low, high = (abs(point.rate - (end or point.rate)) for end in (point.rate_low, point.rate_high))
+    letter = chr(ord("A") + index % 26)
+    assert point.intensity is not None
+    axes.annotate(letter, (point.intensity, point.rate), (5, 5), textcoords="offset points")
+    return axes.errorbar(
+        point.intensity,
+        point.rate,
+        yerr=[[low], [high]],
+        fmt="o",
+        capsize=3,
+        alpha=0.4 if dim else 1,
+        label=f"{letter}  {point.variant}: {point.bound}, {point.fraction:.0%} of its roof",
+    )
+
+
+def _line(axes: Axes, one: Ceiling, x: tuple[float, float], y: tuple[float, float]) -> Line2D:
+    """A roof, dimmer and dotted where it was not measured."""
     measured = one.source == MEASURED
     style = ("-" if one.roof != CACHE else "--") if measured else ":"
-    axes.plot(x, y, style, color="black", alpha=0.9 if measured else 0.4, linewidth=1.2)
-    flat = y[0] == y[1]
-    told = f"{one.name} {amount(one, one.best)}, {one.source}"
-    place, anchor = ((x[1], y[1]), "right") if flat else ((x[0], y[0]), "left")
-    axes.annotate(told, place, (0, 3), textcoords="offset points", ha=anchor, fontsize=6, alpha=1 if measured else 0.5)
+    (found,) = axes.plot(x, y, style, color="black", alpha=0.9 if measured else 0.4, linewidth=1.2)
+    found.set_label(f"{amount(one, one.best)} {one.name}, {one.source}")
+    return found
 
 
 def _times(axes: Axes, run: RunResult, of: Roofline | None) -> None:
     """A bar a variant with its 99 % interval, the baseline on top; speedups with theirs beside the bars."""
     shown = [one for one in run.variants if one.time_s]
-    per_item = run.per == "item"
+    intervals = [_interval(one, per_item=run.per == "item") for one in shown]
     verdicts = {one.variant: one for one in reversed(run.comparisons)}
-    for place, one in enumerate(shown):
-        middle, low, high = _interval(one, per_item=per_item)
+    longest, shortest = max(high for _, _, high in intervals), min(low for _, low, _ in intervals)
+    logarithmic = longest > _LOG_FROM * shortest
+    start = shortest / 2 if logarithmic else 0.0
+    for place, (one, (middle, low, high)) in enumerate(zip(shown, intervals, strict=True)):
         compared = verdicts.get(one.name)
         colour = _COLOURS.get(compared.verdict, "tab:gray") if compared else "tab:gray"
-        axes.barh(place, middle, xerr=[[middle - low], [high - middle]], color=colour, capsize=3, alpha=0.8)
+        ends = [[middle - low], [high - middle]]
+        axes.barh(place, middle - start, left=start, xerr=ends, color=colour, capsize=3, alpha=0.8)
         told = seconds(middle)
         if compared and compared.speedup is not None:
             told += f"   {times(compared.speedup)} ({span(compared.low, compared.high)}) {compared.verdict}"
         axes.annotate(told, (high, place), (4, 0), textcoords="offset points", va="center", fontsize=7)
     axes.set_yticks(range(len(shown)), [one.name for one in shown])
     axes.invert_yaxis()
-    axes.set_xlim(0, 1.6 * max(_interval(one, per_item=per_item)[2] for one in shown))
-    axes.set_xlabel(f"seconds per {run.per}, median with its {run.method.confidence:.0%} interval")
+    if logarithmic:
+        axes.set_xscale("log")
+    axes.set_xlim(start, longest * (longest / start) ** 0.6 if logarithmic else 1.6 * longest)
+    scale = ", logarithmic" if logarithmic else ""
+    axes.set_xlabel(f"seconds per {run.per}{scale}: median with its {run.method.confidence:.0%} interval")
 
 
 def _interval(one: VariantResult, *, per_item: bool) -> tuple[float, float, float]:

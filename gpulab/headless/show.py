@@ -8,6 +8,7 @@ from gpulab.headless.terminal import Terminal
 from gpulab.model.accounting import chart
 from gpulab.model.result import RunResult
 from gpulab.views.results import result
+from gpulab.views.roofline.reasons import reasons
 from gpulab.views.roofline.view import roofline
 
 if TYPE_CHECKING:
@@ -32,3 +33,4 @@ def draw(found: RunResult, shown: Terminal, console: Console) -> None:
     if of is not None:
         width = min(console.width, _MOST_WIDTH)
         console.print("", roofline(of, shown.glyphs, width=width, height=_HEIGHT), sep="\n", soft_wrap=True)
+        console.print(reasons(of.points, shown.glyphs), soft_wrap=not console.is_terminal)

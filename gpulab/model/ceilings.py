@@ -92,6 +92,11 @@ class Roofs:
                 return max(found, key=lambda one: one.best)
         return None
 
+    def slowest_stream(self) -> Ceiling | None:
+        """The slowest way of doing nothing but move bytes through device memory, of those that were measured."""
+        found = [one for one in self.ceilings if one.roof == MEMORY and one.source == MEASURED and one.steady]
+        return min(found, key=lambda one: one.best, default=None)
+
     def compute(self, dtype: str | None, *, vector: bool = False) -> Ceiling | None:
         """Where arithmetic in a type ends: its vector units', or the higher of theirs and the matrix units'."""
         kind = (dtype or "fp32",)

@@ -143,7 +143,8 @@ def claims(run: RunResult) -> list[tuple[str, str]]:
             for one in run.comparisons
             if one.speedup is not None and one.against == run.variants[0].name and one.verdict != "invalid"
         ]
-        found.append((f"claim: {run.claim}; measured here: {', '.join(measured) or nothing}", ""))
+        told = f"; measured here: {', '.join(measured) or nothing}" if run.comparisons or live else ""
+        found.append((f"claim: {run.claim}{told}", ""))
     for one in run.variants:
         mine = next((comparison for comparison in run.comparisons if comparison.variant == one.name), None)
         if one.claim and mine and mine.speedup is not None:

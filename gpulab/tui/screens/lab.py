@@ -29,6 +29,7 @@ from gpulab.tui.widgets.pane import Pane
 from gpulab.tui.widgets.scenario_list import ScenarioList
 from gpulab.views import lesson, listing, log, progress
 from gpulab.views.results import failures, result
+from gpulab.views.roofline.reasons import reasons
 from gpulab.views.roofline.view import families, roofline
 from gpulab.views.text import Glyphs
 
@@ -275,7 +276,8 @@ class LabScreen(Screen[int]):
             return Text(self._glyphs("No roofline so far: the ceilings of the device have not been measured."), "dim")
         pane = self._detail.pane
         width, height = pane.scrollable_content_region.width, pane.size.height
-        return roofline(of, self._glyphs, width=width, height=height, family=self._family)
+        drawn = roofline(of, self._glyphs, width=width, height=height, family=self._family)
+        return Group(drawn, "", reasons(of.points, self._glyphs))
 
     def _status(self) -> Text:
         said, style = self._message
