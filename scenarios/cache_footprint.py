@@ -70,8 +70,8 @@ def eighth(lab, cache_mib):
 
 def _copy(lab, cache_mib, share):
     cache = cache_mib * MiB or lab.l2_bytes or UNKNOWN_MIB * MiB
-    count, smallest = (int(cache * one) // 8 for one in (share, 1 / 8))  # floats of either side
-    source = torch.arange(count, device=lab.device) * 0.618 % 1  # the same first values at every size
+    smallest = cache // 64  # floats of either side, at an eighth of the cache
+    source = torch.rand(smallest, device=lab.device).repeat(int(8 * share))  # it begins alike at every size
     out = torch.empty_like(source)
     moved = source.nbytes + out.nbytes
     return Work(lambda: out.copy_(source), items=moved / MiB, bytes=moved, inputs=source, output=lambda: out[:smallest])

@@ -1,5 +1,6 @@
 """What the tests share: the program as a user runs it, and proof that it leaves no process behind."""
 
+import asyncio
 import io
 import json
 import os
@@ -61,7 +62,8 @@ class Lab:
         self.folder = folder
         self.mark = uuid.uuid4().hex
         self.start_options = {}
-        self.env = {**os.environ, MARK: self.mark, "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1"}
+        homes = {f"XDG_{name}_HOME": str(folder / name.lower()) for name in ("STATE", "CACHE")}
+        self.env = {**os.environ, MARK: self.mark, **homes, "NO_COLOR": "1"}
 
     def write(self, name, text):
         path = self.folder / name
@@ -148,3 +150,30 @@ def driver(lab, standin):
         new.rename(says)
 
     return behave
+
+
+@pytest.fixture
+def drive(lab, monkeypatch):
+    """Runs `journey(pilot)` in the app, over the scenarios of a file."""
+    monkeypatch.setenv(MARK, lab.mark)
+    monkeypatch.setenv("XDG_STATE_HOME", str(lab.folder / "state"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(lab.folder / "cache"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.chdir(lab.folder)
+
+    from journey import QUICK, choose, until
+
+    from gpulab.tui.app import LabApp
+    from gpulab.tui.screens.lab import LabScreen
+
+    def drive(journey, *paths, size=(80, 24), settings=QUICK, ascii_only=False):
+        async def go():
+            app = LabApp(paths, settings, ascii_only=ascii_only)
+            async with app.run_test(size=size) as pilot:
+                await until(pilot, lambda: isinstance(app.screen, LabScreen))
+                await choose(pilot, paths[0].stem if paths else "batched_matmul")
+                await journey(pilot)
+
+        asyncio.run(go())
+
+    return drive

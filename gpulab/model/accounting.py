@@ -33,13 +33,15 @@ def point(state: RunState, one: VariantState, roofs: Roofs | None, time: Time | 
     request, device = state.request, state.device
     dram = dram_bytes(state, one, roofs)
     cold = request is not None and request.cache == "cold"
+    on_device = request is not None and request.clock == "device"
     facts = Facts(
         seconds=time.median,
         bytes=built.bytes,
         flops=built.flops,
         dtype=built.dtype,
         launches=one.counted.operations if one.counted else None,
-        waiting=_waiting(clocks_of(state, one, time)),
+        waiting=None if on_device else _waiting(clocks_of(state, one, time)),
+        on_device=on_device,
         dram_bytes=dram,
         cache_bytes=device.l2_bytes if device else 0,
         hot=not cold,

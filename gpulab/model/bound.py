@@ -28,7 +28,9 @@ class Facts:
     launches: int | None = None
     """Operations that the host starts in a step."""
     waiting: float | None = None
-    """Share of the step in which the device waits for the host: what the wall clock has and the device's has not."""
+    """Share of the step in which the device waits for the host; None where the time is the device's own."""
+    on_device: bool = False
+    """Whether the time is by the device's clock, which has no launches in it but the gaps between them."""
     dram_bytes: float | None = None
     """What the device counted between itself and its memory."""
     cache_bytes: int = 0
@@ -57,7 +59,7 @@ def bound_of(facts: Facts, roofs: Roofs) -> Bound | None:
     if facts.roof in LINKS:
         return _of_link(facts, roofs, moved)
     memory, cache = roofs.best(MEMORY), roofs.best(CACHE)
-    of_arithmetic = roofs.compute(facts.dtype, vector=facts.roof == "vector") if done else None
+    of_arithmetic = roofs.compute(facts.dtype, facts.roof) if done else None
     of_memory = _share(moved, memory)
     cached = bool(moved) and _in_cache(facts, of_memory)
     bandwidth = cache if cached and cache else memory
@@ -66,9 +68,9 @@ def bound_of(facts: Facts, roofs: Roofs) -> Bound | None:
     if ceiling is None:
         return None
     far = _told(of_memory, arithmetic, facts)
-    # Stores load their lines first on a CPU, which no declared byte shows: a copy is at the roof, and far below its best.
+    # A CPU loads the lines it stores to, which no declared byte shows: a copy is at the roof, and far below the best.
     stream = roofs.slowest_stream()
-    streams = bool(stream and not cached and moved >= _STREAM * stream.best)
+    streams = bool(stream and not cached and moved >= _STREAM * stream.median)
     launches = _launch_share(facts, roofs)
     if max(of_bandwidth, arithmetic) < NEAR and launches and not streams:
         name, why = "launch", f"{launches}, and no roof is near ({far}): fewer, larger operations make it faster"
@@ -76,7 +78,7 @@ def bound_of(facts: Facts, roofs: Roofs) -> Bound | None:
         name, why = "compute", f"{far}: fewer or cheaper operations make it faster"
         if arithmetic > OVER:
             why = f"{far}: above the roof, so the declared FLOPs or the ceiling are wrong"
-    elif cached and (of_bandwidth >= NEAR or of_memory > OVER):
+    elif cached and max(of_bandwidth, of_memory) >= NEAR:
         name, why = "cache", _why_cached(facts, of_memory, of_bandwidth if bandwidth is cache else None)
     elif of_bandwidth >= NEAR:
         name, why = "memory", f"{far}: fewer bytes make it faster"
@@ -122,7 +124,7 @@ def _launch_share(facts: Facts, roofs: Roofs) -> str:
     """How launches make up the time, in words; empty where they do not."""
     if facts.waiting is not None and facts.waiting >= _WAITING:
         return f"the device waits for the host {facts.waiting:.0%} of the time"
-    each = roofs.launch_s()
+    each = roofs.launch_s(on_device=facts.on_device)
     if not each or not facts.launches:
         return ""
     share = facts.launches * each / facts.seconds

@@ -97,21 +97,21 @@ class Roofs:
         found = [one for one in self.ceilings if one.roof == MEMORY and one.source == MEASURED and one.steady]
         return min(found, key=lambda one: one.best, default=None)
 
-    def compute(self, dtype: str | None, *, vector: bool = False) -> Ceiling | None:
-        """Where arithmetic in a type ends: its vector units', or the higher of theirs and the matrix units'."""
-        kind = (dtype or "fp32",)
-        of_vectors = self.best(VECTOR, kind)
-        if vector and of_vectors:
-            return of_vectors
-        found = [one for one in (of_vectors, self.best(MATRIX, kind)) if one]
+    def compute(self, dtype: str | None, roof: str | None = None) -> Ceiling | None:
+        """Where arithmetic in a type ends: the `roof` of its matrix or vector units, or the higher of the two."""
+        by_roof = {one: self.best(one, (dtype or "fp32",)) for one in (VECTOR, MATRIX)}
+        if wanted := by_roof.get(roof or ""):
+            return wanted
+        found = [one for one in by_roof.values() if one]
         known = [one for one in found if one.source == MEASURED] or found
         return max(known, key=lambda one: one.best, default=None)
 
-    def launch_s(self) -> float | None:
-        """What it costs the host to start one operation."""
-        found = self.best(LAUNCH, ("enqueue",))
-        return found.best if found else None
+    def launch_s(self, *, on_device: bool) -> float | None:
+        """What starting one operation costs: the host, or between two of them on the device."""
+        kind = "spacing" if on_device else "enqueue"
+        found = [one for one in self.ceilings if (one.roof, one.kind) == (LAUNCH, kind)]
+        return found[0].best if found else None  # a floor, however the machine was disturbed
 
     def unsteady(self) -> list[Ceiling]:
         """Measured, and not to be believed."""
-        return [one for one in self.ceilings if not one.steady]
+        return [one for one in self.ceilings if not one.steady and one.roof != LAUNCH]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from statistics import fmean
-from time import perf_counter
+from time import perf_counter, sleep
 
 import torch
 
@@ -28,6 +28,7 @@ from gpulab.worker.channel import Channel
 from gpulab.worker.clock import Clock
 from gpulab.worker.device import release
 from gpulab.worker.device_clock import DeviceClock
+from gpulab.worker.ledger import Block
 from gpulab.worker.probes import Probe, probes
 
 _WHOLE_S, _PASS_S = 0.5, 0.12
@@ -35,6 +36,7 @@ _WHOLE_S, _PASS_S = 0.5, 0.12
 _WARM = 0.2
 _FEWEST, _MOST = 5, 2000
 _TRIES = 3
+_RESTS, _REST_S = 10, 0.05
 
 
 @dataclass
@@ -73,12 +75,12 @@ class Calibration:
                 return of == roof
             return of in (MEMORY, CACHE, LAUNCH) or kind in dtypes
 
-        self._pass(wanted, _PASS_S)
+        self._pass(wanted, _PASS_S, brief=True)
 
-    def _pass(self, wanted: Callable[[str, str], bool], seconds: float) -> None:
+    def _pass(self, wanted: Callable[[str, str], bool], seconds: float, *, brief: bool = False) -> None:
         last = ""
         try:
-            for probe in probes(self._device, self._found, wanted):
+            for probe in probes(self._device, self._found, wanted, brief=brief):
                 if probe.roof != last:
                     last = probe.roof
                     self._channel.emit(StageStarted(stage="ceilings", variant=last))
@@ -111,12 +113,19 @@ class Calibration:
         warm = perf_counter() + _WARM * seconds
         while perf_counter() < warm:
             clock.block(build, steps)
+        for _ in range(_RESTS if probe.rests else 0):
+            sleep(
+                _REST_S
+            )  # within tens of milliseconds a product reaches the power limit, and clocks fall by a quarter
+            self._add(timed, clock.block(build, steps))
         end, count = perf_counter() + seconds, 0
         while count < _FEWEST or (perf_counter() < end and count < _MOST):
-            block = clock.block(build, steps)
-            timed.times_s.append(block.time_s / probe.parts)
-            timed.sm_mhz += [block.sm_mhz] if block.sm_mhz else []
+            self._add(timed, clock.block(build, steps))
             count += 1
+
+    def _add(self, timed: _Timed, block: Block) -> None:
+        timed.times_s.append(block.time_s / timed.probe.parts)
+        timed.sm_mhz += [block.sm_mhz] if block.sm_mhz else []
 
     def _time_queueing(self, timed: _Timed, probe: Probe, seconds: float) -> None:
         """What the host pays to start work, with nothing before it in the queue."""

@@ -19,9 +19,9 @@ from gpulab.worker import kernels
 _BEYOND_CACHE = 4
 _MOST_OF_MEMORY = 16
 _FEWEST_BYTES = 64 * MiB  # of one array: what is smaller is cached somewhere, whatever the system says
-_FOOTPRINTS = (8, 4, 2)
 _LARGEST_PRODUCT, _PRODUCT_S = 8192, 0.06
 _LAUNCHES = 200
+_PATTERN = 4096  # drawing a gigabyte of numbers would take longer than moving it
 _TRANSFERS = (4 * KiB, 1 * MiB, 16 * MiB, 256 * MiB)
 _DTYPES = {
     "fp64": torch.float64,
@@ -48,12 +48,19 @@ class Probe:
     how: str
     clock: str = "device"
     parts: int = 1
+    rests: bool = False
+    """Whether the device slows down under it, and so is given pauses at first: its best is before that."""
 
 
-def probes(device: torch.device, found: Device, wanted: Callable[[str, str], bool]) -> Iterator[Probe]:
-    """One after the other, each with its data, which goes when the next one is asked for."""
-    yield from _of_memory(device, found, wanted)
-    yield from _of_cache(device, found, wanted)
+def probes(
+    device: torch.device, found: Device, wanted: Callable[[str, str], bool], *, brief: bool = False
+) -> Iterator[Probe]:
+    """One after the other, each with its data, which goes when the next one is asked for.
+
+    `brief`: of memory only the fastest and the slowest way, of the cache one footprint.
+    """
+    yield from _of_memory(device, found, wanted, ("copy", "update") if brief else ("copy", "triad", "update", "read"))
+    yield from _of_cache(device, found, wanted, (4,) if brief else (8, 4, 2))
     for kind in _kinds(device):
         if wanted(MATRIX, kind):
             yield _product(device, kind)
@@ -70,16 +77,20 @@ def probes(device: torch.device, found: Device, wanted: Callable[[str, str], boo
                 yield from _of_link(device, roof)
 
 
-def _of_memory(device: torch.device, found: Device, wanted: Callable[[str, str], bool]) -> Iterator[Probe]:
+def _of_memory(
+    device: torch.device, found: Device, wanted: Callable[[str, str], bool], kinds: Collection[str]
+) -> Iterator[Probe]:
     array = max(_BEYOND_CACHE * found.l2_bytes, _FEWEST_BYTES)
     array = min(GiB if device.type == "cuda" else array, max(_FEWEST_BYTES, found.memory_bytes // _MOST_OF_MEMORY))
-    yield from _streams(device, MEMORY, array, ("copy", "triad", "update", "read"), wanted)
+    yield from _streams(device, MEMORY, array, kinds, wanted)
 
 
-def _of_cache(device: torch.device, found: Device, wanted: Callable[[str, str], bool]) -> Iterator[Probe]:
+def _of_cache(
+    device: torch.device, found: Device, wanted: Callable[[str, str], bool], parts: Collection[int]
+) -> Iterator[Probe]:
     if not found.l2_bytes or not wanted(CACHE, ""):
         return
-    for part in _FOOTPRINTS:
+    for part in parts:
         footprint = found.l2_bytes // part
         if device.type == "cpu":
             yield from _streams(device, CACHE, footprint // 2, ("copy",), wanted)
@@ -100,8 +111,8 @@ def _streams(
     kinds = [kind for kind in kinds if wanted(roof, kind)]
     if not kinds:
         return
-    count, how = array // 4, f"arrays of {array / MiB:.3g} MiB"
-    a, b, out = (torch.rand(count, device=device) for _ in range(3))
+    count, how = array // 4, f"arrays of {_size(array)}"
+    a, b, out = (torch.rand(_PATTERN, device=device).repeat(1 + count // _PATTERN)[:count] for _ in range(3))
     if "copy" in kinds:
         yield Probe(roof, "copy", 2 * a.nbytes, Work(lambda: out.copy_(a)), how)
     if "triad" in kinds:
@@ -139,7 +150,8 @@ def _product(device: torch.device, kind: str) -> Probe:
             step()
             _wait(device)
         if size >= _LARGEST_PRODUCT or 8 * (perf_counter() - started) > _PRODUCT_S:
-            return Probe(MATRIX, kind, 2 * size**3, Work(step, context=context), f"product of {size}^3, random data")
+            how, rests = f"product of {size}^3, random data", device.type == "cuda"
+            return Probe(MATRIX, kind, 2 * size**3, Work(step, context=context), how, rests=rests)
         size *= 2
 
 
@@ -202,7 +214,8 @@ def _transfer(roof: str, there: torch.Tensor, here: torch.Tensor) -> Callable[[]
 
 
 def _size(size: int) -> str:
-    return f"{size // MiB} MiB" if size >= MiB else f"{size // KiB} KiB"
+    scale, unit = next((scale, unit) for scale, unit in ((GiB, "GiB"), (MiB, "MiB"), (KiB, "KiB")) if size >= scale)
+    return f"{size / scale:.3g} {unit}"
 
 
 def _wait(device: torch.device) -> None:

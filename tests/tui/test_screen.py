@@ -1,75 +1,14 @@
 """The screen as a person uses it, in a real run: keys in, text out."""
 
-import asyncio
 import time
 from dataclasses import replace
 
 import pytest
-from conftest import MARK
 from faults import CASES, ODD, scenario
+from journey import QUICK, choose, finish, flat, idle, shown, until
 
 from gpulab.run.request import Settings
-from gpulab.tui.app import LabApp
-from gpulab.tui.screens.lab import LabScreen
-from gpulab.tui.widgets.pane import Pane
 from gpulab.tui.widgets.scenario_list import ScenarioList
-
-QUICK = Settings(device="cpu", time_s=0.3, telemetry="off")
-
-
-@pytest.fixture
-def drive(lab, monkeypatch):
-    """Runs `journey(pilot)` in the app, over the scenarios of a file."""
-    monkeypatch.setenv(MARK, lab.mark)
-    monkeypatch.setenv("XDG_STATE_HOME", str(lab.folder / "state"))
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.chdir(lab.folder)
-
-    def drive(journey, *paths, size=(80, 24), settings=QUICK, ascii_only=False):
-        async def go():
-            app = LabApp(paths, settings, ascii_only=ascii_only)
-            async with app.run_test(size=size) as pilot:
-                await until(pilot, lambda: isinstance(app.screen, LabScreen))
-                await choose(pilot, paths[0].stem if paths else "batched_matmul")
-                await journey(pilot)
-
-        asyncio.run(go())
-
-    return drive
-
-
-async def until(pilot, condition, within=60.0):
-    end = time.monotonic() + within
-    while not condition():
-        assert time.monotonic() < end, shown(pilot)
-        await pilot.pause(0.05)
-    await pilot.pause()
-
-
-async def choose(pilot, name):
-    names = pilot.app.screen.query_one(ScenarioList)
-    names.highlighted = names.get_option_index(name)
-    await pilot.pause()
-
-
-def shown(pilot):
-    """Everything the panes on screen show."""
-    panes = [pane for pane in pilot.app.screen.query(Pane) if pane.size.height and pane.is_on_screen]
-    return "\n".join(pane.render_line(y).text.rstrip() for pane in panes for y in range(pane.size.height))
-
-
-def flat(pilot):
-    return " ".join(shown(pilot).split())
-
-
-def idle(pilot):
-    return "ready" in shown(pilot).splitlines()[0]
-
-
-async def finish(pilot, key="enter"):
-    await pilot.press(key)
-    await until(pilot, lambda: not idle(pilot))
-    await until(pilot, lambda: idle(pilot))
 
 
 @pytest.mark.parametrize("name", CASES)

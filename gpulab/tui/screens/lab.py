@@ -44,7 +44,7 @@ class LabScreen(Screen[int]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "run", "run", key_display="enter"),  # the list takes Enter for itself
         Binding("enter", "run", show=False),
-        Binding("escape", "back", "stop, back"),
+        Binding("escape", "back", "stop/back"),
         Binding("l", "list", "list"),
         Binding("1", "show('lesson')", "lesson"),
         Binding("2", "show('run')", "result"),
@@ -239,8 +239,8 @@ class LabScreen(Screen[int]):
         self.query_one("#status", Pane).show(self._status())
         if self._detail is not None:
             tab, run = self._detail.active, self._runs.get(self._list.chosen)
-            seen = (self._list.chosen, tab, self.size, run and (run.drained, run.state.log, run.state.failures))
-            if tab == "log" and seen == self._seen:
+            seen = (self._list.chosen, tab, self.size, self._family, run and (run.drained, *_changing(run, tab)))
+            if tab in ("log", "roofline") and seen == self._seen:
                 return  # laying out a thousand lines again would take a quarter of a core
             self._seen = seen
             self._detail.pane.show(self._content(tab), follow=tab == "log")
@@ -292,3 +292,8 @@ class LabScreen(Screen[int]):
             text = Text(self._glyphs(f" {said}"), style, no_wrap=True, overflow=self._glyphs.overflow)
         text.pad_right(max(0, self.size.width - text.cell_len))
         return text
+
+
+def _changing(run: LiveRun, tab: str) -> tuple[object, ...]:
+    """What must have changed for a tab to be laid out again; points of a roofline move once a second."""
+    return (run.state.log, run.state.failures) if tab == "log" else (int(run.state.t), run.state.ceilings)

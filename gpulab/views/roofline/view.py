@@ -13,8 +13,8 @@ from gpulab.model.roofline import Roofline
 from gpulab.views.roofline.axes import House, axes, house
 from gpulab.views.roofline.canvas import Canvas
 from gpulab.views.roofline.placing import Plot
-from gpulab.views.roofline.plot import plot
-from gpulab.views.roofline.roofs import DIM
+from gpulab.views.roofline.plot import on_plot, plot
+from gpulab.views.roofline.roofs import DIM, per_second
 from gpulab.views.roofline.table import Table, notes, table
 from gpulab.views.text import Glyphs, three
 
@@ -72,13 +72,14 @@ def layout(of: Roofline, glyphs: Glyphs, *, width: int, height: int, family: str
     width = max(width, _NARROWEST)
     family = family or next(iter(families(of)), family_of(None))
     under = house(of.ceilings, family)
-    roofed = bool(under.memory and under.flats)
+    known = bool(under.memory and under.flats)
+    roofed = known and (not of.points or any(map(on_plot, of.points)))  # else there is nothing to see below the roofs
     beside = width >= BESIDE and bool(of.points) and roofed
     room = width - _GAP - max(_LEAST, int(_SHARE * width)) if beside else width
     figures = table(of.points, family, glyphs, width=room)
     room = figures.width if beside else width
     told = notes(of.points, family, (), glyphs, width=room)
-    why = [] if roofed else wrap(glyphs(_why(of, under, family)), width)
+    why = [] if roofed else wrap(glyphs(_levels(under) if known else _why(of, under, family)), width)
     drawn: Plot | None = None
     while roofed:
         # What the notes say of points at one place depends on the rows, and takes rows itself.
@@ -102,6 +103,16 @@ def layout(of: Roofline, glyphs: Glyphs, *, width: int, height: int, family: str
         notes=told,
         gap=int(beside),
     )
+
+
+def _levels(under: House) -> str:
+    """The roofs of work that only moves bytes."""
+    told = [
+        f"{one.ceiling.roof} {per_second(one.best, one.ceiling.unit)} ({one.ceiling.kind or one.ceiling.source})"
+        for one in (under.memory, under.cache)
+        if one
+    ]
+    return f"roofs: {', '.join(told)}"
 
 
 def _why(of: Roofline, under: House, family: str) -> str:

@@ -1,0 +1,50 @@
+"""The roofline on the screen: drawn while a run goes on, one type of numbers at a time."""
+
+from dataclasses import replace
+
+from journey import QUICK, idle, shown, until
+
+DECLARED = """
+    \"\"\"Declared: x.\"\"\"
+    import torch
+    from gpulab import Scenario, Work
+    scenario = Scenario("mine")
+
+    @scenario.variant
+    def adds(lab):
+        x = torch.rand(4096)
+        return Work(lambda: x + 1, inputs=x, bytes=2 * x.nbytes, flops=4096)
+
+    @scenario.variant(against=None)
+    def multiplies(lab):
+        x = torch.rand(256, 256).bfloat16()
+        return Work(lambda: x @ x, inputs=x, bytes=3 * x.nbytes, flops=2 * 256**3, dtype="bf16")
+"""
+
+
+def test_the_roofline_is_drawn_while_the_run_goes_on_and_by_type(lab, drive):
+    async def journey(pilot):
+        await pilot.press("enter")
+        await until(pilot, lambda: not idle(pilot))
+        await pilot.press("3")
+        await until(pilot, lambda: "FLOP/byte" in shown(pilot) and "A adds" in shown(pilot))
+        assert not idle(pilot)  # it is there before the run has ended
+        await until(pilot, lambda: idle(pilot))
+        assert "fp32, ridge" in shown(pilot)
+        assert "B multiplies" in shown(pilot)
+        await pilot.press("f")
+        assert "fp16/bf16, ridge" in shown(pilot)
+        await pilot.press("f")
+        assert "fp32, ridge" in shown(pilot)
+        await pilot.press("end")
+        assert "B multiplies: " in shown(pilot)  # and why it is there
+
+    drive(journey, lab.write("declared.py", DECLARED), settings=replace(QUICK, time_s=1.5))
+
+
+def test_before_a_run_the_roofline_says_why_there_is_none(drive):
+    async def journey(pilot):
+        await pilot.press("3")
+        assert "Enter runs it" in shown(pilot)
+
+    drive(journey)
