@@ -101,8 +101,8 @@ def _mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         if given.observer_effect:
             from gpulab.headless.observer import observer_effect
 
-            if len(given.run) != 1 or given.sweep is not None or given.telemetry == "off":
-                parser.error("--observer-effect goes with one scenario, without --sweep, and with its telemetry")
+            if len(given.run) != 1 or given.sweep is not None or given.plot or given.telemetry == "off":
+                parser.error("--observer-effect goes with one scenario, without --sweep or --plot, with its telemetry")
             return observer_effect(given.run[0], _refined(Options, parser, given))
         return run(given.run, _refined(Options, parser, given))
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import gpulab
-from gpulab.headless.output import write_json
+from gpulab.headless.output import check_json, write_json
 from gpulab.headless.plot import check_plot, plot
 from gpulab.headless.progress import progress_of
 from gpulab.headless.run import Options
@@ -23,6 +25,8 @@ def calibrate(options: Options) -> int:
     shown = terminal(ascii_only=options.ascii)
     request = calibration(options)
     path = options.output or default_path(CALIBRATION)
+    if options.json and options.json != "-":
+        check_json(Path(options.json), [path])
     if options.plot:
         check_plot(options.plot)
     file = run_file(path)

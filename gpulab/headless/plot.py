@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,9 @@ from gpulab.model.result import RunResult, VariantResult
 from gpulab.model.roofline import Point, Roofline
 from gpulab.run.request import UsageError
 from gpulab.views.ceilings import amount
-from gpulab.views.text import seconds, span, times
+from gpulab.views.roofline.plot import letter
+from gpulab.views.roofline.view import first_family
+from gpulab.views.text import rate, seconds, span, times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,10 +39,10 @@ def check_plot(target: Path) -> None:
         raise UsageError("--plot needs matplotlib: pip install 'gpulab[plot]'")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("ab"):
-            pass
     except OSError as error:
         raise UsageError(f"--plot {target}: {error.strerror}") from None
+    if target.is_dir() or not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise UsageError(f"--plot {target}: it cannot be written")
 
 
 def plot(run: RunResult, target: Path) -> None:
@@ -60,13 +63,13 @@ def plot(run: RunResult, target: Path) -> None:
 
 def _roofline(axes: Axes, run: RunResult, of: Roofline | None) -> None:
     assert of is not None
-    of_type = family(of.points[0].dtype) if of.points else "fp32"
+    of_type = first_family(of)
     memory, flat = Roofs(of.ceilings).best(MEMORY), _flat(of, of_type)
     axes.set(xscale="log", yscale="log", xlabel="arithmetic intensity, FLOP/byte", ylabel="FLOP/s")
     if memory is None or not flat:
         axes.set_title("no ceiling is known", fontsize=9)
         return
-    top = max(one.best for one in flat)
+    top = max((one.best for one in flat if one.source == MEASURED), default=flat[0].best)
     right = _DECADES * top / memory.best
     lines = [
         _line(axes, one, (_LEFT, top / one.best), (_LEFT * one.best, top))
@@ -93,7 +96,7 @@ def _roofline(axes: Axes, run: RunResult, of: Roofline | None) -> None:
 def _flat(of: Roofline, of_type: str) -> list[Ceiling]:
     """The roofs of arithmetic, without those that would lie on another."""
     found: list[Ceiling] = []
-    for one in of.ceilings:
+    for one in sorted(of.ceilings, key=lambda one: (one.source == MEASURED, one.best), reverse=True):
         of_this = one.roof in (MATRIX, VECTOR) and family(one.kind) == of_type and one.steady
         if of_this and all(abs(one.best / other.best - 1) > _APART for other in found):
             found.append(one)
@@ -113,9 +116,8 @@ def _slopes(of: Roofline) -> list[Ceiling]:
 def _mark(axes: Axes, index: int, point: Point, *, dim: bool) -> ErrorbarContainer:
     """A point with its interval and its letter."""
     low, high = (abs(point.rate - (end or point.rate)) for end in (point.rate_low, point.rate_high))
-    letter = chr(ord("A") + index % 26)
     assert point.intensity is not None
-    axes.annotate(letter, (point.intensity, point.rate), (5, 5), textcoords="offset points")
+    axes.annotate(letter(index), (point.intensity, point.rate), (5, 5), textcoords="offset points")
     return axes.errorbar(
         point.intensity,
         point.rate,
@@ -123,7 +125,7 @@ def _mark(axes: Axes, index: int, point: Point, *, dim: bool) -> ErrorbarContain
         fmt="o",
         capsize=3,
         alpha=0.4 if dim else 1,
-        label=f"{letter}  {point.variant}: {point.bound}, {point.fraction:.0%} of its roof",
+        label=f"{letter(index)}  {point.variant}: {point.bound}, {point.fraction:.0%} of its roof",
     )
 
 
@@ -152,6 +154,8 @@ def _times(axes: Axes, run: RunResult, of: Roofline | None) -> None:
         told = seconds(middle)
         if compared and compared.speedup is not None:
             told += f"   {times(compared.speedup)} ({span(compared.low, compared.high)}) {compared.verdict}"
+        if (point := one.roofline) and point.intensity is None:
+            told += f"   {rate(point.rate)}{point.unit}, {point.fraction:.0%} of {point.roof}"
         axes.annotate(told, (high, place), (4, 0), textcoords="offset points", va="center", fontsize=7)
     axes.set_yticks(range(len(shown)), [one.name for one in shown])
     axes.invert_yaxis()

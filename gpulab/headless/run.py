@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import gpulab
-from gpulab.headless.output import write_json
+from gpulab.headless.output import check_json, write_json
 from gpulab.headless.plot import check_plot, plot
 from gpulab.headless.progress import progress_of
 from gpulab.headless.runner import measure, run_file
@@ -69,7 +69,7 @@ def run(names: Sequence[str], options: Options) -> int:
     planned = _plan(jobs, options)
     paths = _paths(jobs, options)
     if options.json and options.json != "-":
-        _check_json(Path(options.json), paths)
+        check_json(Path(options.json), paths)
     pictures = _pictures(jobs, options)
     results: list[RunResult] = []
     environment: dict[str, str | None] = {"gpulab": gpulab.__version__, "torch": None, "driver": None}
@@ -204,8 +204,11 @@ def _pictures(jobs: Sequence[Job], options: Options) -> list[Path | None]:
     asked = options.plot
     if asked is None:
         return [None] * len(jobs)
-    several = len(jobs) > 1
-    found = [asked.with_stem(f"{asked.stem}-{job.label}") if several else asked for job in jobs]
+    if options.json and Path(options.json) == asked:
+        raise UsageError(f"--plot {asked}: that is where --json goes")
+    found = [asked.with_stem(f"{asked.stem}-{job.label}") if len(jobs) > 1 else asked for job in jobs]
+    if len(set(found)) < len(found):
+        raise UsageError("--plot: two of the runs have the same name; run them one by one")
     for path in found:
         check_plot(path)
     return list(found)
@@ -221,16 +224,3 @@ def _not_run(entry: Entry, code: int, why: str, point: tuple[str, str] | None = 
         exit_code=code,
         reason=why,
     )
-
-
-def _check_json(target: Path, paths: Sequence[Path]) -> None:
-    """UsageError where the JSON cannot be written, or would destroy a run file."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("ab+") as file:
-            file.seek(0)
-            is_run = target in paths or file.read(64).startswith(b'{"format":"gpulab.run"')
-    except OSError as error:
-        raise UsageError(f"--json {target}: {error.strerror}") from None
-    if is_run:
-        raise UsageError(f"--json {target}: that is a run file, which is never overwritten")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from gpulab.model.bound import OVER, Facts
-from gpulab.model.ceilings import DERIVED, MEMORY, UNSTEADY, Roofs
+from gpulab.model.ceilings import CACHE, DERIVED, MEMORY, UNSTEADY, Roofs
 from gpulab.model.datasheet import ceilings_of
 from gpulab.model.doubts import clocks_of
 from gpulab.model.result import RunResult, Time
@@ -58,11 +60,13 @@ def chart(run: RunResult) -> Roofline | None:
     points = [one.roofline for one in run.variants if one.roofline]
     places = {one.variant: index for index, one in enumerate(points)}
     against = {one.variant: one.against for one in run.comparisons}
+    tangled = {one for one, arrows in Counter(against.values()).items() if arrows > _MOST_ARROWS}
     arrows = [
-        (places[before], places[after]) for after, before in against.items() if before in places and after in places
+        (places[before], places[after])
+        for after, before in against.items()
+        if before in places and after in places and before not in tangled
     ]
-    star = len({before for before, _ in arrows}) < len(arrows) > _MOST_ARROWS  # all from one: a tangle
-    return Roofline(run.ceilings.ceilings, points, [] if star else arrows)
+    return Roofline(run.ceilings.ceilings, points, arrows)
 
 
 def dram_bytes(state: RunState, one: VariantState, roofs: Roofs) -> float | None:
@@ -73,7 +77,8 @@ def dram_bytes(state: RunState, one: VariantState, roofs: Roofs) -> float | None
     share = while_alone(state.telemetry, one.soaked).means.get("dram")
     if share is None:
         return None
-    return share / PERCENT * full.best * (one.soaked.ended - one.soaked.started) / one.soaked.steps
+    counted = share / PERCENT * full.best * (one.soaked.ended - one.soaked.started)
+    return max(0.0, counted - one.soaked.restored_bytes) / one.soaked.steps
 
 
 def disagreements(state: RunState) -> list[str]:
@@ -82,7 +87,11 @@ def disagreements(state: RunState) -> list[str]:
     if roofs is None:
         return []
     found = []
-    if unsteady := [one.name for one in roofs.unsteady()]:
+    kinds = {one.built.dtype or "fp32" for one in state.variants.values() if one.built}
+    named = (MEMORY, CACHE, state.request.roof if state.request else None)
+    whole = state.request is not None and state.request.ceilings == "all"
+    unsteady = [one.name for one in roofs.unsteady() if whole or one.roof in named or one.kind in kinds]
+    if unsteady:
         why = f"their best is over {UNSTEADY:g}x their median, on a machine that was disturbed"
         found.append(f"not used as ceilings: {', '.join(unsteady)}: {why}")
     for name, one in state.variants.items():

@@ -15,6 +15,7 @@ _WAITING = 0.2
 _FITS = 0.5
 _COUNTED = 0.5
 _STREAM = 0.9
+_EXPLAINS = 0.5
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,9 @@ class Facts:
 
 @dataclass(frozen=True)
 class Bound:
-    """`name`: memory, compute, launch, latency, cache, link; `ceiling` is the roof above, `attainable` below it.
+    """`name`: memory, compute, launch, latency, cache, link, unknown. `ceiling` is the roof above.
 
-    `attainable` is in FLOP/s, or in B/s where no FLOPs are declared.
+    `attainable` below it is in FLOP/s, or in B/s where no FLOPs are declared.
     """
 
     name: str
@@ -54,46 +55,76 @@ class Bound:
 
 def bound_of(facts: Facts, roofs: Roofs) -> Bound | None:
     """None where nothing is declared, or no ceiling is known that the declared work could be held against."""
-    moved = facts.bytes / facts.seconds if facts.bytes else 0.0
-    done = facts.flops / facts.seconds if facts.flops else 0.0
     if facts.roof in LINKS:
-        return _of_link(facts, roofs, moved)
-    memory, cache = roofs.best(MEMORY), roofs.best(CACHE)
-    of_arithmetic = roofs.compute(facts.dtype, facts.roof) if done else None
-    of_memory = _share(moved, memory)
-    cached = bool(moved) and _in_cache(facts, of_memory)
-    bandwidth = cache if cached and cache else memory
-    of_bandwidth, arithmetic = _share(moved, bandwidth), _share(done, of_arithmetic)
-    ceiling, attainable = _attainable(facts, bandwidth if moved else None, of_arithmetic)
+        return _of_link(facts, roofs)
+    shares = _Shares(facts, roofs)
+    ceiling, attainable = _attainable(facts, shares.bandwidth, shares.units)
     if ceiling is None:
         return None
-    far = _told(of_memory, arithmetic, facts)
-    # A CPU loads the lines it stores to, which no declared byte shows: a copy is at the roof, and far below the best.
-    stream = roofs.slowest_stream()
-    streams = bool(stream and not cached and moved >= _STREAM * stream.median)
-    launches = _launch_share(facts, roofs)
-    if max(of_bandwidth, arithmetic) < NEAR and launches and not streams:
-        name, why = "launch", f"{launches}, and no roof is near ({far}): fewer, larger operations make it faster"
-    elif arithmetic >= max(NEAR, of_bandwidth):
-        name, why = "compute", f"{far}: fewer or cheaper operations make it faster"
-        if arithmetic > OVER:
-            why = f"{far}: above the roof, so the declared FLOPs or the ceiling are wrong"
-    elif cached and max(of_bandwidth, of_memory) >= NEAR:
-        name, why = "cache", _why_cached(facts, of_memory, of_bandwidth if bandwidth is cache else None)
-    elif of_bandwidth >= NEAR:
-        name, why = "memory", f"{far}: fewer bytes make it faster"
-    elif streams and stream:
-        name, why = "memory", f"{far}, as fast as a {stream.kind} moves its bytes: fewer bytes make it faster"
-    else:
-        name, why = "latency", f"no roof is near ({far}): too little in flight, or accesses that waste bandwidth"
-    return Bound(name, why, ceiling, attainable)
+    return Bound(*_named(facts, shares, _launches(facts, roofs)), ceiling, attainable)
 
 
-def _of_link(facts: Facts, roofs: Roofs, moved: float) -> Bound | None:
+class _Shares:
+    """How near the declared work came to each roof; 0 where none is declared, None where no ceiling is known."""
+
+    def __init__(self, facts: Facts, roofs: Roofs) -> None:
+        moved = facts.bytes / facts.seconds if facts.bytes else 0.0
+        done = facts.flops / facts.seconds if facts.flops else 0.0
+        memory, cache = roofs.best(MEMORY) if moved else None, roofs.best(CACHE)
+        self.units = roofs.compute(facts.dtype, facts.roof) if done else None
+        self.memory, self.arithmetic = _share(moved, memory), _share(done, self.units)
+        self.cached = bool(moved) and _in_cache(facts, self.memory or 0.0)
+        self.bandwidth = cache if self.cached and cache else memory
+        self.bytes = _share(moved, self.bandwidth)
+        # A CPU loads the lines it stores to, which no declared byte shows: a copy is at the roof, far below the best.
+        stream = roofs.slowest_stream()
+        at_stream = stream is not None and not self.cached and moved >= _STREAM * stream.median
+        self.stream = stream.kind if at_stream and stream else None
+        self.told = ", ".join(self._told(facts))
+
+    def _told(self, facts: Facts) -> list[str]:
+        told = [_percent("memory", self.memory)] if facts.bytes else []
+        told += (
+            [_percent("cache", self.bytes)] if self.cached and self.bandwidth and self.bandwidth.roof == CACHE else []
+        )
+        return told + ([_percent(f"{facts.dtype or 'fp32'} arithmetic", self.arithmetic)] if facts.flops else [])
+
+    @property
+    def unknown(self) -> bool:
+        return self.bytes is None or self.arithmetic is None
+
+
+def _named(facts: Facts, of: _Shares, launches: str) -> tuple[str, str]:
+    """The bound and its reason, the first that holds."""
+    told, moved, arithmetic = of.told, of.bytes or 0.0, of.arithmetic or 0.0
+    if arithmetic > OVER and arithmetic >= moved:
+        return "compute", f"{told}: above the roof, so the declared FLOPs or the ceiling are wrong"
+    if arithmetic >= max(NEAR, moved):
+        return "compute", f"{told}: fewer or cheaper operations make it faster"
+    if not of.cached and (moved >= NEAR or of.stream):
+        as_fast = f", as fast as a {of.stream} moves its bytes" if of.stream and moved < NEAR else ""
+        return "memory", f"{told}{as_fast}: fewer bytes make it faster"
+    if of.cached and moved >= NEAR:
+        return "cache", _why_cached(facts, of)
+    if launches:
+        return "launch", f"{launches}, and no roof is near ({told}): fewer, larger operations make it faster"
+    if of.cached and (of.memory or 0.0) >= NEAR:
+        return "cache", _why_cached(facts, of)
+    if of.unknown:
+        return "unknown", f"not every ceiling is known ({told}): measure again when the machine is quiet"
+    if facts.waiting is not None and facts.waiting >= _WAITING:
+        return (
+            "latency",
+            f"the device waits for the host {facts.waiting:.0%} of the time, and not for launches ({told})",
+        )
+    return "latency", f"no roof is near ({told}): too little in flight, or accesses that waste bandwidth"
+
+
+def _of_link(facts: Facts, roofs: Roofs) -> Bound | None:
     link = roofs.best(facts.roof or "")
-    if link is None or not moved:
+    if link is None or not facts.bytes:
         return None
-    share = moved / link.best
+    share = facts.bytes / facts.seconds / link.best
     if share >= NEAR:
         return Bound("link", f"{share:.0%} of the {facts.roof} link: fewer bytes make it faster", link, link.best)
     why = f"only {share:.0%} of the {facts.roof} link: pageable memory, or copies that are too small"
@@ -120,34 +151,34 @@ def _attainable(facts: Facts, bandwidth: Ceiling | None, arithmetic: Ceiling | N
     return bandwidth, slope
 
 
-def _launch_share(facts: Facts, roofs: Roofs) -> str:
+def _launches(facts: Facts, roofs: Roofs) -> str:
     """How launches make up the time, in words; empty where they do not."""
-    if facts.waiting is not None and facts.waiting >= _WAITING:
-        return f"the device waits for the host {facts.waiting:.0%} of the time"
     each = roofs.launch_s(on_device=facts.on_device)
-    if not each or not facts.launches:
-        return ""
-    share = facts.launches * each / facts.seconds
-    many = f"starting its {facts.launches} operations" if facts.launches > 1 else "starting its one operation"
-    return f"{many} takes {min(share, 1.0):.0%} of its time" if share >= _LAUNCHES else ""
+    share = facts.launches * each / facts.seconds if each and facts.launches else None
+    if facts.waiting is not None:  # both clocks are known: what the device does not wait for, launches do not cost
+        explained = share is None or share >= _EXPLAINS * facts.waiting
+        waits = facts.waiting >= _WAITING and explained
+        return f"the device waits for the host {facts.waiting:.0%} of the time" if waits else ""
+    many = f"starting its {facts.launches} operations" if facts.launches != 1 else "starting its one operation"
+    return f"{many} takes {min(share, 1.0):.0%} of its time" if share and share >= _LAUNCHES else ""
 
 
-def _why_cached(facts: Facts, of_memory: float, of_cache: float | None) -> str:
-    of = f", {of_cache:.0%} of the cache's roof" if of_cache is not None else ""
-    if of_memory > OVER:
+def _why_cached(facts: Facts, of: _Shares) -> str:
+    of_cache = of.bytes if of.bandwidth and of.bandwidth.roof == CACHE else None
+    roof = f", {of_cache:.0%} of the cache's roof" if of_cache is not None else ""
+    memory = of.memory or 0.0
+    if memory > OVER:
         larger = (facts.bytes or 0) > facts.cache_bytes
         doubt = ", or it moves fewer than are declared" if larger else ""
-        return f"{of_memory:.1f}x of what device memory can: its bytes stay in the cache{doubt}{of}"
+        return f"{memory:.1f}x of what device memory can: its bytes stay in the cache{doubt}{roof}"
     if facts.dram_bytes is not None and facts.bytes:
-        return f"the device counted only {facts.dram_bytes / facts.bytes:.0%} of its bytes in memory: cached{of}"
-    return f"its bytes fit into the cache and stay there{of}"
+        return f"the device counted only {facts.dram_bytes / facts.bytes:.0%} of its bytes in memory: cached{roof}"
+    return f"its bytes fit into the cache, and so may stay there{roof}"
 
 
-def _share(rate: float, ceiling: Ceiling | None) -> float:
-    return rate / ceiling.best if ceiling else 0.0
+def _share(rate: float, ceiling: Ceiling | None) -> float | None:
+    return 0.0 if not rate else rate / ceiling.best if ceiling else None
 
 
-def _told(of_memory: float, arithmetic: float, facts: Facts) -> str:
-    told = [f"memory {of_memory:.0%}"] if facts.bytes else []
-    told += [f"{facts.dtype or 'fp32'} arithmetic {arithmetic:.0%}"] if facts.flops else []
-    return ", ".join(told)
+def _percent(name: str, share: float | None) -> str:
+    return f"{name} {share:.0%}" if share is not None else f"{name}: no steady ceiling"

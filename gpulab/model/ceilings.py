@@ -102,9 +102,7 @@ class Roofs:
         by_roof = {one: self.best(one, (dtype or "fp32",)) for one in (VECTOR, MATRIX)}
         if wanted := by_roof.get(roof or ""):
             return wanted
-        found = [one for one in by_roof.values() if one]
-        known = [one for one in found if one.source == MEASURED] or found
-        return max(known, key=lambda one: one.best, default=None)
+        return max((one for one in by_roof.values() if one), key=lambda one: one.best, default=None)
 
     def launch_s(self, *, on_device: bool) -> float | None:
         """What starting one operation costs: the host, or between two of them on the device."""

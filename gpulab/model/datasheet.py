@@ -48,14 +48,16 @@ _SHEETS: tuple[tuple[str, float | None, _Sheet], ...] = (
     (r"B200", None, _Sheet(75, 1100, 2250, 4500, 8000)),
 )
 _SUFFIX = r"(-\d+GB)?( \d+GB?( HBM3e?)?)?$"  # a Ti, a D or a Laptop GPU is another product
-_LANES = {"7.0": 64, "7.5": 64, "8.0": 64, "8.6": 128, "8.9": 128, "9.0": 128, "10.0": 128, "12.0": 128}
-"""fp32 FMA lanes of one SM, by compute capability."""
-_TENSOR = {"7.0": 1024, "7.5": 1024, "8.0": 2048, "9.0": 4096, "10.0": 8192}
-"""fp16 FLOP a clock of one SM's tensor cores."""
+_LANES, _LANES_BEFORE, _LANES_SINCE = 128, 64, (8, 6)
+"""fp32 FMA lanes of one SM, and before which compute capability they were fewer."""
+_LANES_FP64, _FEW_FP64 = {(7, 0): 32, (8, 0): 32, (9, 0): 64, (10, 0): 64}, 2
+_TENSOR = {(7, 0): 1024, (7, 2): 1024, (7, 5): 1024, (8, 0): 2048, (9, 0): 4096, (10, 0): 8192, (10, 3): 8192}
+"""fp16 FLOP a clock of one SM's tensor cores; other capabilities are those of cards, below."""
+_OF_FP16 = {"tf32": ((8, 0), 0.5), "bf16": ((8, 0), 1), "fp8": ((8, 9), 2), "int8": ((7, 5), 2)}
+"""Since which capability the tensor cores take a type, and its rate over fp16's."""
 _TENSOR_OF_CARDS = {"GeForce": 512, "": 1024}
 _L2_BYTES_A_CLOCK = 64
 """What one SM can ask of the L2 cache."""
-_CARDS = ("8.6", "8.9", "12.0")
 
 
 def ceilings_of(device: Device) -> list[Ceiling]:
@@ -90,22 +92,31 @@ def _derived(device: Device) -> list[Ceiling]:
         rate = device.memory_mhz * _MEGA * _DATA_RATE * device.bus_bits / 8
         how = f"{device.memory_mhz:.0f} MHz x {_DATA_RATE} x {device.bus_bits} bit"
         found.append(_one(MEMORY, "", "B/s", rate, DERIVED, how))
-    capability, clock = device.capability or "", device.sm_mhz * _MEGA
-    lanes = _LANES.get(capability)
-    if lanes and clock and device.sms:
-        how = f"{device.sms} SMs x {lanes} lanes x 2 x {device.sm_mhz:.0f} MHz"
-        found.append(_one(VECTOR, "fp32", "FLOP/s", device.sms * lanes * 2 * clock, DERIVED, how))
-    if clock and device.sms:
-        how = f"{device.sms} SMs x {_L2_BYTES_A_CLOCK} B x {device.sm_mhz:.0f} MHz"
-        found.append(_one(CACHE, "", "B/s", device.sms * _L2_BYTES_A_CLOCK * clock, DERIVED, how))
-    tensor = _TENSOR.get(capability)
-    if capability in _CARDS:
-        tensor = next(flops for card, flops in _TENSOR_OF_CARDS.items() if card in device.name)
-    if tensor and clock and device.sms:
-        how = f"{device.sms} SMs x {tensor} FLOP x {device.sm_mhz:.0f} MHz"
-        kinds = ("fp16",) if capability.startswith("7.") else ("fp16", "bf16")
-        found += [_one(MATRIX, kind, "FLOP/s", device.sms * tensor * clock, DERIVED, how) for kind in kinds]
+    if device.capability and device.sm_mhz and device.sms:
+        found += _of_sms(device, tuple(map(int, device.capability.split("."))))
     return found
+
+
+def _of_sms(device: Device, capability: tuple[int, ...]) -> list[Ceiling]:
+    def each(roof: str, kind: str, unit: str, amount: float, what: str) -> Ceiling:
+        how = f"{device.sms} SMs x {amount:g} {what} x {device.sm_mhz:.0f} MHz"
+        return _one(roof, kind, unit, device.sms * amount * device.sm_mhz * _MEGA, DERIVED, how)
+
+    lanes = _LANES if capability >= _LANES_SINCE else _LANES_BEFORE
+    lanes_fp64 = _LANES_FP64.get((capability[0], 0 if capability[0] != 8 else capability[1]), _FEW_FP64)
+    cards = next(flops for card, flops in _TENSOR_OF_CARDS.items() if card in device.name)
+    tensor = _TENSOR.get((capability[0], capability[1]), cards)
+    found = [
+        each(CACHE, "", "B/s", _L2_BYTES_A_CLOCK, "B"),
+        each(VECTOR, "fp32", "FLOP/s", 2 * lanes, "FLOP"),
+        each(VECTOR, "fp64", "FLOP/s", 2 * lanes_fp64, "FLOP"),
+        each(MATRIX, "fp16", "FLOP/s", tensor, "FLOP"),
+    ]
+    return found + [
+        each(MATRIX, kind, "FLOP/s", share * tensor, "FLOP")
+        for kind, (since, share) in _OF_FP16.items()
+        if capability >= since
+    ]
 
 
 def _one(roof: str, kind: str, unit: str, value: float, source: str, how: str) -> Ceiling:

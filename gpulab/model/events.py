@@ -86,6 +86,8 @@ class CeilingsMeasured(Event, frozen=True):
     ceilings: tuple[Ceiling, ...]
     at: str
     cached: bool = False
+    whole: bool = False
+    """Everything was tried, none for want of memory, and all that matters is steady: worth keeping."""
 
 
 class Checked(Event, frozen=True):
@@ -205,6 +207,8 @@ class Soaked(Event, frozen=True):
     ended: float
     steps: int
     time_s: float
+    restored_bytes: int = 0
+    """Traffic of putting the state back meanwhile, which is none of its steps'."""
 
 
 class OtherClock(Event, frozen=True):

@@ -8,16 +8,18 @@ from pathlib import Path
 
 import msgspec
 
-from gpulab.model.events import AnyEvent, CeilingsMeasured, TelemetryStarted, WorkerReady
+from gpulab.model.events import AnyEvent, CeilingsMeasured, RunEnded, TelemetryStarted, WorkerReady
 from gpulab.model.request import Device, RunRequest
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
     """What ceilings depend on. The power limit is in watts, None where nobody read it."""
 
+    gpulab: str | None
     device: str
     driver: str | None
     torch: str | None
+    cupy: str | None
     threads: int
     power_limit: float | None = None
 
@@ -44,19 +46,23 @@ class CeilingCache:
         self._request = request
         self._ready: WorkerReady | None = None
         self._sampled: TelemetryStarted | None = None
+        self._measured: CeilingsMeasured | None = None
+        """The last word of this run on them; nothing older is told after it."""
 
     def see(self, event: AnyEvent) -> CeilingsMeasured | None:
-        """Take an event in; what is known of a GPU, as soon as it is clear which one it is."""
+        """Take an event in; what is known of the device, as soon as it is clear which one it is."""
         if self._request.ceilings == "none":
             return None
         if isinstance(event, CeilingsMeasured):
-            self._keep(event)
+            self._measured = event
         elif isinstance(event, WorkerReady):
             self._ready = event
             return self._look_up() if self._request.telemetry == "off" or self._sampled else None
         elif isinstance(event, TelemetryStarted):
             self._sampled = event
             return self._look_up()
+        elif isinstance(event, RunEnded):
+            self._keep()
         return None
 
     @property
@@ -64,33 +70,34 @@ class CeilingCache:
         ready, sampled = self._ready, self._sampled
         if ready is None:
             return None
-        device = ready.device
+        device, installed = ready.device, ready.environment
         same = sampled is not None and device.uuid is not None and sampled.uuid == device.uuid
         return Key(
+            gpulab=installed.get("gpulab"),
             device=device.uuid or device.name,
-            driver=ready.environment.get("driver"),
-            torch=ready.environment.get("torch"),
+            driver=installed.get("driver"),
+            torch=installed.get("torch"),
+            cupy=installed.get("cupy-cuda13x") or installed.get("cupy-cuda12x"),
             threads=device.threads,
             power_limit=sampled.limits.get("power") if sampled and same else None,
         )
 
     def _look_up(self) -> CeilingsMeasured | None:
-        # On a CPU they are measured beside every run: such machines are shared, and drift.
-        if self._key is None or self._ready is None or self._ready.device.kind == "cpu":
+        """What an earlier run found; of a CPU until this run has its own, since such machines are shared, and drift."""
+        if self._key is None or self._measured or self._request.ceilings == "all":
             return None
-        kept = load(self._key) if self._request.ceilings == "needed" else None
+        kept = load(self._key)
         return CeilingsMeasured(ceilings=kept.measured.ceilings, at=kept.measured.at, cached=True) if kept else None
 
-    def _keep(self, event: CeilingsMeasured) -> None:
-        """A run beside which only some were measured keeps none: a whole calibration may be there."""
-        key, ready = self._key, self._ready
-        whole = ready is not None and (ready.device.kind == "cuda" or self._request.ceilings == "all")
-        if key is None or ready is None or not whole or event.cached or not event.ceilings:
+    def _keep(self) -> None:
+        key, ready, found = self._key, self._ready, self._measured
+        # What a scenario does to its own process, such as waiting for every launch, is no property of the device.
+        if key is None or ready is None or found is None or not found.whole or found.cached or self._request.env:
             return
         with suppress(OSError):  # without a cache they are measured again, that is all
             key.path.parent.mkdir(parents=True, exist_ok=True)
             new = key.path.with_suffix(".new")
-            new.write_bytes(msgspec.json.encode(Kept(key=key, device=ready.device, measured=event)))
+            new.write_bytes(msgspec.json.encode(Kept(key=key, device=ready.device, measured=found)))
             new.replace(key.path)
 
 

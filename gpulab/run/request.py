@@ -21,6 +21,8 @@ _SMOKE_TIME_S, _TIME_S = 0.5, 10.0
 _TIMEOUT_S, _TIMEOUT_OF_TIME = 600.0, 20
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
+_LEAST_FOR_CEILINGS_S = 1.0
+"""A run shorter than this draws no conclusions about the device, and measuring it would take longer."""
 CALIBRATION = "calibration"
 UNCHECKED = "a plain function: nothing to compare it with"
 
@@ -68,7 +70,7 @@ def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ())
         time_s=time_s,
         seed=settings.seed,
         smoke=smoke,
-        ceilings="none" if smoke else "needed",
+        ceilings="none" if smoke or time_s < _LEAST_FOR_CEILINGS_S else "needed",
         telemetry=settings.telemetry,
         timeout_s=settings.timeout_s or max(_TIMEOUT_S, _TIMEOUT_OF_TIME * time_s),
     )

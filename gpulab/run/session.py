@@ -145,6 +145,7 @@ class Session:
                 stdout=log_w,
                 stderr=log_w,
                 pass_fds=[events_w],
+                bufsize=0,  # what a write leaves in a buffer would be written again when the pipe is closed
                 start_new_session=True,
                 env=environment(self.request),
             )
@@ -245,9 +246,8 @@ class Session:
     def _tell(self, command: bytes) -> None:
         """A word to the worker's warden, which may be gone."""
         with suppress(BrokenPipeError, ValueError):
-            if self._commands:
-                self._commands.write(command)
-                self._commands.flush()
+            while command and self._commands:
+                command = command[self._commands.write(command) or 0 :]
 
     def _last_words(self) -> list[AnyEvent]:
         """How the run ended, from the warden's report, or from its absence."""

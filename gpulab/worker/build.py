@@ -38,6 +38,11 @@ class Build:
     def state(self) -> list[torch.Tensor]:
         return self._state
 
+    @property
+    def state_bytes(self) -> int:
+        """What each putting back reads, and writes again."""
+        return sum(one.nbytes for one in self._saved)
+
     def adopt(self) -> None:
         """Take in state that the first step made, as optimizers do: what is put back is then the state after it."""
         found = live_leaves("state", self.work.state)

@@ -7,29 +7,22 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from statistics import fmean
 from time import perf_counter, sleep
+from typing import Any
 
 import torch
 
-from gpulab.model.ceilings import (
-    CACHE,
-    DERIVED,
-    LAUNCH,
-    LINKS,
-    MATRIX,
-    MEMORY,
-    VECTOR,
-    Ceiling,
-    ceiling_of,
-)
+from gpulab.model.ceilings import CACHE, DERIVED, LAUNCH, LINKS, MATRIX, MEMORY, VECTOR, Ceiling, ceiling_of
 from gpulab.model.events import CeilingsMeasured, Noticed, StageStarted
 from gpulab.model.request import Device
+from gpulab.worker import settings
 from gpulab.worker.build import Build
 from gpulab.worker.channel import Channel
 from gpulab.worker.clock import Clock
 from gpulab.worker.device import release
 from gpulab.worker.device_clock import DeviceClock
+from gpulab.worker.failure import out_of_memory
 from gpulab.worker.ledger import Block
-from gpulab.worker.probes import Probe, probes
+from gpulab.worker.probes import Planned, Probe, plan
 
 _WHOLE_S, _PASS_S = 0.5, 0.12
 """Seconds a probe takes: of a calibration, and of one pass beside a run."""
@@ -41,65 +34,89 @@ _RESTS, _REST_S = 10, 0.05
 
 @dataclass
 class _Timed:
-    probe: Probe
+    """Timings of one way to a ceiling; of its probe only what they need: the data must go."""
+
+    roof: str
+    kind: str
+    amount: int
+    how: str
     times_s: list[float] = field(default_factory=list)
     sm_mhz: list[float] = field(default_factory=list)
 
     def ceiling(self) -> Ceiling:
-        probe = self.probe
         mhz = fmean(self.sm_mhz) if self.sm_mhz else None
-        return ceiling_of(probe.roof, probe.kind, probe.amount, self.times_s, how=probe.how, sm_mhz=mhz)
+        return ceiling_of(self.roof, self.kind, self.amount, self.times_s, how=self.how, sm_mhz=mhz)
 
 
 class Calibration:
-    """The ceilings of one device. Each pass adds its timings to those before, so that a machine that drifts shows."""
+    """The ceilings of one device. Each pass adds its timings to those before, so that a machine that drifts shows.
+
+    Made before the scenario's file is loaded: what that sets for the whole process is no property of the device.
+    """
 
     def __init__(self, channel: Channel, device: torch.device, found: Device, wait: Callable[[], None] | None) -> None:
         self._channel, self._device, self._found, self._wait = channel, device, found, wait
-        self._wall = Clock(wait)
-        self._clock = DeviceClock(wait, None) if wait else self._wall
+        self._settings: dict[str, Any] = settings.read()
         self._timed: dict[tuple[str, str, str], _Timed] = {}
+        self._short_of_memory = False
 
     def whole(self) -> None:
         """Everything the device has."""
-        self._pass(lambda roof, kind: True, _WHOLE_S)
+        self._pass(lambda one: True, _WHOLE_S, brief=False)
 
-    def beside_a_run(self, dtypes: Collection[str], roof: str | None) -> None:
+    def beside_a_run(self, dtypes: Collection[str]) -> None:
         """One short pass over what work in these types can be limited by; everything on a GPU, kept for later runs."""
         if self._device.type == "cuda":
             self.whole()
-            return
+        else:
+            self._pass(lambda one: one.roof in (MEMORY, CACHE, LAUNCH) or one.kind in dtypes, _PASS_S, brief=True)
 
-        def wanted(of: str, kind: str) -> bool:
-            if of in LINKS:
-                return of == roof
-            return of in (MEMORY, CACHE, LAUNCH) or kind in dtypes
-
-        self._pass(wanted, _PASS_S, brief=True)
-
-    def _pass(self, wanted: Callable[[str, str], bool], seconds: float, *, brief: bool = False) -> None:
-        last = ""
+    def _pass(self, wanted: Callable[[Planned], bool], seconds: float, *, brief: bool) -> None:
+        theirs = settings.read()
+        settings.put_back(self._settings)
         try:
-            for probe in probes(self._device, self._found, wanted, brief=brief):
-                if probe.roof != last:
-                    last = probe.roof
-                    self._channel.emit(StageStarted(stage="ceilings", variant=last))
-                self._take(probe, seconds)
-        except Exception as error:
-            what = str(error).partition("\n")[0]
-            self._channel.emit(Noticed(text=f"the ceiling of {last or 'the device'} could not be measured: {what}"))
-        release(self._device)
-        self._channel.emit(CeilingsMeasured(ceilings=tuple(self._found_so_far()), at=datetime.now(UTC).isoformat()))
+            self._wall = Clock(self._wait)
+            self._clock = DeviceClock(self._wait, None) if self._wait else self._wall
+            last = ""
+            for one in plan(self._device, self._found, brief=brief):
+                if wanted(one):
+                    if one.roof != last:
+                        last = one.roof
+                        self._tell(whole=False)  # what is known so far outlives a cancelled calibration
+                        self._channel.emit(StageStarted(stage="ceilings", variant=last))
+                    self._take(one, seconds)
+        finally:
+            settings.put_back(theirs)
+        self._tell(whole=not brief and not self._short_of_memory)
 
-    def _take(self, probe: Probe, seconds: float) -> None:
-        timed = self._timed.setdefault((probe.roof, probe.kind, probe.how), _Timed(probe))
-        before = len(timed.times_s)
-        for again in range(_TRIES):
-            del timed.times_s[before:]
-            self._time(timed, probe, seconds * (1 + again))
-            self._channel.pump()
-            if timed.ceiling().steady:  # else the machine may have been disturbed just then
-                return
+    def _tell(self, *, whole: bool) -> None:
+        if found := self._found_so_far():
+            whole = whole and all(one.steady for one in found if one.roof not in (LAUNCH, *LINKS))
+            at = datetime.now(UTC).isoformat()
+            self._channel.emit(CeilingsMeasured(ceilings=tuple(found), at=at, whole=whole))
+
+    def _take(self, one: Planned, seconds: float) -> None:
+        """Measure one, or say why it cannot be: the others, and the run, go on."""
+        try:
+            probe = one.make()
+            key = (one.roof, one.kind, probe.how)
+            before = self._timed.get(key) or _Timed(one.roof, one.kind, probe.amount, probe.how)
+            for again in range(_TRIES):
+                timed = _Timed(one.roof, one.kind, probe.amount, probe.how, [*before.times_s], [*before.sm_mhz])
+                self._time(timed, probe, seconds * (1 + again))
+                self._timed[key] = timed
+                self._channel.pump()
+                if timed.ceiling().steady:  # else the machine may have been disturbed just then
+                    break
+        except Exception as error:
+            self._short_of_memory |= out_of_memory(error)
+            why = (str(error) or type(error).__name__).partition("\n")[0]
+            error.__traceback__ = None  # its frames hold tensors
+            self._channel.emit(Noticed(text=f"the ceiling {one.roof} {one.kind} could not be measured: {why}"))
+            if self._wait:
+                self._wait()  # raises where the device is in error for good, and the run's next word is about that
+        probe = None  # type: ignore[assignment]
+        release(self._device)
 
     def _time(self, timed: _Timed, probe: Probe, seconds: float) -> None:
         if probe.clock == "host":
@@ -117,15 +134,11 @@ class Calibration:
             sleep(
                 _REST_S
             )  # within tens of milliseconds a product reaches the power limit, and clocks fall by a quarter
-            self._add(timed, clock.block(build, steps))
+            _add(timed, probe, clock.block(build, steps))
         end, count = perf_counter() + seconds, 0
         while count < _FEWEST or (perf_counter() < end and count < _MOST):
-            self._add(timed, clock.block(build, steps))
+            _add(timed, probe, clock.block(build, steps))
             count += 1
-
-    def _add(self, timed: _Timed, block: Block) -> None:
-        timed.times_s.append(block.time_s / timed.probe.parts)
-        timed.sm_mhz += [block.sm_mhz] if block.sm_mhz else []
 
     def _time_queueing(self, timed: _Timed, probe: Probe, seconds: float) -> None:
         """What the host pays to start work, with nothing before it in the queue."""
@@ -151,6 +164,11 @@ class Calibration:
         if self._device.type == "cpu":
             found += [_vector(one) for one in found if one.roof == MATRIX and one.kind in ("fp32", "fp64")]
         return found
+
+
+def _add(timed: _Timed, probe: Probe, block: Block) -> None:
+    timed.times_s.append(block.time_s / probe.parts)
+    timed.sm_mhz += [block.sm_mhz] if block.sm_mhz else []
 
 
 def _vector(product: Ceiling) -> Ceiling:

@@ -11,6 +11,8 @@ from torch.utils.flop_counter import flop_registry
 from gpulab.model.events import Counted
 from gpulab.worker.build import Build
 
+_ALLOCATES = ("aten::empty", "aten::new_empty")
+
 
 class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts what the host starts, every operation that is no mere view, and their FLOPs by torch's own formulas."""
@@ -24,9 +26,14 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        returned = func(*args, **(kwargs or {}))
-        self.operations += not func.is_view
         formula: Callable[..., int] | None = flop_registry.get(func._overloadpacket)
+        if formula is None:
+            with self:  # under inference_mode operations arrive whole: what they are made of counts
+                returned = func.decompose(*args, **(kwargs or {}))
+            if returned is not NotImplemented:
+                return returned
+        returned = func(*args, **(kwargs or {}))
+        self.operations += not func.is_view and not func.name().startswith(_ALLOCATES)
         if formula is not None:
             self.flops += formula(*args, **(kwargs or {}), out_val=returned)
         return returned

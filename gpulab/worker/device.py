@@ -75,7 +75,7 @@ def environment() -> dict[str, str | None]:
         "driver": _driver(),
         "platform": platform.platform(),
     }
-    for package in ("numpy", "triton"):
+    for package in ("numpy", "triton", "cupy-cuda12x", "cupy-cuda13x"):
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
@@ -114,11 +114,15 @@ def refuse_what_does_not_fit() -> None:
 
     Linux grants any allocation and ends the process that touches too much of it, with all it measured.
     """
-    used, free = _status("/proc/self/status", "VmData"), _status("/proc/meminfo", "MemAvailable")
-    free = min([free, *_free_in_groups()])
+    used, free = _status("/proc/self/status", "VmData"), free_memory()
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     limits = [one for one in (soft, hard, used + free) if one != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+
+
+def free_memory() -> int:
+    """Bytes that this process can still have."""
+    return min([_status("/proc/meminfo", "MemAvailable"), *_free_in_groups()])
 
 
 def _free_in_groups() -> list[int]:

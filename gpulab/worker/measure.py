@@ -6,10 +6,10 @@ import gc
 import random
 from collections.abc import Callable
 from statistics import median
-from time import monotonic, perf_counter
+from time import perf_counter
 
 from gpulab.model.compare import narrow, narrow_time
-from gpulab.model.events import Calibrated, Noticed, OtherClock, Planned, Soaked, StageStarted, Stopped, WarmedUp
+from gpulab.model.events import Calibrated, Noticed, OtherClock, Planned, StageStarted, Stopped, WarmedUp
 from gpulab.model.request import RunRequest
 from gpulab.model.scenario import CONTROL, Variant
 from gpulab.model.stats import FEWEST
@@ -27,7 +27,6 @@ from gpulab.worker.warden import Where
 _WARM_UP_S, _MOST_WARM_UP_S, _DRIFT = 0.3, 3.0, 0.01
 _SETTLE_S, _SETTLING_BLOCKS = 0.01, 3
 _LOOK_EVERY = 10
-_SOAK_S, _SOAK_BLOCK_S = 2.0, 0.02
 
 OnFailure = Callable[[str, str, BaseException], None]
 
@@ -82,22 +81,6 @@ def warm_up(clock: Clock, channel: Channel, contender: Contender, build: Build) 
             empty_block_s=clock.empty_block_s,
         )
     )
-
-
-def soak(clock: Clock, channel: Channel, contender: Contender, time_s: float) -> Soaked:
-    """The contender's blocks back to back, for two seconds and at least two blocks; no longer than the run may take."""
-    build = contender.build
-    assert build is not None
-    taken_s = clock.block(build, contender.steps).time_s
-    # In pieces of some milliseconds: the state is put back before each, and an untimed step comes first.
-    steps = 1 if clock.flush else max(1, min(int(_SOAK_BLOCK_S / max(taken_s, 1e-9)), 1 << 20))
-    times: list[float] = []
-    started = monotonic()
-    while len(times) < 2 or monotonic() - started < min(_SOAK_S, time_s):
-        times.append(clock.block(build, steps).time_s)
-        channel.pump()
-    done = len(times) * (steps + 1)
-    return Soaked(variant=contender.name, started=started, ended=monotonic(), steps=done, time_s=median(times))
 
 
 class Measurement:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,7 @@ from gpulab.model.ceilings import CACHE, LAUNCH, LINKS, MATRIX, MEMORY, VECTOR
 from gpulab.model.request import Device
 from gpulab.model.scenario import GiB, KiB, MiB, Work
 from gpulab.worker import kernels
+from gpulab.worker.device import free_memory
 
 _BEYOND_CACHE = 4
 _MOST_OF_MEMORY = 16
@@ -36,15 +37,13 @@ _DTYPES = {
 
 @dataclass(frozen=True)
 class Probe:
-    """One way to a ceiling: `amount` bytes or FLOPs a step of `work`; 0 where the time of one of `parts` counts.
+    """One way to a ceiling, with its data: `amount` bytes or FLOPs a step; 0 where the time of one of `parts` counts.
 
     `clock`: device, wall, or host for what queueing alone costs.
     """
 
-    roof: str
-    kind: str
-    amount: int
     work: Work
+    amount: int
     how: str
     clock: str = "device"
     parts: int = 1
@@ -52,75 +51,72 @@ class Probe:
     """Whether the device slows down under it, and so is given pauses at first: its best is before that."""
 
 
-def probes(
-    device: torch.device, found: Device, wanted: Callable[[str, str], bool], *, brief: bool = False
-) -> Iterator[Probe]:
-    """One after the other, each with its data, which goes when the next one is asked for.
+@dataclass(frozen=True)
+class Planned:
+    """A ceiling to measure; `make` builds its probe, which may fail where the device or the memory is not up to it."""
 
-    `brief`: of memory only the fastest and the slowest way, of the cache one footprint.
-    """
-    yield from _of_memory(device, found, wanted, ("copy", "update") if brief else ("copy", "triad", "update", "read"))
-    yield from _of_cache(device, found, wanted, (4,) if brief else (8, 4, 2))
+    roof: str
+    kind: str
+    make: Callable[[], Probe]
+
+
+def plan(device: torch.device, found: Device, *, brief: bool = False) -> Iterator[Planned]:
+    """All that the device has. `brief`: of memory only the fastest and the slowest way, of the cache one footprint."""
+    array = _array(device, found)
+    for kind in ("copy", "update") if brief else ("copy", "triad", "update", "read"):
+        yield Planned(MEMORY, kind, partial(_stream, device, kind, array))
+    for part in (4,) if brief else (8, 4, 2):
+        footprint = found.l2_bytes // part
+        if footprint and device.type == "cpu":
+            for kind, arrays in (("copy", 2), ("update", 2), ("read", 1)):
+                yield Planned(CACHE, kind, partial(_stream, device, kind, footprint // arrays))
+        elif footprint and kernels.available():
+            yield Planned(CACHE, "read", partial(_of_kernel, kernels.l2_reads, device, found, footprint))
     for kind in _kinds(device):
-        if wanted(MATRIX, kind):
-            yield _product(device, kind)
+        yield Planned(MATRIX, kind, partial(_product, device, kind))
     if device.type == "cuda" and kernels.available():
         for kind in ("fp32", "fp64"):
-            if wanted(VECTOR, kind):
-                made = kernels.fma_chain(device, found, kind)
-                yield Probe(VECTOR, kind, made.amount, Work(made.step), made.how)
-    if wanted(LAUNCH, "enqueue"):
-        yield from _of_launches(device)
+            yield Planned(VECTOR, kind, partial(_of_kernel, kernels.fma_chain, device, found, kind))
+    for kind in ("enqueue", "spacing", "graph node") if device.type == "cuda" else ("enqueue",):
+        yield Planned(LAUNCH, kind, partial(_launches, device, kind))
+    for roof in LINKS if device.type == "cuda" else ():
+        for size in _TRANSFERS:
+            for kind in ("pinned", "pageable"):
+                yield Planned(roof, f"{kind} {_size(size)}", partial(_transfers, device, roof, kind, size))
+        yield Planned(roof, f"pinned on the spot {_size(size)}", partial(_pinned_on_the_spot, device, roof, size))
+
+
+def _array(device: torch.device, found: Device) -> int:
+    """Bytes of an array that no cache holds, and that three of fit into memory."""
     if device.type == "cuda":
-        for roof in LINKS:
-            if wanted(roof, ""):
-                yield from _of_link(device, roof)
+        return min(GiB, found.memory_bytes // _MOST_OF_MEMORY)
+    return min(max(_BEYOND_CACHE * found.l2_bytes, _FEWEST_BYTES), free_memory() // _MOST_OF_MEMORY)
 
 
-def _of_memory(
-    device: torch.device, found: Device, wanted: Callable[[str, str], bool], kinds: Collection[str]
-) -> Iterator[Probe]:
-    array = max(_BEYOND_CACHE * found.l2_bytes, _FEWEST_BYTES)
-    array = min(GiB if device.type == "cuda" else array, max(_FEWEST_BYTES, found.memory_bytes // _MOST_OF_MEMORY))
-    yield from _streams(device, MEMORY, array, kinds, wanted)
-
-
-def _of_cache(
-    device: torch.device, found: Device, wanted: Callable[[str, str], bool], parts: Collection[int]
-) -> Iterator[Probe]:
-    if not found.l2_bytes or not wanted(CACHE, ""):
-        return
-    for part in parts:
-        footprint = found.l2_bytes // part
-        if device.type == "cpu":
-            yield from _streams(device, CACHE, footprint // 2, ("copy",), wanted)
-            yield from _streams(device, CACHE, footprint // 3, ("triad",), wanted)
-            yield from _streams(device, CACHE, footprint, ("read",), wanted)
-        elif kernels.available():
-            made = kernels.l2_reads(device, found, footprint)
-            yield Probe(CACHE, "read", made.amount, Work(made.step), made.how)
-
-
-def _streams(
-    device: torch.device, roof: str, array: int, kinds: Collection[str], wanted: Callable[[str, str], bool]
-) -> Iterator[Probe]:
-    """STREAM's copy and triad (J. D. McCalpin), an update in place, and a read, on arrays of so many bytes.
+def _stream(device: torch.device, kind: str, array: int) -> Probe:
+    """STREAM's copy and triad (J. D. McCalpin), an update in place, and a read, on fp32 arrays of so many bytes.
 
     A CPU loads the lines that it is going to store to: only the update moves no more than is counted.
     """
-    kinds = [kind for kind in kinds if wanted(roof, kind)]
-    if not kinds:
-        return
     count, how = array // 4, f"arrays of {_size(array)}"
-    a, b, out = (torch.rand(_PATTERN, device=device).repeat(1 + count // _PATTERN)[:count] for _ in range(3))
-    if "copy" in kinds:
-        yield Probe(roof, "copy", 2 * a.nbytes, Work(lambda: out.copy_(a)), how)
-    if "triad" in kinds:
-        yield Probe(roof, "triad", 3 * a.nbytes, Work(lambda: torch.add(a, b, alpha=3.0, out=out)), how)
-    if "update" in kinds:
-        yield Probe(roof, "update", 3 * a.nbytes, Work(lambda: out.add_(a, alpha=1e-6)), how)
-    if "read" in kinds:
-        yield Probe(roof, "read", a.nbytes, Work(lambda: torch.sum(a)), how)
+    pattern = torch.rand(_PATTERN, dtype=torch.float32, device=device)
+
+    def one() -> torch.Tensor:
+        return pattern.repeat(1 + count // _PATTERN)[:count]
+
+    a, size = one(), count * 4
+    if kind == "copy":
+        return Probe(Work(partial(one().copy_, a)), 2 * size, how)
+    if kind == "triad":
+        return Probe(Work(partial(torch.add, a, one(), alpha=3.0, out=one())), 3 * size, how)
+    if kind == "update":
+        return Probe(Work(partial(one().add_, a, alpha=1e-6)), 3 * size, how)
+    return Probe(Work(partial(torch.sum, a)), size, how)
+
+
+def _of_kernel(make: Callable[..., kernels.Kernel], *arguments: Any) -> Probe:
+    made = make(*arguments)
+    return Probe(Work(made.step), made.amount, made.how)
 
 
 def _kinds(device: torch.device) -> list[str]:
@@ -139,37 +135,38 @@ def _kinds(device: torch.device) -> list[str]:
 
 def _product(device: torch.device, kind: str) -> Probe:
     """A product of two random matrices, as large as takes some milliseconds: on zeros it would run faster."""
-    size = 256 if device.type == "cpu" else 2048
+    size, context = 256 if device.type == "cpu" else 2048, _tf32 if kind == "tf32" else None
     while True:
         step = _multiply(device, kind, size)
-        context = _tf32 if kind == "tf32" else None
         with context() if context else nullcontext():
-            step()
-            _wait(device)
-            started = perf_counter()
-            step()
-            _wait(device)
-        if size >= _LARGEST_PRODUCT or 8 * (perf_counter() - started) > _PRODUCT_S:
-            how, rests = f"product of {size}^3, random data", device.type == "cuda"
-            return Probe(MATRIX, kind, 2 * size**3, Work(step, context=context), how, rests=rests)
+            step_s = min(_once_s(device, step) for _ in range(4))  # the first sets up, any may be disturbed
+        if size >= _LARGEST_PRODUCT or 8 * step_s > _PRODUCT_S:
+            how = f"product of {size}^3, random data"
+            return Probe(Work(step, context=context), 2 * size**3, how, rests=device.type == "cuda")
         size *= 2
+
+
+def _once_s(device: torch.device, step: Callable[[], object]) -> float:
+    started = perf_counter()
+    step()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return perf_counter() - started
 
 
 def _multiply(device: torch.device, kind: str, size: int) -> Callable[[], torch.Tensor]:
     dtype = _DTYPES[kind]
     if kind == "int8":
         a, b = (torch.randint(-127, 128, (size, size), dtype=dtype, device=device) for _ in range(2))
-        b = b if device.type == "cpu" else b.t().contiguous().t()
-        return lambda: torch._int_mm(a, b)
-    a, b = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
+        return partial(torch._int_mm, a, b if device.type == "cpu" else b.t().contiguous().t())
+    a, b = (torch.randn(size, size, dtype=torch.float32, device=device).to(dtype) for _ in range(2))
     if kind == "fp8":
-        b, one = b.t().contiguous().t(), torch.ones((), device=device)  # the layout that the hardware wants
-        return lambda: torch._scaled_mm(a, b, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
-    out = torch.empty(size, size, dtype=dtype, device=device)
-    return partial(torch.mm, a, b, out=out)
+        b, one = b.t().contiguous().t(), torch.ones((), dtype=torch.float32, device=device)  # the hardware's layout
+        return partial(torch._scaled_mm, a, b, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+    return partial(torch.mm, a, b, out=torch.empty(size, size, dtype=dtype, device=device))
 
 
-def _of_launches(device: torch.device) -> Iterator[Probe]:
+def _launches(device: torch.device, kind: str) -> Probe:
     one, out = torch.ones(1, device=device), torch.empty(1, device=device)
 
     def launches() -> None:
@@ -177,38 +174,40 @@ def _of_launches(device: torch.device) -> Iterator[Probe]:
             torch.add(one, one, out=out)
 
     how = f"additions of one element, {_LAUNCHES} in a row"
-    yield Probe(LAUNCH, "enqueue", 0, Work(launches), how, "host", _LAUNCHES)
-    if device.type == "cuda":
-        yield Probe(LAUNCH, "spacing", 0, Work(launches), f"{how}, on the device's clock", "device", _LAUNCHES)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            launches()
-        yield Probe(
-            LAUNCH, "graph node", 0, Work(graph.replay), f"a graph of {_LAUNCHES} additions", "device", _LAUNCHES
-        )
+    if kind == "enqueue":
+        return Probe(Work(launches), 0, how, "host", _LAUNCHES)
+    if kind == "spacing":
+        return Probe(Work(launches), 0, f"{how}, on the device's clock", parts=_LAUNCHES)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        launches()
+    return Probe(Work(graph.replay), 0, f"a graph of {_LAUNCHES} additions", parts=_LAUNCHES)
 
 
-def _of_link(device: torch.device, roof: str) -> Iterator[Probe]:
-    """Page-locked and pageable copies; the largest also with the page-locking itself, as a single copy would pay it."""
-    for size in _TRANSFERS:
-        there, plain = torch.empty(size, dtype=torch.uint8, device=device), torch.ones(size, dtype=torch.uint8)
-        copies = {"pinned": _transfer(roof, there, plain.pin_memory()), "pageable": _transfer(roof, there, plain)}
-        for kind, copy in copies.items():
-            yield Probe(roof, f"{kind} {_size(size)}", size, Work(copy), "host's clock", "wall")
-    pin = partial(_pinned_on_the_spot, _transfer(roof, there, plain), plain)
-    yield Probe(roof, f"pinned on the spot {_size(size)}", size, Work(pin), "page-locked for this one copy", "wall")
+def _transfers(device: torch.device, roof: str, kind: str, size: int) -> Probe:
+    here = torch.ones(size, dtype=torch.uint8)
+    copy = _transfer(device, roof, here.pin_memory() if kind == "pinned" else here)
+    return Probe(Work(copy), size, "host's clock", "wall")
 
 
-def _pinned_on_the_spot(copy: Callable[[], Any], host: torch.Tensor) -> None:
-    # Not by pin_memory: torch keeps what was pinned, and the second time would be free.
-    library = torch.cuda.cudart()  # type: ignore[no-untyped-call]
-    library.cudaHostRegister(host.data_ptr(), host.nbytes, 0)
-    copy()
-    torch.cuda.synchronize()
-    library.cudaHostUnregister(host.data_ptr())
+def _pinned_on_the_spot(device: torch.device, roof: str, size: int) -> Probe:
+    """A copy with the page-locking inside, as a single one pays it."""
+    here = torch.ones(size, dtype=torch.uint8)
+    copy, library = _transfer(device, roof, here), torch.cuda.cudart()  # type: ignore[no-untyped-call]
+
+    def step() -> None:
+        # Not by pin_memory: torch keeps what was pinned, and the second time would be free.
+        if code := int(library.cudaHostRegister(here.data_ptr(), here.nbytes, 0)):
+            raise RuntimeError(f"cudaHostRegister failed with code {code}")
+        copy()
+        torch.cuda.synchronize(device)
+        library.cudaHostUnregister(here.data_ptr())
+
+    return Probe(Work(step), size, "page-locked for this one copy", "wall")
 
 
-def _transfer(roof: str, there: torch.Tensor, here: torch.Tensor) -> Callable[[], Any]:
+def _transfer(device: torch.device, roof: str, here: torch.Tensor) -> Callable[[], Any]:
+    there = torch.empty(here.numel(), dtype=here.dtype, device=device)
     to, of = (there, here) if roof == LINKS[0] else (here, there)
     return partial(to.copy_, of, non_blocking=True)
 
@@ -216,11 +215,6 @@ def _transfer(roof: str, there: torch.Tensor, here: torch.Tensor) -> Callable[[]
 def _size(size: int) -> str:
     scale, unit = next((scale, unit) for scale, unit in ((GiB, "GiB"), (MiB, "MiB"), (KiB, "KiB")) if size >= scale)
     return f"{size / scale:.3g} {unit}"
-
-
-def _wait(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
 
 
 @contextmanager

@@ -5,23 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from gpulab.model.events import (
-    LOST_DEVICE,
     Built,
-    Checked,
     Noticed,
-    OutOfMemory,
     Reported,
-    StageStarted,
-    VariantFailed,
-    VariantRefused,
     VariantSkipped,
     WorkerDone,
     WorkerReady,
 )
-from gpulab.model.plain import plain
 from gpulab.model.request import RunRequest
 from gpulab.model.scenario import CONTROL
 from gpulab.worker import compiled, tensors
@@ -29,20 +20,19 @@ from gpulab.worker import device as devices
 from gpulab.worker.build import Build, Builder, RefusedError
 from gpulab.worker.ceilings import Calibration
 from gpulab.worker.channel import Channel
-from gpulab.worker.check import Checker, WrongOutputError
+from gpulab.worker.check import Checker
 from gpulab.worker.clocks import clocks
 from gpulab.worker.counting import count
 from gpulab.worker.device_clock import DeviceClock
-from gpulab.worker.failure import failure
-from gpulab.worker.lab import SkippedError, WorkerLab
+from gpulab.worker.lab import WorkerLab
 from gpulab.worker.ledger import Ledger
 from gpulab.worker.load import load
-from gpulab.worker.measure import Contender, Measurement, calibrate, soak, warm_up
+from gpulab.worker.measure import Contender, Measurement, calibrate, warm_up
+from gpulab.worker.report import Report
+from gpulab.worker.soak import soak
 from gpulab.worker.warden import Where
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gpulab.model.scenario import Variant
 
 
@@ -51,34 +41,32 @@ class Run:
 
     def __init__(self, channel: Channel, request: RunRequest, ledger: Ledger, where: Where) -> None:
         self._channel, self._request, self._ledger, self._where = channel, request, ledger, where
-        self._wait: Callable[[], None] | None = None
+        self._report = Report(channel, request, where)
         self._declared: set[str] = set()
         """Types of the work that variants declare."""
-        self._too_large: str | None = None
-        """The variant that did not fit, where the scenario grows."""
 
     def serve(self) -> None:
         try:
-            self._at("load")
+            self._report.at("load")
             device, found = devices.find(self._request.device, self._request.threads)
             if self._request.grows and device.type == "cpu":
                 devices.refuse_what_does_not_fit()
             self._channel.emit(WorkerReady(pid=os.getpid(), device=found, environment=devices.environment()))
-            self._wait = devices.waiter(device)
-            self._calibration = Calibration(self._channel, device, found, self._wait)
+            wait = self._report.wait = devices.waiter(device)
+            self._calibration = Calibration(self._channel, device, found, wait)
             if self._request.ceilings == "all":
-                self._at("ceilings")
+                self._report.at("ceilings")
                 self._calibration.whole()
                 return
             scenario = load(self._request)
             variants = [scenario.variants[info.name] for info in self._request.variants if info.missing is None]
         except BaseException as error:
-            self._failed(None, "load", error)
+            self._report.failed(None, self._where.stage, error)
             return
         self._lab = WorkerLab(device, found, self._where)
-        self._builder = Builder(self._lab, dict(self._request.params), self._request.seed, self._wait)
+        self._builder = Builder(self._lab, dict(self._request.params), self._request.seed, wait)
         self._checker = Checker(self._builder)
-        self._clock, self._other = clocks(self._request, device, found, self._wait)
+        self._clock, self._other = clocks(self._request, device, found, wait)
         self._checked = _checked(variants)
         contenders = self._prepare(variants)
         if contenders:
@@ -93,8 +81,8 @@ class Run:
         """Check, calibrate and warm up each variant on a build of its own; none are left where the baseline fails."""
         contenders: list[Contender] = []
         for variant in variants:
-            if self._too_large is not None:
-                why = f"{self._too_large} did not fit into memory, and this one needs more"
+            if self._report.too_large is not None:
+                why = f"{self._report.too_large} did not fit into memory, and this one needs more"
                 self._channel.emit(VariantSkipped(variant=variant.name, reason=why))
                 continue
             contender = self._prepare_one(variant, contenders[0].items if contenders else None)
@@ -109,20 +97,20 @@ class Run:
         build: Build | None = None
         frames = compiled.frames()
         try:
-            self._at("build", variant.name)
+            self._report.at("build", variant.name)
             build = self._builder.build(variant)
-            self._at("check", variant.name)
+            self._report.at("check", variant.name)
             self._check(variant, build, baseline_items)
-            self._at("calibrate", variant.name)
+            self._report.at("calibrate", variant.name)
             contender = calibrate(self._clock, variant, build)
-            self._at("warm-up", variant.name)
+            self._report.at("warm-up", variant.name)
             warm_up(self._clock, self._channel, contender, build)
             self._cross_check(contender, build)
             self._count(variant.name, build, known=compiled.frames() == frames)
             if variant.name in self._checked:
                 self._checker.still(variant.name, build)
         except BaseException as error:
-            self._failed(variant.name, self._where.stage, error)
+            self._report.failed(variant.name, self._where.stage, error)
             return None
         finally:
             if build is not None:
@@ -153,23 +141,27 @@ class Run:
         """Look into one untimed step of work that is declared, if that is `known` to torch."""
         if self._request.ceilings == "none" or not (build.work.flops or build.work.bytes):
             return
-        self._at("count", name)
+        self._report.at("count", name)
         self._declared.add(build.work.dtype or "fp32")
         if known and (found := count(name, build)) is not None:
             self._channel.emit(found)
 
     def _look_at_ceilings(self) -> None:
-        if self._declared and not self._where.known:
-            self._at("ceilings")
-            self._calibration.beside_a_run(self._declared, self._request.roof)
-            self._device_must_live("ceilings")
+        if not self._declared or (self._where.known and self._lab.device.type == "cuda"):
+            return
+        self._report.at("ceilings")
+        try:
+            self._calibration.beside_a_run(self._declared)
+        except Exception as error:  # the run does not hang on them, as long as the device lives
+            self._channel.emit(Noticed(text=f"the ceilings could not be measured: {error}"))
+            self._report.device_must_live("ceilings")
 
     def _close(self, variant: Variant, build: Build) -> None:
         self._where.at("teardown", variant.name)
         try:
             build.close()
         except BaseException as error:
-            self._failed(variant.name, "teardown", error)
+            self._report.failed(variant.name, "teardown", error)
 
     def _release(self) -> None:
         compiled.reset()
@@ -219,7 +211,7 @@ class Run:
             self._channel,
             self._ledger,
             self._where,
-            self._failed,
+            self._report.failed,
         )
         measurement.run()
         if self._request.telemetry != "off":
@@ -234,7 +226,7 @@ class Run:
     def _soak(self, contender: Contender, *, alone: bool) -> None:
         """Run one variant by itself for long enough that counters at a few hertz can be told to be its own."""
         variant = contender.variant
-        self._at("soak", variant.name)
+        self._report.at("soak", variant.name)
         try:
             if contender.build is None:
                 contender.build = self._builder.build(variant)
@@ -242,7 +234,7 @@ class Run:
             wall = self._clock if self._other is None or self._clock.name == "wall" else self._other
             self._channel.emit(soak(wall, self._channel, contender, self._request.time_s))
         except BaseException as error:
-            self._failed(variant.name, "soak", error)
+            self._report.failed(variant.name, "soak", error)
         if alone and contender.build is not None:
             self._close(variant, contender.build)
             contender.build = None
@@ -250,7 +242,7 @@ class Run:
 
     def _check_again(self, contender: Contender, *, alone: bool) -> None:
         variant = contender.variant
-        self._at("re-check", variant.name)
+        self._report.at("re-check", variant.name)
 
         def rebuild() -> Build:
             return self._builder.build(variant)
@@ -260,48 +252,11 @@ class Run:
                 contender.build = rebuild()
             self._channel.emit(self._checker.after(variant.name, contender.build, rebuild))
         except BaseException as error:
-            self._failed(variant.name, "re-check", error)
+            self._report.failed(variant.name, "re-check", error)
         if alone and contender.build is not None:
             self._close(variant, contender.build)
             contender.build = None
             self._release()
-
-    def _at(self, stage: str, variant: str | None = None) -> None:
-        self._where.at(stage, variant)
-        self._channel.emit(StageStarted(stage=stage, variant=variant))
-
-    def _failed(self, variant: str | None, stage: str, error: BaseException) -> None:
-        if isinstance(error, RefusedError) and variant is not None:
-            self._channel.emit(VariantRefused(variant=variant, reason=str(error)))
-        elif isinstance(error, WrongOutputError) and variant is not None:
-            when = "after" if stage == "re-check" else "before"
-            self._channel.emit(Checked(variant=variant, when=when, ok=False, error=error.error, reason=str(error)))
-        elif isinstance(error, SkippedError) and variant is not None:
-            self._channel.emit(VariantSkipped(variant=variant, reason=plain(str(error))))
-        else:
-            self._report(failure(error, self._request.path, variant, stage))
-        self._device_must_live(stage)
-
-    def _report(self, found: VariantFailed) -> None:
-        first = self._request.variants[0].name
-        if self._request.grows and found.kind == "out of memory" and found.variant not in (None, first):
-            self._too_large = found.variant
-            self._channel.emit(OutOfMemory(variant=found.variant or "", stage=found.stage, message=found.message))
-        else:
-            self._channel.emit(found)
-
-    def _device_must_live(self, stage: str) -> None:
-        """A CUDA error sticks to its process: nothing measured after it can be believed."""
-        if self._wait is None:
-            return
-        try:
-            self._wait()
-        except Exception as error:
-            found = failure(error, self._request.path, None, stage)
-            message = f"the device is in error, and so is every later measurement of this process: {found.message}"
-            self._channel.emit(msgspec.structs.replace(found, kind="device", message=message))
-            self._channel.flush()
-            os._exit(LOST_DEVICE)
 
 
 def _checked(variants: list[Variant]) -> set[str]:

@@ -102,7 +102,9 @@ def ceilings(folder):
         sheet = second[roof, "" if roof == "device memory" else kind, "datasheet"]["best"]
         told = f"{measured:.4g} of {sheet:.4g}: {measured / sheet:.1%}"
         yield f"{roof} {kind} / datasheet", f"> {least:.0%}", told, measured > least * sheet
-    apart = {key: abs(second[key]["best"] / one["best"] - 1) for key, one in first.items() if one["samples"]}
+    # Not of the links: the smallest transfers are all latency.
+    steady = {key: one for key, one in first.items() if one["samples"] and "host" not in key[0]}
+    apart = {key: abs(second[key]["best"] / one["best"] - 1) for key, one in steady.items()}
     worst = max(apart, key=apart.get)
     yield "two calibrations, furthest apart", "< 10 %", f"{' '.join(worst[:2])}: {apart[worst]:.1%}", apart[worst] < 0.1
 

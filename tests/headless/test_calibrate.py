@@ -54,7 +54,7 @@ def test_a_calibration_prints_keeps_and_writes_what_the_device_can_do(lab):
 
 
 def test_a_run_is_drawn_for_slides(lab):
-    done = lab.run(lab.write("drawn.py", SCENARIO), "--plot", "pictures/out.png")
+    done = lab.run(lab.write("drawn.py", SCENARIO), "--plot", "pictures/out.png", time_s="1")
     assert done.code == 0, done.stderr
     assert "picture: pictures/out.png" in done.stderr
     width, height = struct.unpack(">II", (lab.folder / "pictures" / "out.png").read_bytes()[16:24])
@@ -83,6 +83,10 @@ def test_of_several_runs_each_has_its_picture(lab):
         (("--calibrate", "drawn.py"), "put it behind --run or --list"),
         (("--calibrate", "--fail-below", "1.2"), "--fail-below goes with --run"),
         (("--calibrate", "--device", "tpu"), "write cpu, cuda or cuda:N"),
+        (("--calibrate", "--json", "/proc/nowhere/out.json"), "--json /proc/nowhere/out.json"),
+        (("--run", "drawn.py", "--plot", "x.svg", "--json", "x.svg"), "that is where --json goes"),
+        (("--run", "drawn.py:one", "drawn.py:two", "--plot", "x.svg"), "have the same name"),
+        (("--run", "drawn.py", "--observer-effect", "--plot", "x.svg"), "without --sweep or --plot"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_measured(lab, arguments, message):

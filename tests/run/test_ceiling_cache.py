@@ -8,8 +8,11 @@ from gpulab.model.request import Device, RunRequest
 from gpulab.run.ceilings import CeilingCache
 
 FOUND = e.CeilingsMeasured(
-    at="2026-11-20T00:00:00+00:00", ceilings=(Ceiling(roof="matrix", kind="bf16", unit="FLOP/s", best=2.0, median=1.0),)
+    at="2026-11-20T00:00:00+00:00",
+    ceilings=(Ceiling(roof="matrix", kind="bf16", unit="FLOP/s", best=2.0, median=1.9),),
+    whole=True,
 )
+PARTLY = e.CeilingsMeasured(at="2026-11-22T00:00:00+00:00", ceilings=FOUND.ceilings)
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +38,7 @@ def sampled(*, uuid="GPU-1", watts=700.0):
 def watch(*events, **changes):
     """What a run that sees these events is told of its device."""
     cache = CeilingCache(request(**changes))
-    return [found for event in events if (found := cache.see(event))]
+    return [found for event in (*events, e.RunEnded(outcome="done")) if (found := cache.see(event))]
 
 
 def test_what_one_run_finds_the_next_one_knows_as_soon_as_both_know_their_device():
@@ -72,7 +75,7 @@ def test_without_telemetry_they_are_kept_too():
 def test_a_calibration_measures_whatever_is_known_and_replaces_it():
     watch(ready(), sampled(), FOUND)
     assert watch(ready(), sampled(), ceilings="all") == []
-    newer = e.CeilingsMeasured(at="2026-11-21T00:00:00+00:00", ceilings=FOUND.ceilings)
+    newer = e.CeilingsMeasured(at="2026-11-21T00:00:00+00:00", ceilings=FOUND.ceilings, whole=True)
     watch(ready(), sampled(), newer, ceilings="all")
     assert watch(ready(), sampled())[0].at == newer.at
 
@@ -84,15 +87,30 @@ def test_a_file_that_cannot_be_read_is_as_good_as_none(tmp_path):
     assert watch(ready(), sampled()) == []
 
 
-def test_a_cpu_is_measured_beside_every_run_and_kept_only_when_asked_for(tmp_path):
-    watch(ready(kind="cpu", uuid=None), FOUND, telemetry="off")
+def test_what_was_measured_beside_a_run_on_a_cpu_is_not_kept_and_a_calibration_of_it_is(tmp_path):
+    cpu = ready(kind="cpu", uuid=None)
+    watch(cpu, PARTLY, telemetry="off")
     assert not (tmp_path / "gpulab").exists()
-    watch(ready(kind="cpu", uuid=None), FOUND, telemetry="off", ceilings="all")
-    assert (tmp_path / "gpulab").exists()
-    assert watch(ready(kind="cpu", uuid=None), telemetry="off") == []
+    watch(cpu, FOUND, telemetry="off", ceilings="all")
+    assert watch(cpu, telemetry="off")[0].at == FOUND.at  # until the run has its own
+
+
+def test_what_was_cut_short_or_unsteady_is_not_kept():
+    watch(ready(), sampled(), PARTLY)
+    assert watch(ready(), sampled()) == []
+
+
+def test_a_run_that_has_measured_is_told_nothing_older():
+    watch(ready(), FOUND, telemetry="off")
+    assert watch(ready(), FOUND, e.TelemetryStarted(why="the driver did not answer before the run ended")) == []
+
+
+def test_the_environment_that_a_scenario_asks_for_is_no_property_of_the_device():
+    watch(ready(), sampled(), FOUND, env={"CUDA_LAUNCH_BLOCKING": "1"})
+    assert watch(ready(), sampled()) == []
 
 
 def test_what_came_out_of_the_cache_is_not_put_in_again():
-    stale = e.CeilingsMeasured(at=FOUND.at, ceilings=FOUND.ceilings, cached=True)
+    stale = e.CeilingsMeasured(at=FOUND.at, ceilings=FOUND.ceilings, cached=True, whole=True)
     watch(ready(), sampled(), stale)
     assert watch(ready(), sampled()) == []

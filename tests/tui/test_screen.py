@@ -250,4 +250,4 @@ def test_on_a_cpu_the_rows_show_the_host(drive):
         assert "no GPU telemetry: the run is on the CPU" in flat(pilot)
         await pilot.press("q")
 
-    drive(journey, settings=Settings(device="cpu", time_s=3))
+    drive(journey, settings=Settings(device="cpu", time_s=3), size=(120, 40))

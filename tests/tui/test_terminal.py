@@ -158,7 +158,7 @@ def test_a_whole_visit_in_tmux_with_keys_alone(lab, tmux):
     screen = tmux.until("ready, on cpu")
     assert screen.index("data movement") < screen.index("launch and host overhead") < screen.index("compute")
     tmux.until("enter run")
-    tmux.press("Down", "Down", "Down", "Enter")
+    tmux.press("Down", "Down", "Down", "Down", "Enter")
     screen = tmux.until("batched_matmul · epoch")
     assert "so far" in screen
     assert "loop" in screen

@@ -277,7 +277,8 @@ class LabScreen(Screen[int]):
         pane = self._detail.pane
         width, height = pane.scrollable_content_region.width, pane.size.height
         drawn = roofline(of, self._glyphs, width=width, height=height, family=self._family)
-        return Group(drawn, "", reasons(of.points, self._glyphs))
+        hint = "f draws another type of numbers\n" if len(families(of)) > 1 else ""
+        return Group(drawn, Text(hint, "dim"), reasons(of.points, self._glyphs))
 
     def _status(self) -> Text:
         said, style = self._message

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
 from rich.text import Text
 
-from gpulab.model.ceilings import MATRIX, MEMORY, VECTOR, Roofs
+from gpulab.model.ceilings import MEMORY, Roofs
 from gpulab.model.ceilings import family as family_of
-from gpulab.model.roofline import Roofline
+from gpulab.model.roofline import Point, Roofline
 from gpulab.views.roofline.axes import House, axes, house
 from gpulab.views.roofline.canvas import Canvas
 from gpulab.views.roofline.placing import Plot
@@ -33,6 +34,13 @@ _AROUND = 3
 def families(of: Roofline) -> list[str]:
     """Those of the points, in their order."""
     return list(dict.fromkeys(point.family for point in of.points))
+
+
+def first_family(of: Roofline) -> str:
+    """What is drawn where nobody chose: the first that has both a point to draw and roofs above it."""
+    every = [*families(of), family_of(None)]
+    drawable = {point.family for point in of.points if on_plot(point)}
+    return next((one for one in every if one in drawable and house(of.ceilings, one).flats), every[0])
 
 
 def roofline(of: Roofline, glyphs: Glyphs, *, width: int, height: int, family: str | None = None) -> Text:
@@ -70,7 +78,7 @@ class Layout:
 
 def layout(of: Roofline, glyphs: Glyphs, *, width: int, height: int, family: str | None = None) -> Layout:
     width = max(width, _NARROWEST)
-    family = family or next(iter(families(of)), family_of(None))
+    family = family or first_family(of)
     under = house(of.ceilings, family)
     known = bool(under.memory and under.flats)
     roofed = known and (not of.points or any(map(on_plot, of.points)))  # else there is nothing to see below the roofs
@@ -79,7 +87,7 @@ def layout(of: Roofline, glyphs: Glyphs, *, width: int, height: int, family: str
     figures = table(of.points, family, glyphs, width=room)
     room = figures.width if beside else width
     told = notes(of.points, family, (), glyphs, width=room)
-    why = [] if roofed else wrap(glyphs(_levels(under) if known else _why(of, under, family)), width)
+    why = [] if roofed else wrap(glyphs(_levels(of.points) if known else _why(of, under, family)), width)
     drawn: Plot | None = None
     while roofed:
         # What the notes say of points at one place depends on the rows, and takes rows itself.
@@ -105,14 +113,10 @@ def layout(of: Roofline, glyphs: Glyphs, *, width: int, height: int, family: str
     )
 
 
-def _levels(under: House) -> str:
-    """The roofs of work that only moves bytes."""
-    told = [
-        f"{one.ceiling.roof} {per_second(one.best, one.ceiling.unit)} ({one.ceiling.kind or one.ceiling.source})"
-        for one in (under.memory, under.cache)
-        if one
-    ]
-    return f"roofs: {', '.join(told)}"
+def _levels(points: Sequence[Point]) -> str:
+    """The roofs of work that only moves bytes, or of which no bytes are known."""
+    levels = {one.roof: per_second(one.attainable, one.unit) for one in points}
+    return f"roofs: {', '.join(f'{roof} {level}' for roof, level in levels.items())}"
 
 
 def _why(of: Roofline, under: House, family: str) -> str:
@@ -120,9 +124,10 @@ def _why(of: Roofline, under: House, family: str) -> str:
         return "No roofline: no ceiling is known: gpulab --calibrate measures them."
     missing = [] if under.memory else ["device memory"]
     missing += [] if under.flats else [f"{family} arithmetic"]
-    unsteady = {one.roof for one in Roofs(of.ceilings).unsteady()}
-    steady = "steady " if unsteady & {MEMORY, MATRIX, VECTOR} else ""
-    return f"No roofline: no {steady}ceiling is known of {' or '.join(missing)}: gpulab --calibrate measures them."
+    unsteady = {one.roof if one.roof == MEMORY else family_of(one.kind) for one in Roofs(of.ceilings).unsteady()}
+    disturbed = unsteady & ({MEMORY} if not under.memory else {family})
+    mend = "the machine was too unsteady: run it again when it is quiet" if disturbed else "none was measured here"
+    return f"No roofline: no ceiling is known of {' or '.join(missing)}: {mend}."
 
 
 def _draw(to: Canvas, of: Plot, title: str) -> None:

@@ -91,6 +91,7 @@ def test_each_point_stands_below_its_own_roof(lab):
     assert "A streams: memory-bound" in done.stderr
     assert "FLOP/byte" in done.stderr
     assert not (lab.folder / "cache" / "gpulab").exists()  # a CPU that drifts is measured beside each run
+    assert len({one["source"] for one in done.run["ceilings"]["ceilings"]} - {"measured", "derived"}) == 0
 
 
 def test_a_smoke_run_draws_no_conclusions(lab):
@@ -119,7 +120,7 @@ def odd(lab):
 
 
 def test_a_step_that_cannot_be_looked_into_is_measured_all_the_same(lab):
-    done = lab.run(lab.write("odd.py", COMPILED))
+    done = lab.run(lab.write("odd.py", COMPILED), time_s="1")
     assert done.code == 0, done.stderr
     assert done.variant("odd")["operations"] is None
     assert done.variant("odd")["roofline"]["intensity"] == 0.125
