@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, TypeVar
 
@@ -44,6 +45,12 @@ class Lab(Protocol):
     @property
     def memory_bytes(self) -> int:
         """Bytes of the device's memory."""
+
+    def phase(self, name: str) -> AbstractContextManager[Any]:
+        """`with lab.phase("data"):` inside a step says what it is about. Costs nothing in timed samples: off there."""
+
+    def useful(self) -> AbstractContextManager[Any]:
+        """`with lab.useful():` inside a step: the work that the step is for. Goodput is its share of the time."""
 
     def report(self, name: str, value: float) -> None:
         """Put a figure that the lesson measured itself beside the result; the last value of a name counts."""

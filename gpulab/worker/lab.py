@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from gpulab.model.goodput import USEFUL
 from gpulab.model.request import Device
 from gpulab.model.scenario import ScenarioError
+from gpulab.worker.marks import Marks
 from gpulab.worker.warden import Where
 
 if TYPE_CHECKING:
@@ -23,8 +26,15 @@ class WorkerLab:
         self.device = device
         self.l2_bytes = found.l2_bytes
         self.memory_bytes = found.memory_bytes
+        self.marks = Marks(device)
         self._where = where
         self.reports: dict[tuple[str | None, str], float] = {}
+
+    def phase(self, name: str) -> AbstractContextManager[Any]:
+        return self.marks.phase(name)
+
+    def useful(self) -> AbstractContextManager[Any]:
+        return self.marks.phase(USEFUL)
 
     def report(self, name: str, value: float) -> None:
         """Kept until the end: a message from inside a timed step would be timed."""

@@ -191,7 +191,7 @@ def test_without_ceilings_it_says_why_in_one_sentence():
     shaky = [msgspec.structs.replace(one, median=one.best / 3) if one.roof == MEMORY else one for one in CPU]
     assert Roofs(shaky).unsteady()
     text = roofline(Roofline(shaky), UNICODE, width=80, height=24).plain
-    assert text.startswith("No roofline: no steady ceiling is known of device memory")
+    assert text.startswith("No roofline: no ceiling is known of device memory: the machine was too unsteady")
 
 
 def test_names_are_cut_and_numbers_are_not():

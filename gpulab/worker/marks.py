@@ -1,0 +1,108 @@
+"""Phases inside a step: which part of it the host, or the device, is in. Off wherever anything is timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from time import perf_counter, thread_time
+from typing import Any
+
+import torch
+
+from gpulab.model.scenario import ScenarioError
+
+PREFIX = "gpulab:"
+OUTSIDE = ""
+"""What no mark is about."""
+_NOTHING = nullcontext()
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Seconds between the marks of a window, by the innermost: on the step's clock, and on the CPU."""
+
+    wall_s: dict[str, float]
+    cpu_s: dict[str, float]
+
+
+class Marks:
+    """Collects the marks of a window. Nested and overlapping ones count once: the innermost has the time."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._cuda = device.type == "cuda"
+        self._on = self._traced = False
+        self.used = False
+        """Whether any step asked for a mark, on or off."""
+        self._stack: list[str] = []
+        self._turns: list[tuple[str, float, float, Any]] = []
+
+    def phase(self, name: str) -> AbstractContextManager[Any]:
+        self.used = True
+        if not self._on or torch.compiler.is_compiling():
+            return _NOTHING
+        if not isinstance(name, str) or not name:
+            raise ScenarioError(f"lab.phase({name!r}): a phase has a name, such as 'data'")
+        if self._cuda and torch.cuda.is_current_stream_capturing():
+            return _NOTHING
+        return _Mark(self, name, traced=self._traced)
+
+    def window(self, run: Callable[[], object], *, traced: bool = False) -> Taken:
+        """Run something with marks on; `traced` puts them into a recording of the profiler as well."""
+        self._on, self._traced = True, traced
+        self._stack, self._turns = [OUTSIDE], []
+        self.turn()
+        try:
+            run()
+        finally:
+            self.turn()
+            self._on = self._traced = False
+        return self._taken()
+
+    def enter(self, name: str) -> None:
+        self.turn()
+        self._stack.append(name)
+
+    def leave(self) -> None:
+        self.turn()
+        self._stack.pop()
+
+    def turn(self) -> None:
+        """The time since the last turn belonged to the mark on top."""
+        event = None
+        if self._cuda:
+            event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+            event.record()
+        self._turns.append((self._stack[-1], perf_counter(), thread_time(), event))
+
+    def _taken(self) -> Taken:
+        wall: dict[str, float] = {}
+        cpu: dict[str, float] = {}
+        if self._cuda:
+            torch.cuda.synchronize()
+        for (_, began, cpu_began, started), (name, ended, cpu_ended, event) in zip(
+            self._turns, self._turns[1:], strict=False
+        ):
+            took = started.elapsed_time(event) * 1e-3 if self._cuda else ended - began
+            wall[name] = wall.get(name, 0.0) + took
+            cpu[name] = cpu.get(name, 0.0) + cpu_ended - cpu_began
+        self._turns = []
+        return Taken(wall, cpu)
+
+
+class _Mark:
+    """One phase of one step."""
+
+    def __init__(self, marks: Marks, name: str, *, traced: bool) -> None:
+        self._marks, self._name = marks, name
+        self._recorded = torch.profiler.record_function(f"{PREFIX}{name}") if traced else None
+
+    def __enter__(self) -> None:
+        self._marks.enter(self._name)
+        if self._recorded:
+            self._recorded.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        if self._recorded:
+            self._recorded.__exit__(None, None, None)
+        self._marks.leave()
