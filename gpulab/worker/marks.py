@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from threading import get_ident
 from time import perf_counter, thread_time
 from typing import Any
 
@@ -32,6 +33,7 @@ class Marks:
     def __init__(self, device: torch.device) -> None:
         self._cuda = device.type == "cuda"
         self._on = self._traced = False
+        self._thread = get_ident()
         self.used = False
         """Whether any step asked for a mark, on or off."""
         self._stack: list[str] = []
@@ -39,7 +41,7 @@ class Marks:
 
     def phase(self, name: str) -> AbstractContextManager[Any]:
         self.used = True
-        if not self._on or torch.compiler.is_compiling():
+        if not self._on or get_ident() != self._thread or torch.compiler.is_compiling():
             return _NOTHING
         if not isinstance(name, str) or not name:
             raise ScenarioError(f"lab.phase({name!r}): a phase has a name, such as 'data'")
@@ -100,7 +102,7 @@ class _Mark:
     def __enter__(self) -> None:
         self._marks.enter(self._name)
         if self._recorded:
-            self._recorded.__enter__()
+            self._recorded.__enter__()  # type: ignore[no-untyped-call]
 
     def __exit__(self, *error: object) -> None:
         if self._recorded:
