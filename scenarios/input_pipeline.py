@@ -1,0 +1,109 @@
+"""Input pipeline: decode the next batch while the model works on this one.
+
+A device that waits for data is as idle as one that is switched off. Every sample here lies compressed in memory, as
+images do on a disk, and is really decoded: the step is one whole epoch, and its time is the decoding, the model, and
+whatever of the two overlaps. Goodput is the share of the time in which the model runs.
+
+With no worker the loop decodes a batch, runs the model, decodes the next: the model waits for every sample. Workers
+are processes that decode ahead, so that at best the longer of the two is all that is left; more workers divide the
+decoding further, as long as there are idle cores for them. Data decoded once and kept on the device needs none of it.
+
+It does not help where decoding is cheap: a batch from a worker is copied to shared memory and its handle sent through
+a pipe, dearer than slicing a tensor. Nor where the cores are busy: on two of them the second worker takes its time
+from the model. Workers that are not persistent are started anew in every epoch. And where the data fits into memory,
+decode it once and forget the pipeline.
+
+No worker may read ahead into another variant's time: an epoch starts with an idle pipeline and drains it.
+"""
+
+import lzma
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from gpulab import Scenario, Work
+
+scenario = Scenario(
+    topic="data movement",
+    params={"samples": 512, "batch": 32, "rows": 256, "width": 256, "hidden": 4096, "workers": 8},
+    cpu={"samples": 32, "batch": 4, "rows": 64, "hidden": 768, "workers": 1},
+    smoke={"samples": 8, "batch": 4, "rows": 8, "width": 32, "hidden": 32, "workers": 1},
+    claim="data starvation: utilization falls to 20-60 %, workers and pinned memory bring it back",
+)
+
+
+class Compressed(Dataset):
+    """Samples of a smooth, slightly noisy signal, compressed one by one."""
+
+    def __init__(self, samples, rows, width):
+        self.shape = rows, width
+        phases = torch.rand(samples, rows, 1) * 6
+        signal = torch.sin(phases + torch.linspace(0, 20, width)) + torch.randn(samples, rows, width) / 50
+        self.packed = [lzma.compress(bytes(one.flatten().tolist())) for one in (signal * 64 + 128).byte()]
+
+    def __len__(self):
+        return len(self.packed)
+
+    def __getitem__(self, index):
+        return torch.frombuffer(bytearray(lzma.decompress(self.packed[index])), dtype=torch.uint8).view(self.shape)
+
+
+@scenario.variant
+def workers_0(lab, samples, batch, rows, width, hidden):
+    """Each batch is decoded when the loop asks for it."""
+    loader = DataLoader(Compressed(samples, rows, width), batch)
+    return _epoch(lab, loader, samples, width, hidden)
+
+
+@scenario.variant
+def workers_n(lab, samples, batch, rows, width, hidden, workers):
+    """Persistent workers decode ahead."""
+    loader = _ahead(Compressed(samples, rows, width), batch, workers)
+    yield _epoch(lab, loader, samples, width, hidden)
+    loader._iterator._shutdown_workers()
+
+
+@scenario.variant(needs=("cuda",))
+def pinned(lab, samples, batch, rows, width, hidden, workers):
+    """A thread moves their batches to page-locked memory, and copies to the device are not waited for."""
+    loader = _ahead(Compressed(samples, rows, width), batch, workers, pin_memory=True)
+    yield _epoch(lab, loader, samples, width, hidden, non_blocking=True)
+    loader._iterator._shutdown_workers()
+
+
+@scenario.variant
+def resident(lab, samples, batch, rows, width, hidden):
+    """Everything is decoded once, before the steps, and kept on the device."""
+    decoded = [rows.to(lab.device) for rows in DataLoader(Compressed(samples, rows, width), batch)]
+    return _epoch(lab, decoded, samples, width, hidden)
+
+
+def _ahead(dataset, batch, workers, **how):
+    # Forked: the workers touch no device, and get the data set without a copy.
+    return DataLoader(
+        dataset, batch, num_workers=workers, persistent_workers=True, multiprocessing_context="fork", **how
+    )
+
+
+def _epoch(lab, loader, samples, width, hidden, non_blocking=False):
+    torch.manual_seed(0)  # the same weights, whatever random numbers the data took
+    up = torch.randn(width, hidden, device=lab.device) / width**0.5
+    down = torch.randn(hidden, width, device=lab.device) / hidden**0.5
+
+    @torch.no_grad()
+    def step():
+        losses = []
+        with lab.phase("data"):
+            batches = iter(loader)
+            rows = next(batches, None)
+        while rows is not None:
+            with lab.phase("copy"):
+                rows = rows.to(lab.device, non_blocking=non_blocking)
+            with lab.useful():
+                rows = rows / 128 - 1
+                losses.append(torch.nn.functional.mse_loss(torch.relu(rows @ up) @ down, rows))
+            with lab.phase("data"):
+                rows = next(batches, None)
+        return torch.stack(losses)
+
+    return Work(step, dtype="fp32", items=samples, inputs=(up, down))
