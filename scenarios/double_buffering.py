@@ -1,0 +1,125 @@
+"""Double buffering: copy the next batch in and the last result out while this one computes.
+
+A GPU has engines for copies in either direction beside its multiprocessors, and the three work at the same time if
+nothing makes them wait for each other. One stream does: it is a queue. With a stream for each engine, events say what
+really must wait (computing for its batch, the copy out for its result, a buffer for its last reader), and the device
+waits for them by itself while the host only queues. Two buffers of each kind let one be filled while the other is used.
+
+At best a pass takes as long as the busiest of the three engines alone: up to 3x where all take the same time, next to
+nothing where one dwarfs the others. Filling and draining cost a batch at either end. Host buffers must be page-locked,
+as they are in all variants here, or the copies run in the host's time and nothing overlaps. Forget one event and the
+step is fast and wrong, and only sometimes: every variant takes the same batches here, and every result is checked.
+
+A pass starts and ends on the current stream, so that no copy runs on into somebody else's time.
+"""
+
+import torch
+
+from gpulab import MiB, Scenario, Work
+
+scenario = Scenario(
+    topic="data movement",
+    needs=("cuda",),
+    roof="host to device",
+    params={"batches": 16, "mib": 32, "hidden": 1024},
+    smoke={"batches": 5, "mib": 1, "hidden": 64},
+    sweep={"hidden": (256, 512, 1024, 2048, 4096)},
+    ladder=True,
+    claim="transfers hidden behind computing",
+)
+_WIDTH, _BUFFERS = 1024, 2
+
+
+@scenario.variant
+def synchronized(lab, batches, mib, hidden):
+    """One stream, and the host waits after every copy and every computation."""
+    return _one_stream(lab, batches, mib, hidden, torch.cuda.synchronize)
+
+
+@scenario.variant
+def queued(lab, batches, mib, hidden):
+    """One stream, and the host never waits: the gaps are gone, nothing overlaps."""
+    return _one_stream(lab, batches, mib, hidden, lambda: None)
+
+
+@scenario.variant
+def overlapped(lab, batches, mib, hidden):
+    """A stream for each direction beside the current one, and events between them."""
+    given, results, coming, going, compute = _tensors(lab, batches, mib, hidden)
+    inward, outward = torch.cuda.Stream(), torch.cuda.Stream()
+    arrived, computed, left = ([torch.cuda.Event() for _ in range(_BUFFERS)] for _ in range(3))
+
+    def step():
+        current = torch.cuda.current_stream()
+        for stream in (inward, outward):
+            stream.wait_stream(current)
+        for index, (batch, result) in enumerate(zip(given, results, strict=True)):
+            slot, again = index % _BUFFERS, index >= _BUFFERS
+            with torch.cuda.stream(inward):
+                if again:
+                    inward.wait_event(computed[slot])  # the batch that was here has been read
+                coming[slot].copy_(batch, non_blocking=True)
+                arrived[slot].record(inward)
+            with lab.phase("copy"):
+                current.wait_event(arrived[slot])
+                if again:
+                    current.wait_event(left[slot])  # the result that was here has been copied out
+            with lab.useful():
+                compute(coming[slot], going[slot])
+            computed[slot].record(current)
+            with torch.cuda.stream(outward):
+                outward.wait_event(computed[slot])
+                result.copy_(going[slot], non_blocking=True)
+                left[slot].record(outward)
+        with lab.phase("copy"):
+            for stream in (inward, outward):
+                current.wait_stream(stream)
+
+    return _work(step, given, results, hidden)
+
+
+def _one_stream(lab, batches, mib, hidden, wait):
+    given, results, coming, going, compute = _tensors(lab, batches, mib, hidden)
+
+    def step():
+        for batch, result in zip(given, results, strict=True):
+            with lab.phase("copy"):
+                coming[0].copy_(batch, non_blocking=True)
+                wait()
+            with lab.useful():
+                compute(coming[0], going[0])
+                wait()
+            with lab.phase("copy"):
+                result.copy_(going[0], non_blocking=True)
+                wait()
+
+    return _work(step, given, results, hidden)
+
+
+def _tensors(lab, batches, mib, hidden):
+    """Page-locked batches and results, the device's buffers of both kinds, and what is computed between them."""
+    rows = mib * MiB // 4 // _WIDTH
+    given, results = (torch.empty(batches, rows, _WIDTH, pin_memory=True) for _ in range(2))
+    given.normal_()
+    coming, going = (torch.empty(_BUFFERS, rows, _WIDTH, device=lab.device) for _ in range(2))
+    up = torch.randn(_WIDTH, hidden, device=lab.device) / _WIDTH**0.5
+    down = torch.randn(hidden, _WIDTH, device=lab.device) / hidden**0.5
+    between = torch.empty(rows, hidden, device=lab.device)
+
+    def compute(batch, result):
+        torch.mm(batch, up, out=between).relu_()
+        torch.mm(between, down, out=result)
+
+    return given, results, coming, going, compute
+
+
+def _work(step, given, results, hidden):
+    return Work(
+        step,
+        bytes=given.nbytes,  # across the link, in the direction of the roof
+        flops=4 * given.numel() * hidden,
+        dtype="fp32",
+        items=len(given),
+        inputs=given,
+        output=results,
+    )
