@@ -60,7 +60,7 @@ def workers_n(lab, samples, batch, rows, width, hidden, workers):
     """Persistent workers decode ahead."""
     loader = _ahead(Compressed(samples, rows, width), batch, workers)
     yield _epoch(lab, loader, samples, width, hidden)
-    loader._iterator._shutdown_workers()
+    loader._iterator = None  # the last reference: it ends its workers
 
 
 @scenario.variant(needs=("cuda",))
@@ -68,7 +68,7 @@ def pinned(lab, samples, batch, rows, width, hidden, workers):
     """A thread moves their batches to page-locked memory, and copies to the device are not waited for."""
     loader = _ahead(Compressed(samples, rows, width), batch, workers, pin_memory=True)
     yield _epoch(lab, loader, samples, width, hidden, non_blocking=True)
-    loader._iterator._shutdown_workers()
+    loader._iterator = None  # the last reference: it ends its workers
 
 
 @scenario.variant
