@@ -3,12 +3,12 @@
 Bias, ReLU, scale and shift are four operations, and four times the whole tensor is read from memory and written back,
 for one addition or multiplication an element. Fused into one kernel it is read once and written once: a quarter of the
 traffic, and one launch instead of four. `torch.compile` finds such chains and writes the kernel; in Triton one writes
-it oneself, which here is a dozen lines and gains nothing over the compiler.
+it oneself, a dozen lines here that do the same and need not be any faster.
 
-The gain follows the traffic, up to 4x here, where the tensor is larger than the caches. On a GPU a small tensor stays
-in the L2 cache between the operations, and only the launches are left to save. On a CPU the compiled loop is also the
-only one that a cache and the vector units work on as a whole. Nothing is gained where one expensive operation, such as
-a product of matrices, takes most of the time.
+The gain follows the traffic, up to 4x here, where the tensor is larger than the caches. One that stays in a cache
+between the operations is read from there: on a GPU only the launches are left to save then, on a CPU less than the
+traffic promises. Nothing is gained where one expensive operation, such as a product of matrices, takes most of the
+time.
 
 Compiling costs seconds, once for each shape: they are in the build and the first step, beside the result and not in
 it. A chain that runs a few times only never earns them back.
