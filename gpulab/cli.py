@@ -178,6 +178,15 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="measure what telemetry does to the times of one scenario: on and off in turn, a ratio with its interval",
     )
+    refine.add_argument(
+        "--quick", action="store_true", help="for the impatient: short runs with wide intervals, each marked as such"
+    )
+    refine.add_argument(
+        "--profile",
+        choices=("on", "off"),
+        default="on",
+        help="show where the time of a step goes, in a second process after the measurement (on)",
+    )
     output = parser.add_argument_group("what to print and keep")
     output.add_argument("--json", nargs="?", const="-", metavar="FILE", help="the result as JSON, to FILE or to stdout")
     output.add_argument(
@@ -189,6 +198,15 @@ def _parser() -> argparse.ArgumentParser:
     output.add_argument(
         "--plot", type=Path, metavar="FILE.png|svg|pdf", help="a picture for slides: roofline, and times with intervals"
     )
+    output.add_argument(
+        "--trace",
+        type=_trace,
+        metavar="FILE.json",
+        help="a trace of the profiled steps, for Perfetto or chrome://tracing",
+    )
+    output.add_argument(
+        "--memory", action="store_true", help="the most memory that a step allocates; on a GPU with a snapshot of it"
+    )
     output.add_argument("--ascii", action="store_true", help="no character outside ASCII")
     return parser
 
@@ -196,6 +214,7 @@ def _parser() -> argparse.ArgumentParser:
 def _only_with_run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
     """Options that another mode would silently ignore."""
     asked = {"--sweep": given.sweep, "--fail-below": given.fail_below}
+    asked |= {"--trace": given.trace, "--memory": given.memory or None}
     asked["--observer-effect"] = given.observer_effect or None
     if not given.calibrate:
         asked["--output"] = given.output
@@ -245,6 +264,13 @@ def _count(text: str) -> int:
     if not re.fullmatch(r"[1-9]\d{0,3}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of threads, 1 or more")
     return int(text)
+
+
+def _trace(text: str) -> Path:
+    path = Path(text)
+    if path.suffix != ".json" or not path.absolute().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r}: write FILE.json, in a folder that is there")
+    return path
 
 
 def _speedup(text: str) -> float:

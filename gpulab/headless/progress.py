@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
+
+from rich.text import Text
 
 from gpulab.headless.terminal import Terminal
 from gpulab.model.state import RunState
@@ -14,15 +16,19 @@ _PLAIN_EVERY_S = 5.0
 
 
 @contextmanager
-def progress_of(terminal: Terminal) -> Iterator[Callable[[RunState], None]]:
-    """A function to be called with the state at every tick."""
+def progress_of(terminal: Terminal, done: Sequence[Text] = ()) -> Iterator[Callable[[RunState], None]]:
+    """A function to be called with the state at every tick; `done` are the runs before it, one view with this one."""
     if not terminal.err.is_terminal:
         yield _Plain(terminal).show
         return
+    from rich.console import Group
     from rich.live import Live
 
+    before = list(done)
     with Live(console=terminal.err, auto_refresh=False, transient=True) as live:
-        yield lambda state: live.update(progress.lines(state, terminal.glyphs, monotonic()), refresh=True)
+        yield lambda state: live.update(
+            Group(*before, progress.lines(state, terminal.glyphs, monotonic())), refresh=True
+        )
 
 
 class _Plain:

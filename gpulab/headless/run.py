@@ -7,6 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace as structs_replace
 
 import gpulab
 from gpulab.headless.output import check_json, write_json
@@ -23,8 +26,11 @@ from gpulab.run.catalog import Entry, ScenarioNotFoundError
 from gpulab.run.needs import first_missing
 from gpulab.run.record import default_path
 from gpulab.run.request import Settings, UsageError, request_for, sweep_of
-from gpulab.views.results import failures, summary
+from gpulab.views.results import failures, line, summary
 from gpulab.views.sweep import sweep
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 
 @dataclass(frozen=True)
@@ -72,23 +78,32 @@ def run(names: Sequence[str], options: Options) -> int:
         check_json(Path(options.json), paths)
     pictures = _pictures(jobs, options)
     results: list[RunResult] = []
+    # Of a whole library only what came out: everything else is in the run files.
+    library = len(jobs) > 1 and not any(job.named for job in jobs) and options.sweep is None
+    done: list[Text] = []
     environment: dict[str, str | None] = {"gpulab": gpulab.__version__, "torch": None, "driver": None}
     environment["python"] = platform.python_version()
     for job, plan, path, picture in zip(jobs, planned, paths, pictures, strict=True):
-        if len(jobs) > 1:
+        if len(jobs) > 1 and not (library and shown.err.is_terminal):
             shown.err.print(f"{job.label} ({len(results) + 1} of {len(jobs)})", style="bold")
         if isinstance(plan, RunResult):
             found = plan
             state = None
         else:
+            if plan.memory is not None:
+                plan = structs_replace(plan, memory=str(path.with_suffix("")))
             file = run_file(path)
-            with progress_of(shown) as progress:
+            with progress_of(shown, done) as progress:
                 state = measure(plan, file, progress)
             environment = state.environment or environment
             found = run_result(state, str(path), options.fail_below)
         if state:
             shown.err.print(failures(state, shown.glyphs), end="", soft_wrap=True)
-        if job.point is None:
+        if library:
+            done.append(line(found, shown.glyphs, len(done) + 1, len(jobs)))
+            if not shown.err.is_terminal or len(done) == len(jobs) or found.exit_code == INTERRUPTED:
+                shown.err.print(*(done if shown.err.is_terminal else done[-1:]), sep="\n", soft_wrap=True)
+        elif job.point is None:
             show(found, shown, json_on_stdout=options.json == "-")
         if picture and state:
             plot(found, picture)

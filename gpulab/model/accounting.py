@@ -105,7 +105,8 @@ def disagreements(state: RunState) -> list[str]:
                 )
         dram = dram_bytes(state, one, roofs)
         if dram and built and built.bytes and dram > (OVER + _AGREE) * built.bytes:
-            found.append(f"{name}: moves {dram / built.bytes:.1f}x of its declared bytes, by the device's own counters")
+            more = f"{dram / built.bytes:.1f}x of the bytes that it declares, which are the least it must"
+            found.append(f"{name}: moves {more}: by the device's own counters")
     return found
 
 

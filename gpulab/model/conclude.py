@@ -33,6 +33,7 @@ from gpulab.model.result import (
     VariantResult,
 )
 from gpulab.model.scenario import Param
+from gpulab.model.spending import goodput_of
 from gpulab.model.state import RunState, VariantState, ended
 from gpulab.model.telemetry import letters, while_alone
 
@@ -61,6 +62,7 @@ def run_result(
         params=request.params,
         seed=request.seed,
         smoke=request.smoke,
+        quick=request.quick,
         functions=request.functions,
         per=request.per,
         device=state.device,
@@ -215,6 +217,7 @@ def _variant(state: RunState, one: VariantState, roofs: Roofs | None) -> Variant
     built, failure = one.built, one.failure
     one_thread = state.device is not None and state.device.kind == "cpu" and state.device.threads == 1
     time = time_of(state, one)
+    placed = point(state, one, roofs, time)
     counted = bool(one.blocks and state.request and state.request.clock == "wall")
     return VariantResult(
         name=one.info.name,
@@ -241,7 +244,8 @@ def _variant(state: RunState, one: VariantState, roofs: Roofs | None) -> Variant
         soak=_soak(state, one),
         operations=one.counted.operations if one.counted else None,
         flops_counted=(one.counted.flops or None) if one.counted else None,
-        roofline=point(state, one, roofs, time),
+        roofline=placed,
+        goodput=goodput_of(one, time, placed),
         stage=failure.stage if failure else None,
         line=failure.line if failure else None,
     )

@@ -10,6 +10,8 @@ from typing import Any
 
 from gpulab.model.ceilings import Ceiling
 from gpulab.model.event import Event as Event
+from gpulab.model.profile_events import Phases as Phases
+from gpulab.model.profile_events import Profiled as Profiled
 from gpulab.model.request import Device, RunRequest
 from gpulab.model.telemetry_events import Telemetry as Telemetry
 from gpulab.model.telemetry_events import TelemetryLost as TelemetryLost
@@ -31,6 +33,7 @@ STAGES = (
     "measure",
     "soak",
     "re-check",
+    "profile",
     "teardown",
     "end",
 )
@@ -277,6 +280,8 @@ AnyEvent = (
     | Built
     | Counted
     | CeilingsMeasured
+    | Phases
+    | Profiled
     | Checked
     | VariantRefused
     | VariantSkipped

@@ -127,7 +127,7 @@ def _of_device(trace: Trace, marks: _Marks) -> dict[str, list[Span]]:
             inside = began is not None and contains(marks.innermost[USEFUL], began)
             category = USEFUL if inside or not marks.useful else "other busy"
         elif one.kind == "gpu_memset" or "DtoD" in one.name:
-            category = "other busy"
+            category = "other busy" if marks.useful else USEFUL  # where nothing is marked, all that is done counts
         else:
             category = "communication" if "PtoP" in one.name else "copies"
         spans[category].append(one.span)

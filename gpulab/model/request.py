@@ -55,6 +55,16 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Whether narrow intervals end the run before its time is spent."""
     ceilings: str = "none"
     """Which ceilings of the device to measure: none, needed (by the declared work), or all."""
+    quick: bool = False
+    """A short run for the impatient: fewer epochs, wider intervals, said with every result."""
+    profile: bool = False
+    """Whether a second worker shows where the time of a step goes."""
+    profiling: tuple[str, ...] = ()
+    """In that worker: the variants to profile, and nothing else to do."""
+    trace: str | None = None
+    """The file for a trace of the profiled steps; of several variants each has its name in its own."""
+    memory: str | None = None
+    """Where snapshots of a GPU's memory go, a path without its end; a peak of allocated memory is wanted."""
     telemetry: str = "on"
     """on, off, or the index or UUID of the GPU to sample whatever the run is on."""
 

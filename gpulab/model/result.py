@@ -9,6 +9,7 @@ import msgspec
 
 from gpulab.model.ceilings import Ceiling
 from gpulab.model.compare import FLOOR, Comparison
+from gpulab.model.operations import Operation
 from gpulab.model.request import Device
 from gpulab.model.roofline import Point
 from gpulab.model.scenario import Param
@@ -84,6 +85,31 @@ class TelemetryResult(msgspec.Struct, frozen=True, kw_only=True):
     health: dict[str, float] = {}
 
 
+class Goodput(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the time of a step goes. Shares of the step; seconds per step.
+
+    `phases` are the shares of the marks in windows of their own, the live figure: on a GPU an upper bound, since gaps
+    between launches count. `goodput` and `partition` are of the profiled window: `why` doubts it, where it must be
+    doubted. `efficiency` is ideal time by the roofline over useful time, `product` ideal time over all of it.
+    """
+
+    phases: dict[str, float] = {}
+    goodput: float | None = None
+    partition: dict[str, float] = {}
+    marked: bool = False
+    """Whether the step says what is useful; else everything that computes counts."""
+    efficiency: float | None = None
+    product: float | None = None
+    items_per_s: float | None = None
+    overhead: float | None = None
+    """What the profiler adds to a step, relative."""
+    reliable: bool | None = None
+    why: str | None = None
+    operations: list[Operation] = []
+    peak_bytes: int | None = None
+    trace: str | None = None
+
+
 class VariantResult(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     status: str
@@ -114,6 +140,7 @@ class VariantResult(msgspec.Struct, frozen=True, kw_only=True):
     flops_counted: int | None = None
     """Of products, convolutions and attention, by torch's own formulas; None where it counts none."""
     roofline: Point | None = None
+    goodput: Goodput | None = None
     stage: str | None = None
     line: int | None = None
 
@@ -139,6 +166,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     params: dict[str, bool | int | float | str] = {}
     seed: int = 0
     smoke: bool = False
+    quick: bool = False
     functions: bool = False
     per: str = "step"
     device: Device | None = None

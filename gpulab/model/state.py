@@ -33,6 +33,9 @@ class VariantState:
     reason: str | None = None
     built: e.Built | None = None
     counted: e.Counted | None = None
+    phases: dict[str, float] = field(default_factory=dict)
+    """Seconds of each mark, summed over the windows so far."""
+    profiled: e.Profiled | None = None
     checked: e.Checked | None = None
     calibrated: e.Calibrated | None = None
     warmed: e.WarmedUp | None = None
@@ -202,6 +205,12 @@ def _of_variant(state: RunState, event: Any) -> RunState:
             variant = replace(variant, built=event)
         case e.Counted():
             variant = replace(variant, counted=event)
+        case e.Phases():
+            names = {**variant.phases, **event.seconds}
+            sums = {name: variant.phases.get(name, 0.0) + event.seconds.get(name, 0.0) for name in names}
+            variant = replace(variant, phases=sums)
+        case e.Profiled():
+            variant = replace(variant, profiled=event)
         case e.Calibrated():
             variant = replace(variant, calibrated=event)
         case e.WarmedUp():

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 
@@ -17,7 +18,7 @@ from gpulab.run.catalog import Entry
 from gpulab.run.needs import default_device, first_missing, missing
 from gpulab.run.reader import literal
 
-_SMOKE_TIME_S, _TIME_S = 0.5, 10.0
+_SMOKE_TIME_S, _QUICK_TIME_S, _TIME_S = 0.5, 1.5, 10.0
 _TIMEOUT_S, _TIMEOUT_OF_TIME = 600.0, 20
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
@@ -43,6 +44,10 @@ class Settings:
     smoke: bool = False
     timeout_s: float | None = None
     telemetry: str = "on"
+    quick: bool = False
+    profile: str = "on"
+    trace: Path | None = None
+    memory: bool = False
 
 
 def check(settings: Settings) -> None:
@@ -56,7 +61,7 @@ def check(settings: Settings) -> None:
 def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ()) -> RunRequest:
     """The request for one file: its scenario, or the named functions of it. UsageError where it makes no sense."""
     device, chosen, smoke = _device(settings.device), settings.chosen, settings.smoke
-    time_s = settings.time_s or (_SMOKE_TIME_S if smoke else _TIME_S)
+    time_s = settings.time_s or (_SMOKE_TIME_S if smoke else _QUICK_TIME_S if settings.quick else _TIME_S)
     check(settings)
     common = RunRequest(
         scenario=f"{entry.name}:{','.join(functions)}" if functions else entry.name,
@@ -71,7 +76,11 @@ def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ())
         seed=settings.seed,
         smoke=smoke,
         ceilings="none" if smoke or time_s < _LEAST_FOR_CEILINGS_S else "needed",
-        telemetry=settings.telemetry,
+        quick=settings.quick,
+        profile=_profile(settings, time_s),
+        trace=str(settings.trace.absolute()) if settings.trace else None,
+        memory="" if settings.memory else None,
+        telemetry="off" if settings.quick and settings.telemetry == "on" else settings.telemetry,
         timeout_s=settings.timeout_s or max(_TIMEOUT_S, _TIMEOUT_OF_TIME * time_s),
     )
     if functions:
@@ -116,6 +125,12 @@ def calibration(settings: Settings) -> RunRequest:
         timeout_s=settings.timeout_s or _TIMEOUT_S,
         ceilings="all",
     )
+
+
+def _profile(settings: Settings, time_s: float) -> bool:
+    """A run shorter than a second asks for its speedup and no more, unless it says so."""
+    asked = settings.trace is not None or settings.memory
+    return asked or (settings.profile == "on" and not settings.smoke and time_s >= _LEAST_FOR_CEILINGS_S)
 
 
 def sweep_of(entry: Entry, asked: str) -> tuple[str, list[str]]:

@@ -16,19 +16,26 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 from typing import IO
 
+from msgspec.structs import replace
+
 from gpulab.model.events import (
     LOST_DEVICE,
     AnyEvent,
+    Checked,
     Noticed,
+    OutOfMemory,
     RunEnded,
     RunStarted,
     TelemetryStarted,
     VariantFailed,
+    VariantRefused,
+    VariantSkipped,
     WorkerDone,
     WorkerExited,
     WorkerReady,
@@ -45,6 +52,22 @@ from gpulab.run.sampler import Sampler
 WORKER = (sys.executable, "-P", "-m", "gpulab.worker")
 _CHUNK = 1 << 18
 _LAST_WORD_S = 10.0
+_UNFIT = (Checked, OutOfMemory, VariantFailed, VariantRefused, VariantSkipped)
+
+
+@dataclass
+class _Heard:
+    """What one worker said of itself."""
+
+    exit: WorkerExited | None = None
+    done: WorkerDone | None = None
+    came: int = 0
+    garbled: int = 0
+
+    @property
+    def well(self) -> bool:
+        """Whether it did all it was asked to, and every event of it came."""
+        return self.done is not None and self.done.sent == self.came
 
 
 class Session:
@@ -62,13 +85,14 @@ class Session:
         self._why_stopped: str | None = None
         self._closing = threading.Lock()
         self._error: Exception | None = None
-        self._exit: WorkerExited | None = None
-        self._done: WorkerDone | None = None
-        self._came = 0
-        self._garbled = 0
+        self._heard = _Heard()
+        self._unfit: set[str | None] = set()
+        """Variants that are not worth a profile: wrong, refused, failed."""
         self._sampler: Sampler | None = None
         self._commands: IO[bytes] | None = None
         self._ceilings = CeilingCache(request)
+        self._silent = False
+        """Whether what the scenario prints has been seen before: it is loaded once more to be profiled."""
         self._thread = threading.Thread(target=self._run, name="session", daemon=True)
 
     @property
@@ -111,13 +135,16 @@ class Session:
             self._emit(RunStarted(request=self.request, at=datetime.now(UTC).isoformat(), host=socket.gethostname()))
             try:
                 self._sampler = self._start_sampler()
-                self._work()
+                self._work(self.request)
             except Exception as error:
                 self._error = error
             if self._sampler:
                 self._emit(*self._sampler.stop())
+                self._sampler = None
             for log in self._output.end():
                 self._emit(log)
+            if self.request.profile and self._heard.well and not self._why_stopped:
+                self._profile()
             self._emit(*self._last_words())
         finally:
             self._file.close()
@@ -135,7 +162,23 @@ class Session:
             self._emit(TelemetryStarted(why=f"the telemetry process could not be started: {error}"))
             return None
 
-    def _work(self) -> None:
+    def _profile(self) -> None:
+        """Another worker, since the profiler slows what follows it. The run has been measured, whatever comes of it."""
+        names = tuple(one.name for one in self.request.variants if not one.missing and one.name not in self._unfit)
+        if not names:
+            return
+        measured, self._heard = self._heard, _Heard()
+        self._silent = True
+        try:
+            self._work(replace(self.request, profiling=names))
+            ended = None if self._heard.well or self._why_stopped else self._failure().message
+        except Exception as error:
+            ended = str(error)
+        if ended:
+            self._emit(Noticed(text=f"where the time goes could not be seen: {ended}"))
+        self._heard = measured
+
+    def _work(self, request: RunRequest) -> None:
         with ExitStack() as parent_s, ExitStack() as worker_s:
             events_r, events_w = _pipe(parent_s, worker_s)
             log_r, log_w = _pipe(parent_s, worker_s)
@@ -147,14 +190,14 @@ class Session:
                 pass_fds=[events_w],
                 bufsize=0,  # what a write leaves in a buffer would be written again when the pipe is closed
                 start_new_session=True,
-                env=environment(self.request),
+                env=environment(request),
             )
             parent_s.enter_context(process)
             worker_s.close()
             assert process.stdin is not None
             self._commands = process.stdin
             try:
-                self._tell(encode(self.request))
+                self._tell(encode(request))
                 self._follow(process, events_r, log_r)
             finally:
                 # The warden ends by itself; this is for the one that was killed.
@@ -204,16 +247,16 @@ class Session:
             try:
                 event = decode(line)
             except ValueError:
-                self._garbled += 1
+                self._heard.garbled += 1
                 continue
             if isinstance(event, WorkerExited):
-                self._exit = event
+                self._heard.exit = event
             if isinstance(event, WorkerReady) and self._sampler:
                 self._sampler.target(event)
             if isinstance(event, WorkerDone):
-                self._done = event
-            elif self._done is None:
-                self._came += 1
+                self._heard.done = event
+            elif self._heard.done is None:
+                self._heard.came += 1
             if event is not None:
                 self._emit(event)
         return bool(data)
@@ -226,7 +269,7 @@ class Session:
 
     def _take_log(self, fd: int) -> bool:
         data = _read(fd)
-        if data:
+        if data and not self._silent:
             self._emit(*self._output.take(data))
         return bool(data)
 
@@ -238,6 +281,9 @@ class Session:
                 self._recording = False
                 self._events.append(Noticed(text=f"the run file ends here: {error}"))
         self._events.extend(events)
+        self._unfit |= {
+            event.variant for event in events if isinstance(event, _UNFIT) and not getattr(event, "ok", False)
+        }
         for event in events:
             if (known := self._ceilings.see(event)) is not None:
                 self._tell(KNOWN)
@@ -252,12 +298,14 @@ class Session:
     def _last_words(self) -> list[AnyEvent]:
         """How the run ended, from the warden's report, or from its absence."""
         found: list[AnyEvent] = []
-        exited = self._exit
+        exited = self._heard.exit
         if exited and exited.orphans:
             found.append(Noticed(text=f"the scenario left {exited.orphans} processes behind; they were stopped"))
-        if self._garbled > (self._done is None):  # a worker that was killed may leave half a line
-            found.append(Noticed(text=f"{self._garbled} lines of the event pipe were not the lab's and were skipped"))
-        if self._done and self._done.sent == self._came:  # a stop that came too late changes nothing
+        if self._heard.garbled > (self._heard.done is None):  # a worker that was killed may leave half a line
+            found.append(
+                Noticed(text=f"{self._heard.garbled} lines of the event pipe were not the lab's and were skipped")
+            )
+        if self._heard.well and self._why_stopped != "cancelled":  # a stop that came too late changes nothing
             return [*found, RunEnded(outcome="done")]
         if not (exited and exited.code == LOST_DEVICE):  # that one has said it all
             found.append(self._failure())
@@ -266,13 +314,13 @@ class Session:
     def _failure(self) -> VariantFailed:
         if self._error:
             return whole_run("crash", "start", f"the worker could not be run: {self._error}")
-        if self._done:
-            lost = self._done.sent - self._came
+        if self._heard.done:
+            lost = self._heard.done.sent - self._heard.came
             why = f"{lost} events of the measurement were lost: did the scenario write to them?"
             return whole_run("crash", "measure", why)
-        if self._exit is None:
+        if self._heard.exit is None:
             return whole_run(self._why_stopped or "killed", "end", "the worker's warden ended without a word")
-        return failure(self.request, self._exit, self._why_stopped)
+        return failure(self.request, self._heard.exit, self._why_stopped)
 
 
 def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:

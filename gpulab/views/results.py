@@ -10,9 +10,10 @@ from rich.text import Text
 
 from gpulab.model.result import CLOSE, MEASURED, UNDER_WAY, RunResult
 from gpulab.model.state import RunState
+from gpulab.views.goodput import goodput, operations, phases
 from gpulab.views.table import table
 from gpulab.views.telemetry import alone
-from gpulab.views.text import STYLES, Glyphs, byte_count, seconds, times
+from gpulab.views.text import STYLES, Glyphs, byte_count, seconds, span, times
 
 _LAST_LINES = 10
 _PAGE = 4096
@@ -24,26 +25,56 @@ def result(run: RunResult, glyphs: Glyphs) -> RenderableType:
     parts: list[RenderableType] = [_header(run, glyphs), ""]
     if any(one.time_s for one in run.variants):
         parts += [table(run, glyphs), ""]
-    if (by_itself := alone(run, glyphs)) is not None:
-        parts += [by_itself, ""]
+    for part in (alone(run, glyphs), phases(run, glyphs), goodput(run, glyphs), operations(run, glyphs)):
+        parts += [part, ""] if part is not None else []
     parts += [Text(glyphs(line), style) for line, style in _notes(run)]
     return Group(*parts)
 
 
+def line(run: RunResult, glyphs: Glyphs, number: int, count: int) -> Text:
+    """One of several runs that has ended: its number, and what came out."""
+    base = run.variants[0].name if run.variants else ""
+    told = [f"{one.variant} {times(one.speedup)} {one.verdict}" for one in run.comparisons if one.against == base]
+    text = Text(glyphs(f"{number:>2} of {count}  {run.scenario}: "), no_wrap=True, overflow=glyphs.overflow)
+    text.append(run.outcome, "" if run.exit_code == MEASURED else "bold red")
+    why = run.reason if run.exit_code != MEASURED or not told else None
+    return text.append(glyphs(f"  {why or ', '.join(told)}"), "dim")
+
+
 def summary(runs: Sequence[RunResult], glyphs: Glyphs) -> Table:
-    """A line for each of several runs: what came out, and why where it is no measurement."""
+    """A row for each comparison of several runs, with what it makes of goodput, and each run that is no measurement."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for name in ("scenario", "outcome", "comparisons"):
-        table.add_column(name, overflow="fold")
+    table.add_column("scenario", overflow="fold", min_width=10)
+    table.add_column("variant", overflow="fold", min_width=9)
+    for name, justify in (("speedup", "right"), ("99 % interval", "right"), ("verdict", "left"), ("goodput", "right")):
+        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("claim", overflow="fold", style="dim", min_width=6)
     for run in runs:
-        told = ", ".join(
-            f"{one.variant} {times(one.speedup)} {one.verdict}"
-            for one in run.comparisons
-            if one.against == run.variants[0].name
-        )
-        style = "" if run.exit_code == MEASURED else "bold red"
-        table.add_row(glyphs(run.scenario), Text(run.outcome, style), glyphs(run.reason or told))
+        rows = _rows(run, glyphs)
+        marked = f"{run.scenario} (quick)" if run.quick else run.scenario
+        if run.exit_code != MEASURED or not rows:
+            style = "" if run.exit_code == MEASURED else "bold red"
+            told = run.reason or ("" if rows else "nothing is compared")
+            table.add_row(glyphs(marked), "", "", "", Text(run.outcome, style), "", glyphs(told))
+        for number, row in enumerate(rows):
+            table.add_row("" if number and run.exit_code == MEASURED else glyphs(marked), *row)
     return table
+
+
+def _rows(run: RunResult, glyphs: Glyphs) -> list[tuple[RenderableType, ...]]:
+    shares = {one.name: one.goodput.goodput for one in run.variants if one.goodput}
+    claims = {one.name: one.claim for one in run.variants}
+    found: list[tuple[RenderableType, ...]] = []
+    for one in run.comparisons:
+        if one.against != run.variants[0].name:
+            continue
+        ends = [shares.get(name) for name in (one.against, one.variant)]
+        told = " > ".join(f"{share:.0%}" for share in ends if share is not None) if all(ends) else ""
+        claim = claims.get(one.variant) or ("" if found else run.claim)
+        verdict = Text(one.verdict, style=STYLES[one.verdict])
+        interval = glyphs(span(one.low, one.high))
+        found.append((glyphs(one.variant), times(one.speedup), interval, verdict, told, glyphs(claim)))
+    return found
 
 
 def failures(state: RunState, glyphs: Glyphs) -> Text:
@@ -67,6 +98,7 @@ def _header(run: RunResult, glyphs: Glyphs) -> Text:
         facts.append(f"{run.device.name}{threads}" + (f" ({run.device.uuid})" if run.device.uuid else ""))
     facts += [" ".join(f"{name}={value}" for name, value in run.params.items())] if run.params else []
     facts += ["a smoke run: not for conclusions"] if run.smoke else []
+    facts += ["a quick run: wide intervals"] if run.quick else []
     if facts:
         text.append(glyphs("\n" + " · ".join(facts)), style="not bold dim")
     return text

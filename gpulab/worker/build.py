@@ -11,10 +11,12 @@ from typing import Any
 
 import torch
 
-from gpulab.model.scenario import Lab, Param, ScenarioError, Variant, Work
+from gpulab.model.scenario import Param, ScenarioError, Variant, Work
 from gpulab.worker import settings
 from gpulab.worker.compiled import mark_step
 from gpulab.worker.device import seed_everything
+from gpulab.worker.lab import WorkerLab
+from gpulab.worker.marks import Taken
 from gpulab.worker.tensors import copies, live_leaves, put_back
 
 _MOST_PADDING = 16 << 20
@@ -72,14 +74,14 @@ class Build:
 class Builder:
     """Builds variants alike: same seed, same parameters, no leftovers in the process's settings."""
 
-    def __init__(self, lab: Lab, params: dict[str, Param], seed: int, wait: Callable[[], None] | None) -> None:
+    def __init__(self, lab: WorkerLab, params: dict[str, Param], seed: int, wait: Callable[[], None] | None) -> None:
         self._lab, self._params, self._seed, self._wait = lab, params, seed, wait
         self._shuffle = random.Random(seed + 1)
         self._padding: list[torch.Tensor] = []
 
     @property
     def device(self) -> torch.device:
-        return self._lab.device  # type: ignore[no-any-return]
+        return self._lab.device
 
     def build(self, variant: Variant) -> Build:
         """Build once. RefusedError where the build changes a global setting; whatever the scenario raises passes."""
@@ -130,6 +132,21 @@ class Builder:
             left = settings.put_back(before)
         self._refuse(left, "not put back by the context of its Work")
         return returned, seconds
+
+    def marks_of(self, build: Build, steps: int) -> Taken:
+        """A window of steps with the lab's marks on: seconds of each."""
+        step = build.work.step
+        build.restore()
+
+        def run() -> None:
+            for _ in range(steps):
+                step()
+
+        with build.context():
+            step()
+            if self._wait:
+                self._wait()
+            return self._lab.marks.window(run)
 
     def _seed_all(self) -> None:
         seed_everything(self._seed)

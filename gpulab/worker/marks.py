@@ -11,11 +11,10 @@ from typing import Any
 
 import torch
 
+from gpulab.model.goodput import UNMARKED
 from gpulab.model.scenario import ScenarioError
+from gpulab.model.trace import PREFIX
 
-PREFIX = "gpulab:"
-OUTSIDE = ""
-"""What no mark is about."""
 _NOTHING = nullcontext()
 
 
@@ -52,7 +51,7 @@ class Marks:
     def window(self, run: Callable[[], object], *, traced: bool = False) -> Taken:
         """Run something with marks on; `traced` puts them into a recording of the profiler as well."""
         self._on, self._traced = True, traced
-        self._stack, self._turns = [OUTSIDE], []
+        self._stack, self._turns = [UNMARKED], []
         self.turn()
         try:
             run()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gc
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from statistics import median
 from time import perf_counter
 
 from gpulab.model.compare import narrow, narrow_time
-from gpulab.model.events import Calibrated, Noticed, OtherClock, Planned, StageStarted, Stopped, WarmedUp
+from gpulab.model.events import Calibrated, Noticed, OtherClock, Phases, Planned, StageStarted, Stopped, WarmedUp
 from gpulab.model.request import RunRequest
 from gpulab.model.scenario import CONTROL, Variant
 from gpulab.model.stats import FEWEST
@@ -27,6 +27,7 @@ from gpulab.worker.warden import Where
 _WARM_UP_S, _MOST_WARM_UP_S, _DRIFT = 0.3, 3.0, 0.01
 _SETTLE_S, _SETTLING_BLOCKS = 0.01, 3
 _LOOK_EVERY = 10
+_PHASES_S = 0.05
 
 OnFailure = Callable[[str, str, BaseException], None]
 
@@ -97,9 +98,11 @@ class Measurement:
         ledger: Ledger,
         where: Where,
         on_failure: OnFailure,
+        marked: Container[str],
     ) -> None:
         self._request, self._builder, self._clock, self._other = request, builder, clock, other
         self._by_other: dict[str, list[float]] = {}
+        self._marked = marked
         self._channel, self._where, self._on_failure = channel, where, on_failure
         first = contenders[0]
         control = Contender(CONTROL, first.variant, first.items, first.steps, first.step_s)
@@ -150,6 +153,7 @@ class Measurement:
             if not self.alone:
                 for contender in list(self.contenders):
                     self._look_at_the_other_clock(contender)
+                    self._look_at_phases(contender)
             self._recorder.end_epoch()
             if reason := self._why_stop(planned):
                 return reason
@@ -217,6 +221,19 @@ class Measurement:
         else:
             self._by_other.setdefault(contender.name, []).append(taken)
 
+    def _look_at_phases(self, contender: Contender) -> None:
+        """One window an epoch with marks on, where the variant has any."""
+        build = contender.build
+        if build is None or contender.name not in self._marked:
+            return
+        steps = max(1, min(contender.steps, int(_PHASES_S / contender.step_s)))
+        try:
+            taken = self._builder.marks_of(build, steps)
+        except BaseException as error:
+            self._drop(contender, "measure", error)
+        else:
+            self._channel.emit(Phases(variant=contender.name, steps=steps, seconds=taken.wall_s))
+
     def _alone_rounds(self, planned: Plan) -> None:
         order = list(self.contenders)
         self._order.shuffle(order)
@@ -225,6 +242,7 @@ class Measurement:
                 for number in range(planned.rounds):
                     self._block(number, contender)
                 self._look_at_the_other_clock(contender)
+                self._look_at_phases(contender)
                 self._recorder.pump()
             self._close(contender)
             release(self._builder.device)

@@ -42,6 +42,8 @@ class Run:
     def __init__(self, channel: Channel, request: RunRequest, ledger: Ledger, where: Where) -> None:
         self._channel, self._request, self._ledger, self._where = channel, request, ledger, where
         self._report = Report(channel, request, where)
+        self._marked: set[str] = set()
+        """Variants whose steps have marks."""
         self._declared: set[str] = set()
         """Types of the work that variants declare."""
 
@@ -171,7 +173,11 @@ class Run:
         work = build.work
         inputs = tensors.live_leaves("inputs", work.inputs) if variant.name in self._checked else []
         saved = tensors.copies(inputs)
+        marks = self._lab.marks
+        marks.used = False
         first_step_s = self._builder.first_step(build)
+        if marks.used:
+            self._marked.add(variant.name)
         compiled.strict()
         self._channel.emit(
             Built(
@@ -212,6 +218,7 @@ class Run:
             self._ledger,
             self._where,
             self._report.failed,
+            self._marked,
         )
         measurement.run()
         if self._request.telemetry != "off":
@@ -268,8 +275,13 @@ def _checked(variants: list[Variant]) -> set[str]:
 
 def serve(channel: Channel, request: RunRequest, ledger: Ledger, where: Where) -> None:
     """Serve the request; returns when the last event has left."""
-    Run(channel, request, ledger, where).serve()
-    compiled.end()
+    if request.profiling:
+        from gpulab.worker import profile
+
+        profile.serve(channel, request, where)
+    else:
+        Run(channel, request, ledger, where).serve()
+        compiled.end()
     where.at("end")
     channel.emit(WorkerDone(sent=channel.sent))
     channel.flush()

@@ -17,7 +17,7 @@ from gpulab.model.ceilings import MATRIX, MEMORY, ceiling_of
 from gpulab.worker.build import Build
 from gpulab.worker.clock import Clock
 from gpulab.worker.device import find
-from gpulab.worker.probes import probes
+from gpulab.worker.probes import plan
 
 PAIRS, BLOCKS = 15, 10
 TRIAD = """
@@ -32,11 +32,15 @@ double triad(float *restrict a, const float *restrict b, const float *restrict c
 """
 
 
-def ours(probe):
+def probe_of(roof, kind):
+    return next(one.make() for one in plan(*find("cpu", 1)) if (one.roof, one.kind) == (roof, kind))
+
+
+def ours(roof, probe):
     clock, build = Clock(None), Build(probe.work, 0.0, None)
     steps, _ = clock.steps_per_block(build)
     times = [clock.block(build, steps).time_s for _ in range(BLOCKS)]
-    return ceiling_of(probe.roof, probe.kind, probe.amount, times)
+    return ceiling_of(roof, "", probe.amount, times)
 
 
 def triad():
@@ -45,10 +49,7 @@ def triad():
     Fresh arrays for each pair: where they lie in memory makes 10 % of difference to either.
     """
 
-    def probe():
-        return next(probes(*find("cpu", 1), lambda roof, kind: roof == MEMORY and kind == "triad"))
-
-    amount = probe().amount
+    amount = probe_of(MEMORY, "triad").amount
     count = amount // 12
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "triad.so"
@@ -65,7 +66,8 @@ def triad():
         times = [function(a.data_ptr(), b.data_ptr(), c.data_ptr(), 3.0, count) for _ in range(BLOCKS)]
         return amount / min(times)
 
-    report("triad, GB/s, ours / C", [(ours(probe()).best / 1e9, theirs() / 1e9) for _ in range(PAIRS)])
+    pairs = [(ours(MEMORY, probe_of(MEMORY, "triad")).best / 1e9, theirs() / 1e9) for _ in range(PAIRS)]
+    report("triad, GB/s, ours / C", pairs)
 
 
 def gemm():
@@ -73,13 +75,14 @@ def gemm():
     from torch.utils.benchmark import Timer
 
     for kind in ("fp32", "fp64", "bf16"):
-        probe = next(probes(*find("cpu", 1), lambda roof, of, kind=kind: roof == MATRIX and of == kind))
+        probe = probe_of(MATRIX, kind)
         timer = Timer("step()", globals={"step": probe.work.step}, num_threads=1)
-        steps = max(1, int(0.02 / ours(probe).median * probe.amount))
-        pairs = [
-            (ours(probe).median / 1e9, probe.amount / median(timer.timeit(steps).times[0] for _ in range(BLOCKS)) / 1e9)
-            for _ in range(PAIRS)
-        ]
+        steps = max(1, int(0.02 / ours(MATRIX, probe).median * probe.amount))
+
+        def theirs(timer=timer, steps=steps, amount=probe.amount):
+            return amount / median(timer.timeit(steps).times[0] for _ in range(BLOCKS))
+
+        pairs = [(ours(MATRIX, probe).median / 1e9, theirs() / 1e9) for _ in range(PAIRS)]
         report(f"gemm {kind} ({probe.how}), GFLOP/s, ours / torch.utils.benchmark", pairs)
 
 

@@ -64,7 +64,12 @@ def test_communication_and_copies_count_where_nothing_else_runs():
         copy("DtoD", 400, 420),
         copy("PtoP", 420, 430),
         event("gpu_memset", "Memset (Device)", 500, 510, (0, 7)),
-    ) == {"useful": 100, "other busy": 30, "communication": 110, "copies": 100, "other": 660}
+    ) == {"useful": 130, "communication": 110, "copies": 100, "other": 660}
+
+
+def test_where_something_is_marked_copies_on_the_device_are_other_work():
+    found = microseconds(mark("useful", 0, 10), copy("DtoD", 400, 420), event("gpu_memset", "Memset", 500, 510, (0, 7)))
+    assert found == {"other busy": 30, "other": 970}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,181 @@
+"""The second worker of a run: each variant again, under torch's profiler, which would slow whatever came after it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import torch
+from torch.profiler import ProfilerActivity, profile, record_function
+
+from gpulab.model.events import Noticed, Profiled
+from gpulab.model.goodput import partition
+from gpulab.model.operations import kernels, operations
+from gpulab.model.request import RunRequest
+from gpulab.model.scenario import Variant
+from gpulab.model.trace import WINDOW, Trace, read
+from gpulab.worker import compiled
+from gpulab.worker import device as devices
+from gpulab.worker.build import Build, Builder
+from gpulab.worker.channel import Channel
+from gpulab.worker.lab import SkippedError, WorkerLab
+from gpulab.worker.load import load
+from gpulab.worker.marks import Taken
+from gpulab.worker.report import Report
+from gpulab.worker.warden import Where
+
+_WARM_S, _WINDOW_S = 0.2, 0.25
+_FEWEST, _MOST = 3, 200
+_MOST_EVENTS = 60_000
+"""A trace of more takes longer to read than the steps took."""
+_PLAIN = 5
+
+
+class Profiler:
+    """One request, profiled. What cannot be profiled is said, and fails nothing: it has been measured by now."""
+
+    def __init__(self, channel: Channel, request: RunRequest, where: Where) -> None:
+        self._channel, self._request = channel, request
+        self._report = Report(channel, request, where)
+        device, found = devices.find(request.device, request.threads)
+        self._device, self._wait = device, devices.waiter(device)
+        self._lab = WorkerLab(device, found, where)
+
+    def serve(self) -> None:
+        scenario = load(self._request)
+        self._builder = Builder(self._lab, dict(self._request.params), self._request.seed, self._wait)
+        self._record(lambda: None)  # the profiler's own first start takes a second
+        for name in self._request.profiling:
+            self._report.at("profile", name)
+            try:
+                self._one(scenario.variants[name])
+            except SkippedError:
+                continue
+            except Exception as error:
+                why = (str(error) or type(error).__name__).partition("\n")[0]
+                error.__traceback__ = None  # its frames hold tensors
+                self._channel.emit(Noticed(text=f"{name} was measured, and could not be profiled: {why}"))
+                self._report.device_must_live("profile")
+            compiled.reset()
+            devices.release(self._device)
+
+    def _one(self, variant: Variant) -> None:
+        build = self._builder.build(variant)
+        try:
+            self._builder.first_step(build)
+            plain_s = self._plain_s(build)
+            steps = max(_FEWEST, min(_MOST, int(_WINDOW_S / plain_s)))
+            first, _ = self._recorded(build, steps)
+            if (count := sum(kernels(first).values())) > _MOST_EVENTS:
+                steps = max(1, steps * _MOST_EVENTS // count)
+                first, _ = self._recorded(build, steps)
+            file = self._file(variant.name)
+            second, taken = self._recorded(build, steps, file)
+            off_cpu = {name: max(0.0, wall - taken.cpu_s[name]) for name, wall in taken.wall_s.items()}
+            found = partition(second, off_cpu if self._device.type == "cpu" else {})
+            self._channel.emit(
+                Profiled(
+                    variant=variant.name,
+                    steps=steps,
+                    plain_s=plain_s,
+                    profiled_s=found.window_s / steps,
+                    partition=found,
+                    operations=operations(second),
+                    same=kernels(first) == kernels(second),
+                    trace=str(file) if file else None,
+                    peak_bytes=self._peak(build, variant.name) if self._request.memory else None,
+                )
+            )
+        finally:
+            build.close()
+
+    def _plain_s(self, build: Build) -> float:
+        """Seconds a step takes without the profiler, once it is warm."""
+        step, wait = build.work.step, self._wait or (lambda: None)
+        build.restore()
+        with build.context():
+            started, count = perf_counter(), 0
+            while count < 2 or perf_counter() - started < _WARM_S:
+                step()
+                count += 1
+            wait()
+            each = max(1, count // _PLAIN)
+            times = []
+            for _ in range(_PLAIN):
+                started = perf_counter()
+                for _ in range(each):
+                    step()
+                wait()
+                times.append((perf_counter() - started) / each)
+        return median(times)
+
+    def _recorded(self, build: Build, steps: int, file: Path | None = None) -> tuple[Trace, Taken]:
+        build.restore()
+        step, wait = build.work.step, self._wait or (lambda: None)
+
+        def run() -> None:
+            for _ in range(steps):
+                step()
+            wait()
+
+        with build.context():
+            step()
+            wait()
+            return self._record(run, file)
+
+    def _record(self, run: Callable[[], None], file: Path | None = None) -> tuple[Trace, Taken]:
+        """Run it under the profiler; its trace, and what the marks found meanwhile."""
+        kinds = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if self._device.type == "cuda" else [])
+        with profile(activities=kinds, record_shapes=True) as recording, record_function(WINDOW):
+            taken = self._lab.marks.window(run, traced=True)
+        with tempfile.TemporaryDirectory() as folder:
+            written = file or Path(folder) / "trace.json"
+            recording.export_chrome_trace(str(written))
+            return read(json.loads(written.read_bytes())), taken
+
+    def _file(self, name: str) -> Path | None:
+        if self._request.trace is None:
+            return None
+        path = Path(self._request.trace)
+        return path if len(self._request.profiling) == 1 else path.with_stem(f"{path.stem}-{name}")
+
+    def _peak(self, build: Build, name: str) -> int:
+        """The most bytes that one step had allocated beyond what was there before it; on a GPU with a snapshot."""
+        build.restore()
+        with build.context():
+            if self._device.type == "cuda":
+                torch.cuda.memory._record_memory_history()
+                torch.cuda.reset_peak_memory_stats(self._device)
+                before = torch.cuda.memory_allocated(self._device)
+                build.work.step()
+                peak = int(torch.cuda.max_memory_allocated(self._device) - before)
+                torch.cuda.memory._dump_snapshot(f"{self._request.memory}-{name}.pickle")  # type: ignore[no-untyped-call]
+                torch.cuda.memory._record_memory_history(enabled=None)
+                return peak
+            return _allocated_on_a_cpu(build)
+
+
+def _allocated_on_a_cpu(build: Build) -> int:
+    """By what torch's allocator tells the profiler: sizes of what it took and gave back, in order."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recording:
+        build.work.step()
+    total = most = 0
+    assert recording.profiler is not None
+    changes = [event for event in recording.profiler.kineto_results.events() if event.name() == "[memory]"]
+    for event in sorted(changes, key=lambda event: event.start_ns()):
+        total += event.nbytes()
+        most = max(most, total)
+    return most
+
+
+def serve(channel: Channel, request: RunRequest, where: Where) -> None:
+    """Profile what the request names; returns when the last event has left."""
+    try:
+        Profiler(channel, request, where).serve()
+    except Exception as error:
+        channel.emit(Noticed(text=f"nothing could be profiled: {error}"))
+    compiled.end()

@@ -1,0 +1,42 @@
+"""What a phase costs in a step of a millisecond: off, as in every timed sample, and on, as in the windows between.
+
+python tests/benchmarks/marks.py
+"""
+
+from time import perf_counter
+
+import torch
+
+from gpulab.worker.marks import Marks
+
+STEP_S, TIMES, TRIES = 1e-3, 100, 300
+
+
+def least(function):
+    times = []
+    for _ in range(TRIES):
+        began = perf_counter()
+        function()
+        times.append(perf_counter() - began)
+    return min(times) / TIMES
+
+
+def main():
+    marks = Marks(torch.device("cpu"))
+
+    def marked():
+        for _ in range(TIMES):
+            with marks.phase("data"):
+                pass
+
+    def plain():
+        for _ in range(TIMES):
+            pass
+
+    base = least(plain)
+    for name, cost in (("off", least(marked) - base), ("on", least(lambda: marks.window(marked)) - base)):
+        print(f"a phase, {name}: {cost * 1e9:.0f} ns, {cost / STEP_S:.4%} of a step of {STEP_S * 1e3:.0f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Marks: each instant once, by the innermost, and next to nothing where they are off."""
+
+import threading
+import time
+
+import pytest
+import torch
+
+from gpulab.model.scenario import ScenarioError
+from gpulab.worker.marks import Marks
+
+
+@pytest.fixture
+def marks():
+    return Marks(torch.device("cpu"))
+
+
+def test_nested_marks_count_once_and_the_innermost_has_the_time(marks):
+    began = time.perf_counter()
+
+    def step():
+        with marks.phase("data"):
+            time.sleep(0.02)
+            with marks.phase("useful"):
+                time.sleep(0.03)
+                with marks.phase("data"):
+                    time.sleep(0.01)
+        time.sleep(0.02)
+
+    taken = marks.window(step)
+    whole = time.perf_counter() - began
+    assert set(taken.wall_s) == {"", "data", "useful"}
+    assert sum(taken.wall_s.values()) == pytest.approx(whole, rel=0.05)
+    assert taken.wall_s["data"] >= 0.03
+    assert taken.wall_s["useful"] >= 0.03
+    assert all(cpu < 0.5 * taken.wall_s[name] for name, cpu in taken.cpu_s.items())  # it sleeps all the time
+
+
+def test_a_step_that_raises_inside_a_mark_leaves_no_mark_behind(marks):
+    def step():
+        with marks.phase("data"):
+            raise RuntimeError("x")
+
+    with pytest.raises(RuntimeError):
+        marks.window(step)
+    assert set(marks.window(lambda: None).wall_s) == {""}
+
+
+def test_off_they_say_only_that_there_are_some(marks):
+    assert not marks.used
+    with marks.phase("data"):
+        pass
+    assert marks.used
+
+
+def test_other_threads_and_wrong_names_do_not_confuse_them(marks):
+    def elsewhere():
+        with marks.phase("theirs"):
+            time.sleep(0.01)
+
+    def step():
+        thread = threading.Thread(target=elsewhere)
+        with marks.phase("ours"):
+            thread.start()
+            thread.join()
+
+    assert set(marks.window(step).wall_s) == {"", "ours"}
+    with pytest.raises(ScenarioError, match="a phase has a name"):
+        marks.window(lambda: marks.phase(""))
