@@ -33,9 +33,10 @@ examples:
   gpulab --run batched_matmul --sweep n=16,64,256   a curve: one run a value
   gpulab --new my_step.py                    write a scenario to start from
   gpulab --run my_step.py                    measure a scenario of your own
-  gpulab --run train.py:step                 time a plain function of any file
+  gpulab --run train.py:step --trace t.json  time a plain function of any file, see where its time goes
   gpulab --run my_step.py --fail-below 1.2x  in CI: exit 5 where it is slower
-  gpulab --run all --json results.json       everything, for a script
+  gpulab --run all                           the whole library, one table at its end
+  gpulab --run all --quick --json all.json   for the impatient, and for a script
 
 verdicts:
   faster, slower  the 99 % interval of the speedup lies beyond 1 %

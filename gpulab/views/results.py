@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -18,6 +19,8 @@ from gpulab.views.text import STYLES, Glyphs, byte_count, seconds, span, times
 _LAST_LINES = 10
 _PAGE = 4096
 _MANY_FAULTS = 256
+TOGETHER = "all_together"
+"""The variant that has every fix of the ones before it."""
 
 
 def result(run: RunResult, glyphs: Glyphs) -> RenderableType:
@@ -120,6 +123,7 @@ def _notes(run: RunResult) -> list[tuple[str, str]]:
     if run.reason and run.exit_code != MEASURED and not said:
         found.append((f"{run.outcome}: {run.reason}", "bold red"))
     found += claims(run)
+    found += _combined(run)
     if run.sweet_spot:
         found.append((f"sweet spot: {run.sweet_spot}, the first within {CLOSE:.0%} of the best time per item", "bold"))
     for comparison in run.comparisons:
@@ -139,6 +143,22 @@ def _notes(run: RunResult) -> list[tuple[str, str]]:
     if run.method.epochs:
         found.append((_method(run), "dim"))
     return found
+
+
+def _combined(run: RunResult) -> list[tuple[str, str]]:
+    """Of a scenario that ends with all its fixes at once: what they promise one by one, and what they give together."""
+    base = run.variants[0].name if run.variants else ""
+    gains = {one.variant: one.speedup for one in run.comparisons if one.against == base and one.speedup}
+    total = gains.pop(TOGETHER, None)
+    if total is None or len(gains) < 2:
+        return []
+    promised = prod(gains.values())
+    gap = (
+        "each shortens its own part of the step, and the next finds less of it (Amdahl)"
+        if promised > total
+        else "together they save what none of them could alone"
+    )
+    return [(f"alone the fixes multiply to {times(promised)}, together they give {times(total)}: {gap}", "bold")]
 
 
 def _page_faults(run: RunResult) -> list[tuple[str, str]]:
