@@ -54,13 +54,12 @@ def summary(runs: Sequence[RunResult], glyphs: Glyphs) -> Table:
     table.add_column("claim", overflow="fold", style="dim", min_width=6)
     for run in runs:
         rows = _rows(run, glyphs)
-        marked = f"{run.scenario} (quick)" if run.quick else run.scenario
         if run.exit_code != MEASURED or not rows:
             style = "" if run.exit_code == MEASURED else "bold red"
             told = run.reason or ("" if rows else "nothing is compared")
-            table.add_row(glyphs(marked), "", "", "", Text(run.outcome, style), "", glyphs(told))
+            table.add_row(glyphs(run.scenario), "", "", "", Text(run.outcome, style), "", glyphs(told))
         for number, row in enumerate(rows):
-            table.add_row("" if number and run.exit_code == MEASURED else glyphs(marked), *row)
+            table.add_row("" if number and run.exit_code == MEASURED else glyphs(run.scenario), *row)
     return table
 
 
@@ -74,7 +73,7 @@ def _rows(run: RunResult, glyphs: Glyphs) -> list[tuple[RenderableType, ...]]:
         ends = [shares.get(name) for name in (one.against, one.variant)]
         told = " > ".join(f"{share:.0%}" for share in ends if share is not None) if all(ends) else ""
         claim = claims.get(one.variant) or ("" if found else run.claim)
-        verdict = Text(one.verdict, style=STYLES[one.verdict])
+        verdict = Text(f"{one.verdict} (quick)" if run.quick else one.verdict, style=STYLES[one.verdict])
         interval = glyphs(span(one.low, one.high))
         found.append((glyphs(one.variant), times(one.speedup), interval, verdict, told, glyphs(claim)))
     return found
