@@ -26,7 +26,8 @@ from gpulab.run.catalog import Entry, ScenarioNotFoundError
 from gpulab.run.needs import first_missing
 from gpulab.run.record import default_path
 from gpulab.run.request import Settings, UsageError, request_for, sweep_of
-from gpulab.views.results import failures, line, summary
+from gpulab.views.results import failures
+from gpulab.views.summary import line, summary
 from gpulab.views.sweep import sweep
 
 if TYPE_CHECKING:

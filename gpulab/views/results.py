@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from gpulab.model.result import CLOSE, MEASURED, UNDER_WAY, RunResult
@@ -14,7 +12,7 @@ from gpulab.model.state import RunState
 from gpulab.views.goodput import goodput, operations, phases
 from gpulab.views.table import table
 from gpulab.views.telemetry import alone
-from gpulab.views.text import STYLES, Glyphs, byte_count, seconds, span, times
+from gpulab.views.text import STYLES, Glyphs, byte_count, seconds, times
 
 _LAST_LINES = 10
 _PAGE = 4096
@@ -42,41 +40,6 @@ def line(run: RunResult, glyphs: Glyphs, number: int, count: int) -> Text:
     text.append(run.outcome, "" if run.exit_code == MEASURED else "bold red")
     why = run.reason if run.exit_code != MEASURED or not told else None
     return text.append(glyphs(f"  {why or ', '.join(told)}"), "dim")
-
-
-def summary(runs: Sequence[RunResult], glyphs: Glyphs) -> Table:
-    """A row for each comparison of several runs, with what it makes of goodput, and each run that is no measurement."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column("scenario", overflow="fold", min_width=10)
-    table.add_column("variant", overflow="fold", min_width=9)
-    for name, justify in (("speedup", "right"), ("99 % interval", "right"), ("verdict", "left"), ("goodput", "right")):
-        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    table.add_column("claim", overflow="fold", style="dim", min_width=6)
-    for run in runs:
-        rows = _rows(run, glyphs)
-        if run.exit_code != MEASURED or not rows:
-            style = "" if run.exit_code == MEASURED else "bold red"
-            told = run.reason or ("" if rows else "nothing is compared")
-            table.add_row(glyphs(run.scenario), "", "", "", Text(run.outcome, style), "", glyphs(told))
-        for number, row in enumerate(rows):
-            table.add_row("" if number and run.exit_code == MEASURED else glyphs(run.scenario), *row)
-    return table
-
-
-def _rows(run: RunResult, glyphs: Glyphs) -> list[tuple[RenderableType, ...]]:
-    shares = {one.name: one.goodput.goodput for one in run.variants if one.goodput}
-    claims = {one.name: one.claim for one in run.variants}
-    found: list[tuple[RenderableType, ...]] = []
-    for one in run.comparisons:
-        if one.against != run.variants[0].name:
-            continue
-        ends = [shares.get(name) for name in (one.against, one.variant)]
-        told = " > ".join(f"{share:.0%}" for share in ends if share is not None) if all(ends) else ""
-        claim = claims.get(one.variant) or ("" if found else run.claim)
-        verdict = Text(f"{one.verdict} (quick)" if run.quick else one.verdict, style=STYLES[one.verdict])
-        interval = glyphs(span(one.low, one.high))
-        found.append((glyphs(one.variant), times(one.speedup), interval, verdict, told, glyphs(claim)))
-    return found
 
 
 def failures(state: RunState, glyphs: Glyphs) -> Text:
