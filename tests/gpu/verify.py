@@ -10,20 +10,11 @@ import sys
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
+from lesson_lines import GPULAB, ceilings, lessons, library, memory, partition, roofline, run
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-GPULAB = (sys.executable, "-m", "gpulab")
-LESSONS = (
-    "preallocation",
-    "memory_layout",
-    "channels_last",
-    "batched_matmul",
-    "optimizer_step",
-    "batch_size",
-    "precision",
-    "cache_footprint",
-    "roofline_tour",
-)
 POINTS = 10  # that a counter may differ from what was worked out
 FLOPS_PER_CLOCK = 4096  # dense bf16, of one Hopper SM
 
@@ -47,16 +38,6 @@ def main():
     return not all(row[-1] for row in rows)
 
 
-def run(folder, name, *arguments):
-    """One run, headless; its result, and its table on stdout."""
-    stem = Path(str(name)).stem
-    out = folder / f"{stem}.json"
-    command = [*GPULAB, "--run", str(name), "--device", "cuda:0", "--json", str(out), *arguments]
-    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    print(done.stdout, flush=True)
-    return done.returncode, json.loads(out.read_text())["runs"][0] if out.exists() else {}
-
-
 def tests(folder):
     """The tests that need a device."""
     command = [sys.executable, "-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", str(HERE)]
@@ -71,75 +52,6 @@ def doctor(folder):
     found = {one["name"]: one for one in json.loads(done.stdout)}
     for name in ("driver", "cuda:0"):
         yield f"--doctor: {name}", "ok", found[name]["found"][:44], found[name]["status"] == "ok"
-
-
-def lessons(folder):
-    """Each lesson at full size: its checks, its verdicts, both clocks."""
-    for name in LESSONS:
-        code, found = run(folder, name)
-        variants = [one for one in found["variants"] if one["status"] != "skipped"]
-        fine = code == 0 and all(one["status"] == "ok" and len(one["clocks"]) == 2 for one in variants)
-        told = ", ".join(f"{one['speedup']:.3g}x {one['verdict']}" for one in found["comparisons"] if one["speedup"])
-        yield name, "measured, both clocks", told[:44] or str(code), fine
-
-
-def ceilings(folder):
-    """The ceilings of the device, twice: against its datasheet, kept for the runs after, and how steady they are."""
-    found = []
-    for time_ in ("first", "second"):
-        out = folder / f"ceilings-{time_}.json"
-        arguments = ["--calibrate", "--device", "cuda:0", "--json", str(out), "--plot", str(folder / "ceilings.png")]
-        started = time.monotonic()
-        done = subprocess.run([*GPULAB, *arguments], check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        print(done.stdout.decode(), flush=True)
-        yield f"--calibrate, {time_}", "exit 0, < 60 s", f"{time.monotonic() - started:.0f} s", done.returncode == 0
-        found.append(
-            {(one["roof"], one["kind"], one["source"]): one for one in json.loads(out.read_text())["ceilings"]}
-        )
-    first, second = found
-    for roof, kind, least in (("device memory", "copy", 0.85), ("matrix", "bf16", 0.75)):
-        measured = second[roof, kind, "measured"]["best"]
-        sheet = second[roof, "" if roof == "device memory" else kind, "datasheet"]["best"]
-        told = f"{measured:.4g} of {sheet:.4g}: {measured / sheet:.1%}"
-        yield f"{roof} {kind} / datasheet", f"> {least:.0%}", told, measured > least * sheet
-    # Not of the links: the smallest transfers are all latency.
-    steady = {key: one for key, one in first.items() if one["samples"] and "host" not in key[0]}
-    apart = {key: abs(second[key]["best"] / one["best"] - 1) for key, one in steady.items()}
-    worst = max(apart, key=apart.get)
-    yield "two calibrations, furthest apart", "< 10 %", f"{' '.join(worst[:2])}: {apart[worst]:.1%}", apart[worst] < 0.1
-
-
-def roofline(folder):
-    """Points where theory puts them, the DRAM counter against declared bytes, and what each is bound by."""
-    _, found = run(folder, "roofline_tour", "--plot", str(folder / "roofline_tour.png"))
-    points = {one["name"]: one["roofline"] for one in found["variants"]}
-    told = f"at {found['ceilings']['at'][11:19]}, cached {found['ceilings']['cached']}"
-    yield "ceilings of an earlier run are used", "cached True", told, found["ceilings"]["cached"]
-    for name, bound in (("vector_add", "memory"), ("axpy", "memory"), ("large_matmul", "compute")):
-        point = points[name]
-        told = f"{point['bound']}, {point['fraction']:.1%}, bytes {point['work']}"
-        yield f"roofline_tour {name}", bound, told, point["bound"] == bound and point["fraction"] < 1.05
-    work = [points[name]["work"] for name in ("vector_add", "axpy")]
-    yield "declared bytes against the DRAM counter", "counted", ", ".join(work), work == ["counted"] * 2
-    _, found = run(folder, "batched_matmul")
-    bounds = {one["name"]: one["roofline"]["bound"] for one in found["variants"] if one["roofline"]}
-    yield "batched_matmul loop", "launch", str(bounds)[:44], bounds["loop"] == "launch"
-    _, found = run(folder, "cache_footprint")
-    bounds = {one["name"]: one["roofline"]["bound"] for one in found["variants"]}
-    fits = bounds["eight_times"] == "memory" and bounds["quarter"] == "cache"
-    yield "cache_footprint eight_times, quarter", "memory, cache", f"{bounds['eight_times']}, {bounds['quarter']}", fits
-
-
-def memory(folder):
-    """A batch that the device cannot hold is reported, and is no failure."""
-    code, found = run(folder, "batch_size", "--set", "width=64", "--set", "hidden=30000000", "--time", "3")
-    statuses = [one["status"] for one in found["variants"]]
-    yield (
-        "batch_size until memory ends",
-        "out of memory, exit 0",
-        ", ".join(statuses[-3:]),
-        (code == 0 and "out of memory" in statuses),
-    )
 
 
 def counters(folder):
@@ -281,6 +193,8 @@ LINES = {
         doctor,
         ceilings,
         roofline,
+        partition,
+        library,
         counters,
         below_100_ms,
         unprivileged,
