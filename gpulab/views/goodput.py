@@ -76,6 +76,7 @@ def phases(run: RunResult, glyphs: Glyphs) -> RenderableType | None:
         text.append(bar({_PHASES.get(name, name): share for name, share in shares.items()}))
         told = ", ".join(f"{name or 'unmarked'} {share:.0%}" for name, share in shares.items() if share >= _LEAST)
         text.append(glyphs(f"  {told}\n"), "not bold")
+    text.rstrip()
     return text
 
 
