@@ -70,7 +70,7 @@ def observer_effect(name: str, options: Options) -> int:
     shown = terminal(ascii_only=options.ascii)
     entry = one_entry(name)
     options = replace(options, time_s=options.time_s or _TIME_S)
-    request = msgspec.structs.replace(request_for(entry, options), stop_early=False)
+    request = msgspec.structs.replace(request_for(entry, options), stop_early=False, profile=False)
     path = options.output or default_path(f"{entry.name}-observer")
     with progress_of(shown) as show:
         state = measure(request, RunFile(path, gpulab.__version__), show, _Switch(options.seed))

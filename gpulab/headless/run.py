@@ -77,6 +77,8 @@ def run(names: Sequence[str], options: Options) -> int:
     paths = _paths(jobs, options)
     if options.json and options.json != "-":
         check_json(Path(options.json), paths)
+    if options.json and options.trace and Path(options.json) == options.trace:
+        raise UsageError(f"--trace {options.trace}: that is where --json goes")
     pictures = _pictures(jobs, options)
     results: list[RunResult] = []
     # Of a whole library only what came out: everything else is in the run files.
@@ -93,6 +95,9 @@ def run(names: Sequence[str], options: Options) -> int:
         else:
             if plan.memory is not None:
                 plan = structs_replace(plan, memory=str(path.with_suffix("")))
+            if plan.trace is not None and len(jobs) > 1:
+                trace = Path(plan.trace)
+                plan = structs_replace(plan, trace=str(trace.with_stem(f"{trace.stem}-{job.label}")))
             file = run_file(path)
             with progress_of(shown, done) as progress:
                 state = measure(plan, file, progress)
@@ -121,6 +126,8 @@ def run(names: Sequence[str], options: Options) -> int:
             console.print(*(f"run file: {one.run_file}" for one in runs if one.run_file), sep="\n", soft_wrap=True)
     elif len(results) > 1:
         console.print(summary(results, shown.glyphs))
+        if library:
+            console.print(f"run files: {paths[0].parent}", soft_wrap=True)
     if options.json:
         write_json(whole, options.json)
     return whole.exit_code

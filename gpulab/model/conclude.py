@@ -110,7 +110,8 @@ def _exit(
     if state.outcome is None:
         return INTERRUPTED, "the run has no end: its parent was killed, or it is still under way"
     if state.outcome == "cancelled":
-        return INTERRUPTED, "what was measured before is in the run file"
+        after = "the measurement is whole; what comes after it was stopped"
+        return INTERRUPTED, after if state.stopped else "what was measured before is in the run file"
     if state.failures or "failed" in statuses or state.outcome != "done":
         return FAILED, next((_told(failure) for failure in state.failures), None)
     first = next(iter(state.variants.values()), None)
@@ -245,7 +246,7 @@ def _variant(state: RunState, one: VariantState, roofs: Roofs | None) -> Variant
         operations=one.counted.operations if one.counted else None,
         flops_counted=(one.counted.flops or None) if one.counted else None,
         roofline=placed,
-        goodput=goodput_of(one, time, placed),
+        goodput=goodput_of(state, one, time, placed),
         stage=failure.stage if failure else None,
         line=failure.line if failure else None,
     )

@@ -13,14 +13,14 @@ from gpulab.model.trace import Event, Trace
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """A row: calls in the window, and the seconds they took there less those of the operations within them.
+    """A row: calls, and the seconds they took less those of the operations within them; of the window, or a step.
 
     `share` is of the window; rows of several threads or streams may sum to more than 1. `shapes` are those of the
     inputs, such as "64x32, 32", and empty for a kernel.
     """
 
     name: str
-    calls: int
+    calls: float
     self_s: float
     share: float
     shapes: str

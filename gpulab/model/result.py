@@ -106,6 +106,9 @@ class Goodput(msgspec.Struct, frozen=True, kw_only=True):
     reliable: bool | None = None
     why: str | None = None
     operations: list[Operation] = []
+    """Calls and seconds of one step."""
+    steps: int | None = None
+    """How many of them the window had."""
     peak_bytes: int | None = None
     trace: str | None = None
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from gpulab.model.events import Profiled
 from gpulab.model.result import Goodput, Time
 from gpulab.model.roofline import Point
-from gpulab.model.state import VariantState
+from gpulab.model.state import RunState, VariantState
 
 _MOST_OVERHEAD = 0.1
 _MOST_ROWS = 40
 
 
-def goodput_of(one: VariantState, time: Time | None, placed: Point | None) -> Goodput | None:
+def goodput_of(state: RunState, one: VariantState, time: Time | None, placed: Point | None) -> Goodput | None:
     """None where neither marks nor a profiler had anything to say."""
     whole = sum(one.phases.values())
     phases = {name: seconds / whole for name, seconds in one.phases.items()} if whole else {}
@@ -20,9 +22,12 @@ def goodput_of(one: VariantState, time: Time | None, placed: Point | None) -> Go
     found = one.profiled
     partition, steps = found.partition, found.steps
     # The step's least time by its roofs; the fraction of the roof is this over the measured time.
-    ideal_s = placed.fraction * time.median if placed and time else None
+    cold = state.request is not None and state.request.cache == "cold"  # it was profiled with warm ones
+    ideal_s = placed.fraction * time.median if placed and time and not cold else None
     useful_s = partition.seconds.get("useful", 0.0) / steps
-    why = _doubts(found)
+    on_gpu = state.device is not None and state.device.kind == "cuda"
+    blind = on_gpu and not partition.on_device
+    why = ["nothing was recorded of the device: this is the host's time"] * blind + _doubts(found)
     return Goodput(
         phases=phases,
         goodput=partition.goodput,
@@ -32,9 +37,12 @@ def goodput_of(one: VariantState, time: Time | None, placed: Point | None) -> Go
         product=ideal_s * steps / partition.window_s if ideal_s else None,
         items_per_s=one.built.items / time.median if one.built and time else None,
         overhead=_overhead(found),
-        reliable=found.same,
+        reliable=found.same and not blind,
         why="; ".join(why) or None,
-        operations=found.operations[:_MOST_ROWS],
+        operations=[
+            replace(row, calls=row.calls / steps, self_s=row.self_s / steps) for row in found.operations[:_MOST_ROWS]
+        ],
+        steps=steps,
         peak_bytes=found.peak_bytes,
         trace=found.trace,
     )

@@ -32,6 +32,7 @@ from gpulab.model.events import (
     OutOfMemory,
     RunEnded,
     RunStarted,
+    Samples,
     TelemetryStarted,
     VariantFailed,
     VariantRefused,
@@ -88,6 +89,8 @@ class Session:
         self._heard = _Heard()
         self._unfit: set[str | None] = set()
         """Variants that are not worth a profile: wrong, refused, failed."""
+        self._sampled: set[str | None] = set()
+        self._deadline = monotonic() + request.timeout_s if request.timeout_s else None
         self._sampler: Sampler | None = None
         self._commands: IO[bytes] | None = None
         self._ceilings = CeilingCache(request)
@@ -164,18 +167,19 @@ class Session:
 
     def _profile(self) -> None:
         """Another worker, since the profiler slows what follows it. The run has been measured, whatever comes of it."""
-        names = tuple(one.name for one in self.request.variants if not one.missing and one.name not in self._unfit)
-        if not names:
-            return
-        measured, self._heard = self._heard, _Heard()
-        self._silent = True
-        try:
-            self._work(replace(self.request, profiling=names))
-            ended = None if self._heard.well or self._why_stopped else self._failure().message
-        except Exception as error:
-            ended = str(error)
-        if ended:
-            self._emit(Noticed(text=f"where the time goes could not be seen: {ended}"))
+        names = [one.name for one in self.request.variants if one.name in self._sampled - self._unfit]
+        measured, self._silent = self._heard, True
+        while names and not self._why_stopped:
+            self._heard = _Heard()
+            try:
+                self._work(replace(self.request, profiling=tuple(names)))
+                ended = None if self._heard.well else self._failure().message
+            except Exception as error:
+                ended = str(error)
+            at = self._heard.exit.variant if self._heard.exit else None
+            if ended and not (self._why_stopped or "").startswith("cancel"):
+                self._emit(Noticed(text=f"where the time of {at or 'its steps'} goes could not be seen: {ended}"))
+            names = names[names.index(at) + 1 :] if ended and at in names else []
         self._heard = measured
 
     def _work(self, request: RunRequest) -> None:
@@ -214,7 +218,7 @@ class Session:
         for fd in (*sources, exit_fd, self._wake_r):
             poll.register(fd, select.POLLIN)
         self._partial = b""
-        deadline = monotonic() + self.request.timeout_s if self.request.timeout_s else None
+        deadline = self._deadline
         last_word: float | None = None
         try:
             while True:
@@ -281,10 +285,11 @@ class Session:
                 self._recording = False
                 self._events.append(Noticed(text=f"the run file ends here: {error}"))
         self._events.extend(events)
-        self._unfit |= {
-            event.variant for event in events if isinstance(event, _UNFIT) and not getattr(event, "ok", False)
-        }
         for event in events:
+            if isinstance(event, Samples):
+                self._sampled.update(event.names[index] for index in event.variant)
+            elif isinstance(event, _UNFIT) and not getattr(event, "ok", False):
+                self._unfit.add(event.variant)
             if (known := self._ceilings.see(event)) is not None:
                 self._tell(KNOWN)
                 self._emit(known)

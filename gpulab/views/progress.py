@@ -7,7 +7,7 @@ from rich.text import Text
 
 from gpulab.model.conclude import run_result
 from gpulab.model.state import RunState
-from gpulab.views.goodput import phases
+from gpulab.views.goodput import goodput, phases
 from gpulab.views.results import claims
 from gpulab.views.table import table
 from gpulab.views.telemetry import Rows
@@ -38,8 +38,8 @@ def lines(state: RunState, glyphs: Glyphs, now: float | None = None) -> Renderab
     if so_far.variants:
         parts += ["", table(so_far, glyphs), ""]
     parts += [Rows(state, glyphs, now), ""] if state.device else []
-    if (marked := phases(so_far, glyphs)) is not None:
-        parts += [marked]
+    for part in (phases(so_far, glyphs), goodput(so_far, glyphs)):
+        parts += [part, ""] if part is not None else []
     parts += [Text(glyphs(line), style) for line, style in claims(so_far)]
     printed = [line for log in state.log for line in log.lines][-_LAST_LINES:]
     parts += [Text(glyphs(f"  {line}"), style="dim", no_wrap=True, overflow=glyphs.overflow) for line in printed]

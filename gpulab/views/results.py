@@ -32,16 +32,6 @@ def result(run: RunResult, glyphs: Glyphs) -> RenderableType:
     return Group(*parts)
 
 
-def line(run: RunResult, glyphs: Glyphs, number: int, count: int) -> Text:
-    """One of several runs that has ended: its number, and what came out."""
-    base = run.variants[0].name if run.variants else ""
-    told = [f"{one.variant} {times(one.speedup)} {one.verdict}" for one in run.comparisons if one.against == base]
-    text = Text(glyphs(f"{number:>2} of {count}  {run.scenario}: "), no_wrap=True, overflow=glyphs.overflow)
-    text.append(run.outcome, "" if run.exit_code == MEASURED else "bold red")
-    why = run.reason if run.exit_code != MEASURED or not told else None
-    return text.append(glyphs(f"  {why or ', '.join(told)}"), "dim")
-
-
 def failures(state: RunState, glyphs: Glyphs) -> Text:
     """What a failed run leaves to look at: the tracebacks, and the last lines that the scenario printed."""
     text = Text()

@@ -59,8 +59,9 @@ def _rows(run: RunResult) -> list[tuple[str, str, str, str, str, str]]:
     shares = {one.name: one.goodput.goodput for one in run.variants if one.goodput}
     claims = {one.name: one.claim for one in run.variants}
     found = []
+    with_baseline = {one.variant for one in run.comparisons if one.against == run.variants[0].name}
     for one in run.comparisons:
-        if one.against == run.variants[0].name:
+        if one.against == run.variants[0].name or one.variant not in with_baseline:
             ends = [shares.get(name) for name in (one.against, one.variant)]
             told = " > ".join(f"{share:.0%}" for share in ends if share is not None) if None not in ends else ""
             verdict = f"{one.verdict} (quick)" if run.quick else one.verdict

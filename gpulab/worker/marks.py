@@ -39,8 +39,10 @@ class Marks:
         self._turns: list[tuple[str, float, float, Any]] = []
 
     def phase(self, name: str) -> AbstractContextManager[Any]:
+        if torch.compiler.is_compiling():
+            return _NOTHING  # first: whether marks are on must be nothing that compiled code depends on
         self.used = True
-        if not self._on or get_ident() != self._thread or torch.compiler.is_compiling():
+        if not self._on or get_ident() != self._thread:
             return _NOTHING
         if not isinstance(name, str) or not name:
             raise ScenarioError(f"lab.phase({name!r}): a phase has a name, such as 'data'")
@@ -52,6 +54,7 @@ class Marks:
         """Run something with marks on; `traced` puts them into a recording of the profiler as well."""
         self._on, self._traced = True, traced
         self._stack, self._turns = [UNMARKED], []
+        self._stream = torch.cuda.current_stream() if self._cuda else None
         self.turn()
         try:
             run()
@@ -73,7 +76,7 @@ class Marks:
         event = None
         if self._cuda:
             event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-            event.record()
+            event.record(self._stream)  # of the window: those of side streams have an order of their own
         self._turns.append((self._stack[-1], perf_counter(), thread_time(), event))
 
     def _taken(self) -> Taken:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from statistics import median
 from time import perf_counter
 
@@ -98,7 +98,7 @@ class Measurement:
         ledger: Ledger,
         where: Where,
         on_failure: OnFailure,
-        marked: Container[str],
+        marked: set[str],
     ) -> None:
         self._request, self._builder, self._clock, self._other = request, builder, clock, other
         self._by_other: dict[str, list[float]] = {}
@@ -229,8 +229,10 @@ class Measurement:
         steps = max(1, min(contender.steps, int(_PHASES_S / contender.step_s)))
         try:
             taken = self._builder.marks_of(build, steps)
-        except BaseException as error:
-            self._drop(contender, "measure", error)
+        except Exception as error:  # it is only a look: what was measured stays
+            self._marked.discard(contender.name)
+            why = str(error).partition("\n")[0]
+            self._channel.emit(Noticed(text=f"{contender.name}: its phases could not be looked at: {why}"))
         else:
             self._channel.emit(Phases(variant=contender.name, steps=steps, seconds=taken.wall_s))
 

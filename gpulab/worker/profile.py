@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 
 import torch
+from msgspec.structs import replace
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from gpulab.model.events import Noticed, Profiled
@@ -28,8 +30,9 @@ from gpulab.worker.marks import Taken
 from gpulab.worker.report import Report
 from gpulab.worker.warden import Where
 
-_WARM_S, _WINDOW_S = 0.2, 0.25
-_FEWEST, _MOST = 3, 200
+_WARM_S, _GROUP_S, _WINDOW_S = 0.2, 0.03, 0.25
+_MOST, _MOST_CHANGING = 200, 20
+"""Steps between two puttings back of their state, where they have one: as a cache it may be full after some."""
 _MOST_EVENTS = 60_000
 """A trace of more takes longer to read than the steps took."""
 _PLAIN = 5
@@ -42,7 +45,7 @@ class Profiler:
         self._channel, self._request = channel, request
         self._report = Report(channel, request, where)
         device, found = devices.find(request.device, request.threads)
-        self._device, self._wait = device, devices.waiter(device)
+        self._device, self._wait = device, devices.waiter(device) or _nothing
         self._lab = WorkerLab(device, found, where)
 
     def serve(self) -> None:
@@ -55,20 +58,31 @@ class Profiler:
                 self._one(scenario.variants[name])
             except SkippedError:
                 continue
-            except Exception as error:
+            except BaseException as error:
                 why = (str(error) or type(error).__name__).partition("\n")[0]
                 error.__traceback__ = None  # its frames hold tensors
                 self._channel.emit(Noticed(text=f"{name} was measured, and could not be profiled: {why}"))
-                self._report.device_must_live("profile")
+            if not self._device_lives():
+                self._channel.emit(Noticed(text="the device is in error: nothing more could be profiled"))
+                return
             compiled.reset()
             devices.release(self._device)
+
+    def _device_lives(self) -> bool:
+        """A CUDA error sticks to its process; the run was measured in another."""
+        try:
+            self._wait()
+        except Exception:
+            return False
+        return True
 
     def _one(self, variant: Variant) -> None:
         build = self._builder.build(variant)
         try:
             self._builder.first_step(build)
             plain_s = self._plain_s(build)
-            steps = max(_FEWEST, min(_MOST, int(_WINDOW_S / plain_s)))
+            most = _MOST_CHANGING if build.state else _MOST
+            steps = max(1, min(most, int(_WINDOW_S / plain_s)))
             first, _ = self._recorded(build, steps)
             if (count := sum(kernels(first).values())) > _MOST_EVENTS:
                 steps = max(1, steps * _MOST_EVENTS // count)
@@ -77,49 +91,47 @@ class Profiler:
             second, taken = self._recorded(build, steps, file)
             off_cpu = {name: max(0.0, wall - taken.cpu_s[name]) for name, wall in taken.wall_s.items()}
             found = partition(second, off_cpu if self._device.type == "cpu" else {})
-            self._channel.emit(
-                Profiled(
-                    variant=variant.name,
-                    steps=steps,
-                    plain_s=plain_s,
-                    profiled_s=found.window_s / steps,
-                    partition=found,
-                    operations=operations(second),
-                    same=kernels(first) == kernels(second),
-                    trace=str(file) if file else None,
-                    peak_bytes=self._peak(build, variant.name) if self._request.memory else None,
-                )
+            told = Profiled(
+                variant=variant.name,
+                steps=steps,
+                plain_s=plain_s,
+                profiled_s=found.window_s / steps,
+                partition=found,
+                operations=operations(second),
+                same=kernels(first) == kernels(second),
+                trace=str(file) if file and file.exists() else None,
             )
+            self._channel.emit(told)
+            if self._request.memory is not None:
+                self._channel.emit(replace(told, peak_bytes=self._peak(build, variant.name)))
         finally:
             build.close()
 
     def _plain_s(self, build: Build) -> float:
         """Seconds a step takes without the profiler, once it is warm."""
-        step, wait = build.work.step, self._wait or (lambda: None)
-        build.restore()
+        step, wait = build.work.step, self._wait
+        started, count = perf_counter(), 0
+        times: list[float] = []
         with build.context():
-            started, count = perf_counter(), 0
-            while count < 2 or perf_counter() - started < _WARM_S:
-                step()
+            while not times or perf_counter() - started < _WARM_S:
+                build.restore()
+                times.append(_once_s(step, wait))
                 count += 1
-            wait()
-            each = max(1, count // _PLAIN)
+            each = max(1, min(_MOST_CHANGING, int(_GROUP_S / min(times))))
+            if min(times) > _WARM_S:  # as dear as that, one step says it all
+                return min(times)
             times = []
             for _ in range(_PLAIN):
-                started = perf_counter()
-                for _ in range(each):
-                    step()
-                wait()
-                times.append((perf_counter() - started) / each)
+                build.restore()
+                times.append(_once_s(partial(_repeat, step, each), wait) / each)
         return median(times)
 
     def _recorded(self, build: Build, steps: int, file: Path | None = None) -> tuple[Trace, Taken]:
         build.restore()
-        step, wait = build.work.step, self._wait or (lambda: None)
+        step, wait = build.work.step, self._wait
 
         def run() -> None:
-            for _ in range(steps):
-                step()
+            _repeat(step, steps)
             wait()
 
         with build.context():
@@ -133,9 +145,15 @@ class Profiler:
         with profile(activities=kinds, record_shapes=True) as recording, record_function(WINDOW):
             taken = self._lab.marks.window(run, traced=True)
         with tempfile.TemporaryDirectory() as folder:
-            written = file or Path(folder) / "trace.json"
+            written = Path(folder) / "trace.json"
             recording.export_chrome_trace(str(written))
-            return read(json.loads(written.read_bytes())), taken
+            found = written.read_bytes()
+        if file:
+            try:
+                file.write_bytes(found)
+            except OSError as error:
+                self._channel.emit(Noticed(text=f"the trace could not be written to {file}: {error.strerror}"))
+        return read(json.loads(found)), taken
 
     def _file(self, name: str) -> Path | None:
         if self._request.trace is None:
@@ -143,20 +161,42 @@ class Profiler:
         path = Path(self._request.trace)
         return path if len(self._request.profiling) == 1 else path.with_stem(f"{path.stem}-{name}")
 
+    def _peak_of_a_gpu(self, build: Build, snapshot: str) -> int:
+        torch.cuda.memory._record_memory_history()
+        try:
+            torch.cuda.reset_peak_memory_stats(self._device)
+            before = torch.cuda.memory_allocated(self._device)
+            build.work.step()
+            peak = int(torch.cuda.max_memory_allocated(self._device) - before)
+            torch.cuda.memory._dump_snapshot(snapshot)  # type: ignore[no-untyped-call]
+        finally:
+            torch.cuda.memory._record_memory_history(enabled=None)
+        self._channel.emit(Noticed(text=f"a snapshot of the device's memory: {snapshot} (pytorch.org/memory_viz)"))
+        return peak
+
     def _peak(self, build: Build, name: str) -> int:
         """The most bytes that one step had allocated beyond what was there before it; on a GPU with a snapshot."""
         build.restore()
         with build.context():
             if self._device.type == "cuda":
-                torch.cuda.memory._record_memory_history()
-                torch.cuda.reset_peak_memory_stats(self._device)
-                before = torch.cuda.memory_allocated(self._device)
-                build.work.step()
-                peak = int(torch.cuda.max_memory_allocated(self._device) - before)
-                torch.cuda.memory._dump_snapshot(f"{self._request.memory}-{name}.pickle")  # type: ignore[no-untyped-call]
-                torch.cuda.memory._record_memory_history(enabled=None)
-                return peak
+                return self._peak_of_a_gpu(build, f"{self._request.memory}-{name}.pickle")
             return _allocated_on_a_cpu(build)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _once_s(work: Callable[[], object], wait: Callable[[], None]) -> float:
+    started = perf_counter()
+    work()
+    wait()
+    return perf_counter() - started
+
+
+def _repeat(step: Callable[[], object], count: int) -> None:
+    for _ in range(count):
+        step()
 
 
 def _allocated_on_a_cpu(build: Build) -> int:

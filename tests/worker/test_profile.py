@@ -16,15 +16,15 @@ scenario = Scenario("mine", params={"wait_ms": 10})
 @scenario.variant
 def waits(lab, wait_ms):
     """Waits for data, then computes as long; the wait lies in a phase within a phase."""
-    return _step(lab, wait_ms * 1e-3)
+    yield from _step(lab, wait_ms * 1e-3)
 
 @scenario.variant
 def hardly(lab, wait_ms):
     """Waits a tenth of that."""
-    return _step(lab, wait_ms * 1e-4)
+    yield from _step(lab, wait_ms * 1e-4)
 
 def _step(lab, wait_s):
-    a, out = torch.rand(256, 256), torch.empty(256, 256)
+    a, out, own = torch.rand(256, 256), torch.empty(256, 256), []
     def step():
         began = time.perf_counter()
         with lab.phase("data"):
@@ -36,10 +36,12 @@ def _step(lab, wait_s):
                 torch.mm(a, a, out=out)
         ended = time.perf_counter()
         if torch.autograd._profiler_enabled():
-            with open(f"own-{wait_s}.txt", "a") as file:
-                print(ended - computes, ended - began, file=file)
+            own.append(f"{ended - computes} {ended - began}")
         return out
-    return Work(step, inputs=a)
+    yield Work(step, inputs=a)
+    if own:
+        with open(f"own-{wait_s}.txt", "w") as file:
+            print(*own, sep=chr(10), file=file)
 '''
 
 
@@ -95,7 +97,7 @@ def test_a_plain_function_gets_its_partition_its_operations_its_trace_and_its_pe
     document = json.loads((lab.folder / "t.json").read_text())
     assert validate(document) == []
     assert "gpulab:window" in {event.get("name") for event in document["traceEvents"]}
-    assert "step: operations" in done.stderr
+    assert "operations of a step" in done.stderr
     assert "nothing is marked useful" in done.stderr
 
 
@@ -133,8 +135,78 @@ def test_a_step_that_cannot_be_profiled_keeps_its_measurement(lab):
     assert any("could not be profiled: not while I am watched" in text for text in done.run["warnings"])
 
 
-def test_without_a_profile_no_second_worker_is_started(lab):
-    done = lab.run(lab.write("halves.py", HALVES), "--profile", "off")
+HARD = """
+    import os, time
+    import torch
+
+    def watched():
+        return torch.autograd._profiler_enabled()
+
+    def dies():
+        if watched():
+            os._exit(7)
+        return torch.ones(10)
+
+    def quits():
+        if watched():
+            raise SystemExit(3)
+        return torch.ones(10)
+
+    def hangs():
+        while watched():
+            time.sleep(0.01)
+        return torch.ones(10)
+
+    def works():
+        return torch.ones(10) + 1
+"""
+
+
+def test_what_dies_under_the_profiler_takes_no_other_partition_with_it(lab):
+    done = lab.run(f"{lab.write('hard.py', HARD)}:dies,quits,works", time_s="1")
     assert done.code == 0, done.stderr
+    told = " ".join(done.run["warnings"])
+    assert "where the time of dies goes could not be seen: the worker's process ended with exit code 7" in told
+    assert "quits was measured, and could not be profiled: 3" in told
+    assert done.variant("works")["goodput"]["goodput"] > 0
+    assert done.variant("dies")["time_s"] is not None
+
+
+def test_what_hangs_under_the_profiler_ends_with_the_timeout_of_the_run(lab):
+    done = lab.run(f"{lab.write('hard.py', HARD)}:hangs", "--timeout", "9", time_s="1")
+    assert done.code == 0, done.stderr
+    assert any("no end after 9 s" in text for text in done.run["warnings"])
+    assert done.variant("hangs")["time_s"] is not None
+
+
+FAILS = BROKEN.replace("a = torch.rand(1000)", "raise ValueError('no data')", 1)
+
+
+def test_what_was_never_measured_is_not_profiled(lab):
+    done = lab.run(lab.write("broken.py", FAILS), time_s="1")
+    assert done.code == 3
+    assert [one["goodput"] for one in done.run["variants"]] == [None, None]
+
+
+def test_a_trace_that_cannot_be_written_costs_no_partition(lab):
+    (lab.folder / "t.json").mkdir()
+    done = lab.run(f"{lab.write('hard.py', HARD)}:works", "--trace", "t.json", time_s="1")
+    assert done.code == 0, done.stderr
+    assert any("the trace could not be written" in text for text in done.run["warnings"])
+    assert done.variant("works")["goodput"]["goodput"] > 0
+
+
+def test_of_several_runs_each_has_its_trace(lab):
+    path = lab.write("halves.py", HALVES)
+    options = ("--device", "cpu", "--smoke", "--telemetry", "off", "--sweep", "wait_ms=1,2", "--trace", "t.json")
+    assert lab.call("--run", path, *options).code == 0
+    names = {path.name for path in lab.folder.glob("t*.json")}
+    assert names == {f"t-halves-wait_ms-{value}-{name}.json" for value in (1, 2) for name in ("waits", "hardly")}
+
+
+def test_without_a_profile_no_second_worker_is_started(lab):
+    done = lab.run(lab.write("halves.py", HALVES), "--profile", "off", time_s="1")
+    assert done.code == 0, done.stderr
+    assert " · profile " not in done.stderr
     assert done.variant("waits")["goodput"]["goodput"] is None
     assert done.variant("waits")["goodput"]["phases"]["data"] > 0.3
