@@ -89,7 +89,7 @@ def roofline(folder):
 
 def partition(folder):
     """Where the time of an eager and of a graphed training step goes."""
-    code, found = run(folder, "cuda_graphs", "--trace", str(folder / "cuda_graphs.json"))
+    code, found = run(folder, "cuda_graphs", "--trace", str(folder / "trace.json"))
     variants = {one["name"]: one["goodput"] for one in found["variants"] if one["goodput"]}
     for name, of in variants.items():
         parts = ", ".join(f"{part} {share:.0%}" for part, share in of["partition"].items() if share >= 0.01)
