@@ -16,6 +16,8 @@ _FITS = 0.5
 _COUNTED = 0.5
 _STREAM = 0.9
 _EXPLAINS = 0.5
+_CALLS = 5
+"""Bare launches that an operation of a framework costs the host, with its checks, its autograd and its Python."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ def _launches(facts: Facts, roofs: Roofs) -> str:
     each = roofs.launch_s(on_device=facts.on_device)
     share = facts.launches * each / facts.seconds if each and facts.launches else None
     if facts.waiting is not None:  # both clocks are known: what the device does not wait for, launches do not cost
-        explained = share is None or share >= _EXPLAINS * facts.waiting
+        explained = share is None or _CALLS * share >= _EXPLAINS * facts.waiting
         waits = facts.waiting >= _WAITING and explained
         return f"the device waits for the host {facts.waiting:.0%} of the time" if waits else ""
     many = f"starting its {facts.launches} operations" if facts.launches != 1 else "starting its one operation"

@@ -16,7 +16,6 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -46,6 +45,7 @@ from gpulab.model.wire import decode, encode
 from gpulab.run.ceilings import CeilingCache
 from gpulab.run.ending import failure, whole_run
 from gpulab.run.environment import environment
+from gpulab.run.heard import Heard, pipe, read_some
 from gpulab.run.output import Output
 from gpulab.run.record import RunFile
 from gpulab.run.sampler import Sampler
@@ -54,21 +54,6 @@ WORKER = (sys.executable, "-P", "-m", "gpulab.worker")
 _CHUNK = 1 << 18
 _LAST_WORD_S = 10.0
 _UNFIT = (Checked, OutOfMemory, VariantFailed, VariantRefused, VariantSkipped)
-
-
-@dataclass
-class _Heard:
-    """What one worker said of itself."""
-
-    exit: WorkerExited | None = None
-    done: WorkerDone | None = None
-    came: int = 0
-    garbled: int = 0
-
-    @property
-    def well(self) -> bool:
-        """Whether it did all it was asked to, and every event of it came."""
-        return self.done is not None and self.done.sent == self.came
 
 
 class Session:
@@ -86,7 +71,7 @@ class Session:
         self._why_stopped: str | None = None
         self._closing = threading.Lock()
         self._error: Exception | None = None
-        self._heard = _Heard()
+        self._heard = Heard()
         self._unfit: set[str | None] = set()
         """Variants that are not worth a profile: wrong, refused, failed."""
         self._sampled: set[str | None] = set()
@@ -170,7 +155,7 @@ class Session:
         names = [one.name for one in self.request.variants if one.name in self._sampled - self._unfit]
         measured, self._silent = self._heard, True
         while names and not self._why_stopped:
-            self._heard = _Heard()
+            self._heard = Heard()
             try:
                 self._work(replace(self.request, profiling=tuple(names)))
                 ended = None if self._heard.well else self._failure().message
@@ -184,8 +169,8 @@ class Session:
 
     def _work(self, request: RunRequest) -> None:
         with ExitStack() as parent_s, ExitStack() as worker_s:
-            events_r, events_w = _pipe(parent_s, worker_s)
-            log_r, log_w = _pipe(parent_s, worker_s)
+            events_r, events_w = pipe(parent_s, worker_s)
+            log_r, log_w = pipe(parent_s, worker_s)
             process = subprocess.Popen(
                 [*self._command, str(events_w)],
                 stdin=subprocess.PIPE,
@@ -244,7 +229,7 @@ class Session:
             os.close(exit_fd)
 
     def _take_events(self, fd: int) -> bool:
-        data = _read(fd)
+        data = read_some(fd)
         lines = (self._partial + data).split(b"\n")
         self._partial = lines.pop()
         for line in filter(None, lines):
@@ -272,7 +257,7 @@ class Session:
         return more
 
     def _take_log(self, fd: int) -> bool:
-        data = _read(fd)
+        data = read_some(fd)
         if data and not self._silent:
             self._emit(*self._output.take(data))
         return bool(data)
@@ -302,14 +287,7 @@ class Session:
 
     def _last_words(self) -> list[AnyEvent]:
         """How the run ended, from the warden's report, or from its absence."""
-        found: list[AnyEvent] = []
-        exited = self._heard.exit
-        if exited and exited.orphans:
-            found.append(Noticed(text=f"the scenario left {exited.orphans} processes behind; they were stopped"))
-        if self._heard.garbled > (self._heard.done is None):  # a worker that was killed may leave half a line
-            found.append(
-                Noticed(text=f"{self._heard.garbled} lines of the event pipe were not the lab's and were skipped")
-            )
+        exited, found = self._heard.exit, self._heard.notices()
         if self._heard.well and self._why_stopped != "cancelled":  # a stop that came too late changes nothing
             return [*found, RunEnded(outcome="done")]
         if not (exited and exited.code == LOST_DEVICE):  # that one has said it all
@@ -326,19 +304,3 @@ class Session:
         if self._heard.exit is None:
             return whole_run(self._why_stopped or "killed", "end", "the worker's warden ended without a word")
         return failure(self.request, self._heard.exit, self._why_stopped)
-
-
-def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
-    """A pipe, read here without blocking; each end is closed with its stack."""
-    r, w = os.pipe2(os.O_CLOEXEC)
-    os.set_blocking(r, False)
-    reader.callback(os.close, r)
-    writer.callback(os.close, w)
-    return r, w
-
-
-def _read(fd: int) -> bytes:
-    try:
-        return os.read(fd, _CHUNK)
-    except BlockingIOError:
-        return b""

@@ -5,18 +5,18 @@ from __future__ import annotations
 import gc
 import random
 from collections.abc import Callable
-from statistics import median
 from time import perf_counter
 
 from gpulab.model.compare import narrow, narrow_time
-from gpulab.model.events import Calibrated, Noticed, OtherClock, Phases, Planned, StageStarted, Stopped, WarmedUp
+from gpulab.model.events import Noticed, OtherClock, Phases, Planned, StageStarted, Stopped
 from gpulab.model.request import RunRequest
-from gpulab.model.scenario import CONTROL, Variant
+from gpulab.model.scenario import CONTROL
 from gpulab.model.stats import FEWEST
 from gpulab.worker import compiled
-from gpulab.worker.build import Build, Builder
+from gpulab.worker.build import Builder
 from gpulab.worker.channel import Channel
 from gpulab.worker.clock import Clock
+from gpulab.worker.contender import Contender
 from gpulab.worker.device import release
 from gpulab.worker.failure import out_of_memory
 from gpulab.worker.ledger import Ledger
@@ -24,7 +24,6 @@ from gpulab.worker.plan import Plan, plan
 from gpulab.worker.recorder import Recorder
 from gpulab.worker.warden import Where
 
-_WARM_UP_S, _MOST_WARM_UP_S, _DRIFT = 0.3, 3.0, 0.01
 _SETTLE_S, _SETTLING_BLOCKS = 0.01, 3
 _LOOK_EVERY = 10
 _PHASES_S = 0.05
@@ -38,50 +37,6 @@ class _BaselineLostError(Exception):
 
 class _TooMuchTogetherError(Exception):
     """Each variant fits into memory, all of them at once do not."""
-
-
-class Contender:
-    """One row of the measurement: a variant that passed its checks, or the control."""
-
-    def __init__(self, name: str, variant: Variant, items: float, steps: int, step_s: float) -> None:
-        self.name, self.variant, self.items = name, variant, items
-        self.steps, self.step_s = steps, step_s
-        self.build: Build | None = None
-
-
-def calibrate(clock: Clock, variant: Variant, build: Build) -> Contender:
-    """Find the steps that fill a block, well enough to warm up with."""
-    steps, step_s = clock.steps_per_block(build)
-    return Contender(variant.name, variant, build.work.items, steps, step_s)
-
-
-def warm_up(clock: Clock, channel: Channel, contender: Contender, build: Build) -> None:
-    """At least 300 ms and until the time drifts by less than 1 %, at most 3 s. Its samples are kept apart."""
-    times: list[float] = []
-    started = perf_counter()
-    while True:
-        times.append(clock.block(build, contender.steps).time_s)
-        channel.pump()
-        elapsed = perf_counter() - started
-        third = len(times) // 3
-        drift = abs(median(times[-third:]) / median(times[-2 * third : -third]) - 1) if third else 0.0
-        settled = elapsed >= _WARM_UP_S and drift < _DRIFT and (third or contender.step_s > _WARM_UP_S)
-        if settled or elapsed >= _MOST_WARM_UP_S:
-            break
-    channel.emit(WarmedUp(variant=contender.name, times_s=times, drift=drift, drifting=not settled))
-    if contender.steps > 1 or times[-1] < clock.block_s:
-        # A device that was idle runs several times faster by now.
-        contender.steps, contender.step_s = clock.steps_per_block(build)
-    else:
-        contender.step_s = median(times[-third:] if third else times)
-    channel.emit(
-        Calibrated(
-            variant=contender.name,
-            steps_per_block=contender.steps,
-            step_s=contender.step_s,
-            empty_block_s=clock.empty_block_s,
-        )
-    )
 
 
 class Measurement:

@@ -22,12 +22,13 @@ from gpulab.worker.ceilings import Calibration
 from gpulab.worker.channel import Channel
 from gpulab.worker.check import Checker
 from gpulab.worker.clocks import clocks
+from gpulab.worker.contender import Contender, calibrate, warm_up
 from gpulab.worker.counting import count
 from gpulab.worker.device_clock import DeviceClock
 from gpulab.worker.lab import WorkerLab
 from gpulab.worker.ledger import Ledger
 from gpulab.worker.load import load
-from gpulab.worker.measure import Contender, Measurement, calibrate, warm_up
+from gpulab.worker.measure import Measurement
 from gpulab.worker.report import Report
 from gpulab.worker.soak import soak
 from gpulab.worker.warden import Where

@@ -8,7 +8,7 @@ from time import monotonic
 from gpulab.model.events import Soaked
 from gpulab.worker.channel import Channel
 from gpulab.worker.clock import Clock
-from gpulab.worker.measure import Contender
+from gpulab.worker.contender import Contender
 
 _SOAK_S, _SOAK_BLOCK_S = 2.0, 0.02
 

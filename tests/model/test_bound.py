@@ -48,6 +48,8 @@ STREAM = Facts(seconds=1.0, bytes=int(80 * GIGA), flops=int(10 * GIGA), cache_by
         (Facts(seconds=1e-5, bytes=1000, flops=100, launches=4), "launch", "its 4 operations takes 80%"),
         (Facts(seconds=1e-5, bytes=1000, flops=100, launches=1), "latency", "no roof is near"),
         (Facts(seconds=1e-5, bytes=1000, flops=100, waiting=0.3), "launch", "waits for the host 30%"),
+        (Facts(seconds=1e-2, bytes=1000, flops=100, launches=640, waiting=0.8), "launch", "waits for the host 80%"),
+        (Facts(seconds=0.1, bytes=1000, flops=100, launches=1, waiting=0.9), "latency", "and not for launches"),
         (Facts(seconds=1e-5, bytes=1000, launches=4, on_device=True), "latency", "no roof is near"),
         (Facts(seconds=1.0, bytes=int(45 * GIGA), roof="host to device"), "link", "90% of the host to device link"),
         (Facts(seconds=1.0, bytes=int(10 * GIGA), roof="host to device"), "latency", "only 20%"),
