@@ -86,6 +86,8 @@ class Lab:
         run_file.unlink(missing_ok=True)
         # Telemetry has tests of its own; elsewhere each variant's soak would only take time.
         quiet = () if "--telemetry" in arguments else ("--telemetry", "off")
+        # So has the profile, whose second process takes as long again.
+        quiet += () if {"--profile", "--trace", "--memory"} & set(arguments) else ("--profile", "off")
         options = ("--device", "cpu", "--time", time_s, "--json", "--output", run_file, *quiet, *arguments)
         finished = self.call("--run", what, *options)
         if finished.stdout:

@@ -127,7 +127,7 @@ def works(lab):
 
 
 def test_a_step_that_cannot_be_profiled_keeps_its_measurement(lab):
-    done = lab.run(lab.write("broken.py", BROKEN), time_s="1")
+    done = lab.run(lab.write("broken.py", BROKEN), "--profile", "on", time_s="1")
     assert done.code == 0, done.stderr
     assert done.verdict("works") is not None
     assert done.variant("breaks")["goodput"] is None
@@ -163,7 +163,7 @@ HARD = """
 
 
 def test_what_dies_under_the_profiler_takes_no_other_partition_with_it(lab):
-    done = lab.run(f"{lab.write('hard.py', HARD)}:dies,quits,works", time_s="1")
+    done = lab.run(f"{lab.write('hard.py', HARD)}:dies,quits,works", "--profile", "on", time_s="1")
     assert done.code == 0, done.stderr
     told = " ".join(done.run["warnings"])
     assert "where the time of dies goes could not be seen: the worker's process ended with exit code 7" in told
@@ -173,7 +173,7 @@ def test_what_dies_under_the_profiler_takes_no_other_partition_with_it(lab):
 
 
 def test_what_hangs_under_the_profiler_ends_with_the_timeout_of_the_run(lab):
-    done = lab.run(f"{lab.write('hard.py', HARD)}:hangs", "--timeout", "9", time_s="1")
+    done = lab.run(f"{lab.write('hard.py', HARD)}:hangs", "--timeout", "9", "--profile", "on", time_s="1")
     assert done.code == 0, done.stderr
     assert any("no end after 9 s" in text for text in done.run["warnings"])
     assert done.variant("hangs")["time_s"] is not None
@@ -183,7 +183,7 @@ FAILS = BROKEN.replace("a = torch.rand(1000)", "raise ValueError('no data')", 1)
 
 
 def test_what_was_never_measured_is_not_profiled(lab):
-    done = lab.run(lab.write("broken.py", FAILS), time_s="1")
+    done = lab.run(lab.write("broken.py", FAILS), "--profile", "on", time_s="1")
     assert done.code == 3
     assert [one["goodput"] for one in done.run["variants"]] == [None, None]
 
