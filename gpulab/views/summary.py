@@ -40,9 +40,11 @@ def summary(runs: Sequence[RunResult], glyphs: Glyphs) -> RenderableType:
         for row in rows[id(run)]:
             text = Text(glyphs(_aligned(row[:5], widths)), no_wrap=True, overflow=glyphs.overflow)
             start = sum(widths[:3]) + 2 * 4
-            text.stylize(STYLES.get(row[3].partition(" ")[0], ""), start, start + len(row[3]))
+            text.stylize(STYLES.get(row[3].rstrip("*"), ""), start, start + len(row[3]))
             text.append(glyphs(f"  {row[5]}"), "dim")
             parts.append(text)
+    if any(run.quick for run in runs):
+        parts.append(Text("* a quick run: short, with wide intervals", "dim"))
     return Group(*parts)
 
 
@@ -64,7 +66,7 @@ def _rows(run: RunResult) -> list[tuple[str, str, str, str, str, str]]:
         if one.against == run.variants[0].name or one.variant not in with_baseline:
             ends = [shares.get(name) for name in (one.against, one.variant)]
             told = " > ".join(f"{share:.0%}" for share in ends if share is not None) if None not in ends else ""
-            verdict = f"{one.verdict} (quick)" if run.quick else one.verdict
+            verdict = f"{one.verdict}*" if run.quick else one.verdict
             interval = span(one.low, one.high)
             found.append((one.variant, times(one.speedup), interval, verdict, told, claims.get(one.variant) or ""))
     return found
