@@ -61,6 +61,12 @@ class Trace:
         return self.window[1] - self.window[0]
 
     @property
+    def events(self) -> int:
+        """How many there are: what reading a recording costs."""
+        of_threads = (*self.operations.values(), *self.calls.values())
+        return sum(map(len, of_threads)) + len(self.annotations) + len(self.device)
+
+    @property
     def on_device(self) -> bool:
         """Whether a device did anything within the window."""
         return any(self.inside(self.device))

@@ -82,11 +82,9 @@ class Profiler:
             self._builder.first_step(build)
             plain_s = self._plain_s(build)
             most = _MOST_CHANGING if build.state else _MOST
-            steps = max(1, min(most, int(_WINDOW_S / plain_s)))
-            first, _ = self._recorded(build, steps)
-            if (count := sum(kernels(first).values())) > _MOST_EVENTS:
-                steps = max(1, steps * _MOST_EVENTS // count)
-                first, _ = self._recorded(build, steps)
+            one, _ = self._recorded(build, 1)
+            steps = max(1, min(most, int(_WINDOW_S / plain_s), _MOST_EVENTS // max(1, one.events)))
+            first = one if steps == 1 else self._recorded(build, steps)[0]
             file = self._file(variant.name)
             second, taken = self._recorded(build, steps, file)
             off_cpu = {name: max(0.0, wall - taken.cpu_s[name]) for name, wall in taken.wall_s.items()}

@@ -31,7 +31,7 @@ def test_the_device_is_named_by_uuid_in_every_record(lab):
 
 @pytest.mark.parametrize("name", ["batched_matmul", "optimizer_step"])
 def test_the_lessons_end_with_a_verdict(lab, name):
-    done = run(lab, name)
+    done = run(lab, name, "--time", "3")
     assert done.code == 0
     assert {one["status"] for one in done.run["variants"]} == {"ok"}
     assert all(one["verdict"] != "inconclusive" for one in done.run["comparisons"])
