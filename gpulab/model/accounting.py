@@ -32,7 +32,7 @@ def point(state: RunState, one: VariantState, roofs: Roofs | None, time: Time | 
     built = one.built
     if roofs is None or time is None or built is None or not time.median:
         return None
-    request, device = state.request, state.device
+    request = state.request
     dram = dram_bytes(state, one, roofs)
     cold = request is not None and request.cache == "cold"
     on_device = request is not None and request.clock == "device"
@@ -42,10 +42,11 @@ def point(state: RunState, one: VariantState, roofs: Roofs | None, time: Time | 
         flops=built.flops,
         dtype=built.dtype,
         launches=one.counted.operations if one.counted else None,
-        waiting=None if on_device else _waiting(clocks_of(state, one, time)),
+        waiting=None if on_device or _exposed(one) else _waiting(clocks_of(state, one, time)),
         on_device=on_device,
         dram_bytes=dram,
-        cache_bytes=device.l2_bytes if device else 0,
+        cache_bytes=_cache_bytes(state),
+        cache_seen=bool(state.ceilings and state.ceilings.cache_bytes is not None),
         hot=not cold,
         roof=request.roof if request else None,
     )
@@ -108,6 +109,21 @@ def disagreements(state: RunState) -> list[str]:
             more = f"{dram / built.bytes:.1f}x of the bytes that it declares, which are the least it must"
             found.append(f"{name}: moves {more}: by the device's own counters")
     return found
+
+
+def _cache_bytes(state: RunState) -> int:
+    """What the last-level cache holds for this run: as it was seen, else as the system says.
+
+    A virtual machine reports the cache of its whole socket, and gets a slice of it.
+    """
+    if state.ceilings and state.ceilings.cache_bytes is not None:
+        return state.ceilings.cache_bytes
+    return state.device.l2_bytes if state.device else 0
+
+
+def _exposed(one: VariantState) -> bool:
+    """Whether the device's own time has the gaps between launches in it, and so does not tell waiting from working."""
+    return one.other_clock is not None and one.other_clock.exposed
 
 
 def _waiting(clocks: dict[str, float]) -> float | None:

@@ -73,21 +73,26 @@ class Built(Event, frozen=True):
 
 
 class Counted(Event, frozen=True):
-    """One untimed step, looked into: operations that the host started, and the FLOPs that torch can count of them."""
+    """One untimed step, looked into: operations that the host started, and the FLOPs that torch counts of them.
+
+    `flops` is None where some operation has no formula.
+    """
 
     variant: str
     operations: int
-    flops: int
+    flops: int | None
 
 
 class CeilingsMeasured(Event, frozen=True):
     """All ceilings of the device known so far, in place of those of an earlier event. `at` is UTC, ISO 8601.
 
     `cached`: measured in another run on this device, with this driver, power limit, torch and number of threads.
+    `cache_bytes`: the most that the last-level cache was seen to hold, None where its size is not in doubt.
     """
 
     ceilings: tuple[Ceiling, ...]
     at: str
+    cache_bytes: int | None = None
     cached: bool = False
     whole: bool = False
     """Everything was tried, none for want of memory, and all that matters is steady: worth keeping."""
@@ -215,11 +220,15 @@ class Soaked(Event, frozen=True):
 
 
 class OtherClock(Event, frozen=True):
-    """The same blocks by the clock that the verdict does not take: one an epoch, seconds per step."""
+    """The same blocks by the clock that the verdict does not take: one an epoch, seconds per step.
+
+    `exposed`: it is the device's, and has gaps between launches in it, which could not be hidden.
+    """
 
     variant: str
     clock: str
     times_s: list[float]
+    exposed: bool = False
 
 
 class Stopped(Event, frozen=True):

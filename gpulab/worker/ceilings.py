@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from statistics import fmean
 from time import perf_counter, sleep
@@ -30,6 +30,8 @@ _WARM = 0.2
 _FEWEST, _MOST = 5, 2000
 _TRIES = 3
 _RESTS, _REST_S = 10, 0.05
+_CACHED = 1.3
+"""What is this much faster than memory did not come from there."""
 
 
 @dataclass
@@ -40,6 +42,7 @@ class _Timed:
     kind: str
     amount: int
     how: str
+    footprint: int = 0
     times_s: list[float] = field(default_factory=list)
     sm_mhz: list[float] = field(default_factory=list)
 
@@ -93,16 +96,17 @@ class Calibration:
         if found := self._found_so_far():
             whole = whole and all(one.steady for one in found if one.roof not in (LAUNCH, *LINKS))
             at = datetime.now(UTC).isoformat()
-            self._channel.emit(CeilingsMeasured(ceilings=tuple(found), at=at, whole=whole))
+            held = self._held()
+            self._channel.emit(CeilingsMeasured(ceilings=tuple(found), at=at, whole=whole, cache_bytes=held))
 
     def _take(self, one: Planned, seconds: float) -> None:
         """Measure one, or say why it cannot be: the others, and the run, go on."""
         try:
             probe = one.make()
             key = (one.roof, one.kind, probe.how)
-            before = self._timed.get(key) or _Timed(one.roof, one.kind, probe.amount, probe.how)
+            before = self._timed.get(key) or _Timed(one.roof, one.kind, probe.amount, probe.how, probe.footprint)
             for again in range(_TRIES):
-                timed = _Timed(one.roof, one.kind, probe.amount, probe.how, [*before.times_s], [*before.sm_mhz])
+                timed = replace(before, times_s=[*before.times_s], sm_mhz=[*before.sm_mhz])
                 self._time(timed, probe, seconds * (1 + again))
                 self._timed[key] = timed
                 self._channel.pump()
@@ -123,8 +127,6 @@ class Calibration:
             self._time_queueing(timed, probe, seconds)
             return
         clock = self._wall if probe.clock == "wall" else self._clock
-        if isinstance(clock, DeviceClock):
-            clock.next_variant()
         build = Build(probe.work, 0.0, None)
         steps, _ = clock.steps_per_block(build)
         warm = perf_counter() + _WARM * seconds
@@ -152,10 +154,24 @@ class Calibration:
             timed.times_s.append((perf_counter() - started) / probe.parts)
             count += 1
 
+    def _held(self) -> int | None:
+        """The largest footprint that was faster than memory; None on a GPU, and where none was looked at."""
+        looked = [one for one in self._timed.values() if one.roof == CACHE]
+        if self._device.type == "cuda" or not looked:
+            return None
+        return max((one.footprint for one in looked if self._is_cached(one)), default=0)
+
+    def _is_cached(self, of: _Timed) -> bool:
+        """Whether it is clearly faster than memory in the same way; of a GPU there is no doubt."""
+        memory = [one.ceiling().best for one in self._timed.values() if (one.roof, one.kind) == (MEMORY, of.kind)]
+        return self._device.type == "cuda" or not memory or of.ceiling().best > _CACHED * max(memory)
+
     def _found_so_far(self) -> list[Ceiling]:
         """One for each roof and kind: of several footprints the best, which is the plateau."""
         best: dict[tuple[str, str], Ceiling] = {}
         for timed in self._timed.values():
+            if timed.roof == CACHE and not self._is_cached(timed):
+                continue
             one = timed.ceiling()
             known = best.get((one.roof, one.kind))
             if known is None or (one.steady, one.best) > (known.steady, known.best):

@@ -18,8 +18,10 @@ from gpulab.worker import kernels
 from gpulab.worker.device import free_memory
 
 _BEYOND_CACHE = 4
+_SMALLEST_CACHE, _CACHE_STEPS, _BRIEF_FOOTPRINTS = 4 * MiB, 4, 3
 _MOST_OF_MEMORY = 16
 _FEWEST_BYTES = 64 * MiB  # of one array: what is smaller is cached somewhere, whatever the system says
+_MOST_BYTES_CPU = 256 * MiB  # a virtual machine may name hundreds of MiB of cache: touching gigabytes takes minutes
 _LARGEST_PRODUCT, _PRODUCT_S = 8192, 0.06
 _LAUNCHES = 200
 _PATTERN = 4096  # drawing a gigabyte of numbers would take longer than moving it
@@ -47,6 +49,8 @@ class Probe:
     how: str
     clock: str = "device"
     parts: int = 1
+    footprint: int = 0
+    """Bytes that stay in a cache, if it holds so many; 0 where that is not the question."""
     rests: bool = False
     """Whether the device slows down under it, and so is given pauses at first: its best is before that."""
 
@@ -61,16 +65,16 @@ class Planned:
 
 
 def plan(device: torch.device, found: Device, *, brief: bool = False) -> Iterator[Planned]:
-    """All that the device has. `brief`: of memory only the fastest and the slowest way, of the cache one footprint."""
+    """All that the device has. `brief`: only the fastest and the slowest way, and no footprints that take long."""
     array = _array(device, found)
     for kind in ("copy", "update") if brief else ("copy", "triad", "update", "read"):
         yield Planned(MEMORY, kind, partial(_stream, device, kind, array))
-    for part in (4,) if brief else (8, 4, 2):
-        footprint = found.l2_bytes // part
-        if footprint and device.type == "cpu":
-            for kind, arrays in (("copy", 2), ("update", 2), ("read", 1)):
-                yield Planned(CACHE, kind, partial(_stream, device, kind, footprint // arrays))
-        elif footprint and kernels.available():
+    footprints = _footprints(device, found)
+    for footprint in footprints[:_BRIEF_FOOTPRINTS] if brief else footprints:
+        if device.type == "cpu":
+            for kind in ("copy", "update") if brief else ("copy", "update", "read"):
+                yield Planned(CACHE, kind, partial(_stream, device, kind, footprint // (1 + (kind != "read"))))
+        elif kernels.available():
             yield Planned(CACHE, "read", partial(_of_kernel, kernels.l2_reads, device, found, footprint))
     for kind in _kinds(device):
         yield Planned(MATRIX, kind, partial(_product, device, kind))
@@ -86,11 +90,27 @@ def plan(device: torch.device, found: Device, *, brief: bool = False) -> Iterato
         yield Planned(roof, f"pinned on the spot {_size(size)}", partial(_pinned_on_the_spot, device, roof, size))
 
 
+def _footprints(device: torch.device, found: Device) -> list[int]:
+    """Bytes to look for in the last-level cache. Of a CPU also far fewer than it should hold.
+
+    A virtual machine reports the cache of a whole socket, and gets a slice of it.
+    """
+    half = found.l2_bytes // 2
+    if device.type == "cuda":
+        return [half // 4, half // 2, half] if half else []
+    sizes = []
+    while half:
+        sizes.append(half)
+        half = half // _CACHE_STEPS if half > _SMALLEST_CACHE else 0
+    return sizes[::-1]
+
+
 def _array(device: torch.device, found: Device) -> int:
     """Bytes of an array that no cache holds, and that three of fit into memory."""
     if device.type == "cuda":
         return min(GiB, found.memory_bytes // _MOST_OF_MEMORY)
-    return min(max(_BEYOND_CACHE * found.l2_bytes, _FEWEST_BYTES), free_memory() // _MOST_OF_MEMORY)
+    beyond = min(max(_BEYOND_CACHE * found.l2_bytes, _FEWEST_BYTES), _MOST_BYTES_CPU)
+    return min(beyond, free_memory() // _MOST_OF_MEMORY)
 
 
 def _stream(device: torch.device, kind: str, array: int) -> Probe:
@@ -99,6 +119,7 @@ def _stream(device: torch.device, kind: str, array: int) -> Probe:
     A CPU loads the lines that it is going to store to: only the update moves no more than is counted.
     """
     count, how = array // 4, f"arrays of {_size(array)}"
+    footprint = array * (1 + (kind in ("copy", "update")) + 2 * (kind == "triad"))
     pattern = torch.rand(_PATTERN, dtype=torch.float32, device=device)
 
     def one() -> torch.Tensor:
@@ -106,12 +127,12 @@ def _stream(device: torch.device, kind: str, array: int) -> Probe:
 
     a, size = one(), count * 4
     if kind == "copy":
-        return Probe(Work(partial(one().copy_, a)), 2 * size, how)
+        return Probe(Work(partial(one().copy_, a)), 2 * size, how, footprint=footprint)
     if kind == "triad":
         return Probe(Work(partial(torch.add, a, one(), alpha=3.0, out=one())), 3 * size, how)
     if kind == "update":
-        return Probe(Work(partial(one().add_, a, alpha=1e-6)), 3 * size, how)
-    return Probe(Work(partial(torch.sum, a)), size, how)
+        return Probe(Work(partial(one().add_, a, alpha=1e-6)), 3 * size, how, footprint=footprint)
+    return Probe(Work(partial(torch.sum, a)), size, how, footprint=footprint)
 
 
 def _of_kernel(make: Callable[..., kernels.Kernel], *arguments: Any) -> Probe:
