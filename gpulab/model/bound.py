@@ -16,8 +16,12 @@ _FITS = 0.5
 _COUNTED = 0.5
 _STREAM = 0.9
 _EXPLAINS = 0.5
+_FAR = 0.3
 _CALLS = 5
-"""Bare launches that an operation of a framework costs the host, with its checks, its autograd and its Python."""
+"""Bare launches that an operation of a framework costs the host, with its checks and its autograd."""
+_MODULES = 10
+"""And with the Python of modules around it."""
+_WRONG = "above the roof, so what is declared or the ceiling is wrong"
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class Facts:
     dram_bytes: float | None = None
     """What the device counted between itself and its memory."""
     cache_bytes: int = 0
+    cache_seen: bool = False
+    """Whether so much was seen to stay in the cache; else it is a size on paper, of which half is safe."""
     hot: bool = True
     roof: str | None = None
     """The roof that the scenario names."""
@@ -63,7 +69,8 @@ def bound_of(facts: Facts, roofs: Roofs) -> Bound | None:
     ceiling, attainable = _attainable(facts, shares.bandwidth, shares.units)
     if ceiling is None:
         return None
-    return Bound(*_named(facts, shares, _launches(facts, roofs)), ceiling, attainable)
+    far = max(shares.bytes or 0.0, shares.arithmetic or 0.0) < _FAR and not shares.unknown
+    return Bound(*_named(facts, shares, _launches(facts, roofs, far=far)), ceiling, attainable)
 
 
 class _Shares:
@@ -78,6 +85,8 @@ class _Shares:
         self.cached = bool(moved) and _in_cache(facts, self.memory or 0.0)
         self.bandwidth = cache if self.cached and cache else memory
         self.bytes = _share(moved, self.bandwidth)
+        measured = [one for one in roofs.unsteady() if one.roof == MEMORY or one.kind == (facts.dtype or "fp32")]
+        self.lacking = "no steady ceiling" if measured else "no ceiling known here"
         # A CPU loads the lines it stores to, which no declared byte shows: a copy is at the roof, far below the best.
         stream = roofs.slowest_stream()
         at_stream = stream is not None and not self.cached and moved >= _STREAM * stream.median
@@ -85,11 +94,12 @@ class _Shares:
         self.told = ", ".join(self._told(facts))
 
     def _told(self, facts: Facts) -> list[str]:
-        told = [_percent("memory", self.memory)] if facts.bytes else []
-        told += (
-            [_percent("cache", self.bytes)] if self.cached and self.bandwidth and self.bandwidth.roof == CACHE else []
-        )
-        return told + ([_percent(f"{facts.dtype or 'fp32'} arithmetic", self.arithmetic)] if facts.flops else [])
+        shares = {"memory": self.memory} if facts.bytes else {}
+        if self.cached and self.bandwidth and self.bandwidth.roof == CACHE:
+            shares["cache"] = self.bytes
+        if facts.flops:
+            shares[f"{facts.dtype or 'fp32'} arithmetic"] = self.arithmetic
+        return [f"{name}: {self.lacking}" if one is None else f"{name} {one:.0%}" for name, one in shares.items()]
 
     @property
     def unknown(self) -> bool:
@@ -100,12 +110,12 @@ def _named(facts: Facts, of: _Shares, launches: str) -> tuple[str, str]:
     """The bound and its reason, the first that holds."""
     told, moved, arithmetic = of.told, of.bytes or 0.0, of.arithmetic or 0.0
     if arithmetic > OVER and arithmetic >= moved:
-        return "compute", f"{told}: above the roof, so the declared FLOPs or the ceiling are wrong"
+        return "compute", f"{told}: {_WRONG}"
     if arithmetic >= max(NEAR, moved):
         return "compute", f"{told}: fewer or cheaper operations make it faster"
     if not of.cached and (moved >= NEAR or of.stream):
         as_fast = f", as fast as a {of.stream} moves its bytes" if of.stream and moved < NEAR else ""
-        return "memory", f"{told}{as_fast}: fewer bytes make it faster"
+        return "memory", f"{told}{as_fast}: {_WRONG if moved > OVER else 'fewer bytes make it faster'}"
     if of.cached and moved >= NEAR:
         return "cache", _why_cached(facts, of)
     if launches:
@@ -113,7 +123,8 @@ def _named(facts: Facts, of: _Shares, launches: str) -> tuple[str, str]:
     if of.cached and (of.memory or 0.0) >= NEAR:
         return "cache", _why_cached(facts, of)
     if of.unknown:
-        return "unknown", f"not every ceiling is known ({told}): measure again when the machine is quiet"
+        again = ": measure again when the machine is quiet" if of.lacking.startswith("no steady") else ""
+        return "unknown", f"not every ceiling is known ({told}){again}"
     if facts.waiting is not None and facts.waiting >= _WAITING:
         return (
             "latency",
@@ -127,17 +138,24 @@ def _of_link(facts: Facts, roofs: Roofs) -> Bound | None:
     if link is None or not facts.bytes:
         return None
     share = facts.bytes / facts.seconds / link.best
+    units = roofs.compute(facts.dtype) if facts.flops else None
+    arithmetic = _share((facts.flops or 0) / facts.seconds, units) or 0.0
+    told = f"{share:.0%} of the {facts.roof} link" + (
+        f", {facts.dtype or 'fp32'} arithmetic {arithmetic:.0%}" * bool(units)
+    )
+    if arithmetic >= max(NEAR, share):
+        return Bound("compute", f"{told}: fewer or cheaper operations make it faster", link, link.best)
     if share >= NEAR:
-        return Bound("link", f"{share:.0%} of the {facts.roof} link: fewer bytes make it faster", link, link.best)
-    why = f"only {share:.0%} of the {facts.roof} link: pageable memory, or copies that are too small"
-    return Bound("latency", why, link, link.best)
+        return Bound("link", f"{told}: {_WRONG if share > OVER else 'fewer bytes make it faster'}", link, link.best)
+    why = "copies that wait for other work, that are too small, or from pageable memory"
+    return Bound("latency", f"only {told}: {why}", link, link.best)
 
 
 def _in_cache(facts: Facts, of_memory: float) -> bool:
     """Whether a step's bytes come out of the cache: counted by the device, or too fast, or too few to leave it."""
     if facts.dram_bytes is not None and facts.bytes:
         return facts.dram_bytes < _COUNTED * facts.bytes
-    fits = facts.hot and 0 < (facts.bytes or 0) <= _FITS * facts.cache_bytes
+    fits = facts.hot and 0 < (facts.bytes or 0) <= facts.cache_bytes * (1 if facts.cache_seen else _FITS)
     return of_memory > OVER or fits
 
 
@@ -153,8 +171,8 @@ def _attainable(facts: Facts, bandwidth: Ceiling | None, arithmetic: Ceiling | N
     return bandwidth, slope
 
 
-def _launches(facts: Facts, roofs: Roofs) -> str:
-    """How launches make up the time, in words; empty where they do not."""
+def _launches(facts: Facts, roofs: Roofs, *, far: bool) -> str:
+    """How launches make up the time, in words; empty where they do not. `far`: every roof is."""
     each = roofs.launch_s(on_device=facts.on_device)
     share = facts.launches * each / facts.seconds if each and facts.launches else None
     if facts.waiting is not None:  # both clocks are known: what the device does not wait for, launches do not cost
@@ -162,12 +180,17 @@ def _launches(facts: Facts, roofs: Roofs) -> str:
         waits = facts.waiting >= _WAITING and explained
         return f"the device waits for the host {facts.waiting:.0%} of the time" if waits else ""
     many = f"starting its {facts.launches} operations" if facts.launches != 1 else "starting its one operation"
-    return f"{many} takes {min(share, 1.0):.0%} of its time" if share and share >= _LAUNCHES else ""
+    if share and share >= _LAUNCHES:
+        return f"{many} takes {min(share, 1.0):.0%} of its time"
+    if share and not facts.on_device and far and _MODULES * share >= _LAUNCHES:
+        return f"{many} takes {share:.0%} of its time bare, and several times that with checks and Python"
+    return ""
 
 
 def _why_cached(facts: Facts, of: _Shares) -> str:
     of_cache = of.bytes if of.bandwidth and of.bandwidth.roof == CACHE else None
-    roof = f", {of_cache:.0%} of the cache's roof" if of_cache is not None else ""
+    nearer = ", so a nearer one has them" if of_cache and of_cache > OVER else ""
+    roof = f", {of_cache:.0%} of the last-level cache's roof{nearer}" if of_cache is not None else ""
     memory = of.memory or 0.0
     if memory > OVER:
         larger = (facts.bytes or 0) > facts.cache_bytes
@@ -180,7 +203,3 @@ def _why_cached(facts: Facts, of: _Shares) -> str:
 
 def _share(rate: float, ceiling: Ceiling | None) -> float | None:
     return 0.0 if not rate else rate / ceiling.best if ceiling else None
-
-
-def _percent(name: str, share: float | None) -> str:
-    return f"{name} {share:.0%}" if share is not None else f"{name}: no steady ceiling"

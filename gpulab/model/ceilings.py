@@ -99,7 +99,7 @@ class Roofs:
 
     def compute(self, dtype: str | None, roof: str | None = None) -> Ceiling | None:
         """Where arithmetic in a type ends: the `roof` of its matrix or vector units, or the higher of the two."""
-        by_roof = {one: self.best(one, (dtype or "fp32",)) for one in (VECTOR, MATRIX)}
+        by_roof = {one: self.best(one, (dtype or "fp32",)) for one in (MATRIX, VECTOR)}
         if wanted := by_roof.get(roof or ""):
             return wanted
         return max((one for one in by_roof.values() if one), key=lambda one: one.best, default=None)

@@ -103,9 +103,10 @@ def _of_sms(device: Device, capability: tuple[int, ...]) -> list[Ceiling]:
         return _one(roof, kind, unit, device.sms * amount * device.sm_mhz * _MEGA, DERIVED, how)
 
     lanes = _LANES if capability >= _LANES_SINCE else _LANES_BEFORE
-    lanes_fp64 = _LANES_FP64.get((capability[0], 0 if capability[0] != 8 else capability[1]), _FEW_FP64)
+    lanes_fp64 = _LANES_FP64.get((capability[0], capability[1]), _FEW_FP64)
     cards = next(flops for card, flops in _TENSOR_OF_CARDS.items() if card in device.name)
     tensor = _TENSOR.get((capability[0], capability[1]), cards)
+    halved = tensor == _TENSOR_OF_CARDS["GeForce"]  # those add up in fp32 at half the rate, and integers at the whole
     found = [
         each(CACHE, "", "B/s", _L2_BYTES_A_CLOCK, "B"),
         each(VECTOR, "fp32", "FLOP/s", 2 * lanes, "FLOP"),
@@ -113,7 +114,7 @@ def _of_sms(device: Device, capability: tuple[int, ...]) -> list[Ceiling]:
         each(MATRIX, "fp16", "FLOP/s", tensor, "FLOP"),
     ]
     return found + [
-        each(MATRIX, kind, "FLOP/s", share * tensor, "FLOP")
+        each(MATRIX, kind, "FLOP/s", share * tensor * (2 if halved and kind == "int8" else 1), "FLOP")
         for kind, (since, share) in _OF_FP16.items()
         if capability >= since
     ]
