@@ -18,6 +18,7 @@ from gpulab.worker.channel import Channel
 from gpulab.worker.clock import Clock
 from gpulab.worker.contender import Contender
 from gpulab.worker.device import release
+from gpulab.worker.device_clock import DeviceClock
 from gpulab.worker.failure import out_of_memory
 from gpulab.worker.ledger import Ledger
 from gpulab.worker.plan import Plan, plan
@@ -57,6 +58,7 @@ class Measurement:
     ) -> None:
         self._request, self._builder, self._clock, self._other = request, builder, clock, other
         self._by_other: dict[str, list[float]] = {}
+        self._exposed: set[str] = set()
         self._marked = marked
         self._channel, self._where, self._on_failure = channel, where, on_failure
         first = contenders[0]
@@ -85,7 +87,8 @@ class Measurement:
         self._recorder.ship()
         if self._other is not None:
             for name, times in self._by_other.items():
-                self._channel.emit(OtherClock(variant=name, clock=self._other.name, times_s=times))
+                exposed = name in self._exposed
+                self._channel.emit(OtherClock(variant=name, clock=self._other.name, times_s=times, exposed=exposed))
         self._channel.emit(Stopped(reason=reason))
 
     def close(self) -> None:
@@ -175,6 +178,8 @@ class Measurement:
             self._drop(contender, "measure", error)
         else:
             self._by_other.setdefault(contender.name, []).append(taken)
+            if isinstance(self._other, DeviceClock) and self._other.exposes(contender.build):
+                self._exposed.add(contender.name)
 
     def _look_at_phases(self, contender: Contender) -> None:
         """One window an epoch with marks on, where the variant has any."""
@@ -189,7 +194,8 @@ class Measurement:
             why = str(error).partition("\n")[0]
             self._channel.emit(Noticed(text=f"{contender.name}: its phases could not be looked at: {why}"))
         else:
-            self._channel.emit(Phases(variant=contender.name, steps=steps, seconds=taken.wall_s))
+            ran = taken.cpu_s if self._builder.device.type == "cpu" else {}
+            self._channel.emit(Phases(variant=contender.name, steps=steps, seconds=taken.wall_s, ran=ran))
 
     def _alone_rounds(self, planned: Plan) -> None:
         order = list(self.contenders)

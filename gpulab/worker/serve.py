@@ -125,12 +125,12 @@ class Run:
         clock = next((one for one in (self._clock, self._other) if isinstance(one, DeviceClock)), None)
         if clock is None:
             return
-        clock.next_variant()
         clock.block(build, contender.steps)
-        if clock.exposed:
+        exposed = clock.exposes(build)
+        if exposed:
             why = "it waits for the device, or launches more than a queue holds"
             self._channel.emit(Noticed(text=f"{contender.name}: gaps between launches are in its device time: {why}"))
-        if clock.flush or clock.exposed:
+        if clock.flush or exposed:
             return
         device_s, host_s, queueing_s = clock.crossed(build, contender.steps)
         # A device that starts late, behind a long queueing, still ends within the sum of the two.
@@ -150,7 +150,8 @@ class Run:
             self._channel.emit(found)
 
     def _look_at_ceilings(self) -> None:
-        if not self._declared or (self._where.known and self._lab.device.type == "cuda"):
+        on_gpu = self._lab.device.type == "cuda"  # all of its ceilings take half a minute, and they are kept
+        if not self._declared or (on_gpu and (self._where.known or self._request.quick)):
             return
         self._report.at("ceilings")
         try:
