@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,12 +13,16 @@ from gpulab.model.events import Counted
 from gpulab.worker.build import Build
 
 _ALLOCATES = ("aten::empty", "aten::new_empty")
+_NO_FORMULA = re.compile(r"aten::(\w*attention\w*|_transformer\w*|\w*(rnn|lstm|gru)\w*|_int_mm|(add)?mv|v?dot)\b")
+"""Operations that multiply and add, of which torch may have no formula: attention on a CPU, whole recurrent layers."""
 
 
 class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts what the host starts, every operation that is no mere view, and their FLOPs by torch's own formulas."""
 
     operations = flops = 0
+    blind = False
+    """Whether something multiplied and added that is not in `flops`."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -34,7 +39,9 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 return returned
         returned = func(*args, **(kwargs or {}))
         self.operations += not func.is_view and not func.name().startswith(_ALLOCATES)
-        if formula is not None:
+        if formula is None:
+            self.blind |= _NO_FORMULA.match(func.name()) is not None
+        else:
             self.flops += formula(*args, **(kwargs or {}), out_val=returned)
         return returned
 
@@ -47,4 +54,5 @@ def count(variant: str, build: Build) -> Counted | None:
             build.work.step()
     except Exception:
         return None
-    return Counted(variant=variant, operations=counter.operations, flops=int(counter.flops))
+    flops = None if counter.blind else int(counter.flops)
+    return Counted(variant=variant, operations=counter.operations, flops=flops)
