@@ -77,8 +77,8 @@ def run(names: Sequence[str], options: Options) -> int:
     paths = _paths(jobs, options)
     if options.json and options.json != "-":
         check_json(Path(options.json), paths)
-    if options.json and options.trace and Path(options.json) == options.trace:
-        raise UsageError(f"--trace {options.trace}: that is where --json goes")
+    if options.trace and options.trace.resolve() in {one.resolve() for one in (*paths, Path(options.json or "-"))}:
+        raise UsageError(f"--trace {options.trace}: that is where the run file or --json goes")
     pictures = _pictures(jobs, options)
     results: list[RunResult] = []
     # Of a whole library only what came out: everything else is in the run files.

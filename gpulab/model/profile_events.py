@@ -8,11 +8,15 @@ from gpulab.model.operations import Operation
 
 
 class Phases(Event, frozen=True):
-    """One window of steps with marks on, and no timed sample in it: seconds of the innermost mark; '' is unmarked."""
+    """One window of steps with marks on, and no timed sample in it: seconds of the innermost mark; '' is unmarked.
+
+    `ran`: those of them in which the thread ran, on a CPU; on a GPU it may be ahead, so there are none.
+    """
 
     variant: str
     steps: int
     seconds: dict[str, float]
+    ran: dict[str, float] = {}
 
 
 class Profiled(Event, frozen=True):

@@ -17,7 +17,9 @@ PREFIX = "gpulab:"
 WINDOW = f"{PREFIX}window"
 DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 CALLS = frozenset({"cuda_runtime", "cuda_driver"})
-OF_INTEREST = DEVICE | CALLS | {"cpu_op", "user_annotation"}
+_MARKS = frozenset({"user_annotation", "cpu_op"})
+"""The lab's own marks are of the second: the profiler takes hundreds of microseconds for each of the first."""
+OF_INTEREST = DEVICE | CALLS | _MARKS
 
 Thread = tuple[int | str, int | str]
 """Process and thread; of a device event, device and stream."""
@@ -84,7 +86,7 @@ def read(document: dict[str, Any]) -> Trace:
         raise ValueError("not a Chrome trace: no list of traceEvents")
     wanted = [raw for raw in listed if isinstance(raw, dict) and raw.get("ph") == "X" and raw.get("cat") in OF_INTEREST]
     whole = [raw for raw in wanted if _is_whole(raw)]
-    windows = [raw for raw in whole if raw["cat"] == "user_annotation" and raw["name"] == WINDOW]
+    windows = [raw for raw in whole if raw["cat"] in _MARKS and raw["name"] == WINDOW]
     if not windows:
         raise ValueError(f"no {WINDOW} in the recording")
     frame = max(windows, key=lambda raw: raw["dur"])
@@ -97,7 +99,7 @@ def read(document: dict[str, Any]) -> Trace:
             device.append(event)
         elif event.kind in CALLS:
             calls[event.thread].append(event)
-        elif event.kind == "cpu_op":
+        elif event.kind == "cpu_op" and not event.name.startswith(PREFIX):
             operations[event.thread].append(event)
         elif raw is not frame:
             annotations.append(event)

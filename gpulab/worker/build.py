@@ -146,7 +146,8 @@ class Builder:
             step()
             if self._wait:
                 self._wait()
-            return self._lab.marks.window(run)
+            self._lab.marks.window(run)
+        return self._lab.marks.taken()
 
     def _seed_all(self) -> None:
         seed_everything(self._seed)

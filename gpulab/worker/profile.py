@@ -12,21 +12,21 @@ from time import perf_counter
 
 import torch
 from msgspec.structs import replace
-from torch.profiler import ProfilerActivity, profile, record_function
+from torch.profiler import ProfilerActivity, profile
 
 from gpulab.model.events import Noticed, Profiled
 from gpulab.model.goodput import partition
 from gpulab.model.operations import kernels, operations
 from gpulab.model.request import RunRequest
 from gpulab.model.scenario import Variant
-from gpulab.model.trace import WINDOW, Trace, read
+from gpulab.model.trace import WINDOW, Trace, read, validate
 from gpulab.worker import compiled
 from gpulab.worker import device as devices
 from gpulab.worker.build import Build, Builder
 from gpulab.worker.channel import Channel
 from gpulab.worker.lab import SkippedError, WorkerLab
 from gpulab.worker.load import load
-from gpulab.worker.marks import Taken
+from gpulab.worker.marks import Taken, recorded
 from gpulab.worker.report import Report
 from gpulab.worker.warden import Where
 
@@ -97,7 +97,7 @@ class Profiler:
                 partition=found,
                 operations=operations(second),
                 same=kernels(first) == kernels(second),
-                trace=str(file) if file and file.exists() else None,
+                trace=self._written,
             )
             self._channel.emit(told)
             if self._request.memory is not None:
@@ -108,13 +108,12 @@ class Profiler:
     def _plain_s(self, build: Build) -> float:
         """Seconds a step takes without the profiler, once it is warm."""
         step, wait = build.work.step, self._wait
-        started, count = perf_counter(), 0
+        started = perf_counter()
         times: list[float] = []
         with build.context():
             while not times or perf_counter() - started < _WARM_S:
                 build.restore()
                 times.append(_once_s(step, wait))
-                count += 1
             each = max(1, min(_MOST_CHANGING, int(_GROUP_S / min(times))))
             if min(times) > _WARM_S:  # as dear as that, one step says it all
                 return min(times)
@@ -140,24 +139,33 @@ class Profiler:
     def _record(self, run: Callable[[], None], file: Path | None = None) -> tuple[Trace, Taken]:
         """Run it under the profiler; its trace, and what the marks found meanwhile."""
         kinds = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if self._device.type == "cuda" else [])
-        with profile(activities=kinds, record_shapes=True) as recording, record_function(WINDOW):
-            taken = self._lab.marks.window(run, traced=True)
+        with profile(activities=kinds, record_shapes=True) as recording, recorded(WINDOW):
+            self._lab.marks.window(run, traced=True)
+        taken = self._lab.marks.taken()
         with tempfile.TemporaryDirectory() as folder:
             written = Path(folder) / "trace.json"
             recording.export_chrome_trace(str(written))
             found = written.read_bytes()
-        if file:
-            try:
-                file.write_bytes(found)
-            except OSError as error:
-                self._channel.emit(Noticed(text=f"the trace could not be written to {file}: {error.strerror}"))
-        return read(json.loads(found)), taken
+        document = json.loads(found)
+        self._written = self._write(file, found, document) if file else None
+        return read(document), taken
+
+    def _write(self, file: Path, found: bytes, document: object) -> str | None:
+        """Keep a trace for a viewer; where it is, or None where it is not."""
+        for problem in validate(document):
+            self._channel.emit(Noticed(text=f"{file}: a viewer may not draw all of it: {problem}"))
+        try:
+            file.write_bytes(found)
+        except OSError as error:
+            self._channel.emit(Noticed(text=f"the trace could not be written to {file}: {error.strerror}"))
+            return None
+        return str(file)
 
     def _file(self, name: str) -> Path | None:
         if self._request.trace is None:
             return None
         path = Path(self._request.trace)
-        return path if len(self._request.profiling) == 1 else path.with_stem(f"{path.stem}-{name}")
+        return path if len(self._request.variants) == 1 else path.with_stem(f"{path.stem}-{name}")
 
     def _peak_of_a_gpu(self, build: Build, snapshot: str) -> int:
         torch.cuda.memory._record_memory_history()

@@ -30,13 +30,14 @@ def _step(lab, wait_s):
         with lab.phase("data"):
             with lab.phase("data"):
                 time.sleep(wait_s)
-        computes = time.perf_counter()
         with lab.useful():
+            computes = time.perf_counter()
             while time.perf_counter() - computes < 0.01:
                 torch.mm(a, a, out=out)
-        ended = time.perf_counter()
+            kept = [torch.zeros(64) for _ in range(20)]  # what allocates under a mark is useful too
+            ended = time.perf_counter()
         if torch.autograd._profiler_enabled():
-            own.append(f"{ended - computes} {ended - began}")
+            own.append(f"{began} {computes} {ended}")
         return out
     yield Work(step, inputs=a)
     if own:
@@ -52,7 +53,8 @@ def test_goodput_is_what_the_step_finds_by_itself(lab):
     for name, wait_s in (("waits", 0.01), ("hardly", 0.001)):
         found, steps = done.variant(name)["goodput"], done.state.variants[name].profiled.steps
         rows = [line.split() for line in (lab.folder / f"own-{wait_s}.txt").read_text().splitlines()[-steps:]]
-        useful, whole = (sum(map(float, column)) for column in zip(*rows, strict=True))
+        began, computes, ended = ([float(one) for one in column] for column in zip(*rows, strict=True))
+        useful, whole = sum(ended) - sum(computes), ended[-1] - began[0]
         assert found["marked"]
         # What other processes took of its time is no longer useful, which the step's own clock cannot tell.
         most = found["goodput"] + found["partition"]["preempted"]
@@ -163,13 +165,14 @@ HARD = """
 
 
 def test_what_dies_under_the_profiler_takes_no_other_partition_with_it(lab):
-    done = lab.run(f"{lab.write('hard.py', HARD)}:dies,quits,works", "--profile", "on", time_s="1")
+    done = lab.run(f"{lab.write('hard.py', HARD)}:dies,quits,works", "--trace", "t.json", time_s="1")
     assert done.code == 0, done.stderr
     told = " ".join(done.run["warnings"])
     assert "where the time of dies goes could not be seen: the worker's process ended with exit code 7" in told
     assert "quits was measured, and could not be profiled: 3" in told
     assert done.variant("works")["goodput"]["goodput"] > 0
     assert done.variant("dies")["time_s"] is not None
+    assert [path.name for path in lab.folder.glob("t*.json")] == ["t-works.json"]  # whoever else was to have one
 
 
 def test_what_hangs_under_the_profiler_ends_with_the_timeout_of_the_run(lab):
@@ -194,6 +197,7 @@ def test_a_trace_that_cannot_be_written_costs_no_partition(lab):
     assert done.code == 0, done.stderr
     assert any("the trace could not be written" in text for text in done.run["warnings"])
     assert done.variant("works")["goodput"]["goodput"] > 0
+    assert done.variant("works")["goodput"]["trace"] is None
 
 
 def test_of_several_runs_each_has_its_trace(lab):
