@@ -28,6 +28,12 @@ def mark(name, start, end):
 
 
 def loader(start, end):
+    """A turn of one with workers."""
+    return event("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", start, end)
+
+
+def lone_loader(start, end):
+    """A turn of one that loads by itself."""
     return event("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", start, end)
 
 

@@ -34,6 +34,8 @@ CATEGORIES = (
 WAITS = frozenset({DATA, COPY, SYNC})
 
 LOADER = "enumerate(DataLoader)"
+_WITH_WORKERS = "_MultiProcessingDataLoaderIter"
+"""The iterator that sleeps until its workers have loaded; any other loads by itself."""
 _ALLOC_CALL = re.compile(r"cuda(Malloc|Free|HostAlloc|HostRegister|HostUnregister)|cuMem(?!cpy|set)")
 _SYNC_CALL = re.compile(r"cu(da)?\w*Synchronize|cu(da)?Memcpy(?!\w*Async)")
 _ALLOC_OPERATION = re.compile(r"aten::(empty|new_empty|resize_)")
@@ -43,13 +45,15 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     """Where the time of a window went, in seconds, by category in the order of `CATEGORIES`.
 
     A run on a device has no "preempted"; one on the CPU has no "communication" and no "launch-bound".
-    `marked` says whether the step marks what is useful; where not, all its work counts as useful.
+    `marked` says whether the step marks what is useful; where not, all its work counts as useful. `copied_s` is the
+    union of a device's copies from and to the host, whatever ran meanwhile.
     """
 
     window_s: float
     seconds: dict[str, float]
     marked: bool
     on_device: bool
+    copied_s: float = 0.0
 
     @property
     def shares(self) -> dict[str, float]:
@@ -74,7 +78,14 @@ def partition(trace: Trace, off_cpu: Mapping[str, float] = {}) -> Partition:
     seconds = {name: measure(parts[name]) for name in CATEGORIES if name in parts}
     if not on_device:
         _preempt(seconds, marks, off_cpu)
-    return Partition(window_s=trace.window_s, seconds=seconds, marked=marks.useful, on_device=on_device)
+    copies = union(one.span for one in trace.inside(trace.device) if _is_copy(one))
+    return Partition(
+        window_s=trace.window_s,
+        seconds=seconds,
+        marked=marks.useful,
+        on_device=on_device,
+        copied_s=measure(clip(copies, *trace.window)),
+    )
 
 
 class _Marks:
@@ -91,12 +102,20 @@ class _Marks:
             self.around[_mark(one)].append(one.span)
         self.innermost = _innermost(notes, trace.window)
         """The instants of which each mark is the innermost."""
-        loading = self.innermost[LOADER]
-        self.loading_s = {
-            name: measure(intersect(where, loading)) for name, where in _innermost(marks, trace.window).items()
-        }
-        """Seconds in a DataLoader, by the mark around it."""
-        self.loading_s[UNMARKED] = measure(subtract(loading, union(one.span for one in marks)))
+        self._own = _innermost(marks, trace.window)
+        self._own[UNMARKED] = subtract(union([trace.window]), union(one.span for one in marks))
+        self._asleep = intersect(self.innermost[LOADER], union(one.span for one in notes if _WITH_WORKERS in one.name))
+
+    def beside_loaders(self, name: str, off_s: float) -> float:
+        """Of seconds off the CPU in a mark those that no DataLoader in it explains.
+
+        One with workers sleeps; one without runs, and has its part of what is spread over the time of the mark.
+        """
+        where = self._own[name]
+        asleep_s = measure(intersect(where, self._asleep))
+        awake_s = measure(where) - asleep_s
+        loading_s = measure(intersect(where, self.innermost[LOADER])) - asleep_s
+        return max(0.0, off_s - asleep_s) * (1 - loading_s / awake_s if awake_s > 0 else 1)
 
 
 def _mark(note: Event) -> str:
@@ -126,10 +145,12 @@ def _of_device(trace: Trace, marks: _Marks) -> dict[str, list[Span]]:
             began = None if one.correlation is None else launched.get(one.correlation)
             inside = began is not None and contains(marks.innermost[USEFUL], began)
             category = USEFUL if inside or not marks.useful else "other busy"
-        elif one.kind == "gpu_memset" or "DtoD" in one.name:
-            category = "other busy" if marks.useful else USEFUL  # where nothing is marked, all that is done counts
+        elif _is_copy(one):
+            category = "copies"
+        elif "PtoP" in one.name:
+            category = "communication"
         else:
-            category = "communication" if "PtoP" in one.name else "copies"
+            category = "other busy" if marks.useful else USEFUL  # where nothing is marked, all that is done counts
         spans[category].append(one.span)
 
     host = [trace.main, *(thread for thread in trace.operations if _is_backward(trace, thread))]
@@ -142,6 +163,11 @@ def _of_device(trace: Trace, marks: _Marks) -> dict[str, list[Span]]:
     return _first_match(trace.window, {name: spans[name] for name in CATEGORIES[:-2]})
 
 
+def _is_copy(of: Event) -> bool:
+    """Whether it is between the device and its host."""
+    return of.kind == "gpu_memcpy" and "DtoD" not in of.name and "PtoP" not in of.name
+
+
 def _is_backward(trace: Trace, thread: Thread) -> bool:
     """Whether autograd's engine ran there: on threads of its own for CUDA, while the one that called it waits."""
     return thread != trace.main and any(
@@ -150,18 +176,17 @@ def _is_backward(trace: Trace, thread: Thread) -> bool:
 
 
 def _of_main_thread(trace: Trace, marks: _Marks) -> dict[str, list[Span]]:
-    """The main thread as the device: waits are by the innermost mark, and what allocates is not useful."""
+    """The main thread as the device: waits are by the innermost mark, and what allocates is useful where marked so."""
     work = trace.operations.get(trace.main, [])
     busy = [one.span for one in work]
-    found = {
+    waits = {
         "copies": marks.innermost[COPY],
         "data wait": marks.innermost[DATA] + marks.innermost[LOADER],
         "sync": marks.innermost[SYNC],
-        "alloc": [one.span for one in work if _ALLOC_OPERATION.match(one.name)],
-        USEFUL: marks.innermost[USEFUL] if marks.useful else busy,
-        "other busy": busy,
     }
-    return _first_match(trace.window, found)
+    alloc = {"alloc": [one.span for one in work if _ALLOC_OPERATION.match(one.name)]}
+    useful = {USEFUL: marks.innermost[USEFUL], **alloc} if marks.useful else {**alloc, USEFUL: busy}
+    return _first_match(trace.window, {**waits, **useful, "other busy": busy})
 
 
 def _first_match(window: Span, spans: Mapping[str, Iterable[Span]]) -> dict[str, list[Span]]:
@@ -175,11 +200,11 @@ def _first_match(window: Span, spans: Mapping[str, Iterable[Span]]) -> dict[str,
 
 
 def _preempt(seconds: dict[str, float], marks: _Marks, off_cpu: Mapping[str, float]) -> None:
-    """Move what the main thread did not run to "preempted", but for waits: marked ones, and those for a DataLoader."""
+    """Move what the main thread did not run to "preempted", but for what waits: marks, and DataLoaders."""
     seconds["preempted"] = 0.0
     work = "other busy" if marks.useful else USEFUL
-    for name, off in off_cpu.items():
-        left = off - marks.loading_s.get(name, 0.0)
+    for name, off_s in off_cpu.items():
+        left = marks.beside_loaders(name, off_s)
         for category in () if name in WAITS else (USEFUL,) if name == USEFUL else ("other", work):
             moved = max(0.0, min(left, seconds[category]))
             seconds[category] -= moved

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from gpulab.model.listing import Row
 from gpulab.model.result import INTERRUPTED, MEASURED, RunResult
-from gpulab.views.text import STYLES, Glyphs, times
+from gpulab.views.text import STYLES, Glyphs, marked, three, times
 
 _OUTCOMES = {"interrupted": "stopped"}
 _BROKEN = "files that cannot be read"
@@ -39,12 +39,15 @@ def by_topic(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
 
 
 def mark(run: RunResult) -> tuple[str, str]:
-    """What a run found in seven characters, with its style: the largest speedup, or why there is none."""
+    """What a run found in seven characters, with its style: the largest speedup, or why there is none.
+
+    A question mark is for one that is inconclusive, a star for a quick run.
+    """
     if run.exit_code != MEASURED:
         return _OUTCOMES.get(run.outcome, run.outcome), "dim" if run.exit_code == INTERRUPTED else "bold red"
     found = [one for one in run.comparisons if one.speedup and one.against == run.variants[0].name]
     if not found:
-        return "done", "dim"
+        return marked("done", quick=run.quick), "dim"
     best = max(found, key=lambda one: (one.verdict != "inconclusive", one.speedup or 0.0))
-    unsure = "?" if best.verdict == "inconclusive" else ""
-    return f"{times(best.speedup)}{unsure}", STYLES[best.verdict]
+    told = f"{three(best.speedup or 0.0)}x?" if best.verdict == "inconclusive" else times(best.speedup)
+    return marked(told, quick=run.quick), STYLES[best.verdict]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gpulab.model.result import MEASURED, RunResult
-from gpulab.views.text import STYLES, Glyphs, span, times
+from gpulab.model.result import MEASURED, Goodput, RunResult
+from gpulab.views.text import QUICK, STYLES, Glyphs, marked, span, times
 
 _HEADS = ("speedup", "99 % interval", "verdict", "goodput")
 
@@ -18,7 +18,7 @@ def line(run: RunResult, glyphs: Glyphs, number: int, count: int) -> Text:
     base = run.variants[0].name if run.variants else ""
     told = [f"{one.variant} {times(one.speedup)} {one.verdict}" for one in run.comparisons if one.against == base]
     text = Text(glyphs(f"{number:>2} of {count}  {run.scenario}: "), no_wrap=True, overflow=glyphs.overflow)
-    text.append(run.outcome, "" if run.exit_code == MEASURED else "bold red")
+    text.append(marked(run.outcome, quick=run.quick), "" if run.exit_code == MEASURED else "bold red")
     why = run.reason if run.exit_code != MEASURED or not told else None
     return text.append(glyphs(f"  {why or ', '.join(told)}"), "dim")
 
@@ -36,7 +36,8 @@ def summary(runs: Sequence[RunResult], glyphs: Glyphs) -> RenderableType:
         if run.exit_code != MEASURED or not rows[id(run)]:
             style = "dim" if run.exit_code == MEASURED else "bold red"
             why = run.reason or ("" if run.exit_code != MEASURED else "nothing is compared: see its roofline")
-            parts.append(Text(glyphs(f"  {run.outcome}{': ' * bool(why)}{why}"), style))
+            outcome = marked(run.outcome, quick=run.quick)
+            parts.append(Text(glyphs(f"  {outcome}{': ' * bool(why)}{why}"), style))
         for row in rows[id(run)]:
             text = Text(glyphs(_aligned(row[:5], widths)), no_wrap=True, overflow=glyphs.overflow)
             start = sum(widths[:3]) + 2 * 4
@@ -44,7 +45,9 @@ def summary(runs: Sequence[RunResult], glyphs: Glyphs) -> RenderableType:
             text.append(glyphs(f"  {row[5]}"), "dim")
             parts.append(text)
     if any(run.quick for run in runs):
-        parts.append(Text("* a quick run: short, with wide intervals", "dim"))
+        parts.append(Text(QUICK, "dim"))
+    if any("?" in row[4] for row in every):
+        parts.append(Text("? doubted: see why in its own result", "dim"))
     return Group(*parts)
 
 
@@ -58,15 +61,22 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _rows(run: RunResult) -> list[tuple[str, str, str, str, str, str]]:
     """Variant, speedup, interval, verdict, goodput before and after, and the variant's own claim."""
-    shares = {one.name: one.goodput.goodput for one in run.variants if one.goodput}
+    shares = {one.name: _share(one.goodput) for one in run.variants if one.goodput}
     claims = {one.name: one.claim for one in run.variants}
     found = []
     with_baseline = {one.variant for one in run.comparisons if one.against == run.variants[0].name}
     for one in run.comparisons:
         if one.against == run.variants[0].name or one.variant not in with_baseline:
             ends = [shares.get(name) for name in (one.against, one.variant)]
-            told = " > ".join(f"{share:.0%}" for share in ends if share is not None) if None not in ends else ""
-            verdict = f"{one.verdict}*" if run.quick else one.verdict
+            told = " > ".join(filter(None, ends)) if all(ends) else ""
+            verdict = marked(one.verdict, quick=run.quick)
             interval = span(one.low, one.high)
             found.append((one.variant, times(one.speedup), interval, verdict, told, claims.get(one.variant) or ""))
     return found
+
+
+def _share(of: Goodput) -> str:
+    """Goodput, with a question mark where it must be doubted."""
+    if of.goodput is None:
+        return ""
+    return f"{of.goodput:.0%}{'' if of.reliable and not of.why else '?'}"

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.model.result import RunResult, Sweep, VariantResult
-from gpulab.views.text import STYLES, Glyphs, plus_minus, seconds, span, times
+from gpulab.views.text import QUICK, STYLES, Glyphs, marked, plus_minus, seconds, span, times
 
 _LOG_FROM = 5.0
 """Times that differ by more than this factor are drawn on a logarithmic axis."""
@@ -53,6 +53,8 @@ def sweep(of: Sweep, runs: Sequence[RunResult], glyphs: Glyphs, width: int = 80)
     parts: list[RenderableType] = [Text(glyphs(head), "bold"), "", _table(parameter, points, glyphs), ""]
     if any(point.time for point in points):
         parts += [_chart(parameter, points, glyphs, width), ""]
+    if any(run.quick for run in runs):
+        parts.append(Text(QUICK, "dim"))
     reasons = [run.reason for run in runs]
     for run in runs[:1] if reasons[0] and len(set(reasons)) == 1 else runs:
         where = f"{parameter}={run.params.get(parameter, '')}"
@@ -82,7 +84,7 @@ def _table(parameter: str, points: Sequence[_Point], glyphs: Glyphs) -> Table:
             told,
             times(mine.speedup) if mine and mine.speedup else "",
             glyphs(span(mine.low, mine.high)) if mine else "",
-            Text(verdict, STYLES.get(verdict, "")),
+            Text(marked(verdict, quick=point.run.quick), STYLES.get(verdict, "")),
             Text("best" if point.best else "~best" if point.near(points) else "", "bold"),
         )
         last = point.value

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from gpulab.model.compare import Comparison
 from gpulab.model.result import UNDER_WAY, RunResult, VariantResult
-from gpulab.views.text import STYLES, Glyphs, plus_minus, seconds, span, times
+from gpulab.views.text import STYLES, Glyphs, marked, plus_minus, seconds, span, times
 
 
 def table(run: RunResult, glyphs: Glyphs) -> Table:
@@ -22,7 +22,7 @@ def table(run: RunResult, glyphs: Glyphs) -> Table:
         ("±", "right", 5 * live),
         ("speedup", "right", 8),
         ("99 % interval", "right", 14 * live),
-        ("so far" if live else "verdict", "left", 12 * live),
+        ("so far" if live else "verdict", "left", (12 + run.quick) * live),
     ):
         # Names may be folded, numbers never.
         folds = name == "variant"
@@ -37,7 +37,7 @@ def table(run: RunResult, glyphs: Glyphs) -> Table:
         mine = [comparison for comparison in run.comparisons if comparison.variant == one.name]
         table.add_row(*_row(run, one, mine[0] if mine else None, baseline=index == 0, glyphs=glyphs))
         for rung in mine[1:]:
-            table.add_row(Text(glyphs(f"  vs {rung.against}"), style="dim"), "", "", *_speedup(rung, glyphs, live=live))
+            table.add_row(Text(glyphs(f"  vs {rung.against}"), style="dim"), "", "", *_speedup(run, rung, glyphs))
     if run.control and run.control.speedup is not None:
         control = run.control
         table.add_row(
@@ -46,7 +46,7 @@ def table(run: RunResult, glyphs: Glyphs) -> Table:
             "",
             Text(times(control.speedup), style="dim"),
             Text(glyphs(span(control.low, control.high)), style="dim"),
-            Text(control.verdict, style=STYLES.get(control.verdict, "")),
+            Text(marked(control.verdict, quick=run.quick), style=STYLES.get(control.verdict, "")),
         )
     return table
 
@@ -62,17 +62,17 @@ def _row(
         glyphs(plus_minus(time.low, time.high, time.median)) if time else "",
     ]
     if one.status not in ("ok", "pending"):
-        return [*cells, "", "", Text(one.status, style=STYLES.get(one.status, ""))]
+        return [*cells, "", "", Text(marked(one.status, quick=run.quick), style=STYLES.get(one.status, ""))]
     if comparison is None:
         label = "baseline" if baseline and not run.functions else ""
-        return [*cells, Text(label, style="dim"), "", ""]
-    return [*cells, *_speedup(comparison, glyphs, live=run.outcome == UNDER_WAY)]
+        return [*cells, Text(label, style="dim"), "", Text(marked("", quick=run.quick), style="dim")]
+    return [*cells, *_speedup(run, comparison, glyphs)]
 
 
-def _speedup(comparison: Comparison, glyphs: Glyphs, *, live: bool) -> list[RenderableType]:
-    verdict = Text(comparison.verdict, style=STYLES[comparison.verdict])
+def _speedup(run: RunResult, comparison: Comparison, glyphs: Glyphs) -> list[RenderableType]:
+    verdict = Text(marked(comparison.verdict, quick=run.quick), style=STYLES[comparison.verdict])
     if comparison.verdict == "invalid":
         return ["", "", verdict]
-    if live and comparison.speedup is None:
+    if run.outcome == UNDER_WAY and comparison.speedup is None:
         return ["", "", ""]
     return [Text(times(comparison.speedup)), Text(glyphs(span(comparison.low, comparison.high))), verdict]

@@ -12,6 +12,8 @@ from gpulab.model.scenario import GiB, KiB, MiB
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps"), (1e-15, "fs"))
 _RATES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _SIZES = ((GiB, "GiB"), (MiB, "MiB"), (KiB, "KiB"), (1, "B"))
+QUICK = "* a quick run: short, with wide intervals"
+"""What the star of `marked` says."""
 STYLES = {
     "faster": "green",
     "slower": "red",
@@ -87,6 +89,11 @@ def times(value: float | None) -> str:
 def span(low: float | None, high: float | None) -> str:
     """The ends of a speedup's interval."""
     return "" if low is None or high is None else f"{_ratio(low)} to {_ratio(high)}"
+
+
+def marked(told: str, *, quick: bool) -> str:
+    """What a row says in the end, with the star of a quick run."""
+    return f"{told}*" if quick else told
 
 
 def byte_count(value: float) -> str:

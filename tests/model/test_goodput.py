@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from traces import MAIN, call, copy, document, event, kernel, loader, mark, op
+from traces import MAIN, call, copy, document, event, kernel, loader, lone_loader, mark, op
 
 from gpulab.model.goodput import CATEGORIES, partition
 from gpulab.model.trace import read
@@ -65,6 +65,21 @@ def test_communication_and_copies_count_where_nothing_else_runs():
         copy("PtoP", 420, 430),
         event("gpu_memset", "Memset (Device)", 500, 510, (0, 7)),
     ) == {"useful": 130, "communication": 110, "copies": 100, "other": 660}
+
+
+@pytest.mark.parametrize(
+    ("events", "copied"),
+    [
+        ([copy("HtoD", 0, 100), copy("DtoH", 50, 200)], 200),
+        ([copy("HtoD", 0, 100), copy("DtoH", 200, 300), kernel(0, 300)], 200),
+        ([copy("HtoD", -100, 100), copy("DtoH", 900, 1100)], 200),
+        ([copy("DtoD", 0, 100), copy("PtoP", 200, 300), kernel(0, 300)], 0),
+        ([event("gpu_memset", "Memset (Device)", 0, 100, (0, 7))], 0),
+        ([mark("copy", 0, 100), op("copy_", 0, 100)], 0),
+    ],
+)
+def test_copies_to_and_from_the_host_whatever_runs_meanwhile(events, copied):
+    assert partition(read(document(*events))).copied_s == pytest.approx(1e-6 * copied)
 
 
 def test_where_something_is_marked_copies_on_the_device_are_other_work():
@@ -151,16 +166,24 @@ def test_cpu_marks_within_themselves_count_once():
     assert microseconds(*[mark("useful", 100, 400)] * 3, mark("useful", 350, 500)) == {"useful": 400, "other": 600}
 
 
-def test_cpu_allocation_is_not_useful_and_within_waits_is_theirs():
-    assert microseconds(
-        mark("useful", 0, 200),
-        op("empty", 50, 60),
-        op("new_empty", 55, 70),
-        mark("data", 200, 300),
-        op("empty", 210, 220),
-        op("resize_", 400, 410),
-        op("resize_as_", 420, 430),
-    ) == {"useful": 180, "alloc": 40, "data wait": 100, "other": 680}
+ALLOCATING = (
+    op("empty", 50, 60),
+    op("new_empty", 55, 70),
+    mark("data", 200, 300),
+    op("empty", 210, 220),
+    op("resize_", 400, 410),
+    op("resize_as_", 420, 430),
+)
+
+
+def test_cpu_allocation_within_a_mark_is_the_marks():
+    found = microseconds(mark("useful", 0, 200), *ALLOCATING)
+    assert found == {"useful": 200, "alloc": 20, "data wait": 100, "other": 680}
+
+
+def test_cpu_allocation_is_not_useful_where_no_mark_says_so():
+    found = microseconds(op("zeros", 0, 200), *ALLOCATING)
+    assert found == {"useful": 180, "alloc": 40, "data wait": 100, "other": 680}
 
 
 def test_cpu_a_data_loader_waits_but_for_marks_within_it():
@@ -215,6 +238,27 @@ def test_cpu_waiting_for_a_data_loader_is_not_preempted():
     }
 
 
+def test_cpu_a_loader_without_workers_runs_and_has_its_part_of_what_is_off_the_cpu():
+    events = lone_loader(0, 400), op("mm", 400, 900)
+    assert microseconds(*events, off_cpu={"": 300e-6}) == {
+        "useful": 420,
+        "data wait": 400,
+        "preempted": 180,
+    }
+    assert microseconds(*events, loader(900, 1000), off_cpu={"": 190e-6}) == {
+        "useful": 450,
+        "data wait": 500,
+        "preempted": 50,
+    }
+    within = mark("useful", 0, 500), lone_loader(0, 250)
+    assert microseconds(*within, off_cpu={"useful": 100e-6}) == {
+        "useful": 200,
+        "data wait": 250,
+        "other": 500,
+        "preempted": 50,
+    }
+
+
 def test_an_empty_window_has_no_shares():
     for found in (partition(read(document(*STEP, length=0))), partition(read(document(length=0)))):
         assert (found.window_s, found.goodput) == (0, 0)
@@ -234,6 +278,7 @@ hosts = st.one_of(
     st.builds(mark, st.sampled_from(["useful", "data", "copy", "sync", "mine"]), *[st.just(0)] * 2),
     st.builds(op, st.sampled_from(["mm", "empty"]), *[st.just(0)] * 2, st.sampled_from([MAIN, OTHER_THREAD])),
     st.builds(loader, *[st.just(0)] * 2),
+    st.builds(lone_loader, *[st.just(0)] * 2),
 )
 devices = st.one_of(
     st.builds(
@@ -261,3 +306,4 @@ def test_the_categories_sum_to_the_window(events, off_cpu):
     assert sum(found.seconds.values()) == pytest.approx(found.window_s, rel=1e-9)
     assert sum(found.shares.values()) == pytest.approx(1, abs=1e-9)
     assert all(one >= 0 for one in found.seconds.values())
+    assert found.copied_s >= found.seconds["copies"] * found.on_device - 1e-15
