@@ -20,6 +20,7 @@ from gpulab.views.text import rate, seconds, span, times
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.container import ErrorbarContainer
+    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
 KINDS = (".png", ".svg", ".pdf")
@@ -46,7 +47,12 @@ def check_plot(target: Path) -> None:
 
 
 def plot(run: RunResult, target: Path) -> None:
-    """Write the picture of one run: whichever of its two halves there is something to see in."""
+    """Write the picture of one run."""
+    picture(run).savefig(target)
+
+
+def picture(run: RunResult) -> Figure:
+    """Whichever of its two halves there is something to see in."""
     from matplotlib.figure import Figure
 
     of = chart(run)
@@ -58,7 +64,7 @@ def plot(run: RunResult, target: Path) -> None:
     for number, half in enumerate(halves):
         axes = figure.add_subplot(1, len(halves), number + 1)
         half(axes, run, of)
-    figure.savefig(target)
+    return figure
 
 
 def _roofline(axes: Axes, run: RunResult, of: Roofline | None) -> None:
@@ -94,11 +100,12 @@ def _roofline(axes: Axes, run: RunResult, of: Roofline | None) -> None:
 
 
 def _flat(of: Roofline, of_type: str) -> list[Ceiling]:
-    """The roofs of arithmetic, without those that would lie on another."""
+    """The roofs of arithmetic, without those that would lie on another of the same source."""
     found: list[Ceiling] = []
     for one in sorted(of.ceilings, key=lambda one: (one.source == MEASURED, one.best), reverse=True):
         of_this = one.roof in (MATRIX, VECTOR) and family(one.kind) == of_type and one.steady
-        if of_this and all(abs(one.best / other.best - 1) > _APART for other in found):
+        apart = (abs(one.best / other.best - 1) > _APART * (one.source == other.source) for other in found)
+        if of_this and all(apart):
             found.append(one)
     return found
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from gpulab.model import events as e
 from gpulab.model.compare import FLOOR, Comparison, Epoch, compare, over_epochs, refused
+from gpulab.model.known import known_after
 from gpulab.model.request import Device, RunRequest, VariantInfo
 from gpulab.model.stats import Interval
 from gpulab.model.telemetry import Window, invalid_windows
@@ -154,7 +155,7 @@ def fold(state: RunState, event: e.AnyEvent) -> RunState:
         case e.StageStarted():
             return replace(state, stage=event.stage, at_variant=event.variant)
         case e.CeilingsMeasured():
-            return replace(state, ceilings=event)
+            return replace(state, ceilings=known_after(state.ceilings, event))
         case e.Planned():
             return replace(state, planned=event)
         case e.Samples():

@@ -87,7 +87,10 @@ class CeilingCache:
         if self._key is None or self._measured or self._request.ceilings == "all":
             return None
         kept = load(self._key)
-        return CeilingsMeasured(ceilings=kept.measured.ceilings, at=kept.measured.at, cached=True) if kept else None
+        if kept is None:
+            return None
+        found = kept.measured
+        return CeilingsMeasured(ceilings=found.ceilings, at=found.at, cache_bytes=found.cache_bytes, cached=True)
 
     def _keep(self) -> None:
         key, ready, found = self._key, self._ready, self._measured
@@ -102,8 +105,15 @@ class CeilingCache:
 
 
 def load(key: Key) -> Kept | None:
-    """What is kept for a key; None where there is nothing that can be read."""
+    """What is kept for a key, the newest of any power limit where nobody read it; None where nothing can be read."""
+    paths = key.path.parent.glob("*.json") if key.power_limit is None else [key.path]
+    every = [kept for path in paths if (kept := _read(path))]
+    found = [kept for kept in every if msgspec.structs.replace(kept.key, power_limit=key.power_limit) == key]
+    return max(found, key=lambda kept: kept.measured.at, default=None)
+
+
+def _read(path: Path) -> Kept | None:
     try:
-        return msgspec.json.decode(key.path.read_bytes(), type=Kept)
+        return msgspec.json.decode(path.read_bytes(), type=Kept)
     except (OSError, msgspec.DecodeError):
         return None

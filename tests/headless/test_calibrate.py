@@ -60,6 +60,9 @@ def test_a_run_is_drawn_for_slides(lab):
     width, height = struct.unpack(">II", (lab.folder / "pictures" / "out.png").read_bytes()[16:24])
     assert width > height > 500
     again = run_result(done.state)  # the run file has all that it takes
+    roofs, times = plot.picture(again).axes
+    assert [one.get_label()[:6] for one in roofs.containers] == ["A  one", "B  two"]
+    assert [one.get_text() for one in times.get_yticklabels()] == ["one", "two"]
     plot.plot(again, lab.folder / "again.svg")
     assert "<svg" in (lab.folder / "again.svg").read_text()
     plot.plot(again, lab.folder / "again.pdf")

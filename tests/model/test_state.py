@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gpulab.model import events as e
 from gpulab.model import wire
+from gpulab.model.ceilings import Ceiling
 from gpulab.model.conclude import combine, run_result
 from gpulab.model.request import Device, RunRequest, VariantInfo
 from gpulab.model.state import RunState, fold, fold_all
@@ -172,6 +173,21 @@ def test_any_prefix_of_a_run_is_a_state_with_a_result(data):
         state = fold(state, event)
     found = run_result(state)
     assert all(one.low <= one.speedup <= one.high for one in found.comparisons if one.speedup is not None)
+
+
+def test_while_ceilings_are_measured_those_of_an_earlier_run_stand_in_for_what_is_still_to_come():
+    def told(best, *names, **more):
+        found = [Ceiling(roof=roof, kind="", unit="", best=best, median=best) for roof in names]
+        return e.CeilingsMeasured(ceilings=tuple(found), at="", **more)
+
+    known = told(1.0, "device memory", "matrix", "link", cached=True, cache_bytes=5)
+    state = fold_all([*opening(), known, told(2.0, "device memory")])
+    assert {one.roof: one.best for one in state.ceilings.ceilings} == {"device memory": 2.0, "matrix": 1.0, "link": 1.0}
+    assert (state.ceilings.cached, state.ceilings.cache_bytes) == (False, 5)
+    state = fold(state, told(3.0, "device memory", "matrix", cache_bytes=6))
+    assert {one.roof: one.best for one in state.ceilings.ceilings} == {"device memory": 3.0, "matrix": 3.0, "link": 1.0}
+    last = told(4.0, "device memory", "matrix", "launch")
+    assert fold(state, last).ceilings == last
 
 
 def test_encoding_and_decoding_give_the_event_back():

@@ -58,7 +58,6 @@ def test_what_one_run_finds_the_next_one_knows_as_soon_as_both_know_their_device
         (ready(torch="2.14"), sampled()),
         (ready(threads=2), sampled()),
         (ready(), sampled(watts=500.0)),
-        (ready(), sampled(uuid="GPU-2")),  # another GPU is sampled: its limit says nothing of this one
     ],
 )
 def test_another_device_or_another_state_of_it_is_measured_anew(events):
@@ -70,6 +69,20 @@ def test_without_telemetry_they_are_kept_too():
     assert watch(ready(), FOUND, telemetry="off") == []
     assert len(watch(ready(), telemetry="off")) == 1
     assert watch(ready(), sampled()) == []  # whose power limit may differ
+
+
+def test_where_nobody_read_the_power_limit_the_newest_of_any_holds():
+    watch(ready(), sampled(watts=500.0), FOUND)
+    newer = e.CeilingsMeasured(at="2026-11-21T00:00:00+00:00", ceilings=FOUND.ceilings, cache_bytes=7, whole=True)
+    watch(ready(), sampled(watts=700.0), newer)
+    watch(ready(uuid="GPU-2"), sampled(uuid="GPU-2"), FOUND)
+    (known,) = watch(ready(), telemetry="off")
+    assert (known.at, known.cache_bytes) == (newer.at, 7)
+    (known,) = watch(ready(), sampled(uuid="GPU-2"))  # another GPU is sampled: its limit says nothing of this one
+    assert known.at == newer.at
+    (known,) = watch(ready(), sampled(watts=500.0))
+    assert known.at == FOUND.at
+    assert watch(ready(driver="590.1"), telemetry="off") == []
 
 
 def test_a_calibration_measures_whatever_is_known_and_replaces_it():

@@ -11,6 +11,11 @@ DECLARED = """
     scenario = Scenario("mine")
 
     @scenario.variant
+    def copies(lab):
+        x = torch.zeros(4096, dtype=torch.int8)
+        return Work(lambda: x.clone(), inputs=x, bytes=2 * x.nbytes, dtype="int8")
+
+    @scenario.variant(against=None)
     def adds(lab):
         x = torch.rand(4096)
         return Work(lambda: x + 1, inputs=x, bytes=2 * x.nbytes, flops=4096)
@@ -27,17 +32,16 @@ def test_the_roofline_is_drawn_while_the_run_goes_on_and_by_type(lab, drive):
         await pilot.press("enter")
         await until(pilot, lambda: not idle(pilot))
         await pilot.press("3")
-        await until(pilot, lambda: "FLOP/byte" in shown(pilot) and "A adds" in shown(pilot))
+        await until(pilot, lambda: "FLOP/byte" in shown(pilot) and "B adds" in shown(pilot))
         assert not idle(pilot)  # it is there before the run has ended
         await until(pilot, lambda: idle(pilot))
-        assert "fp32, ridge" in shown(pilot)
-        assert "B multiplies" in shown(pilot)
-        await pilot.press("f")
-        assert "fp16/bf16, ridge" in shown(pilot)
-        await pilot.press("f")
-        assert "fp32, ridge" in shown(pilot)
+        assert "fp32, ridge" in shown(pilot)  # the first type is int8, which has nothing to draw
+        assert "C multiplies" in shown(pilot)
+        for family in ("fp16/bf16", "int8", "fp32"):
+            await pilot.press("f")
+            assert f"{family}, ridge" in shown(pilot)
         await pilot.press("end")
-        assert "B multiplies: " in shown(pilot)  # and why it is there
+        assert "C multiplies: " in shown(pilot)  # and why it is there
 
     drive(journey, lab.write("declared.py", DECLARED), settings=replace(QUICK, time_s=1.5))
 

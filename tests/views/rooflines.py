@@ -1,8 +1,11 @@
 """Rooflines that tests and benchmarks draw: one like an H200's, one like a CPU's."""
 
 from gpulab.model.bound import Facts
-from gpulab.model.ceilings import DATASHEET, Ceiling, Roofs
+from gpulab.model.ceilings import Ceiling, Roofs
+from gpulab.model.datasheet import ceilings_of
+from gpulab.model.request import Device
 from gpulab.model.roofline import Roofline, point_of
+from gpulab.model.scenario import GiB
 
 
 def ceiling(roof, kind, best, *, unit="FLOP/s", source="measured"):
@@ -10,17 +13,26 @@ def ceiling(roof, kind, best, *, unit="FLOP/s", source="measured"):
 
 
 H200 = (
-    ceiling("device memory", "triad", 4.30e12, unit="B/s"),
-    ceiling("device memory", "datasheet", 4.80e12, unit="B/s", source=DATASHEET),
-    ceiling("cache", "L2", 9.6e12, unit="B/s"),
-    ceiling("matrix", "fp16", 783e12),
-    ceiling("matrix", "bf16", 798e12),
-    ceiling("matrix", "bf16", 989e12, source=DATASHEET),
-    ceiling("matrix", "fp32", 51.4e12),
-    ceiling("vector", "fp32", 58.9e12),
-    ceiling("vector", "fp32", 67e12, source=DATASHEET),
+    ceiling("device memory", "triad", 4.40e12, unit="B/s"),
+    ceiling("cache", "read", 8.59e12, unit="B/s"),
+    ceiling("matrix", "fp16", 769e12),
+    ceiling("matrix", "bf16", 784e12),
+    ceiling("matrix", "fp32", 51.2e12),
+    ceiling("vector", "fp32", 63.5e12),
     ceiling("host to device", "pinned", 55e9, unit="B/s"),
     ceiling("launch", "enqueue", 2.1e-6, unit="s"),
+    *ceilings_of(
+        Device(
+            kind="cuda",
+            name="NVIDIA H200",
+            memory_bytes=140 * GiB,
+            capability="9.0",
+            sms=132,
+            sm_mhz=1980,
+            memory_mhz=3201,
+            bus_bits=6016,
+        )
+    ),
 )
 CPU = (
     ceiling("device memory", "triad", 31.5e9, unit="B/s"),

@@ -9,10 +9,12 @@ from rooflines import ceiling
 
 from gpulab.model.ceilings import CACHE, DATASHEET, DERIVED, MATRIX, MEASURED, MEMORY, VECTOR
 from gpulab.model.roofline import Point, Roofline
+from gpulab.views.roofline.axes import house
 from gpulab.views.roofline.canvas import cells
 from gpulab.views.roofline.placing import BADGE, CEILING, NAME, POINT
 from gpulab.views.roofline.plot import letter, on_plot
-from gpulab.views.roofline.view import families, layout, roofline
+from gpulab.views.roofline.roofs import per_second
+from gpulab.views.roofline.view import first_family, layout, roofline
 from gpulab.views.text import Glyphs
 
 UNICODE, ASCII = Glyphs(), Glyphs(ascii=True)
@@ -111,7 +113,7 @@ def test_every_point_is_in_the_table_and_on_the_plot_where_it_can_be(of, width, 
         assert share.strip() in line
     if found.plot is None:
         return
-    family = family or next(iter(families(of)), "fp32")
+    family = family or first_family(of)
     placed = [index for one in found.plot.of(POINT, BADGE) for index in one.points]
     assert len(placed) == len(set(placed))
     for index, one in enumerate(of.points):
@@ -119,6 +121,18 @@ def test_every_point_is_in_the_table_and_on_the_plot_where_it_can_be(of, width, 
             assert on_plot(one)
         elif on_plot(one) and one.family == family and len(of.points) < 6:
             pytest.fail(f"{letter(index)} is nowhere on the plot")
+
+
+@enough
+@drawn
+def test_what_another_source_says_of_a_roof_is_in_a_label_or_in_a_note(of, width, height, glyphs, family):
+    found = layout(of, glyphs, width=width, height=height, family=family)
+    if found.plot is None:
+        return
+    told = " ".join(" ".join([*(one.text for one in found.plot.of(CEILING)), *found.notes]).split())
+    under = house(of.ceilings, family or first_family(of))
+    for other in [one for roof in (under.memory, under.cache, *under.flats) if roof for one in roof.others]:
+        assert per_second(other.best, other.unit) in told
 
 
 @enough

@@ -13,7 +13,7 @@ import pytest
 from conftest import printed
 from rooflines import CPU, H200, ceiling, cpu, h200, point
 
-from gpulab.model.ceilings import DATASHEET, MATRIX, MEMORY, VECTOR, Roofs
+from gpulab.model.ceilings import DATASHEET, DERIVED, MATRIX, MEMORY, VECTOR, Roofs
 from gpulab.model.roofline import Roofline
 from gpulab.views.roofline.axes import THIRDS, axes, decade, house
 from gpulab.views.roofline.placing import BADGE, CEILING, HEAD, POINT
@@ -143,9 +143,9 @@ def test_arrows_lead_from_before_to_after():
 
 def test_what_has_no_intensity_gets_a_bar():
     found = roofline(h200(), UNICODE, width=80, height=24).plain
-    assert "████████░    88 %" in found
-    assert "no FLOP/byte, so only a bar: F" in found
-    assert "########.    88 %" in roofline(h200(), ASCII, width=80, height=24).plain
+    assert "████████░    86 %" in found
+    assert "no FLOP/byte: F" in found
+    assert "########.    86 %" in roofline(h200(), ASCII, width=80, height=24).plain
     over = msgspec.structs.replace(h200().points[5], fraction=1.37)
     assert "█████████  137 %" in roofline(Roofline(H200, [over]), UNICODE, width=80, height=24).plain
 
@@ -168,17 +168,40 @@ def test_a_datasheet_far_from_what_was_measured_is_a_line_of_its_own():
     ]
     found = layout(Roofline(far), UNICODE, width=200, height=50).plot
     told = {one.text: one.style for one in found.of(CEILING)}
-    assert told["900 GFLOP/s datasheet"] == told["200 GB/s datasheet"] == "dim"
+    assert told["900 GFLOP/s fp32 matrix (datasheet)"] == told["200 GB/s device memory (datasheet)"] == "dim"
     assert ("·", "dim") in [found.lines.get((found.axes.row(900e9), column)) for column in range(found.axes.columns)]
-    near = layout(h200(), UNICODE, width=200, height=50).plot
-    assert "4.30 TB/s device memory (triad, datasheet 4.80 TB/s)" in {one.text for one in near.of(CEILING)}
+    assert found.untold == []
+
+
+def test_a_datasheet_near_to_what_was_measured_is_in_its_label_or_in_a_note():
+    wide = layout(h200(), UNICODE, width=200, height=50)
+    labels = {one.text for one in wide.plot.of(CEILING)}
+    assert "4.40 TB/s device memory (triad, derived 4.81 TB/s, datasheet 4.80 TB/s)" in labels
+    assert "fp16 matrix: datasheet 989 TFLOP/s" in wide.notes[-1]  # its row is that of what is derived
+    narrow = layout(h200(), UNICODE, width=120, height=40)
+    assert "4.40 TB/s device memory (triad)" in {one.text for one in narrow.plot.of(CEILING)}
+    assert "memory: derived 4.81 TB/s, datasheet 4.80 TB/s" in narrow.notes[-2]
+
+
+def test_a_second_roof_of_arithmetic_in_the_row_of_the_first_is_told_in_a_note():
+    notes = layout(h200(), UNICODE, width=80, height=24, family="fp32").notes
+    assert any("fp32 matrix: measured 51.2 TFLOP/s" in note for note in notes)
+    same = Roofline([*CPU, ceiling(VECTOR, "fp32", 104e9, source=DERIVED)])
+    assert layout(same, UNICODE, width=80, height=24).notes == []  # of a CPU the one is taken for the other
+
+
+def test_where_nothing_is_drawn_the_other_sources_are_told_too():
+    copies = replace(h200(), points=h200().points[5:6], arrows=())
+    text = " ".join(roofline(copies, UNICODE, width=80, height=24).plain.split())
+    assert "roofs: device memory triad 4.40 TB/s (derived 4.81 TB/s, datasheet 4.80 TB/s)" in text
 
 
 def test_two_flat_roofs_only_where_they_differ():
     assert [one.ceiling.roof for one in house(H200, "fp32").flats] == [VECTOR, MATRIX]
     assert [one.ceiling.kind for one in house(H200, "fp16/bf16").flats] == ["bf16"]
-    close = [*CPU, ceiling(VECTOR, "fp32", 100e9)]
-    assert len(house(close, "fp32").flats) == 1
+    close = layout(Roofline([*CPU, ceiling(VECTOR, "fp32", 100e9)]), UNICODE, width=200, height=50)
+    assert not [one.text for one in close.plot.of(CEILING) if "vector" in one.text]
+    assert close.notes == ["fp32 vector: measured 100 GFLOP/s"]
     assert house(CPU, "fp32").ridge == pytest.approx(104 / 31.5)
 
 
@@ -197,9 +220,9 @@ def test_without_ceilings_it_says_why_in_one_sentence():
 def test_names_are_cut_and_numbers_are_not():
     text = roofline(h200(), UNICODE, width=60, height=40).plain
     assert "flash_with_a_very_long_name" not in text
-    assert "509 TFLOP/s      2,048    64 % ±0.6  compute" in text
+    assert "509 TFLOP/s      2,048    65 % ±0.6  compute" in text
     narrow = roofline(h200(), UNICODE, width=40, height=40).plain
-    assert "64 % ±0.6" in narrow
+    assert "65 % ±0.6" in narrow
     assert "509 TFLOP/s" in narrow
 
 

@@ -30,7 +30,7 @@ from gpulab.tui.widgets.scenario_list import ScenarioList
 from gpulab.views import lesson, listing, log, progress
 from gpulab.views.results import failures, result
 from gpulab.views.roofline.reasons import reasons
-from gpulab.views.roofline.view import families, roofline
+from gpulab.views.roofline.view import families, first_family, roofline
 from gpulab.views.text import Glyphs
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class LabScreen(Screen[int]):
         """Draw the roofline of another type of numbers."""
         of = self._roofline()
         if of is not None and len(found := families(of)) > 1:
-            at = found.index(self._family) if self._family in found else 0
+            at = found.index(self._family if self._family in found else first_family(of))
             self._family = found[(at + 1) % len(found)]
             self._refresh()
 

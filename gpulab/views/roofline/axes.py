@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, floor, log10
 
 from gpulab.model.ceilings import CACHE, DATASHEET, DERIVED, MATRIX, MEASURED, MEMORY, VECTOR, Ceiling, Roofs, family
@@ -11,7 +12,8 @@ from gpulab.model.ceilings import CACHE, DATASHEET, DERIVED, MATRIX, MEASURED, M
 THIRDS = 3
 """Positions of a line in a row: low, middle, high."""
 _LEFT = -2
-_APART = 1.1
+_LITTLE = 0.05
+"""Decades that another source's roof may be above the highest without adding one."""
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 
 
@@ -50,8 +52,6 @@ def house(ceilings: Sequence[Ceiling], of: str) -> House:
     kinds = {one.kind for one in known if one.roof in (MATRIX, VECTOR) and family(one.kind) == of}
     flats = [one for one in (_roof(known, MATRIX, kinds), _roof(known, VECTOR, kinds)) if one]
     flats.sort(key=lambda one: one.best, reverse=True)
-    if len(flats) == 2 and flats[0].best <= _APART * flats[1].best:
-        flats.pop()
     return House(_roof(known, MEMORY), _roof(known, CACHE), tuple(flats))
 
 
@@ -80,7 +80,7 @@ class Axes:
     above: int = 0
     """Rows over the highest decade, for labels."""
 
-    @property
+    @cached_property
     def per_decade(self) -> tuple[float, float]:
         """Columns and rows."""
         return (self.columns - 1) / (self.right - self.left), (self.rows - 1 - self.above) / (self.top - self.bottom)
@@ -124,11 +124,11 @@ def axes(of: House, columns: int, rows: int) -> Axes:
     """From the roofs, never from points: a variant that gets faster moves."""
     assert of.memory is not None, "without memory there is no ridge"
     highest = max(one.most for one in of.flats)
-    top = floor(log10(highest)) + 1
+    top = max(floor(log10(of.flats[0].best)) + 1, ceil(log10(highest) - _LITTLE))
     bottom = min(floor(log10(of.memory.best * 10.0**_LEFT)) - 1, top - 2)
     right = max(ceil(log10(highest / of.memory.best) + 2), 1)
     found = Axes(_LEFT, right, bottom, top, max(columns, 2), max(rows, 3))
-    if found.row(of.flats[0].best) < 1:
+    if found.row(highest) < 1:
         return Axes(_LEFT, right, bottom, top, found.columns, found.rows, above=1)
     return found
 

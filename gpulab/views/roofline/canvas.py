@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import groupby
+from operator import itemgetter
 from unicodedata import normalize
 
 from rich.cells import get_character_cell_size
@@ -13,15 +15,16 @@ from gpulab.views.text import Glyphs
 _EMPTY = (" ", "")
 
 
-def cells(text: str, glyphs: Glyphs) -> list[str]:
+@lru_cache(maxsize=4096)
+def cells(text: str, glyphs: Glyphs) -> tuple[str, ...]:
     """The text cell by cell: a wide character is followed by an empty cell, and what has no width is left out."""
     if text.isascii() and text.isprintable():
-        return list(text)
+        return tuple(text)
     found: list[str] = []
     for character in normalize("NFC", glyphs(text)).replace("\n", " ").replace("\t", " "):
         wide = get_character_cell_size(character)
         found += [character, ""] if wide == 2 else [character] * wide
-    return found
+    return tuple(found)
 
 
 def wide(text: str) -> int:
@@ -34,7 +37,7 @@ def fit(text: str, most: int, glyphs: Glyphs) -> str:
     found = cells(text, glyphs)
     if len(found) <= most:
         return "".join(found)
-    kept = found[: max(0, most - 1)]
+    kept = list(found[: max(0, most - 1)])
     if kept and found[len(kept)] == "":
         kept[-1] = " "
     return "".join(kept).rstrip() + glyphs("…") if most > 0 else ""
@@ -67,8 +70,8 @@ class Canvas:
             if number:
                 plain.append("\n")
                 at += 1
-            for style, run in groupby(line[:end], key=lambda cell: cell[1]):
-                part = "".join(cell for cell, _ in run)
+            for style, run in groupby(line[:end], key=itemgetter(1)):
+                part = "".join([cell for cell, _ in run])
                 plain.append(part)
                 if style:
                     spans.append(Span(at, at + len(part), style))

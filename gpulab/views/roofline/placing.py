@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from gpulab.model.ceilings import Ceiling
 from gpulab.views.roofline.axes import Axes
 from gpulab.views.roofline.canvas import cells
 from gpulab.views.text import Glyphs
 
 POINT, BADGE, HEAD, CEILING, NAME = "point", "badge", "head", "ceiling", "name"
-_COVERS = 10.0
-"""What it costs a label to cover one cell of a line, in candidates further down its list."""
+DIM = "dim"
+_COVERS, _COVERS_DIM = 10.0, 0.1
+"""What it costs a label to cover one cell of a line, in candidates further down its list; of a dim line this share."""
 _NO_DOTS = 0x2800
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Braille: the bit of each dot, by row and column."""
@@ -78,6 +80,8 @@ class Plot:
     lines: dict[Cell, tuple[str, str]] = field(default_factory=dict)
     placed: list[Placed] = field(default_factory=list)
     taken: set[Cell] = field(default_factory=set)
+    untold: list[Ceiling] = field(default_factory=list)
+    """What is known of the roofs, but found no place for a line with its label, nor in another's label."""
 
     @property
     def marks(self) -> Marks:
@@ -104,7 +108,7 @@ class Plot:
         """Whether nothing was placed at these cells; `margin` of them at either end may lie outside."""
         if not (self.inside(row, column + margin) and self.inside(row, column + width - 1 - margin)):
             return False
-        return not any((row, at) in self.taken for at in range(column, column + width))
+        return self.taken.isdisjoint([(row, at) for at in range(column, column + width)])
 
     def place(
         self, kind: str, row: int, column: int, text: str, style: str = "", points: tuple[int, ...] = ()
@@ -133,21 +137,34 @@ class Plot:
         anchors: Iterable[Anchor],
         style: str = "",
         points: tuple[int, ...] = (),
+        *,
+        clear: bool = False,
     ) -> Placed | None:
-        """Place the first text that finds a place beside all lines, or else the one that covers the least of them."""
+        """Place the first text that finds a place beside all lines.
+
+        Else the one that covers the least of them, or none where it must be `clear` of them. Dim dots make room for it.
+        """
         anchors = list(anchors)
         best: tuple[float, Cell, str] | None = None
         for text in texts:
-            found = self.cheapest(anchors, len(cells(text, self.glyphs)))
-            if found and (best is None or found[0] < best[0]):
-                best = (*found, text)
-            if found and self._covers(*found[1], len(cells(text, self.glyphs))) == 0:
+            width = len(cells(text, self.glyphs))
+            found = self.cheapest(anchors, width)
+            if found and (self._covers(*found[1], width) or 0) < 1:
                 best = (*found, text)
                 break
-        return self.place(kind, *best[1], best[2], style, points) if best else None
+            if found and not clear and (best is None or found[0] < best[0]):
+                best = (*found, text)
+        if best is None:
+            return None
+        one = self.place(kind, *best[1], best[2], style, points)
+        for cell in ((one.row, one.column - 1), (one.row, one.column + one.width)):
+            if self.lines.get(cell, ("", ""))[1] == DIM:
+                del self.lines[cell]
+        return one
 
-    def _covers(self, row: int, column: int, width: int) -> int | None:
+    def _covers(self, row: int, column: int, width: int) -> float | None:
         """Cells of lines below a text and at its ends; None where it would leave the plot, or touch what was placed."""
         if not self.free(row, column - 1, width + 2, margin=1):
             return None
-        return sum((row, at) in self.lines for at in range(column - 1, column + width + 1))
+        below = (self.lines.get((row, at)) for at in range(column - 1, column + width + 1))
+        return sum(_COVERS_DIM if one[1] == DIM else 1.0 for one in below if one)

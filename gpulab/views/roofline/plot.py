@@ -12,8 +12,8 @@ from string import ascii_lowercase, ascii_uppercase
 from gpulab.model.roofline import Point, Roofline
 from gpulab.views.roofline.axes import Axes, House
 from gpulab.views.roofline.canvas import fit
-from gpulab.views.roofline.placing import BADGE, CEILING, HEAD, NAME, POINT, Anchor, Cell, Placed, Plot
-from gpulab.views.roofline.roofs import DIM, draw
+from gpulab.views.roofline.placing import BADGE, CEILING, DIM, HEAD, NAME, POINT, Anchor, Cell, Placed, Plot
+from gpulab.views.roofline.roofs import aside, draw
 from gpulab.views.text import Glyphs
 
 _ARROW = "magenta"
@@ -39,7 +39,9 @@ def plot(of: Roofline, under: House, axes: Axes, family: str, glyphs: Glyphs) ->
         if start in points and end in points:
             _arrow(found, points[start], points[end])
     for label in labels:
-        found.label(CEILING, label.texts, label.anchors, label.style)
+        placed = found.label(CEILING, label.texts, label.anchors, label.style, clear=label.style == DIM)
+        found.untold += [] if placed else [label.ceiling]
+        found.untold += [one for one in label.beside if placed is None or aside(one) not in placed.text]
     _names(found, of.points, family)
     return found
 

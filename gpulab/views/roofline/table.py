@@ -10,8 +10,9 @@ from textwrap import wrap
 from gpulab.model.ceilings import MEASURED
 from gpulab.model.roofline import Point
 from gpulab.views.roofline.canvas import Canvas, fit, wide
+from gpulab.views.roofline.placing import DIM, Plot
 from gpulab.views.roofline.plot import letter, letters, on_plot
-from gpulab.views.roofline.roofs import DIM, per_second
+from gpulab.views.roofline.roofs import aside, name, per_second
 from gpulab.views.text import Glyphs, three
 
 _BAR = 9
@@ -46,7 +47,7 @@ class Table:
 
     @property
     def height(self) -> int:
-        return 1 + len(self.styles)
+        return 1 + len(self.styles) if self.styles else 0
 
     def draw(self, to: Canvas, row: int, column: int) -> None:
         for one in self.columns:
@@ -79,12 +80,10 @@ def table(points: Sequence[Point], family: str, glyphs: Glyphs, *, width: int) -
     return Table([Column("", named, gap=0), names, *columns], styles)
 
 
-def notes(
-    points: Sequence[Point], family: str, together: Sequence[tuple[int, ...]], glyphs: Glyphs, *, width: int
-) -> list[str]:
+def notes(points: Sequence[Point], family: str, drawn: Plot | None, glyphs: Glyphs, *, width: int) -> list[str]:
     """What letters and marks alone do not say, in as few lines as it takes."""
     found: list[str] = []
-    for note in map(glyphs, _notes(points, family, together)):
+    for note in map(glyphs, _notes(points, family, drawn)):
         if found and len(found[-1]) + 3 + len(note) <= width:
             found[-1] += f" {glyphs('·')} {note}"
         else:
@@ -118,14 +117,14 @@ def _percent(share: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 0.05 or not value else "<0.1"
 
 
-def _notes(points: Sequence[Point], family: str, together: Sequence[tuple[int, ...]]) -> list[str]:
+def _notes(points: Sequence[Point], family: str, drawn: Plot | None) -> list[str]:
     works: dict[str, list[int]] = defaultdict(list)
     dimmed: dict[str, list[int]] = defaultdict(list)
     for index, one in enumerate(points):
         works[one.work].append(index)
         if one.family != family:
             dimmed[one.family].append(index)
-    found = [f"{len(some)} at one place: {letters(some)}" for some in together]
+    found = [f"{len(some)} at one place: {letters(some)}" for some in (drawn.together() if drawn else ())]
     found += [f"dim: {letters(some)} ({other})" for other, some in dimmed.items()]
     if sources := dict.fromkeys(one.source for one in points if one.source != MEASURED):
         found.append(f"* roof: {' / '.join(sources)}")
@@ -133,5 +132,8 @@ def _notes(points: Sequence[Point], family: str, together: Sequence[tuple[int, .
     if most:
         found.append("; ".join([f"bytes: {most}", *(f"{work}: {letters(works[work])}" for work in fewer)]))
     if bars := [index for index, one in enumerate(points) if not on_plot(one)]:
-        found.append(f"no FLOP/byte, so only a bar: {letters(bars)}")
-    return found
+        found.append(f"no FLOP/byte: {letters(bars)}")
+    roofs: dict[str, list[str]] = defaultdict(list)
+    for roof in drawn.untold if drawn else ():
+        roofs[name(roof).removeprefix("device ")].append(aside(roof))
+    return found + [f"{roof}: {', '.join(some)}" for roof, some in roofs.items()]

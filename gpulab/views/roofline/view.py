@@ -13,9 +13,9 @@ from gpulab.model.ceilings import family as family_of
 from gpulab.model.roofline import Point, Roofline
 from gpulab.views.roofline.axes import House, axes, house
 from gpulab.views.roofline.canvas import Canvas
-from gpulab.views.roofline.placing import Plot
+from gpulab.views.roofline.placing import DIM, Plot
 from gpulab.views.roofline.plot import on_plot, plot
-from gpulab.views.roofline.roofs import DIM, per_second
+from gpulab.views.roofline.roofs import aside, per_second
 from gpulab.views.roofline.table import Table, notes, table
 from gpulab.views.text import Glyphs, three
 
@@ -52,11 +52,11 @@ def roofline(of: Roofline, glyphs: Glyphs, *, width: int, height: int, family: s
     else:
         for row, line in enumerate(found.why):
             canvas.put(row, 0, line)
+    row, column = found.table_at
     if of.points:
-        row, column = found.table_at
         found.table.draw(canvas, row, column)
-        for number, note in enumerate(found.notes, row + found.table.height + found.gap):
-            canvas.put(number, column, note, DIM)
+    for number, note in enumerate(found.notes, row + found.table.height + found.gap):
+        canvas.put(number, column, note, DIM)
     return canvas.text()
 
 
@@ -86,20 +86,20 @@ def layout(of: Roofline, glyphs: Glyphs, *, width: int, height: int, family: str
     room = width - _GAP - max(_LEAST, int(_SHARE * width)) if beside else width
     figures = table(of.points, family, glyphs, width=room)
     room = figures.width if beside else width
-    told = notes(of.points, family, (), glyphs, width=room)
-    why = [] if roofed else wrap(glyphs(_levels(of.points) if known else _why(of, under, family)), width)
+    told = notes(of.points, family, None, glyphs, width=room)
+    why = [] if roofed else wrap(glyphs(_levels(of.points, under) if known else _why(of, under, family)), width)
     drawn: Plot | None = None
     while roofed:
-        # What the notes say of points at one place depends on the rows, and takes rows itself.
-        below = 0 if beside or not of.points else figures.height + len(told)
+        # What the notes say of points at one place, and of roofs, depends on the rows, and takes rows itself.
+        below = 0 if beside else figures.height + len(told)
         rows = max(height - below - _AROUND, _FEWEST_ROWS)
         if drawn and rows >= drawn.axes.rows:
             break
         columns = (width - figures.width - _GAP if beside else width) - _TICK
         drawn = plot(of, under, axes(under, columns, rows), family, glyphs)
-        told = notes(of.points, family, drawn.together(), glyphs, width=room)
+        told = notes(of.points, family, drawn, glyphs, width=room)
     above = drawn.axes.rows + _AROUND if drawn else len(why) + bool(of.points)
-    lower = figures.height + beside + len(told) if of.points else 0
+    lower = figures.height + beside + len(told)
     return Layout(
         width=width,
         height=max(above, lower) if beside else above + lower,
@@ -113,10 +113,14 @@ def layout(of: Roofline, glyphs: Glyphs, *, width: int, height: int, family: str
     )
 
 
-def _levels(points: Sequence[Point]) -> str:
-    """The roofs of work that only moves bytes, or of which no bytes are known."""
-    levels = {one.roof: per_second(one.attainable, one.unit) for one in points}
-    return f"roofs: {', '.join(f'{roof} {level}' for roof, level in levels.items())}"
+def _levels(points: Sequence[Point], under: House) -> str:
+    """The roofs of work that only moves bytes, or of which no bytes are known; what other sources say of them."""
+    others = {one.ceiling.name: one.others for one in (under.memory, under.cache, *under.flats) if one}
+    levels: dict[str, str] = {}
+    for one in points:
+        said = ", ".join(map(aside, others.get(one.roof, ())))
+        levels[one.roof] = f"{one.roof} {per_second(one.attainable, one.unit)}" + f" ({said})" * bool(said)
+    return f"roofs: {', '.join(levels.values())}"
 
 
 def _why(of: Roofline, under: House, family: str) -> str:
