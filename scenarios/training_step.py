@@ -57,9 +57,9 @@ def compiled(lab, batch, width, hidden, layers):
     return _training(lab, batch, width, hidden, layers, {"compiled"})
 
 
-@scenario.variant(needs=("cuda",))
+@scenario.variant(needs=("cuda",), against="preallocated")
 def graphed(lab, batch, width, hidden, layers):
-    """Forward, backward and update are one CUDA graph, which works on buffers by its nature."""
+    """Forward, backward and update are one CUDA graph, which works on those buffers by its nature."""
     return _training(lab, batch, width, hidden, layers, {"buffers", "graphed"})
 
 

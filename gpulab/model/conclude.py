@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from gpulab.model.accounting import disagreements, point, roofs_of
 from gpulab.model.ceilings import Roofs
@@ -30,12 +31,16 @@ from gpulab.model.result import (
     Soak,
     Sweep,
     TelemetryResult,
+    Together,
     VariantResult,
 )
 from gpulab.model.scenario import Param
 from gpulab.model.spending import goodput_of
 from gpulab.model.state import RunState, VariantState, ended
 from gpulab.model.telemetry import letters, while_alone
+
+TOGETHER = "all_together"
+"""The variant that has every fix of the ones before it."""
 
 
 def run_result(
@@ -69,6 +74,8 @@ def run_result(
         method=_method(state),
         control=_control(control) if control else None,
         claim=request.claim,
+        same=request.same,
+        together=_together(comparisons),
         run_file=run_file,
         outcome=UNDER_WAY if state.outcome is None and live else OUTCOMES[code],
         exit_code=code,
@@ -83,6 +90,18 @@ def run_result(
         sweet_spot=_sweet_spot(variants) if request.grows and code == MEASURED else None,
         reports=[Report(variant=who, name=name, value=value) for (who, name), value in state.reports.items()],
     )
+
+
+def _together(comparisons: Sequence[Comparison]) -> Together | None:
+    """Of a scenario that ends with all its fixes at once; None of any other. Each fix against what it was added to."""
+    first: dict[str, Comparison] = {}
+    for one in comparisons:
+        first.setdefault(one.variant, one)
+    total = first.pop(TOGETHER, None)
+    gains = [one.speedup for one in first.values() if one.speedup]
+    if total is None or total.speedup is None or len(gains) < 2:
+        return None
+    return Together(promised=prod(gains), speedup=total.speedup, low=total.low, high=total.high)
 
 
 def swept(parameter: str, runs: Sequence[RunResult]) -> Sweep:

@@ -33,6 +33,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     topic: str = ""
     claim: str = ""
+    same: str = ""
+    """Why an effect may not exist on a device: said beside the verdict `same`."""
     roof: str | None = None
     per: str = "step"
     ladder: bool = False
@@ -54,7 +56,10 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     stop_early: bool = True
     """Whether narrow intervals end the run before its time is spent."""
     ceilings: str = "none"
-    """Which ceilings of the device to measure: none, needed (by the declared work), or all."""
+    """Which ceilings of the device to measure: none, needed (by the declared work), or all.
+
+    A GPU's are kept, and a quick run does with what is kept.
+    """
     quick: bool = False
     """A short run for the impatient: fewer epochs, wider intervals, said with every result."""
     profile: bool = False

@@ -90,16 +90,19 @@ class Goodput(msgspec.Struct, frozen=True, kw_only=True):
 
     `phases` are the shares of the marks in windows of their own, the live figure: on a GPU an upper bound, since gaps
     between launches count. `goodput` and `partition` are of the profiled window: `why` doubts it, where it must be
-    doubted. `efficiency` is ideal time by the roofline over useful time, `product` ideal time over all of it.
+    doubted. `efficiency` is ideal time by the roofline over useful time, `product` ideal time over all of it;
+    `hidden` is the share of the time of a device's copies in which better work ran beside them. `items_per_s` is of
+    an output that was checked.
     """
 
     phases: dict[str, float] = {}
     goodput: float | None = None
     partition: dict[str, float] = {}
     marked: bool = False
-    """Whether the step says what is useful; else everything that computes counts."""
+    """Whether the step says what is useful; else everything that torch computes counts."""
     efficiency: float | None = None
     product: float | None = None
+    hidden: float | None = None
     items_per_s: float | None = None
     overhead: float | None = None
     """What the profiler adds to a step, relative."""
@@ -141,7 +144,7 @@ class VariantResult(msgspec.Struct, frozen=True, kw_only=True):
     operations: int | None = None
     """Operations that the host starts in a step, as torch counts them; views are none."""
     flops_counted: int | None = None
-    """Of products, convolutions and attention, by torch's own formulas; None where it counts none."""
+    """Of products, convolutions and attention, by torch's own formulas; None where some operation has none."""
     roofline: Point | None = None
     goodput: Goodput | None = None
     stage: str | None = None
@@ -160,6 +163,15 @@ class CeilingsResult(msgspec.Struct, frozen=True, kw_only=True):
     at: str | None = None
     cached: bool = False
     ceilings: list[Ceiling] = []
+
+
+class Together(msgspec.Struct, frozen=True, kw_only=True):
+    """Fixes one by one and all at once: the product of their own speedups, and the speedup of all of them."""
+
+    promised: float
+    speedup: float
+    low: float | None = None
+    high: float | None = None
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,6 +195,8 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = []
     variants: list[VariantResult] = []
     comparisons: list[Comparison] = []
+    same: str = ""
+    together: Together | None = None
     sweet_spot: str | None = None
     telemetry: TelemetryResult | None = None
     ceilings: CeilingsResult | None = None

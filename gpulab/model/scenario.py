@@ -130,6 +130,7 @@ class Scenario:
         grows: bool = False,
         env: Mapping[str, str | None] | None = None,
         claim: str = "",
+        same: str = "",
     ) -> None:
         self.topic = _text("topic", topic)
         self.needs = _one_of("needs", needs, NEEDS)
@@ -148,6 +149,7 @@ class Scenario:
         self.grows = _flag("grows", grows)
         self.env: dict[str, str | None] = _table("env", env, (str, type(None)))
         self.claim = _text("claim", claim) if claim else ""
+        self.same = _text("same", same) if same else ""
         self.variants: dict[str, Variant] = {}
 
     def variant(

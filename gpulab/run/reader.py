@@ -25,7 +25,7 @@ _SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 _LARGEST_EXPONENT = 64
 _SCENARIO_KEYWORDS = (  # as the error message lists them
-    "needs, params, cpu, smoke, sweep, roof, per, clock, cache, ladder, alone, grows, env, claim"
+    "needs, params, cpu, smoke, sweep, roof, per, clock, cache, ladder, alone, grows, env, claim, same"
 )
 _VARIANT_KEYWORDS = "needs, against, claim, unchecked"
 

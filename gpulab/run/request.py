@@ -96,6 +96,7 @@ def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ())
         common,
         topic=plain(scenario.topic),
         claim=plain(scenario.claim),
+        same=plain(scenario.same),
         roof=scenario.roof,
         per=scenario.per,
         clock=scenario.clock if device != "cpu" else "wall",

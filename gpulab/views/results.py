@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -12,13 +10,13 @@ from gpulab.model.state import RunState
 from gpulab.views.goodput import goodput, operations, phases
 from gpulab.views.table import table
 from gpulab.views.telemetry import alone
-from gpulab.views.text import STYLES, Glyphs, byte_count, seconds, times
+from gpulab.views.text import STYLES, Glyphs, byte_count, seconds, span, times
 
 _LAST_LINES = 10
 _PAGE = 4096
 _MANY_FAULTS = 256
-TOGETHER = "all_together"
-"""The variant that has every fix of the ones before it."""
+_SETTING_UP_S, _SETTING_UP = 0.5, 100
+"""A first step as long as this, and as many times the median, compiled something or set it up."""
 
 
 def result(run: RunResult, glyphs: Glyphs) -> RenderableType:
@@ -75,6 +73,7 @@ def _notes(run: RunResult) -> list[tuple[str, str]]:
     if run.reason and run.exit_code != MEASURED and not said:
         found.append((f"{run.outcome}: {run.reason}", "bold red"))
     found += claims(run)
+    found += _why_same(run)
     found += _combined(run)
     if run.sweet_spot:
         found.append((f"sweet spot: {run.sweet_spot}, the first within {CLOSE:.0%} of the best time per item", "bold"))
@@ -86,6 +85,7 @@ def _notes(run: RunResult) -> list[tuple[str, str]]:
         for report in run.reports
         if report.value is not None
     ]
+    found += _first_steps(run)
     found += _page_faults(run)
     found += _both_clocks(run)
     found += [(f"note: {warning}", "yellow") for warning in run.warnings]
@@ -97,20 +97,37 @@ def _notes(run: RunResult) -> list[tuple[str, str]]:
     return found
 
 
+def _why_same(run: RunResult) -> list[tuple[str, str]]:
+    """Where there is no effect on this device, why that is right."""
+    names = [one.variant for one in run.comparisons if one.verdict == "same" and one.against == run.variants[0].name]
+    return [(f"{', '.join(names)} same: {run.same}", "")] if names and run.same else []
+
+
 def _combined(run: RunResult) -> list[tuple[str, str]]:
     """Of a scenario that ends with all its fixes at once: what they promise one by one, and what they give together."""
-    base = run.variants[0].name if run.variants else ""
-    gains = {one.variant: one.speedup for one in run.comparisons if one.against == base and one.speedup}
-    total = gains.pop(TOGETHER, None)
-    if total is None or len(gains) < 2:
+    of = run.together
+    if of is None:
         return []
-    promised = prod(gains.values())
-    gap = (
-        "each shortens its own part of the step, and the next finds less of it (Amdahl)"
-        if promised > total
-        else "together they save what none of them could alone"
-    )
-    return [(f"alone the fixes multiply to {times(promised)}, together they give {times(total)}: {gap}", "bold")]
+    low, high = of.low or of.speedup, of.high or of.speedup
+    if of.promised > high:
+        gap = "some shorten the same part of the step, and what one has removed no other can remove again"
+    elif of.promised < low:
+        gap = "of what one fix leaves, the part of the next is a larger share (Amdahl)"
+    else:
+        gap = "as much as they promise"
+    told = f"{times(of.speedup)} ({span(of.low, of.high)})"
+    return [(f"alone the fixes multiply to {times(of.promised)}, together they give {told}: {gap}", "bold")]
+
+
+def _first_steps(run: RunResult) -> list[tuple[str, str]]:
+    """What was paid once, before anything was timed: compiling, above all."""
+    found = []
+    for one in run.variants:
+        first_s = one.first_step_s or 0.0
+        if one.time_s and first_s > max(_SETTING_UP_S, _SETTING_UP * one.time_s.median):
+            told = f"its first step, which compiles or sets up, took {seconds(first_s)}, apart from these times"
+            found.append((f"{one.name}: {told}", ""))
+    return found
 
 
 def _page_faults(run: RunResult) -> list[tuple[str, str]]:
