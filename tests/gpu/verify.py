@@ -46,6 +46,16 @@ def tests(folder):
     yield "pytest -m gpu", "passes", done.stdout.strip().rpartition("\n")[2][:44], done.returncode == 0
 
 
+def marks(folder):
+    """What a phase costs by events of the device."""
+    command = [sys.executable, str(HERE.parent / "benchmarks" / "marks.py")]
+    done = subprocess.run(
+        command, check=False, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    told = "; ".join(line.partition(": ")[2] for line in done.stdout.splitlines())
+    yield "a phase in a step of 1 ms", "< 1 %", told[:44], done.returncode == 0
+
+
 def doctor(folder):
     """What the doctor says of the machine."""
     done = subprocess.run([*GPULAB, "--doctor", "--json"], check=False, stdout=subprocess.PIPE, text=True)
@@ -198,6 +208,7 @@ LINES = {
         counters,
         below_100_ms,
         unprivileged,
+        marks,
         do_bench,
         observer,
         memory,
