@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from gpulab.model.event import Event
 from gpulab.model.goodput import Partition
 from gpulab.model.operations import Operation
@@ -17,6 +19,21 @@ class Phases(Event, frozen=True):
     steps: int
     seconds: dict[str, float]
     ran: dict[str, float] = {}
+
+    def after(self, before: Phases | None) -> Phases:
+        """This window together with those before it."""
+        if before is None:
+            return self
+        return replace(
+            self,
+            steps=before.steps + self.steps,
+            seconds=_sums(before.seconds, self.seconds),
+            ran=_sums(before.ran, self.ran),
+        )
+
+
+def _sums(one: dict[str, float], other: dict[str, float]) -> dict[str, float]:
+    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}
 
 
 class Profiled(Event, frozen=True):

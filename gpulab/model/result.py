@@ -96,6 +96,8 @@ class Goodput(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     phases: dict[str, float] = {}
+    ran: dict[str, float] = {}
+    """Of each of the phases, the share in which the thread ran; on a CPU."""
     goodput: float | None = None
     partition: dict[str, float] = {}
     marked: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from gpulab.model.ceilings import LINKS
-from gpulab.model.events import Profiled
+from gpulab.model.events import Phases, Profiled
 from gpulab.model.result import Goodput, Time
 from gpulab.model.roofline import Point
 from gpulab.model.state import RunState, VariantState
@@ -16,10 +16,9 @@ _MOST_ROWS = 40
 
 def goodput_of(state: RunState, one: VariantState, time: Time | None, placed: Point | None) -> Goodput | None:
     """None where neither marks nor a profiler had anything to say."""
-    whole = sum(one.phases.values())
-    phases = {name: seconds / whole for name, seconds in one.phases.items()} if whole else {}
+    phases, ran = _phases(one.phases)
     if one.profiled is None:
-        return Goodput(phases=phases) if phases else None
+        return Goodput(phases=phases, ran=ran) if phases else None
     found, request = one.profiled, state.request
     partition, steps = found.partition, found.steps
     # The step's least time by its roofs; the fraction of the roof is this over the measured time.
@@ -34,6 +33,7 @@ def goodput_of(state: RunState, one: VariantState, time: Time | None, placed: Po
     why = ["nothing was recorded of the device: this is the host's time"] * blind + _doubts(found, overhead)
     return Goodput(
         phases=phases,
+        ran=ran,
         goodput=partition.goodput,
         partition=partition.shares,
         marked=partition.marked,
@@ -51,6 +51,15 @@ def goodput_of(state: RunState, one: VariantState, time: Time | None, placed: Po
         peak_bytes=found.peak_bytes,
         trace=found.trace,
     )
+
+
+def _phases(of: Phases | None) -> tuple[dict[str, float], dict[str, float]]:
+    """The share of each mark, and how much of it the thread ran."""
+    whole = sum(of.seconds.values()) if of else 0.0
+    if of is None or not whole:
+        return {}, {}
+    ran = {name: seconds / of.seconds[name] for name, seconds in of.ran.items() if of.seconds.get(name)}
+    return {name: seconds / whole for name, seconds in of.seconds.items()}, ran
 
 
 def _plain_s(state: RunState, of: Profiled, time: Time | None) -> float:

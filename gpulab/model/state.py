@@ -34,8 +34,8 @@ class VariantState:
     reason: str | None = None
     built: e.Built | None = None
     counted: e.Counted | None = None
-    phases: dict[str, float] = field(default_factory=dict)
-    """Seconds of each mark, summed over the windows so far."""
+    phases: e.Phases | None = None
+    """The windows so far as one."""
     profiled: e.Profiled | None = None
     checked: e.Checked | None = None
     calibrated: e.Calibrated | None = None
@@ -207,9 +207,7 @@ def _of_variant(state: RunState, event: Any) -> RunState:
         case e.Counted():
             variant = replace(variant, counted=event)
         case e.Phases():
-            names = {**variant.phases, **event.seconds}
-            sums = {name: variant.phases.get(name, 0.0) + event.seconds.get(name, 0.0) for name in names}
-            variant = replace(variant, phases=sums)
+            variant = replace(variant, phases=event.after(variant.phases))
         case e.Profiled():
             variant = replace(variant, profiled=event)
         case e.Calibrated():

@@ -38,6 +38,8 @@ _LETTERS = {
 _PHASES = {USEFUL: USEFUL, DATA: "data wait", COPY: "copies", SYNC: "sync", UNMARKED: "other"}
 _WORDS = {"preempted": "off the CPU (preempted, or a wait that no phase names)"}
 _LEAST = 0.005
+_WAITS = 0.5
+"""A phase that runs for less of its time than this waits, or was preempted."""
 _COLUMNS = (
     ("efficiency", "of roof"),
     ("product", "product"),
@@ -97,10 +99,19 @@ def phases(run: RunResult, glyphs: Glyphs) -> RenderableType | None:
         shares = one.goodput.phases
         text.append(glyphs(f"{one.name:<{width}}  "), "not bold")
         text.append(bar((_PHASES.get(name, _OWN), share) for name, share in shares.items()))
-        told = ", ".join(f"{name or 'unmarked'} {share:.0%}" for name, share in shares.items() if share >= _LEAST)
-        text.append(glyphs(f"  {told}\n"), "not bold")
+        told = [
+            f"{name or 'unmarked'} {share:.0%}{_waits(one.goodput.ran.get(name))}"
+            for name, share in shares.items()
+            if share >= _LEAST
+        ]
+        text.append(glyphs(f"  {', '.join(told)}\n"), "not bold")
     text.rstrip()
     return text
+
+
+def _waits(ran: float | None) -> str:
+    """What a phase does that hardly runs."""
+    return " (waits)" if ran is not None and ran < _WAITS else ""
 
 
 def bar(parts: Iterable[tuple[str, float]], length: int = _BAR) -> Text:

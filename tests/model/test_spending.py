@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpulab.model.events import Built, Checked, Profiled
+from gpulab.model.events import Built, Checked, Phases, Profiled
 from gpulab.model.goodput import Partition
 from gpulab.model.operations import Operation
 from gpulab.model.request import Device, RunRequest, VariantInfo
@@ -71,8 +71,11 @@ def test_nothing_was_marked_and_nothing_profiled():
 
 
 def test_phases_alone_are_shares_of_their_windows():
-    found = of(variant(profiled=None, phases={"data": 3.0, "": 1.0}))
-    assert (found.phases, found.goodput, found.reliable) == ({"data": 0.75, "": 0.25}, None, None)
+    windows = [Phases(variant="v", steps=1, seconds={"data": 1.5, name: 0.5}, ran={"data": 0.3}) for name in ("", "x")]
+    found = of(variant(profiled=None, phases=windows[1].after(windows[0].after(None))))
+    assert (found.goodput, found.reliable) == (None, None)
+    assert found.phases == {"data": 0.75, "": 0.125, "x": 0.125}
+    assert found.ran == {"data": pytest.approx(0.2)}
 
 
 def test_a_window_that_can_be_believed():

@@ -1,4 +1,4 @@
-"""The roofline on the screen: drawn while a run goes on, one type of numbers at a time."""
+"""The roofline and goodput on the screen: there while a run goes on, one type of numbers at a time."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ from journey import QUICK, idle, shown, until
 
 DECLARED = """
     \"\"\"Declared: x.\"\"\"
+    import time
     import torch
     from gpulab import Scenario, Work
     scenario = Scenario("mine")
@@ -18,7 +19,12 @@ DECLARED = """
     @scenario.variant(against=None)
     def adds(lab):
         x = torch.rand(4096)
-        return Work(lambda: x + 1, inputs=x, bytes=2 * x.nbytes, flops=4096)
+        def step():
+            with lab.phase("data"):
+                time.sleep(0.001)
+            with lab.useful():
+                return x + 1
+        return Work(step, inputs=x, bytes=2 * x.nbytes, flops=4096)
 
     @scenario.variant(against=None)
     def multiplies(lab):
@@ -27,14 +33,20 @@ DECLARED = """
 """
 
 
-def test_the_roofline_is_drawn_while_the_run_goes_on_and_by_type(lab, drive):
+def test_roofline_and_phases_are_drawn_while_the_run_goes_on_and_goodput_at_its_end(lab, drive):
     async def journey(pilot):
         await pilot.press("enter")
         await until(pilot, lambda: not idle(pilot))
         await pilot.press("3")
         await until(pilot, lambda: "FLOP/byte" in shown(pilot) and "B adds" in shown(pilot))
         assert not idle(pilot)  # it is there before the run has ended
+        await pilot.press("2")
+        await until(pilot, lambda: "phase share" in shown(pilot) and "data 9" in shown(pilot))
+        assert not idle(pilot)
         await until(pilot, lambda: idle(pilot))
+        await pilot.press("tab", "end")
+        await until(pilot, lambda: "aten::add" in shown(pilot) or "aten::clone" in shown(pilot))  # its operations
+        await pilot.press("3")
         assert "fp32, ridge" in shown(pilot)  # the first type is int8, which has nothing to draw
         assert "C multiplies" in shown(pilot)
         for family in ("fp16/bf16", "int8", "fp32"):

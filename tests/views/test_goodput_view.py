@@ -76,6 +76,11 @@ def test_a_phase_called_as_a_part_of_the_labs_own_is_still_the_authors(shares, s
     assert "other 50%" in text or "other" not in shares
 
 
+def test_a_phase_that_hardly_runs_waits():
+    of = {"phases": {"data": 0.4, "useful": 0.6}, "ran": {"data": 0.03, "useful": 0.99}}
+    assert "data 40% (waits), useful 60%" in printed(phases(run_of(("v", of)), GLYPHS))
+
+
 def test_a_column_is_there_where_any_variant_has_it_and_all_fit():
     has = {"goodput": 0.5, "partition": {"useful": 0.5, "copies": 0.1, "other": 0.4}, "items_per_s": 1234.0}
     plain = printed(goodput(run_of(("v", has)), GLYPHS))
