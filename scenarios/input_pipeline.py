@@ -27,7 +27,7 @@ from gpulab import Scenario, Work
 scenario = Scenario(
     topic="data movement",
     params={"samples": 256, "batch": 16, "rows": 128, "width": 256, "hidden": 16384, "workers": 8},
-    cpu={"samples": 32, "batch": 4, "rows": 64, "hidden": 768, "workers": 1},
+    cpu={"samples": 32, "batch": 4, "rows": 192, "hidden": 768, "workers": 1},
     smoke={"samples": 8, "batch": 4, "rows": 8, "width": 32, "hidden": 32, "workers": 1},
     claim="data starvation: utilization falls to 20-60 %, workers and pinned memory bring it back",
 )
@@ -58,14 +58,14 @@ class Compressed(Dataset):
 def workers_0(lab, samples, batch, rows, width, hidden):
     """Each batch is decoded when the loop asks for it."""
     loader = DataLoader(Compressed(samples, rows, width), batch)
-    return _epoch(lab, loader, samples, width, hidden)
+    return _epoch(lab, loader, samples, batch * rows, width, hidden)
 
 
 @scenario.variant
 def workers_n(lab, samples, batch, rows, width, hidden, workers):
     """Persistent workers decode ahead."""
     loader = _ahead(Compressed(samples, rows, width), batch, workers)
-    yield _epoch(lab, loader, samples, width, hidden)
+    yield _epoch(lab, loader, samples, batch * rows, width, hidden)
     loader._iterator = None  # the last reference: it ends its workers
 
 
@@ -73,15 +73,15 @@ def workers_n(lab, samples, batch, rows, width, hidden, workers):
 def pinned(lab, samples, batch, rows, width, hidden, workers):
     """A thread moves their batches to page-locked memory, and copies to the device are not waited for."""
     loader = _ahead(Compressed(samples, rows, width), batch, workers, pin_memory=True)
-    yield _epoch(lab, loader, samples, width, hidden, non_blocking=True)
+    yield _epoch(lab, loader, samples, batch * rows, width, hidden, non_blocking=True)
     loader._iterator = None  # the last reference: it ends its workers
 
 
 @scenario.variant
 def resident(lab, samples, batch, rows, width, hidden):
     """Everything is decoded once, before the steps, and kept on the device."""
-    decoded = [rows.to(lab.device) for rows in DataLoader(Compressed(samples, rows, width), batch)]
-    return _epoch(lab, decoded, samples, width, hidden)
+    decoded = [one.to(lab.device) for one in DataLoader(Compressed(samples, rows, width), batch)]
+    return _epoch(lab, decoded, samples, batch * rows, width, hidden)
 
 
 def _ahead(dataset, batch, workers, **how):
@@ -91,25 +91,28 @@ def _ahead(dataset, batch, workers, **how):
     )
 
 
-def _epoch(lab, loader, samples, width, hidden, non_blocking=False):
+def _epoch(lab, loader, samples, count, width, hidden, non_blocking=False):
     torch.manual_seed(torch.initial_seed())  # the same weights, whatever random numbers the data took
     up = torch.randn(width, hidden, device=lab.device) / width**0.5
     down = torch.randn(hidden, width, device=lab.device) / hidden**0.5
+    scaled, out = (torch.empty(count, width, device=lab.device) for _ in range(2))  # no allocation is to be seen here
+    between = torch.empty(count, hidden, device=lab.device)
 
     @torch.no_grad()
     def step():
         losses = []
         with lab.phase("data"):
             batches = iter(loader)
-            rows = next(batches, None)
-        while rows is not None:
+            batch = next(batches, None)
+        while batch is not None:
             with lab.phase("copy"):
-                rows = rows.to(lab.device, non_blocking=non_blocking)
+                batch = batch.to(lab.device, non_blocking=non_blocking)
             with lab.useful():
-                rows = rows / 128 - 1
-                losses.append(torch.nn.functional.mse_loss(torch.relu(rows @ up) @ down, rows))
+                torch.div(batch.view(count, width), 128, out=scaled).sub_(1)
+                torch.mm(scaled, up, out=between).relu_()
+                losses.append(torch.mm(between, down, out=out).sub_(scaled).square_().mean())
             with lab.phase("data"):
-                rows = next(batches, None)
+                batch = next(batches, None)
         return torch.stack(losses)
 
-    return Work(step, dtype="fp32", items=samples, inputs=(up, down))
+    return Work(step, flops=4 * len(loader) * count * width * hidden, dtype="fp32", items=samples, inputs=(up, down))

@@ -31,6 +31,8 @@ from gpulab.worker.report import Report
 from gpulab.worker.warden import Where
 
 _WARM_S, _GROUP_S, _WINDOW_S = 0.2, 0.03, 0.25
+_ENOUGH, _LONG_WINDOW_S = 10, 1.5
+"""Of long steps so many, while they take no longer than that: two or three are no sample."""
 _MOST, _MOST_CHANGING = 200, 20
 """Steps between two puttings back of their state, where they have one: as a cache it may be full after some."""
 _MOST_EVENTS = 60_000
@@ -83,7 +85,8 @@ class Profiler:
             plain_s = self._plain_s(build)
             most = _MOST_CHANGING if build.state else _MOST
             one, _ = self._recorded(build, 1)
-            steps = max(1, min(most, int(_WINDOW_S / plain_s), _MOST_EVENTS // max(1, one.events)))
+            wanted = max(int(_WINDOW_S / plain_s), min(_ENOUGH, int(_LONG_WINDOW_S / plain_s)))
+            steps = max(1, min(most, wanted, _MOST_EVENTS // max(1, one.events)))
             first = one if steps == 1 else self._recorded(build, steps)[0]
             file = self._file(variant.name)
             second, taken = self._recorded(build, steps, file)
