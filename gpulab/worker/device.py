@@ -22,6 +22,7 @@ from gpulab.model.scenario import KiB, MiB
 
 _FLUSH_BYTES = 256 * MiB
 _KHZ_IN_MHZ = 1000
+_MOST_CACHE_OF_A_CORE = 16 * MiB
 
 
 class DeviceError(RuntimeError):
@@ -172,6 +173,8 @@ def _memory_bytes() -> int:
 
 
 def _last_level_cache() -> int:
+    """As the system says, and no more than any CPU has for so many cores: a virtual machine names its socket's."""
     units = {"K": KiB, "M": MiB, "": 1}
     sizes = [path.read_text().strip() for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
-    return max((int(size.rstrip("KM")) * units[size.lstrip("0123456789")] for size in sizes), default=0)
+    said = max((int(size.rstrip("KM")) * units[size.lstrip("0123456789")] for size in sizes), default=0)
+    return min(said, _MOST_CACHE_OF_A_CORE * (os.cpu_count() or 1))
