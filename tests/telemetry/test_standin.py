@@ -9,7 +9,7 @@ import time
 import pytest
 from conftest import printed
 
-from gpulab.model.events import WorkerReady
+from gpulab.model.events import Telemetry, WorkerReady
 from gpulab.model.request import Device
 from gpulab.model.state import fold_all
 from gpulab.run.record import read
@@ -39,7 +39,7 @@ PLAIN = STEPS.replace(", bytes=8000, flops=1000", "")
 
 def run(lab, *arguments, gpu="0", time_s="1.5", declared=False):
     """A run with telemetry; its work is declared only where that matters, since ceilings are measured then."""
-    path = lab.write("steps.py", STEPS if declared else STEPS.replace(", bytes=8000, flops=1000", ""))
+    path = lab.write("steps.py", STEPS if declared else PLAIN)
     return lab.run(path, "--telemetry", gpu, *arguments, time_s=time_s)
 
 
@@ -86,23 +86,37 @@ NOSUP = {
 
 
 @pytest.mark.parametrize("field", NOSUP)
-def test_a_field_that_is_not_supported_says_so_and_the_others_go_on(lab, driver, field):
+def test_a_field_that_is_not_supported_says_so_and_the_others_go_on(lab, driver, monkeypatch, field):
     driver(f"nosup={NOSUP[field]}")
-    done = run(lab, time_s="0.5", declared=field == "sm")
+    for name in ("LD_LIBRARY_PATH", "STANDIN"):
+        monkeypatch.setenv(name, lab.env[name])
+    sampler, events = Sampler("0"), []
+    sampler.target(WorkerReady(pid=os.getpid(), device=Device(kind="cpu", name="cpu"), environment={}))
+
+    def readings():
+        events.extend(sampler.take()[0])
+        return [event for event in events if isinstance(event, Telemetry)]
+
+    wait_for(lambda: len(readings()) >= 8)  # some fields are due at few of them only
+    events += sampler.stop()
+    found = fold_all(events)
+    assert found.unsupported[field] == "not supported by this device"
+    assert not any(field in one.values for one in found.telemetry)
+    assert any("worker_cpu" in one.values for one in found.telemetry)
+    assert any("power" in one.values or field == "power" for one in found.telemetry)
+    assert any("tensor" in one.values for one in found.telemetry) == (field != "sm")
+
+
+def test_without_gpm_there_are_rates_derived_from_declared_work(lab, driver):
+    driver("nosup=gpm")
+    done = run(lab, time_s="0.5", declared=True)
     assert done.code == 0
-    found = done.run["telemetry"]
-    assert found["unsupported"][field] == "not supported by this device"
-    readings = [event for event in read(done.run_file).events if type(event).__name__ == "Telemetry"]
-    assert not any(field in one.values for one in readings)
-    assert any("worker_cpu" in one.values for one in readings)
-    assert any("power" in one.values or field == "power" for one in readings)
-    assert any("tensor" in one.values for one in readings) == (field != "sm")
-    if field == "sm":
-        assert "FLOP/s, derived" in done.stderr
-        live = printed(Rows(done.state, Glyphs()), 120)
-        assert "derived from declared work: one" in live
-        assert "FLOP/s" in live
-        assert any("pcie_tx" in one.values for one in readings)
+    assert done.run["telemetry"]["unsupported"]["sm"] == "not supported by this device"
+    assert "FLOP/s, derived" in done.stderr
+    live = printed(Rows(done.state, Glyphs()), 120)
+    assert "derived from declared work: one" in live
+    assert "FLOP/s" in live
+    assert any("pcie_tx" in one.values for one in done.state.telemetry)
 
 
 def test_a_gpu_that_is_lost_is_said_and_the_run_ends_normally(lab, driver):
