@@ -55,6 +55,13 @@ def printed(renderable, width=80):
     return console.file.getvalue()
 
 
+def wait_for(condition, within=60):
+    end = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 class Lab:
     """Runs `gpulab` as a user does, in a folder of its own."""
 
