@@ -8,6 +8,7 @@ from gpulab.model.bound import OVER, Facts
 from gpulab.model.ceilings import CACHE, DERIVED, MEMORY, UNSTEADY, Roofs
 from gpulab.model.datasheet import ceilings_of
 from gpulab.model.doubts import clocks_of
+from gpulab.model.goodput import WAITS
 from gpulab.model.result import RunResult, Time
 from gpulab.model.roofline import Point, Roofline, point_of
 from gpulab.model.state import RunState, VariantState
@@ -49,6 +50,7 @@ def point(state: RunState, one: VariantState, roofs: Roofs | None, time: Time | 
         cache_seen=bool(state.ceilings and state.ceilings.cache_bytes is not None),
         hot=not cold,
         roof=request.roof if request else None,
+        wait=_wait(one),
     )
     agree = dram is not None and built.bytes and abs(dram / built.bytes - 1) <= _AGREE
     return point_of(one.info.name, facts, roofs, low_s=time.low, high_s=time.high, work=COUNTED if agree else DECLARED)
@@ -109,6 +111,13 @@ def disagreements(state: RunState) -> list[str]:
             more = f"{dram / built.bytes:.1f}x of the bytes that it declares, which are the least it must"
             found.append(f"{name}: moves {more}: by the device's own counters")
     return found
+
+
+def _wait(one: VariantState) -> tuple[str, float] | None:
+    """The longest of the phases that wait by their name, and its share; None where nothing is marked so."""
+    seconds = one.phases.seconds if one.phases else {}
+    longest = max(WAITS & seconds.keys(), key=lambda name: seconds[name], default=None)
+    return (longest, seconds[longest] / sum(seconds.values())) if longest and seconds[longest] else None
 
 
 def _cache_bytes(state: RunState) -> int:

@@ -46,6 +46,8 @@ class Facts:
     hot: bool = True
     roof: str | None = None
     """The roof that the scenario names."""
+    wait: tuple[str, float] | None = None
+    """The phase in which the step waits longest, and its share of the time."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,12 @@ def _named(facts: Facts, of: _Shares, launches: str) -> tuple[str, str]:
         return "cache", _why_cached(facts, of)
     if launches:
         return "launch", f"{launches}, and no roof is near ({told}): fewer, larger operations make it faster"
+    if facts.wait and facts.wait[1] >= _WAITING:
+        name, share = facts.wait
+        return (
+            "latency",
+            f"its {name} phase takes {share:.0%} of the time, and no roof is near ({told}): mend that first",
+        )
     if of.cached and (of.memory or 0.0) >= NEAR:
         return "cache", _why_cached(facts, of)
     if of.unknown:

@@ -121,7 +121,8 @@ def _notes(points: Sequence[Point], family: str, drawn: Plot | None) -> list[str
     works: dict[str, list[int]] = defaultdict(list)
     dimmed: dict[str, list[int]] = defaultdict(list)
     for index, one in enumerate(points):
-        works[one.work].append(index)
+        if one.intensity is not None or one.unit == "B/s":  # the others declare no bytes
+            works[one.work].append(index)
         if one.family != family:
             dimmed[one.family].append(index)
     found = [f"{len(some)} at one place: {letters(some)}" for some in (drawn.together() if drawn else ())]
