@@ -119,7 +119,7 @@ def _stream(device: torch.device, kind: str, array: int) -> Probe:
     A CPU loads the lines that it is going to store to: only the update moves no more than is counted.
     """
     count, how = array // 4, f"arrays of {_size(array)}"
-    footprint = array * (1 + (kind in ("copy", "update")) + 2 * (kind == "triad"))
+    footprint = array if kind == "read" else 2 * array
     pattern = torch.rand(_PATTERN, dtype=torch.float32, device=device)
 
     def one() -> torch.Tensor:

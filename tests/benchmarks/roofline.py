@@ -15,6 +15,7 @@ from rich.table import Table
 from gpulab.views.roofline.view import roofline
 from gpulab.views.text import Glyphs
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "views"))
 from rooflines import h200
 

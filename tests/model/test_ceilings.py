@@ -1,6 +1,7 @@
 """Ceilings from timings, which of them are believed, and what datasheets say of which device."""
 
 import pytest
+from devices import H200
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,17 +9,6 @@ from gpulab.model.ceilings import DATASHEET, DERIVED, MATRIX, MEMORY, VECTOR, Ce
 from gpulab.model.datasheet import ceilings_of
 from gpulab.model.request import Device
 from gpulab.model.scenario import GiB
-
-H200 = Device(
-    kind="cuda",
-    name="NVIDIA H200",
-    memory_bytes=140 * GiB,
-    capability="9.0",
-    sms=132,
-    sm_mhz=1980,
-    memory_mhz=3201,
-    bus_bits=6016,
-)
 
 
 def one(roof, kind, best, *, source="measured", median=None):

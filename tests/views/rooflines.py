@@ -1,11 +1,11 @@
 """Rooflines that tests and benchmarks draw: one like an H200's, one like a CPU's."""
 
+import devices
+
 from gpulab.model.bound import Facts
 from gpulab.model.ceilings import Ceiling, Roofs
 from gpulab.model.datasheet import ceilings_of
-from gpulab.model.request import Device
 from gpulab.model.roofline import Roofline, point_of
-from gpulab.model.scenario import GiB
 
 
 def ceiling(roof, kind, best, *, unit="FLOP/s", source="measured"):
@@ -21,18 +21,7 @@ H200 = (
     ceiling("vector", "fp32", 63.5e12),
     ceiling("host to device", "pinned", 55e9, unit="B/s"),
     ceiling("launch", "enqueue", 2.1e-6, unit="s"),
-    *ceilings_of(
-        Device(
-            kind="cuda",
-            name="NVIDIA H200",
-            memory_bytes=140 * GiB,
-            capability="9.0",
-            sms=132,
-            sm_mhz=1980,
-            memory_mhz=3201,
-            bus_bits=6016,
-        )
-    ),
+    *ceilings_of(devices.H200),
 )
 CPU = (
     ceiling("device memory", "triad", 31.5e9, unit="B/s"),

@@ -1,0 +1,15 @@
+"""Devices as torch describes them."""
+
+from gpulab.model.request import Device
+from gpulab.model.scenario import GiB
+
+H200 = Device(
+    kind="cuda",
+    name="NVIDIA H200",
+    memory_bytes=140 * GiB,
+    capability="9.0",
+    sms=132,
+    sm_mhz=1980,
+    memory_mhz=3201,
+    bus_bits=6016,
+)
