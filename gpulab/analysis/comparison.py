@@ -1,0 +1,132 @@
+"""From paired samples to a verdict, and which pairs a job compares."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from math import log
+
+import msgspec
+from msgspec.structs import replace
+
+from gpulab.analysis.series import Key, Pair
+from gpulab.analysis.statistics import FEWEST, Interval, as_speedup
+from gpulab.protocol.finding import Finding, finding
+from gpulab.protocol.jobs import Measure, TimedJob, TimeFunctions
+from gpulab.protocol.statuses import Verdict
+from gpulab.scenario import CONTROL
+
+FLOOR = 0.01
+EXPENSIVE_FLOOR = 0.03
+SAME = 0.02
+NARROW = 0.01
+"""Measuring stops early when the half-width of every interval is at most this."""
+MOST_DROPPED = 0.2
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """One variant against another. Speedup > 1 is faster; None where nothing may be claimed.
+
+    `mde` is the minimum detectable effect, `dropped` the pairs left out for an outside cause.
+    """
+
+    variant: str
+    against: str
+    speedup: float | None = None
+    low: float | None = None
+    high: float | None = None
+    mde: float | None = None
+    pairs: int = 0
+    dropped: int = 0
+    verdict: Verdict = Verdict.INCONCLUSIVE
+    reason: Finding | None = None
+
+
+def pairs_of(job: TimedJob, measured: Container[str]) -> list[Pair]:
+    """(variant, against) of every comparison that can be made of what is measured, the control's first."""
+    if isinstance(job, TimeFunctions):
+        baseline = next((info.name for info in job.subject.variants if info.name in measured), None)
+        return [] if baseline is None else [(CONTROL, baseline)]
+    assert isinstance(job, Measure)
+    first, *others = job.subject.variants
+    if first.name not in measured:
+        return []
+    pairs = [(CONTROL, first.name)]
+    below = first.name
+    for info in others:
+        if info.name in measured and info.against is not None and info.against in measured:
+            pairs.append((info.name, info.against))
+            if job.ladder and below != info.against:
+                pairs.append((info.name, below))
+            below = info.name
+    return pairs
+
+
+def keys_of(job: TimedJob) -> list[Key]:
+    """Every time and every pair that may be asked for, whichever variants come to be measured."""
+    infos = job.subject.variants if isinstance(job, (Measure, TimeFunctions)) else ()
+    names = [info.name for info in infos]
+    keys: dict[Key, None] = {(name,): None for name in (*names, CONTROL)}
+    keys |= {(CONTROL, name): None for name in (names if isinstance(job, TimeFunctions) else names[:1])}
+    for index, info in enumerate(infos):
+        below = names[:index] if isinstance(job, Measure) and job.ladder else []
+        keys |= {(info.name, against): None for against in (info.against, *below) if against is not None}
+    return list(keys)
+
+
+def verdict_of(theta: Interval, floor: float) -> Verdict:
+    """The verdict from the interval of theta = log(t_variant / t_baseline)."""
+    if theta.high < -log(1 + floor):
+        return Verdict.FASTER
+    if theta.low > log(1 + floor):
+        return Verdict.SLOWER
+    if -log(1 + SAME) <= theta.low and theta.high <= log(1 + SAME):
+        return Verdict.SAME
+    return Verdict.INCONCLUSIVE
+
+
+def compare(
+    pair: Pair,
+    theta: Interval | None,
+    *,
+    pairs: int,
+    epochs: int,
+    expensive: bool = False,
+    floor: float = FLOOR,
+    dropped: int = 0,
+) -> Comparison:
+    """Compare two variants of one run by the interval of log(t_variant / t_against).
+
+    `pairs` in `epochs` are left of what was measured; `dropped` were left out for an outside cause before this.
+    """
+    blank = Comparison(variant=pair[0], against=pair[1], pairs=pairs, dropped=dropped)
+    if dropped > MOST_DROPPED * (pairs + dropped):
+        return refused(blank, Verdict.INVALID, finding("pairs_dropped", dropped=dropped, pairs=pairs + dropped))
+    if theta is None:
+        unit, count = ("pairs", pairs) if expensive else ("epochs", epochs)
+        return replace(blank, reason=finding("too_few_values", count=count, unit=unit, needed=FEWEST))
+    speedup = as_speedup(theta)
+    mde = floor + 1.5 * theta.half_width
+    verdict, reason = verdict_of(theta, floor), None
+    if verdict == Verdict.INCONCLUSIVE and theta.half_width <= NARROW:
+        largest = max(abs(speedup.low - 1), abs(speedup.high - 1))
+        reason = finding("overlaps_equivalence_margin", largest=largest)
+    elif verdict == Verdict.INCONCLUSIVE:
+        reason = finding("below_minimum_detectable_effect", mde=mde)
+    return replace(
+        blank, speedup=speedup.median, low=speedup.low, high=speedup.high, mde=mde, verdict=verdict, reason=reason
+    )
+
+
+def refused(comparison: Comparison, verdict: Verdict, reason: Finding | None) -> Comparison:
+    """The comparison with a verdict that claims no speedup."""
+    return replace(comparison, verdict=verdict, reason=reason, speedup=None, low=None, high=None, mde=None)
+
+
+def is_narrow_time(time: Interval | None) -> bool:
+    """Whether the interval of a variant's own time is narrow enough to stop."""
+    return time is not None and time.half_width <= NARROW * time.median
+
+
+def are_narrow(thetas: Iterable[Interval | None]) -> bool:
+    """Whether every interval is narrow enough to stop. Width only: stopping on significance finds false effects."""
+    return all(theta is not None and theta.half_width <= NARROW for theta in thetas)

@@ -1,0 +1,170 @@
+"""Goodput: the share of a step's time that does the work the step is for, and where the rest goes.
+
+The sources define goodput = useful compute time / total time of an iteration. Here, over a recorded window:
+|union of the useful intervals| / window. Every instant of the window belongs to the first of `CATEGORIES` that it
+fits, by subtracting unions: nothing counts twice, and the categories sum to the window.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from gpulab.analysis.time_spans import Span, clip, contains, innermost, intersect, measure, subtract, union
+from gpulab.analysis.trace import PREFIX, Thread, Trace, TraceEvent
+from gpulab.protocol.partition import CATEGORIES, COPY, DATA, SYNC, UNMARKED, USEFUL, WAITING, Partition
+
+_LOADER = "enumerate(DataLoader)"
+_WITH_WORKERS = "_MultiProcessingDataLoaderIter"
+"""The iterator that sleeps until its workers have loaded; any other loads by itself."""
+_ALLOC_CALL = re.compile(r"cuda(Malloc|Free|HostAlloc|HostRegister|HostUnregister)|cuMem(?!cpy|set)")
+_SYNC_CALL = re.compile(r"cu(da)?\w*Synchronize|cu(da)?Memcpy(?!\w*Async)")
+_ALLOC_OPERATION = re.compile(r"aten::(empty|new_empty|resize_)")
+
+
+def partition(trace: Trace, off_cpu: Mapping[str, float] = {}) -> Partition:
+    """Partition the window of a recording: of the device where it did anything there, else of the main thread.
+
+    `off_cpu` is for a run on the CPU: the seconds in which the main thread did not run, by the innermost phase around
+    them, "" for none.
+    """
+    on_device = trace.on_device
+    phases = _Phases(trace)
+    parts = _device_parts(trace, phases) if on_device else _main_thread_parts(trace, phases)
+    seconds = {category: measure(parts[category]) for category in CATEGORIES if category in parts}
+    if not on_device:
+        _subtract_preempted(seconds, phases, off_cpu)
+    copies = union(event.span for event in trace.inside(trace.device) if _is_host_copy(event))
+    return Partition(
+        window_s=trace.window_s,
+        seconds=seconds,
+        marked=phases.marks_useful,
+        on_device=on_device,
+        copied_s=measure(clip(copies, *trace.window)),
+    )
+
+
+class _Phases:
+    """The phases of the main thread, and the turns of DataLoaders there, which wait for data as a phase would."""
+
+    def __init__(self, trace: Trace) -> None:
+        own = [event for event in trace.inside(trace.annotations) if event.thread == trace.main]
+        notes = [event for event in own if event.name.startswith((PREFIX, _LOADER))]
+        marks = [event for event in notes if event.name.startswith(PREFIX)]
+        self.marks_useful = any(_phase_name(event) == USEFUL for event in marks)
+        self.around: dict[str, list[Span]] = defaultdict(list)
+        """The spans of each phase, whatever is inside them."""
+        for event in notes:
+            self.around[_phase_name(event)].append(event.span)
+        self.innermost = _innermost(notes, trace.window)
+        """The instants of which each phase is the innermost."""
+        self._marked = _innermost(marks, trace.window)
+        self._marked[UNMARKED] = subtract(union([trace.window]), union(event.span for event in marks))
+        sleeping = union(event.span for event in notes if _WITH_WORKERS in event.name)
+        self._asleep = intersect(self.innermost[_LOADER], sleeping)
+
+    def beside_loaders(self, phase: str, off_s: float) -> float:
+        """Of seconds off the CPU in a phase those that no DataLoader in it explains.
+
+        A loader with workers sleeps; one without runs, and has its part of what is spread over the time of the phase.
+        """
+        spans = self._marked[phase]
+        asleep_s = measure(intersect(spans, self._asleep))
+        awake_s = measure(spans) - asleep_s
+        loading_s = measure(intersect(spans, self.innermost[_LOADER])) - asleep_s
+        return max(0.0, off_s - asleep_s) * (1 - loading_s / awake_s if awake_s > 0 else 1)
+
+
+def _phase_name(note: TraceEvent) -> str:
+    return _LOADER if note.name.startswith(_LOADER) else note.name.removeprefix(PREFIX)
+
+
+def _innermost(notes: list[TraceEvent], window: Span) -> dict[str, list[Span]]:
+    by_phase: dict[str, list[Span]] = defaultdict(list)
+    for start, end, index in innermost([note.span for note in notes]):
+        by_phase[_phase_name(notes[index])].extend(clip([(start, end)], *window))
+    return by_phase
+
+
+def _device_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
+    """What the device did; and where it did nothing, what the host was doing.
+
+    A kernel is useful where the call that launched it, on any thread, began while the innermost phase of the main
+    thread was "useful", and every kernel is where nothing is marked so. NCCL's never are: they communicate.
+    """
+    spans: dict[str, list[Span]] = defaultdict(list)
+    every_call = (event for calls in trace.calls.values() for event in calls)
+    launch_start = {event.correlation: event.start for event in every_call if event.correlation is not None}
+    for event in trace.inside(trace.device):
+        if event.kind == "kernel" and "nccl" in event.name.lower():
+            category = "communication"
+        elif event.kind == "kernel":
+            launched = None if event.correlation is None else launch_start.get(event.correlation)
+            inside = launched is not None and contains(phases.innermost[USEFUL], launched)
+            category = USEFUL if inside or not phases.marks_useful else "other busy"
+        elif _is_host_copy(event):
+            category = "copies"
+        elif "PtoP" in event.name:
+            category = "communication"
+        else:
+            category = "other busy" if phases.marks_useful else USEFUL
+        spans[category].append(event.span)
+
+    host = [trace.main, *(thread for thread in trace.operations if _is_backward(trace, thread))]
+    calls = [event for thread in host for event in trace.calls.get(thread, ())]
+    spans["alloc"] = [event.span for event in calls if _ALLOC_CALL.match(event.name)]
+    spans["data wait"] = phases.around[DATA] + phases.around[_LOADER]
+    spans["sync"] = phases.around[SYNC] + [event.span for event in calls if _SYNC_CALL.match(event.name)]
+    work = (event for thread in host for event in trace.operations.get(thread, ()))
+    spans["launch-bound"] = [event.span for event in (*calls, *work)]
+    return _first_match(trace.window, {category: spans[category] for category in CATEGORIES[:-2]})
+
+
+def _is_host_copy(event: TraceEvent) -> bool:
+    """Whether it is a copy between the device and its host."""
+    return event.kind == "gpu_memcpy" and "DtoD" not in event.name and "PtoP" not in event.name
+
+
+def _is_backward(trace: Trace, thread: Thread) -> bool:
+    """Whether autograd's engine ran there: on threads of its own for CUDA, while the one that called it waits."""
+    return thread != trace.main and any(
+        event.name.startswith("autograd::engine::evaluate_function") for event in trace.operations[thread]
+    )
+
+
+def _main_thread_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
+    """The main thread as the device: waits are by the innermost phase, and what allocates is useful where marked so."""
+    work = trace.operations.get(trace.main, [])
+    busy = [event.span for event in work]
+    waits = {
+        "copies": phases.innermost[COPY],
+        "data wait": phases.innermost[DATA] + phases.innermost[_LOADER],
+        "sync": phases.innermost[SYNC],
+    }
+    alloc = {"alloc": [event.span for event in work if _ALLOC_OPERATION.match(event.name)]}
+    useful = {USEFUL: phases.innermost[USEFUL], **alloc} if phases.marks_useful else {**alloc, USEFUL: busy}
+    return _first_match(trace.window, {**waits, **useful, "other busy": busy})
+
+
+def _first_match(window: Span, spans: Mapping[str, Iterable[Span]]) -> dict[str, list[Span]]:
+    """The instants of the window by the first category that has them; what none has is "other"."""
+    rest, parts = union([window]), {}
+    for category, candidates in spans.items():
+        instants = union(candidates)
+        parts[category] = intersect(rest, instants)
+        rest = subtract(rest, instants)
+    return {**parts, "other": rest}
+
+
+def _subtract_preempted(seconds: dict[str, float], phases: _Phases, off_cpu: Mapping[str, float]) -> None:
+    """Move what the main thread did not run to "preempted", but for what waits: phases, and DataLoaders."""
+    seconds["preempted"] = 0.0
+    work = "other busy" if phases.marks_useful else USEFUL
+    for phase, off_s in off_cpu.items():
+        remaining_s = phases.beside_loaders(phase, off_s)
+        for category in () if phase in WAITING else (USEFUL,) if phase == USEFUL else ("other", work):
+            moved_s = max(0.0, min(remaining_s, seconds[category]))
+            seconds[category] -= moved_s
+            seconds["preempted"] += moved_s
+            remaining_s -= moved_s

@@ -1,0 +1,54 @@
+"""A ceiling: the most that one part of a device can do, and how that is known."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gpulab.protocol.finding import Finding
+
+MEASURED, DERIVED, DATASHEET = "measured", "derived", "datasheet"
+SOURCES = (MEASURED, DERIVED, DATASHEET)
+"""The best source first."""
+MEMORY, CACHE, MATRIX, VECTOR, LAUNCH = "device memory", "cache", "matrix", "vector", "launch"
+HOST_TO_DEVICE, DEVICE_TO_HOST = "host to device", "device to host"
+LINKS = (HOST_TO_DEVICE, DEVICE_TO_HOST)
+UNSTEADY = 1.5
+"""A best figure this many times the median was luck, or the median was disturbed: neither is a ceiling."""
+_FAMILIES = {"fp16": "fp16/bf16", "bf16": "fp16/bf16"}
+
+
+def family(dtype: str | None) -> str:
+    """The name of the dtypes that share a roof; work without a dtype is fp32."""
+    return _FAMILIES.get(dtype or "fp32", dtype or "fp32")
+
+
+class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
+    """One ceiling in B/s, FLOP/s, or seconds where less is better.
+
+    `roof` is what limits, one of those that scenarios name; `kind` is how, or in which dtype: triad, fp32, pinned.
+    `spread` is the interquartile range over the median. `method` says how it was measured or derived.
+    """
+
+    roof: str
+    kind: str
+    unit: str
+    best: float
+    median: float
+    spread: float = 0.0
+    samples: int = 0
+    source: str = MEASURED
+    method: Finding | None = None
+    sm_mhz: float | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.roof} {self.kind}".rstrip()
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.roof, self.kind
+
+    @property
+    def steady(self) -> bool:
+        """Whether best and median agree well enough for the ceiling to be used."""
+        return max(self.best, self.median) <= UNSTEADY * min(self.best, self.median)

@@ -1,0 +1,134 @@
+"""What is asked of a run, and the jobs that its workers are given: measure, time functions, calibrate, profile."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gpulab.protocol.finding import Finding
+from gpulab.protocol.statuses import Cache, Clock
+from gpulab.scenario import Param
+
+CANCEL, CEILINGS_KNOWN = b"c", b"k"
+"""What a session may tell the supervisor of a worker: to stop it, and that the device's ceilings are known."""
+ALL_CEILINGS, NEEDED_CEILINGS, NO_CEILINGS = "all", "needed", "none"
+TELEMETRY_ON, TELEMETRY_OFF = "on", "off"
+
+
+class VariantInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A variant as the catalog read it; `missing` says which need the machine does not meet."""
+
+    name: str
+    summary: str = ""
+    against: str | None = None
+    claim: str | None = None
+    unchecked: str | None = None
+    missing: Finding | None = None
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """A file, and what of it runs. `scenario` is the id that lists and run files show."""
+
+    scenario: str
+    path: str
+    source_sha256: str
+    variants: tuple[VariantInfo, ...]
+    title: str = ""
+
+
+class ScenarioFile(Subject, frozen=True, kw_only=True, tag="scenario"):
+    """The variants of the file's Scenario, with the parameters of this run."""
+
+    topic: str = ""
+    claim: str = ""
+    no_effect_reason: str = ""
+    """Why an effect may not exist on a device: shown beside the verdict *same*."""
+    params: dict[str, Param] = {}
+    env: dict[str, str | None] = {}
+
+
+class FunctionFile(Subject, frozen=True, kw_only=True, tag="functions"):
+    """Plain functions of the file: no Scenario, no parameters, nothing to compare them with."""
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True, tag_field="job"):
+    """What every worker is told of the device and of its process."""
+
+    device: str = "cpu"
+    threads: int = 1
+    seed: int = 0
+
+
+class TimedJob(Job, frozen=True, kw_only=True):
+    """What all jobs that time variants have in common. `time_s` is for rounds: builds and checks come on top."""
+
+    time_s: float = 10.0
+    clock: Clock = Clock.WALL
+    cache: Cache = Cache.HOT
+    smoke: bool = False
+    quick: bool = False
+    """A short run: fewer epochs and wider intervals, marked in every result."""
+    stop_early: bool = True
+    """Whether narrow intervals end the run before its time is spent."""
+    solo_runs: bool = True
+    """Whether each variant runs alone for some seconds at the end, for telemetry."""
+    ceilings: str = NO_CEILINGS
+    """Which ceilings of the device to measure: none, or those needed by the declared work. A GPU's are kept."""
+
+
+class Measure(TimedJob, frozen=True, kw_only=True, tag="measure"):
+    """Compare the variants of a scenario."""
+
+    subject: ScenarioFile
+    roof: str | None = None
+    per: str = "step"
+    ladder: bool = False
+    exclusive: bool = False
+    increasing_memory: bool = False
+    """Each variant needs more memory than the one above: the first that does not fit is reported, and no failure."""
+
+
+class TimeFunctions(TimedJob, frozen=True, kw_only=True, tag="time functions"):
+    """Time plain functions: nothing is checked and nothing compared."""
+
+    subject: FunctionFile
+
+
+class Calibrate(Job, frozen=True, kw_only=True, tag="calibrate"):
+    """Measure every ceiling of the device."""
+
+
+class Profile(Job, frozen=True, kw_only=True, tag="profile"):
+    """Record variants under the profiler, in a process of its own: the profiler slows what follows it."""
+
+    subject: ScenarioFile | FunctionFile
+    names: tuple[str, ...]
+    """The variants to record."""
+    trace: str | None = None
+    """The file for a trace; of several variants each has its name in its own."""
+    memory: str | None = None
+    """A path without suffix for memory snapshots of a GPU; the peak of a step is measured where it is given."""
+
+
+AnyJob = Measure | TimeFunctions | Calibrate | Profile
+
+
+class ProfileOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a run ends with a profile, and what that keeps: see `Profile`."""
+
+    trace: str | None = None
+    memory: str | None = None
+
+
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One run: its first job, and what the session does around it."""
+
+    job: Measure | TimeFunctions | Calibrate
+    telemetry: str = TELEMETRY_ON
+    """on, off, or the index or UUID of the GPU to sample, whatever the run is on."""
+    timeout_s: float | None = None
+    profile: ProfileOptions | None = None
+
+
+def subject_of(job: AnyJob) -> ScenarioFile | FunctionFile | None:
+    """The file of a job; None for a calibration, which has none."""
+    return None if isinstance(job, Calibrate) else job.subject

@@ -1,0 +1,50 @@
+"""Where the time of a recorded window went, and the names of phases that mean something to the lab."""
+
+from __future__ import annotations
+
+import msgspec
+
+USEFUL, DATA, COPY, SYNC = "useful", "data", "copy", "sync"
+"""Phases with a meaning; any other is its author's own."""
+UNMARKED = ""
+"""The time outside every phase."""
+WAITING = frozenset({DATA, COPY, SYNC})
+CATEGORIES = (
+    USEFUL,
+    "other busy",
+    "communication",
+    "copies",
+    "alloc",
+    "data wait",
+    "sync",
+    "launch-bound",
+    "other",
+    "preempted",
+)
+"""Every instant belongs to the first of these that it fits."""
+
+
+class Partition(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds of a window by category, in the order of `CATEGORIES`.
+
+    A window of a device has no "preempted"; one of a CPU has no "communication" and no "launch-bound".
+    `marked` says whether the step marks what is useful; where it does not, all its work counts as useful.
+    `copied_s` is the union of a device's copies from and to the host, whatever ran meanwhile.
+    """
+
+    window_s: float
+    seconds: dict[str, float]
+    marked: bool
+    on_device: bool
+    copied_s: float = 0.0
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Fractions of the window, which sum to 1; zeros where the window is empty."""
+        window_s = self.window_s
+        return {category: part_s / window_s if window_s else 0.0 for category, part_s in self.seconds.items()}
+
+    @property
+    def goodput(self) -> float:
+        """Useful seconds / seconds of the window."""
+        return self.shares[USEFUL]

@@ -1,0 +1,83 @@
+"""The frame of a run: its beginning, its worker, its failures, what was printed, and its end."""
+
+from __future__ import annotations
+
+from gpulab.protocol.device import Device
+from gpulab.protocol.event import Event
+from gpulab.protocol.finding import Finding
+from gpulab.protocol.jobs import RunRequest
+from gpulab.protocol.statuses import FailureKind, Outcome, Stage
+
+PIPE_LOST, DEVICE_LOST = 97, 98
+"""Exit codes of a worker whose event pipe was taken from it, and of one whose device is in error for good."""
+
+
+class RunStarted(Event, frozen=True):
+    """Written by the session before anything runs. `at` is UTC, ISO 8601."""
+
+    request: RunRequest
+    at: str
+    host: str
+
+
+class WorkerReady(Event, frozen=True):
+    """The worker has its device. `environment` holds versions; None where something is not installed."""
+
+    pid: int
+    device: Device
+    environment: dict[str, str | None]
+
+
+class StageStarted(Event, frozen=True):
+    """`detail` is what a stage without variants is at, such as the roof that is measured."""
+
+    stage: Stage
+    variant: str | None = None
+    detail: str | None = None
+
+
+class VariantFailed(Event, frozen=True):
+    """`variant` None: the whole run. `line` is in the scenario's file."""
+
+    variant: str | None
+    kind: FailureKind
+    stage: Stage
+    cause: Finding
+    line: int | None = None
+    traceback: str = ""
+
+
+class Log(Event, frozen=True):
+    """Lines that the scenario wrote to stdout or stderr, made safe to show."""
+
+    lines: list[str]
+    skipped: int = 0
+    """Lines left out just before these: the log keeps its first and its last 1,000."""
+
+
+class Noticed(Event, frozen=True):
+    """Something the reader of the result must know."""
+
+    finding: Finding
+
+
+class WorkerExited(Event, frozen=True):
+    """The supervisor's last word: how the worker ended, where it was, and what faulthandler wrote."""
+
+    code: int | None
+    signal: int | None
+    stage: Stage
+    variant: str | None
+    trace: str = ""
+    orphans: int = 0
+    """Processes that the worker left running, and that were killed."""
+
+
+class WorkerDone(Event, frozen=True):
+    """The worker did its whole job; `sent` counts its events before this one, so that a lost one shows."""
+
+    sent: int
+
+
+class RunEnded(Event, frozen=True):
+    outcome: Outcome

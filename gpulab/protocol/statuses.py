@@ -1,0 +1,100 @@
+"""The closed lists of the protocol: where a run is, how its parts ended, what is concluded from it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Stage(StrEnum):
+    """Where a worker is. The order is that of a run."""
+
+    START = "start"
+    LOAD = "load"
+    BUILD = "build"
+    CHECK = "check"
+    CALIBRATE = "calibrate"
+    WARM_UP = "warm-up"
+    COUNT = "count"
+    CEILINGS = "ceilings"
+    MEASURE = "measure"
+    SOLO_RUN = "solo run"
+    RE_CHECK = "re-check"
+    PROFILE = "profile"
+    TEARDOWN = "teardown"
+    END = "end"
+
+
+class Status(StrEnum):
+    """How far a variant came. PENDING is the only one that may still change into OK."""
+
+    PENDING = "pending"
+    OK = "ok"
+    FAILED = "failed"
+    WRONG = "wrong"
+    INVALID = "invalid"
+    SKIPPED = "skipped"
+    OUT_OF_MEMORY = "out of memory"
+
+
+class Verdict(StrEnum):
+    """What a comparison concludes. UNCHECKED, WRONG and INVALID say why no other word may be used."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    SAME = "same"
+    INCONCLUSIVE = "inconclusive"
+    UNCHECKED = "unchecked"
+    WRONG = "wrong"
+    INVALID = "invalid"
+
+
+class Outcome(StrEnum):
+    """How a run ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+
+
+class FailureKind(StrEnum):
+    """What kind of failure ended a variant or a run."""
+
+    ERROR = "error"
+    EXIT = "exit"
+    OUT_OF_MEMORY = "out of memory"
+    DEVICE = "device"
+    CRASH = "crash"
+    KILLED = "killed"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+
+
+class StopReason(StrEnum):
+    """Why measuring ended: intervals narrow enough, time spent, epochs spent, or nothing left to compare."""
+
+    WIDTH = "width"
+    TIME = "time"
+    EPOCHS = "epochs"
+    FAILED = "failed"
+
+
+class CheckTime(StrEnum):
+    """Whether outputs were compared before or after the timing."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+class Clock(StrEnum):
+    """The host's clock, launches included, or the device's own."""
+
+    WALL = "wall"
+    DEVICE = "device"
+
+
+class Cache(StrEnum):
+    """Whether caches keep what the step before left in them, or are emptied before every step."""
+
+    HOT = "hot"
+    COLD = "cold"

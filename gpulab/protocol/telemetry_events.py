@@ -1,0 +1,65 @@
+"""What a telemetry process is told, and what it reports: whom it samples, its readings, and its end."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gpulab.protocol.event import Event
+from gpulab.protocol.finding import Finding
+
+
+class SamplingTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom to sample: the worker's process, and a GPU by index or UUID. `worker_gpu` is the one the worker runs on."""
+
+    worker: int
+    gpu: str | None = None
+    worker_gpu: str | None = None
+
+
+class TelemetryStarted(Event, frozen=True):
+    """What is sampled: a GPU by its name and UUID, or none and the reason. `limits` end the scales of its fields.
+
+    `unsupported` maps a field to the code of the reason why it will never have a value.
+    """
+
+    gpu: str | None = None
+    uuid: str | None = None
+    driver: str | None = None
+    no_gpu_reason: Finding | None = None
+    unsupported: dict[str, str] = {}
+    limits: dict[str, float] = {}
+    health: dict[str, float] = {}
+    problems: list[Finding] = []
+
+
+class Telemetry(Event, frozen=True):
+    """One reading of everything that was due, of the time `since` the one before.
+
+    `reasons` are clock-event bits, also of what happened in between; `others` are foreign processes on the GPU since
+    `others_since`, where they were looked for; `unsupported` is the whole of it where it has changed.
+    """
+
+    since: float
+    values: dict[str, float]
+    reasons: int | None = None
+    others: list[str] | None = None
+    others_since: float | None = None
+    unsupported: dict[str, str] = {}
+    problems: list[Finding] = []
+    """Errors of the device that the driver reported since the last reading."""
+
+
+class TelemetryLost(Event, frozen=True):
+    """The GPU, or the telemetry process, is gone: what was read stays."""
+
+    reason: Finding
+
+
+class TelemetrySwitched(Event, frozen=True):
+    """The sampler pauses or goes on."""
+
+    on: bool
+
+
+class TelemetryEnded(Event, frozen=True):
+    """The sampler was stopped because its part of the run is over: nothing more will come, and nothing is wrong."""

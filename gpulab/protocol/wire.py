@@ -1,0 +1,32 @@
+"""Events as lines of JSON, and back: on the pipes, and in run files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from gpulab.protocol.events import AnyEvent
+
+TAGS: frozenset[str] = frozenset(event_type.__struct_config__.tag for event_type in AnyEvent.__args__)
+_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_raw_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def encode(message: msgspec.Struct) -> bytes:
+    """One line of JSON with its newline."""
+    return msgspec.json.encode(message) + b"\n"
+
+
+def decode(line: bytes) -> AnyEvent | None:
+    """One event, or None where its type is not known here. ValueError where the line is no event."""
+    try:
+        return _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        try:
+            tag = msgspec.json.decode(_raw_decoder.decode(line)["type"])
+        except (msgspec.DecodeError, UnicodeError, KeyError):
+            raise ValueError(f"not an event: {error}") from None
+        if isinstance(tag, str) and tag not in TAGS:
+            return None
+        raise ValueError(f"a broken {tag}: {error}") from None

@@ -1,0 +1,328 @@
+"""The complete report of a run: every number, finding and check that any face shows, live or final.
+
+`--json` writes these structs as they are (schema gpulab.result/1; before a first release fields may still be renamed,
+afterwards they are only ever added to). Unknown is None, never NaN. Times are seconds per step, sizes are bytes.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gpulab.analysis.comparison import FLOOR, Comparison
+from gpulab.analysis.roofline import Point
+from gpulab.analysis.statistics import CONFIDENCE
+from gpulab.protocol.ceiling import Ceiling
+from gpulab.protocol.device import Device
+from gpulab.protocol.finding import Finding
+from gpulab.protocol.operation import Operation
+from gpulab.protocol.statuses import Cache, Clock, FailureKind, Stage, Status, StopReason, Verdict
+from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.scenario import Param
+
+SCHEMA = "gpulab.result/1"
+
+
+class Method(msgspec.Struct, frozen=True, kw_only=True):
+    """How it was measured. `unit` is what the interval is over: epoch medians, or pairs."""
+
+    clock: Clock = Clock.WALL
+    cache: Cache = Cache.HOT
+    epochs: int = 0
+    rounds: int = 0
+    confidence: float = CONFIDENCE
+    floor: float = FLOOR
+    unit: str = "epoch medians"
+    empty_block_s: float | None = None
+    stopped: StopReason | None = None
+
+
+class Time(msgspec.Struct, frozen=True, kw_only=True):
+    """Low and high are None where there were too few epochs for an interval."""
+
+    median: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Control(msgspec.Struct, frozen=True, kw_only=True):
+    """The baseline against its own second build: it must come out the same."""
+
+    speedup: float | None = None
+    low: float | None = None
+    high: float | None = None
+    verdict: Verdict = Verdict.INCONCLUSIVE
+
+
+class SoloReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A variant alone: seconds, readings, median time per step, joules per item, and the means of what was read."""
+
+    seconds: float
+    readings: int
+    time_s: float
+    energy_j: float | None = None
+    means: dict[str, float] = {}
+    clocks: str = "n/a"
+    """Letters of what held the clocks back meanwhile: T thermal, H hardware, B power brake, P power cap; or ok."""
+    bytes_per_s: float | None = None
+    flops_per_s: float | None = None
+    """Both derived from declared work."""
+
+
+class GoodputReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the time of a step goes. Shares of the step; seconds per step.
+
+    `phases` are the shares of the phases in windows of their own, the live figure: on a GPU an upper bound, since gaps
+    between launches count. `goodput` and `partition` are of the profiled window; `reasons` say why they are
+    unreliable. `efficiency` is ideal time by the roofline over useful time, `product` ideal time over all of it;
+    `hidden` is the share of the time of a device's copies in which better work ran beside them. `items_per_s` is of
+    an output that was checked.
+    """
+
+    phases: dict[str, float] = {}
+    running: dict[str, float] = {}
+    """Of each phase, the share in which the thread ran; on a CPU."""
+    waiting: list[str] = []
+    """Phases in which the thread hardly ran: they wait, or were preempted."""
+    goodput: float | None = None
+    partition: dict[str, float] = {}
+    marked: bool = False
+    """Whether the step says what is useful; where it does not, everything that torch computes counts."""
+    efficiency: float | None = None
+    product: float | None = None
+    hidden: float | None = None
+    items_per_s: float | None = None
+    overhead: float | None = None
+    """What the profiler adds to a step, relative."""
+    reliable: bool | None = None
+    reasons: list[Finding] = []
+    operations: list[Operation] = []
+    """Calls and seconds of one step."""
+    steps: int | None = None
+    """How many of them the window had."""
+    peak_bytes: int | None = None
+    trace: str | None = None
+
+
+class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    status: Status
+    reason: Finding | None = None
+    summary: str = ""
+    claim: str | None = None
+    unchecked: Finding | None = None
+    """Why its output was not compared with the baseline's; None where it was."""
+    items: float | None = None
+    bytes: int | None = None
+    flops: int | None = None
+    dtype: str | None = None
+    time_s: Time | None = None
+    clocks: dict[str, float] = {}
+    """Median seconds per step by each clock that was used."""
+    bytes_per_s: float | None = None
+    flops_per_s: float | None = None
+    """Both derived from declared work and the median time."""
+    steps_per_block: int | None = None
+    contention: float | None = None
+    """Share of the timed wall time in which the measuring thread did not run; of one thread on a CPU."""
+    faults_per_block: float | None = None
+    switches_per_block: float | None = None
+    sm_mhz: float | None = None
+    """Mean clock of the SMs just before each block, by the device clock's spin."""
+    build_s: float | None = None
+    first_step_s: float | None = None
+    drifting: bool | None = None
+    error: float | None = None
+    solo_run: SoloReport | None = None
+    operations: int | None = None
+    """Operations that the host starts in a step, as torch counts them; views are none."""
+    flops_counted: int | None = None
+    """Of products, convolutions and attention, by torch's own formulas; None where some operation has none."""
+    roofline: Point | None = None
+    goodput: GoodputReport | None = None
+    stage: Stage | None = None
+    line: int | None = None
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """What a variant reported by `lab.report(name, value)`."""
+
+    variant: str | None
+    name: str
+    value: float | None
+
+
+class CeilingsReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What limits the device, measured `at` a time (UTC), perhaps in an earlier run, with what its datasheet says."""
+
+    at: str | None = None
+    cached: bool = False
+    ceilings: list[Ceiling] = []
+
+
+class TelemetryReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was sampled: a GPU, or the reason why none; `unsupported` gives a code for each field without a value.
+
+    `last`, `recent` and `peaks` are by field; `recent` has the newest readings, the oldest first. `age_s` is how long
+    ago the last reading was, None once sampling has ended.
+    """
+
+    gpu: str | None = None
+    uuid: str | None = None
+    no_gpu_reason: Finding | None = None
+    lost: Finding | None = None
+    readings: int = 0
+    unsupported: dict[str, str] = {}
+    limits: dict[str, float] = {}
+    health: dict[str, float] = {}
+    last: dict[str, float] = {}
+    recent: dict[str, list[float]] = {}
+    peaks: dict[str, float] = {}
+    clocks: str = "n/a"
+    """Letters of what holds the clocks back in the last reading, as in a solo run."""
+    slowed: bool = False
+    """Whether any reading showed a slowdown."""
+    age_s: float | None = None
+    stale: bool = False
+
+
+class Together(msgspec.Struct, frozen=True, kw_only=True):
+    """Fixes one by one and all at once: the product of the individual speedups, and the speedup of all of them.
+
+    `relation`: overlapping (together less than the product), compounding (more), or multiplying.
+    """
+
+    product: float
+    speedup: float
+    low: float | None = None
+    high: float | None = None
+    relation: str
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """One failure of a variant, or of the whole run."""
+
+    variant: str | None
+    kind: FailureKind
+    stage: Stage
+    cause: Finding
+    line: int | None = None
+    traceback: str = ""
+
+
+class LogReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What the scenario printed: the first lines, how many were left out, and the last lines."""
+
+    head: list[str] = []
+    skipped: int = 0
+    tail: list[str] = []
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a run is. Epochs are counted from 1; `planned_epochs` come before width may stop it."""
+
+    stage: Stage = Stage.START
+    variant: str | None = None
+    detail: str | None = None
+    epoch: int = 0
+    planned_epochs: int | None = None
+    rounds: int = 0
+    elapsed_s: float = 0.0
+    awaiting_telemetry: bool = False
+    """Telemetry is on, and the driver has not answered yet."""
+
+
+class RunReport(msgspec.Struct, frozen=True, kw_only=True):
+    scenario: str
+    title: str = ""
+    source_sha256: str = ""
+    params: dict[str, Param] = {}
+    seed: int = 0
+    smoke: bool = False
+    quick: bool = False
+    functions: bool = False
+    """Plain functions were timed: nothing is compared."""
+    per: str = "step"
+    device: Device | None = None
+    environment: dict[str, str | None] = {}
+    method: Method = Method()
+    control: Control | None = None
+    claim: str = ""
+    run_file: str = ""
+    outcome: Conclusion = Conclusion.MEASURED
+    exit_code: ExitCode = ExitCode.MEASURED
+    reason: Finding | None = None
+    findings: list[Finding] = []
+    variants: list[VariantReport] = []
+    comparisons: list[Comparison] = []
+    best: str | None = None
+    """The variant with the largest speedup over the baseline, those that are not inconclusive first."""
+    no_effect_reason: str = ""
+    together: Together | None = None
+    sweet_spot: str | None = None
+    telemetry: TelemetryReport | None = None
+    ceilings: CeilingsReport | None = None
+    figures: list[Figure] = []
+    failures: list[Failure] = []
+    log: LogReport = LogReport()
+    progress: Progress = Progress()
+
+    @property
+    def baseline(self) -> str | None:
+        return self.variants[0].name if self.variants else None
+
+    @property
+    def under_way(self) -> bool:
+        return self.outcome == Conclusion.UNDER_WAY
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.device is not None and self.device.on_gpu
+
+    def variant(self, name: str) -> VariantReport:
+        """KeyError where there is none of that name."""
+        for variant in self.variants:
+            if variant.name == name:
+                return variant
+        raise KeyError(name)
+
+    def comparison(self, name: str) -> Comparison | None:
+        """The first comparison of a variant: with what it is measured against."""
+        return next((comparison for comparison in self.comparisons if comparison.variant == name), None)
+
+
+class Sweep(msgspec.Struct, frozen=True, kw_only=True):
+    """Several runs of one scenario, one per value of a parameter.
+
+    `best` is the value with the least time per item of each variant; `near` are those whose interval overlaps it.
+    """
+
+    scenario: str
+    parameter: str
+    best: dict[str, Param] = {}
+    near: dict[str, list[Param]] = {}
+
+
+class CalibrationReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What `--calibrate --json` writes (schema gpulab.ceilings/1)."""
+
+    schema: str = "gpulab.ceilings/1"
+    outcome: Conclusion = Conclusion.MEASURED
+    exit_code: ExitCode = ExitCode.MEASURED
+    reason: Finding | None = None
+    environment: dict[str, str | None] = {}
+    device: Device | None = None
+    at: str | None = None
+    ceilings: list[Ceiling] = []
+    findings: list[Finding] = []
+    run_file: str = ""
+
+
+class CommandReport(msgspec.Struct, frozen=True, kw_only=True):
+    """All runs of one command: what `--run --json` writes."""
+
+    schema: str = SCHEMA
+    outcome: Conclusion = Conclusion.MEASURED
+    exit_code: ExitCode = ExitCode.MEASURED
+    environment: dict[str, str | None] = {}
+    runs: list[RunReport] = []
+    sweeps: list[Sweep] = []

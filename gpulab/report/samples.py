@@ -1,0 +1,142 @@
+"""Blocks folded into epochs: of an epoch that is complete and settled only its medians stay."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+
+from gpulab.analysis.series import Epoch, EpochSeries, Key, Pair, Window
+from gpulab.analysis.statistics import Interval
+from gpulab.analysis.time_spans import Span
+from gpulab.protocol.events import Samples
+
+_Rounds = dict[int, tuple[dict[str, float], dict[str, Span]]]
+"""Of an open epoch: round number to seconds per item and spans, by name."""
+_Cause = tuple[str, tuple[str, ...]]
+
+
+class SampleHistory:
+    """The samples of a run so far."""
+
+    def __init__(self, keys: Iterable[Key]) -> None:
+        self.series = EpochSeries(keys)
+        self.measured: set[str] = set()
+        """Everything that a complete epoch holds."""
+        self.epochs = self.rounds = self.blocks = 0
+        """Complete epochs, their rounds, and their blocks."""
+        self.start, self.end = inf, -inf
+        """Of all blocks."""
+        self.unsettled: list[Epoch] = []
+        """Complete epochs of which blocks may still be dropped."""
+        self.dropped_pairs: Counter[Pair] = Counter()
+        self.dropped_blocks: Counter[_Cause] = Counter()
+        """Both of the settled epochs."""
+        self._open: dict[int, _Rounds] = {}
+
+    @property
+    def all_rounds(self) -> int:
+        """Rounds so far, those of the epoch under way too."""
+        return self.rounds + sum(map(len, self._open.values()))
+
+    def add(self, event: Samples, items: Mapping[str, float]) -> None:
+        """One batch; `items` per step by name."""
+        count = len(event.epoch)
+        ended, steps = event.ended or [event.t] * count, event.steps or [1] * count
+        divisors = [items.get(name, 1.0) for name in event.names]
+        rows = zip(event.epoch, event.round, event.variant, event.times_s, ended, steps, strict=True)
+        for epoch, number, index, time_s, end, block_steps in rows:
+            rounds = self._open.get(epoch)
+            if rounds is None:
+                rounds = self._open[epoch] = {}
+            times_and_spans = rounds.get(number)
+            if times_and_spans is None:
+                times_and_spans = rounds[number] = {}, {}
+            name, start = event.names[index], end - time_s * block_steps
+            times_and_spans[0][name] = time_s / divisors[index]
+            times_and_spans[1][name] = start, end
+            self.start, self.end = min(self.start, start), max(self.end, end)
+        self._complete(event.complete)
+
+    def close(self) -> None:
+        """Nothing more will come: what is open counts as complete."""
+        self._complete(max(self._open, default=-1) + 1)
+
+    def settle(self, until: float, windows: Sequence[Window]) -> None:
+        """Reduce every epoch that ended before `until`, from when on windows may still be added, to its medians."""
+        while self.unsettled and self.unsettled[0].end <= until:
+            epoch = self.unsettled.pop(0)
+            kept = epoch.outside(windows)
+            self.series.add(kept)
+            if kept is not epoch:
+                self.dropped_pairs += self.lost_pairs(epoch, kept)
+                self.dropped_blocks += _lost_blocks(epoch, windows)
+
+    def view(self, windows: Sequence[Window]) -> SampleView:
+        """What is left of the samples outside of the windows, as they are now."""
+        return SampleView(self, windows)
+
+    def lost_pairs(self, epoch: Epoch, kept: Epoch) -> Counter[Pair]:
+        """How many pairs of an epoch were not kept."""
+        pairs = [(key[0], key[1]) for key in self.series if len(key) == 2]
+        return Counter({pair: len(epoch.values(pair)) - len(kept.values(pair)) for pair in pairs})
+
+    def open_values(self, name: str) -> list[float]:
+        """Times of the epochs under way."""
+        both = (times_and_spans for rounds in self._open.values() for times_and_spans in rounds.values())
+        return [times[name] for times, _ in both if name in times]
+
+    def _complete(self, complete: int) -> None:
+        """Close every epoch below `complete`."""
+        while self.epochs < complete:
+            rounds = self._open.pop(self.epochs, {})
+            order = sorted(rounds)
+            epoch = Epoch([rounds[number][0] for number in order], [rounds[number][1] for number in order])
+            self.epochs += 1
+            self.rounds += len(order)
+            self.blocks += epoch.blocks
+            self.measured |= {name for times in epoch.rounds for name in times}
+            self.unsettled.append(epoch)
+
+
+class SampleView:
+    """Intervals and counts of what is left outside of some windows."""
+
+    def __init__(self, history: SampleHistory, windows: Sequence[Window]) -> None:
+        self._history, self._windows = history, windows
+        self._kept = [epoch.outside(windows) for epoch in history.unsettled]
+
+    def interval(self, key: Key, *, expensive: bool) -> Interval | None:
+        """The interval of a time in seconds per item, or of a log-ratio."""
+        return self._history.series[key].interval(self._values(key), expensive=expensive)
+
+    def rough(self, name: str) -> float | None:
+        """Median seconds per item of whatever there is, also of the epoch under way."""
+        return self._history.series[(name,)].rough([*self._values((name,)), self._history.open_values(name)])
+
+    def counts(self, pair: Pair) -> tuple[int, int, int]:
+        """(pairs left, epochs that have any, pairs dropped)."""
+        series, values = self._history.series[pair], self._values(pair)
+        pairs = series.count + sum(map(len, values))
+        epochs = len(series.medians) + sum(map(bool, values))
+        whole = sum(len(epoch.values(pair)) for epoch in self._history.unsettled)
+        return pairs, epochs, self._history.dropped_pairs[pair] + whole - sum(map(len, values))
+
+    def dropped_blocks(self) -> dict[_Cause, int]:
+        """Blocks that touch a window, by its cause."""
+        dropped = Counter(self._history.dropped_blocks)
+        for epoch in self._history.unsettled:
+            dropped += _lost_blocks(epoch, self._windows)
+        return dict(dropped)
+
+    def _values(self, key: Key) -> list[list[float]]:
+        return [epoch.values(key) for epoch in self._kept]
+
+
+def _lost_blocks(epoch: Epoch, windows: Sequence[Window]) -> Counter[_Cause]:
+    causes = dict.fromkeys(window.cause for window in windows)
+    lost = {
+        cause: epoch.blocks - epoch.outside([window for window in windows if window.cause == cause]).blocks
+        for cause in causes
+    }
+    return Counter(lost)

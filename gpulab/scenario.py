@@ -1,0 +1,254 @@
+"""What the author of a scenario writes: `Scenario`, its variants, `Work`, and the `Lab` that variants receive.
+
+Standard library only. The catalog builds the same objects from the text of a file, so whatever is
+refused here is refused alike in a listing and in the worker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Protocol, TypeVar
+
+KiB = 2**10
+MiB = 2**20
+GiB = 2**30
+
+NEEDS = ("cuda", "cupy", "triton", "jax", "compiler")
+ROOFS = ("device memory", "cache", "matrix", "vector", "launch", "latency", "host to device", "device to host")
+DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
+FIRST = "<the first variant>"
+CONTROL = "control"
+
+Param = bool | int | float | str
+_PARAM = (bool, int, float, str)
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class ScenarioError(ValueError):
+    """A declaration the lab cannot accept; the message says what to write instead."""
+
+
+class Lab(Protocol):
+    """What every variant receives to build with: the device, its sizes, and a place for extra figures."""
+
+    @property
+    def device(self) -> Any:
+        """The `torch.device` to build on."""
+
+    @property
+    def l2_bytes(self) -> int:
+        """Bytes of the device's last-level cache (L2 on a GPU); 0 where it is not known."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the device's memory."""
+
+    def phase(self, name: str) -> AbstractContextManager[Any]:
+        """`with lab.phase("data"):` inside a step names a part of it. Phases are off in timed samples."""
+
+    def useful(self) -> AbstractContextManager[Any]:
+        """`with lab.useful():` inside a step marks the work that the step is for. Goodput is its share of the time."""
+
+    def report(self, name: str, value: float) -> None:
+        """Show a figure that the variant measured itself beside the result; the last value of a name counts."""
+
+    def skip(self, reason: str) -> NoReturn:
+        """Leave this variant out, from within its build: the device cannot do it. The others go on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """One step of a variant, and what the lab must know to time and check it.
+
+    `bytes`, `flops` (in `dtype`) and `items` of useful work are per step. `inputs` are the tensors the
+    step reads and must not change; `state` those it changes, put back before every block. `output` is
+    what to check (tensors, or a function that returns them); by default what `step` returns. `context`
+    is a reusable context manager, or a function that makes one, entered around each block outside the clock.
+    """
+
+    step: Callable[[], Any]
+    bytes: int | None = None
+    flops: int | None = None
+    dtype: str | None = None
+    items: float = 1
+    inputs: Any = ()
+    state: Any = ()
+    output: Any = None
+    tolerance: float | None = None
+    context: Any = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.step):
+            raise ScenarioError(f"Work(step=...) is a {type(self.step).__name__}: pass a function that does one step")
+        if self.dtype is not None and self.dtype not in DTYPES:
+            raise ScenarioError(f"dtype={self.dtype!r} is not one of {', '.join(DTYPES)}")
+        for name, kind in (("bytes", int), ("flops", int), ("items", float), ("tolerance", float)):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _amount(name, value, kind))
+        if not self.items > 0:
+            raise ScenarioError(f"items={self.items!r}: a step does a positive amount of useful work")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way of doing the scenario's work. `function` is None where only the text was read."""
+
+    name: str
+    summary: str = ""
+    needs: tuple[str, ...] = ()
+    against: str | None = FIRST
+    claim: str | None = None
+    unchecked: str | None = None
+    function: Callable[..., Any] | None = field(default=None, compare=False)
+
+
+class Scenario:
+    """A topic, what is needed, parameters, and variants that do the same useful work. The first is the baseline.
+
+    Raises `ScenarioError` on a value outside the closed lists or a parameter that does not exist.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        *,
+        needs: Iterable[str] = (),
+        params: Mapping[str, Param] | None = None,
+        cpu: Mapping[str, Param] | None = None,
+        smoke: Mapping[str, Param] | None = None,
+        sweep: Mapping[str, Iterable[Param]] | None = None,
+        roof: str | None = None,
+        per: str = "step",
+        clock: str = "wall",
+        cache: str = "hot",
+        ladder: bool = False,
+        exclusive: bool = False,
+        increasing_memory: bool = False,
+        env: Mapping[str, str | None] | None = None,
+        claim: str = "",
+        no_effect_reason: str = "",
+    ) -> None:
+        self.topic = _text("topic", topic)
+        self.needs = _one_of("needs", needs, NEEDS)
+        self.params: dict[str, Param] = _table("params", params, _PARAM)
+        if "lab" in self.params:
+            raise ScenarioError("params= cannot hold 'lab': it is the first argument of every variant")
+        self.cpu = self._of_params("cpu", cpu)
+        self.smoke = self._of_params("smoke", smoke)
+        self.sweep = {name: tuple(values) for name, values in self._of_params("sweep", sweep, (tuple, list)).items()}
+        self.roof = None if roof is None else _one_of("roof", (roof,), ROOFS)[0]
+        self.per = _one_of("per", (per,), ("step", "item"))[0]
+        self.clock = _one_of("clock", (clock,), ("wall", "device"))[0]
+        self.cache = _one_of("cache", (cache,), ("hot", "cold"))[0]
+        self.ladder = _flag("ladder", ladder)
+        self.exclusive = _flag("exclusive", exclusive)
+        self.increasing_memory = _flag("increasing_memory", increasing_memory)
+        self.env: dict[str, str | None] = _table("env", env, (str, type(None)))
+        self.claim = _text("claim", claim) if claim else ""
+        self.no_effect_reason = _text("no_effect_reason", no_effect_reason) if no_effect_reason else ""
+        self.variants: dict[str, Variant] = {}
+
+    def variant(
+        self,
+        function: Function | None = None,
+        /,
+        *,
+        needs: Iterable[str] = (),
+        against: str | None = FIRST,
+        claim: str | None = None,
+        unchecked: str | None = None,
+    ) -> Any:
+        """Register a function that builds one variant; use it as `@scenario.variant` or with arguments."""
+
+        def register(function: Function) -> Function:
+            self.add(
+                Variant(
+                    name=function.__name__,
+                    summary=(function.__doc__ or "").strip().partition("\n")[0],
+                    needs=_one_of("needs", needs, NEEDS),
+                    against=_optional_text("against", against),
+                    claim=_optional_text("claim", claim),
+                    unchecked=_optional_text("unchecked", unchecked),
+                    function=function,
+                )
+            )
+            return function
+
+        return register if function is None else register(function)
+
+    def add(self, variant: Variant) -> None:
+        """Add one variant; the first is the baseline, so it cannot name another one."""
+        if variant.name in self.variants:
+            raise ScenarioError(f"two variants are called {variant.name!r}: rename one")
+        if variant.name == CONTROL:
+            raise ScenarioError(f"{CONTROL!r} names the lab's second build of the baseline: rename the variant")
+        if not self.variants and variant.against != FIRST:
+            raise ScenarioError("the first variant is the baseline: only others take against=")
+        if variant.against not in (FIRST, None) and variant.against not in self.variants:
+            raise ScenarioError(f"against={variant.against!r} is not a variant above this one")
+        self.variants[variant.name] = variant
+
+    def resolve(self, *, on_cpu: bool, smoke: bool, chosen: Mapping[str, Param]) -> dict[str, Param]:
+        """The parameters of a run: defaults, then the CPU's, then the smoke run's, then the user's."""
+        return {**self.params, **(self.cpu if on_cpu else {}), **(self.smoke if smoke else {}), **chosen}
+
+    def _of_params(
+        self, keyword: str, values: Mapping[str, Any] | None, kinds: tuple[type, ...] = ()
+    ) -> dict[str, Any]:
+        """A table whose names are all parameters of the scenario."""
+        table = _table(keyword, values, kinds or _PARAM)
+        for name in table:
+            if name not in self.params:
+                raise ScenarioError(f"{keyword}= names {name!r}, which is not in params")
+        return table
+
+
+def _amount(name: str, value: Any, kind: type[int] | type[float]) -> int | float:
+    """A plain number of what may be one of numpy's or torch's."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ScenarioError(f"{name}={value!r} is not a number") from None
+    if not 0 <= number < float("inf"):
+        raise ScenarioError(f"{name}={value!r} is not a finite number of 0 or more")
+    return int(value) if kind is int else number
+
+
+def _optional_text(keyword: str, value: object) -> str | None:
+    return None if value is None else _text(keyword, value)
+
+
+def _flag(keyword: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ScenarioError(f"{keyword}= must be True or False")
+    return value
+
+
+def _table(keyword: str, values: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
+    """A mapping of names to values of the given kinds."""
+    table = dict(values or {})
+    for name, value in table.items():
+        if not isinstance(name, str) or not isinstance(value, kinds):
+            allowed = ", ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+            raise ScenarioError(f"{keyword}= maps names to {allowed}, and {name!r} to {value!r}")
+    return table
+
+
+def _text(keyword: str, value: object) -> str:
+    if not isinstance(value, str) or not re.search(r"\S", value):
+        raise ScenarioError(f"{keyword}= must be a short text, such as 'compute'")
+    return value
+
+
+def _one_of(keyword: str, values: Iterable[str], allowed: tuple[str, ...]) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise ScenarioError(f"{keyword}={values!r} is a string: write a tuple, ({values!r},)")
+    chosen = tuple(values)
+    for value in chosen:
+        if value not in allowed:
+            raise ScenarioError(f"{keyword}={value!r} is not one of {', '.join(allowed)}")
+    return chosen
