@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gpulab.model.events import Event, Telemetry, TelemetryLost, TelemetryStarted, TelemetrySwitched
-from gpulab.model.request import Target
-from gpulab.model.telemetry import RATE_HZ
-from gpulab.model.wire import encode
+from gpulab.protocol.events import Event, Telemetry, TelemetryLost, TelemetryStarted, TelemetrySwitched
+from gpulab.protocol.finding import finding
+from gpulab.protocol.telemetry_events import SamplingTarget
+from gpulab.protocol.telemetry_fields import RATE_HZ
+from gpulab.protocol.wire import encode
 from gpulab.telemetry.host import Host
 
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
 class Sampler:
     """Ticks until stdin ends."""
 
-    def __init__(self, target: Target, fd: int) -> None:
+    def __init__(self, target: SamplingTarget, fd: int) -> None:
         self._fd = fd
         self._host = Host(target.worker)
         self._gpu: Gpu | None = None
         self._others_since = self._last = monotonic()
-        self._known: dict[str, str] = {}
+        self._unsupported: dict[str, str] = {}
         self._xids: Xids | None = None
         self._on = True
         self._emit(self._open(target))
@@ -68,18 +69,18 @@ class Sampler:
             from gpulab.telemetry.gpu import GpuLostError
 
             try:
-                found, reasons = self._gpu.sample()
-                values |= found
+                gpu_values, reasons = self._gpu.sample()
+                values |= gpu_values
                 others = self._gpu.others
             except GpuLostError as error:
                 self._gpu = None
-                self._emit(TelemetryLost(reason=str(error)))
+                self._emit(TelemetryLost(reason=error.reason))
         now = monotonic()
         if others is not None:
             others_since, self._others_since = self._others_since, began
-        new = {}
-        if self._gpu is not None and self._gpu.never != self._known:
-            new = self._known = self._gpu.never
+        unsupported = {}
+        if self._gpu is not None and self._gpu.unsupported_fields != self._unsupported:
+            unsupported = self._unsupported = self._gpu.unsupported_fields
         self._emit(
             Telemetry(
                 t=now,
@@ -88,16 +89,16 @@ class Sampler:
                 reasons=reasons,
                 others=others,
                 others_since=others_since,
-                unsupported=new,
-                problems=self._xids.seen() if self._gpu is not None and self._xids else [],
+                unsupported=unsupported,
+                problems=self._xids.take() if self._gpu is not None and self._xids else [],
             )
         )
-        # What happens while a reading is taken may be in it or not: so the next one is of that time too.
+        # What happens while a reading is taken may be in it or not: so the next one covers that time too.
         self._last = began
 
-    def _open(self, target: Target) -> TelemetryStarted:
+    def _open(self, target: SamplingTarget) -> TelemetryStarted:
         if target.gpu is None:
-            return TelemetryStarted(why="the run is on the CPU")
+            return TelemetryStarted(no_gpu_reason=finding("run_on_cpu"))
         try:
             import pynvml
 
@@ -105,30 +106,30 @@ class Sampler:
             from gpulab.telemetry.gpu import Gpu
             from gpulab.telemetry.health import Xids, health
         except ImportError as error:
-            return TelemetryStarted(why=f"nvidia-ml-py cannot be used: {error}")
+            return TelemetryStarted(no_gpu_reason=finding("nvml_client_broken", message=str(error)))
         try:
             nvml.connect()
             handle = nvml.find(target.gpu)
             uuid = nvml.call(pynvml.nvmlDeviceGetUUID, handle)
-            self._gpu = Gpu(handle, target.worker, ours=nvml.same(uuid, target.on))
+            self._gpu = Gpu(handle, target.worker, own=nvml.same(uuid, target.worker_gpu))
             facts, problems = health(handle)
             self._xids = Xids(handle)
-            self._known = self._gpu.never
+            self._unsupported = self._gpu.unsupported_fields
             return TelemetryStarted(
                 gpu=nvml.call(pynvml.nvmlDeviceGetName, handle),
                 uuid=uuid,
                 driver=nvml.call(pynvml.nvmlSystemGetDriverVersion),
-                unsupported=self._known,
+                unsupported=self._unsupported,
                 limits=self._gpu.limits(),
                 health=facts,
                 problems=problems,
             )
         except nvml.NoGpuError as error:
             self._gpu = None
-            return TelemetryStarted(why=str(error))
+            return TelemetryStarted(no_gpu_reason=error.reason)
         except pynvml.NVMLError as error:
             self._gpu = None
-            return TelemetryStarted(why=nvml.explain(error))
+            return TelemetryStarted(no_gpu_reason=nvml.fault(error))
 
     def _emit(self, event: Event) -> None:
         try:
@@ -146,9 +147,10 @@ def main() -> None:
         line += byte
     fd = int(sys.argv[1])
     try:
-        Sampler(msgspec.json.decode(line, type=Target), fd).run()
+        Sampler(msgspec.json.decode(line, type=SamplingTarget), fd).run()
     except Exception as error:
-        os.write(fd, encode(TelemetryLost(reason=f"the telemetry process failed: {type(error).__name__}: {error}")))
+        reason = finding("telemetry_failed", message=f"{type(error).__name__}: {error}")
+        os.write(fd, encode(TelemetryLost(reason=reason)))
 
 
 if __name__ == "__main__":

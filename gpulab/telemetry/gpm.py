@@ -15,7 +15,7 @@ SHORTEST_S = 0.1
 
 
 class Gpm:
-    """Two sample buffers in turn, and one request that is made once. NVMLError where the device has none of it."""
+    """Two sample buffers in turn, and one request that is prepared once. NVMLError where the device has no GPM."""
 
     def __init__(self, handle: Any) -> None:
         # A MIG slice is sampled through its parent.
@@ -26,27 +26,27 @@ class Gpm:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
         self._last, self._next = pynvml.nvmlGpmSampleAlloc(), pynvml.nvmlGpmSampleAlloc()
         self._sample(self._last)  # support may be claimed and sampling fail all the same, on a virtual GPU
-        self._get = pynvml.c_nvmlGpmMetricsGet_t()
-        self._get.version = pynvml.NVML_GPM_METRICS_GET_VERSION
-        self._get.numMetrics = len(METRICS)
+        self._request = pynvml.c_nvmlGpmMetricsGet_t()
+        self._request.version = pynvml.NVML_GPM_METRICS_GET_VERSION
+        self._request.numMetrics = len(METRICS)
         for place, number in enumerate(METRICS.values()):
-            self._get.metrics[place].metricId = number
+            self._request.metrics[place].metricId = number
 
     def sample(self) -> dict[str, float]:
         """The metrics since the last call, by field: percent, and bytes per second. NVMLError."""
         self._sample(self._next)
-        self._get.sample1, self._get.sample2 = self._last, self._next
-        pynvml.nvmlGpmMetricsGet(self._get)
+        self._request.sample1, self._request.sample2 = self._last, self._next
+        pynvml.nvmlGpmMetricsGet(self._request)
         self._last, self._next = self._next, self._last
-        found = {}
+        values = {}
         self.failed = {}
         for place, name in enumerate(METRICS):
-            metric = self._get.metrics[place]
+            metric = self._request.metrics[place]
             if metric.nvmlReturn == pynvml.NVML_SUCCESS:
-                found[name] = metric.value * (_MIB if name in _RATES else 1)
+                values[name] = metric.value * (_MIB if name in _RATES else 1)
             else:
                 self.failed[name] = metric.nvmlReturn
-        return found
+        return values
 
     def _sample(self, buffer: Any) -> None:
         if self._instance is None:

@@ -1,4 +1,4 @@
-"""The health of a device, read once for each run: what is not as it should be is said."""
+"""The health of a device, read once per run: what is not as it should be becomes a finding."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 import pynvml
 
+from gpulab.protocol.finding import Finding, finding
 
-def health(handle: Any) -> tuple[dict[str, float], list[str]]:
+
+def health(handle: Any) -> tuple[dict[str, float], list[Finding]]:
     """(what was read, what is wrong); what the device does not report is left out."""
-    asked: dict[str, Callable[[], float]] = {
+    queries: dict[str, Callable[[], float]] = {
         "ecc_uncorrected": lambda: pynvml.nvmlDeviceGetTotalEccErrors(
             handle, pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, pynvml.NVML_VOLATILE_ECC
         ),
@@ -21,15 +23,15 @@ def health(handle: Any) -> tuple[dict[str, float], list[str]]:
         "pcie_width_max": lambda: pynvml.nvmlDeviceGetMaxPcieLinkWidth(handle),
         "pcie_replays": lambda: pynvml.nvmlDeviceGetPcieReplayCounter(handle),
     }
-    found: dict[str, float] = {}
-    for name, ask in asked.items():
+    values: dict[str, float] = {}
+    for name, query in queries.items():
         with suppress(pynvml.NVMLError, AttributeError):
-            found[name] = float(ask())
+            values[name] = float(query())
     with suppress(pynvml.NVMLError, AttributeError):
         corrected, uncorrected, pending, failed = pynvml.nvmlDeviceGetRemappedRows(handle)
-        found |= {"rows_corrected": corrected, "rows_uncorrected": uncorrected}
-        found |= {"rows_pending": float(bool(pending)), "rows_failed": float(bool(failed))}
-    return found, _wrong(found)
+        values |= {"rows_corrected": corrected, "rows_uncorrected": uncorrected}
+        values |= {"rows_pending": float(bool(pending)), "rows_failed": float(bool(failed))}
+    return values, _problems(values)
 
 
 class Xids:
@@ -38,32 +40,32 @@ class Xids:
     def __init__(self, handle: Any) -> None:
         self._set: Any = None
         with suppress(pynvml.NVMLError, AttributeError):
-            made = pynvml.nvmlEventSetCreate()
-            pynvml.nvmlDeviceRegisterEvents(handle, pynvml.nvmlEventTypeXidCriticalError, made)
-            self._set = made
+            event_set = pynvml.nvmlEventSetCreate()
+            pynvml.nvmlDeviceRegisterEvents(handle, pynvml.nvmlEventTypeXidCriticalError, event_set)
+            self._set = event_set
 
-    def seen(self) -> list[str]:
+    def take(self) -> list[Finding]:
         """Those since the last call; it never waits."""
-        found: list[str] = []
+        reported: list[Finding] = []
         while self._set is not None:
             try:
                 event = pynvml.nvmlEventSetWait_v2(self._set, 0)
             except (pynvml.NVMLError, AttributeError):
                 break  # a timeout: nothing more came
-            found.append(f"the driver reported Xid {event.eventData}: the kernel's log (dmesg) says more")
-        return found
+            reported.append(finding("xid", xid=int(event.eventData)))
+        return reported
 
 
-def _wrong(found: dict[str, float]) -> list[str]:
-    said = []
-    if found.get("ecc_uncorrected"):
-        said.append(f"{found['ecc_uncorrected']:.0f} uncorrected memory errors (ECC) since the driver was loaded")
-    if found.get("rows_failed"):
-        said.append("a remapping of memory rows failed: the device wants replacing")
-    if found.get("rows_pending"):
-        said.append("memory rows wait for a reset to be remapped")
+def _problems(values: dict[str, float]) -> list[Finding]:
+    problems = []
+    if errors := values.get("ecc_uncorrected"):
+        problems.append(finding("ecc_errors", count=int(errors)))
+    if values.get("rows_failed"):
+        problems.append(finding("row_remapping_failed"))
+    if values.get("rows_pending"):
+        problems.append(finding("row_remapping_pending"))
     # The generation drops to save power and comes back under load; a link that is narrow stays so.
-    width, most = found.get("pcie_width"), found.get("pcie_width_max")
-    if width and most and width < most:
-        said.append(f"PCIe width {width:.0f} of {most:.0f}: copies from and to the host are slower than they could be")
-    return said
+    width, full = values.get("pcie_width"), values.get("pcie_width_max")
+    if width and full and width < full:
+        problems.append(finding("pcie_narrow", width=int(width), full=int(full)))
+    return problems

@@ -1,4 +1,4 @@
-"""The driver's library: opened, a device found in it, and its faults in words that say what to do."""
+"""The driver's library: opened, a device looked up in it, and its faults as findings."""
 
 from __future__ import annotations
 
@@ -7,41 +7,44 @@ from typing import Any
 
 import pynvml
 
+from gpulab.protocol.finding import Finding, finding
+
 LOST = (pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED)
+NO_DRIVER = "no_driver"
 _UNSUPPORTED = {
-    pynvml.NVML_ERROR_NOT_SUPPORTED: "not supported by this device",
-    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: "not in this driver",
-    pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH: "not in this driver",
-    pynvml.NVML_ERROR_NO_PERMISSION: "not permitted",
+    pynvml.NVML_ERROR_NOT_SUPPORTED: "not_supported",
+    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: "not_in_driver",
+    pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH: "not_in_driver",
+    pynvml.NVML_ERROR_NO_PERMISSION: "not_permitted",
 }
-_WORDS = {
-    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: "no NVIDIA driver found: telemetry shows the host only",
-    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "the NVIDIA driver is not loaded: telemetry shows the host only",
-    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "the driver was updated: reboot, or reload its module",
-    pynvml.NVML_ERROR_GPU_IS_LOST: "GPU lost: the kernel's log (dmesg) has its Xid line",
-    pynvml.NVML_ERROR_RESET_REQUIRED: "the GPU needs a reset: the kernel's log (dmesg) has its Xid line",
-    pynvml.NVML_ERROR_NO_PERMISSION: "no permission to talk to the NVIDIA driver",
-    pynvml.NVML_ERROR_NOT_FOUND: "the driver knows no such GPU",
-    pynvml.NVML_ERROR_INVALID_ARGUMENT: "the driver knows no such GPU",
+_FAULTS = {
+    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: NO_DRIVER,
+    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "driver_not_loaded",
+    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "driver_was_updated",
+    pynvml.NVML_ERROR_GPU_IS_LOST: "gpu_lost",
+    pynvml.NVML_ERROR_RESET_REQUIRED: "gpu_needs_reset",
+    pynvml.NVML_ERROR_NO_PERMISSION: "no_driver_permission",
+    pynvml.NVML_ERROR_NOT_FOUND: "no_such_gpu",
+    pynvml.NVML_ERROR_INVALID_ARGUMENT: "no_such_gpu",
 }
 
 
 class NoGpuError(Exception):
-    """There is no GPU to sample; the message is for the user."""
+    """There is no GPU to sample."""
+
+    def __init__(self, reason: Finding) -> None:
+        super().__init__(reason.code)
+        self.reason = reason
 
 
-def absent(error: NoGpuError) -> bool:
-    """Whether there is no driver at all, rather than one that fails."""
-    return str(error) == _WORDS[pynvml.NVML_ERROR_LIBRARY_NOT_FOUND]
-
-
-def explain(error: pynvml.NVMLError) -> str:
-    """What the user should read."""
-    return _WORDS.get(error.value, f"the NVIDIA driver says: {error}")
+def fault(error: pynvml.NVMLError) -> Finding:
+    """What an error of the driver means."""
+    code = _FAULTS.get(error.value)
+    return finding(code) if code else finding("driver_error", message=str(error))
 
 
 def unsupported(error: pynvml.NVMLError) -> str | None:
-    """Why a field will never come, None where the error may pass."""
+    """The code of why a field will never have a value, None where the error may pass."""
     return _UNSUPPORTED.get(error.value)
 
 
@@ -72,4 +75,4 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except pynvml.NVMLError as error:
-        raise NoGpuError(explain(error)) from None
+        raise NoGpuError(fault(error)) from None

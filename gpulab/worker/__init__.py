@@ -1,1 +1,1 @@
-"""Floor 1: the background process that loads, checks and measures (`python -m gpulab.worker`)."""
+"""Floor 2: the background GPU process. torch, cupy, triton and jax are imported here and in scenarios only."""

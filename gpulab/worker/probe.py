@@ -6,42 +6,43 @@ import os
 
 import msgspec
 
-from gpulab.model.machine import Probe
+from gpulab.protocol.finding import finding
+from gpulab.protocol.machine import TorchProbe
 
 
 def main() -> None:
-    answers = os.dup(1)
+    stdout = os.dup(1)
     os.dup2(2, 1)  # whatever libraries print is not the answer
     try:
-        found = _look()
+        answer = _probe()
     except Exception as error:
-        found = Probe(error=f"{type(error).__name__}: {error}")
-    os.write(answers, msgspec.json.encode(found))
+        answer = TorchProbe(problem=finding("torch_broken", message=f"{type(error).__name__}: {error}"))
+    os.write(stdout, msgspec.json.encode(answer))
 
 
-def _look() -> Probe:
+def _probe() -> TorchProbe:
     import torch
 
-    from gpulab.worker.device import find
+    from gpulab.worker.process.device import open_device
 
-    _, cpu = find("cpu", 1)
-    devices, capabilities, why = [cpu], [torch.backends.cpu.get_cpu_capability()], None
+    _, cpu = open_device("cpu", 1)
+    devices, capabilities, cuda_error = [cpu], [torch.backends.cpu.get_cpu_capability()], None
     try:
         if torch.version.cuda:
             torch.cuda.init()  # type: ignore[no-untyped-call]
         for index in range(torch.cuda.device_count()):
-            device, found = find(f"cuda:{index}", 1)
+            device, info = open_device(f"cuda:{index}", 1)
             torch.ones(1, device=device).add_(1).item()  # a device may be listed and yet not work
-            devices.append(found)
+            devices.append(info)
             capabilities.append(".".join(map(str, torch.cuda.get_device_capability(device))))
     except Exception as error:
-        why = str(error).partition("\n")[0]
-    return Probe(
+        cuda_error = str(error).partition("\n")[0]
+    return TorchProbe(
         torch=str(torch.__version__),
         cuda=torch.version.cuda,
         devices=tuple(devices),
         capabilities=tuple(capabilities),
-        cuda_error=why,
+        cuda_error=cuda_error,
     )
 
 

@@ -1,0 +1,105 @@
+"""Process-wide settings that a build must leave alone: they would change every other variant too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+import torch
+
+_UNREADABLE = "unreadable"
+Setting = tuple[Callable[[], Any], Callable[[Any], Any]]
+
+
+def _attribute(path: str) -> Setting:
+    """An attribute of torch, by its dotted path."""
+    holder, _, name = path.rpartition(".")
+    return partial(attrgetter(path), torch), lambda value: setattr(attrgetter(holder)(torch), name, value)
+
+
+def _set_default_device(device: torch.device) -> None:
+    # Any device, the default one too, leaves a mode behind that doubles the cost of every call.
+    torch.set_default_device(None if device.type == "cpu" else device)
+
+
+_ATTRIBUTES = (
+    "backends.fp32_precision",
+    "backends.cuda.matmul.fp32_precision",
+    "backends.cudnn.fp32_precision",
+    "backends.cudnn.conv.fp32_precision",
+    "backends.cudnn.rnn.fp32_precision",
+    "backends.mkldnn.matmul.fp32_precision",
+    "backends.mkldnn.conv.fp32_precision",
+    "backends.cuda.matmul.allow_tf32",
+    "backends.cuda.matmul.allow_fp16_reduced_precision_reduction",
+    "backends.cuda.matmul.allow_bf16_reduced_precision_reduction",
+    "backends.cudnn.allow_tf32",
+    "backends.cudnn.enabled",
+    "backends.cudnn.benchmark",
+    "backends.cudnn.deterministic",
+    "backends.mkldnn.enabled",
+)
+_cuda = torch.backends.cuda
+_SETTINGS: dict[str, Setting] = {
+    **{f"torch.{path}": _attribute(path) for path in _ATTRIBUTES},
+    "torch.set_num_threads": (torch.get_num_threads, torch.set_num_threads),
+    "torch.set_default_dtype": (torch.get_default_dtype, torch.set_default_dtype),
+    "torch.set_default_device": (torch.get_default_device, _set_default_device),
+    "torch.set_grad_enabled": (torch.is_grad_enabled, torch.set_grad_enabled),
+    "torch.set_float32_matmul_precision": (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    "torch.use_deterministic_algorithms": (
+        torch.are_deterministic_algorithms_enabled,
+        torch.use_deterministic_algorithms,
+    ),
+    "torch.autograd.set_detect_anomaly": (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+    "torch.set_autocast_enabled('cpu')": (
+        partial(torch.is_autocast_enabled, "cpu"),
+        partial(torch.set_autocast_enabled, "cpu"),
+    ),
+    "torch.set_autocast_enabled('cuda')": (
+        partial(torch.is_autocast_enabled, "cuda"),
+        partial(torch.set_autocast_enabled, "cuda"),
+    ),
+    "torch.backends.cuda.enable_flash_sdp": (_cuda.flash_sdp_enabled, _cuda.enable_flash_sdp),
+    "torch.backends.cuda.enable_mem_efficient_sdp": (_cuda.mem_efficient_sdp_enabled, _cuda.enable_mem_efficient_sdp),
+    "torch.backends.cuda.enable_math_sdp": (_cuda.math_sdp_enabled, _cuda.enable_math_sdp),
+    "torch.backends.cuda.enable_cudnn_sdp": (_cuda.cudnn_sdp_enabled, _cuda.enable_cudnn_sdp),
+    "os.chdir": (os.getcwd, os.chdir),
+}
+_PRECISIONS = tuple(name for name in _SETTINGS if name.endswith("fp32_precision"))
+
+
+def read() -> dict[str, Any]:
+    """Every setting; those that this torch does not have, or refuses to read, are marked as such."""
+    values = {}
+    for name, (get, _) in _SETTINGS.items():
+        try:
+            values[name] = get()
+        except (RuntimeError, AttributeError, OSError):
+            values[name] = _UNREADABLE
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        values["torch.cuda.set_device"] = torch.cuda.current_device()
+        values["torch.cuda.set_stream"] = torch.cuda.current_stream()
+    return values
+
+
+def put_back(before: dict[str, Any]) -> list[str]:
+    """Undo every change since `before`; returns the names of the settings that had changed."""
+    after = read()
+    names = [name for name, value in before.items() if after[name] != value]
+    for name in names:
+        value = before[name]
+        if name == "torch.cuda.set_device":
+            torch.cuda.set_device(value)
+        elif name == "torch.cuda.set_stream":
+            torch.cuda.set_stream(value)
+        elif value != _UNREADABLE and value != after[name]:
+            _SETTINGS[name][1](value)
+    # Restoring the old form of a precision switch moves its newer one: those once more.
+    for name in _PRECISIONS if names else ():
+        if before[name] != _UNREADABLE:
+            _SETTINGS[name][1](before[name])
+    return names

@@ -1,0 +1,211 @@
+"""Tensors inside whatever a scenario hands over: collected, copied, put back, poisoned, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, isfinite, sqrt
+from typing import Any
+
+import torch
+
+from gpulab.protocol.finding import Finding, finding
+
+TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 5e-3, "bf16": 2e-2, "fp8": 1e-1}
+"""Relative Frobenius error allowed by dtype; the largest single error may be 10 x this x rms(reference)."""
+_DTYPES = {
+    torch.float64: "fp64",
+    torch.complex128: "fp64",
+    torch.float32: "fp32",
+    torch.complex64: "fp32",
+    torch.float16: "fp16",
+    torch.bfloat16: "bf16",
+    torch.float8_e4m3fn: "fp8",
+    torch.float8_e5m2: "fp8",
+}
+_MAX_ERROR = 10
+_CHUNK = {"cpu": 1 << 16, "cuda": 1 << 24}
+"""Elements compared at a time: what a core's cache holds, what fills a GPU. Larger ones took a CPU 10x longer."""
+
+
+def leaves(tree: Any) -> list[torch.Tensor]:
+    """Every tensor in lists, tuples, mappings, modules and optimizers; arrays share memory, numbers are copied."""
+    return list(_walk(tree))
+
+
+def live_leaves(keyword: str, tree: Any) -> list[torch.Tensor]:
+    """The same, of what the lab will write to. TypeError where a number stands, which would be written in vain."""
+    tensors = leaves(tree)
+    if any(not tensor.dim() and tensor.dtype == torch.float64 for tensor in tensors) and _has_number(tree):
+        raise TypeError(f"{keyword}= holds a Python number, which cannot be restored: make it a tensor")
+    return tensors
+
+
+def _has_number(tree: Any) -> bool:
+    if isinstance(tree, Mapping):
+        tree = list(tree.values())
+    return isinstance(tree, (bool, int, float)) or (
+        isinstance(tree, (list, tuple)) and any(_has_number(item) for item in tree)
+    )
+
+
+def _walk(tree: Any) -> Iterator[torch.Tensor]:
+    if isinstance(tree, torch.Tensor):
+        yield tree.data  # no part of a graph, and no version counter: restoring must not upset autograd
+    elif isinstance(tree, torch.nn.Module):
+        yield from _walk([*tree.parameters(), *tree.buffers()])
+    elif isinstance(tree, torch.optim.Optimizer):
+        yield from _walk([list(state.values()) for state in tree.state.values()])
+    elif isinstance(tree, Mapping):
+        yield from _walk(list(tree.values()))
+    elif isinstance(tree, (list, tuple)):
+        for item in tree:
+            yield from _walk(item)
+    elif isinstance(tree, (bool, int, float)):
+        yield torch.tensor(tree, dtype=torch.float64)
+    elif hasattr(tree, "__dlpack__"):
+        yield torch.utils.dlpack.from_dlpack(tree)
+    elif tree is not None:
+        raise TypeError(f"a {type(tree).__name__} is not a tensor, an array, a number, or a collection of them")
+
+
+def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return [tensor.clone() for tensor in tensors]
+
+
+@torch.inference_mode()  # it may write to inference tensors too
+def put_back(tensors: Sequence[torch.Tensor], saved: Sequence[torch.Tensor]) -> None:
+    for tensor, value in zip(tensors, saved, strict=True):
+        tensor.copy_(value)
+
+
+def changed(tensors: Sequence[torch.Tensor], saved: Sequence[torch.Tensor]) -> bool:
+    """Whether any bit differs (NaN equals itself here)."""
+    return any(not torch.equal(_bits(now), _bits(then)) for now, then in zip(tensors, saved, strict=True))
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous().view(-1).view(torch.uint8) if tensor.numel() else tensor.new_empty(0)
+
+
+def storages(tensors: Sequence[torch.Tensor]) -> set[int]:
+    return {tensor.untyped_storage().data_ptr() for tensor in tensors if tensor.numel()}
+
+
+@torch.inference_mode()
+def poison(tensors: Sequence[torch.Tensor]) -> None:
+    """Fill with what 0xFF bytes read as: NaN in floats, -1 in integers."""
+    for tensor in tensors:
+        if tensor.is_floating_point() or tensor.is_complex():
+            tensor.fill_(float("nan"))
+        elif tensor.dtype == torch.bool:
+            tensor.fill_(True)
+        else:
+            tensor.fill_(-1 if tensor.dtype.is_signed else torch.iinfo(tensor.dtype).max)
+
+
+@torch.inference_mode()
+def halve(tensors: Sequence[torch.Tensor]) -> None:
+    """Half of every float, in place: other data, whatever the layout, and valid wherever the first was."""
+    for tensor in tensors:
+        if tensor.is_floating_point() or tensor.is_complex():
+            tensor.copy_(_computable(tensor) * 0.5)
+
+
+@torch.inference_mode()
+def roll(tensors: Sequence[torch.Tensor]) -> None:
+    """Shift along the last dimension in place: for steps without floats, or that scaling does not change."""
+    for tensor in tensors:
+        if tensor.dim():
+            tensor.copy_(tensor.roll(1, dims=-1))
+
+
+def finite(tensors: Sequence[torch.Tensor]) -> bool:
+    return all(bool(torch.isfinite(_computable(tensor)).all()) for tensor in tensors)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How an output compares with its reference; `error` is the relative Frobenius error (None: not comparable).
+
+    `tensor` is the place of the one that disagrees, or that agrees least.
+    """
+
+    ok: bool
+    error: float | None = None
+    tolerance: float = 0.0
+    reason: Finding | None = None
+    tensor: int = 0
+
+
+def tolerance_of(output: torch.Tensor, reference: torch.Tensor, dtypes: Sequence[str | None] = ()) -> float:
+    """The loosest tolerance of both tensors and of the dtypes declared; 0 where both are integers."""
+    names = [_DTYPES.get(output.dtype), _DTYPES.get(reference.dtype)]
+    if not any(names):
+        return 0.0
+    return max(TOLERANCE.get(name, 0.0) for name in (*names, *dtypes) if name)
+
+
+def agree(
+    output: Sequence[torch.Tensor],
+    reference: Sequence[torch.Tensor],
+    *,
+    tolerance: float | None = None,
+    dtypes: Sequence[str | None] = (),
+) -> Agreement:
+    """Compare in float64, tensor by tensor; as one run of numbers where the two are cut up differently."""
+    if len(output) != len(reference):
+        output, reference = _joined(output), _joined(reference)
+    agreements: list[Agreement] = []
+    for place, (actual, expected) in enumerate(zip(output, reference, strict=True)):
+        if actual.numel() != expected.numel():
+            counts = finding("element_counts_differ", elements=actual.numel(), baseline=expected.numel())
+            return Agreement(False, reason=counts, tensor=place)
+        allowed = tolerance_of(actual, expected, dtypes) if tolerance is None else tolerance
+        agreement = replace(_agree(actual.reshape(-1), expected.reshape(-1), allowed), tensor=place)
+        if not agreement.ok:
+            return agreement
+        agreements.append(agreement)
+    return max(agreements, key=lambda agreement: (agreement.error or 0.0, agreement.tolerance))
+
+
+def _joined(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return [torch.cat([tensor.reshape(-1).to("cpu") for tensor in tensors])]
+
+
+def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Agreement:
+    if not tolerance and actual.dtype == expected.dtype:
+        # Integers are not compared in float64: above 2^53 it cannot tell them apart.
+        differ = int((actual != expected.to(actual.device)).sum())
+        reason = finding("elements_differ", differ=differ, elements=actual.numel()) if differ else None
+        return Agreement(not differ, None if differ else 0.0, 0.0, reason)
+    squares = total = largest = 0.0
+    chunk = _CHUNK.get(actual.device.type, _CHUNK["cpu"])
+    for start in range(0, actual.numel(), chunk):
+        a = _wide(actual[start : start + chunk])
+        b = _wide(expected[start : start + chunk]).to(a.device)
+        difference = (a - b).abs()
+        difference[a == b] = 0  # equal infinities
+        if torch.isnan(difference).any():
+            return Agreement(False, None, tolerance, finding("output_has_nan"))
+        squares += float(difference.square().sum())
+        total += float(b.abs().square().sum())
+        largest = max(largest, float(difference.max()))
+    error = sqrt(squares / total) if total else (inf if squares else 0.0)
+    if not error <= tolerance:
+        bounded = error if isfinite(error) else None
+        return Agreement(False, bounded, tolerance, finding("relative_error", error=bounded, allowed=tolerance))
+    rms = sqrt(total / actual.numel()) if actual.numel() else 0.0
+    allowed = _MAX_ERROR * tolerance * rms
+    if not largest <= allowed:
+        return Agreement(False, error, tolerance, finding("one_element_off", largest=largest, allowed=allowed))
+    return Agreement(True, error, tolerance)
+
+
+def _computable(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, or a wider copy where torch has no arithmetic for its dtype, as for fp8."""
+    return tensor if tensor.element_size() > 1 else tensor.float()
+
+
+def _wide(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)

@@ -1,0 +1,1 @@
+"""The ceilings of a device, measured by the lab's own clocks."""

@@ -1,0 +1,250 @@
+"""The work that ceilings are measured by: copies, products, chains of arithmetic, empty launches, transfers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from gpulab.protocol.ceiling import CACHE, HOST_TO_DEVICE, LAUNCH, LINKS, MATRIX, MEMORY, VECTOR
+from gpulab.protocol.device import Device
+from gpulab.protocol.finding import Finding, finding
+from gpulab.scenario import GiB, KiB, MiB, Work
+from gpulab.worker.calibration import kernels
+from gpulab.worker.process.memory import free_memory
+
+_BEYOND_CACHE = 4
+_SMALLEST_CACHE, _CACHE_STEPS, _BRIEF_FOOTPRINTS = 4 * MiB, 4, 3
+_MOST_OF_MEMORY = 16
+_FEWEST_BYTES = 64 * MiB  # of one array: what is smaller is cached somewhere, whatever the system says
+_MOST_BYTES_CPU = 256 * MiB  # a virtual machine may name hundreds of MiB of cache: touching gigabytes takes minutes
+_LARGEST_PRODUCT, _PRODUCT_S = 8192, 0.06
+_LAUNCHES = 200
+_PATTERN = 4096  # drawing a gigabyte of numbers would take longer than moving it
+_TRANSFERS = (4 * KiB, 1 * MiB, 16 * MiB, 256 * MiB)
+_DTYPES = {
+    "fp64": torch.float64,
+    "fp32": torch.float32,
+    "tf32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+    "fp8": torch.float8_e4m3fn,
+    "int8": torch.int8,
+}
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One way to a ceiling, with its data: `amount` bytes or FLOPs per step; 0 where the time of a part counts.
+
+    `clock`: device, wall, or host for what queueing alone costs.
+    """
+
+    work: Work
+    amount: int
+    method: Finding
+    clock: str = "device"
+    parts: int = 1
+    footprint: int = 0
+    """Bytes that stay in a cache, if it holds so many; 0 where that is not the question."""
+    rests: bool = False
+    """Whether the device slows down under it, and so gets pauses at first: its best is before that."""
+
+
+@dataclass(frozen=True)
+class PlannedProbe:
+    """A ceiling to measure; `make` builds its probe, which may fail where the device or the memory is not up to it."""
+
+    roof: str
+    kind: str
+    make: Callable[[], Probe]
+
+
+def plan(device: torch.device, info: Device, *, brief: bool = False) -> Iterator[PlannedProbe]:
+    """All that the device has. `brief`: only the fastest and the slowest way, and no footprints that take long."""
+    array = _array_bytes(device, info)
+    for kind in ("copy", "update") if brief else ("copy", "triad", "update", "read"):
+        yield PlannedProbe(MEMORY, kind, partial(_stream, device, kind, array))
+    footprints = _footprints(device, info)
+    for footprint in footprints[:_BRIEF_FOOTPRINTS] if brief else footprints:
+        if device.type == "cpu":
+            for kind in ("copy", "update") if brief else ("copy", "update", "read"):
+                yield PlannedProbe(CACHE, kind, partial(_stream, device, kind, footprint // (1 + (kind != "read"))))
+        elif kernels.available():
+            yield PlannedProbe(CACHE, "read", partial(_of_kernel, kernels.l2_reads, device, info, footprint))
+    for kind in _kinds(device):
+        yield PlannedProbe(MATRIX, kind, partial(_product, device, kind))
+    if device.type == "cuda" and kernels.available():
+        for kind in ("fp32", "fp64"):
+            yield PlannedProbe(VECTOR, kind, partial(_of_kernel, kernels.fma_chain, device, info, kind))
+    for kind in ("enqueue", "spacing", "graph node") if device.type == "cuda" else ("enqueue",):
+        yield PlannedProbe(LAUNCH, kind, partial(_launches, device, kind))
+    for roof in LINKS if device.type == "cuda" else ():
+        for size in _TRANSFERS:
+            for kind in ("pinned", "pageable"):
+                yield PlannedProbe(roof, f"{kind} {_size(size)}", partial(_transfers, device, roof, kind, size))
+        yield PlannedProbe(roof, f"pinned on the spot {_size(size)}", partial(_pinned_on_the_spot, device, roof, size))
+
+
+def _footprints(device: torch.device, info: Device) -> list[int]:
+    """Bytes to look for in the last-level cache. Of a CPU also far fewer than it should hold.
+
+    A virtual machine reports the cache of a whole socket, and gets a slice of it.
+    """
+    half = info.l2_bytes // 2
+    if device.type == "cuda":
+        return [half // 4, half // 2, half] if half else []
+    sizes = []
+    while half:
+        sizes.append(half)
+        half = half // _CACHE_STEPS if half > _SMALLEST_CACHE else 0
+    return sizes[::-1]
+
+
+def _array_bytes(device: torch.device, info: Device) -> int:
+    """Bytes of an array that no cache holds, and that three of fit into memory."""
+    if device.type == "cuda":
+        return min(GiB, info.memory_bytes // _MOST_OF_MEMORY)
+    beyond = min(max(_BEYOND_CACHE * info.l2_bytes, _FEWEST_BYTES), _MOST_BYTES_CPU)
+    return min(beyond, free_memory() // _MOST_OF_MEMORY)
+
+
+def _stream(device: torch.device, kind: str, array: int) -> Probe:
+    """STREAM's copy and triad (J. D. McCalpin), an update in place, and a read, on fp32 arrays of so many bytes.
+
+    A CPU loads the lines that it is going to store to: only the update moves no more than is counted.
+    """
+    count = array // 4
+    size, method = count * 4, finding("arrays", bytes=array)
+    footprint = array if kind == "read" else 2 * array
+    pattern = torch.rand(_PATTERN, dtype=torch.float32, device=device)
+
+    def operand() -> torch.Tensor:
+        return pattern.repeat(1 + count // _PATTERN)[:count]
+
+    a = operand()
+    if kind == "copy":
+        return Probe(Work(partial(operand().copy_, a)), 2 * size, method, footprint=footprint)
+    if kind == "triad":
+        return Probe(Work(partial(torch.add, a, operand(), alpha=3.0, out=operand())), 3 * size, method)
+    if kind == "update":
+        return Probe(Work(partial(operand().add_, a, alpha=1e-6)), 3 * size, method, footprint=footprint)
+    return Probe(Work(partial(torch.sum, a)), size, method, footprint=footprint)
+
+
+def _of_kernel(make: Callable[..., kernels.Kernel], *arguments: Any) -> Probe:
+    kernel = make(*arguments)
+    return Probe(Work(kernel.step), kernel.amount, kernel.method)
+
+
+def _kinds(device: torch.device) -> list[str]:
+    """The dtypes that the device has matrix units or instructions for. Never fp16 on a CPU: it is emulated there."""
+    if device.type == "cpu":
+        return ["fp64", "fp32", "bf16", "int8"]
+    capability = torch.cuda.get_device_capability(device)
+    kinds = ["fp64", "fp32"]
+    kinds += ["tf32"] if capability >= (8, 0) else []
+    kinds += ["fp16"] if capability >= (7, 0) else []
+    kinds += ["bf16"] if capability >= (8, 0) else []
+    kinds += ["fp8"] if capability >= (8, 9) else []
+    kinds += ["int8"] if capability >= (7, 5) else []
+    return kinds
+
+
+def _product(device: torch.device, kind: str) -> Probe:
+    """A product of two random matrices, as large as takes some milliseconds: on zeros it would run faster."""
+    size, context = 256 if device.type == "cpu" else 2048, _tf32 if kind == "tf32" else None
+    while True:
+        step = _multiply(device, kind, size)
+        with context() if context else nullcontext():
+            step_s = min(_step_s(device, step) for _ in range(4))  # the first sets up, any may be disturbed
+        if size >= _LARGEST_PRODUCT or 8 * step_s > _PRODUCT_S:
+            method = finding("product", size=size)
+            return Probe(Work(step, context=context), 2 * size**3, method, rests=device.type == "cuda")
+        size *= 2
+
+
+def _step_s(device: torch.device, step: Callable[[], object]) -> float:
+    started = perf_counter()
+    step()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return perf_counter() - started
+
+
+def _multiply(device: torch.device, kind: str, size: int) -> Callable[[], torch.Tensor]:
+    dtype = _DTYPES[kind]
+    if kind == "int8":
+        a, b = (torch.randint(-127, 128, (size, size), dtype=dtype, device=device) for _ in range(2))
+        return partial(torch._int_mm, a, b if device.type == "cpu" else b.t().contiguous().t())
+    a, b = (torch.randn(size, size, dtype=torch.float32, device=device).to(dtype) for _ in range(2))
+    if kind == "fp8":
+        b, scale = b.t().contiguous().t(), torch.ones((), dtype=torch.float32, device=device)  # the hardware's layout
+        return partial(torch._scaled_mm, a, b, scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16)
+    return partial(torch.mm, a, b, out=torch.empty(size, size, dtype=dtype, device=device))
+
+
+def _launches(device: torch.device, kind: str) -> Probe:
+    operand, out = torch.ones(1, device=device), torch.empty(1, device=device)
+
+    def launches() -> None:
+        for _ in range(_LAUNCHES):
+            torch.add(operand, operand, out=out)
+
+    if kind == "enqueue":
+        return Probe(Work(launches), 0, finding("additions", count=_LAUNCHES), "host", _LAUNCHES)
+    if kind == "spacing":
+        return Probe(Work(launches), 0, finding("additions_on_device_clock", count=_LAUNCHES), parts=_LAUNCHES)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        launches()
+    return Probe(Work(graph.replay), 0, finding("graph_of_additions", count=_LAUNCHES), parts=_LAUNCHES)
+
+
+def _transfers(device: torch.device, roof: str, kind: str, size: int) -> Probe:
+    host = torch.ones(size, dtype=torch.uint8)
+    copy = _transfer(device, roof, host.pin_memory() if kind == "pinned" else host)
+    return Probe(Work(copy), size, finding("host_clock"), "wall")
+
+
+def _pinned_on_the_spot(device: torch.device, roof: str, size: int) -> Probe:
+    """A copy with the page-locking inside, as a single one pays it."""
+    host = torch.ones(size, dtype=torch.uint8)
+    copy, library = _transfer(device, roof, host), torch.cuda.cudart()  # type: ignore[no-untyped-call]
+
+    def step() -> None:
+        # Not by pin_memory: torch keeps what was pinned, and the second time would be free.
+        if code := int(library.cudaHostRegister(host.data_ptr(), host.nbytes, 0)):
+            raise RuntimeError(f"cudaHostRegister failed with code {code}")
+        copy()
+        torch.cuda.synchronize(device)
+        library.cudaHostUnregister(host.data_ptr())
+
+    return Probe(Work(step), size, finding("pinned_for_one_copy"), "wall")
+
+
+def _transfer(device: torch.device, roof: str, host: torch.Tensor) -> Callable[[], Any]:
+    remote = torch.empty(host.numel(), dtype=host.dtype, device=device)
+    target, source = (remote, host) if roof == HOST_TO_DEVICE else (host, remote)
+    return partial(target.copy_, source, non_blocking=True)
+
+
+def _size(size: int) -> str:
+    """A size as part of the name of a ceiling."""
+    scale, unit = next((scale, unit) for scale, unit in ((GiB, "GiB"), (MiB, "MiB"), (KiB, "KiB")) if size >= scale)
+    return f"{size // scale} {unit}"
+
+
+@contextmanager
+def _tf32() -> Iterator[None]:
+    before = torch.backends.cuda.matmul.fp32_precision
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.fp32_precision = before

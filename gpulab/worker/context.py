@@ -1,0 +1,54 @@
+"""What the parts of a worker that measures share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from gpulab.protocol.device import Device
+from gpulab.protocol.jobs import Measure, TimeFunctions
+from gpulab.worker.building.build import Builder
+from gpulab.worker.checks import Checker
+from gpulab.worker.process.reporting import Reporter
+from gpulab.worker.process.sample_buffer import SampleBuffer
+from gpulab.worker.timing.clock import WallClock
+
+
+@dataclass
+class WorkerContext:
+    """One job on one device: its pipe and position are in `reporter`, its builds come from `builder`.
+
+    `clock` is the verdict's; `other_clock`, on a GPU, the one beside it.
+    """
+
+    job: Measure | TimeFunctions
+    device: torch.device
+    info: Device
+    wait: Callable[[], None] | None
+    reporter: Reporter
+    buffer: SampleBuffer
+    builder: Builder
+    checker: Checker
+    clock: WallClock
+    other_clock: WallClock | None
+    with_phases: set[str] = field(default_factory=set)
+    """Variants whose steps have phases."""
+    checked: set[str] = field(default_factory=set)
+    """Variants whose output is compared with the baseline's."""
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether each variant needs the device to itself."""
+        return isinstance(self.job, Measure) and self.job.exclusive
+
+    @property
+    def increasing_memory(self) -> bool:
+        return isinstance(self.job, Measure) and self.job.increasing_memory
+
+    @property
+    def wall_clock(self) -> WallClock:
+        if self.other_clock is not None and self.other_clock.name == "wall":
+            return self.other_clock
+        return self.clock

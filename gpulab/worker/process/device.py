@@ -1,0 +1,118 @@
+"""The device a worker runs on: named, sized, waited for; and the versions that a result depends on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+
+import torch
+
+from gpulab.protocol.device import Device
+from gpulab.scenario import KiB, MiB
+from gpulab.version import __version__
+
+_FLUSH_BYTES = 256 * MiB
+_KHZ_IN_MHZ = 1000
+_MOST_CACHE_PER_CORE = 16 * MiB
+
+
+class DeviceError(RuntimeError):
+    """The device that was asked for is not there; the message says which are."""
+
+
+def open_device(name: str, threads: int) -> tuple[torch.device, Device]:
+    """The device by its torch name, `cpu` or `cuda:N`. DeviceError where torch has no such device."""
+    torch.set_num_threads(threads)
+    device = torch.device(name)
+    if device.type == "cpu":
+        return device, Device(
+            kind="cpu", name=_cpu_name(), threads=threads, memory_bytes=_memory_bytes(), l2_bytes=_last_level_cache()
+        )
+    if not torch.cuda.is_available():
+        built = torch.version.cuda
+        reason = f"torch {torch.__version__} finds no usable CUDA device" if built else "torch is built without CUDA"
+        raise DeviceError(f"{name}: {reason}; run with --device cpu")
+    if (device.index or 0) >= torch.cuda.device_count():
+        raise DeviceError(f"{name}: there are {torch.cuda.device_count()} CUDA devices, numbered from 0")
+    torch.cuda.set_device(device)
+    properties = torch.cuda.get_device_properties(device)
+    uuid = str(properties.uuid)
+    return device, Device(
+        kind="cuda",
+        name=properties.name,
+        uuid=uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}",
+        threads=threads,
+        memory_bytes=properties.total_memory,
+        l2_bytes=properties.L2_cache_size,
+        capability=f"{properties.major}.{properties.minor}",
+        sms=properties.multi_processor_count,
+        # Not in every torch: 0 where it does not say.
+        sm_mhz=getattr(properties, "clock_rate", 0) / _KHZ_IN_MHZ,
+        memory_mhz=getattr(properties, "memory_clock_rate", 0) / _KHZ_IN_MHZ,
+        bus_bits=getattr(properties, "memory_bus_width", 0),
+    )
+
+
+def environment() -> dict[str, str | None]:
+    """Versions that a result depends on; None where something is not installed."""
+    versions: dict[str, str | None] = {
+        "gpulab": __version__,
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "cuda": torch.version.cuda,
+        "driver": _driver(),
+        "platform": platform.platform(),
+    }
+    for package in ("numpy", "triton", "cupy-cuda12x", "cupy-cuda13x"):
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = None
+    return versions
+
+
+def waiter(device: torch.device) -> Callable[[], None] | None:
+    """What waits until the device is idle; None on a CPU, where a step is done when it returns."""
+    if device.type != "cuda":
+        return None
+    return lambda: torch.cuda.synchronize(device)
+
+
+def flusher(device: torch.device, l2_bytes: int) -> Callable[[], None]:
+    """What empties the caches, by writing more than they hold."""
+    data = torch.empty(max(_FLUSH_BYTES, 2 * l2_bytes), dtype=torch.uint8, device=device)
+
+    def flush() -> None:
+        data.zero_()
+
+    return flush
+
+
+def _driver() -> str | None:
+    try:
+        text = Path("/proc/driver/nvidia/version").read_text()
+    except OSError:
+        return None
+    match = re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", text)
+    return match.group(1) if match else None
+
+
+def _cpu_name() -> str:
+    match = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return match.group(1).strip() if match else platform.machine()
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _last_level_cache() -> int:
+    """As the system reports it, and no more than any CPU has per core: a virtual machine reports its socket's."""
+    units = {"K": KiB, "M": MiB, "": 1}
+    sizes = [path.read_text().strip() for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
+    reported = max((int(size.rstrip("KM")) * units[size.lstrip("0123456789")] for size in sizes), default=0)
+    return min(reported, _MOST_CACHE_PER_CORE * (os.cpu_count() or 1))

@@ -1,0 +1,43 @@
+"""Where a worker is, in memory that it shares with its supervisor: readable after any death."""
+
+from __future__ import annotations
+
+import mmap
+
+from gpulab.protocol.statuses import Stage
+
+_STAGES = tuple(Stage)
+_NO_VARIANT = 255
+
+
+class WorkerPosition:
+    """The stage and variant that a worker is at, and whether the session knows the ceilings of the device."""
+
+    def __init__(self, variants: tuple[str, ...]) -> None:
+        self._names = variants
+        self._cell = mmap.mmap(-1, 3)
+        self.move(Stage.START)
+
+    def move(self, stage: Stage, variant: str | None = None) -> None:
+        self._cell[0] = _STAGES.index(stage)
+        self._cell[1] = _NO_VARIANT if variant is None else self._names.index(variant)
+
+    def forked(self) -> None:
+        """A child that the scenario forks has a position of its own."""
+        self._cell = mmap.mmap(-1, 3)
+
+    @property
+    def stage(self) -> Stage:
+        return _STAGES[self._cell[0]]
+
+    @property
+    def variant(self) -> str | None:
+        return None if self._cell[1] == _NO_VARIANT else self._names[self._cell[1]]
+
+    @property
+    def ceilings_known(self) -> bool:
+        """Whether the session knows the ceilings of the device from an earlier run."""
+        return bool(self._cell[2])
+
+    def set_ceilings_known(self) -> None:
+        self._cell[2] = 1

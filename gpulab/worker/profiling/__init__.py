@@ -1,0 +1,1 @@
+"""Steps under torch's profiler, and what one untimed step asks of torch."""

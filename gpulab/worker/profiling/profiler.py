@@ -1,0 +1,197 @@
+"""The second worker of a run: each variant again, under torch's profiler, which would slow whatever came after it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from msgspec.structs import replace
+from torch.profiler import ProfilerActivity, profile
+
+from gpulab.analysis.goodput import partition
+from gpulab.analysis.operations import call_counts, operations
+from gpulab.analysis.trace import WINDOW, Trace, read, validate
+from gpulab.protocol.events import Profiled
+from gpulab.protocol.jobs import Profile, ScenarioFile
+from gpulab.protocol.statuses import Stage
+from gpulab.scenario import Variant
+from gpulab.worker.building import compiled
+from gpulab.worker.building.build import Build, Builder
+from gpulab.worker.building.lab import WorkerLab
+from gpulab.worker.building.load import load
+from gpulab.worker.building.phases import PhaseTimes, recorded
+from gpulab.worker.process.device import open_device, waiter
+from gpulab.worker.process.errors import SkippedError
+from gpulab.worker.process.memory import release
+from gpulab.worker.process.reporting import Reporter
+from gpulab.worker.profiling.peak_memory import peak_bytes
+
+_WARM_S, _GROUP_S, _WINDOW_S = 0.2, 0.03, 0.25
+_ENOUGH, _LONG_WINDOW_S = 10, 1.5
+"""Of long steps so many, while they take no longer than that: two or three are no sample."""
+_MOST_STEPS, _MOST_STATEFUL_STEPS = 200, 20
+"""Steps between two restores of their state, where they have one: as a cache it may be full after some."""
+_MOST_EVENTS = 60_000
+"""A trace of more takes longer to read than the steps took."""
+_PLAIN_GROUPS = 5
+
+
+class Profiler:
+    """One job. What cannot be profiled is reported, and fails nothing: it has been measured by now."""
+
+    def __init__(self, job: Profile, reporter: Reporter) -> None:
+        self._job, self._reporter = job, reporter
+        device, info = open_device(job.device, job.threads)
+        self._device, self._wait = device, waiter(device) or _nothing
+        self._lab = WorkerLab(device, info, reporter.position)
+
+    def serve(self) -> None:
+        job = self._job
+        scenario = load(job.subject)
+        params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
+        self._builder = Builder(self._lab, params, job.seed, self._wait)
+        self._record(_nothing)  # the profiler's own first start takes a second
+        for name in job.names:
+            self._reporter.stage(Stage.PROFILE, name)
+            try:
+                self._profile(scenario.variants[name])
+            except SkippedError:
+                continue
+            except BaseException as error:
+                message = (str(error) or type(error).__name__).partition("\n")[0]
+                error.__traceback__ = None  # its frames hold tensors
+                self._reporter.notice("profiling_variant_failed", name, message=message)
+            if not self._device_lives():
+                self._reporter.notice("profiling_device_in_error")
+                return
+            compiled.reset()
+            release(self._device)
+
+    def _device_lives(self) -> bool:
+        """A CUDA error sticks to its process; the run was measured in another."""
+        try:
+            self._wait()
+        except Exception:
+            return False
+        return True
+
+    def _profile(self, variant: Variant) -> None:
+        build = self._builder.build(variant)
+        try:
+            self._builder.first_step(build)
+            plain_s = self._plain_s(build)
+            single, _ = self._recorded(build, 1)
+            steps = _window_steps(plain_s, single, stateful=bool(build.state))
+            first = single if steps == 1 else self._recorded(build, steps)[0]
+            trace_file = self._trace_file(variant.name)
+            second, times = self._recorded(build, steps, trace_file)
+            off_cpu = {name: max(0.0, wall_s - times.cpu_s[name]) for name, wall_s in times.wall_s.items()}
+            parts = partition(second, off_cpu if self._device.type == "cpu" else {})
+            profiled = Profiled(
+                variant=variant.name,
+                steps=steps,
+                plain_s=plain_s,
+                profiled_s=parts.window_s / steps,
+                partition=parts,
+                operations=operations(second),
+                repeatable=call_counts(first) == call_counts(second),
+                trace=self._written,
+            )
+            self._reporter.channel.emit(profiled)
+            if self._job.memory is not None:
+                snapshot = f"{self._job.memory}-{variant.name}.pickle"
+                peak = peak_bytes(build, self._device, snapshot)
+                if self._device.type == "cuda":
+                    self._reporter.notice("memory_snapshot", variant.name, file=snapshot)
+                self._reporter.channel.emit(replace(profiled, peak_bytes=peak))
+        finally:
+            build.close()
+
+    def _plain_s(self, build: Build) -> float:
+        """Seconds a step takes without the profiler, once it is warm."""
+        step, wait = build.work.step, self._wait
+        started = perf_counter()
+        times: list[float] = []
+        with build.context():
+            while not times or perf_counter() - started < _WARM_S:
+                build.restore()
+                times.append(_seconds(step, wait))
+            if min(times) > _WARM_S:  # as long as that, a single step is enough
+                return min(times)
+            group = max(1, min(_MOST_STATEFUL_STEPS, int(_GROUP_S / min(times))))
+            times = []
+            for _ in range(_PLAIN_GROUPS):
+                build.restore()
+                times.append(_seconds(partial(_repeat, step, group), wait) / group)
+        return median(times)
+
+    def _recorded(self, build: Build, steps: int, file: Path | None = None) -> tuple[Trace, PhaseTimes]:
+        build.restore()
+        step, wait = build.work.step, self._wait
+
+        def run() -> None:
+            _repeat(step, steps)
+            wait()
+
+        with build.context():
+            step()
+            wait()
+            return self._record(run, file)
+
+    def _record(self, run: Callable[[], None], file: Path | None = None) -> tuple[Trace, PhaseTimes]:
+        """Run it under the profiler; its trace, and the times of its phases meanwhile."""
+        activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if self._device.type == "cuda" else [])
+        with profile(activities=activities, record_shapes=True) as recording, recorded(WINDOW):
+            times = self._lab.phases.record(run, traced=True)
+        with tempfile.TemporaryDirectory() as folder:
+            exported = Path(folder) / "trace.json"
+            recording.export_chrome_trace(str(exported))
+            data = exported.read_bytes()
+        document = json.loads(data)
+        self._written = self._write(file, data, document) if file else None
+        return read(document), times
+
+    def _write(self, file: Path, data: bytes, document: object) -> str | None:
+        """Keep a trace for a viewer; where it is, or None where it could not be written."""
+        for problem in validate(document):
+            self._reporter.notice(problem.code, file=str(file), **problem.values)
+        try:
+            file.write_bytes(data)
+        except OSError as error:
+            self._reporter.notice("trace_not_written", file=str(file), message=str(error.strerror))
+            return None
+        return str(file)
+
+    def _trace_file(self, name: str) -> Path | None:
+        if self._job.trace is None:
+            return None
+        path = Path(self._job.trace)
+        return path if len(self._job.subject.variants) == 1 else path.with_stem(f"{path.stem}-{name}")
+
+
+def _window_steps(plain_s: float, single: Trace, *, stateful: bool) -> int:
+    """How many steps a recording should have."""
+    enough = max(int(_WINDOW_S / plain_s), min(_ENOUGH, int(_LONG_WINDOW_S / plain_s)))
+    most = _MOST_STATEFUL_STEPS if stateful else _MOST_STEPS
+    return max(1, min(most, enough, _MOST_EVENTS // max(1, single.size)))
+
+
+def _seconds(work: Callable[[], object], wait: Callable[[], None]) -> float:
+    started = perf_counter()
+    work()
+    wait()
+    return perf_counter() - started
+
+
+def _repeat(step: Callable[[], object], count: int) -> None:
+    for _ in range(count):
+        step()
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,305 @@
+"""The worker's run, from loading the file to its last event."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from gpulab.protocol.events import Built, Reported, VariantSkipped, WorkerDone, WorkerReady
+from gpulab.protocol.finding import finding
+from gpulab.protocol.jobs import (
+    NO_CEILINGS,
+    AnyJob,
+    Calibrate,
+    Measure,
+    Profile,
+    ScenarioFile,
+    TimeFunctions,
+)
+from gpulab.protocol.statuses import Stage
+from gpulab.scenario import CONTROL, Variant
+from gpulab.worker.building import compiled, tensors
+from gpulab.worker.building.build import Build, Builder
+from gpulab.worker.building.lab import WorkerLab
+from gpulab.worker.building.load import load
+from gpulab.worker.calibration.calibration import Calibration
+from gpulab.worker.checks import Checker
+from gpulab.worker.context import WorkerContext
+from gpulab.worker.measurement import Measurement
+from gpulab.worker.process import memory
+from gpulab.worker.process.channel import Channel
+from gpulab.worker.process.device import environment, open_device, waiter
+from gpulab.worker.process.errors import RefusedError, UncheckedError
+from gpulab.worker.process.position import WorkerPosition
+from gpulab.worker.process.reporting import Reporter
+from gpulab.worker.process.sample_buffer import SampleBuffer
+from gpulab.worker.profiling.counting import count
+from gpulab.worker.profiling.profiler import Profiler
+from gpulab.worker.timing.candidate import Candidate, calibrate, warm_up
+from gpulab.worker.timing.clocks import clocks_for
+from gpulab.worker.timing.device_clock import DeviceClock
+from gpulab.worker.timing.solo_run import solo_run
+
+_HOST_MARGIN, _HOST_MARGIN_S = 1.1, 50e-6
+
+
+def serve(channel: Channel, job: AnyJob, buffer: SampleBuffer, position: WorkerPosition) -> None:
+    """Do a job; returns when the last event has left."""
+    reporter = Reporter(channel, job, position)
+    if isinstance(job, Profile):
+        _profile(job, reporter)
+    else:
+        Runner(job, reporter, buffer).serve()
+    compiled.end()
+    position.move(Stage.END)
+    channel.emit(WorkerDone(sent=channel.sent))
+    channel.flush()
+
+
+def _profile(job: Profile, reporter: Reporter) -> None:
+    try:
+        Profiler(job, reporter).serve()
+    except Exception as error:
+        reporter.notice("profiling_failed", message=str(error))
+
+
+class Runner:
+    """One job that measures. Everything the scenario can do wrong ends as an event."""
+
+    def __init__(self, job: Measure | TimeFunctions | Calibrate, reporter: Reporter, buffer: SampleBuffer) -> None:
+        self._job, self._reporter, self._buffer = job, reporter, buffer
+        self._declared: set[str] = set()
+        """Dtypes of the work that variants declare."""
+
+    def serve(self) -> None:
+        job, reporter = self._job, self._reporter
+        try:
+            reporter.stage(Stage.LOAD)
+            device, info = open_device(job.device, job.threads)
+            if isinstance(job, Measure) and job.increasing_memory and device.type == "cpu":
+                memory.limit_to_free_memory()
+            reporter.channel.emit(WorkerReady(pid=os.getpid(), device=info, environment=environment()))
+            wait = reporter.wait = waiter(device)
+            self._calibration = Calibration(reporter, device, info, wait)
+            if isinstance(job, Calibrate):
+                reporter.stage(Stage.CEILINGS)
+                self._calibration.everything()
+                return
+            scenario = load(job.subject)
+            variants = [scenario.variants[info.name] for info in job.subject.variants if info.missing is None]
+        except BaseException as error:
+            reporter.failed(None, reporter.position.stage, error)
+            return
+        lab = WorkerLab(device, info, reporter.position)
+        params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
+        builder = Builder(lab, params, job.seed, wait)
+        clock, other_clock = clocks_for(job, device, info, wait)
+        self._context = WorkerContext(
+            job=job,
+            device=device,
+            info=info,
+            wait=wait,
+            reporter=reporter,
+            buffer=self._buffer,
+            builder=builder,
+            checker=Checker(builder),
+            clock=clock,
+            other_clock=other_clock,
+            checked=_checked(variants),
+        )
+        candidates = self._prepare(variants)
+        if candidates:
+            self._measure_ceilings()
+            self._measure(candidates)
+            if device.type == "cpu":  # once more: a machine with other users drifts
+                self._measure_ceilings()
+        for (variant, name), value in lab.figures.items():
+            reporter.channel.emit(Reported(variant=variant, name=name, value=value))
+
+    def _prepare(self, variants: list[Variant]) -> list[Candidate]:
+        """Check, calibrate and warm up each variant on a build of its own; none where the baseline fails."""
+        candidates: list[Candidate] = []
+        for variant in variants:
+            if self._reporter.too_large is not None:
+                reason = finding("smaller_did_not_fit", variant.name, smaller=self._reporter.too_large)
+                self._reporter.channel.emit(VariantSkipped(variant=variant.name, reason=reason))
+                continue
+            candidate = self._prepare_variant(variant, candidates[0].items if candidates else None)
+            if candidate is not None:
+                candidates.append(candidate)
+            elif not candidates and isinstance(self._job, Measure):
+                return []
+            self._release()
+        return candidates
+
+    def _prepare_variant(self, variant: Variant, baseline_items: float | None) -> Candidate | None:
+        reporter, context, name = self._reporter, self._context, variant.name
+        build: Build | None = None
+        frames = compiled.frames()
+        try:
+            reporter.stage(Stage.BUILD, name)
+            build = context.builder.build(variant)
+            reporter.stage(Stage.CHECK, name)
+            self._check(variant, build, baseline_items)
+            reporter.stage(Stage.CALIBRATE, name)
+            candidate = calibrate(context.clock, variant, build)
+            reporter.stage(Stage.WARM_UP, name)
+            warm_up(context.clock, reporter.channel, candidate, build)
+            self._check_device_clock(candidate, build)
+            # What is compiled is one operation to torch, whatever is in it.
+            self._count(name, build, countable=compiled.frames() == frames)
+            if name in context.checked:
+                context.checker.still(name, build)
+        except BaseException as error:
+            reporter.failed(name, reporter.position.stage, error)
+            return None
+        finally:
+            if build is not None:
+                self._close(variant, build)
+        return candidate
+
+    def _check(self, variant: Variant, build: Build, baseline_items: float | None) -> None:
+        """Take the first step, and compare outputs where there are any. RefusedError, WrongOutputError."""
+        context, name, work = self._context, variant.name, build.work
+        inputs = tensors.live_leaves("inputs", work.inputs) if name in context.checked else []
+        saved = tensors.copies(inputs)
+        phases = context.builder.lab.phases
+        phases.used = False
+        first_step_s = context.builder.first_step(build)
+        if phases.used:
+            context.with_phases.add(name)
+        compiled.strict()
+        self._reporter.channel.emit(
+            Built(
+                variant=name,
+                build_s=build.build_s,
+                first_step_s=first_step_s,
+                items=work.items,
+                bytes=work.bytes,
+                flops=work.flops,
+                dtype=work.dtype,
+            )
+        )
+        if variant.against is not None:
+            self._require_equal_items(build, baseline_items)
+        if name not in context.checked:
+            return
+        try:
+            self._reporter.channel.emit(context.checker.before(name, build, inputs, saved))
+        except UncheckedError as error:
+            self._reporter.failed(name, Stage.CHECK, error)
+            # Without the baseline's output there is nothing to compare any other with.
+            context.checked -= {name} if baseline_items is not None else set(context.checked)
+        for notice in context.checker.findings:
+            self._reporter.notice(notice.code, notice.variant, **notice.values)
+        context.checker.findings.clear()
+
+    def _require_equal_items(self, build: Build, baseline_items: float | None) -> None:
+        items = build.work.items
+        per_step = isinstance(self._job, Measure) and self._job.per == "step"
+        if baseline_items is not None and per_step and items != baseline_items:
+            raise RefusedError(finding("items_differ", items=items, baseline=baseline_items))
+
+    def _check_device_clock(self, candidate: Candidate, build: Build) -> None:
+        """The device clock against the host's, once for each variant: work that its events miss must not look fast."""
+        clocks = (self._context.clock, self._context.other_clock)
+        clock = next((clock for clock in clocks if isinstance(clock, DeviceClock)), None)
+        if clock is None:
+            return
+        clock.block(build, candidate.steps)
+        exposed = clock.exposes(build)
+        if exposed:
+            self._reporter.notice("gaps_in_device_time", candidate.name)
+        if clock.flush or exposed:
+            return
+        device_s, host_s, queueing_s = clock.against_host(build, candidate.steps)
+        # A device that starts late, behind a long queueing, still ends within the sum of the two.
+        if host_s > _HOST_MARGIN * (device_s + queueing_s) + _HOST_MARGIN_S:
+            self._reporter.notice("work_beside_the_stream", candidate.name, host_s=host_s, device_s=device_s)
+
+    def _count(self, name: str, build: Build, *, countable: bool) -> None:
+        """Look into one untimed step of work that is declared."""
+        work = build.work
+        if self._context.job.ceilings == NO_CEILINGS or not (work.flops or work.bytes):
+            return
+        self._reporter.stage(Stage.COUNT, name)
+        self._declared.add(work.dtype or "fp32")
+        if countable and (counted := count(name, build)) is not None:
+            self._reporter.channel.emit(counted)
+
+    def _measure_ceilings(self) -> None:
+        # All ceilings of a GPU take half a minute, and they are kept.
+        kept = self._reporter.position.ceilings_known or self._context.job.quick
+        if not self._declared or (self._context.device.type == "cuda" and kept):
+            return
+        self._reporter.stage(Stage.CEILINGS)
+        try:
+            self._calibration.beside_a_run(self._declared)
+        except Exception as error:  # the run does not depend on them, as long as the device lives
+            self._reporter.notice("ceilings_failed", message=str(error))
+            self._reporter.require_device(Stage.CEILINGS)
+
+    def _measure(self, candidates: list[Candidate]) -> None:
+        measurement = Measurement(self._context, candidates)
+        measurement.run()
+        exclusive = measurement.exclusive
+        if self._context.job.solo_runs:
+            for candidate in measurement.candidates:
+                if candidate.name != CONTROL:
+                    self._after_rounds(Stage.SOLO_RUN, candidate, self._solo_run, exclusive=exclusive)
+        for candidate in measurement.candidates:
+            if candidate.name in self._context.checked:
+                self._after_rounds(Stage.RE_CHECK, candidate, self._check_again, exclusive=exclusive)
+        measurement.close()
+
+    def _after_rounds(
+        self, stage: Stage, candidate: Candidate, act: Callable[[Candidate], None], *, exclusive: bool
+    ) -> None:
+        """Do something more with the last build of a candidate; where it ran alone, with another one."""
+        variant = candidate.variant
+        self._reporter.stage(stage, variant.name)
+        try:
+            act(candidate)
+        except BaseException as error:
+            self._reporter.failed(variant.name, stage, error)
+        if exclusive and candidate.build is not None:
+            self._close(variant, candidate.build)
+            candidate.build = None
+            self._release()
+
+    def _solo_run(self, candidate: Candidate) -> None:
+        """Run one variant by itself for long enough that counters at a few hertz can be attributed to it."""
+        context = self._context
+        if candidate.build is None:
+            candidate.build = context.builder.build(candidate.variant)
+            context.builder.first_step(candidate.build)
+        channel, time_s = self._reporter.channel, context.job.time_s
+        channel.emit(solo_run(context.wall_clock, channel, candidate, time_s))
+
+    def _check_again(self, candidate: Candidate) -> None:
+        context, variant = self._context, candidate.variant
+
+        def rebuild() -> Build:
+            return context.builder.build(variant)
+
+        if candidate.build is None:
+            candidate.build = rebuild()
+        self._reporter.channel.emit(context.checker.after(variant.name, candidate.build, rebuild))
+
+    def _close(self, variant: Variant, build: Build) -> None:
+        self._reporter.position.move(Stage.TEARDOWN, variant.name)
+        try:
+            build.close()
+        except BaseException as error:
+            self._reporter.failed(variant.name, Stage.TEARDOWN, error)
+
+    def _release(self) -> None:
+        compiled.reset()
+        memory.release(self._context.device)
+
+
+def _checked(variants: list[Variant]) -> set[str]:
+    """The variants whose output is compared: none without the baseline's, nor those that are there for scale alone."""
+    if not variants or variants[0].unchecked is not None:
+        return set()
+    return {variant.name for variant in variants if variant.unchecked is None and variant.against is not None}

@@ -1,0 +1,153 @@
+"""The supervisor: the worker's parent, which outlives it on either side.
+
+It forks the worker before anything heavy is imported, adopts whatever the worker leaves behind
+(PR_SET_CHILD_SUBREAPER), ends everything when the session says so or dies, and has the last word on the event pipe.
+A thread in the worker could not: a long operation holds the interpreter, and PR_SET_PDEATHSIG does not reach the
+worker's own children.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+from gpulab.protocol.events import WorkerExited
+from gpulab.protocol.jobs import CEILINGS_KNOWN, AnyJob, subject_of
+from gpulab.protocol.statuses import Stage
+from gpulab.scenario import CONTROL
+from gpulab.worker.process.channel import Channel
+from gpulab.worker.process.position import WorkerPosition
+from gpulab.worker.process.sample_buffer import SampleBuffer
+
+Server = Callable[[Channel, AnyJob, SampleBuffer, WorkerPosition], None]
+"""What serves a job in the forked worker, and returns when its last event has left."""
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_GRACE_S = 1.0
+_TRACEBACK_S = 0.2
+_SWEEP_S = 5.0
+_MOST_TRACE = 65536
+_TRACE_FD = 401
+
+
+def supervise(channel: Channel, job: AnyJob, commands: int, serve: Server) -> NoReturn:
+    """Run one worker to its end. `commands`: a file descriptor of CEILINGS_KNOWN, or a byte that cancels."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    subject = subject_of(job)
+    names = (*(variant.name for variant in subject.variants), CONTROL) if subject else (CONTROL,)
+    position, buffer = WorkerPosition(names), SampleBuffer(names)
+    trace = os.memfd_create("trace")
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        _become_worker(channel, position, buffer, commands, trace, parent)
+        position.move(Stage.LOAD)
+        serve(channel, job, buffer, position)
+        sys.stdout.flush()
+        os._exit(0)
+    status = _watch(pid, commands, position)
+    orphans = _kill_orphans()
+    if len(buffer):
+        channel.emit(buffer.take())
+    code = os.waitstatus_to_exitcode(status)
+    channel.emit(
+        WorkerExited(
+            code=code if code >= 0 else None,
+            signal=-code if code < 0 else None,
+            stage=position.stage,
+            variant=position.variant,
+            trace=os.pread(trace, _MOST_TRACE, 0).decode(errors="replace"),
+            orphans=orphans,
+        )
+    )
+    channel.flush()
+    os._exit(0)
+
+
+def _become_worker(
+    channel: Channel, position: WorkerPosition, buffer: SampleBuffer, commands: int, trace: int, supervisor: int
+) -> None:
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != supervisor:
+        os._exit(1)
+    os.setpgid(0, 0)
+    with suppress(OSError):
+        # Out of memory must take the worker, never the face.
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, commands)
+    os.close(nothing)
+    trace_fd = os.dup2(trace, _TRACE_FD, inheritable=False)
+    os.close(trace)
+    faulthandler.enable(file=trace_fd)
+    faulthandler.register(signal.SIGUSR1, file=trace_fd)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a crash must not take what was printed
+    channel.adopt()
+    # A fork holds the pipe open for as long as it lives, and writes to memory that is shared with the supervisor.
+    os.register_at_fork(after_in_child=channel.forked)
+    os.register_at_fork(after_in_child=position.forked)
+    os.register_at_fork(after_in_child=buffer.forked)
+
+
+def _watch(pid: int, commands: int, position: WorkerPosition) -> int:
+    """Wait for the worker's end, ending it when told to; returns its wait status."""
+    exit_fd = os.pidfd_open(pid)
+    while exit_fd not in select.select([exit_fd, commands], [], [])[0]:
+        command = os.read(commands, 1)
+        if command == CEILINGS_KNOWN:
+            position.set_ceilings_known()
+            continue
+        if command:
+            _stop(pid, exit_fd)
+        _kill_group(pid, signal.SIGKILL)
+        break
+    return os.waitpid(pid, 0)[1]
+
+
+def _stop(pid: int, exit_fd: int) -> None:
+    """TERM and a second of grace; before it, faulthandler's stack, which comes even out of a long operation."""
+    os.kill(pid, signal.SIGUSR1)
+    if not select.select([exit_fd], [], [], _TRACEBACK_S)[0]:
+        _kill_group(pid, signal.SIGTERM)
+        select.select([exit_fd], [], [], _GRACE_S)
+
+
+def _kill_group(pid: int, which: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(pid, which)
+    with suppress(ProcessLookupError):
+        os.kill(pid, which)
+
+
+def _kill_orphans() -> int:
+    """Kill every process the worker left, in whatever group or session; returns how many there were."""
+    killed: set[int] = set()
+    deadline = time.monotonic() + _SWEEP_S
+    while True:
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return len(killed)
+        if time.monotonic() > deadline:  # one that even KILL does not end: it waits in the kernel
+            return len(killed)
+        import psutil
+
+        for child in psutil.Process().children(recursive=True):
+            killed.add(child.pid)
+            with suppress(psutil.Error):
+                child.kill()
+        time.sleep(0.005)
+
+
+def _prctl(option: int, value: int) -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0):
+        print(f"gpulab: prctl({option}) failed: {os.strerror(ctypes.get_errno())}", file=sys.stderr)

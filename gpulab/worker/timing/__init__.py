@@ -1,0 +1,1 @@
+"""Clocks, and what is timed by them: candidates, plans, samples, solo runs."""

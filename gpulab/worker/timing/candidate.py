@@ -1,0 +1,63 @@
+"""One row of the measurement, prepared: how many steps fill a block, and until when it has to warm up."""
+
+from __future__ import annotations
+
+from statistics import median
+from time import perf_counter
+
+from gpulab.protocol.events import Calibrated, WarmedUp
+from gpulab.scenario import Variant
+from gpulab.worker.building.build import Build
+from gpulab.worker.process.channel import Channel
+from gpulab.worker.timing.clock import WallClock
+
+_WARM_UP_S, _MOST_WARM_UP_S, _DRIFT = 0.3, 3.0, 0.01
+
+
+class Candidate:
+    """One row of the measurement: a variant that passed its checks, or the control."""
+
+    def __init__(self, name: str, variant: Variant, items: float, steps: int, step_s: float) -> None:
+        self.name, self.variant, self.items = name, variant, items
+        self.steps, self.step_s = steps, step_s
+        self.build: Build | None = None
+
+    @property
+    def block_s(self) -> float:
+        """About how long a block takes, its untimed step not counted."""
+        return self.steps * self.step_s
+
+
+def calibrate(clock: WallClock, variant: Variant, build: Build) -> Candidate:
+    """Find the steps that fill a block, well enough to warm up with."""
+    steps, step_s = clock.steps_per_block(build)
+    return Candidate(variant.name, variant, build.work.items, steps, step_s)
+
+
+def warm_up(clock: WallClock, channel: Channel, candidate: Candidate, build: Build) -> None:
+    """At least 300 ms and until the time drifts by less than 1 %, at most 3 s. Its samples are kept apart."""
+    times: list[float] = []
+    started = perf_counter()
+    while True:
+        times.append(clock.block(build, candidate.steps).time_s)
+        channel.pump()
+        elapsed = perf_counter() - started
+        third = len(times) // 3
+        drift = abs(median(times[-third:]) / median(times[-2 * third : -third]) - 1) if third else 0.0
+        settled = elapsed >= _WARM_UP_S and drift < _DRIFT and (third or candidate.step_s > _WARM_UP_S)
+        if settled or elapsed >= _MOST_WARM_UP_S:
+            break
+    channel.emit(WarmedUp(variant=candidate.name, times_s=times, drift=drift, drifting=not settled))
+    if candidate.steps > 1 or times[-1] < clock.block_s:
+        # A device that was idle runs several times faster by now.
+        candidate.steps, candidate.step_s = clock.steps_per_block(build)
+    else:
+        candidate.step_s = median(times[-third:] if third else times)
+    channel.emit(
+        Calibrated(
+            variant=candidate.name,
+            steps_per_block=candidate.steps,
+            step_s=candidate.step_s,
+            empty_block_s=clock.empty_block_s,
+        )
+    )

@@ -1,0 +1,91 @@
+"""The wall clock: one timed block of back-to-back steps."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable
+from itertools import repeat
+from statistics import median
+from time import monotonic, perf_counter_ns, thread_time_ns
+
+from gpulab.worker.building.build import Build
+from gpulab.worker.building.compiled import mark_step
+from gpulab.worker.process.sample_buffer import Block
+
+_CPU_BLOCK_S = 200e-6
+_CUDA_BLOCK_S = 1e-3
+_EMPTY_BLOCKS = 50  # so that an empty block is less than 2 % of one
+_MOST_STEPS = 1 << 24
+
+
+class WallClock:
+    """Times blocks on the host, with the device idle before and after; launch cost is inside.
+
+    `flush`, where caches must be cold, empties them: a block then is one step.
+    """
+
+    name = "wall"
+
+    def __init__(self, wait: Callable[[], None] | None, flush: Callable[[], None] | None = None) -> None:
+        self.wait = wait or _nothing
+        self.flush = flush
+        # A few microseconds of waiting are part of each CUDA block, so its blocks are longer.
+        self.empty_block_s = median(self.empty_s() for _ in range(200))
+        self.block_s = max(_CUDA_BLOCK_S if wait else _CPU_BLOCK_S, _EMPTY_BLOCKS * self.empty_block_s)
+
+    def empty_s(self) -> float:
+        """What a block of no steps takes."""
+        return self._run(_nothing, 0).time_s
+
+    def block(self, build: Build, steps: int) -> Block:
+        """Restore, one untimed step that brings the caches back, then `steps` timed ones; cold ones one by one."""
+        build.restore()
+        mark_step()
+        step = build.work.step
+        with build.context():
+            step()
+            if self.flush:
+                self.flush()
+            return self._run(step, steps)
+
+    def _run(self, step: Callable[[], object], steps: int) -> Block:
+        wait = self.wait
+        wait()
+        before = resource.getrusage(resource.RUSAGE_THREAD)
+        cpu = thread_time_ns()
+        started = perf_counter_ns()
+        for _ in repeat(None, steps):
+            step()
+        wait()
+        ended = perf_counter_ns()
+        cpu = thread_time_ns() - cpu
+        after = resource.getrusage(resource.RUSAGE_THREAD)
+        share = 1e-9 / (steps or 1)
+        return Block(
+            (ended - started) * share,
+            cpu * share,
+            after.ru_minflt - before.ru_minflt,
+            after.ru_nivcsw - before.ru_nivcsw,
+            monotonic(),
+            steps,
+        )
+
+    def steps_per_block(self, build: Build) -> tuple[int, float]:
+        """(steps that fill a block, seconds per step), by growing a block until it is long enough."""
+        if self.flush:
+            return 1, median(self.block(build, 1).time_s for _ in range(3))
+        steps = 1
+        while True:
+            block = self.block(build, steps)
+            step_s = block.time_s
+            if step_s * steps < 100 * self.block_s:  # a short one may have been disturbed
+                step_s = median([step_s, *(self.block(build, steps).time_s for _ in range(2))])
+            if step_s * steps >= self.block_s or steps >= _MOST_STEPS or block.steps < steps:
+                return block.steps, step_s
+            # A margin, since the next blocks may run faster than this one.
+            target = int(1.2 * self.block_s / max(step_s, 1e-9)) + 1
+            steps = min(max(target, steps + 1), 10 * steps, _MOST_STEPS)
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,148 @@
+"""The device clock: what the device itself takes, without the launches that the host makes meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from time import monotonic, perf_counter, thread_time_ns
+from weakref import WeakKeyDictionary
+
+import torch
+
+from gpulab.worker.building.build import Build
+from gpulab.worker.building.compiled import mark_step
+from gpulab.worker.process.sample_buffer import Block
+from gpulab.worker.timing.clock import WallClock
+
+_MOST_STEPS = 500  # a queue holds about a thousand launches; a full one blocks the host, and the spin has ended
+_MARGIN = 2.0
+_LEAST_SPIN_S, _MOST_SPIN_S = 50e-6, 0.1
+_FIRST_GUESS_S = 20e-6
+_TRIES = 5
+_WAKING = 1000
+_MHZ = 1e6
+
+
+@dataclass
+class _Queueing:
+    """What is known of one build: builds are timed in turn, and what hides one says nothing of the next."""
+
+    step_s: float = 0.0
+    """Seconds to queue one step, as the last block showed: what the spin must outlast."""
+    exposed: bool = False
+    """Whether a step's launches cannot all be hidden: it waits for the device, or has more than a queue holds."""
+
+
+class DeviceClock(WallClock):
+    """Events around steps that wait behind a spinning kernel until all of them are queued."""
+
+    name = "device"
+
+    def __init__(self, wait: Callable[[], None], flush: Callable[[], None] | None) -> None:
+        self._hz = 1e9  # of the SMs, as the last spin showed
+        self._queueing: WeakKeyDictionary[Build, _Queueing] = WeakKeyDictionary()
+        super().__init__(wait, flush)
+
+    def block(self, build: Build, steps: int) -> Block:
+        """One block; where the queueing outlasted the spin, again with a longer one, then with fewer steps."""
+        queueing = self._queueing.setdefault(build, _Queueing())
+        steps = 1 if queueing.exposed else min(steps, _MOST_STEPS)
+        for attempt in range(1 if queueing.exposed else _TRIES):
+            build.restore()
+            mark_step()
+            with build.context():
+                build.work.step()
+                self.wait()
+                time_block = self._cold_block if self.flush else self._hot_block
+                block, covered = time_block(build, steps, queueing)
+            if covered:
+                return block
+            if attempt:  # a longer spin was not enough: the queue is full, and the host waits in it
+                steps = max(1, steps // 4)
+                queueing.step_s = 0.0
+        queueing.exposed = True
+        return block
+
+    def exposes(self, build: Build) -> bool:
+        """Whether the last block of a build had gaps between launches in it that no spin could hide."""
+        return build in self._queueing and self._queueing[build].exposed
+
+    def _spin(self, steps: int, queueing: _Queueing) -> tuple[int, float]:
+        """Queue a kernel that outlasts the queueing of so many steps; its cycles, and how long it should take."""
+        seconds = min(_MOST_SPIN_S, _LEAST_SPIN_S + _MARGIN * (queueing.step_s or _FIRST_GUESS_S) * steps)
+        cycles = int(seconds * self._hz)
+        torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
+        return cycles, seconds
+
+    def _hot_block(self, build: Build, steps: int, queueing: _Queueing) -> tuple[Block, bool]:
+        """(the block, whether the spin outlasted the queueing)."""
+        step = build.work.step
+        spin_start, started, ended = (_event() for _ in range(3))
+        torch.cuda._sleep(_WAKING)  # type: ignore[no-untyped-call]  # so that no launch lies between the events
+        spin_start.record()
+        cycles, _ = self._spin(steps, queueing)
+        started.record()
+        cpu, clock = thread_time_ns(), perf_counter()
+        for _ in range(steps):
+            step()
+        ended.record()
+        queued_s = perf_counter() - clock
+        cpu = thread_time_ns() - cpu
+        self.wait()
+        spun_s = spin_start.elapsed_time(started) * 1e-3
+        self._hz = cycles / spun_s
+        queueing.step_s = queued_s / steps
+        step_s = started.elapsed_time(ended) * 1e-3 / steps
+        return Block(step_s, cpu * 1e-9 / steps, 0, 0, monotonic(), steps, self._hz / _MHZ), queued_s <= spun_s
+
+    def _cold_block(self, build: Build, steps: int, queueing: _Queueing) -> tuple[Block, bool]:
+        """Each step behind a spin and a flush of the caches; their median."""
+        assert self.flush is not None
+        step = build.work.step
+        times, covered, cpu = [], True, thread_time_ns()
+        for _ in range(steps):
+            started, ended = _event(), _event()
+            _, spun_s = self._spin(1, queueing)
+            clock = perf_counter()
+            self.flush()
+            started.record()
+            step()
+            ended.record()
+            queued_s = perf_counter() - clock
+            self.wait()
+            covered = covered and queued_s <= spun_s
+            queueing.step_s = max(queueing.step_s, queued_s)
+            times.append(started.elapsed_time(ended) * 1e-3)
+        cpu = thread_time_ns() - cpu
+        return Block(median(times), cpu * 1e-9 / steps, 0, 0, monotonic(), steps), covered
+
+    def empty_s(self) -> float:
+        started, ended = (_event() for _ in range(2))
+        started.record()
+        ended.record()
+        self.wait()
+        return float(started.elapsed_time(ended)) * 1e-3
+
+    def against_host(self, build: Build, steps: int) -> tuple[float, float, float]:
+        """(device, host, queueing) seconds of one and the same number of steps; the host's without the spin.
+
+        The host's is at most the sum of the other two: where it is longer still, the events missed something, such
+        as work on a stream that was never joined.
+        """
+        steps = min(steps, _MOST_STEPS)
+        device_s = self.block(build, steps).time_s * steps
+        build.restore()
+        with build.context():
+            build.work.step()
+            self.wait()
+            clock = perf_counter()
+            for _ in range(steps):
+                build.work.step()
+            queued_s = perf_counter() - clock
+            self.wait()
+            return device_s, perf_counter() - clock, queued_s
+
+
+def _event() -> torch.cuda.Event:
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
