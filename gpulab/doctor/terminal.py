@@ -39,14 +39,14 @@ def tmux_shows_unicode() -> bool | None:
     return None
 
 
-def colours() -> str:
-    """What the terminal says of its colours, in words."""
+def colour_count() -> int:
+    """How many colours the terminal says it has, 0 also where the user wants none (NO_COLOR)."""
     term = os.environ.get("TERM", "dumb")
-    if os.environ.get("NO_COLOR"):
-        return "no colours (NO_COLOR)"
+    if os.environ.get("NO_COLOR") or term == "dumb":
+        return 0
     if os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
-        return "16 million colours"
-    return "256 colours" if "256color" in term else "no colours" if term == "dumb" else "16 colours"
+        return 1 << 24
+    return 256 if "256color" in term else 16
 
 
 def over_ssh() -> bool:

@@ -1,6 +1,6 @@
 """Reads a scenario file as text. Nothing of it is executed, so listing is fast, and safe with a stranger's file.
 
-The same `Scenario` that the file will make when it runs is made here from the literals in its text.
+The `Scenario` that the file will construct when it runs is constructed here from the literals in its text.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gpulab.model import scenario as vocabulary
-from gpulab.model.scenario import Scenario, ScenarioError
+from gpulab.scenario import GiB, KiB, MiB, Scenario, ScenarioError
 
-_UNITS = {name: getattr(vocabulary, name) for name in ("KiB", "MiB", "GiB")}
+_UNITS = {"KiB": KiB, "MiB": MiB, "GiB": GiB}
 _SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -25,46 +24,57 @@ _SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 _LARGEST_EXPONENT = 64
 _SCENARIO_KEYWORDS = (  # as the error message lists them
-    "needs, params, cpu, smoke, sweep, roof, per, clock, cache, ladder, alone, grows, env, claim, same"
+    "needs, params, cpu, smoke, sweep, roof, per, clock, cache, ladder, exclusive, increasing_memory, env, claim, "
+    "no_effect_reason"
 )
 _VARIANT_KEYWORDS = "needs, against, claim, unchecked"
 
 
 class UnreadableError(Exception):
-    """What is wrong with a file's text, where, and how to mend it."""
+    """What is wrong with a file's text, where, and how to fix it."""
 
-    def __init__(self, line: int, message: str, mend: str) -> None:
-        super().__init__(f"line {line}: {message}; {mend}")
-        self.line, self.message, self.mend = line, message, mend
+    def __init__(self, line: int, message: str, fix: str) -> None:
+        super().__init__(f"line {line}: {message}; {fix}")
+        self.line, self.message, self.fix = line, message, fix
 
 
 @dataclass(frozen=True)
-class Source:
+class PlainFunction:
+    """A function at the top level of a file: its docstring's first line, and the arguments that it requires."""
+
+    summary: str
+    required: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ScenarioText:
     """What a file's text says: its lesson and its scenario, None where it has none; and its functions."""
 
     lesson: str
     scenario: Scenario | None
-    functions: dict[str, int]
-    """Names that the module binds, by line: what FILE:function can name."""
+    functions: dict[str, PlainFunction]
+    """Public functions, for lists."""
+    names: dict[str, int]
+    """Names that the module binds to what may be called, by line: what FILE:function can name."""
 
 
-EMPTY = Source("", None, {})
+EMPTY = ScenarioText("", None, {}, {})
 
 
-def read_source(text: str) -> Source:
+def read_text(text: str) -> ScenarioText:
     """Read the text of a file. UnreadableError where Python, or the lab, cannot take it as it stands."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
-        raise UnreadableError(error.lineno or 1, f"syntax error: {error.msg}", "mend the syntax") from None
+        raise UnreadableError(error.lineno or 1, f"syntax error: {error.msg}", "fix the syntax") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise UnreadableError(1, f"not readable as Python: {error}", "is this a Python file?") from None
     lesson = ast.get_docstring(tree) or ""
-    made = [(node, call) for node in tree.body if (call := _call_of(node, "Scenario")) is not None]
-    if len(made) > 1:
-        raise UnreadableError(made[1][0].lineno, "a second Scenario", "keep one Scenario in a file")
-    scenario = _scenario(tree, *made[0]) if made else None
-    return Source(lesson, scenario, _bound(tree))
+    calls = [(node, call) for node in tree.body if (call := _call_of(node, "Scenario")) is not None]
+    if len(calls) > 1:
+        raise UnreadableError(calls[1][0].lineno, "a second Scenario", "keep one Scenario in a file")
+    scenario = _scenario(tree, *calls[0]) if calls else None
+    return ScenarioText(lesson, scenario, _functions(tree), _callable_names(tree))
 
 
 def literal(node: ast.expr) -> Any:
@@ -88,7 +98,7 @@ def literal(node: ast.expr) -> Any:
 def _sum(node: ast.BinOp) -> Any:
     left, right = literal(node.left), literal(node.right)
     if not all(isinstance(side, (int, float)) for side in (left, right)):
-        raise ValueError("arithmetic on something that is no number")
+        raise ValueError("arithmetic on something that is not a number")
     if isinstance(node.op, ast.Pow) and abs(right) > _LARGEST_EXPONENT:
         raise ValueError("an exponent above 64")
     try:
@@ -101,9 +111,9 @@ def _scenario(tree: ast.Module, node: ast.stmt, call: ast.Call) -> Scenario:
     name = _target(node)
     values = _keywords(call, "Scenario", _SCENARIO_KEYWORDS)
     if len(call.args) > 1:
-        raise UnreadableError(call.lineno, "Scenario takes one value without a name, the topic", "name the others")
+        raise UnreadableError(call.lineno, "Scenario takes one positional value, the topic", "name the others")
     topic = [_literal_of("topic", call.args[0])] if call.args else []
-    scenario: Scenario = _made(call, "Scenario", _SCENARIO_KEYWORDS, lambda: Scenario(*topic, **values))
+    scenario: Scenario = _construct(call, "Scenario", _SCENARIO_KEYWORDS, lambda: Scenario(*topic, **values))
     accepted: set[ast.expr] = set()
     for function in tree.body:
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -111,11 +121,11 @@ def _scenario(tree: ast.Module, node: ast.stmt, call: ast.Call) -> Scenario:
                 if _is_variant(decorator, name):
                     accepted.add(_callee(decorator))
                     _add_variant(scenario, function, decorator)
-    for found in ast.walk(tree):
-        if isinstance(found, ast.expr) and _is_variant(found, name) and _callee(found) not in accepted:
+    for expression in ast.walk(tree):
+        if isinstance(expression, ast.expr) and _is_variant(expression, name) and _callee(expression) not in accepted:
             raise UnreadableError(
-                found.lineno,
-                "a variant made in a loop, a condition or a call",
+                expression.lineno,
+                "a variant registered in a loop, a condition or a call",
                 f"decorate a function at the top level of the file with @{name}.variant",
             )
     if not scenario.variants:
@@ -127,52 +137,49 @@ def _add_variant(scenario: Scenario, function: ast.FunctionDef | ast.AsyncFuncti
     values: dict[str, Any] = {}
     if isinstance(decorator, ast.Call):
         if decorator.args:
-            raise UnreadableError(decorator.lineno, "variant(...) takes named values only", "name the value")
+            raise UnreadableError(decorator.lineno, "variant(...) takes keywords only", "name the value")
         values = _keywords(decorator, "variant", _VARIANT_KEYWORDS)
 
     def placeholder() -> None:
         return None
 
     placeholder.__name__, placeholder.__doc__ = function.name, ast.get_docstring(function)
-    _made(function, "variant", _VARIANT_KEYWORDS, lambda: scenario.variant(**values)(placeholder))
-    arguments = function.args
-    names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
-    if not names:
+    _construct(function, "variant", _VARIANT_KEYWORDS, lambda: scenario.variant(**values)(placeholder))
+    if not (function.args.posonlyargs or function.args.args):
         raise UnreadableError(
             function.lineno, f"{function.name}() takes no lab", f"write def {function.name}(lab, ...)"
         )
-    optional = len(arguments.defaults)
-    required = [*names[1 : len(arguments.posonlyargs) + len(arguments.args) - optional]]
-    for parameter in required:
+    for parameter in _required(function)[1:]:
         if parameter not in scenario.params:
             raise UnreadableError(
                 function.lineno,
-                f"{function.name}() wants {parameter!r}, which is not in params",
+                f"{function.name}() requires {parameter!r}, which is not in params",
                 f"add it: Scenario(params={{{parameter!r}: ...}})",
             )
 
 
-def _made(node: ast.stmt | ast.expr, what: str, keywords: str, make: Callable[[], Any]) -> Any:
+def _construct(node: ast.stmt | ast.expr, callee: str, keywords: str, construct: Callable[[], Any]) -> Any:
     try:
-        return make()
+        return construct()
     except ScenarioError as error:
-        raise UnreadableError(node.lineno, str(error), "mend the value") from None
+        raise UnreadableError(node.lineno, str(error), "fix the value") from None
     except (TypeError, ValueError, AttributeError) as error:
-        message = str(error).replace("Scenario.__init__()", what).replace("Scenario.variant()", what)
-        raise UnreadableError(node.lineno, message, f"{what} takes {keywords}") from None
+        message = str(error).replace("Scenario.__init__()", callee).replace("Scenario.variant()", callee)
+        raise UnreadableError(node.lineno, message, f"{callee} takes {keywords}") from None
 
 
-def _keywords(call: ast.Call, what: str, allowed: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _keywords(call: ast.Call, callee: str, allowed: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
     for keyword in call.keywords:
-        if keyword.arg is None:
-            raise UnreadableError(keyword.value.lineno, f"{what}(**...) cannot be read", "write the keywords out")
-        if keyword.arg not in allowed.split(", ") and not (what == "Scenario" and keyword.arg == "topic"):
-            raise UnreadableError(keyword.value.lineno, f"{what} knows no {keyword.arg!r}", f"it takes {allowed}")
-        if keyword.arg in found:
-            raise UnreadableError(keyword.value.lineno, f"{keyword.arg!r} is given twice", "keep one")
-        found[keyword.arg] = _literal_of(keyword.arg, keyword.value)
-    return found
+        name, line = keyword.arg, keyword.value.lineno
+        if name is None:
+            raise UnreadableError(line, f"{callee}(**...) cannot be read", "write the keywords out")
+        if name not in allowed.split(", ") and not (callee == "Scenario" and name == "topic"):
+            raise UnreadableError(line, f"{callee}: unexpected keyword {name!r}", f"it takes {allowed}")
+        if name in values:
+            raise UnreadableError(line, f"{name!r} is given twice", "keep one")
+        values[name] = _literal_of(name, keyword.value)
+    return values
 
 
 def _literal_of(name: str, node: ast.expr) -> Any:
@@ -214,12 +221,30 @@ def _is_variant(node: ast.expr, name: str) -> bool:
     )
 
 
-def _bound(tree: ast.Module) -> dict[str, int]:
-    """Names a module binds at its top level to what may be called, with their lines."""
-    found: dict[str, int] = {}
+def _functions(tree: ast.Module) -> dict[str, PlainFunction]:
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
+    return {
+        function.name: PlainFunction(
+            (ast.get_docstring(function) or "").strip().partition("\n")[0], tuple(_required(function))
+        )
+        for function in functions
+    }
+
+
+def _required(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """The names of the arguments without a default value."""
+    arguments = function.args
+    positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    required = positional[: len(positional) - len(arguments.defaults)]
+    keyword_only = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return required + [argument.arg for argument, default in keyword_only if default is None]
+
+
+def _callable_names(tree: ast.Module) -> dict[str, int]:
+    names: dict[str, int] = {}
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found[node.name] = node.lineno
+            names[node.name] = node.lineno
         elif isinstance(node, ast.Assign):
-            found.update({target.id: node.lineno for target in node.targets if isinstance(target, ast.Name)})
-    return found
+            names.update({target.id: node.lineno for target in node.targets if isinstance(target, ast.Name)})
+    return names

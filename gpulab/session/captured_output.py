@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 
-from gpulab.model.events import Log
-from gpulab.model.plain import plain
+from gpulab.protocol.events import Log
+from gpulab.protocol.text import plain
 
 _KEPT = 1000
 _LONGEST = 4096
 
 
-class Output:
+class CapturedOutput:
     """Takes bytes as they come, gives `Log` events: the first lines at once, the last ones at the end."""
 
     def __init__(self) -> None:
         self._rest = b""
         self._head = 0
         self._tail: deque[bytes] = deque(maxlen=_KEPT)
-        self._held = 0
+        self._held_back = 0
 
     def take(self, data: bytes) -> list[Log]:
         lines = (self._rest + data).split(b"\n")
@@ -29,17 +29,17 @@ class Output:
         room = _KEPT - self._head
         first, later = lines[:room], lines[room:]
         self._head += len(first)
-        self._held += len(later)
+        self._held_back += len(later)
         self._tail.extend(later)
         return [Log(lines=[_text(line) for line in first])] if first else []
 
     def end(self) -> list[Log]:
         """What was held back, behind the count of what was left out."""
-        found = self.take(b"\n") if self._rest else []
+        logs = self.take(b"\n") if self._rest else []
         if self._tail:
-            skipped = self._held - len(self._tail)
-            found.append(Log(lines=[_text(line) for line in self._tail], skipped=skipped))
-        return found
+            skipped = self._held_back - len(self._tail)
+            logs.append(Log(lines=[_text(line) for line in self._tail], skipped=skipped))
+        return logs
 
 
 def _text(line: bytes) -> str:

@@ -1,0 +1,210 @@
+"""Which scenarios there are: files read as text, in the order in which they are looked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec.structs import replace as replace_fields
+
+from gpulab.catalog.needs import first_missing
+from gpulab.catalog.reader import EMPTY, PlainFunction, ScenarioText, UnreadableError, read_text
+from gpulab.protocol.finding import Finding, finding
+from gpulab.protocol.listing import ScenarioRow
+from gpulab.protocol.text import plain
+from gpulab.scenario import Scenario
+
+COURSE = {
+    "data movement": (
+        "pinned_memory preallocation double_buffering input_pipeline memory_layout channels_last utilization "
+        "cache_footprint"
+    ),
+    "launch and host overhead": (
+        "cuda_graphs batched_matmul sync_every_step small_kernels optimizer_step cold_start timing_without_sync "
+        "graph_breaks dynamic_shapes"
+    ),
+    "compute": (
+        "batch_size roofline_tour precision autocast_training gradient_accumulation recomputation training_step "
+        "latency_throughput compile_workloads matmul_epilogue"
+    ),
+    "CUDA C++ kernels": (
+        "coalescing vectorized_loads arithmetic_intensity roofline_walk loop_unrolling launch_bounds "
+        "restrict_pointers shared_memory_tiling shared_memory_prefetch divergence occupancy reduction "
+        "batched_gemm_cublas"
+    ),
+    "Triton, compilers, attention": (
+        "vector_add fused_softmax layernorm_gelu triton_matmul persistent_matmul attention compile_modes jax_jit"
+    ),
+    "distributed": (
+        "gradient_buckets collectives pipeline_handoff hybrid_sharding kv_cache model_pool speculative_decoding"
+    ),
+}
+"""The order in which the sources teach: topics, and the scenarios in each. Others follow by their names."""
+_PLACE = {name: place for place, name in enumerate(" ".join(COURSE.values()).split())}
+
+
+class ScenarioNotFoundError(LookupError):
+    """Nothing to run goes by that name; the message says what there is."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One scenario of the catalog, or one plain `function` of a file; or the error that keeps it from running.
+
+    `own`: it comes from a path that the user named.
+    """
+
+    name: str
+    path: Path
+    sha256: str = ""
+    text: ScenarioText = EMPTY
+    error: UnreadableError | None = None
+    function: str | None = None
+    own: bool = False
+
+    @property
+    def scenario(self) -> Scenario | None:
+        return self.text.scenario
+
+    @property
+    def title(self) -> str:
+        """The first line of the lesson, or of the function's docstring."""
+        return plain(self._lesson.partition("\n")[0]) or self.name
+
+    @property
+    def missing(self) -> Finding | None:
+        """What keeps it from running here: a need that the machine does not meet, or arguments that nobody gives."""
+        if function := self._plain_function:
+            required = list(function.required)
+            return finding("takes_arguments", arguments=required) if required else None
+        return first_missing(self.scenario.needs) if self.scenario else None
+
+    @property
+    def row(self) -> ScenarioRow:
+        """What a list shows of it; safe for a terminal."""
+        scenario = self.scenario
+        row = ScenarioRow(name=self.name, title=self.title, path=str(self.path), own=self.own)
+        if self.error:
+            return replace_fields(row, error=plain(str(self.error)))
+        if scenario is None:
+            variants, summaries = (self.function or "",), (plain(self._lesson),)
+            return replace_fields(row, missing=self.missing, function=True, variants=variants, summaries=summaries)
+        return replace_fields(
+            row,
+            topic=plain(scenario.topic),
+            lesson=plain(self._lesson),
+            claim=plain(scenario.claim),
+            variants=tuple(scenario.variants),
+            summaries=tuple(plain(variant.summary) for variant in scenario.variants.values()),
+            params=scenario.params,
+            cpu=scenario.cpu,
+            sweep=scenario.sweep,
+            missing=self.missing,
+        )
+
+    @property
+    def _plain_function(self) -> PlainFunction | None:
+        return self.text.functions.get(self.function) if self.function else None
+
+    @property
+    def _lesson(self) -> str:
+        return self._plain_function.summary if self._plain_function else self.text.lesson
+
+
+def read_file(path: Path) -> Entry:
+    """Read one file. An unreadable one is an entry too, with its error."""
+    path = path.resolve()
+    try:
+        data = path.read_bytes()
+        text = data.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        return Entry(path.stem, path, error=UnreadableError(1, f"cannot be read: {error}", "is this a Python file?"))
+    digest = sha256(data).hexdigest()
+    try:
+        return Entry(path.stem, path, digest, read_text(text))
+    except UnreadableError as error:
+        return Entry(path.stem, path, digest, error=error)
+
+
+def function_entry(entry: Entry, function: str) -> Entry:
+    """The entry of one plain function of a file."""
+    return replace(entry, name=f"{entry.name}:{function}", function=function)
+
+
+def folders() -> list[Path]:
+    """Where scenarios are looked for: here, `$GPULAB_SCENARIOS`, the ones that ship."""
+    named = [Path(part).expanduser() for part in os.environ.get("GPULAB_SCENARIOS", "").split(os.pathsep) if part]
+    # The package first: an editable install keeps its scenarios beside the package instead.
+    package = Path(__file__).parent.parent
+    shipped = package / "scenarios"
+    return [Path("scenarios"), *named, shipped if shipped.is_dir() else package.parent / "scenarios"]
+
+
+def catalog(paths: Iterable[Path] = ()) -> list[Entry]:
+    """Those of `paths` first, as they were named, then all others by topic; the first of a name is taken.
+
+    Of a file that is named and has no Scenario, each public function is an entry; in a folder it is passed over.
+    """
+    entries: dict[str, Entry] = {}
+    for path in paths:
+        named = _entries_in(path) if path.is_dir() else _entries_of(path)
+        for entry in named:
+            entries.setdefault(entry.name, replace(entry, own=True))
+    others: dict[str, Entry] = {}
+    for folder in folders():
+        for entry in _entries_in(folder) if folder.is_dir() else ():
+            if entry.name not in entries:
+                others.setdefault(entry.name, entry)
+    return [*entries.values(), *sorted(others.values(), key=_order)]
+
+
+def find(name: str) -> Entry:
+    """A scenario by its name or its file. A broken file is an entry with its error. ScenarioNotFoundError."""
+    if name.endswith(".py") or os.sep in name:
+        path = Path(name)
+        if not path.is_file():
+            raise ScenarioNotFoundError(f"there is no file {name}")
+        entry = read_file(path)
+        if not entry.error and not entry.scenario:
+            raise ScenarioNotFoundError(_without_scenario(name, entry))
+        return entry
+    entries = {entry.name: entry for entry in catalog()}
+    if name in entries:
+        return entries[name]
+    close = get_close_matches(name, entries, n=3)
+    raise ScenarioNotFoundError(
+        f"there is no scenario {name!r}" + (f"; did you mean {' or '.join(close)}?" if close else "")
+    )
+
+
+def _entries_in(folder: Path) -> list[Entry]:
+    entries = map(read_file, sorted(folder.glob("*.py")))
+    return sorted((entry for entry in entries if entry.error or entry.scenario), key=_order)
+
+
+def _entries_of(path: Path) -> list[Entry]:
+    entry = read_file(path)
+    if entry.error or entry.scenario:
+        return [entry]
+    if entry.text.functions:
+        return [function_entry(entry, function) for function in entry.text.functions]
+    fix = "define a Scenario (gpulab --new FILE), or a function to time"
+    return [replace(entry, error=UnreadableError(1, "no Scenario and no public function", fix))]
+
+
+def _without_scenario(name: str, entry: Entry) -> str:
+    if not entry.text.names:
+        return f"{name} has no Scenario, and defines no functions"
+    return (
+        f"{name} has no Scenario; to time a function of it, run {name}:FUNCTION, one of {', '.join(entry.text.names)}"
+    )
+
+
+def _order(entry: Entry) -> tuple[int, str, int, str]:
+    topics, topic = list(COURSE), entry.scenario.topic if entry.scenario else ""
+    place = topics.index(topic) if topic in COURSE else len(topics)
+    return place, topic, _PLACE.get(entry.name, len(_PLACE)), entry.name

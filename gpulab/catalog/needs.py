@@ -1,0 +1,121 @@
+"""What this machine has of what scenarios need, without importing torch or the driver's library."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+from contextlib import suppress
+from functools import cache
+from importlib import util
+from pathlib import Path
+
+from gpulab.protocol.finding import Finding, finding
+
+_NEED_A_GPU = ("cuda", "cupy", "triton")
+CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
+NO_TORCH = "no torch"
+_HIDDEN = ("", "-1", "NoDevFiles")
+
+
+def missing(need: str) -> Finding | None:
+    """Why the machine does not meet a need, or None where it does."""
+    return _MISSING[need]()
+
+
+def first_missing(needs: tuple[str, ...], device: str | None = None) -> Finding | None:
+    """The first need that is not met, here or on the device that was chosen; its values hold the `need`."""
+    for need in needs:
+        reason = missing(need)
+        if reason is None and device == "cpu" and need in _NEED_A_GPU:
+            reason = finding("run_on_cpu")
+        if reason is not None:
+            return Finding(code=reason.code, values={**reason.values, "need": need})
+    return None
+
+
+def default_device() -> str:
+    """`cuda:0` where torch can use a GPU, else `cpu`."""
+    return "cpu" if missing("cuda") else "cuda:0"
+
+
+@cache
+def _no_cuda() -> Finding | None:
+    cuda = torch_cuda()
+    if cuda == NO_TORCH:
+        return finding("torch_not_installed")
+    if cuda is None:
+        return finding("torch_without_cuda")
+    if devices_are_hidden():
+        return finding("devices_hidden")
+    return None if has_gpu() else finding("no_gpu")
+
+
+def devices_are_hidden() -> bool:
+    """Whether CUDA_VISIBLE_DEVICES hides every device."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES") in _HIDDEN
+
+
+def has_gpu() -> bool:
+    """Whether the system shows an NVIDIA device, whatever torch makes of it."""
+    return any((*Path("/dev").glob("nvidia[0-9]*"), *Path("/dev").glob("dxg")))
+
+
+def torch_cuda() -> str | None:
+    """The CUDA version torch was built with, None for a CPU build, NO_TORCH where there is none. Never imports it."""
+    spec = util.find_spec("torch")
+    if spec is None or not spec.submodule_search_locations:
+        return NO_TORCH
+    tree = ast.parse((Path(spec.submodule_search_locations[0]) / "version.py").read_text())
+    for node in tree.body:
+        target = node.target if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [None])[0]
+        if isinstance(target, ast.Name) and target.id == "cuda" and isinstance(node, (ast.Assign, ast.AnnAssign)):
+            return ast.literal_eval(node.value) if node.value else None
+    return None
+
+
+def installed(*packages: str) -> str | None:
+    """The first of the packages that is installed, as `name version`."""
+    from importlib import metadata  # as slow as all the rest of a listing, and seldom needed
+
+    for package in packages:
+        with suppress(metadata.PackageNotFoundError):
+            return f"{package} {metadata.version(package)}"
+    return None
+
+
+def fitting_cupy() -> str:
+    """The extra whose CuPy fits this torch: another one loads another CUDA's libraries beside it, and fails."""
+    return "cuda12" if (torch_cuda() or "").startswith("12") else "cuda13"
+
+
+@cache
+def _no_cupy() -> Finding | None:
+    if (reason := _no_cuda()) or installed(*CUPY):
+        return reason
+    return finding("not_installed", package="CuPy", install=f"gpulab[{fitting_cupy()}]")
+
+
+@cache
+def _no_triton() -> Finding | None:
+    if (reason := _no_cuda()) or installed("triton"):
+        return reason
+    return finding("not_installed", package="Triton", install="triton")
+
+
+@cache
+def _no_jax() -> Finding | None:
+    return None if installed("jax") else finding("not_installed", package="JAX", install="jax")
+
+
+@cache
+def _no_compiler() -> Finding | None:
+    return None if compiler() else finding("no_compiler")
+
+
+def compiler() -> str | None:
+    """The path of the C++ compiler that torch would take."""
+    return shutil.which(os.environ.get("CXX", "g++")) or shutil.which("clang++")
+
+
+_MISSING = {"cuda": _no_cuda, "cupy": _no_cupy, "triton": _no_triton, "jax": _no_jax, "compiler": _no_compiler}

@@ -1,0 +1,129 @@
+"""Ceilings kept between runs, under the user's cache directory: they hold for one device in one configuration."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from gpulab.protocol.device import Device
+from gpulab.protocol.events import AnyEvent, CeilingsMeasured, RunEnded, TelemetryStarted, WorkerReady
+from gpulab.protocol.jobs import NO_CEILINGS, TELEMETRY_OFF, Calibrate, RunRequest, ScenarioFile, subject_of
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True):
+    """What ceilings depend on. The power limit is in watts, None where nobody read it."""
+
+    gpulab: str | None
+    device: str
+    driver: str | None
+    torch: str | None
+    cupy: str | None
+    threads: int
+    power_limit: float | None = None
+
+    @property
+    def path(self) -> Path:
+        from platformdirs import user_cache_path
+
+        name = sha256(msgspec.json.encode(self)).hexdigest()[:16]
+        return user_cache_path("gpulab") / "ceilings" / f"{name}.json"
+
+
+class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One file of the cache."""
+
+    key: Key
+    device: Device
+    measured: CeilingsMeasured
+
+
+class CeilingCache:
+    """Watches one run: looks up what is known of its device, and saves what the run measures."""
+
+    def __init__(self, request: RunRequest) -> None:
+        job, subject = request.job, subject_of(request.job)
+        self._measures_all = isinstance(job, Calibrate)
+        self._used = isinstance(job, Calibrate) or job.ceilings != NO_CEILINGS
+        self._sampling = request.telemetry != TELEMETRY_OFF
+        # What a scenario does to its own process, such as waiting for every launch, is no property of the device.
+        self._of_the_device = not (isinstance(subject, ScenarioFile) and subject.env)
+        self._ready: WorkerReady | None = None
+        self._sampled: TelemetryStarted | None = None
+        self._measured: CeilingsMeasured | None = None
+        """The run's own, which nothing older may follow."""
+
+    def see(self, event: AnyEvent) -> CeilingsMeasured | None:
+        """Take an event in; what is known of the device, as soon as it is clear which one it is."""
+        if not self._used:
+            return None
+        match event:
+            case CeilingsMeasured():
+                self._measured = event
+            case WorkerReady():
+                self._ready = event
+                return None if self._sampling and self._sampled is None else self._look_up()
+            case TelemetryStarted():
+                self._sampled = event
+                return self._look_up()
+            case RunEnded():
+                self._save()
+        return None
+
+    @property
+    def _key(self) -> Key | None:
+        ready, sampled = self._ready, self._sampled
+        if ready is None:
+            return None
+        device, versions = ready.device, ready.environment
+        is_sampled = sampled is not None and device.uuid is not None and sampled.uuid == device.uuid
+        return Key(
+            gpulab=versions.get("gpulab"),
+            device=device.uuid or device.name,
+            driver=versions.get("driver"),
+            torch=versions.get("torch"),
+            cupy=versions.get("cupy-cuda13x") or versions.get("cupy-cuda12x"),
+            threads=device.threads,
+            power_limit=sampled.limits.get("power") if sampled and is_sampled else None,
+        )
+
+    def _look_up(self) -> CeilingsMeasured | None:
+        """What an earlier run measured: of a CPU only until this run has its own, since such machines drift."""
+        if self._key is None or self._measured or self._measures_all:
+            return None
+        entry = load(self._key)
+        if entry is None:
+            return None
+        measured = entry.measured
+        return CeilingsMeasured(
+            ceilings=measured.ceilings, at=measured.at, cache_bytes=measured.cache_bytes, cached=True
+        )
+
+    def _save(self) -> None:
+        key, ready, measured = self._key, self._ready, self._measured
+        if key is None or ready is None or measured is None or not self._of_the_device:
+            return
+        if measured.cached or not measured.complete:
+            return
+        with suppress(OSError):  # without a cache they are measured again, that is all
+            key.path.parent.mkdir(parents=True, exist_ok=True)
+            new = key.path.with_suffix(".new")
+            new.write_bytes(msgspec.json.encode(CacheEntry(key=key, device=ready.device, measured=measured)))
+            new.replace(key.path)
+
+
+def load(key: Key) -> CacheEntry | None:
+    """The entry of a key, the newest of any power limit where nobody read it; None where nothing can be read."""
+    paths = key.path.parent.glob("*.json") if key.power_limit is None else [key.path]
+    entries = [entry for path in paths if (entry := _read(path))]
+    fitting = [entry for entry in entries if msgspec.structs.replace(entry.key, power_limit=key.power_limit) == key]
+    return max(fitting, key=lambda entry: entry.measured.at, default=None)
+
+
+def _read(path: Path) -> CacheEntry | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=CacheEntry)
+    except (OSError, msgspec.DecodeError):
+        return None

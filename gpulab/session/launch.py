@@ -1,0 +1,152 @@
+"""The start of a run, for every face: from what a user names to requests, and from a request to a live source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gpulab.catalog.catalog import Entry, ScenarioNotFoundError, catalog, find, read_file
+from gpulab.catalog.needs import first_missing
+from gpulab.protocol.finding import Finding, finding
+from gpulab.protocol.jobs import RunRequest
+from gpulab.protocol.run_file import RunFile
+from gpulab.protocol.text import plain
+from gpulab.report.exit_codes import Conclusion, ExitCode, conclusion_of
+from gpulab.report.report import RunReport
+from gpulab.session.requests import request_for, values_to_sweep
+from gpulab.session.session import Session
+from gpulab.session.settings import Settings, UsageError
+from gpulab.session.source import Live
+from gpulab.version import __version__
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One run to make. `named` ones must run; those of a folder or of `all` are skipped where needs are not met."""
+
+    entry: Entry
+    functions: tuple[str, ...] = ()
+    named: bool = True
+    point: tuple[str, str] | None = None
+    """The parameter that is swept, and its value in this run."""
+
+    @property
+    def label(self) -> str:
+        """What distinguishes its run from the others of one command; fit for a file name."""
+        if self.point is None:
+            return self.entry.name
+        value = re.sub(r"[^\w.+-]", "_", self.point[1])
+        return f"{self.entry.name}-{self.point[0]}-{value}"
+
+
+def launches_of(name: str) -> list[Launch]:
+    """What a scenario's name, FILE, FILE:function[,function], a folder, or `all` stands for.
+
+    ScenarioNotFoundError where there is nothing of that name.
+    """
+    if name == ALL:
+        return [Launch(entry, named=False) for entry in catalog()]
+    file, colon, functions = name.rpartition(":")
+    if colon and file.endswith(".py"):
+        path = Path(file)
+        if not path.is_file():
+            raise ScenarioNotFoundError(f"there is no file {file}")
+        return [Launch(read_file(path), tuple(function.strip() for function in functions.split(",")))]
+    if Path(name).is_dir():
+        folder = Path(name).resolve()
+        return [Launch(entry, named=False) for entry in catalog([folder]) if entry.path.parent == folder]
+    return [Launch(find(name))]
+
+
+def single_launch(name: str) -> Launch:
+    """The one run that a name stands for. UsageError where it is several."""
+    launches = launches_of(name)
+    if len(launches) != 1:
+        raise UsageError(f"{name} stands for {len(launches)} scenarios: name one")
+    return launches[0]
+
+
+def sweep_launches(launch: Launch, sweep: str, settings: Settings) -> list[Launch]:
+    """The launch at every value of `name=a,b,c`; UsageError where there is nothing to sweep."""
+    if launch.entry.error:
+        return [launch]
+    if launch.functions:
+        raise UsageError("--sweep requires a scenario: a plain function has no parameters")
+    name, values = values_to_sweep(launch.entry, sweep)
+    if name in settings.chosen:
+        raise UsageError(f"--set {name}=... and --sweep {name}: one or the other")
+    return [replace(launch, point=(name, value)) for value in values]
+
+
+def plan(launch: Launch, settings: Settings, *, several: bool = False) -> RunRequest | RunReport:
+    """The request of a launch, or the report of one that cannot run here. UsageError.
+
+    Of `several` scenarios each takes those of the chosen parameters that it has.
+    """
+    reason = why_not(launch, settings.device)
+    if reason is not None:
+        skipped = not launch.named and launch.entry.error is None
+        return _not_run(launch, ExitCode.MEASURED if skipped else ExitCode.FAILED, reason)
+    scenario, chosen = launch.entry.scenario, settings.chosen
+    if scenario and not launch.functions:
+        chosen = {name: value for name, value in chosen.items() if not several or name in scenario.params}
+        chosen |= dict([launch.point] if launch.point else [])
+    return request_for(launch.entry, replace(settings, chosen=chosen), launch.functions)
+
+
+def why_not(launch: Launch, device: str | None) -> Finding | None:
+    """What keeps a launch from running: an unreadable file, an unmet need, arguments that nobody gives."""
+    entry = launch.entry
+    if entry.error:
+        error = entry.error
+        message = plain(error.message)
+        return finding("file_unreadable", file=entry.path.name, line=error.line, message=message, fix=plain(error.fix))
+    if launch.functions:
+        for name in launch.functions:
+            function = entry.text.functions.get(name)
+            if function and function.required:
+                return finding("takes_arguments", name, arguments=list(function.required))
+        return None
+    if entry.scenario is None:
+        return finding("no_scenario", file=entry.path.name)
+    baseline = next(iter(entry.scenario.variants.values()))
+    return first_missing((*entry.scenario.needs, *baseline.needs), device)
+
+
+def start(request: RunRequest, path: Path) -> Live:
+    """Start a run that writes its events to a new file. UsageError where there can be no such file."""
+    try:
+        file = RunFile(path, __version__)
+    except OSError as error:
+        message = f"no run file can be made at {path}: {error.strerror}; choose another with --output"
+        raise UsageError(message) from None
+    return Live(Session(request, file))
+
+
+def _not_run(launch: Launch, code: ExitCode, reason: Finding) -> RunReport:
+    entry = launch.entry
+    return RunReport(
+        scenario=launch.entry.name,
+        title=entry.title,
+        source_sha256=entry.sha256,
+        params=dict([launch.point] if launch.point else []),
+        outcome=Conclusion.SKIPPED if code == ExitCode.MEASURED else conclusion_of(code),
+        exit_code=code,
+        reason=reason,
+    )
+
+
+def entry_launch(entry: Entry) -> Launch:
+    """The launch of an entry as lists show it: a scenario, or one plain function of a file."""
+    return Launch(entry, (entry.function,) if entry.function else ())
+
+
+def check_paths(paths: Sequence[Path], flag: str = "") -> None:
+    """UsageError where a file or folder to list is not there."""
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"{flag}{path}: there is no such file or folder")

@@ -1,0 +1,200 @@
+"""From an entry of the catalog and settings to a `RunRequest`; every mistake in them is a `UsageError`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from gpulab.catalog.catalog import Entry
+from gpulab.catalog.needs import first_missing
+from gpulab.catalog.reader import literal
+from gpulab.protocol.jobs import (
+    NEEDED_CEILINGS,
+    NO_CEILINGS,
+    TELEMETRY_OFF,
+    TELEMETRY_ON,
+    Calibrate,
+    FunctionFile,
+    Measure,
+    ProfileOptions,
+    RunRequest,
+    ScenarioFile,
+    TimeFunctions,
+    VariantInfo,
+)
+from gpulab.protocol.statuses import Cache, Clock
+from gpulab.protocol.text import plain
+from gpulab.scenario import FIRST, Param, Scenario
+from gpulab.session.settings import Settings, UsageError, check_settings, device_of
+
+_SMOKE_TIME_S, _QUICK_TIME_S, _TIME_S = 0.5, 1.5, 10.0
+_TIMEOUT_S, _TIMEOUT_OF_TIME = 600.0, 20
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
+_LEAST_FOR_CEILINGS_S = 1.0
+"""A run shorter than this draws no conclusions about the device, and measuring it would take longer."""
+
+
+def request_for(
+    entry: Entry, settings: Settings, functions: Sequence[str] = (), *, stop_early: bool = True
+) -> RunRequest:
+    """The request for one file: its scenario, or the functions of it that are named."""
+    check_settings(settings)
+    time_s = settings.time_s or (_SMOKE_TIME_S if settings.smoke else _QUICK_TIME_S if settings.quick else _TIME_S)
+    telemetry = TELEMETRY_OFF if settings.quick and settings.telemetry == TELEMETRY_ON else settings.telemetry
+    device = device_of(settings)
+    common = {
+        "device": device,
+        "threads": settings.threads,
+        "seed": settings.seed,
+        "time_s": time_s,
+        "smoke": settings.smoke,
+        "quick": settings.quick,
+        "stop_early": stop_early,
+        "solo_runs": telemetry != TELEMETRY_OFF,
+        "ceilings": NO_CEILINGS if settings.smoke or time_s < _LEAST_FOR_CEILINGS_S else NEEDED_CEILINGS,
+    }
+    job = _time_functions(entry, settings, functions, common) if functions else _measure(entry, settings, common)
+    return RunRequest(
+        job=job,
+        telemetry=telemetry,
+        timeout_s=settings.timeout_s or max(_TIMEOUT_S, _TIMEOUT_OF_TIME * time_s),
+        profile=_profile(settings, time_s),
+    )
+
+
+def calibration_request(settings: Settings) -> RunRequest:
+    """The request that measures the ceilings of the device, and nothing else."""
+    check_settings(settings)
+    job = Calibrate(device=device_of(settings), threads=settings.threads, seed=settings.seed)
+    return RunRequest(job=job, telemetry=settings.telemetry, timeout_s=settings.timeout_s or _TIMEOUT_S)
+
+
+def values_to_sweep(entry: Entry, text: str) -> tuple[str, list[str]]:
+    """The parameter to sweep and its values, from `name=a,b,c`, or `name` or nothing for the scenario's own."""
+    scenario = entry.scenario
+    if scenario is None:
+        raise UsageError(f"--sweep requires a scenario, and {entry.path.name} has none")
+    name, equals, listed = text.partition("=")
+    own = "; ".join(f"{parameter}={','.join(map(str, values))}" for parameter, values in scenario.sweep.items())
+    if not name:
+        if len(scenario.sweep) != 1:
+            reason = f"{entry.name} has several, name one: {own}" if own else f"{entry.name} has no sweep of its own"
+            raise UsageError(f"--sweep: {reason}; write --sweep name=a,b,c")
+        name = next(iter(scenario.sweep))
+    if not equals:
+        if name not in scenario.sweep:
+            raise UsageError(f"--sweep {name}: {entry.name} has no sweep of it; write --sweep {name}=a,b,c")
+        return name, [str(value) for value in scenario.sweep[name]]
+    values = list(dict.fromkeys(value.strip() for value in listed.split(",") if value.strip()))
+    if not values:
+        raise UsageError(f"--sweep {text}: it has no values; write --sweep {name}=a,b,c")
+    return name, values
+
+
+def _measure(entry: Entry, settings: Settings, common: Mapping[str, object]) -> Measure:
+    scenario, on_cpu = entry.scenario, common["device"] == "cpu"
+    if scenario is None:
+        raise UsageError(f"{entry.path.name} has no Scenario")
+    defaults = scenario.resolve(on_cpu=on_cpu, smoke=settings.smoke, chosen={})
+    chosen = _typed_params(entry.name, defaults, settings.chosen)
+    subject = ScenarioFile(
+        scenario=entry.name,
+        path=str(entry.path),
+        source_sha256=entry.sha256,
+        title=entry.title,
+        variants=_variants(scenario, str(common["device"])),
+        topic=plain(scenario.topic),
+        claim=plain(scenario.claim),
+        no_effect_reason=plain(scenario.no_effect_reason),
+        params={**defaults, **chosen},
+        env=scenario.env,
+    )
+    return Measure(
+        **common,  # type: ignore[arg-type]
+        subject=subject,
+        roof=scenario.roof,
+        per=scenario.per,
+        clock=Clock.WALL if on_cpu else Clock(scenario.clock),
+        cache=Cache(scenario.cache),
+        ladder=scenario.ladder,
+        exclusive=scenario.exclusive,
+        increasing_memory=scenario.increasing_memory,
+    )
+
+
+def _time_functions(
+    entry: Entry, settings: Settings, functions: Sequence[str], common: Mapping[str, object]
+) -> TimeFunctions:
+    if settings.chosen:
+        raise UsageError("--set requires a scenario: a plain function has no parameters")
+    if len(set(functions)) < len(functions):
+        raise UsageError(f"{','.join(functions)}: name each function once")
+    for name in functions:
+        if name not in entry.text.names:
+            names = ", ".join(entry.text.names)
+            hint = f"it defines {names}" if names else "the file defines no functions"
+            raise UsageError(f"{entry.path.name} defines no {name!r} at its top level; {hint}")
+    subject = FunctionFile(
+        scenario=f"{entry.path.stem}:{','.join(functions)}",
+        path=str(entry.path),
+        source_sha256=entry.sha256,
+        title=entry.title,
+        variants=tuple(VariantInfo(name=name) for name in functions),
+    )
+    return TimeFunctions(**common, subject=subject)  # type: ignore[arg-type]
+
+
+def _profile(settings: Settings, time_s: float) -> ProfileOptions | None:
+    """A run shorter than a second asks for its speedup and no more, unless it says so."""
+    requested = settings.trace is not None or settings.memory
+    if not requested and (settings.profile == "off" or settings.smoke or time_s < _LEAST_FOR_CEILINGS_S):
+        return None
+    trace = str(settings.trace.absolute()) if settings.trace else None
+    return ProfileOptions(trace=trace, memory="" if settings.memory else None)
+
+
+def _variants(scenario: Scenario, device: str) -> tuple[VariantInfo, ...]:
+    baseline = next(iter(scenario.variants))
+    infos = []
+    for variant in scenario.variants.values():
+        against = None if variant.name == baseline else baseline if variant.against == FIRST else variant.against
+        infos.append(
+            VariantInfo(
+                name=variant.name,
+                summary=plain(variant.summary),
+                against=against,
+                claim=plain(variant.claim) if variant.claim else None,
+                unchecked=variant.unchecked,
+                missing=first_missing(variant.needs, device),
+            )
+        )
+    return tuple(infos)
+
+
+def _typed_params(scenario: str, defaults: Mapping[str, Param], chosen: Mapping[str, str]) -> dict[str, Param]:
+    params: dict[str, Param] = {}
+    for name, text in chosen.items():
+        if name not in defaults:
+            available = ", ".join(f"{other}={value!r}" for other, value in defaults.items()) or "none"
+            raise UsageError(f"{scenario} has no parameter {name!r}; its parameters: {available}")
+        params[name] = _typed(name, text, defaults[name])
+    return params
+
+
+def _typed(name: str, text: str, default: Param) -> Param:
+    """The text as a value of the default's type."""
+    if isinstance(default, str):
+        return text
+    try:
+        value = literal(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError):
+        value = None
+    if isinstance(default, bool):
+        value = {"true": True, "false": False, "1": True, "0": False}.get(text.strip().lower())
+    elif isinstance(default, float) and isinstance(value, int):
+        value = float(value)
+    elif isinstance(default, int) and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if type(value) is not type(default):
+        raise UsageError(f"--set {name}={text}: {name} takes {_KINDS[type(default)]}, as in {name}={default!r}")
+    return value

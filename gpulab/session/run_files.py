@@ -1,0 +1,23 @@
+"""Where run files go when nobody says where: a new name under the user's state directory."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+
+def default_path(scenario: str) -> Path:
+    """A new file, named by time, scenario and process."""
+    from platformdirs import user_state_path
+
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
+    return user_state_path("gpulab") / "runs" / f"{now}-{scenario}-{os.getpid()}.jsonl"
+
+
+def at_home(path: Path) -> str:
+    """How a path is shown: below the home folder as ~/..."""
+    try:
+        return f"~/{path.relative_to(Path.home())}"
+    except (RuntimeError, ValueError):  # there is no home folder, or it lies elsewhere
+        return str(path)

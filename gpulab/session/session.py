@@ -1,0 +1,254 @@
+"""One run: its worker processes and its telemetry process, merged into one ordered log of events.
+
+It works in a thread of its own; a face reads it as a source (`gpulab.session.source`).
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+
+from gpulab.protocol.events import (
+    DEVICE_LOST,
+    AnyEvent,
+    Checked,
+    Noticed,
+    OutOfMemory,
+    RunEnded,
+    RunStarted,
+    Samples,
+    TelemetryStarted,
+    VariantFailed,
+    VariantRefused,
+    VariantSkipped,
+    WorkerReady,
+)
+from gpulab.protocol.finding import Finding, finding
+from gpulab.protocol.jobs import (
+    CANCEL,
+    CEILINGS_KNOWN,
+    TELEMETRY_OFF,
+    AnyJob,
+    Calibrate,
+    Profile,
+    ProfileOptions,
+    RunRequest,
+)
+from gpulab.protocol.run_file import RunFile
+from gpulab.protocol.statuses import Outcome
+from gpulab.session.captured_output import CapturedOutput
+from gpulab.session.ceiling_cache import CeilingCache
+from gpulab.session.event_log import EventLog
+from gpulab.session.exit_cause import failure_of
+from gpulab.session.telemetry_process import TelemetryProcess
+from gpulab.session.worker_process import WORKER, WorkerProcess
+from gpulab.session.worker_transcript import WorkerTranscript
+
+_LAST_WORD_S = 10.0
+"""How long a supervisor that was told to stop may take."""
+
+
+class Session:
+    """Runs one request: `start`, then `take` until it has `ended`; `cancel` at any time."""
+
+    def __init__(self, request: RunRequest, run_file: RunFile, command: Sequence[str] = WORKER) -> None:
+        self._request, self._command = request, command
+        self._log = EventLog(run_file)
+        self._ceilings = CeilingCache(request)
+        self._measured = _MeasuredVariants()
+        self._worker: WorkerProcess | None = None
+        self._telemetry: TelemetryProcess | None = None
+        self._transcript = WorkerTranscript()
+        """Of the worker that measures: how it ended is how the run ended."""
+        self._stopped: Outcome | None = None
+        """By the user or the timeout; None where nobody stopped it."""
+        self._error: Exception | None = None
+        self._deadline = monotonic() + request.timeout_s if request.timeout_s else None
+        self._wake_r, self._wake_w = os.pipe2(os.O_CLOEXEC)
+        self._ended, self._closing = threading.Event(), threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="session", daemon=True)
+
+    @property
+    def path(self) -> Path:
+        return self._log.path
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last event is there to be taken."""
+        return self._ended.is_set()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def take(self) -> list[AnyEvent]:
+        """All events since the last call, in order."""
+        return self._log.take()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait for the end, at most so long; returns whether it has come."""
+        return self._ended.wait(timeout_s)
+
+    def switch_telemetry(self, *, on: bool) -> None:
+        """Pause the sampler, or let it go on; the run goes on in any case."""
+        if self._telemetry:
+            self._telemetry.switch(on=on)
+
+    def cancel(self) -> None:
+        """Stop the worker and all it started. What was measured stays; the end arrives as an event."""
+        with self._closing:
+            if not self.ended:
+                os.write(self._wake_w, CANCEL)
+
+    def _run(self) -> None:
+        try:
+            self._append(RunStarted(request=self._request, at=datetime.now(UTC).isoformat(), host=socket.gethostname()))
+            self._measure()
+            if self._request.profile and self._transcript.complete and not self._stopped:
+                self._profile(self._request.profile)
+            self._append(*self._last_events())
+        finally:
+            self._log.close()
+            with self._closing:
+                self._ended.set()
+                os.close(self._wake_r)
+                os.close(self._wake_w)
+
+    def _measure(self) -> None:
+        output = CapturedOutput()
+        try:
+            self._telemetry = self._start_telemetry()
+            self._work(self._request.job, self._transcript, output)
+        except Exception as error:
+            self._error = error
+        if self._telemetry:
+            telemetry, self._telemetry = self._telemetry, None
+            self._append(*telemetry.stop())
+        self._append(*output.end())
+
+    def _start_telemetry(self) -> TelemetryProcess | None:
+        if self._request.telemetry == TELEMETRY_OFF:
+            return None
+        try:
+            return TelemetryProcess(self._request.telemetry)
+        except OSError as error:
+            self._append(TelemetryStarted(no_gpu_reason=finding("telemetry_not_started", message=str(error))))
+            return None
+
+    def _profile(self, options: ProfileOptions) -> None:
+        """Another worker, since the profiler slows what follows it. The run has been measured, whatever comes of it."""
+        job = self._request.job
+        assert not isinstance(job, Calibrate)
+        names = [variant.name for variant in job.subject.variants if variant.name in self._measured.fit]
+        while names and not self._stopped:
+            transcript, error = WorkerTranscript(), None
+            try:
+                profile = Profile(
+                    device=job.device,
+                    threads=job.threads,
+                    seed=job.seed,
+                    subject=job.subject,
+                    names=tuple(names),
+                    trace=options.trace,
+                    memory=options.memory,
+                )
+                # What the scenario prints has been seen before: it is loaded once more.
+                self._work(profile, transcript, output=None)
+            except Exception as raised:
+                error = raised
+            if (transcript.complete and error is None) or self._stopped == Outcome.CANCELLED:
+                return
+            variant = transcript.exited.variant if transcript.exited else None
+            cause = failure_of(self._request, transcript, self._stopped, error).cause
+            self._append(Noticed(finding=_profiling_ended(variant, cause)))
+            names = names[names.index(variant) + 1 :] if variant in names else []
+
+    def _work(self, job: AnyJob, transcript: WorkerTranscript, output: CapturedOutput | None) -> None:
+        with WorkerProcess(job, transcript, output, self._command) as worker:
+            self._worker = worker
+            self._follow(worker)
+
+    def _follow(self, worker: WorkerProcess) -> None:
+        """Read every stream until the supervisor has ended and the worker's are empty."""
+        streams = {stream.fd: stream for stream in worker.streams}
+        if self._telemetry:
+            streams[self._telemetry.stream.fd] = self._telemetry.stream
+        poll = select.poll()
+        for fd in (*streams, worker.exit_fd, self._wake_r):
+            poll.register(fd, select.POLLIN)
+        last_word_by: float | None = None
+        while True:
+            until = min((t for t in (self._deadline, last_word_by) if t), default=None)
+            ready = {fd for fd, _ in poll.poll(None if until is None else max(0.0, until - monotonic()) * 1000)}
+            for fd in ready & streams.keys():
+                if not self._take_from(streams[fd].take()):
+                    poll.unregister(fd)
+            if worker.exit_fd in ready:
+                for stream in worker.streams:
+                    while self._take_from(stream.take()):
+                        pass
+                return
+            if (stop := self._stop_asked(cancelled=self._wake_r in ready)) and self._stopped is None:
+                self._stopped, last_word_by = stop, monotonic() + _LAST_WORD_S
+                worker.tell(CANCEL)
+            if last_word_by and monotonic() >= last_word_by:
+                return
+
+    def _stop_asked(self, *, cancelled: bool) -> Outcome | None:
+        stop = Outcome.CANCELLED if cancelled and os.read(self._wake_r, 64) else None
+        if self._deadline and monotonic() >= self._deadline:
+            stop, self._deadline = Outcome.TIMEOUT, None
+        return stop
+
+    def _take_from(self, batch: tuple[list[AnyEvent], bool]) -> bool:
+        events, more = batch
+        self._append(*events)
+        return more
+
+    def _append(self, *events: AnyEvent) -> None:
+        self._log.append(*events)
+        for event in events:
+            self._measured.see(event)
+            if isinstance(event, WorkerReady) and self._telemetry:
+                self._telemetry.target(event)
+            if (known := self._ceilings.see(event)) is not None:
+                if self._worker:
+                    self._worker.tell(CEILINGS_KNOWN)
+                self._append(known)
+
+    def _last_events(self) -> list[AnyEvent]:
+        """How the run ended, from the supervisor's report, or from the lack of one."""
+        transcript = self._transcript
+        events: list[AnyEvent] = [Noticed(finding=notice) for notice in transcript.findings]
+        if transcript.complete and self._stopped != Outcome.CANCELLED:  # a timeout that came too late changes nothing
+            return [*events, RunEnded(outcome=Outcome.DONE)]
+        if not (transcript.exited and transcript.exited.code == DEVICE_LOST):  # the worker has reported that one
+            events.append(failure_of(self._request, transcript, self._stopped, self._error))
+        return [*events, RunEnded(outcome=self._stopped or Outcome.FAILED)]
+
+
+class _MeasuredVariants:
+    """Which variants were measured, and nothing is wrong with: they are worth a profile."""
+
+    def __init__(self) -> None:
+        self.fit: set[str] = set()
+        self._unfit: set[str | None] = set()
+
+    def see(self, event: AnyEvent) -> None:
+        match event:
+            case Samples():
+                self.fit.update({event.names[index] for index in event.variant} - self._unfit)
+            case Checked(ok=True):
+                pass
+            case Checked() | OutOfMemory() | VariantFailed() | VariantRefused() | VariantSkipped():
+                self._unfit.add(event.variant)
+                self.fit -= {event.variant}
+
+
+def _profiling_ended(variant: str | None, cause: Finding) -> Finding:
+    return finding("profiling_ended", variant, reason=cause.code, **cause.values)

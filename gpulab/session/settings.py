@@ -1,0 +1,61 @@
+"""What refines a run, whichever face starts it, and what of it no machine can do."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpulab.catalog.needs import default_device, missing
+from gpulab.protocol.finding import Finding
+from gpulab.protocol.jobs import TELEMETRY_ON
+
+_DEVICE = re.compile(r"cpu|cuda(:\d+)?")
+
+
+class UsageError(ValueError):
+    """The command cannot be carried out as it was given. `reason` says what the machine lacks for it."""
+
+    def __init__(self, message: str, reason: Finding | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Named as the command line names them; seconds."""
+
+    device: str | None = None
+    chosen: dict[str, str] = field(default_factory=dict)
+    """Parameters by name, as text."""
+    threads: int = 1
+    time_s: float | None = None
+    seed: int = 0
+    smoke: bool = False
+    timeout_s: float | None = None
+    telemetry: str = TELEMETRY_ON
+    quick: bool = False
+    profile: str = "on"
+    trace: Path | None = None
+    memory: bool = False
+
+
+def check_settings(settings: Settings) -> None:
+    """UsageError where no run can be made with these, whatever the scenario."""
+    device_of(settings)
+    cores = len(os.sched_getaffinity(0))
+    if settings.threads > cores:
+        raise UsageError(f"--threads {settings.threads}: this process may use {cores} cores")
+
+
+def device_of(settings: Settings) -> str:
+    """The device of a run: cpu or cuda:N. UsageError where the machine has no such device."""
+    device = settings.device
+    if device is None:
+        return default_device()
+    if not _DEVICE.fullmatch(device):
+        raise UsageError(f"--device {device}: write cpu, cuda or cuda:N")
+    if device != "cpu" and (reason := missing("cuda")):
+        raise UsageError(f"--device {device} is not available (--device cpu is)", reason)
+    return "cuda:0" if device == "cuda" else device
