@@ -25,7 +25,7 @@ scenario = Scenario(
     smoke={"width": 32, "hidden": 64},
     per="item",
     ladder=True,
-    grows=True,
+    increasing_memory=True,
     claim="11-12x in throughput from 32 to 512 rows",
 )
 _LARGEST, _COMPARED = 2048, 32

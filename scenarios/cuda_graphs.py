@@ -28,7 +28,7 @@ scenario = Scenario(
     params={"width": 256, "batch": 64, "layers": 6, "batches": 8},
     smoke={"width": 32, "batch": 8, "layers": 2, "batches": 2},
     sweep={"width": (128, 256, 512, 1024, 2048, 4096)},
-    same="its kernels outlast their launches, which were hidden behind them before",
+    no_effect_reason="its kernels outlast their launches, which were hidden behind them before",
     claim="50-70 % of the launch overhead removed, up to 195x",
 )
 

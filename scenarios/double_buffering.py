@@ -25,7 +25,7 @@ scenario = Scenario(
     smoke={"batches": 5, "mib": 1, "hidden": 64},
     sweep={"hidden": (256, 512, 1024, 2048, 4096)},
     ladder=True,
-    same="one of the three engines is busy nearly all the time, and the others had room beside it",
+    no_effect_reason="one of the three engines is busy nearly all the time, and the others had room beside it",
     claim="transfers hidden behind computing",
 )
 _WIDTH, _BUFFERS = 1024, 2

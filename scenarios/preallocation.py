@@ -26,7 +26,7 @@ scenario = Scenario(
     smoke={"mib": 1},
     ladder=True,
     env={"MALLOC_MMAP_THRESHOLD_": None, "MALLOC_TRIM_THRESHOLD_": None, "MALLOC_TOP_PAD_": None},
-    same="the allocator keeps its blocks: after the first step nothing is asked of the system",
+    no_effect_reason="the allocator keeps its blocks: after the first step nothing is asked of the system",
     claim="~2x, 210 ms of allocation a batch removed",
 )
 

@@ -1,1 +1,1 @@
-"""Floor 3: the modes of the command line."""
+"""Floor 5: the modes of the command line, a file each."""

@@ -2,58 +2,55 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import gpulab
-from gpulab.headless.output import check_json, write_json
+from gpulab.headless.drive import drive
+from gpulab.headless.options import Options
+from gpulab.headless.output import check_json, check_run_file, write_json
 from gpulab.headless.plot import check_plot, plot
 from gpulab.headless.progress import progress_of
-from gpulab.headless.run import Options
-from gpulab.headless.runner import measure, run_file
-from gpulab.headless.show import draw
-from gpulab.headless.terminal import terminal
-from gpulab.model.conclude import run_result
-from gpulab.model.result import Calibration
-from gpulab.run.record import default_path
-from gpulab.run.request import CALIBRATION, calibration
+from gpulab.headless.show import show_failures, show_roofline
+from gpulab.headless.terminal import open_terminal
+from gpulab.report.build import CALIBRATION
+from gpulab.report.report import CalibrationReport, RunReport
+from gpulab.session.launch import start
+from gpulab.session.requests import calibration_request
+from gpulab.session.run_files import default_path
+from gpulab.version import __version__
 from gpulab.views.ceilings import ceilings
-from gpulab.views.results import failures
 
 
 def calibrate(options: Options) -> int:
     """Measure every ceiling and print them; they are kept for later runs on the device. Returns the exit code."""
-    shown = terminal(ascii_only=options.ascii)
-    request = calibration(options)
+    terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
+    request = calibration_request(options)
     path = options.output or default_path(CALIBRATION)
-    if options.json and options.json != "-":
-        check_json(Path(options.json), [path])
+    check_run_file(path)
+    check_json(options.json_file, [path])
     if options.plot:
         check_plot(options.plot)
-    file = run_file(path)
-    with progress_of(shown) as show:
-        state = measure(request, file, show)
-    found = run_result(state, str(path))
-    shown.err.print(failures(state, shown.glyphs), end="", soft_wrap=True)
-    console = shown.err if options.json == "-" else shown.out
-    console.print(ceilings(found, shown.glyphs))
-    draw(found, shown, console)
-    console.print(f"run file: {path}", soft_wrap=True)
+    live = start(request, path)
+    with progress_of(terminal) as progress:
+        report = drive(live, None, [progress]).report
+    show_failures(report, terminal)
+    terminal.results.print(ceilings(report, terminal.glyphs))
+    show_roofline(report, terminal)
+    terminal.say(f"run file: {path}")
     if options.plot:
-        plot(found, options.plot)
-        shown.err.print(f"picture: {options.plot}", soft_wrap=True)
+        plot(report, options.plot)
+        terminal.err.print(f"picture: {options.plot}", soft_wrap=True)
     if options.json:
-        write_json(
-            Calibration(
-                outcome=found.outcome,
-                exit_code=found.exit_code,
-                reason=found.reason,
-                environment=state.environment or {"gpulab": gpulab.__version__},
-                device=found.device,
-                at=found.ceilings.at if found.ceilings else None,
-                ceilings=found.ceilings.ceilings if found.ceilings else [],
-                warnings=found.warnings,
-                run_file=str(path),
-            ),
-            options.json,
-        )
-    return found.exit_code
+        write_json(_calibration(report), options.json)
+    return report.exit_code
+
+
+def _calibration(report: RunReport) -> CalibrationReport:
+    return CalibrationReport(
+        outcome=report.outcome,
+        exit_code=report.exit_code,
+        reason=report.reason,
+        environment=report.environment or {"gpulab": __version__},
+        device=report.device,
+        at=report.ceilings.at if report.ceilings else None,
+        ceilings=report.ceilings.ceilings if report.ceilings else [],
+        findings=report.findings,
+        run_file=report.run_file,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from gpulab.run.request import UsageError
+from gpulab.session.settings import UsageError
 
 _TEMPLATE = '''"""{title}: say in one line what this compares.
 
@@ -36,8 +36,8 @@ def two_passes(lab, mib):
 def one_pass(lab, mib):
     """One operation does both."""
     data, out = _tensors(lab, mib)
-    one = torch.ones((), device=lab.device)
-    return Work(lambda: torch.add(one, data, alpha=2, out=out), bytes=2 * data.nbytes, inputs=data)
+    ones = torch.ones((), device=lab.device)
+    return Work(lambda: torch.add(ones, data, alpha=2, out=out), bytes=2 * data.nbytes, inputs=data)
 
 
 def _tensors(lab, mib):

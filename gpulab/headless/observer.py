@@ -7,6 +7,8 @@ machine that drifts, and a process that was lucky with its memory, weigh on both
 from __future__ import annotations
 
 import random
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import exp, log
@@ -15,28 +17,34 @@ from time import monotonic
 
 import msgspec
 
-import gpulab
-from gpulab.headless.output import write_json
+from gpulab.analysis.statistics import median_interval
+from gpulab.headless.drive import drive
+from gpulab.headless.options import Options
+from gpulab.headless.output import check_json, check_run_file, write_json
 from gpulab.headless.progress import progress_of
-from gpulab.headless.run import Options, one_entry
-from gpulab.headless.runner import measure
-from gpulab.headless.terminal import terminal
-from gpulab.model.conclude import run_result
-from gpulab.model.events import TelemetrySwitched
-from gpulab.model.result import INCONCLUSIVE, MEASURED
-from gpulab.model.state import RunState
-from gpulab.model.stats import median_interval
-from gpulab.run.record import RunFile, default_path, read
-from gpulab.run.request import request_for
-from gpulab.run.session import Session
+from gpulab.headless.show import show_failures
+from gpulab.headless.terminal import open_terminal
+from gpulab.protocol.events import AnyEvent, Samples, TelemetrySwitched
+from gpulab.protocol.jobs import RunRequest
+from gpulab.protocol.run_file import read_run_file
+from gpulab.protocol.statuses import Stage
+from gpulab.report.exit_codes import ExitCode
+from gpulab.session.launch import plan, single_launch, start
+from gpulab.session.run import Run
+from gpulab.session.run_files import default_path
+from gpulab.session.settings import UsageError
+from gpulab.session.source import Live
+from gpulab.views.findings import sentence_with_place
 
 _WINDOW_S = 0.5
 _SETTLE_S = 0.05
 _TIME_S = 40.0
-_INSIDE = 0.01
+_SMALL = 0.01
+_Block = tuple[float, float, float]
+"""Start, end, and time over the variant's median."""
 
 
-class Effect(msgspec.Struct, frozen=True, kw_only=True):
+class ObserverEffect(msgspec.Struct, frozen=True, kw_only=True):
     """Time with telemetry over time without: the median of the pairs, and its 99 % interval."""
 
     schema: str = "gpulab.observer/1"
@@ -51,69 +59,83 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 class _Switch:
     """Turns the sampler off and on while the rounds run."""
 
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
+    def __init__(self, live: Live, seed: int) -> None:
+        self._live, self._random = live, random.Random(seed)
         self._next: list[bool] = []
         self._due = 0.0
 
-    def __call__(self, session: Session, state: RunState) -> None:
-        if state.stage != "measure" or monotonic() < self._due:
+    def __call__(self, run: Run) -> None:
+        if run.state.stage != Stage.MEASURE or monotonic() < self._due:
             return
         if not self._next:
             self._next = self._random.sample([True, False], 2)
-        session.switch_telemetry(on=self._next.pop())
+        self._live.switch_telemetry(on=self._next.pop())
         self._due = monotonic() + _WINDOW_S
 
 
 def observer_effect(name: str, options: Options) -> int:
-    """Measure it on one scenario, print the ratio with its interval."""
-    shown = terminal(ascii_only=options.ascii)
-    entry = one_entry(name)
-    options = replace(options, time_s=options.time_s or _TIME_S)
-    request = msgspec.structs.replace(request_for(entry, options), stop_early=False, profile=False)
-    path = options.output or default_path(f"{entry.name}-observer")
-    with progress_of(shown) as show:
-        state = measure(request, RunFile(path, gpulab.__version__), show, _Switch(options.seed))
-    switches = [event for event in read(path).events if isinstance(event, TelemetrySwitched)]
-    ratios = _pairs(state, switches)
-    found = median_interval(ratios)
-    effect = Effect(scenario=entry.name, pairs=len(ratios), run_file=str(path))
-    if found is not None:
-        effect = msgspec.structs.replace(effect, ratio=exp(found.median), low=exp(found.low), high=exp(found.high))
+    """Measure it on one scenario, print the ratio with its interval. UsageError."""
+    terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
+    launch = single_launch(name)
+    if launch.functions:
+        raise UsageError(f"--observer-effect requires a scenario, and {name} is a plain function")
+    request = plan(launch, replace(options, time_s=options.time_s or _TIME_S, profile="off"))
+    if not isinstance(request, RunRequest):
+        reason = sentence_with_place(request.reason) if request.reason else request.outcome
+        raise UsageError(f"{name} cannot run here: {reason}")
+    request = msgspec.structs.replace(request, job=msgspec.structs.replace(request.job, stop_early=False))
+    path = options.output or default_path(f"{launch.label}-observer")
+    check_run_file(path)
+    check_json(options.json_file, [path])
+    live = start(request, path)
+    with progress_of(terminal) as progress:
+        report = drive(live, None, [progress, _Switch(live, options.seed)]).report
+    show_failures(report, terminal)
+    ratios = _log_ratios(read_run_file(path).events)
+    interval = median_interval(ratios)
+    effect = ObserverEffect(scenario=launch.entry.name, pairs=len(ratios), run_file=str(path))
+    if interval is not None:
+        ratio, low, high = map(exp, (interval.median, interval.low, interval.high))
+        effect = msgspec.structs.replace(effect, ratio=ratio, low=low, high=high)
     if options.json:
         write_json(effect, options.json)
-    console = shown.err if options.json == "-" else shown.out
-    if effect.ratio is None:
-        ended = run_result(state)
-        why = ended.reason or "give it more --time"
-        console.print(shown.glyphs(f"{entry.name}: {effect.pairs} pairs, too few for an interval: {why}"))
-        return ended.exit_code or INCONCLUSIVE
-    low, high = effect.low or 0.0, effect.high or 0.0
-    told = f"time with / without {effect.ratio:.4f} ({low:.4f} to {high:.4f})"
+    if effect.ratio is None or effect.low is None or effect.high is None:
+        reason = sentence_with_place(report.reason) if report.reason else "give it more --time"
+        terminal.say(f"{effect.scenario}: {effect.pairs} pairs, too few for an interval: {reason}")
+        return report.exit_code or ExitCode.INCONCLUSIVE
+    interval_text = f"{effect.ratio:.4f} ({effect.low:.4f} to {effect.high:.4f})"
     pairs = f"{effect.pairs} pairs of {_WINDOW_S:g} s"
-    console.print(f"observer effect of telemetry on {entry.name}: {told}, {pairs}", soft_wrap=True)
-    inside = all(abs(end - 1) <= _INSIDE for end in (low, high))
-    console.print("inside 1 %" if inside else "not shown to be inside 1 %", style="dim")
-    return MEASURED
+    terminal.say(f"observer effect of telemetry on {effect.scenario}: time with / without {interval_text}, {pairs}")
+    small = all(abs(end - 1) <= _SMALL for end in (effect.low, effect.high))
+    terminal.results.print("inside 1 %" if small else "not terminal to be inside 1 %", style="dim")
+    return ExitCode.MEASURED
 
 
-def _pairs(state: RunState, switches: list[TelemetrySwitched]) -> list[float]:
+def _log_ratios(events: Sequence[AnyEvent]) -> list[float]:
     """log(time on / time off) of each pair of neighbouring windows, every block against its variant's median."""
-    # Against the whole run's median: an epoch is shorter than a window, and its own would take the effect away.
-    names = {name for epoch in state.epochs for name in epoch.names}
-    usual = {name: median(time for epoch in state.epochs for time in epoch.times(name).values) for name in names}
-    blocks = [
-        (*spans[name], time / usual[name])
-        for epoch in state.epochs
-        for one, spans in zip(epoch.rounds, epoch.spans, strict=True)
-        for name, time in one.items()
-    ]
+    switches = [event for event in events if isinstance(event, TelemetrySwitched)]
+    blocks = _blocks(events)
     windows: list[tuple[bool, float | None]] = []
-    for this, after in pairwise(switches):
-        inside = [time for start, end, time in blocks if start >= this.t + _SETTLE_S and end <= after.t]
-        windows.append((this.on, log(median(inside)) if inside else None))
-    found = []
+    for switch, following in pairwise(switches):
+        inside = [time for start, end, time in blocks if start >= switch.t + _SETTLE_S and end <= following.t]
+        windows.append((switch.on, log(median(inside)) if inside else None))
+    ratios = []
     for (first_on, first), (second_on, second) in zip(windows[::2], windows[1::2], strict=False):
         if first_on != second_on and first is not None and second is not None:
-            found.append(first - second if first_on else second - first)
-    return found
+            ratios.append(first - second if first_on else second - first)
+    return ratios
+
+
+def _blocks(events: Sequence[AnyEvent]) -> list[_Block]:
+    # Against the whole run's median: an epoch is shorter than a window, and its own would take the effect away.
+    timings: dict[str, list[_Block]] = defaultdict(list)
+    for event in events:
+        if isinstance(event, Samples):
+            rows = zip(event.variant, event.times_s, event.ended, event.steps, strict=True)
+            for index, time_s, end, steps in rows:
+                timings[event.names[index]].append((end - time_s * steps, end, time_s))
+    blocks = []
+    for rows_of_variant in timings.values():
+        usual = median(time_s for _, _, time_s in rows_of_variant)
+        blocks += [(start, end, time_s / usual) for start, end, time_s in rows_of_variant]
+    return blocks

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from gpulab.run.request import UsageError
+from gpulab.protocol.run_file import is_run_file
+from gpulab.session.settings import UsageError
 
 
 def write_json(value: Any, target: str) -> None:
@@ -25,14 +26,22 @@ def write_json(value: Any, target: str) -> None:
         raise UsageError(f"--json {target}: {error.strerror}") from None
 
 
-def check_json(target: Path, paths: Sequence[Path]) -> None:
+def check_json(target: Path | None, run_files: Sequence[Path]) -> None:
     """UsageError where the JSON cannot be written, or would destroy a run file."""
+    if target is None:
+        return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("ab+") as file:
             file.seek(0)
-            is_run = target in paths or file.read(64).startswith(b'{"format":"gpulab.run"')
+            destroys = target in run_files or is_run_file(file.read(64))
     except OSError as error:
         raise UsageError(f"--json {target}: {error.strerror}") from None
-    if is_run:
+    if destroys:
         raise UsageError(f"--json {target}: that is a run file, which is never overwritten")
+
+
+def check_run_file(path: Path) -> None:
+    """UsageError where a run file is there already."""
+    if path.exists():
+        raise UsageError(f"--output {path} exists: runs are never overwritten, choose another name")

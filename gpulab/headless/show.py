@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gpulab.headless.terminal import Terminal
-from gpulab.model.accounting import chart
-from gpulab.model.result import RunResult
-from gpulab.views.results import result
+from gpulab.report.report import RunReport
+from gpulab.report.roofline_points import roofline_of
+from gpulab.views.results import failures, result
 from gpulab.views.roofline.reasons import reasons
-from gpulab.views.roofline.view import roofline
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from gpulab.views.roofline.view import roofline_view
 
 _HEIGHT, _MOST_WIDTH = 24, 160
 
 
-def show(found: RunResult, shown: Terminal, *, json_on_stdout: bool) -> None:
-    """Print the result of one run to stdout, or to stderr where JSON has that."""
-    console = shown.err if json_on_stdout else shown.out
-    console.print(result(found, shown.glyphs), soft_wrap=not console.is_terminal)
-    if any(one.roofline for one in found.variants):
-        draw(found, shown, console)
-    # In one piece, so that it can be copied.
-    console.print(*([f"run file: {found.run_file}"] if found.run_file else []), "", sep="\n", soft_wrap=True)
+def show_failures(report: RunReport, terminal: Terminal) -> None:
+    """Print to stderr what a failure left: before the result, which ends with the cause."""
+    terminal.err.print(failures(report, terminal.glyphs), end="", soft_wrap=True)
 
 
-def draw(found: RunResult, shown: Terminal, console: Console) -> None:
+def show_report(report: RunReport, terminal: Terminal) -> None:
+    """Print the result of one run."""
+    terminal.show(result(report, terminal.glyphs))
+    if any(variant.roofline for variant in report.variants):
+        show_roofline(report, terminal)
+    terminal.say(*([f"run file: {report.run_file}"] if report.run_file else []), "")
+
+
+def show_roofline(report: RunReport, terminal: Terminal) -> None:
     """Print the roofline of a run, as wide as the terminal is."""
-    of = chart(found)
-    if of is not None:
+    roofline = roofline_of(report)
+    if roofline is not None:
+        console = terminal.results
         width = min(console.width, _MOST_WIDTH)
-        console.print("", roofline(of, shown.glyphs, width=width, height=_HEIGHT), sep="\n", soft_wrap=True)
-        console.print(reasons(of.points, shown.glyphs), soft_wrap=not console.is_terminal)
+        drawn = roofline_view(roofline, terminal.glyphs, width=width, height=_HEIGHT)
+        console.print("", drawn, sep="\n", soft_wrap=True)
+        terminal.show(reasons(roofline.points, terminal.glyphs))

@@ -13,10 +13,12 @@ from textual.app import App
 from textual.filter import LineFilter
 from textual.screen import Screen
 
-from gpulab.run.catalog import catalog
-from gpulab.run.request import Settings, UsageError, check
-from gpulab.run.terminal import over_ssh, shows_unicode
+from gpulab.catalog.catalog import catalog
+from gpulab.doctor.terminal import over_ssh, shows_unicode
+from gpulab.session.launch import check_paths
+from gpulab.session.settings import Settings, check_settings
 from gpulab.tui.ascii import AsciiFilter
+from gpulab.tui.runs import Starter, start
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.views.text import Glyphs
 
@@ -24,21 +26,27 @@ _HZ, _HZ_OVER_SSH = 4, 2
 
 
 class LabApp(App[int]):
-    """One screen over the catalog."""
+    """One screen over the catalog. `starter` makes the source of a run."""
 
     TITLE = "gpulab"
     CSS_PATH = "gpulab.tcss"
     ENABLE_COMMAND_PALETTE = False
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012
 
-    def __init__(self, paths: Sequence[Path] = (), settings: Settings | None = None, *, ascii_only: bool) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path] = (),
+        settings: Settings | None = None,
+        *,
+        ascii_only: bool,
+        starter: Starter = start,
+    ) -> None:
         super().__init__(ansi_color=True)  # before the theme: NO_COLOR would turn the defaults into black on black
         self.theme = "ansi-dark"  # the terminal's own colours, in the fewest bytes
         self.animation_level = "none"
         self._ascii = [AsciiFilter()] if ascii_only else []
-        self._lab = LabScreen(
-            catalog(paths), settings or Settings(), Glyphs(ascii_only), tick_s=1 / (_HZ_OVER_SSH if over_ssh() else _HZ)
-        )
+        tick_s = 1 / (_HZ_OVER_SSH if over_ssh() else _HZ)
+        self._lab = LabScreen(catalog(paths), settings or Settings(), Glyphs(ascii_only), tick_s, starter)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         return [*super().get_line_filters(), *self._ascii]
@@ -67,9 +75,6 @@ class LabApp(App[int]):
 def open_lab(paths: Sequence[str], settings: Settings, *, ascii_only: bool) -> int:
     """Open the screen on the terminal; returns the exit code. UsageError where a path is not there."""
     places = [Path(path) for path in paths]
-    for place in places:
-        if not place.exists():
-            hint = f"; to measure a scenario, gpulab --run {place}" if place.suffix != ".py" else ""
-            raise UsageError(f"{place}: there is no such file or folder{hint}")
-    check(settings)
+    check_paths(places)
+    check_settings(settings)
     return LabApp(places, settings, ascii_only=ascii_only or not shows_unicode()).run() or 0

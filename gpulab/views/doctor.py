@@ -1,4 +1,4 @@
-"""A doctor's findings: what is there, and below what is not, what it would enable and what mends it."""
+"""The checks of a machine: what is there, and below what is not, what it would enable and what fixes it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from gpulab.model.machine import Finding
+from gpulab.protocol.machine import CheckStatus, MachineCheck
+from gpulab.views.findings import sentence
+from gpulab.views.sentences.machine import ENABLES
 from gpulab.views.text import Glyphs
 
-_STYLES = {"ok": "green", "missing": "yellow", "broken": "bold red"}
+_STYLES = {CheckStatus.OK: "green", CheckStatus.MISSING: "yellow", CheckStatus.BROKEN: "bold red"}
 
 
-def doctor(findings: Sequence[Finding], glyphs: Glyphs) -> Table:
-    """A row a finding."""
+def doctor(checks: Sequence[MachineCheck], glyphs: Glyphs) -> Table:
+    """A row a check."""
     table = Table.grid(padding=(0, 2, 0, 0))
-    for one in findings:
-        told = Text(glyphs(one.found), overflow="fold")
-        if one.status != "ok":
-            told.append(glyphs(f"\nenables: {one.enables}"), "dim")
-            told.append(glyphs(f"\nmend: {one.mend}") if one.mend else "", "bold")
-        table.add_row(Text(one.status, _STYLES[one.status]), Text(one.name, "bold"), told)
+    for check in checks:
+        text = Text(glyphs(sentence(check.result)), overflow="fold")
+        if check.enables:
+            text.append(glyphs(f"\nenables: {ENABLES[check.enables]}"), "dim")
+        if check.fix:
+            text.append(glyphs(f"\nfix: {sentence(check.fix)}"), "bold")
+        table.add_row(Text(check.status, _STYLES[check.status]), Text(check.name, "bold"), text)
     return table

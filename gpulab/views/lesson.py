@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gpulab.model.listing import Row
+from gpulab.protocol.listing import ScenarioRow
+from gpulab.scenario import Param
+from gpulab.views.findings import sentence
 from gpulab.views.text import Glyphs
 
 
-def lesson(row: Row, glyphs: Glyphs) -> RenderableType:
+def lesson(row: ScenarioRow, glyphs: Glyphs) -> RenderableType:
     """Paragraphs are filled to the width; lines that are set in stay as they are."""
     if row.error:
         return Group(Text(glyphs(row.path), "bold"), Text(glyphs(row.error), "red"))
@@ -19,20 +23,34 @@ def lesson(row: Row, glyphs: Glyphs) -> RenderableType:
     for paragraph in filter(None, (part.strip("\n") for part in rest.split("\n\n"))):
         filled = paragraph if paragraph.startswith(" ") else " ".join(paragraph.split())
         parts += [Text(glyphs(filled)), ""]
+    if row.function:
+        parts += [Text("a plain function: it is timed and profiled, and compared with nothing", "dim"), ""]
+    else:
+        parts += [_variants(row, glyphs), ""]
+    facts = Table.grid(padding=(0, 2, 0, 0))
+    for name, value in _facts(row).items():
+        if value:
+            facts.add_row(Text(name, "dim"), Text(glyphs(value), overflow="fold"))
+    return Group(*parts, facts)
+
+
+def _variants(row: ScenarioRow, glyphs: Glyphs) -> Table:
     variants = Table.grid(padding=(0, 2, 0, 0))
     for name, summary in zip(row.variants, row.summaries, strict=True):
         variants.add_row(Text(glyphs(name), "bold"), Text(glyphs(summary)))
-    parts += [variants, ""]
-    facts = {
+    return variants
+
+
+def _facts(row: ScenarioRow) -> dict[str, str]:
+    return {
         "claim": row.claim,
-        "parameters": " ".join(f"{name}={value}" for name, value in row.params.items()),
-        "on a CPU": " ".join(f"{name}={value}" for name, value in row.cpu.items()),
+        "parameters": _assignments(row.params),
+        "on a CPU": _assignments(row.cpu),
         "sweep": ", ".join(f"{name}={','.join(map(str, values))}" for name, values in row.sweep.items()),
-        "lacking here": row.missing or "",
+        "missing here": sentence(row.missing) if row.missing else "",
         "file": row.path,
     }
-    known = Table.grid(padding=(0, 2, 0, 0))
-    for name, value in facts.items():
-        if value:
-            known.add_row(Text(name, "dim"), Text(glyphs(value), overflow="fold"))
-    return Group(*parts, known)
+
+
+def _assignments(params: Mapping[str, Param]) -> str:
+    return " ".join(f"{name}={value}" for name, value in params.items())

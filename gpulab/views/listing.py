@@ -6,48 +6,61 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from gpulab.model.listing import Row
-from gpulab.model.result import INTERRUPTED, MEASURED, RunResult
-from gpulab.views.text import STYLES, Glyphs, marked, three, times
+from gpulab.protocol.listing import ScenarioRow
+from gpulab.protocol.statuses import Verdict
+from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.report.report import RunReport
+from gpulab.views.findings import sentence
+from gpulab.views.text import STYLES, Glyphs, three_digits, times, with_star
 
-_OUTCOMES = {"interrupted": "stopped"}
-_BROKEN = "files that cannot be read"
+OWN = "your own"
+_UNREADABLE = "files that cannot be read"
+_SHORT_OUTCOMES = {Conclusion.INTERRUPTED: "stopped", Conclusion.SLOWER: "slower"}
 
 
-def listing(rows: Sequence[Row], glyphs: Glyphs) -> Text:
-    """A line a scenario under its topic; files with errors last."""
+def listing(rows: Sequence[ScenarioRow], glyphs: Glyphs) -> Text:
+    """A line a scenario under its topic; what the user named comes first."""
     text = Text(no_wrap=True, overflow=glyphs.overflow)
     width = max((len(row.name) for row in rows), default=0) + 2
     for topic, members in by_topic(rows):
-        if members[0].error:
-            text.append(glyphs("".join(f"{row.path}\n  {row.error}\n" for row in members)), style="red")
-            continue
         text.append(glyphs(f"{topic}\n"), style="bold")
         for row in members:
-            told = f"  ({row.missing})" if row.missing else ""
-            text.append(glyphs(f"  {row.name:<{width}}{row.title}{told}\n"), style="dim" if row.missing else "")
+            if row.error:
+                text.append(glyphs(f"  {row.path}\n    {row.error}\n"), style="red")
+                continue
+            missing = f"  ({sentence(row.missing)})" if row.missing else ""
+            style = "dim" if row.missing else ""
+            title = "" if row.title == row.name else row.title
+            text.append(glyphs(f"  {row.name:<{width}}{title}{missing}".rstrip() + "\n"), style=style)
     text.rstrip()
     return text
 
 
-def by_topic(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
-    """The rows under their topics, in the order they come; files that cannot be read last."""
-    found: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: row.error is not None):
-        found.setdefault(_BROKEN if row.error else row.topic, []).append(row)
-    return list(found.items())
+def by_topic(rows: Sequence[ScenarioRow]) -> list[tuple[str, list[ScenarioRow]]]:
+    """The rows under their topics, in the order they come: the user's own first, unreadable files of folders last."""
+    topics: dict[str, list[ScenarioRow]] = {}
+    for row in sorted(rows, key=lambda row: not row.own and row.error is not None):
+        topic = OWN if row.own else _UNREADABLE if row.error else row.topic
+        topics.setdefault(topic, []).append(row)
+    return list(topics.items())
 
 
-def mark(run: RunResult) -> tuple[str, str]:
-    """What a run found in seven characters, with its style: the largest speedup, or why there is none.
+def title_beside_name(row: ScenarioRow) -> str:
+    """The title without what the name says already."""
+    return "" if row.title == row.name else row.title.partition(": ")[2] or row.title
 
-    A question mark is for one that is inconclusive, a star for a quick run.
+
+def mark(report: RunReport) -> tuple[str, str]:
+    """What a run came to in seven characters, with its style: the largest speedup, or why there is none.
+
+    A question mark is for an inconclusive one, a star for a quick run.
     """
-    if run.exit_code != MEASURED:
-        return _OUTCOMES.get(run.outcome, run.outcome), "dim" if run.exit_code == INTERRUPTED else "bold red"
-    found = [one for one in run.comparisons if one.speedup and one.against == run.variants[0].name]
-    if not found:
-        return marked("done", quick=run.quick), "dim"
-    best = max(found, key=lambda one: (one.verdict != "inconclusive", one.speedup or 0.0))
-    told = f"{three(best.speedup or 0.0)}x?" if best.verdict == "inconclusive" else times(best.speedup)
-    return marked(told, quick=run.quick), STYLES[best.verdict]
+    if report.exit_code != ExitCode.MEASURED:
+        style = "dim" if report.exit_code == ExitCode.INTERRUPTED else "bold red"
+        return _SHORT_OUTCOMES.get(report.outcome, report.outcome), style
+    best = report.comparison(report.best) if report.best else None
+    if best is None:
+        return with_star("done", quick=report.quick), "dim"
+    inconclusive = best.verdict == Verdict.INCONCLUSIVE
+    speedup = f"{three_digits(best.speedup or 0.0)}x?" if inconclusive else times(best.speedup)
+    return with_star(speedup, quick=report.quick), STYLES[best.verdict]

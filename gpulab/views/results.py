@@ -2,179 +2,154 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gpulab.model.result import CLOSE, MEASURED, UNDER_WAY, RunResult
-from gpulab.model.state import RunState
-from gpulab.views.goodput import goodput, operations, phases
-from gpulab.views.table import table
-from gpulab.views.telemetry import alone
-from gpulab.views.text import STYLES, Glyphs, byte_count, seconds, span, times
+from gpulab.protocol.finding import Finding
+from gpulab.protocol.statuses import FailureKind, Status, Verdict
+from gpulab.report.build import CLOSE
+from gpulab.report.exit_codes import ExitCode
+from gpulab.report.report import RunReport, VariantReport
+from gpulab.views.findings import EXPLAINING, lines, sentence, sentence_with_place
+from gpulab.views.goodput import goodput, phases
+from gpulab.views.operations import operations
+from gpulab.views.table import comparison_table
+from gpulab.views.telemetry import solo_runs
+from gpulab.views.text import STYLES, Glyphs, plural, seconds, times
 
 _LAST_LINES = 10
-_PAGE = 4096
-_MANY_FAULTS = 256
-_SETTING_UP_S, _SETTING_UP = 0.5, 100
-"""A first step as long as this, and as many times the median, compiled something or set it up."""
+_BROKEN = (Status.FAILED, Status.WRONG, Status.INVALID, Status.OUT_OF_MEMORY)
+_Line = tuple[str, str]
+"""Text and style."""
 
 
-def result(run: RunResult, glyphs: Glyphs) -> RenderableType:
-    """Header, table, claim, warnings, method: everything of a finished run but where its file is."""
-    parts: list[RenderableType] = [_header(run, glyphs), ""]
-    if any(one.time_s for one in run.variants):
-        parts += [table(run, glyphs), ""]
-    for part in (alone(run, glyphs), phases(run, glyphs), goodput(run, glyphs), operations(run, glyphs)):
+def result(report: RunReport, glyphs: Glyphs) -> RenderableType:
+    """Header, table, claim, findings, method: everything of a finished run but where its file is."""
+    parts: list[RenderableType] = [_header(report, glyphs), ""]
+    if any(variant.time_s for variant in report.variants):
+        parts += [comparison_table(report, glyphs), ""]
+    for view in (solo_runs, phases, goodput, operations):
+        part = view(report, glyphs)
         parts += [part, ""] if part is not None else []
-    parts += [Text(glyphs(line), style) for line, style in _notes(run)]
+    parts += [Text(glyphs(line), style) for line, style in _notes(report)]
     return Group(*parts)
 
 
-def failures(state: RunState, glyphs: Glyphs) -> Text:
+def failures(report: RunReport, glyphs: Glyphs) -> Text:
     """What a failed run leaves to look at: the tracebacks, and the last lines that the scenario printed."""
     text = Text()
-    for failure in state.failures:
-        if failure.traceback and failure.kind not in ("cancelled", "timeout"):
+    for failure in report.failures:
+        if failure.traceback and failure.kind not in (FailureKind.CANCELLED, FailureKind.TIMEOUT):
             text.append(glyphs(failure.traceback.rstrip()) + "\n", "dim")
-    lines = [line for log in state.log for line in log.lines][-_LAST_LINES:]
-    if state.failures and lines and state.outcome != "cancelled":
-        text.append(glyphs("the last it printed:\n" + "\n".join(f"  {line}" for line in lines)) + "\n", "dim")
+    printed = [*report.log.head, *report.log.tail][-_LAST_LINES:]
+    cancelled = any(failure.kind == FailureKind.CANCELLED for failure in report.failures)
+    if report.failures and printed and not cancelled:
+        text.append(glyphs("last output lines:\n" + "\n".join(f"  {line}" for line in printed)) + "\n", "dim")
     return text
 
 
-def _header(run: RunResult, glyphs: Glyphs) -> Text:
-    title = f" · {run.title}" if run.title and run.title != run.scenario else ""
-    text = Text(glyphs(f"{run.scenario}{title}"), style="bold")
+def claims(report: RunReport) -> list[_Line]:
+    """What the source promises beside what was measured."""
+    claimed: list[_Line] = []
+    if report.claim:
+        nothing, so_far = ("nothing yet", " so far") if report.under_way else ("nothing", "")
+        measured = [
+            f"{comparison.variant} {times(comparison.speedup)} ({comparison.verdict}{so_far})"
+            for comparison in report.comparisons
+            if comparison.speedup is not None and comparison.against == report.baseline
+        ]
+        beside = f"; measured here: {', '.join(measured) or nothing}" if report.comparisons or report.under_way else ""
+        claimed.append((f"claim: {report.claim}{beside}", ""))
+    for variant in report.variants:
+        comparison = report.comparison(variant.name)
+        if variant.claim and comparison and comparison.speedup is not None:
+            text = f"claim of {variant.name}: {variant.claim}; measured here: {times(comparison.speedup)}"
+            claimed.append((text, ""))
+    return claimed
+
+
+def _header(report: RunReport, glyphs: Glyphs) -> Text:
+    title = f" · {report.title}" if report.title and report.title != report.scenario else ""
+    text = Text(glyphs(f"{report.scenario}{title}"), style="bold")
     facts = []
-    if run.device:
-        threads = f", {run.device.threads} thread{'s' * (run.device.threads > 1)}" if run.device.kind == "cpu" else ""
-        facts.append(f"{run.device.name}{threads}" + (f" ({run.device.uuid})" if run.device.uuid else ""))
-    facts += [" ".join(f"{name}={value}" for name, value in run.params.items())] if run.params else []
-    facts += ["a smoke run: not for conclusions"] if run.smoke else []
-    facts += ["a quick run: wide intervals"] if run.quick else []
+    if report.device:
+        threads = "" if report.on_gpu else f", {plural(report.device.threads, 'thread')}"
+        facts.append(f"{report.device.name}{threads}")
+    facts += [" ".join(f"{name}={value}" for name, value in report.params.items())] if report.params else []
+    facts += ["a smoke run: not for conclusions"] if report.smoke else []
+    facts += ["a quick run: wide intervals"] if report.quick else []
     if facts:
         text.append(glyphs("\n" + " · ".join(facts)), style="not bold dim")
     return text
 
 
-def _notes(run: RunResult) -> list[tuple[str, str]]:
-    """Lines below the table, each with its style."""
-    found: list[tuple[str, str]] = []
-    for one in run.variants:
-        if one.status in ("failed", "wrong", "invalid", "out of memory"):
-            place = ", ".join(filter(None, (one.stage, f"line {one.line}" if one.line else None)))
-            where = f" ({place})" if place else ""
-            found.append((f"{one.name} {one.status}{where}: {one.reason}", STYLES[one.status]))
-    skipped = [one for one in run.variants if one.status == "skipped"]
-    for why in dict.fromkeys(one.reason for one in skipped):
-        names = ", ".join(one.name for one in skipped if one.reason == why)
-        found.append((f"{names} skipped: {why}", STYLES["skipped"]))
-    said = any(one.reason and one.reason in (run.reason or "") for one in run.variants)
-    if run.reason and run.exit_code != MEASURED and not said:
-        found.append((f"{run.outcome}: {run.reason}", "bold red"))
-    found += claims(run)
-    found += _why_same(run)
-    found += _combined(run)
-    if run.sweet_spot:
-        found.append((f"sweet spot: {run.sweet_spot}, the first within {CLOSE:.0%} of the best time per item", "bold"))
-    for comparison in run.comparisons:
-        if comparison.verdict == "inconclusive":
-            found.append((f"{comparison.variant} against {comparison.against}: {comparison.reason}", "yellow"))
-    found += [
-        (f"{report.variant or run.scenario}: {report.name} {report.value:g}", "")
-        for report in run.reports
-        if report.value is not None
+def _notes(report: RunReport) -> list[_Line]:
+    """Lines below the table, the cause of a failure first."""
+    notes = [*_causes(report), *claims(report)]
+    if report.sweet_spot:
+        text = f"sweet spot: {report.sweet_spot}, the first within {CLOSE:.0%} of the best time per item"
+        notes.append((text, "bold"))
+    for comparison in report.comparisons:
+        if comparison.verdict == Verdict.INCONCLUSIVE and comparison.reason:
+            text = f"{comparison.variant} against {comparison.against}: {sentence(comparison.reason)}"
+            notes.append((text, STYLES[Verdict.INCONCLUSIVE]))
+    for figure in report.figures:
+        if figure.value is not None:
+            notes.append((f"{figure.variant or report.scenario}: {figure.name} {figure.value:g}", ""))
+    explaining = [finding for finding in report.findings if finding.code in EXPLAINING]
+    notes += [(line, "") for line in lines(explaining)]
+    notes += _both_clocks(report.variants)
+    weakening = [finding for finding in report.findings if finding.code not in EXPLAINING]
+    notes += [(f"note: {line}", "yellow") for line in lines(weakening)]
+    if report.telemetry and report.telemetry.no_gpu_reason:
+        style = "yellow" if report.on_gpu else "dim"
+        notes.append((f"no GPU telemetry: {sentence(report.telemetry.no_gpu_reason)}", style))
+    if report.method.epochs:
+        notes.append((_method(report), "dim"))
+    return notes
+
+
+def _causes(report: RunReport) -> list[_Line]:
+    """Why the run, or a variant, came to nothing: what explains the others first."""
+    causes: list[_Line] = []
+    broken = [variant for variant in report.variants if variant.status in _BROKEN]
+    if report.reason and report.exit_code != ExitCode.MEASURED and not _is_of_a_variant(report.reason, broken):
+        causes.append((f"{report.outcome}: {sentence_with_place(report.reason)}", STYLES[Status.FAILED]))
+    for variant in broken:
+        place = ", ".join(str(part) for part in (variant.stage, f"line {variant.line}" * bool(variant.line)) if part)
+        where = f" ({place})" if place else ""
+        reason = f": {sentence(variant.reason)}" if variant.reason else ""
+        causes.append((f"{variant.name} {variant.status}{where}{reason}", STYLES[variant.status]))
+    skipped: dict[str, list[str]] = {}
+    for variant in report.variants:
+        if variant.status == Status.SKIPPED and variant.reason:
+            skipped.setdefault(sentence(variant.reason), []).append(variant.name)
+    return causes + [
+        (f"{', '.join(names)} skipped: {reason}", STYLES[Status.SKIPPED]) for reason, names in skipped.items()
     ]
-    found += _first_steps(run)
-    found += _page_faults(run)
-    found += _both_clocks(run)
-    found += [(f"note: {warning}", "yellow") for warning in run.warnings]
-    if run.telemetry and run.telemetry.gpu is None and run.telemetry.why:
-        style = "yellow" if run.device and run.device.kind == "cuda" else "dim"
-        found.append((f"no telemetry of a GPU: {run.telemetry.why}", style))
-    if run.method.epochs:
-        found.append((_method(run), "dim"))
-    return found
 
 
-def _why_same(run: RunResult) -> list[tuple[str, str]]:
-    """Where there is no effect on this device, why that is right."""
-    names = [one.variant for one in run.comparisons if one.verdict == "same" and one.against == run.variants[0].name]
-    return [(f"{', '.join(names)} same: {run.same}", "")] if names and run.same else []
+def _is_of_a_variant(reason: Finding, variants: Iterable[VariantReport]) -> bool:
+    """Whether one of the variants is listed with this reason."""
+    return any(
+        variant.name == reason.variant and variant.reason and variant.reason.code == reason.code for variant in variants
+    )
 
 
-def _combined(run: RunResult) -> list[tuple[str, str]]:
-    """Of a scenario that ends with all its fixes at once: what they promise one by one, and what they give together."""
-    of = run.together
-    if of is None:
-        return []
-    low, high = of.low or of.speedup, of.high or of.speedup
-    if of.promised > high:
-        gap = "some shorten the same part of the step, and what one has removed no other can remove again"
-    elif of.promised < low:
-        gap = "of what one fix leaves, the part of the next is a larger share (Amdahl)"
-    else:
-        gap = "as much as they promise"
-    told = f"{times(of.speedup)} ({span(of.low, of.high)})"
-    return [(f"alone the fixes multiply to {times(of.promised)}, together they give {told}: {gap}", "bold")]
-
-
-def _first_steps(run: RunResult) -> list[tuple[str, str]]:
-    """What was paid once, before anything was timed: compiling, above all."""
-    found = []
-    for one in run.variants:
-        first_s = one.first_step_s or 0.0
-        if one.time_s and first_s > max(_SETTING_UP_S, _SETTING_UP * one.time_s.median):
-            told = f"its first step, which compiles or sets up, took {seconds(first_s)}, apart from these times"
-            found.append((f"{one.name}: {told}", ""))
-    return found
-
-
-def _page_faults(run: RunResult) -> list[tuple[str, str]]:
-    """Variants whose steps touch fresh memory: a cost that no line of their code shows."""
-    found = []
-    for one in run.variants:
-        faults = (one.faults_per_block or 0) / (one.steps_per_block or 1)
-        if faults >= _MANY_FAULTS:
-            told = (
-                f"{faults:,.0f} page faults a step: {byte_count(faults * _PAGE)} of memory touched for the first time"
-            )
-            found.append((f"{one.name}: {told}", ""))
-    return found
-
-
-def _both_clocks(run: RunResult) -> list[tuple[str, str]]:
+def _both_clocks(variants: Iterable[VariantReport]) -> list[_Line]:
     """On a GPU: what each variant takes on the host's clock, launches included, and on the device's own."""
-    told = [
-        f"{one.name} {seconds(one.clocks['wall'])} / {seconds(one.clocks['device'])}"
-        for one in run.variants
-        if len(one.clocks) > 1
+    both = [
+        f"{variant.name} {seconds(variant.clocks['wall'])} / {seconds(variant.clocks['device'])}"
+        for variant in variants
+        if len(variant.clocks) > 1
     ]
-    return [(f"wall / device clock: {', '.join(told)}", "")] if told else []
+    return [(f"wall / device clock: {', '.join(both)}", "")] if both else []
 
 
-def claims(run: RunResult) -> list[tuple[str, str]]:
-    """What the source promises beside what was measured: lines with their styles."""
-    found = []
-    if run.claim:
-        live = run.outcome == UNDER_WAY
-        nothing, so_far = ("nothing yet", " so far") if live else ("nothing", "")
-        measured = [
-            f"{one.variant} {times(one.speedup)} ({one.verdict}{so_far})"
-            for one in run.comparisons
-            if one.speedup is not None and one.against == run.variants[0].name and one.verdict != "invalid"
-        ]
-        told = f"; measured here: {', '.join(measured) or nothing}" if run.comparisons or live else ""
-        found.append((f"claim: {run.claim}{told}", ""))
-    for one in run.variants:
-        mine = next((comparison for comparison in run.comparisons if comparison.variant == one.name), None)
-        if one.claim and mine and mine.speedup is not None:
-            found.append((f"claim of {one.name}: {one.claim}; measured here: {times(mine.speedup)}", ""))
-    return found
-
-
-def _method(run: RunResult) -> str:
-    method = run.method
+def _method(report: RunReport) -> str:
+    method = report.method
     facts = [
         f"{method.epochs} epochs, {method.rounds} rounds of paired blocks, {method.clock} clock, {method.cache} cache",
         f"interval over {method.unit}",
@@ -182,6 +157,6 @@ def _method(run: RunResult) -> str:
     ]
     facts += [f"stopped on {method.stopped}"] if method.stopped else []
     facts += [f"empty block {seconds(method.empty_block_s)}"] if method.empty_block_s else []
-    busy = [one.contention for one in run.variants if one.contention is not None]
-    facts += [f"contention up to {max(busy):.0%}"] if busy else []
+    contention = [variant.contention for variant in report.variants if variant.contention is not None]
+    facts += [f"contention up to {max(contention):.0%}"] if contention else []
     return " · ".join(facts)

@@ -3,80 +3,111 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gpulab.model.result import MEASURED, Goodput, RunResult
-from gpulab.views.text import QUICK, STYLES, Glyphs, marked, span, times
+from gpulab.protocol.statuses import Verdict
+from gpulab.report.exit_codes import ExitCode
+from gpulab.report.report import GoodputReport, RunReport
+from gpulab.views.findings import sentence_with_place
+from gpulab.views.text import QUICK, STYLES, Glyphs, span, times, with_star
 
-_HEADS = ("speedup", "99 % interval", "verdict", "goodput")
+_HEADS = ("", "speedup", "99 % interval", "verdict", "goodput")
+_LEFT_ALIGNED = (0, 3)
+_UNRELIABLE = "?"
 
 
-def line(run: RunResult, glyphs: Glyphs, number: int, count: int) -> Text:
+def run_line(report: RunReport, glyphs: Glyphs, number: int, count: int) -> Text:
     """One of several runs that has ended: its number, and what came out."""
-    base = run.variants[0].name if run.variants else ""
-    told = [f"{one.variant} {times(one.speedup)} {one.verdict}" for one in run.comparisons if one.against == base]
-    text = Text(glyphs(f"{number:>2} of {count}  {run.scenario}: "), no_wrap=True, overflow=glyphs.overflow)
-    text.append(marked(run.outcome, quick=run.quick), "" if run.exit_code == MEASURED else "bold red")
-    why = run.reason if run.exit_code != MEASURED or not told else None
-    return text.append(glyphs(f"  {why or ', '.join(told)}"), "dim")
+    verdicts = [
+        f"{comparison.variant} {times(comparison.speedup)} {comparison.verdict}"
+        for comparison in report.comparisons
+        if comparison.against == report.baseline
+    ]
+    measured = report.exit_code == ExitCode.MEASURED
+    text = Text(glyphs(f"{number:>2} of {count}  {report.scenario}: "), no_wrap=True, overflow=glyphs.overflow)
+    text.append(with_star(report.outcome, quick=report.quick), "" if measured else "bold red")
+    reason = sentence_with_place(report.reason) if report.reason and not (measured and verdicts) else ""
+    return text.append(glyphs(f"  {reason or ', '.join(verdicts)}"), "dim")
 
 
-def summary(runs: Sequence[RunResult], glyphs: Glyphs) -> RenderableType:
+def summary(reports: Sequence[RunReport], glyphs: Glyphs) -> RenderableType:
     """A heading for each run with its claim, a row for each comparison with its baseline, in columns that line up."""
-    rows = {id(run): _rows(run) for run in runs}
-    every = [row for some in rows.values() for row in some]
-    widths = [max(map(len, column)) for column in zip(("", *_HEADS), *(row[:5] for row in every), strict=True)]
-    parts: list[RenderableType] = [Text(_aligned(("", *_HEADS), widths), "bold", no_wrap=True)]
-    for run in runs:
-        heading = Text(glyphs(run.scenario), "bold")
-        heading.append(glyphs(f"  {run.claim}") if run.claim else "", "not bold dim")
+    rows_of_runs = [_rows(report) for report in reports]
+    rows = [row for rows in rows_of_runs for row in rows]
+    widths = [max(map(len, column)) for column in zip(_HEADS, *(row.cells for row in rows), strict=True)]
+    parts: list[RenderableType] = [Text(_aligned(_HEADS, widths), "bold", no_wrap=True)]
+    for report, rows_of_run in zip(reports, rows_of_runs, strict=True):
+        heading = Text(glyphs(report.scenario), "bold")
+        heading.append(glyphs(f"  {report.claim}") if report.claim else "", "not bold dim")
         parts.append(heading)
-        if run.exit_code != MEASURED or not rows[id(run)]:
-            style = "dim" if run.exit_code == MEASURED else "bold red"
-            why = run.reason or ("" if run.exit_code != MEASURED else "nothing is compared: see its roofline")
-            outcome = marked(run.outcome, quick=run.quick)
-            parts.append(Text(glyphs(f"  {outcome}{': ' * bool(why)}{why}"), style))
-        for row in rows[id(run)]:
-            text = Text(glyphs(_aligned(row[:5], widths)), no_wrap=True, overflow=glyphs.overflow)
-            start = sum(widths[:3]) + 2 * 4
-            text.stylize(STYLES.get(row[3].rstrip("*"), ""), start, start + len(row[3]))
-            text.append(glyphs(f"  {row[5]}"), "dim")
-            parts.append(text)
-    if any(run.quick for run in runs):
+        if report.exit_code != ExitCode.MEASURED or not rows_of_run:
+            parts.append(_outcome(report, glyphs))
+        parts += [row.text(widths, glyphs) for row in rows_of_run]
+    if any(report.quick for report in reports):
         parts.append(Text(QUICK, "dim"))
-    if any("?" in row[4] for row in every):
-        parts.append(Text("? doubted: see why in its own result", "dim"))
+    if any(row.cells[4].count(_UNRELIABLE) for row in rows):
+        parts.append(Text(f"{_UNRELIABLE} unreliable: see notes", "dim"))
     return Group(*parts)
 
 
+@dataclass(frozen=True)
+class _Row:
+    """Variant, speedup, interval, verdict, and goodput before and after; then the variant's own claim."""
+
+    cells: tuple[str, str, str, str, str]
+    verdict: Verdict
+    claim: str
+
+    def text(self, widths: Sequence[int], glyphs: Glyphs) -> Text:
+        text = Text(glyphs(_aligned(self.cells, widths)), no_wrap=True, overflow=glyphs.overflow)
+        start = sum(widths[:3]) + 2 * 4
+        text.stylize(STYLES[self.verdict], start, start + len(self.cells[3]))
+        return text.append(glyphs(f"  {self.claim}"), "dim")
+
+
+def _rows(report: RunReport) -> list[_Row]:
+    shares = {variant.name: _share(variant.goodput) for variant in report.variants if variant.goodput}
+    against_baseline = {
+        comparison.variant for comparison in report.comparisons if comparison.against == report.baseline
+    }
+    rows = []
+    for comparison in report.comparisons:
+        if comparison.against == report.baseline or comparison.variant not in against_baseline:
+            ends = [shares.get(name, "") for name in (comparison.against, comparison.variant)]
+            cells = (
+                comparison.variant,
+                times(comparison.speedup),
+                span(comparison.low, comparison.high),
+                with_star(comparison.verdict, quick=report.quick),
+                " > ".join(ends) if all(ends) else "",
+            )
+            claim = report.variant(comparison.variant).claim or ""
+            rows.append(_Row(cells, comparison.verdict, claim))
+    return rows
+
+
+def _outcome(report: RunReport, glyphs: Glyphs) -> Text:
+    measured = report.exit_code == ExitCode.MEASURED
+    reason = sentence_with_place(report.reason) if report.reason else ""
+    if measured and not reason:
+        reason = "nothing is compared: see its roofline"
+    outcome = with_star(report.outcome, quick=report.quick)
+    return Text(glyphs(f"  {outcome}{': ' * bool(reason)}{reason}"), "dim" if measured else "bold red")
+
+
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    name, speedup, interval, verdict, goodput = (
-        cell.ljust(width) if place in (0, 3) else cell.rjust(width)
+    padded = [
+        cell.ljust(width) if place in _LEFT_ALIGNED else cell.rjust(width)
         for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    )
-    return f"  {name}  {speedup}  {interval}  {verdict}  {goodput}"
+    ]
+    return f"  {'  '.join(padded)}"
 
 
-def _rows(run: RunResult) -> list[tuple[str, str, str, str, str, str]]:
-    """Variant, speedup, interval, verdict, goodput before and after, and the variant's own claim."""
-    shares = {one.name: _share(one.goodput) for one in run.variants if one.goodput}
-    claims = {one.name: one.claim for one in run.variants}
-    found = []
-    with_baseline = {one.variant for one in run.comparisons if one.against == run.variants[0].name}
-    for one in run.comparisons:
-        if one.against == run.variants[0].name or one.variant not in with_baseline:
-            ends = [shares.get(name) for name in (one.against, one.variant)]
-            told = " > ".join(filter(None, ends)) if all(ends) else ""
-            verdict = marked(one.verdict, quick=run.quick)
-            interval = span(one.low, one.high)
-            found.append((one.variant, times(one.speedup), interval, verdict, told, claims.get(one.variant) or ""))
-    return found
-
-
-def _share(of: Goodput) -> str:
-    """Goodput, with a question mark where it must be doubted."""
-    if of.goodput is None:
+def _share(summary: GoodputReport) -> str:
+    """Goodput, with a question mark where it is unreliable."""
+    if summary.goodput is None:
         return ""
-    return f"{of.goodput:.0%}{'' if of.reliable and not of.why else '?'}"
+    return f"{summary.goodput:.0%}{'' if summary.reliable and not summary.reasons else _UNRELIABLE}"

@@ -10,82 +10,91 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gpulab.model.result import RunResult, Sweep, VariantResult
-from gpulab.views.text import QUICK, STYLES, Glyphs, marked, plus_minus, seconds, span, times
+from gpulab.protocol.statuses import Status
+from gpulab.report.report import RunReport, Sweep, VariantReport
+from gpulab.views.findings import lines, sentence_with_place
+from gpulab.views.text import QUICK, STYLES, Glyphs, plus_minus, seconds, span, times, with_star
 
 _LOG_FROM = 5.0
 """Times that differ by more than this factor are drawn on a logarithmic axis."""
+_NUMBER_WIDTHS = {"time/item": 7, "time/step": 7, "±": 5, "speedup": 6, "99 % interval": 13}
+"""Names may be folded, numbers never."""
 
 
 @dataclass(frozen=True)
 class _Point:
-    value: str
-    run: RunResult
-    variant: VariantResult
-    best: bool
+    """One variant at one value."""
 
-    def near(self, points: Sequence[_Point]) -> bool:
-        """Whether its interval meets that of its variant's best, so that the two cannot be told apart."""
-        best = next((one.time for one in points if one.best and one.variant.name == self.variant.name), None)
-        return bool(best and self.time and self.time[1] <= best[2])
+    value: str
+    report: RunReport
+    variant: VariantReport
+    rank: str
+    """best, ~best where its interval overlaps that of the best, or empty."""
 
     @property
     def time(self) -> tuple[float, float, float] | None:
         """Seconds per item: median, low, high."""
-        of, items = self.variant.time_s, self.variant.items or 1.0
-        if of is None:
+        time, items = self.variant.time_s, self.variant.items or 1.0
+        if time is None:
             return None
-        low, high = (of.median if one is None else one for one in (of.low, of.high))
-        return of.median / items, low / items, high / items
+        low, high = (time.median if end is None else end for end in (time.low, time.high))
+        return time.median / items, low / items, high / items
 
 
-def sweep(of: Sweep, runs: Sequence[RunResult], glyphs: Glyphs, width: int = 80) -> RenderableType:
+def sweep_view(sweep: Sweep, reports: Sequence[RunReport], glyphs: Glyphs, width: int = 80) -> RenderableType:
     """The runs of one scenario, in the order of the parameter's values. The best of each variant is marked."""
-    parameter = of.parameter
+    parameter = sweep.parameter
     points = [
-        _Point(str(value), run, one, of.best.get(one.name) == value)
-        for run in runs
-        if (value := run.params.get(parameter)) is not None
-        for one in run.variants
+        _Point(str(value), report, variant, _rank(sweep, variant.name, value))
+        for report in reports
+        if (value := report.params.get(parameter)) is not None
+        for variant in report.variants
     ]
-    values = ", ".join(str(run.params.get(parameter, "")) for run in runs)
-    head = f"{of.scenario} · {parameter} = {values}"
+    values = ", ".join(str(report.params.get(parameter, "")) for report in reports)
+    head = f"{sweep.scenario} · {parameter} = {values}"
     parts: list[RenderableType] = [Text(glyphs(head), "bold"), "", _table(parameter, points, glyphs), ""]
     if any(point.time for point in points):
         parts += [_chart(parameter, points, glyphs, width), ""]
-    if any(run.quick for run in runs):
+    if any(report.quick for report in reports):
         parts.append(Text(QUICK, "dim"))
-    reasons = [run.reason for run in runs]
-    for run in runs[:1] if reasons[0] and len(set(reasons)) == 1 else runs:
-        where = f"{parameter}={run.params.get(parameter, '')}"
-        if run.reason:
-            parts.append(Text(glyphs(f"{where}: {run.outcome}: {run.reason}"), STYLES.get(run.outcome, "bold red")))
-        parts += [Text(glyphs(f"{where}: {warning}"), "yellow") for warning in run.warnings]
+    reasons = {report.reason and sentence_with_place(report.reason) for report in reports}
+    alike = len(reasons) == 1 and reports[0].reason is not None
+    for report in reports[:1] if alike else reports:
+        place = f"{parameter}={report.params.get(parameter, '')}"
+        if report.reason:
+            text = f"{place}: {report.outcome}: {sentence_with_place(report.reason)}"
+            parts.append(Text(glyphs(text), STYLES.get(report.outcome, "bold red")))
+        parts += [Text(glyphs(f"{place}: {line}"), "yellow") for line in lines(report.findings)]
     return Group(*parts)
+
+
+def _rank(sweep: Sweep, variant: str, value: object) -> str:
+    if sweep.best.get(variant) == value:
+        return "best"
+    return "~best" if value in sweep.near.get(variant, ()) else ""
 
 
 def _table(parameter: str, points: Sequence[_Point], glyphs: Glyphs) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    numbers = {"time/item": 7, "time/step": 7, "±": 5, "speedup": 6, "99 % interval": 13}
-    timed = "time/item" if any((point.variant.items or 1) != 1 for point in points) else "time/step"
-    for name in (parameter, "variant", timed, "±", "speedup", "99 % interval", "verdict", ""):
-        width = numbers.get(name)  # names may be folded, numbers never
+    time_head = "time/item" if any((point.variant.items or 1) != 1 for point in points) else "time/step"
+    for name in (parameter, "variant", time_head, "±", "speedup", "99 % interval", "verdict", ""):
+        width = _NUMBER_WIDTHS.get(name)
         table.add_column(glyphs(name), justify="right" if width else "left", overflow="fold", min_width=width or 4)
     last = None
     for point in points:
         time = point.time
-        mine = next((one for one in point.run.comparisons if one.variant == point.variant.name), None)
-        verdict = mine.verdict if mine else "" if point.variant.status == "ok" else point.variant.status
-        told = glyphs(plus_minus(time[1], time[2], time[0])) if time and time[2] > time[1] else ""
+        comparison = point.report.comparison(point.variant.name)
+        status = "" if point.variant.status == Status.OK else point.variant.status
+        verdict = comparison.verdict if comparison else status
         table.add_row(
             "" if point.value == last else glyphs(point.value),
             glyphs(point.variant.name),
             glyphs(seconds(time[0])) if time else "",
-            told,
-            times(mine.speedup) if mine and mine.speedup else "",
-            glyphs(span(mine.low, mine.high)) if mine else "",
-            Text(marked(verdict, quick=point.run.quick), STYLES.get(verdict, "")),
-            Text("best" if point.best else "~best" if point.near(points) else "", "bold"),
+            glyphs(plus_minus(time[1], time[2], time[0])) if time and time[2] > time[1] else "",
+            times(comparison.speedup) if comparison and comparison.speedup else "",
+            glyphs(span(comparison.low, comparison.high)) if comparison else "",
+            Text(with_star(verdict, quick=point.report.quick), STYLES.get(verdict, "")),
+            Text(point.rank, "bold"),
         )
         last = point.value
     return table
@@ -93,34 +102,37 @@ def _table(parameter: str, points: Sequence[_Point], glyphs: Glyphs) -> Table:
 
 def _chart(parameter: str, points: Sequence[_Point], glyphs: Glyphs, width: int) -> Text:
     """A line a point: its interval and its median on one axis, which all variants share."""
-    drawn = [point for point in points if point.time]
-    low = min(point.time[1] for point in drawn if point.time)
-    high = max(point.time[2] for point in drawn if point.time)
+    drawn = [(point, point.time) for point in points if point.time]
+    low, high = min(time[1] for _, time in drawn), max(time[2] for _, time in drawn)
     logarithmic = low > 0 and high / low > _LOG_FROM
     start = log(low) if logarithmic else 0.0
     end = log(high) if logarithmic else high
-    labels = {id(point): f"{point.variant.name} {parameter}={point.value}" for point in drawn}
-    margin = max(map(len, labels.values())) + 1
+    margin = max(len(_label(parameter, point)) for point, _ in drawn) + 1
     cells = max(20, width - margin - 16)
 
-    def at(value: float) -> int:
-        place = ((log(value) if logarithmic else value) - start) / ((end - start) or 1.0)
-        return round(place * (cells - 1))
+    def place_of(value: float) -> int:
+        share = ((log(value) if logarithmic else value) - start) / ((end - start) or 1.0)
+        return round(share * (cells - 1))
 
     text = Text(no_wrap=True)
     scale = "logarithmic" if logarithmic else "from 0"
     text.append(glyphs(f"time per item, {scale}, with its 99 % interval\n"), "dim")
-    for name in dict.fromkeys(point.variant.name for point in drawn):
-        for point in drawn:
-            if point.variant.name != name or point.time is None:
+    for name in dict.fromkeys(point.variant.name for point, _ in drawn):
+        for point, time in drawn:
+            if point.variant.name != name:
                 continue
-            median, lower, upper = (at(one) for one in point.time)
+            median, lower, upper = map(place_of, time)
             row = [" "] * cells
             row[lower : upper + 1] = "─" * (upper + 1 - lower)
             row[median] = "●"
-            text.append(glyphs(f"{labels[id(point)]:<{margin}}"))
-            text.append(glyphs("".join(row)), "bold" if point.best else "")
-            text.append(glyphs(f"{seconds(point.time[0]):>9}{' best' if point.best else ''}\n"))
+            best = point.rank == "best"
+            text.append(glyphs(f"{_label(parameter, point):<{margin}}"))
+            text.append(glyphs("".join(row)), "bold" if best else "")
+            text.append(glyphs(f"{seconds(time[0]):>9}{' best' if best else ''}\n"))
     left, right = seconds(low if logarithmic else 0.0), seconds(high)
     text.append(glyphs(f"{'':<{margin}}{left}{right:>{max(1, cells - len(left))}}"), "dim")
     return text
+
+
+def _label(parameter: str, point: _Point) -> str:
+    return f"{point.variant.name} {parameter}={point.value}"

@@ -6,73 +6,85 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gpulab.model.compare import Comparison
-from gpulab.model.result import UNDER_WAY, RunResult, VariantResult
-from gpulab.views.text import STYLES, Glyphs, marked, plus_minus, seconds, span, times
+from gpulab.analysis.comparison import Comparison
+from gpulab.protocol.statuses import Status, Verdict
+from gpulab.report.report import Control, RunReport, VariantReport
+from gpulab.views.text import STYLES, Glyphs, plus_minus, seconds, span, times, with_star
 
 
-def table(run: RunResult, glyphs: Glyphs) -> Table:
+def comparison_table(report: RunReport, glyphs: Glyphs) -> Table:
     """A row a variant, one more for each further comparison, and the control. Under way, verdicts are so far."""
-    live = run.outcome == UNDER_WAY
+    live = report.under_way
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold", expand=False)
     # Under way nothing jumps when a number comes in.
-    for name, justify, width in (
-        ("variant", "left", 7),
-        (f"time/{run.per}", "right", 7 * live),
-        ("±", "right", 5 * live),
-        ("speedup", "right", 8),
-        ("99 % interval", "right", 14 * live),
-        ("so far" if live else "verdict", "left", (12 + run.quick) * live),
-    ):
-        # Names may be folded, numbers never.
-        folds = name == "variant"
-        table.add_column(
-            glyphs(name),
-            justify=justify,  # type: ignore[arg-type]
-            no_wrap=not folds,
-            overflow="fold",
-            min_width=width or None,
-        )
-    for index, one in enumerate(run.variants):
-        mine = [comparison for comparison in run.comparisons if comparison.variant == one.name]
-        table.add_row(*_row(run, one, mine[0] if mine else None, baseline=index == 0, glyphs=glyphs))
-        for rung in mine[1:]:
-            table.add_row(Text(glyphs(f"  vs {rung.against}"), style="dim"), "", "", *_speedup(run, rung, glyphs))
-    if run.control and run.control.speedup is not None:
-        control = run.control
-        table.add_row(
-            Text("control", style="dim"),
-            "",
-            "",
-            Text(times(control.speedup), style="dim"),
-            Text(glyphs(span(control.low, control.high)), style="dim"),
-            Text(marked(control.verdict, quick=run.quick), style=STYLES.get(control.verdict, "")),
-        )
+    table.add_column("variant", overflow="fold", min_width=7)
+    table.add_column(f"time/{report.per}", justify="right", no_wrap=True, min_width=7 * live or None)
+    table.add_column(glyphs("±"), justify="right", no_wrap=True, min_width=5 * live or None)
+    if not report.functions:
+        table.add_column("speedup", justify="right", no_wrap=True, min_width=8)
+        table.add_column("99 % interval", justify="right", no_wrap=True, min_width=14 * live or None)
+        least = (12 + report.quick) * live or None
+        table.add_column("so far" if live else "verdict", no_wrap=True, min_width=least)
+    else:
+        table.add_column("", no_wrap=True)
+    for index, variant in enumerate(report.variants):
+        comparisons = [comparison for comparison in report.comparisons if comparison.variant == variant.name]
+        timing = _timing(report, variant, glyphs)
+        if report.functions:
+            table.add_row(*timing, _status(report, variant))
+            continue
+        label = "baseline" if index == 0 else ""
+        table.add_row(*timing, *_conclusion(report, variant, comparisons[:1], label, glyphs))
+        for comparison in comparisons[1:]:
+            against = Text(glyphs(f"  vs {comparison.against}"), style="dim")
+            table.add_row(against, "", "", *_speedup(report, comparison, glyphs))
+    if report.control and report.control.speedup is not None and not report.functions:
+        table.add_row(*_control(report, report.control, glyphs))
     return table
 
 
-def _row(
-    run: RunResult, one: VariantResult, comparison: Comparison | None, *, baseline: bool, glyphs: Glyphs
-) -> list[RenderableType]:
-    per_item = one.items if run.per == "item" and one.items else 1.0
-    time = one.time_s
-    cells: list[RenderableType] = [
-        Text(glyphs(one.name)),
-        glyphs(seconds(time.median / per_item)) if time else "",
+def _timing(report: RunReport, variant: VariantReport, glyphs: Glyphs) -> list[RenderableType]:
+    items = variant.items if report.per == "item" and variant.items else 1.0
+    time = variant.time_s
+    return [
+        Text(glyphs(variant.name)),
+        glyphs(seconds(time.median / items)) if time else "",
         glyphs(plus_minus(time.low, time.high, time.median)) if time else "",
     ]
-    if one.status not in ("ok", "pending"):
-        return [*cells, "", "", Text(marked(one.status, quick=run.quick), style=STYLES.get(one.status, ""))]
-    if comparison is None:
-        label = "baseline" if baseline and not run.functions else ""
-        return [*cells, Text(label, style="dim"), "", Text(marked("", quick=run.quick), style="dim")]
-    return [*cells, *_speedup(run, comparison, glyphs)]
 
 
-def _speedup(run: RunResult, comparison: Comparison, glyphs: Glyphs) -> list[RenderableType]:
-    verdict = Text(marked(comparison.verdict, quick=run.quick), style=STYLES[comparison.verdict])
-    if comparison.verdict == "invalid":
+def _conclusion(
+    report: RunReport, variant: VariantReport, comparisons: list[Comparison], label: str, glyphs: Glyphs
+) -> list[RenderableType]:
+    """Speedup, interval and verdict of a variant, or its status where it came to none."""
+    if variant.status not in (Status.OK, Status.PENDING):
+        return ["", "", _status(report, variant)]
+    if not comparisons:
+        return [Text(label, style="dim"), "", _status(report, variant)]
+    return _speedup(report, comparisons[0], glyphs)
+
+
+def _status(report: RunReport, variant: VariantReport) -> Text:
+    """What became of a variant where it is not a verdict."""
+    measured = variant.status in (Status.OK, Status.PENDING)
+    return Text(with_star("" if measured else variant.status, quick=report.quick), style=STYLES[variant.status])
+
+
+def _speedup(report: RunReport, comparison: Comparison, glyphs: Glyphs) -> list[RenderableType]:
+    verdict = Text(with_star(comparison.verdict, quick=report.quick), style=STYLES[comparison.verdict])
+    if comparison.verdict == Verdict.INVALID:
         return ["", "", verdict]
-    if run.outcome == UNDER_WAY and comparison.speedup is None:
+    if report.under_way and comparison.speedup is None:
         return ["", "", ""]
     return [Text(times(comparison.speedup)), Text(glyphs(span(comparison.low, comparison.high))), verdict]
+
+
+def _control(report: RunReport, control: Control, glyphs: Glyphs) -> list[RenderableType]:
+    return [
+        Text("control", style="dim"),
+        "",
+        "",
+        Text(times(control.speedup), style="dim"),
+        Text(glyphs(span(control.low, control.high)), style="dim"),
+        Text(with_star(control.verdict, quick=report.quick), style=STYLES[control.verdict]),
+    ]

@@ -6,26 +6,29 @@ from dataclasses import dataclass
 
 from rich.console import OverflowMethod
 
-from gpulab.model.plain import plain
-from gpulab.model.scenario import GiB, KiB, MiB
+from gpulab.protocol.text import plain
+from gpulab.scenario import GiB, KiB, MiB
 
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps"), (1e-15, "fs"))
 _RATES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _SIZES = ((GiB, "GiB"), (MiB, "MiB"), (KiB, "KiB"), (1, "B"))
 QUICK = "* a quick run: short, with wide intervals"
-"""What the star of `marked` says."""
-STYLES = {
+"""What the star of `with_star` means."""
+STYLES: dict[str, str] = {
     "faster": "green",
     "slower": "red",
     "same": "cyan",
     "inconclusive": "yellow",
+    "unchecked": "yellow",
     "wrong": "bold red",
     "invalid": "bold red",
     "failed": "bold red",
     "out of memory": "yellow",
     "skipped": "dim",
     "pending": "dim",
+    "ok": "",
 }
+"""Of verdicts and statuses."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +79,14 @@ def seconds(value: float | None) -> str:
     if value is None:
         return "n/a"
     scale, unit = next(((scale, unit) for scale, unit in _TIMES if value >= scale), _TIMES[-1])
-    return f"{three(value / scale)} {unit}"
+    return f"{three_digits(value / scale)} {unit}"
 
 
 def times(value: float | None) -> str:
     """A speedup, such as 11.8x."""
     if value is None:
         return "n/a"
-    return f"{value:.3f}x" if 0.9 <= value < 1.1 else f"{value:.2g}x" if value < 0.1 else f"{three(value)}x"
+    return f"{value:.3f}x" if 0.9 <= value < 1.1 else f"{value:.2g}x" if value < 0.1 else f"{three_digits(value)}x"
 
 
 def span(low: float | None, high: float | None) -> str:
@@ -91,21 +94,26 @@ def span(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{_ratio(low)} to {_ratio(high)}"
 
 
-def marked(told: str, *, quick: bool) -> str:
-    """What a row says in the end, with the star of a quick run."""
-    return f"{told}*" if quick else told
+def with_star(text: str, *, quick: bool) -> str:
+    """The last word of a row, with the star of a quick run."""
+    return f"{text}*" if quick else text
 
 
 def byte_count(value: float) -> str:
     """A size in binary units, such as 64.0 MiB."""
     scale, unit = next(((scale, unit) for scale, unit in _SIZES if value >= scale), _SIZES[-1])
-    return f"{three(value / scale)} {unit}"
+    return f"{three_digits(value / scale)} {unit}"
 
 
 def rate(value: float) -> str:
     """Something per second in powers of a thousand, such as 3.96 T."""
     scale, prefix = next(((scale, prefix) for scale, prefix in _RATES if value >= scale), _RATES[-1])
-    return f"{three(value / scale)} {prefix}".rstrip()
+    return f"{three_digits(value / scale)} {prefix}".rstrip()
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun, such as 2 threads."""
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def plus_minus(low: float | None, high: float | None, median: float) -> str:
@@ -116,7 +124,7 @@ def plus_minus(low: float | None, high: float | None, median: float) -> str:
     return f"±{width:.1%}" if width < 1 else "unstable"
 
 
-def three(value: float) -> str:
+def three_digits(value: float) -> str:
     """Three significant digits."""
     if value >= 1000:
         return f"{value:,.0f}"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.console import Group, RenderableType
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -18,34 +16,39 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, OptionList
 
-from gpulab.model.accounting import chart
-from gpulab.model.conclude import run_result
-from gpulab.model.roofline import Roofline
-from gpulab.run.catalog import Entry, read_file
-from gpulab.run.needs import default_device, first_missing
-from gpulab.run.record import at_home
-from gpulab.run.request import Settings, UsageError, request_for
-from gpulab.tui.widgets.pane import Pane
-from gpulab.tui.widgets.scenario_list import ScenarioList
-from gpulab.views import lesson, listing, log, progress
-from gpulab.views.results import failures, result
-from gpulab.views.roofline.reasons import reasons
-from gpulab.views.roofline.view import families, first_family, roofline
+from gpulab.catalog.catalog import Entry, function_entry, read_file
+from gpulab.catalog.needs import default_device
+from gpulab.protocol.finding import Finding
+from gpulab.report.roofline_points import roofline_of
+from gpulab.session.run import Run
+from gpulab.session.settings import Settings, UsageError
+from gpulab.session.source import Live
+from gpulab.tui.panels.content import changing, content_of
+from gpulab.tui.panels.pane import Pane
+from gpulab.tui.panels.scenario_list import ScenarioList
+from gpulab.tui.runs import Starter
+from gpulab.views.findings import sentence, with_reason
+from gpulab.views.listing import mark
+from gpulab.views.progress import headline
+from gpulab.views.roofline.view import families, first_family
 from gpulab.views.text import Glyphs
 
 if TYPE_CHECKING:
-    from gpulab.tui.live_run import LiveRun
-    from gpulab.tui.widgets.detail import Detail
+    from gpulab.tui.panels.detail import Detail
+
+_CONFIRM_S = 3.0
+"""How long a second `s` still stops the run."""
 
 
 class LabScreen(Screen[int]):
     """At most one run at a time; each scenario keeps its last one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r", "run", "run", key_display="enter"),  # the list takes Enter for itself
-        Binding("enter", "run", show=False),
-        Binding("escape", "back", "stop/back"),
-        Binding("l", "list", "list"),
+        Binding("enter", "open", "open"),  # the list takes Enter for itself, with the same effect
+        Binding("r", "run", "run"),
+        Binding("s", "stop", "stop"),
+        Binding("escape", "back", "back"),
+        Binding("l", "back", "list", show=False),
         Binding("1", "show('lesson')", "lesson"),
         Binding("2", "show('run')", "result"),
         Binding("3", "show('roofline')", "roofline"),
@@ -55,20 +58,23 @@ class LabScreen(Screen[int]):
         Binding("ctrl+c", "quit", "quit", show=False, priority=True),
     ]
 
-    def __init__(self, entries: Sequence[Entry], settings: Settings, glyphs: Glyphs, tick_s: float) -> None:
+    def __init__(
+        self, entries: Sequence[Entry], settings: Settings, glyphs: Glyphs, tick_s: float, starter: Starter
+    ) -> None:
         super().__init__()
         self._entries = {entry.name: entry for entry in entries}
-        self._settings, self._glyphs, self._tick_s = settings, glyphs, tick_s
-        self._runs: dict[str, LiveRun] = {}
-        self._now: LiveRun | None = None
+        self._settings, self._glyphs, self._tick_s, self._starter = settings, glyphs, tick_s, starter
+        self._runs: dict[str, Run] = {}
+        self._running_name: str | None = None
+        self._stopping = self._quitting = False
+        self._stop_asked_at: float | None = None
         self._message: tuple[str, str] = ("", "")
         self._ticks: Timer | None = None
-        self._quitting = False
         self._detail: Detail | None = None
         self._tab = ""
         self._family: str | None = None
-        """Whose roofline is drawn; None for that of the first point."""
-        self._seen: object = None
+        self._drawn: object = None
+        """What the tab in sight was last laid out of."""
 
     def compose(self) -> ComposeResult:
         yield Pane(id="status")
@@ -85,26 +91,28 @@ class LabScreen(Screen[int]):
 
     async def _add_detail(self) -> None:
         """The rest, once the list is on screen: it is what one looks at first, and this takes as long again."""
-        from gpulab.tui.widgets.detail import Detail
+        from gpulab.tui.panels.detail import Detail
 
         detail = Detail()
         await self.query_one("#body").mount(detail)
         self._detail = detail
         if self._tab:
             self.action_show(self._tab)
-        self._refresh()
+        self._resized()
 
     def on_resize(self, event: Resize) -> None:
         self.call_after_refresh(self._resized)
 
     def _resized(self) -> None:
+        # All of a narrow terminal; beside the tabs as much as the names take.
+        self._list.styles.width = "1fr" if self.has_class("-narrow") else self._list.names_width
         if self.focused is None:  # what had it is out of sight
             in_sight = self._list if self._list.display or self._detail is None else self._detail.pane
             in_sight.focus()
-        self._refresh()
+        self.call_after_refresh(self._refresh)
 
     @on(OptionList.OptionHighlighted)
-    def _another(self) -> None:
+    def _cursor_moved(self) -> None:
         self._message = ("", "")
         self._family = None
         if self._detail is not None:
@@ -115,50 +123,61 @@ class LabScreen(Screen[int]):
         self._refresh()  # by a click; by name, since importing it would delay the first frame
 
     @on(OptionList.OptionSelected)
+    def action_open(self) -> None:
+        """Show what there is of the scenario under the cursor: its run, or its lesson."""
+        if (name := self._list.chosen) is not None:
+            self.action_show("run" if name in self._runs else "lesson")
+
     def action_run(self) -> None:
         """Run the scenario under the cursor."""
         name = self._list.chosen
         if name is None:
             return
-        if self._now is not None:
-            self._say(f"{self._now.name} is running: Esc stops it", "yellow")
-        elif why := self._start(name):
-            self._say(why, "bold red")
+        if self._running_name is not None:
+            self._say(f"{self._running_name} is running: s s stops it", "yellow")
+        elif problem := self._start(name):
+            self._say(problem, "bold red")
         else:
             self._message = ("", "")
             self.action_show("run")
 
-    def action_back(self) -> None:
-        """Stop what runs; else go back to the list."""
-        self._message = ("", "")
-        if self._now is not None:
-            self._now.stop()
-            self._refresh()
+    def action_stop(self) -> None:
+        """Stop what runs, when asked twice."""
+        if self._running_name is None or self._stopping:
+            return
+        if self._stop_asked_at is not None and monotonic() - self._stop_asked_at <= _CONFIRM_S:
+            self._message = ("", "")
+            self._stop()
         else:
-            self.action_list()
+            self._stop_asked_at = monotonic()
+            self._say(f"s again stops {self._running_name}; what was measured stays", "yellow")
 
-    def action_list(self) -> None:
-        """Go back to the list, and let what runs run."""
+    def action_back(self) -> None:
+        """Go back to the list; what runs goes on."""
+        self._message = ("", "")
         self.remove_class("-detail")
         self._list.focus()
+        self._refresh()
 
     def action_show(self, tab: str) -> None:
         """Show one of the tabs of the scenario under the cursor."""
         self._tab = tab
         if self._detail is None:
             return  # a key pressed before it is there
+        in_pane = isinstance(self.focused, Pane)
         self.add_class("-detail")
         self._detail.active = tab
-        if self.has_class("-narrow"):
+        if in_pane or self.has_class("-narrow"):  # else the focus would stay in what is now hidden
             self._detail.pane.focus()
         self.call_after_refresh(self._refresh)
 
     def action_next_family(self) -> None:
         """Draw the roofline of another type of numbers."""
-        of = self._roofline()
-        if of is not None and len(found := families(of)) > 1:
-            at = found.index(self._family if self._family in found else first_family(of))
-            self._family = found[(at + 1) % len(found)]
+        run = self._runs.get(self._list.chosen or "")
+        roofline = roofline_of(run.report) if run else None
+        if roofline is not None and len(choices := families(roofline)) > 1:
+            current = self._family if self._family in choices else first_family(roofline)
+            self._family = choices[(choices.index(current) + 1) % len(choices)]
             self._refresh()
 
     def action_quit(self) -> None:
@@ -166,64 +185,66 @@ class LabScreen(Screen[int]):
         self.quit()
 
     def quit(self) -> None:
-        if self._quitting:  # asked twice: the warden ends what is left, unwatched
-            self._now = None
-        if self._now is None:
+        if self._quitting:  # asked twice: the supervisor ends the rest, unwatched
+            self._running_name = None
+        if self._running_name is None:
             self.app.exit(0)
         else:
             self._quitting = True
-            self._now.stop()
-            self._refresh()
+            self._stop()
 
     def on_unmount(self) -> None:
         self.end_run()  # where the app ends in some other way
 
     def end_run(self) -> None:
         """Stop what runs, and wait until nothing of it is left."""
-        if self._now is not None:
-            self._now.wait()
+        source = self._runs[self._running_name].source if self._running_name is not None else None
+        if isinstance(source, Live):
+            source.cancel()
+            source.wait()
 
     @property
     def _list(self) -> ScenarioList:
         return self.query_one(ScenarioList)
 
     def _start(self, name: str) -> str | None:
-        """Start a run; returns why it cannot be."""
+        """Start a run; returns the problem where that cannot be."""
         # As it is now: a file that is edited while the screen is open is what a student does all day.
-        entry = self._entries[name] = read_file(self._entries[name].path)
+        before = self._entries[name]
+        entry = read_file(before.path)
+        if before.function and not entry.error:
+            entry = function_entry(entry, before.function)
+        self._entries[name] = entry
         self._list.change(entry.row)
-        if entry.error:
-            return f"{entry.path.name}, {entry.error}"
-        scenario = entry.scenario
-        if scenario is None:
-            return f"{entry.path.name} has no Scenario"
-        baseline = next(iter(scenario.variants.values()))
-        if why := first_missing((*scenario.needs, *baseline.needs), self._settings.device):
-            return why
-        from gpulab.tui.live_run import LiveRun
-
-        known = {one: value for one, value in self._settings.chosen.items() if one in scenario.params}
         try:
-            request = request_for(entry, replace(self._settings, chosen=known))
-            self._now = self._runs[name] = LiveRun(name, request)
+            source = self._starter(entry, self._settings)
         except UsageError as error:
-            return str(error)
-        except OSError as error:
-            return f"no run file can be made: {error}"
+            return with_reason(str(error), error.reason)
+        if isinstance(source, Finding):
+            return sentence(source)
+        self._running_name, self._stopping = name, False
+        self._runs[name] = Run(source)
         if self._ticks:
             self._ticks.resume()
         return None
 
+    def _stop(self) -> None:
+        run = self._runs[self._running_name] if self._running_name is not None else None
+        if run is not None and isinstance(run.source, Live):
+            self._stopping = True
+            run.source.cancel()
+        self._refresh()
+
     def _tick(self) -> None:
-        run = self._now
-        if run is None:
+        if self._running_name is None:
             return
+        name, run = self._running_name, self._runs[self._running_name]
         run.poll()
-        if run.drained:
-            self._now, self._message = None, ("", "")
+        if run.ended:
+            self._running_name, self._message = None, ("", "")
             if self._ticks:
                 self._ticks.pause()
-            self._list.mark(run.name, *listing.mark(run_result(run.state)))
+            self._list.mark(name, *mark(run.report))
             if self._quitting:
                 self.app.exit(0)
         self._refresh()
@@ -234,67 +255,30 @@ class LabScreen(Screen[int]):
 
     def _refresh(self) -> None:
         """Bring every row on screen up to date; rows that are as they were cost nothing."""
-        if not self.is_mounted or self._list.chosen is None:
+        name = self._list.chosen if self.is_mounted else None
+        if name is None:
             return
         self.query_one("#status", Pane).show(self._status())
-        if self._detail is not None:
-            tab, run = self._detail.active, self._runs.get(self._list.chosen)
-            seen = (self._list.chosen, tab, self.size, self._family, run and (run.drained, *_changing(run, tab)))
-            if tab in ("log", "roofline") and seen == self._seen:
-                return  # laying out a thousand lines again would take a quarter of a core
-            self._seen = seen
-            self._detail.pane.show(self._content(tab), follow=tab == "log")
-
-    def _content(self, tab: str) -> RenderableType:
-        name = self._list.chosen or ""
-        run = self._runs.get(name)
-        if tab == "lesson":
-            return lesson.lesson(self._entries[name].row, self._glyphs)
-        if run is None:
-            return Text(self._glyphs("Enter runs it."), "dim")
-        if tab == "log":
-            return log.log(run.state, self._glyphs, live=not run.drained)
-        if tab == "roofline":
-            return self._drawn()
-        if not run.drained:
-            return progress.lines(run.state, self._glyphs, now=monotonic())
-        found = run_result(run.state, str(run.path))
-        return Group(
-            result(found, self._glyphs),
-            Text(self._glyphs(f"run file: {at_home(run.path)}"), "dim"),
-            failures(run.state, self._glyphs),
-        )
-
-    def _roofline(self) -> Roofline | None:
-        """Of the run under the cursor, as it is now: points move as rounds come in."""
-        run = self._runs.get(self._list.chosen or "")
-        return chart(run_result(run.state, live=not run.drained)) if run else None
-
-    def _drawn(self) -> RenderableType:
-        of = self._roofline()
-        if of is None or self._detail is None:
-            return Text(self._glyphs("No roofline so far: the ceilings of the device have not been measured."), "dim")
-        pane = self._detail.pane
-        width, height = pane.scrollable_content_region.width, pane.size.height
-        drawn = roofline(of, self._glyphs, width=width, height=height, family=self._family)
-        hint = "f draws another type of numbers\n" if len(families(of)) > 1 else ""
-        return Group(drawn, Text(hint, "dim"), reasons(of.points, self._glyphs))
+        if self._detail is None:
+            return
+        tab, run, pane = self._detail.active, self._runs.get(name), self._detail.pane
+        size = pane.scrollable_content_region.width, pane.size.height
+        drawn = (name, tab, size, self._family, self._entries[name].sha256, changing(tab, run) if run else None)
+        if drawn == self._drawn:
+            return  # laying out a thousand lines again would take a quarter of a core
+        self._drawn = drawn
+        content = content_of(tab, self._entries[name].row, run, self._glyphs, size=size, family=self._family)
+        pane.show(content, follow=tab == "log")
 
     def _status(self) -> Text:
-        said, style = self._message
-        if self._now is None:
-            told = f"ready, on {self._settings.device or default_device()}"
-        elif self._now.stopping:
-            told = f"{self._now.name}: stopping"
-        else:
-            told = progress.headline(self._now.state, monotonic())
-        text = Text(self._glyphs(f" gpulab · {told}"), no_wrap=True, overflow=self._glyphs.overflow)
-        if said:
-            text = Text(self._glyphs(f" {said}"), style, no_wrap=True, overflow=self._glyphs.overflow)
+        message, style = self._message
+        if not message:
+            message = f"gpulab · {self._activity()}"
+        text = Text(self._glyphs(f" {message}"), style, no_wrap=True, overflow=self._glyphs.overflow)
         text.pad_right(max(0, self.size.width - text.cell_len))
         return text
 
-
-def _changing(run: LiveRun, tab: str) -> tuple[object, ...]:
-    """What must have changed for a tab to be laid out again; points of a roofline move once a second."""
-    return (run.state.log, run.state.failures) if tab == "log" else (int(run.state.t), run.state.ceilings)
+    def _activity(self) -> str:
+        if self._running_name is None:
+            return f"ready, on {self._settings.device or default_device()}"
+        return f"{self._running_name}: stopping" if self._stopping else headline(self._runs[self._running_name].report)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor, log10
 
-from gpulab.model.ceilings import CACHE, DATASHEET, DERIVED, MATRIX, MEASURED, MEMORY, VECTOR, Ceiling, Roofs, family
+from gpulab.analysis.ceilings import RoofSet
+from gpulab.protocol.ceiling import CACHE, MATRIX, MEMORY, SOURCES, VECTOR, Ceiling, family
 
 THIRDS = 3
 """Positions of a line in a row: low, middle, high."""
@@ -30,11 +31,11 @@ class Roof:
 
     @property
     def most(self) -> float:
-        return max(one.best for one in (self.ceiling, *self.others))
+        return max(ceiling.best for ceiling in (self.ceiling, *self.others))
 
 
 @dataclass(frozen=True)
-class House:
+class FamilyRoofs:
     """The roofs of one family: two slopes, and up to two flat ones, the highest first."""
 
     memory: Roof | None
@@ -47,21 +48,22 @@ class House:
         return self.flats[0].best / self.memory.best if self.flats and self.memory else 0.0
 
 
-def house(ceilings: Sequence[Ceiling], of: str) -> House:
-    known = [one for one in ceilings if one.best > 0 and one.median > 0]
-    kinds = {one.kind for one in known if one.roof in (MATRIX, VECTOR) and family(one.kind) == of}
-    flats = [one for one in (_roof(known, MATRIX, kinds), _roof(known, VECTOR, kinds)) if one]
-    flats.sort(key=lambda one: one.best, reverse=True)
-    return House(_roof(known, MEMORY), _roof(known, CACHE), tuple(flats))
+def family_roofs(ceilings: Sequence[Ceiling], dtypes: str) -> FamilyRoofs:
+    """The roofs of the family of `dtypes`."""
+    usable = [ceiling for ceiling in ceilings if ceiling.best > 0 and ceiling.median > 0]
+    kinds = {ceiling.kind for ceiling in usable if ceiling.roof in (MATRIX, VECTOR) and family(ceiling.kind) == dtypes}
+    flats = [roof for roof in (_roof(usable, MATRIX, kinds), _roof(usable, VECTOR, kinds)) if roof]
+    flats.sort(key=lambda roof: roof.best, reverse=True)
+    return FamilyRoofs(_roof(usable, MEMORY), _roof(usable, CACHE), tuple(flats))
 
 
 def _roof(ceilings: Sequence[Ceiling], roof: str, kinds: Iterable[str] | None = None) -> Roof | None:
-    found = [
-        one
-        for source in (MEASURED, DERIVED, DATASHEET)
-        if (one := Roofs([each for each in ceilings if each.source == source]).best(roof, kinds))
+    best = [
+        ceiling
+        for source in SOURCES
+        if (ceiling := RoofSet([other for other in ceilings if other.source == source]).best(roof, kinds))
     ]
-    return Roof(found[0], tuple(found[1:])) if found else None
+    return Roof(best[0], tuple(best[1:])) if best else None
 
 
 @dataclass(frozen=True)
@@ -120,17 +122,17 @@ class Axes:
         return across, {self.row(10.0**power): decade(power) for power in range(self.bottom, self.top + 1)}
 
 
-def axes(of: House, columns: int, rows: int) -> Axes:
+def axes_for(roofs: FamilyRoofs, columns: int, rows: int) -> Axes:
     """From the roofs, never from points: a variant that gets faster moves."""
-    assert of.memory is not None, "without memory there is no ridge"
-    highest = max(one.most for one in of.flats)
-    top = max(floor(log10(of.flats[0].best)) + 1, ceil(log10(highest) - _LITTLE))
-    bottom = min(floor(log10(of.memory.best * 10.0**_LEFT)) - 1, top - 2)
-    right = max(ceil(log10(highest / of.memory.best) + 2), 1)
-    found = Axes(_LEFT, right, bottom, top, max(columns, 2), max(rows, 3))
-    if found.row(highest) < 1:
-        return Axes(_LEFT, right, bottom, top, found.columns, found.rows, above=1)
-    return found
+    assert roofs.memory is not None, "without memory there is no ridge"
+    highest = max(roof.most for roof in roofs.flats)
+    top = max(floor(log10(roofs.flats[0].best)) + 1, ceil(log10(highest) - _LITTLE))
+    bottom = min(floor(log10(roofs.memory.best * 10.0**_LEFT)) - 1, top - 2)
+    right = max(ceil(log10(highest / roofs.memory.best) + 2), 1)
+    axes = Axes(_LEFT, right, bottom, top, max(columns, 2), max(rows, 3))
+    if axes.row(highest) < 1:
+        return Axes(_LEFT, right, bottom, top, axes.columns, axes.rows, above=1)
+    return axes
 
 
 def decade(power: int) -> str:

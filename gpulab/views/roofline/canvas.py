@@ -20,11 +20,11 @@ def cells(text: str, glyphs: Glyphs) -> tuple[str, ...]:
     """The text cell by cell: a wide character is followed by an empty cell, and what has no width is left out."""
     if text.isascii() and text.isprintable():
         return tuple(text)
-    found: list[str] = []
+    row: list[str] = []
     for character in normalize("NFC", glyphs(text)).replace("\n", " ").replace("\t", " "):
         wide = get_character_cell_size(character)
-        found += [character, ""] if wide == 2 else [character] * wide
-    return tuple(found)
+        row += [character, ""] if wide == 2 else [character] * wide
+    return tuple(row)
 
 
 def wide(text: str) -> int:
@@ -34,13 +34,13 @@ def wide(text: str) -> int:
 
 def fit(text: str, most: int, glyphs: Glyphs) -> str:
     """The text in at most so many cells, cut where it must be."""
-    found = cells(text, glyphs)
-    if len(found) <= most:
-        return "".join(found)
-    kept = list(found[: max(0, most - 1)])
-    if kept and found[len(kept)] == "":
-        kept[-1] = " "
-    return "".join(kept).rstrip() + glyphs("…") if most > 0 else ""
+    row = cells(text, glyphs)
+    if len(row) <= most:
+        return "".join(row)
+    start = list(row[: max(0, most - 1)])
+    if start and row[len(start)] == "":
+        start[-1] = " "
+    return "".join(start).rstrip() + glyphs("…") if most > 0 else ""
 
 
 class Canvas:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gpulab.model.ceilings import Ceiling
+from gpulab.protocol.ceiling import Ceiling
 from gpulab.views.roofline.axes import Axes
 from gpulab.views.roofline.canvas import cells
 from gpulab.views.text import Glyphs
@@ -79,9 +79,9 @@ class Plot:
     glyphs: Glyphs
     lines: dict[Cell, tuple[str, str]] = field(default_factory=dict)
     placed: list[Placed] = field(default_factory=list)
-    taken: set[Cell] = field(default_factory=set)
-    untold: list[Ceiling] = field(default_factory=list)
-    """What is known of the roofs, but found no place for a line with its label, nor in another's label."""
+    occupied: set[Cell] = field(default_factory=set)
+    unlabelled: list[Ceiling] = field(default_factory=list)
+    """Ceilings that found no place for a line with its label, nor in another's label."""
 
     @property
     def marks(self) -> Marks:
@@ -94,12 +94,12 @@ class Plot:
         if self.inside(*cell) and before >= _NO_DOTS:
             self.lines[cell] = (chr(before | _DOTS[row % 4][column % 2]), style)
 
-    def of(self, *kinds: str) -> list[Placed]:
-        return [one for one in self.placed if one.kind in kinds]
+    def of_kinds(self, *kinds: str) -> list[Placed]:
+        return [placed for placed in self.placed if placed.kind in kinds]
 
     def together(self) -> list[tuple[int, ...]]:
         """The points that share a cell."""
-        return [one.points for one in self.of(POINT) if len(one.points) > 1]
+        return [placed.points for placed in self.of_kinds(POINT) if len(placed.points) > 1]
 
     def inside(self, row: int, column: int) -> bool:
         return 0 <= row < self.axes.rows and 0 <= column < self.axes.columns
@@ -108,27 +108,27 @@ class Plot:
         """Whether nothing was placed at these cells; `margin` of them at either end may lie outside."""
         if not (self.inside(row, column + margin) and self.inside(row, column + width - 1 - margin)):
             return False
-        return self.taken.isdisjoint([(row, at) for at in range(column, column + width)])
+        return self.occupied.isdisjoint([(row, at) for at in range(column, column + width)])
 
     def place(
         self, kind: str, row: int, column: int, text: str, style: str = "", points: tuple[int, ...] = ()
     ) -> Placed:
-        one = Placed(kind, row, column, text, len(cells(text, self.glyphs)), style, points)
-        self.placed.append(one)
-        self.taken |= one.cells
-        return one
+        placed = Placed(kind, row, column, text, len(cells(text, self.glyphs)), style, points)
+        self.placed.append(placed)
+        self.occupied |= placed.cells
+        return placed
 
     def cheapest(self, anchors: Iterable[Anchor], width: int) -> tuple[float, Cell] | None:
         """Where a text covers the least of the lines; of places that cover as much, an early one."""
-        found: tuple[float, Cell] | None = None
+        cheapest: tuple[float, Cell] | None = None
         for rank, anchor in enumerate(anchors):
             column = anchor.start(width)
             covers = self._covers(anchor.row, column, width)
-            if covers is not None and (found is None or _COVERS * covers + rank < found[0]):
-                found = (_COVERS * covers + rank, (anchor.row, column))
+            if covers is not None and (cheapest is None or _COVERS * covers + rank < cheapest[0]):
+                cheapest = (_COVERS * covers + rank, (anchor.row, column))
                 if not covers:
                     break
-        return found
+        return cheapest
 
     def label(
         self,
@@ -148,23 +148,23 @@ class Plot:
         best: tuple[float, Cell, str] | None = None
         for text in texts:
             width = len(cells(text, self.glyphs))
-            found = self.cheapest(anchors, width)
-            if found and (self._covers(*found[1], width) or 0) < 1:
-                best = (*found, text)
+            place = self.cheapest(anchors, width)
+            if place and (self._covers(*place[1], width) or 0) < 1:
+                best = (*place, text)
                 break
-            if found and not clear and (best is None or found[0] < best[0]):
-                best = (*found, text)
+            if place and not clear and (best is None or place[0] < best[0]):
+                best = (*place, text)
         if best is None:
             return None
-        one = self.place(kind, *best[1], best[2], style, points)
-        for cell in ((one.row, one.column - 1), (one.row, one.column + one.width)):
+        placed = self.place(kind, *best[1], best[2], style, points)
+        for cell in ((placed.row, placed.column - 1), (placed.row, placed.column + placed.width)):
             if self.lines.get(cell, ("", ""))[1] == DIM:
                 del self.lines[cell]
-        return one
+        return placed
 
     def _covers(self, row: int, column: int, width: int) -> float | None:
         """Cells of lines below a text and at its ends; None where it would leave the plot, or touch what was placed."""
         if not self.free(row, column - 1, width + 2, margin=1):
             return None
         below = (self.lines.get((row, at)) for at in range(column - 1, column + width + 1))
-        return sum(_COVERS_DIM if one[1] == DIM else 1.0 for one in below if one)
+        return sum(_COVERS_DIM if line[1] == DIM else 1.0 for line in below if line)

@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from string import ascii_lowercase, ascii_uppercase
 
-from gpulab.model.roofline import Point, Roofline
-from gpulab.views.roofline.axes import Axes, House
+from gpulab.analysis.roofline import Point, Roofline
+from gpulab.views.roofline.axes import Axes, FamilyRoofs
 from gpulab.views.roofline.canvas import fit
 from gpulab.views.roofline.placing import BADGE, CEILING, DIM, HEAD, NAME, POINT, Anchor, Cell, Placed, Plot
-from gpulab.views.roofline.roofs import aside, draw
+from gpulab.views.roofline.roofs import aside, draw_roofs
 from gpulab.views.text import Glyphs
 
 _ARROW = "magenta"
@@ -30,54 +30,49 @@ def letters(indices: Iterable[int]) -> str:
     return ",".join(map(letter, indices))
 
 
-def plot(of: Roofline, under: House, axes: Axes, family: str, glyphs: Glyphs) -> Plot:
+def plot_of(roofline: Roofline, roofs: FamilyRoofs, axes: Axes, family: str, glyphs: Glyphs) -> Plot:
     """All that is inside the axes."""
-    found = Plot(axes, glyphs)
-    labels = draw(found, under)
-    points = _points(found, of.points, family)
-    for start, end in of.arrows:
+    plot = Plot(axes, glyphs)
+    labels = draw_roofs(plot, roofs)
+    points = _place_points(plot, roofline.points, family)
+    for start, end in roofline.arrows:
         if start in points and end in points:
-            _arrow(found, points[start], points[end])
+            _arrow(plot, points[start], points[end])
     for label in labels:
-        placed = found.label(CEILING, label.texts, label.anchors, label.style, clear=label.style == DIM)
-        found.untold += [] if placed else [label.ceiling]
-        found.untold += [one for one in label.beside if placed is None or aside(one) not in placed.text]
-    _names(found, of.points, family)
-    return found
+        placed = plot.label(CEILING, label.texts, label.anchors, label.style, clear=label.style == DIM)
+        plot.unlabelled += [] if placed else [label.ceiling]
+        plot.unlabelled += [ceiling for ceiling in label.beside if placed is None or aside(ceiling) not in placed.text]
+    _names(plot, roofline.points, family)
+    return plot
 
 
-def on_plot(point: Point) -> bool:
-    """Whether it has a place below the roofs; a rate of bytes only has none."""
-    return point.intensity is not None and point.intensity > 0 and point.rate > 0 and point.unit == "FLOP/s"
-
-
-def _points(to: Plot, points: Sequence[Point], family: str) -> dict[int, Placed]:
+def _place_points(plot: Plot, points: Sequence[Point], family: str) -> dict[int, Placed]:
     """Place them, as one mark where they share a cell, and what is off the frame at its edge."""
     inside: dict[Cell, list[int]] = defaultdict(list)
     outside: list[tuple[int, Cell]] = []
     for index, point in enumerate(points):
-        if not on_plot(point):
+        if not point.is_drawable:
             continue
-        cell = (to.axes.row(point.rate), to.axes.column(point.intensity or 0.0))
-        if to.inside(*cell):
+        cell = (plot.axes.row(point.rate), plot.axes.column(point.intensity or 0.0))
+        if plot.inside(*cell):
             inside[cell].append(index)
         elif point.family == family:
             outside.append((index, cell))
-    found: dict[int, Placed] = {}
+    by_index: dict[int, Placed] = {}
     for cell, indices in inside.items():
         text = letter(indices[0]) if len(indices) == 1 else str(len(indices)) if len(indices) < 10 else "+"
-        mine = any(points[index].family == family for index in indices)
-        one = to.place(POINT, *cell, text, "bold" if mine else DIM, tuple(indices))
-        found |= dict.fromkeys(indices, one)
+        of_family = any(points[index].family == family for index in indices)
+        mark = plot.place(POINT, *cell, text, "bold" if of_family else DIM, tuple(indices))
+        by_index |= dict.fromkeys(indices, mark)
     for index, cell in outside:
-        if placed := _badge(to, index, *cell):
-            found[index] = placed
-    return found
+        if badge := _badge(plot, index, *cell):
+            by_index[index] = badge
+    return by_index
 
 
-def _badge(to: Plot, index: int, row: int, column: int) -> Placed | None:
+def _badge(plot: Plot, index: int, row: int, column: int) -> Placed | None:
     """A letter and an arrow at the edge where the point left the frame, or as near to there as there is room."""
-    axes, marks, name = to.axes, to.marks, letter(index)
+    axes, marks, name = plot.axes, plot.marks, letter(index)
     if column < 0:
         text = marks.off_left + name
     elif column >= axes.columns:
@@ -86,18 +81,18 @@ def _badge(to: Plot, index: int, row: int, column: int) -> Placed | None:
         text = name + (marks.off_top if row < 0 else marks.off_bottom)
     at = max(0, min(row, axes.rows - 1)), max(0, min(column, axes.columns - 2))
     if 0 <= column < axes.columns:
-        anchors = sorted((Anchor(at[0], one) for one in range(axes.columns)), key=lambda one: abs(one.column - at[1]))
+        anchors = [Anchor(at[0], other) for other in sorted(range(axes.columns), key=lambda other: abs(other - at[1]))]
     else:
-        anchors = sorted((Anchor(one, at[1]) for one in range(axes.rows)), key=lambda one: abs(one.row - at[0]))
-    free = (one for one in anchors if to.free(one.row, one.column - 1, len(text) + 2, margin=1))
+        anchors = [Anchor(other, at[1]) for other in sorted(range(axes.rows), key=lambda other: abs(other - at[0]))]
+    free = (anchor for anchor in anchors if plot.free(anchor.row, anchor.column - 1, len(text) + 2, margin=1))
     place = next(free, None)
-    return to.place(BADGE, place.row, place.column, text, "bold", (index,)) if place else None
+    return plot.place(BADGE, place.row, place.column, text, "bold", (index,)) if place else None
 
 
-def _arrow(to: Plot, start: Placed, end: Placed) -> None:
+def _arrow(plot: Plot, start: Placed, end: Placed) -> None:
     """Dots between two points, and a head beside the second; nothing where there is no room for a head."""
     rows, columns = end.row - start.row, end.column - start.column
-    marks = to.marks
+    marks = plot.marks
     beside = (
         (end.row, end.column - 1 if columns > 0 else end.column + end.width),
         marks.right if columns > 0 else marks.left,
@@ -106,39 +101,37 @@ def _arrow(to: Plot, start: Placed, end: Placed) -> None:
     choices = [beside] * bool(columns) + [over] * bool(rows)
     if abs(columns) < 2 * abs(rows):  # A cell is twice as high as it is wide.
         choices.reverse()
-    (row, column), head = next(((cell, head) for cell, head in choices if to.free(*cell, 1)), ((-1, -1), ""))
+    (row, column), head = next(((cell, head) for cell, head in choices if plot.free(*cell, 1)), ((-1, -1), ""))
     if not head:
         return
-    to.place(HEAD, row, column, head, _ARROW)
+    plot.place(HEAD, row, column, head, _ARROW)
     rows, columns = row - start.row, column - start.column
     steps = max(abs(rows), abs(columns))
     for at in range(steps - 2, 0, -2):
-        to.lines[start.row + round(rows * at / steps), start.column + round(columns * at / steps)] = (
-            marks.trail,
-            _ARROW,
-        )
+        cell = start.row + round(rows * at / steps), start.column + round(columns * at / steps)
+        plot.lines[cell] = marks.trail, _ARROW
 
 
-def _names(to: Plot, points: Sequence[Point], family: str) -> None:
+def _names(plot: Plot, points: Sequence[Point], family: str) -> None:
     """Those of the family first: what others are called matters less."""
-    marked = sorted(to.of(POINT, BADGE), key=lambda one: (one.style == DIM, one.points))
-    for one in marked:
-        told = letters(one.points) if len(one.points) > 1 else points[one.points[0]].variant
-        text = fit(told, _LONGEST_NAME, to.glyphs)
+    marks = sorted(plot.of_kinds(POINT, BADGE), key=lambda mark: (mark.style == DIM, mark.points))
+    for mark in marks:
+        name = letters(mark.points) if len(mark.points) > 1 else points[mark.points[0]].variant
+        text = fit(name, _LONGEST_NAME, plot.glyphs)
         if text:
-            to.label(NAME, (text,), _around(one), DIM if one.style == DIM else "", one.points)
+            plot.label(NAME, (text,), _around(mark), DIM if mark.style == DIM else "", mark.points)
 
 
-def _around(one: Placed) -> list[Anchor]:
-    first, last = one.column, one.column + one.width - 1
+def _around(mark: Placed) -> list[Anchor]:
+    row, first, last = mark.row, mark.column, mark.column + mark.width - 1
     return [
-        Anchor(one.row, last + 2),
-        Anchor(one.row, first - 2, 1),
-        Anchor(one.row - 1, first, 0.5),
-        Anchor(one.row + 1, first, 0.5),
-        Anchor(one.row - 1, last + 1),
-        Anchor(one.row + 1, last + 1),
-        Anchor(one.row - 1, first - 1, 1),
-        Anchor(one.row + 1, first - 1, 1),
-        Anchor(one.row, last + 4),
+        Anchor(row, last + 2),
+        Anchor(row, first - 2, 1),
+        Anchor(row - 1, first, 0.5),
+        Anchor(row + 1, first, 0.5),
+        Anchor(row - 1, last + 1),
+        Anchor(row + 1, last + 1),
+        Anchor(row - 1, first - 1, 1),
+        Anchor(row + 1, first - 1, 1),
+        Anchor(row, last + 4),
     ]

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from gpulab.model.roofline import Point
+from gpulab.analysis.bound import BoundKind
+from gpulab.analysis.roofline import Point
+from gpulab.views.findings import sentence
 from gpulab.views.roofline.plot import letter
 from gpulab.views.text import Glyphs
-
-_NAMES = {"cache": "cache-resident"}
 
 
 def reasons(points: Sequence[Point], glyphs: Glyphs) -> Text:
     """A line a point: its letter, its bound, and the evidence for it."""
     text = Text()
-    for index, one in enumerate(points):
-        name = _NAMES.get(one.bound, f"{one.bound}-bound")
-        text.append(glyphs(f"{letter(index)} {one.variant}: "))
-        text.append(name, "bold")
-        text.append(glyphs(f": {one.why}\n"))
+    for index, point in enumerate(points):
+        bound = "cache-resident" if point.bound == BoundKind.CACHE else f"{point.bound}-bound"
+        text.append(glyphs(f"{letter(index)} {point.variant}: "))
+        text.append(bound, "bold")
+        text.append(glyphs(f": {sentence(point.reason)}\n"))
     return text

@@ -8,16 +8,17 @@ from textwrap import wrap
 
 from rich.text import Text
 
-from gpulab.model.ceilings import MEMORY, Roofs
-from gpulab.model.ceilings import family as family_of
-from gpulab.model.roofline import Point, Roofline
-from gpulab.views.roofline.axes import House, axes, house
+from gpulab.analysis.ceilings import RoofSet
+from gpulab.analysis.roofline import Point, Roofline
+from gpulab.protocol.ceiling import MEMORY
+from gpulab.protocol.ceiling import family as family_of
+from gpulab.views.roofline.axes import FamilyRoofs, axes_for, family_roofs
 from gpulab.views.roofline.canvas import Canvas
 from gpulab.views.roofline.placing import DIM, Plot
-from gpulab.views.roofline.plot import on_plot, plot
+from gpulab.views.roofline.plot import plot_of
 from gpulab.views.roofline.roofs import aside, per_second
-from gpulab.views.roofline.table import Table, notes, table
-from gpulab.views.text import Glyphs, three
+from gpulab.views.roofline.table import PointTable, notes, point_table
+from gpulab.views.text import Glyphs, three_digits
 
 BESIDE = 110
 """Columns from which the table stands beside the plot."""
@@ -31,130 +32,137 @@ _AROUND = 3
 """Lines of a plot that are not between its axes: its title, the axis, the ticks."""
 
 
-def families(of: Roofline) -> list[str]:
+def families(roofline: Roofline) -> list[str]:
     """Those of the points, in their order."""
-    return list(dict.fromkeys(point.family for point in of.points))
+    return list(dict.fromkeys(point.family for point in roofline.points))
 
 
-def first_family(of: Roofline) -> str:
+def first_family(roofline: Roofline) -> str:
     """What is drawn where nobody chose: the first that has both a point to draw and roofs above it."""
-    every = [*families(of), family_of(None)]
-    drawable = {point.family for point in of.points if on_plot(point)}
-    return next((one for one in every if one in drawable and house(of.ceilings, one).flats), every[0])
+    candidates = [*families(roofline), family_of(None)]
+    drawable = {point.family for point in roofline.points if point.is_drawable}
+    roofed = (family for family in candidates if family in drawable and family_roofs(roofline.ceilings, family).flats)
+    return next(roofed, candidates[0])
 
 
-def roofline(of: Roofline, glyphs: Glyphs, *, width: int, height: int, family: str | None = None) -> Text:
-    """One family of types below its roofs; higher than `height` where that leaves no room for a plot."""
-    found = layout(of, glyphs, width=width, height=height, family=family)
-    canvas = Canvas(found.width, found.height, glyphs)
-    if found.plot:
-        _draw(canvas, found.plot, found.title)
+def roofline_view(roofline: Roofline, glyphs: Glyphs, *, width: int, height: int, family: str | None = None) -> Text:
+    """One family of dtypes below its roofs; higher than `height` where that leaves no room for a plot."""
+    layout = layout_of(roofline, glyphs, width=width, height=height, family=family)
+    canvas = Canvas(layout.width, layout.height, glyphs)
+    if layout.plot:
+        _draw(canvas, layout.plot, layout.title)
     else:
-        for row, line in enumerate(found.why):
+        for row, line in enumerate(layout.why_no_plot):
             canvas.put(row, 0, line)
-    row, column = found.table_at
-    if of.points:
-        found.table.draw(canvas, row, column)
-    for number, note in enumerate(found.notes, row + found.table.height + found.gap):
+    row, column = layout.table_at
+    if roofline.points:
+        layout.table.draw(canvas, row, column)
+    for number, note in enumerate(layout.notes, row + layout.table.height + layout.gap):
         canvas.put(number, column, note, DIM)
     return canvas.text()
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything of the view is. Without a plot, `why` says what it lacks."""
+    """Where everything of the view is."""
 
     width: int
     height: int
     title: str
-    why: list[str]
+    why_no_plot: list[str]
     plot: Plot | None
-    table: Table
+    table: PointTable
     table_at: tuple[int, int]
     notes: list[str]
     gap: int
     """Lines between the table and its notes."""
 
 
-def layout(of: Roofline, glyphs: Glyphs, *, width: int, height: int, family: str | None = None) -> Layout:
-    width = max(width, _NARROWEST)
-    family = family or first_family(of)
-    under = house(of.ceilings, family)
-    known = bool(under.memory and under.flats)
-    roofed = known and (not of.points or any(map(on_plot, of.points)))  # else there is nothing to see below the roofs
-    beside = width >= BESIDE and bool(of.points) and roofed
+def layout_of(roofline: Roofline, glyphs: Glyphs, *, width: int, height: int, family: str | None = None) -> Layout:
+    width, points = max(width, _NARROWEST), roofline.points
+    family = family or first_family(roofline)
+    roofs = family_roofs(roofline.ceilings, family)
+    complete = bool(roofs.memory and roofs.flats)
+    # Without a point to draw there is nothing to see below the roofs.
+    plotted = complete and (not points or any(point.is_drawable for point in points))
+    beside = width >= BESIDE and bool(points) and plotted
     room = width - _GAP - max(_LEAST, int(_SHARE * width)) if beside else width
-    figures = table(of.points, family, glyphs, width=room)
-    room = figures.width if beside else width
-    told = notes(of.points, family, None, glyphs, width=room)
-    why = [] if roofed else wrap(glyphs(_levels(of.points, under) if known else _why(of, under, family)), width)
-    drawn: Plot | None = None
-    while roofed:
+    table = point_table(points, family, glyphs, width=room)
+    room = table.width if beside else width
+    lines = notes(points, family, None, glyphs, width=room)
+    reason = _levels(points, roofs) if complete else _missing(roofline, roofs, family)
+    why_no_plot = [] if plotted else wrap(glyphs(reason), width)
+    plot: Plot | None = None
+    while plotted:
         # What the notes say of points at one place, and of roofs, depends on the rows, and takes rows itself.
-        below = 0 if beside else figures.height + len(told)
+        below = 0 if beside else table.height + len(lines)
         rows = max(height - below - _AROUND, _FEWEST_ROWS)
-        if drawn and rows >= drawn.axes.rows:
+        if plot and rows >= plot.axes.rows:
             break
-        columns = (width - figures.width - _GAP if beside else width) - _TICK
-        drawn = plot(of, under, axes(under, columns, rows), family, glyphs)
-        told = notes(of.points, family, drawn, glyphs, width=room)
-    above = drawn.axes.rows + _AROUND if drawn else len(why) + bool(of.points)
-    lower = figures.height + beside + len(told)
+        columns = (width - table.width - _GAP if beside else width) - _TICK
+        plot = plot_of(roofline, roofs, axes_for(roofs, columns, rows), family, glyphs)
+        lines = notes(points, family, plot, glyphs, width=room)
+    above = plot.axes.rows + _AROUND if plot else len(why_no_plot) + bool(points)
+    lower = table.height + beside + len(lines)
     return Layout(
         width=width,
         height=max(above, lower) if beside else above + lower,
-        title=glyphs(f"{family}, ridge at {three(under.ridge)} FLOP/byte"),
-        why=why,
-        plot=drawn,
-        table=figures,
-        table_at=(0, width - figures.width) if beside else (above, 0),
-        notes=told,
+        title=glyphs(f"{family}, ridge at {three_digits(roofs.ridge)} FLOP/byte"),
+        why_no_plot=why_no_plot,
+        plot=plot,
+        table=table,
+        table_at=(0, width - table.width) if beside else (above, 0),
+        notes=lines,
         gap=int(beside),
     )
 
 
-def _levels(points: Sequence[Point], under: House) -> str:
+def _levels(points: Sequence[Point], roofs: FamilyRoofs) -> str:
     """The roofs of work that only moves bytes, or of which no bytes are known; what other sources say of them."""
-    others = {one.ceiling.name: one.others for one in (under.memory, under.cache, *under.flats) if one}
+    others = {roof.ceiling.name: roof.others for roof in (roofs.memory, roofs.cache, *roofs.flats) if roof}
     levels: dict[str, str] = {}
-    for one in points:
-        said = ", ".join(map(aside, others.get(one.roof, ())))
-        levels[one.roof] = f"{one.roof} {per_second(one.attainable, one.unit)}" + f" ({said})" * bool(said)
+    for point in points:
+        asides = ", ".join(map(aside, others.get(point.roof, ())))
+        brackets = f" ({asides})" if asides else ""
+        levels[point.roof] = f"{point.roof} {per_second(point.attainable, point.unit)}{brackets}"
     return f"roofs: {', '.join(levels.values())}"
 
 
-def _why(of: Roofline, under: House, family: str) -> str:
-    if not of.ceilings:
-        return "No roofline: no ceiling is known: gpulab --calibrate measures them."
-    missing = [] if under.memory else ["device memory"]
-    missing += [] if under.flats else [f"{family} arithmetic"]
-    unsteady = {one.roof if one.roof == MEMORY else family_of(one.kind) for one in Roofs(of.ceilings).unsteady()}
-    disturbed = unsteady & ({MEMORY} if not under.memory else {family})
-    mend = "the machine was too unsteady: run it again when it is quiet" if disturbed else "none was measured here"
-    return f"No roofline: no ceiling is known of {' or '.join(missing)}: {mend}."
+def _missing(roofline: Roofline, roofs: FamilyRoofs, family: str) -> str:
+    if not roofline.ceilings:
+        return "No roofline: no ceiling is known; gpulab --calibrate measures them."
+    missing = [] if roofs.memory else ["device memory"]
+    missing += [] if roofs.flats else [f"{family} arithmetic"]
+    unsteady = RoofSet(roofline.ceilings).unsteady()
+    disturbed = {ceiling.roof if ceiling.roof == MEMORY else family_of(ceiling.kind) for ceiling in unsteady}
+    reason = "none was measured here"
+    if disturbed & ({family} if roofs.memory else {MEMORY}):
+        reason = "the machine was too unsteady: run it again when it is quiet"
+    return f"No roofline: no ceiling is known of {' or '.join(missing)}: {reason}."
 
 
-def _draw(to: Canvas, of: Plot, title: str) -> None:
+def _draw(canvas: Canvas, plot: Plot, title: str) -> None:
     """The axes with their decades, then lines, then all that has a place."""
-    across, upward = of.axes.ticks()
-    rows, columns = of.axes.rows, of.axes.columns
-    bar, tick, corner, floor, foot = "|++-+" if of.glyphs.ascii else "│┤└─┬"
-    to.put(0, 0, "FLOP/s", "bold")
-    to.put(0, len("FLOP/s") + 2, title, "bold")
+    across, upward = plot.axes.ticks()
+    rows, columns = plot.axes.rows, plot.axes.columns
+    bar, tick, corner, floor, foot = "|++-+" if plot.glyphs.ascii else "│┤└─┬"
+    canvas.put(0, 0, "FLOP/s", "bold")
+    canvas.put(0, len("FLOP/s") + 2, title, "bold")
     for row in range(rows):
-        told = upward.get(row, "")
-        to.put(1 + row, 0, f"{told:>{_TICK - 1}}{tick if told else bar}", DIM)
-    to.put(1 + rows, _TICK - 1, corner + "".join(foot if at in across else floor for at in range(columns)), DIM)
+        decade = upward.get(row, "")
+        canvas.put(1 + row, 0, f"{decade:>{_TICK - 1}}{tick if decade else bar}", DIM)
+    line = "".join(foot if column in across else floor for column in range(columns))
+    canvas.put(1 + rows, _TICK - 1, corner + line, DIM)
     unit = "FLOP/byte"
-    free = _TICK + columns - len(unit)
-    to.put(2 + rows, free, unit, "bold")
+    end = _TICK + columns - len(unit)
+    canvas.put(2 + rows, end, unit, "bold")
     after = 0
-    for column, told in across.items():
-        start = max(_TICK + column - len(told) // 2, _TICK - 1)
-        if after <= start and start + len(told) < free:
-            to.put(2 + rows, start, told, DIM)
-            after = start + len(told) + 1
-    for (row, column), (glyph, style) in of.lines.items():
-        to.put(1 + row, _TICK + column, glyph, style)
-    for one in of.placed:
-        to.put(1 + one.row, _TICK + one.column, one.text, one.style)
+    for column, decade in across.items():
+        start = max(_TICK + column - len(decade) // 2, _TICK - 1)
+        if after <= start and start + len(decade) < end:
+            canvas.put(2 + rows, start, decade, DIM)
+            after = start + len(decade) + 1
+    for (row, column), (glyph, style) in plot.lines.items():
+        canvas.put(1 + row, _TICK + column, glyph, style)
+    for placed in plot.placed:
+        canvas.put(1 + placed.row, _TICK + placed.column, placed.text, placed.style)

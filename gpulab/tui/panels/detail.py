@@ -5,16 +5,16 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.widgets import TabbedContent, TabPane, Tabs
 
-from gpulab.tui.widgets.pane import Pane
+from gpulab.tui.panels.pane import Pane
 
-_TABS = {"lesson": "1 Lesson", "run": "2 Result", "roofline": "3 Roofline", "log": "4 Log"}
+TABS = {"lesson": "1 Lesson", "run": "2 Result", "roofline": "3 Roofline", "log": "4 Log"}
 
 
 class Detail(TabbedContent):
     """A pane a tab; only the one in sight is ever drawn."""
 
     def compose(self) -> ComposeResult:
-        for name, title in _TABS.items():
+        for name, title in TABS.items():
             self.compose_add_child(TabPane(title, Pane(id=f"{name}-pane"), id=name))
         yield from super().compose()
 
@@ -23,4 +23,5 @@ class Detail(TabbedContent):
 
     @property
     def pane(self) -> Pane:
+        """The one in sight."""
         return self.query_one(f"#{self.active or 'lesson'}-pane", Pane)

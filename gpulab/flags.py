@@ -1,0 +1,223 @@
+"""The flags of the command line: what each is called, which modes take it, how its value is read."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+
+class Mode(StrEnum):
+    """What to do, by the flag that chooses it; the screen has none."""
+
+    SCREEN = "the screen"
+    LIST = "--list"
+    RUN = "--run"
+    OBSERVER = "--observer-effect"
+    CALIBRATE = "--calibrate"
+    DOCTOR = "--doctor"
+    NEW = "--new"
+    GUIDE = "--guide"
+
+
+class FlagError(ValueError):
+    """A flag that the chosen mode does not take."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """`options` are those of argparse; its default is always that the flag was not given."""
+
+    name: str
+    modes: frozenset[Mode]
+    options: Mapping[str, Any]
+
+    @property
+    def destination(self) -> str:
+        return str(self.options.get("dest", self.name.lstrip("-").replace("-", "_")))
+
+
+def _flag(name: str, modes: frozenset[Mode], **options: Any) -> Flag:
+    return Flag(name, modes, options)
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add every group of flags to the parser."""
+    for title, flags in GROUPS.items():
+        group = parser.add_argument_group(title)
+        for flag in flags:
+            group.add_argument(flag.name, default=argparse.SUPPRESS, **flag.options)
+
+
+def check_flags(mode: Mode, given: argparse.Namespace) -> None:
+    """FlagError where flags were given that the mode would ignore."""
+    flags = [flag for flags in GROUPS.values() for flag in flags]
+    ignored = [flag for flag in flags if hasattr(given, flag.destination) and mode not in flag.modes]
+    if ignored:
+        names = ", ".join(flag.name for flag in ignored)
+        modes = " or ".join(other for other in Mode if all(other in flag.modes for flag in ignored))
+        takes = f"; {'it requires' if len(ignored) == 1 else 'they require'} {modes}" if modes else ""
+        raise FlagError(f"{mode} does not take {names}{takes}")
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"{text!r}: write NAME=VALUE")
+    return name, value
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return value
+
+
+def _telemetry(text: str) -> str:
+    if not re.fullmatch(r"on|off|\d+|(GPU|MIG)-[\w./-]+", text):
+        message = f"{text!r} is not on, off, or a GPU's index or UUID (nvidia-smi -L lists them)"
+        raise argparse.ArgumentTypeError(message)
+    return text
+
+
+def _count(text: str) -> int:
+    if not re.fullmatch(r"[1-9]\d{0,3}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of threads, 1 or more")
+    return int(text)
+
+
+def _trace(text: str) -> Path:
+    path = Path(text)
+    if path.suffix != ".json" or not path.absolute().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r}: write FILE.json, in a folder that exists")
+    return path
+
+
+def _speedup(text: str) -> float:
+    try:
+        return _positive(text.removesuffix("x"))
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a speedup, such as 1.2x") from None
+
+
+_ONLY_RUN = frozenset({Mode.RUN})
+_RUNS = frozenset({Mode.SCREEN, Mode.RUN})
+_MEASURES = _RUNS | {Mode.OBSERVER}
+_ON_A_DEVICE = _MEASURES | {Mode.CALIBRATE}
+_WITH_FILES = frozenset({Mode.RUN, Mode.OBSERVER, Mode.CALIBRATE})
+
+GROUPS: Mapping[str, Sequence[Flag]] = {
+    "how to run it": (
+        _flag("--device", _ON_A_DEVICE, metavar="cuda:N|cpu", help="default: cuda:0 where there is one, else cpu"),
+        _flag(
+            "--set",
+            _MEASURES,
+            dest="chosen",
+            action="append",
+            type=_setting,
+            metavar="NAME=VALUE",
+            help="a parameter of the scenario",
+        ),
+        _flag(
+            "--sweep",
+            _ONLY_RUN,
+            nargs="?",
+            const="",
+            metavar="NAME=A,B,C",
+            help="one run for each value of a parameter; NAME alone, or nothing, takes the scenario's own",
+        ),
+        _flag(
+            "--time",
+            _MEASURES,
+            dest="time_s",
+            type=_positive,
+            metavar="S",
+            help="seconds of rounds a scenario may take (10; it stops early when intervals are narrow)",
+        ),
+        _flag("--threads", _ON_A_DEVICE, type=_count, metavar="N", help="CPU threads of torch (1)"),
+        _flag("--seed", _ON_A_DEVICE, type=int, metavar="N", help="seed for data and variant order (0)"),
+        _flag("--smoke", _MEASURES, action="store_true", help="tiny sizes, to see whether it runs"),
+        _flag(
+            "--timeout",
+            _ON_A_DEVICE,
+            dest="timeout_s",
+            type=_positive,
+            metavar="S",
+            help="stop a run after so long (600, or 20 x --time)",
+        ),
+        _flag(
+            "--telemetry",
+            _ON_A_DEVICE,
+            type=_telemetry,
+            metavar="on|off|GPU",
+            help="sample the run's own device (on), nothing, or a GPU by its index or UUID",
+        ),
+        _flag(
+            "--observer-effect",
+            frozenset({Mode.OBSERVER}),
+            action="store_true",
+            help="measure what telemetry does to the times of one scenario: on and off in turn, a ratio with its "
+            "interval; requires --run",
+        ),
+        _flag("--quick", _RUNS, action="store_true", help="shorter and less precise runs, each marked as such"),
+        _flag(
+            "--profile",
+            _RUNS,
+            choices=("on", "off"),
+            help="show where the time of a step goes, in a second process after the measurement (on)",
+        ),
+    ),
+    "what to print and keep": (
+        _flag(
+            "--json",
+            _WITH_FILES | {Mode.LIST, Mode.DOCTOR},
+            nargs="?",
+            const="-",
+            metavar="FILE",
+            help="the result as JSON, to FILE or to stdout",
+        ),
+        _flag(
+            "--output",
+            _WITH_FILES,
+            type=Path,
+            metavar="FILE",
+            help="the run file: every event and raw sample (a folder for several)",
+        ),
+        _flag(
+            "--fail-below",
+            _ONLY_RUN,
+            type=_speedup,
+            metavar="1.2x",
+            help="exit 5 where a comparison is below, 6 where it is inconclusive",
+        ),
+        _flag(
+            "--plot",
+            frozenset({Mode.RUN, Mode.CALIBRATE}),
+            type=Path,
+            metavar="FILE.png|svg|pdf",
+            help="a picture for slides: roofline, and times with intervals",
+        ),
+        _flag(
+            "--trace",
+            _ONLY_RUN,
+            type=_trace,
+            metavar="FILE.json",
+            help="a trace of the profiled steps, for Perfetto or chrome://tracing",
+        ),
+        _flag(
+            "--memory",
+            _ONLY_RUN,
+            action="store_true",
+            help="the most memory that a step allocates; on a GPU with a snapshot of it",
+        ),
+        _flag("--ascii", frozenset(Mode), action="store_true", help="no character outside ASCII"),
+    ),
+}

@@ -1,0 +1,29 @@
+"""What refines the modes of the command line, and what of it cannot be carried out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpulab.session.settings import Settings
+
+
+@dataclass(frozen=True)
+class Options(Settings):
+    """Named as the command line names them. `json` is a file, or - for stdout."""
+
+    output: Path | None = None
+    json: str | None = None
+    fail_below: float | None = None
+    ascii: bool = False
+    plot: Path | None = None
+    sweep: str | None = None
+    """name=a,b,c; or a name, or nothing, for the scenario's own values."""
+
+    @property
+    def json_on_stdout(self) -> bool:
+        return self.json == "-"
+
+    @property
+    def json_file(self) -> Path | None:
+        return Path(self.json) if self.json and not self.json_on_stdout else None

@@ -1,1 +1,0 @@
-"""Parts of a screen, one a file."""

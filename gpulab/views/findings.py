@@ -1,0 +1,84 @@
+"""Findings as sentences: one of each, or lines that name all the variants of which the same is true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from gpulab.protocol.finding import Finding
+from gpulab.views.sentences import checks, failures, machine, measurement, rooflines, telemetry
+from gpulab.views.sentences.words import Values, Words, filled
+
+WORDS: Mapping[str, Words] = {
+    **measurement.WORDS,
+    **checks.WORDS,
+    **failures.WORDS,
+    **machine.WORDS,
+    **telemetry.WORDS,
+    **rooflines.WORDS,
+}
+"""By the code of a finding."""
+EXPLAINING = frozenset(
+    {
+        "no_effect",
+        "builds_differ",
+        "fixes_overlap",
+        "fixes_compound",
+        "fixes_multiply",
+        "first_step_sets_up",
+        "page_faults",
+        "memory_snapshot",
+    }
+)
+"""Findings that weaken nothing: they explain what was measured."""
+
+
+def sentence(finding: Finding) -> str:
+    """What a finding says, without the variant that it is about."""
+    words = WORDS.get(finding.code)
+    values = finding.values
+    if words is None:  # a run file of another gpulab
+        return ", ".join([finding.code.replace("_", " "), *(f"{name} {value}" for name, value in values.items())])
+    text = filled(words.sentence, {**_with_nested_reason(values), "variant": finding.variant})
+    if values.get("other_inputs"):
+        text = f"with other values in the inputs: {text}"
+    return f"needs {need}: {text}" if (need := values.get("need")) else text
+
+
+def sentence_with_place(finding: Finding) -> str:
+    """What a failure says, and where it was: variant, stage, line."""
+    stage, line = finding.values.get("stage"), finding.values.get("line")
+    place = ", ".join(str(part) for part in (finding.variant, stage, f"line {line}" if line else None) if part)
+    return f"{sentence(finding)} ({place})" if place and stage else sentence(finding)
+
+
+def with_reason(message: str, reason: Finding | None) -> str:
+    """A message, and the reason behind it."""
+    return f"{message}: {sentence(reason)}" if reason else message
+
+
+def lines(findings: Iterable[Finding]) -> list[str]:
+    """A line a finding; findings of several variants that say the same are one line, which names them."""
+    groups: dict[tuple[str, bool], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.code, finding.variant is not None), []).append(finding)
+    return [line for group in groups.values() for line in _lines_of_group(group)]
+
+
+def _lines_of_group(group: Sequence[Finding]) -> list[str]:
+    words = WORDS.get(group[0].code)
+    if len(group) > 1 and group[0].variant is not None and words and words.several:
+        parts = [f"{finding.variant} {filled(words.each, finding.values)}" for finding in group]
+        return [f"{filled(words.several, group[0].values)} {', '.join(parts)}"]
+    variants: dict[str, list[str]] = {}
+    for finding in group:
+        variants.setdefault(sentence(finding), []).extend([finding.variant] if finding.variant else [])
+    return [f"{', '.join(names)}: {text}" if names else text for text, names in variants.items()]
+
+
+def _with_nested_reason(values: Values) -> Values:
+    """A reason that is the code of another finding, with the values of both, becomes its sentence."""
+    code = values.get("reason")
+    if isinstance(code, str) and code in WORDS:
+        others = {name: value for name, value in values.items() if name != "reason"}
+        return {**values, "reason": sentence(Finding(code=code, values=others))}
+    return values

@@ -1,0 +1,163 @@
+"""A run for slides, by matplotlib: its roofline, and the times of its variants with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from gpulab.analysis.ceilings import RoofSet
+from gpulab.analysis.roofline import Point, Roofline
+from gpulab.protocol.ceiling import CACHE, MATRIX, MEASURED, MEMORY, VECTOR, Ceiling, family
+from gpulab.report.report import RunReport, VariantReport
+from gpulab.report.roofline_points import roofline_of
+from gpulab.views.ceilings import amount
+from gpulab.views.roofline.plot import letter
+from gpulab.views.roofline.view import first_family
+from gpulab.views.text import rate, seconds, span, times
+
+_INCHES, _DPI = 6.5, 150
+_COLOURS = {"faster": "tab:green", "slower": "tab:red", "same": "tab:cyan", "inconclusive": "tab:olive"}
+_LEFT, _DECADES, _HEADROOM = 1e-2, 1e2, 10
+_APART = 0.1
+"""Roofs nearer to each other than this share are one line."""
+_LOG_FROM = 20
+
+
+def picture(report: RunReport) -> Figure:
+    """Whichever of its two halves there is something to see in."""
+    roofline = roofline_of(report)
+    timed = [variant for variant in report.variants if variant.time_s]
+    halves: list[Callable[[Axes], None]] = []
+    halves += [lambda axes: _draw_roofline(axes, roofline)] if roofline else []
+    halves += [lambda axes: _draw_times(axes, report, timed)] if timed else []
+    figure = Figure(figsize=(_INCHES * max(1, len(halves)), _INCHES * 0.75), dpi=_DPI, layout="constrained")
+    device = report.device.name if report.device else ""
+    figure.suptitle(f"{report.scenario}: {report.title.partition(': ')[2] or report.title}\n{device}", fontsize=10)
+    for number, draw in enumerate(halves, 1):
+        draw(figure.add_subplot(1, len(halves), number))
+    return figure
+
+
+def _draw_roofline(axes: Axes, roofline: Roofline | None) -> None:
+    assert roofline is not None
+    shown_family = first_family(roofline)
+    memory, flat = RoofSet(roofline.ceilings).best(MEMORY), _flat_roofs(roofline, shown_family)
+    axes.set(xscale="log", yscale="log", xlabel="arithmetic intensity, FLOP/byte", ylabel="FLOP/s")
+    if memory is None or not flat:
+        axes.set_title("no ceiling is known", fontsize=9)
+        return
+    top = max((ceiling.best for ceiling in flat if ceiling.source == MEASURED), default=flat[0].best)
+    right = _DECADES * top / memory.best
+    lines = [
+        _draw_line(axes, ceiling, (_LEFT, top / ceiling.best), (_LEFT * ceiling.best, top))
+        for ceiling in _slopes(roofline)
+        if ceiling.best * _LEFT < top
+    ]
+    lines += [
+        _draw_line(axes, ceiling, (ceiling.best / memory.best, right), (ceiling.best, ceiling.best)) for ceiling in flat
+    ]
+    marks = [
+        _draw_mark(axes, index, point, dim=point.family != shown_family)
+        for index, point in enumerate(roofline.points)
+        if point.intensity is not None
+    ]
+    for before, after in roofline.arrows:
+        ends = [(roofline.points[index].intensity, roofline.points[index].rate) for index in (after, before)]
+        if all(intensity for intensity, _ in ends):
+            axes.annotate("", ends[0], ends[1], arrowprops={"arrowstyle": "->", "alpha": 0.5})
+    axes.grid(visible=True, which="major", alpha=0.3)
+    axes.set_ylim(top=_HEADROOM * top)
+    axes.add_artist(axes.legend(handles=lines, fontsize=6, loc="upper left"))
+    if marks:
+        axes.legend(handles=marks, fontsize=7, loc="lower right")
+
+
+def _flat_roofs(roofline: Roofline, shown_family: str) -> list[Ceiling]:
+    """The roofs of arithmetic, without those that would lie on another of the same source."""
+    roofs: list[Ceiling] = []
+    for ceiling in sorted(roofline.ceilings, key=lambda other: (other.source == MEASURED, other.best), reverse=True):
+        fits = ceiling.roof in (MATRIX, VECTOR) and family(ceiling.kind) == shown_family and ceiling.steady
+        apart = (abs(ceiling.best / other.best - 1) > _APART * (ceiling.source == other.source) for other in roofs)
+        if fits and all(apart):
+            roofs.append(ceiling)
+    return roofs
+
+
+def _slopes(roofline: Roofline) -> list[Ceiling]:
+    """The best measured roof of memory and of the cache, and what other sources say of them."""
+    roofs = RoofSet(roofline.ceilings)
+    return [
+        ceiling
+        for ceiling in roofline.ceilings
+        if ceiling.roof in (MEMORY, CACHE)
+        and ceiling.steady
+        and (ceiling.source != MEASURED or ceiling is roofs.best(ceiling.roof))
+    ]
+
+
+def _draw_mark(axes: Axes, index: int, point: Point, *, dim: bool) -> ErrorbarContainer:
+    """A point with its interval and its letter."""
+    low, high = (abs(point.rate - (end or point.rate)) for end in (point.rate_low, point.rate_high))
+    assert point.intensity is not None
+    axes.annotate(letter(index), (point.intensity, point.rate), (5, 5), textcoords="offset points")
+    return axes.errorbar(
+        point.intensity,
+        point.rate,
+        yerr=[[low], [high]],
+        fmt="o",
+        capsize=3,
+        alpha=0.4 if dim else 1,
+        label=f"{letter(index)}  {point.variant}: {point.bound}, {point.fraction:.0%} of its roof",
+    )
+
+
+def _draw_line(axes: Axes, ceiling: Ceiling, x: tuple[float, float], y: tuple[float, float]) -> Line2D:
+    """A roof, dimmer and dotted where it was not measured."""
+    measured = ceiling.source == MEASURED
+    style = ("-" if ceiling.roof != CACHE else "--") if measured else ":"
+    (line,) = axes.plot(x, y, style, color="black", alpha=0.9 if measured else 0.4, linewidth=1.2)
+    line.set_label(f"{amount(ceiling, ceiling.best)} {ceiling.name}, {ceiling.source}")
+    return line
+
+
+def _draw_times(axes: Axes, report: RunReport, timed: Sequence[VariantReport]) -> None:
+    """A bar a variant with its 99 % interval, the baseline on top; speedups with theirs beside the bars."""
+    intervals = [_interval(variant, per_item=report.per == "item") for variant in timed]
+    longest, shortest = max(high for _, _, high in intervals), min(low for _, low, _ in intervals)
+    logarithmic = longest > _LOG_FROM * shortest
+    start = shortest / 2 if logarithmic else 0.0
+    for place, (variant, (median, low, high)) in enumerate(zip(timed, intervals, strict=True)):
+        comparison = report.comparison(variant.name)
+        colour = _COLOURS.get(comparison.verdict, "tab:gray") if comparison else "tab:gray"
+        ends = [[median - low], [high - median]]
+        axes.barh(place, median - start, left=start, xerr=ends, color=colour, capsize=3, alpha=0.8)
+        label = _label(report, variant, median)
+        axes.annotate(label, (high, place), (4, 0), textcoords="offset points", va="center", fontsize=7)
+    axes.set_yticks(range(len(timed)), [variant.name for variant in timed])
+    axes.invert_yaxis()
+    if logarithmic:
+        axes.set_xscale("log")
+    axes.set_xlim(start, longest * (longest / start) ** 0.6 if logarithmic else 1.6 * longest)
+    scale = ", logarithmic" if logarithmic else ""
+    axes.set_xlabel(f"seconds per {report.per}{scale}: median with its {report.method.confidence:.0%} interval")
+
+
+def _label(report: RunReport, variant: VariantReport, median: float) -> str:
+    label, comparison = seconds(median), report.comparison(variant.name)
+    if comparison and comparison.speedup is not None:
+        label += f"   {times(comparison.speedup)} ({span(comparison.low, comparison.high)}) {comparison.verdict}"
+    if (point := variant.roofline) and point.intensity is None:
+        label += f"   {rate(point.rate)}{point.unit}, {point.fraction:.0%} of {point.roof}"
+    return label
+
+
+def _interval(variant: VariantReport, *, per_item: bool) -> tuple[float, float, float]:
+    time = variant.time_s
+    assert time is not None
+    items = (variant.items or 1.0) if per_item else 1.0
+    low, high = (time.median if end is None else end for end in (time.low, time.high))
+    return time.median / items, low / items, high / items

@@ -1,0 +1,47 @@
+"""What is said of failures: of a variant's code, of the worker's process, of what comes after a measurement."""
+
+from __future__ import annotations
+
+from gpulab.views.sentences.words import Words
+
+WORDS = {
+    "exception": Words("{message}"),
+    "file_unreadable": Words("{file}, line {line}: {message}; {fix}"),
+    "no_scenario": Words("{file} has no Scenario"),
+    "takes_arguments": Words("it takes arguments ({arguments}), and is called with none: wrap it, or give defaults"),
+    "device_in_error": Words("the device is in error, and so is every later measurement of this process: {message}"),
+    "timeout": Words("no end after {timeout_s:g} s: raise --timeout, or fix the hang"),
+    "cancelled": Words("stopped by the user"),
+    "killed": Words("killed by the system: probably out of memory"),
+    "crashed": Words("the worker crashed: {signal} ({meaning})"),
+    "event_pipe_closed": Words(
+        "the scenario closed the lab's event pipe: leave file descriptors alone that you did not open"
+    ),
+    "worker_exited": Words("the worker's process ended with exit code {code}: os._exit, or a native library's exit"),
+    "worker_not_run": Words("the worker could not be run: {message}"),
+    "events_lost": Words(
+        "{count:count event|events} of the measurement lost: did the scenario write to the event pipe?"
+    ),
+    "supervisor_gone": Words("the supervisor exited without a status"),
+    "processes_left_running": Words("the scenario left {count:count process|processes} running; terminated"),
+    "malformed_event_lines": Words("{count:count malformed event line|malformed event lines} ignored"),
+    "profiling_ended": Words("profiling failed: {reason}"),
+    "profiling_failed": Words("profiling failed: {message}"),
+    "profiling_variant_failed": Words("profiling failed: {message}"),
+    "profiling_device_in_error": Words("the device is in error: nothing more could be profiled"),
+    "phases_failed": Words("its phases could not be recorded: {message}"),
+    "memory_snapshot": Words("a snapshot of the device's memory: {file} (pytorch.org/memory_viz)"),
+    "trace_not_written": Words("the trace could not be written to {file}: {message}"),
+    "trace_is_no_list": Words("{file}: a viewer may not draw all of it: traceEvents is not a list"),
+    "trace_events_lack_a_field": Words(
+        "{file}: a viewer may not draw all of it: {field} is missing or impossible in {count} of {events} events, "
+        "the first is {first}"
+    ),
+    "device_not_recorded": Words("nothing was recorded of the device: this is the host's time"),
+    "recordings_differ": Words("two recordings hold different operations: the partition is unreliable"),
+    "profiler_overhead": Words(
+        "profiling slowed this step by {overhead:.0%}: small parts look larger than they are",
+        "profiling slowed a step, so that small parts look larger than they are:",
+        "by {overhead:.0%}",
+    ),
+}

@@ -1,0 +1,100 @@
+"""What is said of a measurement: verdicts and their reasons, how good it is, and what explains it."""
+
+from __future__ import annotations
+
+from gpulab.views.sentences.words import Values, Words
+from gpulab.views.text import span, times
+
+
+def _together(explanation: str) -> Words:
+    def sentence(values: Values) -> str:
+        speedup = values["speedup"]
+        ends = span(values["low"] or speedup, values["high"] or speedup)
+        individual = f"product of the individual speedups {times(values['product'])}"
+        return f"{individual}, all fixes together {times(speedup)} ({ends}): {explanation}"
+
+    return Words(sentence)
+
+
+def _solo_change(values: Values) -> str:
+    change = values["change"]
+    return f"{abs(change):.1%} {'longer' if change > 0 else 'less'}"
+
+
+def _solo_differs(values: Values) -> str:
+    return f"in a solo run of {values['seconds']:.0f} s a step took {_solo_change(values)} than when interleaved"
+
+
+WORDS = {
+    "text": Words("{text}"),
+    "never_started": Words("the run has not started"),
+    "no_end": Words("the run has no end: its process was killed, or it is still running"),
+    "stopped_after_measuring": Words("the measurement is complete; what follows it was stopped"),
+    "stopped_while_measuring": Words("stopped while measuring: what was measured before is in the run file"),
+    "baseline_skipped": Words("the baseline was skipped, so nothing was measured: {reason}"),
+    "control_differs": Words(
+        "the control, a second build of the baseline, came out {verdict} ({speedup:times}): measure again"
+    ),
+    "nothing_compared": Words("--fail-below requires a comparison, and nothing is compared"),
+    "below_required": Words("the interval of {variant} lies below the required {required:g}x"),
+    "not_shown_to_reach": Words("{variant} is inconclusive against the required {required:g}x"),
+    "ended_before": Words("not measured: the run ended before it"),
+    "pairs_dropped": Words("{dropped} of {pairs} pairs dropped"),
+    "too_few_values": Words("{count} {unit}: a 99 % interval needs {needed}"),
+    "overlaps_equivalence_margin": Words(
+        "the interval is narrow, and overlaps the equivalence margin: an effect of at most {largest:.1%}"
+    ),
+    "below_minimum_detectable_effect": Words(
+        "below the minimum detectable effect of {mde:.1%}: give it more --time, or a quieter machine"
+    ),
+    "plain_function": Words("a plain function: nothing to compare it with"),
+    "plain_functions": Words("plain functions: nothing is checked and nothing compared, so no speedup is claimed"),
+    "builds_differ": Words(
+        "two builds of the first function differ: {speedup:times}; times of single builds vary by as much"
+    ),
+    "expensive_builds": Words(
+        "builds take over a second, so there were only {epochs}: the interval is over pairs that share a build, and "
+        "the floor is {floor:.0%}"
+    ),
+    "warm_up_drifts": Words(
+        "still drifting by {drift:.1%} when its warm-up ended",
+        "still drifting when the warm-up ended:",
+        "by {drift:.1%}",
+    ),
+    "off_the_cpu": Words(
+        "off the CPU for {share:.0%} of its time: a busy machine, or a step that waits",
+        "off the CPU for a part of the time (a busy machine, or steps that wait):",
+        "{share:.0%}",
+    ),
+    "solo_run_differs": Words(
+        _solo_differs,
+        "in a solo run of {seconds:.0f} s a step took more or less time than when interleaved:",
+        _solo_change,
+    ),
+    "ran_one_at_a_time": Words("the variants do not fit into memory together: each ran alone"),
+    "gaps_in_device_time": Words(
+        "gaps between launches are in its device time: it waits for the device, or launches more than a queue holds"
+    ),
+    "work_beside_the_stream": Words(
+        "{host_s:seconds} on the host's clock, {device_s:seconds} on the device's: join side streams in the step",
+        "more time on the host's clock than on the device's (join side streams in the step):",
+        "{host_s:seconds} against {device_s:seconds}",
+    ),
+    "no_effect": Words("no effect here: {reason}"),
+    "fixes_overlap": _together("some shorten the same part of the step, and a part can be removed only once"),
+    "fixes_compound": _together("of what one fix leaves, the part of the next is a larger share (Amdahl)"),
+    "fixes_multiply": _together("as much as the product"),
+    "first_step_sets_up": Words(
+        "its first step, which compiles or sets up, took {first_step_s:seconds}, apart from these times",
+        "first steps, which compile or set up, apart from these times:",
+        "{first_step_s:seconds}",
+    ),
+    "page_faults": Words(
+        "{faults:,.0f} page faults a step: {bytes:bytes} of memory touched for the first time",
+        "page faults, memory touched for the first time, per step:",
+        "{faults:,.0f} ({bytes:bytes})",
+    ),
+    "garbled_lines": Words("lines of the run file that cannot be read were skipped: {lines}"),
+    "unknown_events": Words("{count:count event|events} of unknown types skipped: written by another gpulab"),
+    "run_file_cut": Words("the run file ends here: {message}"),
+}
