@@ -7,13 +7,12 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, TypeVar, assert_never
+from typing import TYPE_CHECKING, TypeVar
 
-from gpulab.flags import FlagError, Mode, add_flags, check_flags
+from gpulab.flags import MODES, FlagError, Mode, add_flags, check_flags, mode_of
 from gpulab.version import __version__
 
 if TYPE_CHECKING:
-    from gpulab.headless.options import Options
     from gpulab.session.settings import Settings
 
 Refined = TypeVar("Refined", bound="Settings")
@@ -88,71 +87,33 @@ def _usage_message(error: Exception) -> str:
 
 
 def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    mode = _mode_of(given)
+    mode = mode_of(given)
     if given.paths and mode != Mode.SCREEN:
         parser.error(f"{given.paths[0]}: pass it after --run or --list")
     try:
         check_flags(mode, given)
     except FlagError as error:
         parser.error(str(error))
-    json, ascii_only = getattr(given, "json", None), hasattr(given, "ascii")
-    match mode:
-        case Mode.LIST:
-            from gpulab.headless.list import show_list
+    if mode == Mode.SCREEN:
+        return _open_screen(parser, given)
+    from gpulab.headless.options import Options
 
-            return show_list(given.list, json=json, ascii_only=ascii_only)
-        case Mode.DOCTOR:
-            from gpulab.headless.doctor import show_doctor
+    options = _refined(Options, parser, given)
+    if mode == Mode.OBSERVER:
+        from gpulab.headless.observer import observer_effect
 
-            return show_doctor(json=json, ascii_only=ascii_only)
-        case Mode.GUIDE:
-            from gpulab.headless.guide import show_guide
-
-            return show_guide(given.guide, ascii_only=ascii_only)
-        case Mode.NEW:
-            from gpulab.headless.new import new
-
-            return new(given.new)
-        case Mode.CALIBRATE:
-            from gpulab.headless.calibrate import calibrate
-
-            return calibrate(_options(parser, given))
-        case Mode.OBSERVER:
-            from gpulab.headless.observer import observer_effect
-
-            options = _options(parser, given)
-            if len(given.run) != 1 or options.telemetry == "off":
-                parser.error("--observer-effect takes one scenario, with its telemetry")
-            return observer_effect(given.run[0], options)
-        case Mode.RUN:
-            from gpulab.headless.run import run
-
-            return run(given.run, _options(parser, given))
-        case Mode.SCREEN:
-            return _open_screen(parser, given, ascii_only=ascii_only)
-        case _:
-            assert_never(mode)
+        return observer_effect(given.run, options)
+    chosen = next(mode_flag for mode_flag in MODES if mode_flag.mode == mode)
+    return chosen.carry_out(given, options)
 
 
-def _open_screen(parser: argparse.ArgumentParser, given: argparse.Namespace, *, ascii_only: bool) -> int:
+def _open_screen(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         parser.error("the screen needs a terminal; without one there are --list, --run, --guide and --help")
     from gpulab.session.settings import Settings
     from gpulab.tui.app import open_lab
 
-    return open_lab(given.paths, _refined(Settings, parser, given), ascii_only=ascii_only)
-
-
-def _mode_of(given: argparse.Namespace) -> Mode:
-    if given.list is not None:
-        return Mode.LIST
-    if given.run:
-        return Mode.OBSERVER if hasattr(given, "observer_effect") else Mode.RUN
-    if given.guide is not None:
-        return Mode.GUIDE
-    if given.calibrate:
-        return Mode.CALIBRATE
-    return Mode.DOCTOR if given.doctor else Mode.NEW if given.new else Mode.SCREEN
+    return open_lab(given.paths, _refined(Settings, parser, given), ascii_only=hasattr(given, "ascii"))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -161,27 +122,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"gpulab {__version__}")
     parser.add_argument("paths", nargs="*", metavar="PATH", help="open the screen, with the scenarios of PATH first")
-    modes = parser.add_argument_group("what to do").add_mutually_exclusive_group()
-    modes.add_argument("--list", nargs="*", metavar="PATH", help="list the scenarios, those of PATH first")
-    modes.add_argument(
-        "--run",
-        nargs="+",
-        action="extend",
-        metavar="WHAT",
-        help="a scenario's name, FILE, FILE:function[,function], a folder, or all",
-    )
-    modes.add_argument("--guide", nargs="?", const="", metavar="PAGE", help="print a page of the manual, or its pages")
-    modes.add_argument("--doctor", action="store_true", help="what this machine has, what is missing, how to fix it")
-    modes.add_argument("--calibrate", action="store_true", help="measure the device's ceilings, and draw its roofline")
-    modes.add_argument("--new", metavar="FILE", help="write a small scenario to start from")
     add_flags(parser)
     return parser
-
-
-def _options(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Options:
-    from gpulab.headless.options import Options
-
-    return _refined(Options, parser, given)
 
 
 def _refined(kind: type[Refined], parser: argparse.ArgumentParser, given: argparse.Namespace) -> Refined:

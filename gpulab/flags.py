@@ -1,4 +1,4 @@
-"""The flags of the command line: what each is called, which modes take it, how its value is read."""
+"""The flags of the command line: those that choose a mode, and those that refine it, with the modes that take them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -41,16 +42,51 @@ class Flag:
         return str(self.options.get("dest", self.name.lstrip("-").replace("-", "_")))
 
 
+@dataclass(frozen=True)
+class ModeFlag:
+    """A flag that chooses a mode, with its options of argparse.
+
+    `function`, as module:name, carries the mode out: it gets the value of the flag, where it has one, and the options
+    of the command, and returns the exit code. It is imported only then.
+    """
+
+    mode: Mode
+    function: str
+    options: Mapping[str, Any]
+
+    @property
+    def destination(self) -> str:
+        return self.mode.lstrip("-")
+
+    def is_chosen(self, given: argparse.Namespace) -> bool:
+        return hasattr(given, self.destination)
+
+    def carry_out(self, given: argparse.Namespace, options: Any) -> int:
+        module, _, name = self.function.partition(":")
+        value = getattr(given, self.destination)
+        function = getattr(import_module(module), name)
+        return int(function(options) if value is True else function(value, options))
+
+
 def _flag(name: str, modes: frozenset[Mode], **options: Any) -> Flag:
     return Flag(name, modes, options)
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add every group of flags to the parser."""
+    modes = parser.add_argument_group("what to do").add_mutually_exclusive_group()
+    for mode_flag in MODES:
+        modes.add_argument(mode_flag.mode, default=argparse.SUPPRESS, **mode_flag.options)
     for title, flags in GROUPS.items():
         group = parser.add_argument_group(title)
         for flag in flags:
             group.add_argument(flag.name, default=argparse.SUPPRESS, **flag.options)
+
+
+def mode_of(given: argparse.Namespace) -> Mode:
+    """The mode that the flags choose; the screen where none does."""
+    chosen = next((mode_flag.mode for mode_flag in MODES if mode_flag.is_chosen(given)), Mode.SCREEN)
+    return Mode.OBSERVER if chosen == Mode.RUN and hasattr(given, "observer_effect") else chosen
 
 
 def check_flags(mode: Mode, given: argparse.Namespace) -> None:
@@ -59,7 +95,8 @@ def check_flags(mode: Mode, given: argparse.Namespace) -> None:
     ignored = [flag for flag in flags if hasattr(given, flag.destination) and mode not in flag.modes]
     if ignored:
         names = ", ".join(flag.name for flag in ignored)
-        modes = " or ".join(other for other in Mode if all(other in flag.modes for flag in ignored))
+        taking = [other for other in Mode if all(other in flag.modes for flag in ignored)]
+        modes = " or ".join(dict.fromkeys(Mode.RUN if other == Mode.OBSERVER else other for other in taking))
         takes = f"; {'it requires' if len(ignored) == 1 else 'they require'} {modes}" if modes else ""
         raise FlagError(f"{mode} does not take {names}{takes}")
 
@@ -107,6 +144,40 @@ def _speedup(text: str) -> float:
     except argparse.ArgumentTypeError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a speedup, such as 1.2x") from None
 
+
+MODES = (
+    ModeFlag(
+        Mode.LIST,
+        "gpulab.headless.list:show_list",
+        {"nargs": "*", "metavar": "PATH", "help": "list the scenarios, those of PATH first"},
+    ),
+    ModeFlag(
+        Mode.RUN,
+        "gpulab.headless.run:run",
+        {
+            "nargs": "+",
+            "action": "extend",
+            "metavar": "WHAT",
+            "help": "a scenario's name, FILE, FILE:function[,function], a folder, or all",
+        },
+    ),
+    ModeFlag(
+        Mode.GUIDE,
+        "gpulab.headless.guide:show_guide",
+        {"nargs": "?", "const": "", "metavar": "PAGE", "help": "print a page of the manual, or its pages"},
+    ),
+    ModeFlag(
+        Mode.DOCTOR,
+        "gpulab.headless.doctor:show_doctor",
+        {"action": "store_true", "help": "what this machine has, what is missing, how to fix it"},
+    ),
+    ModeFlag(
+        Mode.CALIBRATE,
+        "gpulab.headless.calibrate:calibrate",
+        {"action": "store_true", "help": "measure the device's ceilings, and draw its roofline"},
+    ),
+    ModeFlag(Mode.NEW, "gpulab.headless.new:new", {"metavar": "FILE", "help": "write a small scenario to start from"}),
+)
 
 _ONLY_RUN = frozenset({Mode.RUN})
 _RUNS = frozenset({Mode.SCREEN, Mode.RUN})

@@ -47,7 +47,7 @@ def graphed(lab, width, batch, layers, batches):
 
 def _captured(lab, train, rows, state):
     """A function that replays `train` on a batch; what was changed on the way there is put back."""
-    static, saved, side = rows.clone(), [one.detach().clone() for one in state], torch.cuda.Stream()
+    static, saved, side = rows.clone(), [tensor.detach().clone() for tensor in state], torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(3):
@@ -59,9 +59,9 @@ def _captured(lab, train, rows, state):
     with torch.no_grad():
         torch._foreach_copy_(state, saved)
 
-    def replay(one):
+    def replay(batch):
         with lab.phase("copy"):
-            static.copy_(one)
+            static.copy_(batch)
         graph.replay()
         return loss  # the same tensor every time: whoever keeps it must copy it
 
@@ -93,7 +93,7 @@ def _training(lab, width, batch, layers, batches, prepare):
             with lab.useful():
                 losses[index] = run(rows)
 
-    weights = sum(one.numel() for one in model.parameters() if one.dim() == 2)
+    weights = sum(weight.numel() for weight in model.parameters() if weight.dim() == 2)
     return Work(
         step,
         flops=batches * batch * (6 * weights - 2 * width**2),  # nobody asks for the input's gradient

@@ -65,7 +65,7 @@ def _gradients(lab, batch, width, layers, pieces):
             for some, wanted in micro:
                 loss(some, wanted).backward()
 
-    lab.report("MiB kept for backward", _kept(lambda: loss(*micro[0]), inputs) / MiB)
+    lab.report("MiB kept for backward", _bytes_for_backward(lambda: loss(*micro[0]), inputs) / MiB)
     return Work(
         step,
         flops=6 * batch * width**2 * (layers + 1) - 2 * batch * width**2,  # the first layer's input has no gradient
@@ -76,16 +76,16 @@ def _gradients(lab, batch, width, layers, pieces):
     )
 
 
-def _kept(forward, inputs):
+def _bytes_for_backward(forward, inputs):
     """Bytes that a forward pass keeps for its backward pass, beside what is there anyway."""
-    kept, there = {}, {one.untyped_storage().data_ptr() for one in inputs}
+    saved, existing = {}, {tensor.untyped_storage().data_ptr() for tensor in inputs}
 
     def pack(tensor):
-        if tensor.untyped_storage().data_ptr() not in there:
-            kept[tensor.data_ptr()] = tensor.nbytes
+        if tensor.untyped_storage().data_ptr() not in existing:
+            saved[tensor.data_ptr()] = tensor.nbytes
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         result = forward()  # alive until all is counted, so that no address comes twice
     del result
-    return sum(kept.values())
+    return sum(saved.values())

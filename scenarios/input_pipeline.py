@@ -38,7 +38,7 @@ def _packed(samples, rows, width, seed):
     draw = torch.Generator().manual_seed(seed)
     signal = torch.sin(6 * torch.rand(samples, rows, 1, generator=draw) + torch.linspace(0, 20, width))
     signal += torch.randn(samples, rows, width, generator=draw) / 50
-    return [lzma.compress(bytes(one.flatten().tolist())) for one in (signal * 64 + 128).byte()]
+    return [lzma.compress(bytes(sample.flatten().tolist())) for sample in (signal * 64 + 128).byte()]
 
 
 class Compressed(Dataset):
@@ -80,7 +80,7 @@ def pinned(lab, samples, batch, rows, width, hidden, workers):
 @scenario.variant
 def resident(lab, samples, batch, rows, width, hidden):
     """Everything is decoded once, before the steps, and kept on the device."""
-    decoded = [one.to(lab.device) for one in DataLoader(Compressed(samples, rows, width), batch)]
+    decoded = [loaded.to(lab.device) for loaded in DataLoader(Compressed(samples, rows, width), batch)]
     return _epoch(lab, decoded, samples, batch * rows, width, hidden)
 
 

@@ -93,7 +93,7 @@ def _training(lab, batch, width, hidden, layers, fixes):
     times, half = _TIMES if "larger" in fixes else 1, "half" in fixes
     samples = torch.randint(0, 256, (batch, width), dtype=torch.uint8).repeat(times, 1)
     labels = torch.randint(0, _CLASSES, (batch,)).repeat(times)
-    host = [one.pin_memory() if "pinned" in fixes else one for one in (samples, labels)]
+    host = [tensor.pin_memory() if "pinned" in fixes else tensor for tensor in (samples, labels)]
     load = _loader(lab, host, "buffers" in fixes, "pinned" in fixes)
     blocks = [(torch.nn.Linear(*pair), torch.nn.GELU()) for pair in pairwise([width, *[hidden] * layers])]
     model = torch.nn.Sequential(*chain(*blocks), torch.nn.Linear(hidden, _CLASSES)).to(lab.device)
@@ -118,7 +118,7 @@ def _training(lab, batch, width, hidden, layers, fixes):
         with lab.useful():
             run(*loaded)
 
-    weights = sum(one.numel() for one in model.parameters() if one.dim() == 2)
+    weights = sum(weight.numel() for weight in model.parameters() if weight.dim() == 2)
     return Work(
         step,
         flops=batch * times * (6 * weights - 2 * width * hidden),  # nobody asks for the input's gradient
@@ -133,14 +133,14 @@ def _training(lab, batch, width, hidden, layers, fixes):
 
 def _loader(lab, host, buffers, pinned):
     """A function that brings the batch to the device and converts it."""
-    there = [torch.empty_like(one, device=lab.device) for one in host]
+    on_device = [torch.empty_like(tensor, device=lab.device) for tensor in host]
     rows = torch.empty(host[0].shape, device=lab.device)
 
     def load():
         if not buffers:
-            samples, labels = (one.to(lab.device, non_blocking=pinned) for one in host)
+            samples, labels = (tensor.to(lab.device, non_blocking=pinned) for tensor in host)
             return samples / 255, labels
-        samples, labels = (to.copy_(one, non_blocking=pinned) for to, one in zip(there, host, strict=True))
+        samples, labels = (to.copy_(source, non_blocking=pinned) for to, source in zip(on_device, host, strict=True))
         return torch.div(samples, 255, out=rows), labels
 
     return load
@@ -149,7 +149,7 @@ def _loader(lab, host, buffers, pinned):
 def _captured(update, loaded, model, optimizer):
     """The update as a graph; what was changed on the way there is put back."""
     state = [*model.parameters(), *chain(*(moments.values() for moments in optimizer.state.values()))]
-    saved, side = [one.detach().clone() for one in state], torch.cuda.Stream()
+    saved, side = [tensor.detach().clone() for tensor in state], torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(3):  # libraries and the compiler set themselves up, which a capture does not allow

@@ -11,6 +11,7 @@ from array import array
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import median
 
 from gpulab.analysis.statistics import FEWEST, Interval, interval_of_sorted, log_ratios, median_interval
@@ -47,7 +48,7 @@ class Epoch:
     def blocks(self) -> int:
         return sum(map(len, self.rounds))
 
-    @property
+    @cached_property
     def end(self) -> float:
         return max((end for _, end in self._all_spans()), default=0.0)
 

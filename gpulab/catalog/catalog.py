@@ -197,11 +197,10 @@ def _entries_of(path: Path) -> list[Entry]:
 
 
 def _without_scenario(name: str, entry: Entry) -> str:
-    if not entry.text.names:
+    functions = entry.text.functions or entry.text.names
+    if not functions:
         return f"{name} has no Scenario, and defines no functions"
-    return (
-        f"{name} has no Scenario; to time a function of it, run {name}:FUNCTION, one of {', '.join(entry.text.names)}"
-    )
+    return f"{name} has no Scenario; to time a function of it, run {name}:FUNCTION, one of {', '.join(functions)}"
 
 
 def _order(entry: Entry) -> tuple[int, str, int, str]:

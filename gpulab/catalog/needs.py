@@ -110,7 +110,7 @@ def _no_jax() -> Finding | None:
 
 @cache
 def _no_compiler() -> Finding | None:
-    return None if compiler() else finding("no_compiler")
+    return None if compiler() else finding("compiler_not_installed")
 
 
 def compiler() -> str | None:

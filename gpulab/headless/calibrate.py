@@ -10,7 +10,8 @@ from gpulab.headless.progress import progress_of
 from gpulab.headless.show import show_failures, show_roofline
 from gpulab.headless.terminal import open_terminal
 from gpulab.report.build import CALIBRATION
-from gpulab.report.report import CalibrationReport, RunReport
+from gpulab.report.command_report import CalibrationReport
+from gpulab.report.report import RunReport
 from gpulab.session.launch import start
 from gpulab.session.requests import calibration_request
 from gpulab.session.run_files import default_path

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from gpulab.headless.options import Options
 from gpulab.headless.terminal import open_terminal
 from gpulab.session.settings import UsageError
 from gpulab.views import guide
 
 
-def show_guide(name: str, *, ascii_only: bool) -> int:
+def show_guide(name: str, options: Options) -> int:
     """Print a page, or the list of pages where none is named. UsageError where there is no such page."""
-    terminal = open_terminal(ascii_only=ascii_only)
+    terminal = open_terminal(ascii_only=options.ascii)
     pages = guide.pages()
     if not name:
         width = max(map(len, pages))

@@ -6,20 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpulab.catalog.catalog import catalog
+from gpulab.headless.options import Options
 from gpulab.headless.output import write_json
 from gpulab.headless.terminal import open_terminal
 from gpulab.session.launch import check_paths
 from gpulab.views.listing import listing
 
 
-def show_list(paths: Sequence[str], *, json: str | None, ascii_only: bool) -> int:
+def show_list(paths: Sequence[str], options: Options) -> int:
     """Print the catalog, with the files and folders given before those found. UsageError where one is not there."""
     places = [Path(path) for path in paths]
     check_paths(places, "--list ")
     rows = [entry.row for entry in catalog(places)]
-    if json:
-        write_json(rows, json)
+    if options.json:
+        write_json(rows, options.json)
         return 0
-    terminal = open_terminal(ascii_only=ascii_only)
+    terminal = open_terminal(ascii_only=options.ascii)
     terminal.show(listing(rows, terminal.glyphs))
     return 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from gpulab.headless.options import Options
+from gpulab.headless.terminal import open_terminal
 from gpulab.session.settings import UsageError
 
 _TEMPLATE = '''"""{title}: say in one line what this compares.
@@ -46,7 +48,7 @@ def _tensors(lab, mib):
 '''
 
 
-def new(file: str) -> int:
+def new(file: str, options: Options) -> int:
     """Write the file and say what to do next. UsageError where it exists or cannot be written."""
     path = Path(file)
     if path.suffix != ".py":
@@ -58,5 +60,5 @@ def new(file: str) -> int:
         raise UsageError(f"--new {file}: the file exists, and stays as it is") from None
     except OSError as error:
         raise UsageError(f"--new {file}: {error.strerror}") from None
-    print(f"wrote {file}; run it: gpulab --run {shlex.quote(file)}")
+    open_terminal(ascii_only=options.ascii).say(f"wrote {file}; run it: gpulab --run {shlex.quote(file)}")
     return 0

@@ -25,7 +25,7 @@ from gpulab.headless.progress import progress_of
 from gpulab.headless.show import show_failures
 from gpulab.headless.terminal import open_terminal
 from gpulab.protocol.events import AnyEvent, Samples, TelemetrySwitched
-from gpulab.protocol.jobs import RunRequest
+from gpulab.protocol.jobs import TELEMETRY_OFF, RunRequest
 from gpulab.protocol.run_file import read_run_file
 from gpulab.protocol.statuses import Stage
 from gpulab.report.exit_codes import ExitCode
@@ -73,8 +73,11 @@ class _Switch:
         self._due = monotonic() + _WINDOW_S
 
 
-def observer_effect(name: str, options: Options) -> int:
+def observer_effect(names: Sequence[str], options: Options) -> int:
     """Measure it on one scenario, print the ratio with its interval. UsageError."""
+    if len(names) != 1 or options.telemetry == TELEMETRY_OFF:
+        raise UsageError("--observer-effect takes one scenario, with its telemetry")
+    name = names[0]
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     launch = single_launch(name)
     if launch.functions:
@@ -107,7 +110,7 @@ def observer_effect(name: str, options: Options) -> int:
     pairs = f"{effect.pairs} pairs of {_WINDOW_S:g} s"
     terminal.say(f"observer effect of telemetry on {effect.scenario}: time with / without {interval_text}, {pairs}")
     small = all(abs(end - 1) <= _SMALL for end in (effect.low, effect.high))
-    terminal.results.print("inside 1 %" if small else "not terminal to be inside 1 %", style="dim")
+    terminal.results.print("inside 1 %" if small else "not shown to be inside 1 %", style="dim")
     return ExitCode.MEASURED
 
 

@@ -17,9 +17,10 @@ from gpulab.headless.run_plan import PlannedRun, plan_runs
 from gpulab.headless.show import show_failures, show_report
 from gpulab.headless.terminal import Terminal, open_terminal
 from gpulab.protocol.jobs import RunRequest
+from gpulab.report.command_report import Sweep
 from gpulab.report.commands import combine, sweep_of
 from gpulab.report.exit_codes import ExitCode
-from gpulab.report.report import RunReport, Sweep
+from gpulab.report.report import RunReport
 from gpulab.session.launch import start
 from gpulab.version import __version__
 from gpulab.views.summary import run_line, summary
@@ -42,7 +43,7 @@ def run(names: Sequence[str], options: Options) -> int:
         environment = report.environment or environment
         if several:
             several.add(report)
-        elif options.sweep is None:
+        elif planned_run.launch.point is None:
             show_report(report, terminal)
         if planned_run.picture and report.run_file:
             plot(report, planned_run.picture)
@@ -63,7 +64,7 @@ def run(names: Sequence[str], options: Options) -> int:
 
 
 def _is_library(planned: Sequence[PlannedRun], options: Options) -> bool:
-    """Of a whole library only what came out is terminal: everything else is in the run files."""
+    """Of a whole library only what came out is shown: everything else is in the run files."""
     return len(planned) > 1 and options.sweep is None and not any(planned_run.launch.named for planned_run in planned)
 
 

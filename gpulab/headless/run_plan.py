@@ -44,7 +44,7 @@ def plan_runs(names: Sequence[str], options: Options) -> list[PlannedRun]:
     planned = []
     for launch, request, path, picture in zip(launches, requests, paths, pictures, strict=True):
         if isinstance(request, RunRequest):
-            request = _with_files(request, path, launch.label if len(launches) > 1 else None)
+            request = _with_own_trace(request, launch.label) if len(launches) > 1 else request
         planned.append(PlannedRun(launch, request, path, picture))
     return planned
 
@@ -60,17 +60,12 @@ def _check(launches: Sequence[Launch], options: Options) -> None:
             raise UsageError(f"--set {name}=...: none of the scenarios has such a parameter")
 
 
-def _with_files(request: RunRequest, path: Path, label: str | None) -> RunRequest:
-    """The request with its trace and its memory snapshots; of several runs each trace has the run's label."""
-    profile = request.profile
-    if profile is None:
+def _with_own_trace(request: RunRequest, label: str) -> RunRequest:
+    """Of several runs each trace has the run's label in its name."""
+    if request.profile is None or request.profile.trace is None:
         return request
-    if profile.memory is not None:
-        profile = replace(profile, memory=str(path.with_suffix("")))
-    if profile.trace is not None and label is not None:
-        trace = Path(profile.trace)
-        profile = replace(profile, trace=str(trace.with_stem(f"{trace.stem}-{label}")))
-    return replace(request, profile=profile)
+    trace = Path(request.profile.trace)
+    return replace(request, profile=replace(request.profile, trace=str(trace.with_stem(f"{trace.stem}-{label}"))))
 
 
 def _paths(launches: Sequence[Launch], options: Options) -> list[Path]:

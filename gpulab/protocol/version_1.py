@@ -49,7 +49,7 @@ def decode_version_1(line: bytes) -> AnyEvent | None:
         if tag not in TAGS:
             return None
         return msgspec.convert(_upgraded(tag, document), AnyEvent)  # type: ignore[no-any-return]
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, TypeError, AttributeError) as error:
+    except (msgspec.DecodeError, UnicodeError, TypeError, AttributeError, KeyError) as error:
         raise ValueError(f"not an event: {error}") from None
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpulab.report.command_report import CommandReport, Sweep
 from gpulab.report.exit_codes import conclusion_of, first_in_order
-from gpulab.report.report import CommandReport, RunReport, Sweep, VariantReport
+from gpulab.report.report import RunReport, VariantReport
 from gpulab.scenario import Param
 
 

@@ -85,11 +85,11 @@ def _disturbances(state: RunState, samples: SampleView) -> list[Finding]:
     disturbances = list(telemetry.problems.values())
     if telemetry.lost:
         lost = telemetry.lost
-        disturbances.append(finding("telemetry_ended_early", reason=lost.code, **lost.values))
+        disturbances.append(finding("telemetry_ended_early", cause=lost.code, **lost.values))
     if telemetry.started and telemetry.started.gpu:
         for field, code in (("reasons", "clocks_not_checked"), ("processes", "processes_not_checked")):
             if reason := telemetry.unsupported.get(field):
-                disturbances.append(finding(code, reason=reason))
+                disturbances.append(finding(code, cause=reason))
     blocks = state.samples.blocks
     for (code, names), dropped in samples.dropped_blocks().items():
         key = "reasons" if code == SLOWED_CODE else "processes"

@@ -28,4 +28,4 @@ class LogHistory:
         self._tail.extend(later)
 
     def report(self) -> LogReport:
-        return LogReport(head=self._head, skipped=self._skipped, tail=list(self._tail))
+        return LogReport(head=list(self._head), skipped=self._skipped, tail=list(self._tail))

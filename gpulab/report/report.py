@@ -19,8 +19,6 @@ from gpulab.protocol.statuses import Cache, Clock, FailureKind, Stage, Status, S
 from gpulab.report.exit_codes import Conclusion, ExitCode
 from gpulab.scenario import Param
 
-SCHEMA = "gpulab.result/1"
-
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):
     """How it was measured. `unit` is what the interval is over: epoch medians, or pairs."""
@@ -288,41 +286,3 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     def comparison(self, name: str) -> Comparison | None:
         """The first comparison of a variant: with what it is measured against."""
         return next((comparison for comparison in self.comparisons if comparison.variant == name), None)
-
-
-class Sweep(msgspec.Struct, frozen=True, kw_only=True):
-    """Several runs of one scenario, one per value of a parameter.
-
-    `best` is the value with the least time per item of each variant; `near` are those whose interval overlaps it.
-    """
-
-    scenario: str
-    parameter: str
-    best: dict[str, Param] = {}
-    near: dict[str, list[Param]] = {}
-
-
-class CalibrationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What `--calibrate --json` writes (schema gpulab.ceilings/1)."""
-
-    schema: str = "gpulab.ceilings/1"
-    outcome: Conclusion = Conclusion.MEASURED
-    exit_code: ExitCode = ExitCode.MEASURED
-    reason: Finding | None = None
-    environment: dict[str, str | None] = {}
-    device: Device | None = None
-    at: str | None = None
-    ceilings: list[Ceiling] = []
-    findings: list[Finding] = []
-    run_file: str = ""
-
-
-class CommandReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All runs of one command: what `--run --json` writes."""
-
-    schema: str = SCHEMA
-    outcome: Conclusion = Conclusion.MEASURED
-    exit_code: ExitCode = ExitCode.MEASURED
-    environment: dict[str, str | None] = {}
-    runs: list[RunReport] = []
-    sweeps: list[Sweep] = []

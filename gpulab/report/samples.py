@@ -66,20 +66,20 @@ class SampleHistory:
         """Reduce every epoch that ended before `until`, from when on windows may still be added, to its medians."""
         while self.unsettled and self.unsettled[0].end <= until:
             epoch = self.unsettled.pop(0)
-            kept = epoch.outside(windows)
-            self.series.add(kept)
-            if kept is not epoch:
-                self.dropped_pairs += self.lost_pairs(epoch, kept)
+            valid = epoch.outside(windows)
+            self.series.add(valid)
+            if valid is not epoch:
+                self.dropped_pairs += self.lost_pairs(epoch, valid)
                 self.dropped_blocks += _lost_blocks(epoch, windows)
 
     def view(self, windows: Sequence[Window]) -> SampleView:
         """What is left of the samples outside of the windows, as they are now."""
         return SampleView(self, windows)
 
-    def lost_pairs(self, epoch: Epoch, kept: Epoch) -> Counter[Pair]:
-        """How many pairs of an epoch were not kept."""
+    def lost_pairs(self, epoch: Epoch, valid: Epoch) -> Counter[Pair]:
+        """How many pairs of an epoch are not in its valid part."""
         pairs = [(key[0], key[1]) for key in self.series if len(key) == 2]
-        return Counter({pair: len(epoch.values(pair)) - len(kept.values(pair)) for pair in pairs})
+        return Counter({pair: len(epoch.values(pair)) - len(valid.values(pair)) for pair in pairs})
 
     def open_values(self, name: str) -> list[float]:
         """Times of the epochs under way."""

@@ -45,6 +45,7 @@ class VariantState:
     solo_run: e.SoloRun | None = None
     other_clock: e.OtherClock | None = None
     failure: e.VariantFailed | None = None
+    out_of_memory: e.OutOfMemory | None = None
     blocks: int = 0
     wall_s: float = 0.0
     cpu_s: float = 0.0
@@ -208,7 +209,7 @@ class RunState:
             case e.VariantSkipped():
                 variant.status, variant.reason = Status.SKIPPED, event.reason
             case e.OutOfMemory():
-                variant.status, variant.reason = Status.OUT_OF_MEMORY, event.cause
+                variant.status, variant.reason, variant.out_of_memory = Status.OUT_OF_MEMORY, event.cause, event
             case _:
                 assert_never(event)
 

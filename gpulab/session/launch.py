@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec.structs import replace as replace_fields
+
 from gpulab.catalog.catalog import Entry, ScenarioNotFoundError, catalog, find, read_file
 from gpulab.catalog.needs import first_missing
 from gpulab.protocol.finding import Finding, finding
@@ -16,6 +18,7 @@ from gpulab.protocol.text import plain
 from gpulab.report.exit_codes import Conclusion, ExitCode, conclusion_of
 from gpulab.report.report import RunReport
 from gpulab.session.requests import request_for, values_to_sweep
+from gpulab.session.run_files import default_path
 from gpulab.session.session import Session
 from gpulab.session.settings import Settings, UsageError
 from gpulab.session.source import Live
@@ -92,9 +95,11 @@ def plan(launch: Launch, settings: Settings, *, several: bool = False) -> RunReq
         skipped = not launch.named and launch.entry.error is None
         return _not_run(launch, ExitCode.MEASURED if skipped else ExitCode.FAILED, reason)
     scenario, chosen = launch.entry.scenario, settings.chosen
-    if scenario and not launch.functions:
-        chosen = {name: value for name, value in chosen.items() if not several or name in scenario.params}
-        chosen |= dict([launch.point] if launch.point else [])
+    if several:
+        parameters = scenario.params if scenario and not launch.functions else {}
+        chosen = {name: value for name, value in chosen.items() if name in parameters}
+    if launch.point:
+        chosen = {**chosen, launch.point[0]: launch.point[1]}
     return request_for(launch.entry, replace(settings, chosen=chosen), launch.functions)
 
 
@@ -119,12 +124,25 @@ def why_not(launch: Launch, device: str | None) -> Finding | None:
 
 def start(request: RunRequest, path: Path) -> Live:
     """Start a run that writes its events to a new file. UsageError where there can be no such file."""
+    profile = request.profile
+    if profile is not None and profile.memory is not None:  # snapshots stand beside the run file
+        request = replace_fields(request, profile=replace_fields(profile, memory=str(path.with_suffix(""))))
     try:
         file = RunFile(path, __version__)
     except OSError as error:
         message = f"no run file can be made at {path}: {error.strerror}; choose another with --output"
         raise UsageError(message) from None
     return Live(Session(request, file))
+
+
+def start_entry(entry: Entry, settings: Settings) -> Live | Finding:
+    """Start an entry as lists show it, with those of the chosen parameters that it has, or say why it cannot run."""
+    launch = Launch(entry, (entry.function,) if entry.function else ())
+    request = plan(launch, settings, several=True)
+    if isinstance(request, RunRequest):
+        return start(request, default_path(launch.label))
+    assert request.reason is not None
+    return request.reason
 
 
 def _not_run(launch: Launch, code: ExitCode, reason: Finding) -> RunReport:
@@ -138,11 +156,6 @@ def _not_run(launch: Launch, code: ExitCode, reason: Finding) -> RunReport:
         exit_code=code,
         reason=reason,
     )
-
-
-def entry_launch(entry: Entry) -> Launch:
-    """The launch of an entry as lists show it: a scenario, or one plain function of a file."""
-    return Launch(entry, (entry.function,) if entry.function else ())
 
 
 def check_paths(paths: Sequence[Path], flag: str = "") -> None:

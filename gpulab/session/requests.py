@@ -12,7 +12,6 @@ from gpulab.protocol.jobs import (
     NEEDED_CEILINGS,
     NO_CEILINGS,
     TELEMETRY_OFF,
-    TELEMETRY_ON,
     Calibrate,
     FunctionFile,
     Measure,
@@ -25,7 +24,7 @@ from gpulab.protocol.jobs import (
 from gpulab.protocol.statuses import Cache, Clock
 from gpulab.protocol.text import plain
 from gpulab.scenario import FIRST, Param, Scenario
-from gpulab.session.settings import Settings, UsageError, check_settings, device_of
+from gpulab.session.settings import Settings, UsageError, check_settings, device_of, telemetry_of
 
 _SMOKE_TIME_S, _QUICK_TIME_S, _TIME_S = 0.5, 1.5, 10.0
 _TIMEOUT_S, _TIMEOUT_OF_TIME = 600.0, 20
@@ -40,7 +39,7 @@ def request_for(
     """The request for one file: its scenario, or the functions of it that are named."""
     check_settings(settings)
     time_s = settings.time_s or (_SMOKE_TIME_S if settings.smoke else _QUICK_TIME_S if settings.quick else _TIME_S)
-    telemetry = TELEMETRY_OFF if settings.quick and settings.telemetry == TELEMETRY_ON else settings.telemetry
+    telemetry = telemetry_of(settings)
     device = device_of(settings)
     common = {
         "device": device,
@@ -66,7 +65,7 @@ def calibration_request(settings: Settings) -> RunRequest:
     """The request that measures the ceilings of the device, and nothing else."""
     check_settings(settings)
     job = Calibrate(device=device_of(settings), threads=settings.threads, seed=settings.seed)
-    return RunRequest(job=job, telemetry=settings.telemetry, timeout_s=settings.timeout_s or _TIMEOUT_S)
+    return RunRequest(job=job, telemetry=telemetry_of(settings), timeout_s=settings.timeout_s or _TIMEOUT_S)
 
 
 def values_to_sweep(entry: Entry, text: str) -> tuple[str, list[str]]:
@@ -138,7 +137,7 @@ def _time_functions(
         scenario=f"{entry.path.stem}:{','.join(functions)}",
         path=str(entry.path),
         source_sha256=entry.sha256,
-        title=entry.title,
+        title="" if entry.title == entry.name else entry.title,
         variants=tuple(VariantInfo(name=name) for name in functions),
     )
     return TimeFunctions(**common, subject=subject)  # type: ignore[arg-type]

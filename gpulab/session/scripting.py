@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpulab.protocol.jobs import TELEMETRY_ON
 from gpulab.report.report import RunReport
 from gpulab.scenario import Param
 from gpulab.session.launch import plan, single_launch, start
@@ -28,16 +27,19 @@ def run(
     smoke: bool = False,
     quick: bool = False,
     timeout_s: float | None = None,
-    telemetry: str = TELEMETRY_ON,
+    telemetry: str | None = None,
     profile: str = "on",
+    trace: Path | str | None = None,
+    memory: bool = False,
     output: Path | str | None = None,
     required_speedup: float | None = None,
 ) -> RunReport:
     """Measure a scenario by its name or file, or functions as FILE:function, and return its report once it has ended.
 
-    Arguments are the flags of `gpulab --run`; `output` is the run file, by default a new one under the user's state
-    directory. A failure is a report too: its `exit_code` is that of the command line. Raises `UsageError` where the
-    arguments make no sense, and `ScenarioNotFoundError`. An interrupt stops the run; its file keeps what was measured.
+    Arguments are the flags of `gpulab --run` for one run; `output` is the run file, by default a new one under the
+    user's state directory. A failure is a report too: its `exit_code` is that of the command line. Raises `UsageError`
+    where the arguments make no sense, and `ScenarioNotFoundError`. An interrupt stops the run; its file keeps what was
+    measured.
     """
     launch = single_launch(str(scenario))
     settings = Settings(
@@ -51,6 +53,8 @@ def run(
         telemetry=telemetry,
         quick=quick,
         profile=profile,
+        trace=Path(trace) if trace is not None else None,
+        memory=memory,
     )
     request = plan(launch, settings)
     if isinstance(request, RunReport):

@@ -216,10 +216,10 @@ class Session:
             self._measured.see(event)
             if isinstance(event, WorkerReady) and self._telemetry:
                 self._telemetry.target(event)
-            if (known := self._ceilings.see(event)) is not None:
+            if (ceilings := self._ceilings.see(event)) is not None:
                 if self._worker:
                     self._worker.tell(CEILINGS_KNOWN)
-                self._append(known)
+                self._append(ceilings)
 
     def _last_events(self) -> list[AnyEvent]:
         """How the run ended, from the supervisor's report, or from the lack of one."""
@@ -251,4 +251,4 @@ class _MeasuredVariants:
 
 
 def _profiling_ended(variant: str | None, cause: Finding) -> Finding:
-    return finding("profiling_ended", variant, reason=cause.code, **cause.values)
+    return finding("profiling_ended", variant, cause=cause.code, **cause.values)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpulab.catalog.needs import default_device, missing
 from gpulab.protocol.finding import Finding
-from gpulab.protocol.jobs import TELEMETRY_ON
+from gpulab.protocol.jobs import TELEMETRY_OFF, TELEMETRY_ON
 
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
 
@@ -34,11 +34,17 @@ class Settings:
     seed: int = 0
     smoke: bool = False
     timeout_s: float | None = None
-    telemetry: str = TELEMETRY_ON
+    telemetry: str | None = None
+    """on, off, or the index or UUID of a GPU; None: on, but off in a quick run."""
     quick: bool = False
     profile: str = "on"
     trace: Path | None = None
     memory: bool = False
+
+
+def telemetry_of(settings: Settings) -> str:
+    """Whether to sample, and what."""
+    return settings.telemetry or (TELEMETRY_OFF if settings.quick else TELEMETRY_ON)
 
 
 def check_settings(settings: Settings) -> None:

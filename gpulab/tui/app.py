@@ -15,11 +15,10 @@ from textual.screen import Screen
 
 from gpulab.catalog.catalog import catalog
 from gpulab.doctor.terminal import over_ssh, shows_unicode
-from gpulab.session.launch import check_paths
+from gpulab.session.launch import check_paths, start_entry
 from gpulab.session.settings import Settings, check_settings
 from gpulab.tui.ascii import AsciiFilter
-from gpulab.tui.runs import Starter, start
-from gpulab.tui.screens.lab import LabScreen
+from gpulab.tui.screens.lab import LabScreen, Starter
 from gpulab.views.text import Glyphs
 
 _HZ, _HZ_OVER_SSH = 4, 2
@@ -39,7 +38,7 @@ class LabApp(App[int]):
         settings: Settings | None = None,
         *,
         ascii_only: bool,
-        starter: Starter = start,
+        starter: Starter = start_entry,
     ) -> None:
         super().__init__(ansi_color=True)  # before the theme: NO_COLOR would turn the defaults into black on black
         self.theme = "ansi-dark"  # the terminal's own colours, in the fewest bytes

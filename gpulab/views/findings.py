@@ -38,7 +38,9 @@ def sentence(finding: Finding) -> str:
     values = finding.values
     if words is None:  # a run file of another gpulab
         return ", ".join([finding.code.replace("_", " "), *(f"{name} {value}" for name, value in values.items())])
-    text = filled(words.sentence, {**_with_nested_reason(values), "variant": finding.variant})
+    text = filled(words.sentence, {**_with_sentence_of_cause(values), "variant": finding.variant})
+    if "cause" in values:  # the other values are those of the cause
+        return text
     if values.get("other_inputs"):
         text = f"with other values in the inputs: {text}"
     return f"needs {need}: {text}" if (need := values.get("need")) else text
@@ -75,10 +77,10 @@ def _lines_of_group(group: Sequence[Finding]) -> list[str]:
     return [f"{', '.join(names)}: {text}" if names else text for text, names in variants.items()]
 
 
-def _with_nested_reason(values: Values) -> Values:
-    """A reason that is the code of another finding, with the values of both, becomes its sentence."""
-    code = values.get("reason")
+def _with_sentence_of_cause(values: Values) -> Values:
+    """A cause is the code of another finding, whose values stand beside it: here it becomes that one's sentence."""
+    code = values.get("cause")
     if isinstance(code, str) and code in WORDS:
-        others = {name: value for name, value in values.items() if name != "reason"}
-        return {**values, "reason": sentence(Finding(code=code, values=others))}
+        others = {name: value for name, value in values.items() if name != "cause"}
+        return {**values, "cause": sentence(Finding(code=code, values=others))}
     return values

@@ -12,19 +12,21 @@ _FOLDER = Path(__file__).parent.parent / "guide"
 
 def pages() -> dict[str, str]:
     """The titles of the pages by their names, in the order in which they are read."""
-    return {path.stem.partition("-")[2]: _title(path) for path in sorted(_FOLDER.glob("*.md"))}
+    return {name: _title(path) for name, path in _paths().items()}
 
 
 def page_text(name: str) -> str:
     """A page as it was written, in Markdown. KeyError where there is none of that name."""
-    for path in _FOLDER.glob(f"*-{name}.md"):
-        return path.read_text(encoding="utf-8")
-    raise KeyError(name)
+    return _paths()[name].read_text(encoding="utf-8")
 
 
 def page(name: str) -> RenderableType:
     """A page for a terminal. KeyError where there is none of that name."""
     return Markdown(page_text(name), hyperlinks=False)
+
+
+def _paths() -> dict[str, Path]:
+    return {path.stem.partition("-")[2]: path for path in sorted(_FOLDER.glob("*.md"))}
 
 
 def _title(path: Path) -> str:

@@ -36,7 +36,8 @@ def picture(report: RunReport) -> Figure:
     halves += [lambda axes: _draw_times(axes, report, timed)] if timed else []
     figure = Figure(figsize=(_INCHES * max(1, len(halves)), _INCHES * 0.75), dpi=_DPI, layout="constrained")
     device = report.device.name if report.device else ""
-    figure.suptitle(f"{report.scenario}: {report.title.partition(': ')[2] or report.title}\n{device}", fontsize=10)
+    title = report.title.partition(": ")[2] or report.title
+    figure.suptitle(f"{report.scenario}{f': {title}' if title else ''}\n{device}", fontsize=10)
     for number, draw in enumerate(halves, 1):
         draw(figure.add_subplot(1, len(halves), number))
     return figure

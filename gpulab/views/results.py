@@ -151,7 +151,8 @@ def _both_clocks(variants: Iterable[VariantReport]) -> list[_Line]:
 def _method(report: RunReport) -> str:
     method = report.method
     facts = [
-        f"{method.epochs} epochs, {method.rounds} rounds of paired blocks, {method.clock} clock, {method.cache} cache",
+        f"{plural(method.epochs, 'epoch')}, {plural(method.rounds, 'round')} of paired blocks, "
+        f"{method.clock} clock, {method.cache} cache",
         f"interval over {method.unit}",
         f"floor {method.floor:.0%}",
     ]

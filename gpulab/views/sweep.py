@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.protocol.statuses import Status
-from gpulab.report.report import RunReport, Sweep, VariantReport
+from gpulab.report.command_report import Sweep
+from gpulab.report.report import RunReport, VariantReport
 from gpulab.views.findings import lines, sentence_with_place
 from gpulab.views.text import QUICK, STYLES, Glyphs, plus_minus, seconds, span, times, with_star
 

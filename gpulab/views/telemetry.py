@@ -16,7 +16,7 @@ from gpulab.views.text import Glyphs, byte_count, rate, seconds, three_digits
 
 _BARS = "▁▂▃▄▅▆▇█"
 _ASCII_BARS = "_.,-=+*#"
-_WIDEST_NAME = 16
+_SHORTEST_NAME = 8
 _MOST_CELLS = 12
 _SHORT_LABELS = {"occupancy": "occ"}
 _GPU_CHARTS = ("sm", "occupancy", "tensor", "dram")
@@ -94,9 +94,11 @@ def solo_runs(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     head = f"solo run, {max(solo.seconds for _, solo in runs):.0f} s"
     longest = max(len(name) for name, _ in runs)
-    table.add_column(glyphs(head), overflow="fold", min_width=min(longest, _WIDEST_NAME))
+    if longest < len(head):
+        head = head.replace(", ", "\n")
+    table.add_column(glyphs(head), overflow="fold", min_width=min(longest, _SHORTEST_NAME), vertical="bottom")
     for _, label in shown:
-        table.add_column(glyphs(label), justify="right", no_wrap=True)
+        table.add_column(glyphs(label), justify="right", no_wrap=True, vertical="bottom")
     for name, solo in runs:
         table.add_row(glyphs(name), *(glyphs(_cell(solo, column) or "n/a") for column, _ in shown))
     legend = _clock_legend("".join(solo.clocks for _, solo in runs if solo.clocks not in ("ok", "n/a")))

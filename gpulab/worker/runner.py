@@ -105,7 +105,7 @@ class Runner:
             checker=Checker(builder),
             clock=clock,
             other_clock=other_clock,
-            checked=_checked(variants),
+            checked=_checked(variants) if isinstance(job, Measure) else set(),
         )
         candidates = self._prepare(variants)
         if candidates:
@@ -229,8 +229,8 @@ class Runner:
 
     def _measure_ceilings(self) -> None:
         # All ceilings of a GPU take half a minute, and they are kept.
-        kept = self._reporter.position.ceilings_known or self._context.job.quick
-        if not self._declared or (self._context.device.type == "cuda" and kept):
+        enough_known = self._reporter.position.ceilings_known or self._context.job.quick
+        if not self._declared or (self._context.device.type == "cuda" and enough_known):
             return
         self._reporter.stage(Stage.CEILINGS)
         try:

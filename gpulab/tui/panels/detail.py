@@ -1,4 +1,4 @@
-"""What there is to see of one scenario, in tabs: its lesson, its run, its log."""
+"""What there is to see of one scenario, in tabs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from textual.app import ComposeResult
 from textual.widgets import TabbedContent, TabPane, Tabs
 
 from gpulab.tui.panels.pane import Pane
-
-TABS = {"lesson": "1 Lesson", "run": "2 Result", "roofline": "3 Roofline", "log": "4 Log"}
+from gpulab.tui.panels.tabs import TABS
 
 
 class Detail(TabbedContent):
     """A pane a tab; only the one in sight is ever drawn."""
 
     def compose(self) -> ComposeResult:
-        for name, title in TABS.items():
-            self.compose_add_child(TabPane(title, Pane(id=f"{name}-pane"), id=name))
+        for number, (name, title) in enumerate(TABS.items(), 1):
+            self.compose_add_child(TabPane(f"{number} {title}", Pane(id=f"{name}-pane"), id=name))
         yield from super().compose()
 
     def on_mount(self) -> None:
@@ -24,4 +23,4 @@ class Detail(TabbedContent):
     @property
     def pane(self) -> Pane:
         """The one in sight."""
-        return self.query_one(f"#{self.active or 'lesson'}-pane", Pane)
+        return self.query_one(f"#{self.active or next(iter(TABS))}-pane", Pane)

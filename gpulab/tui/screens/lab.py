@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,23 +19,22 @@ from textual.widgets import Footer, OptionList
 from gpulab.catalog.catalog import Entry, function_entry, read_file
 from gpulab.catalog.needs import default_device
 from gpulab.protocol.finding import Finding
-from gpulab.report.roofline_points import roofline_of
 from gpulab.session.run import Run
 from gpulab.session.settings import Settings, UsageError
-from gpulab.session.source import Live
-from gpulab.tui.panels.content import changing, content_of
+from gpulab.session.source import Live, Source
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.panels.scenario_list import ScenarioList
-from gpulab.tui.runs import Starter
+from gpulab.tui.panels.tabs import TABS, Selection, changing_in, content_of, follows_end
 from gpulab.views.findings import sentence, with_reason
 from gpulab.views.listing import mark
 from gpulab.views.progress import headline
-from gpulab.views.roofline.view import families, first_family
 from gpulab.views.text import Glyphs
 
 if TYPE_CHECKING:
     from gpulab.tui.panels.detail import Detail
 
+Starter = Callable[[Entry, Settings], Source | Finding]
+"""Starts a run and gives its source, or the reason why it cannot run here. UsageError."""
 _CONFIRM_S = 3.0
 """How long a second `s` still stops the run."""
 
@@ -49,10 +48,7 @@ class LabScreen(Screen[int]):
         Binding("s", "stop", "stop"),
         Binding("escape", "back", "back"),
         Binding("l", "back", "list", show=False),
-        Binding("1", "show('lesson')", "lesson"),
-        Binding("2", "show('run')", "result"),
-        Binding("3", "show('roofline')", "roofline"),
-        Binding("4", "show('log')", "log"),
+        *(Binding(str(number), f"show({name!r})", name) for number, name in enumerate(TABS, 1)),
         Binding("f", "next_family", show=False),
         Binding("q", "quit", "quit"),
         Binding("ctrl+c", "quit", "quit", show=False, priority=True),
@@ -126,7 +122,7 @@ class LabScreen(Screen[int]):
     def action_open(self) -> None:
         """Show what there is of the scenario under the cursor: its run, or its lesson."""
         if (name := self._list.chosen) is not None:
-            self.action_show("run" if name in self._runs else "lesson")
+            self.action_show("result" if name in self._runs else "lesson")
 
     def action_run(self) -> None:
         """Run the scenario under the cursor."""
@@ -139,7 +135,7 @@ class LabScreen(Screen[int]):
             self._say(problem, "bold red")
         else:
             self._message = ("", "")
-            self.action_show("run")
+            self.action_show("result")
 
     def action_stop(self) -> None:
         """Stop what runs, when asked twice."""
@@ -173,11 +169,10 @@ class LabScreen(Screen[int]):
 
     def action_next_family(self) -> None:
         """Draw the roofline of another type of numbers."""
-        run = self._runs.get(self._list.chosen or "")
-        roofline = roofline_of(run.report) if run else None
-        if roofline is not None and len(choices := families(roofline)) > 1:
-            current = self._family if self._family in choices else first_family(roofline)
-            self._family = choices[(choices.index(current) + 1) % len(choices)]
+        from gpulab.tui.panels.roofline import next_family
+
+        if run := self._runs.get(self._list.chosen or ""):
+            self._family = next_family(run, self._family)
             self._refresh()
 
     def action_quit(self) -> None:
@@ -263,12 +258,11 @@ class LabScreen(Screen[int]):
             return
         tab, run, pane = self._detail.active, self._runs.get(name), self._detail.pane
         size = pane.scrollable_content_region.width, pane.size.height
-        drawn = (name, tab, size, self._family, self._entries[name].sha256, changing(tab, run) if run else None)
-        if drawn == self._drawn:
-            return  # laying out a thousand lines again would take a quarter of a core
-        self._drawn = drawn
-        content = content_of(tab, self._entries[name].row, run, self._glyphs, size=size, family=self._family)
-        pane.show(content, follow=tab == "log")
+        drawn = (name, tab, size, self._family, self._entries[name].sha256, changing_in(tab, run))
+        if drawn != self._drawn:
+            self._drawn = drawn
+            selection = Selection(self._entries[name].row, run, self._glyphs, size, self._family)
+            pane.show(content_of(tab, selection), follow=follows_end(tab))
 
     def _status(self) -> Text:
         message, style = self._message

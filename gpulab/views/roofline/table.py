@@ -16,7 +16,7 @@ from gpulab.views.roofline.roofs import aside, name, per_second
 from gpulab.views.text import Glyphs, three_digits
 
 _BAR = 9
-_SHORTEST_NAME, _LONGEST_NAME = 4, 32
+_SHORTEST_NAME, _READABLE_NAME, _LONGEST_NAME = 4, 12, 32
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,17 @@ class PointTable:
 
 
 def point_table(points: Sequence[Point], family: str, glyphs: Glyphs, *, width: int) -> PointTable:
-    """At most `width` cells wide: names are cut, then columns go; letters and shares of the roof always stay."""
+    """At most `width` cells wide: names are cut, then columns go; letters and shares of the roof always stay.
+
+    Bars repeat a share, so they go before names are too short to be read.
+    """
+    bars = Column("", [_bar(point, glyphs) for point in points], dispensable=4)
     columns = [
         Column("rate", [per_second(point.rate, point.unit) for point in points], right=True, dispensable=1),
         Column("FLOP/byte", [_intensity(point) for point in points], right=True, dispensable=2),
         Column("of roof", _shares(points, glyphs)),
         Column("", ["" if point.source == MEASURED else "*" for point in points], gap=0),
-        Column("", [_bar(point, glyphs) for point in points], dispensable=4),
+        bars,
         Column("bound", [glyphs(point.bound) for point in points], dispensable=3),
     ]
     columns = [column for column in columns if any(column.texts) or column.gap == 0]
@@ -74,6 +78,8 @@ def point_table(points: Sequence[Point], family: str, glyphs: Glyphs, *, width: 
     def room() -> int:
         return width - 2 - sum(column.width + column.gap for column in columns)
 
+    if bars in columns and room() < _READABLE_NAME:
+        columns.remove(bars)
     while room() < _SHORTEST_NAME and any(column.dispensable for column in columns):
         columns.remove(max(columns, key=lambda column: column.dispensable))
     most = max(0, min(room(), _LONGEST_NAME))

@@ -25,7 +25,7 @@ WORDS = {
     "supervisor_gone": Words("the supervisor exited without a status"),
     "processes_left_running": Words("the scenario left {count:count process|processes} running; terminated"),
     "malformed_event_lines": Words("{count:count malformed event line|malformed event lines} ignored"),
-    "profiling_ended": Words("profiling failed: {reason}"),
+    "profiling_ended": Words("profiling failed: {cause}"),
     "profiling_failed": Words("profiling failed: {message}"),
     "profiling_variant_failed": Words("profiling failed: {message}"),
     "profiling_device_in_error": Words("the device is in error: nothing more could be profiled"),

@@ -49,6 +49,7 @@ WORDS = {
     "devices_hidden": Words("CUDA_VISIBLE_DEVICES hides every device"),
     "no_gpu": Words("no NVIDIA device in this machine"),
     "not_installed": Words("{package} is not installed: pip install '{install}'"),
+    "compiler_not_installed": Words("no C++ compiler: install g++"),
     "no_compiler": Words("no C++ compiler"),
     "versions": Words("{gpulab}, Python {python}"),
     "not_there": Words("not installed"),

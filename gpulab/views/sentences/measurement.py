@@ -31,7 +31,7 @@ WORDS = {
     "no_end": Words("the run has no end: its process was killed, or it is still running"),
     "stopped_after_measuring": Words("the measurement is complete; what follows it was stopped"),
     "stopped_while_measuring": Words("stopped while measuring: what was measured before is in the run file"),
-    "baseline_skipped": Words("the baseline was skipped, so nothing was measured: {reason}"),
+    "baseline_skipped": Words("the baseline was skipped, so nothing was measured: {cause}"),
     "control_differs": Words(
         "the control, a second build of the baseline, came out {verdict} ({speedup:times}): measure again"
     ),

@@ -31,7 +31,8 @@ def end() -> None:
 
 def mark_step() -> None:
     """Tell CUDA graph trees that a new iteration begins."""
-    if "torch._inductor" in sys.modules:
+    # Any optimizer imports torch._inductor; asking torch itself would then import its compiler too, for 3 seconds.
+    if "torch._inductor.cudagraph_trees" in sys.modules:
         import torch
 
         torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]

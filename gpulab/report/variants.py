@@ -1,0 +1,117 @@
+"""One variant of a report: its status, times, rates, and what was recorded of it."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from gpulab.analysis.ceilings import RoofSet
+from gpulab.protocol.finding import Finding, finding
+from gpulab.protocol.statuses import Cache, Clock, FailureKind, Status
+from gpulab.protocol.telemetry_fields import reason_letters
+from gpulab.report.goodput_summary import goodput_of
+from gpulab.report.report import SoloReport, Time, VariantReport
+from gpulab.report.roofline_points import roofline_point
+from gpulab.report.samples import SampleView
+from gpulab.report.state import RunState, VariantState
+
+
+def variant_report(
+    state: RunState, variant: VariantState, samples: SampleView, roofs: RoofSet | None, *, live: bool
+) -> VariantReport:
+    """`live`: of a run under way, where nothing is final."""
+    built, failure = variant.built, variant.failure
+    ended = failure or variant.out_of_memory
+    status, reason = _final_status(state, variant, live=live)
+    device = state.device
+    one_thread = device is not None and device.kind == "cpu" and device.threads == 1
+    time = _time(variant, status, samples, expensive=state.expensive)
+    clocks = _clocks(state, variant, time)
+    point = roofline_point(state, variant, roofs, time, clocks)
+    by_host = bool(variant.blocks and state.timed_job and state.timed_job.clock == Clock.WALL)
+    return VariantReport(
+        name=variant.info.name,
+        status=status,
+        reason=reason,
+        summary=variant.info.summary,
+        claim=variant.info.claim,
+        unchecked=variant.unchecked,
+        items=built.items if built else None,
+        bytes=built.bytes if built else None,
+        flops=built.flops if built else None,
+        dtype=built.dtype if built else None,
+        time_s=time,
+        clocks=clocks,
+        bytes_per_s=_rate(built.bytes if built else None, time.median if time else None),
+        flops_per_s=_rate(built.flops if built else None, time.median if time else None),
+        steps_per_block=variant.calibrated.steps_per_block if variant.calibrated else None,
+        contention=variant.contention if one_thread else None,
+        faults_per_block=variant.faults / variant.blocks if by_host else None,
+        switches_per_block=variant.switches / variant.blocks if by_host else None,
+        sm_mhz=variant.sm_mhz / variant.blocks if variant.sm_mhz and variant.blocks else None,
+        build_s=built.build_s if built else None,
+        first_step_s=built.first_step_s if built else None,
+        drifting=variant.warmed.drifting if variant.warmed else None,
+        error=variant.checked.error if variant.checked else None,
+        solo_run=_solo_run(state, variant),
+        operations=variant.counted.operations if variant.counted else None,
+        flops_counted=(variant.counted.flops or None) if variant.counted else None,
+        roofline=point,
+        goodput=goodput_of(state, variant, time, point),
+        stage=ended.stage if ended else None,
+        line=failure.line if failure else None,
+    )
+
+
+def _final_status(state: RunState, variant: VariantState, *, live: bool) -> tuple[Status, Finding | None]:
+    """Once a run is over, no variant is pending any more."""
+    if variant.status != Status.PENDING or (live and state.outcome is None):
+        return variant.status, variant.reason
+    if variant.info.name in state.samples.measured:
+        return Status.OK, None
+    if variant.failure and variant.failure.kind == FailureKind.TIMEOUT:
+        return Status.FAILED, variant.failure.cause
+    return Status.SKIPPED, finding("ended_before", variant.info.name)
+
+
+def _time(variant: VariantState, status: Status, samples: SampleView, *, expensive: bool) -> Time | None:
+    """Seconds per step with their interval, as far as they are known."""
+    if status not in (Status.OK, Status.PENDING):
+        return None
+    name, items = variant.info.name, variant.items
+    interval = samples.interval((name,), expensive=expensive)
+    if interval is not None:
+        return Time(median=interval.median * items, low=interval.low * items, high=interval.high * items)
+    rough = samples.rough(name)
+    if rough is not None:
+        return Time(median=rough * items)
+    return Time(median=variant.calibrated.step_s) if variant.calibrated else None
+
+
+def _clocks(state: RunState, variant: VariantState, time: Time | None) -> dict[str, float]:
+    job = state.timed_job
+    clocks = {} if time is None or job is None else {job.clock.value: time.median}
+    if variant.other_clock and variant.other_clock.times_s:
+        clocks[variant.other_clock.clock.value] = median(variant.other_clock.times_s)
+    return clocks
+
+
+def _solo_run(state: RunState, variant: VariantState) -> SoloReport | None:
+    solo, built = variant.solo_run, variant.built
+    means = state.telemetry.solo_means(variant.info.name)
+    if solo is None or means is None:
+        return None
+    cold = state.timed_job is not None and state.timed_job.cache == Cache.COLD
+    return SoloReport(
+        seconds=solo.ended - solo.started,
+        readings=means.readings,
+        time_s=solo.time_s,
+        energy_j=None if means.energy_j is None or cold else means.energy_j / variant.items,
+        means=means.means,
+        clocks=reason_letters(means.reasons),
+        bytes_per_s=_rate(built.bytes if built else None, solo.time_s),
+        flops_per_s=_rate(built.flops if built else None, solo.time_s),
+    )
+
+
+def _rate(amount: int | None, seconds: float | None) -> float | None:
+    return amount / seconds if amount and seconds else None

@@ -1,0 +1,23 @@
+"""What a run printed."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from rich.console import RenderableType
+
+from gpulab.session.run import Run
+from gpulab.tui.panels.result import before_a_run
+from gpulab.tui.panels.tabs import Selection
+from gpulab.views.log import log
+
+
+def content(selection: Selection) -> RenderableType:
+    if selection.run is None:
+        return before_a_run(selection)
+    return log(selection.run.report, selection.glyphs)
+
+
+def changing(run: Run) -> Hashable:
+    """A thousand lines are not laid out again for nothing: that would take a quarter of a core."""
+    return run.source.path, run.ended, run.state.log.count, len(run.state.failures)

@@ -1,0 +1,43 @@
+"""The roofline of a run, live: points move as rounds come in."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from gpulab.report.roofline_points import roofline_of
+from gpulab.session.run import Run
+from gpulab.tui.panels.result import before_a_run
+from gpulab.tui.panels.tabs import Selection
+from gpulab.views.roofline.reasons import reasons
+from gpulab.views.roofline.view import families, first_family, roofline_view
+
+
+def content(selection: Selection) -> RenderableType:
+    run, glyphs = selection.run, selection.glyphs
+    if run is None:
+        return before_a_run(selection)
+    roofline = roofline_of(run.report)
+    if roofline is None:
+        return Text(glyphs("No roofline so far: the ceilings of the device have not been measured."), "dim")
+    width, height = selection.size
+    drawn = roofline_view(roofline, glyphs, width=width, height=height, family=selection.family)
+    hint = "f draws another type of numbers\n" if len(families(roofline)) > 1 else ""
+    return Group(drawn, Text(hint, "dim"), reasons(roofline.points, glyphs))
+
+
+def changing(run: Run) -> Hashable:
+    """At most once a second."""
+    return run.source.path, run.ended, int(run.state.t), id(run.state.ceilings)
+
+
+def next_family(run: Run, current: str | None) -> str | None:
+    """The type of numbers to draw after the current one; the same where there is no other."""
+    roofline = roofline_of(run.report)
+    choices = families(roofline) if roofline else []
+    if roofline is None or len(choices) < 2:
+        return current
+    place = choices.index(current if current in choices else first_family(roofline))
+    return choices[(place + 1) % len(choices)]
