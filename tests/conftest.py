@@ -1,6 +1,5 @@
 """What the tests share: the program as a user runs it, and proof that it leaves no process behind."""
 
-import asyncio
 import io
 import json
 import os
@@ -16,8 +15,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gpulab.model.state import fold_all
-from gpulab.run.record import read
+from gpulab.protocol.run_file import read_run_file
+from gpulab.report.state import fold_all
 
 GPULAB = (sys.executable, "-m", "gpulab")
 MARK = "GPULAB_TEST_MARK"
@@ -38,14 +37,22 @@ class Finished:
         return self.result["runs"][0]
 
     def variant(self, name):
-        return next(one for one in self.run["variants"] if one["name"] == name)
+        return next(variant for variant in self.run["variants"] if variant["name"] == name)
 
     def verdict(self, name):
-        return next((one["verdict"] for one in self.run["comparisons"] if one["variant"] == name), None)
+        return self.comparison(name).get("verdict")
+
+    def comparison(self, name):
+        """The first comparison of a variant; empty where there is none."""
+        return next((entry for entry in self.run["comparisons"] if entry["variant"] == name), {})
+
+    def findings(self, code, run=0):
+        """The findings of that code."""
+        return [finding for finding in self.result["runs"][run]["findings"] if finding["code"] == code]
 
     @property
     def state(self):
-        return fold_all(read(self.run_file).events)
+        return fold_all(read_run_file(self.run_file).events)
 
 
 def printed(renderable, width=80):
@@ -69,6 +76,7 @@ class Lab:
         self.folder = folder
         self.mark = uuid.uuid4().hex
         self.start_options = {}
+        self.timeout_s = 100
         homes = {f"XDG_{name}_HOME": str(folder / name.lower()) for name in ("STATE", "CACHE")}
         self.env = {**os.environ, MARK: self.mark, **homes, "NO_COLOR": "1"}
 
@@ -84,14 +92,14 @@ class Lab:
 
     def call(self, *arguments, **options):
         process = self.start(*arguments, **options)
-        stdout, stderr = process.communicate(timeout=100)
+        stdout, stderr = process.communicate(timeout=self.timeout_s)
         return Finished(process.returncode, stdout.decode(), stderr.decode(), self.folder / "run.jsonl")
 
     def run(self, what, *arguments, time_s="0.3"):
         """`gpulab --run what` with its JSON on stdout and its run file in `run.jsonl`."""
         run_file = self.folder / "run.jsonl"
         run_file.unlink(missing_ok=True)
-        # Telemetry has tests of its own; elsewhere each variant's soak would only take time.
+        # Telemetry has tests of its own; elsewhere each variant's solo run would only take time.
         quiet = () if "--telemetry" in arguments else ("--telemetry", "off")
         # So has the profile, whose second process takes as long again.
         quiet += () if {"--profile", "--trace", "--memory"} & set(arguments) else ("--profile", "off")
@@ -103,15 +111,15 @@ class Lab:
 
     def processes(self):
         """Command lines of every live process that this lab started, however far away it went."""
-        found = {}
+        commands = {}
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 try:
                     if self.mark.encode() in (entry / "environ").read_bytes():
-                        found[int(entry.name)] = (entry / "cmdline").read_bytes()
+                        commands[int(entry.name)] = (entry / "cmdline").read_bytes()
                 except OSError:
                     continue
-        return found
+        return commands
 
     def none_left(self, within=5.0):
         """Whether all processes are gone, at the latest after `within` seconds."""
@@ -125,12 +133,22 @@ class Lab:
 
 @pytest.fixture
 def lab(tmp_path):
-    made = Lab(tmp_path)
-    yield made
-    left = made.processes()
-    for pid in left:
+    yield from _lab(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def module_lab(tmp_path_factory):
+    """A lab for runs that several tests of a module read."""
+    yield from _lab(tmp_path_factory.mktemp("lab"))
+
+
+def _lab(folder):
+    lab = Lab(folder)
+    yield lab
+    remaining = lab.processes()
+    for pid in remaining:
         os.kill(pid, 9)
-    assert not left, f"processes left behind: {left}"
+    assert not remaining, f"processes left running: {remaining}"
 
 
 @pytest.fixture(scope="session")
@@ -140,7 +158,7 @@ def standin(tmp_path_factory):
     if compiler is None:
         pytest.skip("no C compiler")
     folder = tmp_path_factory.mktemp("driver")
-    source = Path(__file__).parent / "telemetry" / "standin.c"
+    source = Path(__file__).parent / "system" / "telemetry" / "standin.c"
     command = [compiler, "-shared", "-fPIC", "-O1", "-Wl,-soname,libnvidia-ml.so.1", "-o", folder / "libnvidia-ml.so.1"]
     subprocess.run([*command, source], check=True)
     return folder
@@ -163,26 +181,13 @@ def driver(lab, standin):
 
 @pytest.fixture
 def drive(lab, monkeypatch):
-    """Runs `journey(pilot)` in the app, over the scenarios of a file."""
+    """`journey.visit` with the homes of the lab."""
     monkeypatch.setenv(MARK, lab.mark)
     monkeypatch.setenv("XDG_STATE_HOME", str(lab.folder / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(lab.folder / "cache"))
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.chdir(lab.folder)
 
-    from journey import QUICK, choose, until
+    from journey import visit
 
-    from gpulab.tui.app import LabApp
-    from gpulab.tui.screens.lab import LabScreen
-
-    def drive(journey, *paths, size=(80, 24), settings=QUICK, ascii_only=False):
-        async def go():
-            app = LabApp(paths, settings, ascii_only=ascii_only)
-            async with app.run_test(size=size) as pilot:
-                await until(pilot, lambda: isinstance(app.screen, LabScreen))
-                await choose(pilot, paths[0].stem if paths else "batched_matmul")
-                await journey(pilot)
-
-        asyncio.run(go())
-
-    return drive
+    return visit

@@ -1,7 +1,7 @@
 """Devices as torch describes them."""
 
-from gpulab.model.request import Device
-from gpulab.model.scenario import GiB
+from gpulab.protocol.device import Device
+from gpulab.scenario import GiB
 
 H200 = Device(
     kind="cuda",

@@ -2,21 +2,26 @@
 
 HEAD = """
 import ctypes, os, signal, subprocess, sys, time
+from collections import Counter
 import torch
 from gpulab import Scenario, Work
 scenario = Scenario("faults")
 DATA = torch.rand(4096)
-builds = 0
+counts = Counter()
+
+def built(name):
+    counts[name] += 1
+    return counts[name]
 
 @scenario.variant
 def good(lab):
     out = torch.empty_like(DATA)
     return Work(lambda: torch.mul(DATA, 2, out=out), inputs=DATA)
-
+"""
+VARIANT = """
 @scenario.variant
-def bad(lab):
-    global builds
-    builds += 1
+def {name}(lab):
+    builds = built({name!r})
     out = torch.empty_like(DATA)
     steps = 0
     def step():
@@ -31,52 +36,78 @@ LATE = "if builds > 12 and steps > 1: "  # in the measurement, after some epochs
 
 
 def scenario(lab, *, step="pass", build="pass", tail=""):
-    return lab.write("fault.py", HEAD.format(step=step, build=build) + tail)
+    """A file with the variants `good` and `bad`, which has these statements in its step and in its build."""
+    return lab.write("fault.py", HEAD + VARIANT.format(name="bad", step=step, build=build) + tail)
+
+
+def scenario_of(lab, cases, tail=""):
+    """A file with a variant for each case, by its name."""
+    variants = []
+    for name, (where, statement, *_) in cases.items():
+        statements = {"step": "pass", "build": "pass", where: statement}
+        variants.append(VARIANT.format(name=name.replace(" ", "_"), **statements))
+    return lab.write("faults.py", HEAD + "".join(variants) + tail)
 
 
 def line_of(path, text):
+    """The number of the first line with that text."""
     return next(number for number, line in enumerate(path.read_text().splitlines(), 1) if text in line)
 
 
 CASES = {
-    # name: (where, statement, kind, stage, part of the message)
-    "raises while building": ("build", "raise ValueError('boom')", "error", "build", "ValueError: boom"),
-    "raises in step 1": ("step", "raise ValueError('boom')", "error", "check", "ValueError: boom"),
-    "raises in step 500": ("step", "if steps > 500: raise ValueError('boom')", "error", "warm-up", "ValueError: boom"),
-    "raises late": ("step", LATE + "raise ValueError('boom')", "error", "measure", "ValueError: boom"),
-    "sys.exit while building": ("build", "sys.exit(3)", "exit", "build", "sys.exit(3)"),
-    "sys.exit in a step": ("step", "sys.exit('no')", "exit", "check", "sys.exit('no')"),
-    "os._exit": ("step", "os._exit(7)", "exit", "check", "exit code 7"),
-    "segfault": ("step", "ctypes.string_at(0)", "crash", "check", "SIGSEGV"),
-    "abort": ("step", "os.abort()", "crash", "check", "SIGABRT"),
-    "killed": ("step", "os.kill(os.getpid(), 9)", "killed", "check", "memory"),
-    "out of memory": (
-        "build",
-        "import resource; resource.setrlimit(resource.RLIMIT_DATA, (2 << 30, 2 << 30)); torch.ones(1 << 30)",
-        "out of memory",
-        "build",
-        "memory",
-    ),
-    "MemoryError": ("step", "raise MemoryError", "out of memory", "check", "MemoryError"),
+    # name: (where, statement, kind, stage, message): of that variant alone, the process and the others go on
+    "raises while building": ("build", "raise ValueError('a')", "error", "build", "ValueError: a"),
+    "raises in step 1": ("step", "raise ValueError('b')", "error", "check", "ValueError: b"),
+    "raises in step 5000": ("step", "if steps > 5000: raise ValueError('c')", "error", "warm-up", "ValueError: c"),
+    "raises late": ("step", "if builds > 5: raise ValueError('d')", "error", "measure", "ValueError: d"),
+    "sys exit while building": ("build", "sys.exit(3)", "exit", "build", "sys.exit(3)"),
+    "sys exit in a step": ("step", "sys.exit('no')", "exit", "check", "sys.exit('no')"),
+    "out of memory": ("build", "torch.empty(1 << 58)", "out of memory", "build", "memory"),
+    "memory error": ("step", "raise MemoryError", "out of memory", "check", "MemoryError"),
     "wrong return": ("build", "return out", "error", "build", "return Work(step, ...)"),
+    "escape sequences": (
+        "build",
+        r"os.write(1, b'\x1b[2Jred\x1b]0;title\x07\xff\xfe\x00\x9b31m\n'); raise ValueError('\x1b[31mred\x07 [bold]x')",
+        "error",
+        "build",
+        "[bold]x",
+    ),
 }
 
 GRANDCHILD = (
     "subprocess.Popen([sys.executable, '-c', "
     "'import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)'], start_new_session={})"
 )
-
 ODD = {
-    # name: (where, statement, what the result or the log says, seconds until it is stopped)
-    "no end": ("step", "exec('while True: pass')", "raise --timeout", 6),
-    "flood": ("build", "if builds == 1: print(*range(200_000), sep=chr(10))", "198,000 lines left out", None),
-    "pipe closed": ("build", "os.closerange(3, 4096)", "closed the lab's event pipe", None),
-    "directory changed": ("build", "os.chdir('/')", "os.chdir", None),
-    "grandchild": ("build", f"if builds == 1: {GRANDCHILD.format(True)}", "left 1 processes behind", None),
-    "binary output": (
-        "build",
-        r"os.write(1, b'\x1b[2Jx\xff\x00\x9b31m\n'); raise ValueError('\x1b[31m[b]no')",
-        "[b]no",
-        None,
+    # name: (where, statement): what no scenario should do, and what spoils no measurement
+    "flood": ("build", "if builds == 1: print(*range(200_000), sep=chr(10))"),
+    "grandchildren": ("build", f"if builds == 1: {GRANDCHILD.format(False)}; {GRANDCHILD.format(True)}"),
+    "descriptors": ("build", "os.closerange(3, 256); [write(descriptor) for descriptor in range(3, 1024)]"),
+    "forks": ("build", "if builds == 1: os.fork()"),
+}
+ODD_TAIL = """
+def write(descriptor):
+    try:
+        os.write(descriptor, b"garbage" + bytes([10]))
+    except OSError:
+        pass
+
+os.chdir("/")
+"""
+ENDS = {
+    # name: (statement, kind, code of the cause, its values): the process ends, and the run with it
+    "os._exit": ("os._exit(7)", "exit", "worker_exited", {"code": 7}),
+    "segfault": ("ctypes.string_at(0)", "crash", "crashed", {"signal": "SIGSEGV"}),
+    "abort": ("os.abort()", "crash", "crashed", {"signal": "SIGABRT"}),
+    "killed": ("os.kill(os.getpid(), 9)", "killed", "killed", {}),
+    "pipe closed": ("os.closerange(3, 4096); channel.emit(WorkerDone(sent=0))", "crash", "event_pipe_closed", {}),
+    "no end": ("exec('while True: pass')", "timeout", "timeout", {"timeout_s": 1.0}),
+    "ignores SIGTERM": (
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); exec('while True: pass')",
+        "timeout",
+        "timeout",
+        {"timeout_s": 1.0},
     ),
+    # PyDLL holds the interpreter's lock meanwhile, as a long operation of a library may.
+    "holds the interpreter": ("ctypes.PyDLL(None).sleep(600)", "timeout", "timeout", {"timeout_s": 1.0}),
 }

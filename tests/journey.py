@@ -1,12 +1,56 @@
-"""Steps of a journey through the app: choose, wait, and read what the screen shows."""
+"""Steps of a journey through the app: choose, wait, and read what the screen shows; and runs that come from a tape."""
 
+import asyncio
 import time
 
-from gpulab.run.request import Settings
-from gpulab.tui.widgets.pane import Pane
-from gpulab.tui.widgets.scenario_list import ScenarioList
+from gpulab.session.settings import Settings
+from gpulab.session.source import File
+from gpulab.tui.app import LabApp
+from gpulab.tui.panels.pane import Pane
+from gpulab.tui.panels.scenario_list import ScenarioList
+from gpulab.tui.screens.lab import LabScreen
 
-QUICK = Settings(device="cpu", time_s=0.3, telemetry="off")
+QUICK = Settings(device="cpu", time_s=0.3, telemetry="off", profile="off")
+
+
+class Tape:
+    """A source that gives the events of a run file up to some event, and the rest when it is told to go on."""
+
+    def __init__(self, path, until):
+        recording = File(path)
+        self.path, self.findings = path, recording.findings
+        self._events = recording.take()
+        self._stop = next(place for place, event in enumerate(self._events) if until(event)) + 1
+        self._given = 0
+
+    @property
+    def ended(self):
+        return self._given == len(self._events)
+
+    def take(self):
+        batch = self._events[self._given : self._stop]
+        self._given += len(batch)
+        return batch
+
+    def now(self):
+        return self._events[max(0, self._given - 1)].t
+
+    def go_on(self):
+        self._stop = len(self._events)
+
+
+def visit(journey, *paths, size=(80, 24), settings=QUICK, ascii_only=False, **options):
+    """Run `journey(pilot)` in the app over the scenarios of some files, the cursor on the first."""
+
+    async def go():
+        app = LabApp(paths, settings, ascii_only=ascii_only, **options)
+        async with app.run_test(size=size) as pilot:
+            await until(pilot, lambda: isinstance(app.screen, LabScreen))
+            if not paths:
+                await choose(pilot, "batched_matmul")
+            await journey(pilot)
+
+    asyncio.run(go())
 
 
 async def until(pilot, condition, within=60.0):
@@ -18,8 +62,8 @@ async def until(pilot, condition, within=60.0):
 
 
 async def choose(pilot, name):
-    names = pilot.app.screen.query_one(ScenarioList)
-    names.highlighted = names.get_option_index(name)
+    scenarios = pilot.app.screen.query_one(ScenarioList)
+    scenarios.highlighted = scenarios.get_option_index(name)
     await pilot.pause()
 
 
@@ -27,6 +71,12 @@ def shown(pilot):
     """Everything the panes on screen show."""
     panes = [pane for pane in pilot.app.screen.query(Pane) if pane.size.height and pane.is_on_screen]
     return "\n".join(pane.render_line(y).text.rstrip() for pane in panes for y in range(pane.size.height))
+
+
+def listed(pilot):
+    """The lines of the list on screen."""
+    scenarios = pilot.app.screen.query_one(ScenarioList)
+    return [scenarios.render_line(y).text.rstrip() for y in range(scenarios.size.height)]
 
 
 def flat(pilot):
@@ -37,7 +87,8 @@ def idle(pilot):
     return "ready" in shown(pilot).splitlines()[0]
 
 
-async def finish(pilot, key="enter"):
+async def finish(pilot, key="r"):
+    """Press a key that runs something, and wait for the end of the run."""
     await pilot.press(key)
     await until(pilot, lambda: not idle(pilot))
     await until(pilot, lambda: idle(pilot))

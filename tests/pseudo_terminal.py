@@ -11,10 +11,10 @@ import time
 
 
 class Pty:
-    """Starts `command`, a list, on a terminal of `size`; `env` is all of its environment; `seen` holds all it wrote."""
+    """Starts `command`, a list, on a terminal of `size`; `env` is its whole environment; `output` is all it wrote."""
 
     def __init__(self, command, *, size=(80, 24), env=None, cwd=None):
-        self.seen = b""
+        self.output = b""
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.chdir(cwd or ".")
@@ -23,16 +23,16 @@ class Pty:
 
     def read(self, seconds, until=None):
         """What came within so many seconds; AssertionError where it does not come to hold `until`."""
-        found, end = b"", time.monotonic() + seconds
-        while time.monotonic() < end and (until is None or until not in found):
+        data, end = b"", time.monotonic() + seconds
+        while time.monotonic() < end and (until is None or until not in data):
             if select.select([self.fd], [], [], 0.05)[0]:
                 try:
-                    found += os.read(self.fd, 65536)
+                    data += os.read(self.fd, 65536)
                 except OSError:
                     break
-        self.seen += found
-        assert until is None or until in found, found[-2000:]
-        return found
+        self.output += data
+        assert until is None or until in data, data[-2000:]
+        return data
 
     def press(self, keys):
         os.write(self.fd, keys)

@@ -2,6 +2,7 @@
 
 ORIGIN = 1000.0
 MAIN = (1, 1)
+OTHER_THREAD = (1, 2)
 
 
 def event(cat, name, start, end, thread=MAIN, **args):
@@ -23,17 +24,17 @@ def window(length=1000):
     return event("user_annotation", "gpulab:window", 0, length)
 
 
-def mark(name, start, end):
+def phase(name, start, end):
     return event("user_annotation", f"gpulab:{name}", start, end)
 
 
 def loader(start, end):
-    """A turn of one with workers."""
+    """One batch from a DataLoader with workers."""
     return event("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", start, end)
 
 
-def lone_loader(start, end):
-    """A turn of one that loads by itself."""
+def loader_without_workers(start, end):
+    """One batch from a DataLoader that loads it in the calling thread."""
     return event("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", start, end)
 
 

@@ -16,45 +16,36 @@ from pathlib import Path
 import msgspec
 
 import gpulab
-from gpulab.headless.runner import measure
-from gpulab.model.conclude import run_result
-from gpulab.run.catalog import read_file
-from gpulab.run.record import RunFile
-from gpulab.run.request import Settings, request_for
 
 KINDS = Path(__file__).parent / "aa"
 TRIALS = {"compute_bound": 200, "memory_bound": 60, "cache_resident": 60, "allocating": 60, "small_ops": 60}
 
 
 def trial(kind, seed, folder):
-    entry = read_file(KINDS / f"{kind}.py")
-    file = RunFile(folder / f"{kind}-{seed}.jsonl", gpulab.__version__)
-    state = measure(request_for(entry, Settings(device="cpu", seed=seed)), file)
-    return run_result(state)
+    return gpulab.run(KINDS / f"{kind}.py", device="cpu", seed=seed, output=folder / f"{kind}-{seed}.jsonl")
 
 
-def shares(results, variant):
-    verdicts = Counter(
-        next((one.verdict for one in result.comparisons if one.variant == variant), "failed") for result in results
-    )
+def shares(reports, variant):
+    comparisons = (report.comparison(variant) for report in reports)
+    verdicts = Counter(comparison.verdict if comparison else "failed" for comparison in comparisons)
     return ", ".join(f"{name} {count}" for name, count in verdicts.most_common())
 
 
 def main():
-    wanted = dict(one.split("=") for one in sys.argv[1:]) or TRIALS
+    trials = dict(argument.split("=") for argument in sys.argv[1:]) or TRIALS
     with tempfile.TemporaryDirectory() as name:
-        for kind, count in wanted.items():
-            results, started = [], time.monotonic()
+        for kind, count in trials.items():
+            reports, started = [], time.monotonic()
             for seed in range(int(count)):
-                result = trial(kind, seed, Path(name))
-                results.append(result)
-                print(msgspec.json.encode([kind, seed, result.control, result.method, result.comparisons]).decode())
+                report = trial(kind, seed, Path(name))
+                reports.append(report)
+                print(msgspec.json.encode([kind, seed, report.control, report.method, report.comparisons]).decode())
                 sys.stdout.flush()
-            took = (time.monotonic() - started) / len(results)
-            print(f"{kind}: {len(results)} trials of {took:.1f} s, {KINDS.name}/{kind}.py")
-            print(f"  A' against A: {shares(results, 'same')}")
-            print(f"  5 % slower:   {shares(results, 'slower')}")
-            control = Counter(result.control.verdict for result in results if result.control)
+            took = (time.monotonic() - started) / len(reports)
+            print(f"{kind}: {len(reports)} trials of {took:.1f} s, {KINDS.name}/{kind}.py")
+            print(f"  A' against A: {shares(reports, 'same')}")
+            print(f"  5 % slower:   {shares(reports, 'slower')}")
+            control = Counter(report.control.verdict for report in reports if report.control)
             print(f"  control:      {dict(control)}", flush=True)
 
 

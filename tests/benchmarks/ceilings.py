@@ -13,11 +13,13 @@ from statistics import median
 
 import torch
 
-from gpulab.model.ceilings import MATRIX, MEMORY, ceiling_of
-from gpulab.worker.build import Build
-from gpulab.worker.clock import Clock
-from gpulab.worker.device import find
-from gpulab.worker.probes import plan
+from gpulab.analysis.ceilings import ceiling_from
+from gpulab.protocol.ceiling import MATRIX, MEMORY
+from gpulab.views.findings import sentence
+from gpulab.worker.building.build import Build
+from gpulab.worker.calibration.probes import plan
+from gpulab.worker.process.device import open_device
+from gpulab.worker.timing.clock import WallClock
 
 PAIRS, BLOCKS = 15, 10
 TRIAD = """
@@ -33,14 +35,15 @@ double triad(float *restrict a, const float *restrict b, const float *restrict c
 
 
 def probe_of(roof, kind):
-    return next(one.make() for one in plan(*find("cpu", 1)) if (one.roof, one.kind) == (roof, kind))
+    probes = plan(*open_device("cpu", 1))
+    return next(planned.make() for planned in probes if (planned.roof, planned.kind) == (roof, kind))
 
 
 def ours(roof, probe):
-    clock, build = Clock(None), Build(probe.work, 0.0, None)
+    clock, build = WallClock(None), Build(probe.work, 0.0, None)
     steps, _ = clock.steps_per_block(build)
     times = [clock.block(build, steps).time_s for _ in range(BLOCKS)]
-    return ceiling_of(roof, "", probe.amount, times)
+    return ceiling_from(roof, "", probe.amount, times)
 
 
 def triad():
@@ -83,14 +86,14 @@ def gemm():
             return amount / median(timer.timeit(steps).times[0] for _ in range(BLOCKS))
 
         pairs = [(ours(MATRIX, probe).median / 1e9, theirs() / 1e9) for _ in range(PAIRS)]
-        report(f"gemm {kind} ({probe.how}), GFLOP/s, ours / torch.utils.benchmark", pairs)
+        report(f"gemm {kind} ({sentence(probe.method)}), GFLOP/s, ours / torch.utils.benchmark", pairs)
 
 
-def report(what, pairs):
-    ratios = sorted(mine / other for mine, other in pairs)
-    mine, other = (median(side) for side in zip(*pairs, strict=True))
+def report(title, pairs):
+    ratios = sorted(ours / theirs for ours, theirs in pairs)
+    ours, theirs = (median(side) for side in zip(*pairs, strict=True))
     quartiles = f"quartiles {ratios[len(ratios) // 4]:.3f} to {ratios[3 * len(ratios) // 4]:.3f}"
-    print(f"{what}: {mine:.1f} / {other:.1f}, ratio {median(ratios):.3f}, {quartiles}, {len(pairs)} pairs")
+    print(f"{title}: {ours:.1f} / {theirs:.1f}, ratio {median(ratios):.3f}, {quartiles}, {len(pairs)} pairs")
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ import torch
 from torch.utils.benchmark import Timer
 
 from gpulab import Work
-from gpulab.model.stats import log_ratios, median_interval
-from gpulab.worker.build import Build
-from gpulab.worker.clock import Clock
+from gpulab.analysis.statistics import log_ratios, median_interval
+from gpulab.worker.building.build import Build
+from gpulab.worker.timing.clock import WallClock
 
 PAIRS = 150
 SIZES = {"product of 96": 96, "product of 384": 384, "product of 1024": 1024}
@@ -27,7 +27,7 @@ def product(size):
 
 
 def compare(step):
-    clock = Clock(None)
+    clock = WallClock(None)
     build = Build(Work(step), 0.0, None)
     timer = Timer("step()", globals={"step": step})
     steps, _ = clock.steps_per_block(build)

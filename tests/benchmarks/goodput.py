@@ -21,53 +21,60 @@ def run(name):
         return json.loads(out.read_text())["runs"][0]
 
 
-def told(one):
-    return f"{one['variant']} {one['speedup']:.3f}x [{one['low']:.3f}, {one['high']:.3f}] {one['verdict']}"
+def text(comparison):
+    interval = f"[{comparison['low']:.3f}, {comparison['high']:.3f}]"
+    return f"{comparison['variant']} {comparison['speedup']:.3f}x {interval} {comparison['verdict']}"
+
+
+def comparison_of(report, variant):
+    return next(comparison for comparison in report["comparisons"] if comparison["variant"] == variant)
 
 
 def sync():
-    (one,) = run("sync_every_step")["comparisons"]
-    yield "sync_every_step", "same", told(one), one["verdict"] == "same"
+    (comparison,) = run("sync_every_step")["comparisons"]
+    yield "sync_every_step", "same", text(comparison), comparison["verdict"] == "same"
 
 
 def small():
-    found = run("small_kernels")
-    one = next(one for one in found["comparisons"] if one["variant"] == "compiled")
-    first_s = next(each["first_step_s"] for each in found["variants"] if each["name"] == "compiled")
-    yield "small_kernels", "> 2x", f"{told(one)}; first step, which compiles, {first_s:.1f} s", one["low"] > 2
+    report = run("small_kernels")
+    compiled = comparison_of(report, "compiled")
+    first_s = next(variant["first_step_s"] for variant in report["variants"] if variant["name"] == "compiled")
+    line = f"{text(compiled)}; first step, which compiles, {first_s:.1f} s"
+    yield "small_kernels", "> 2x", line, compiled["low"] > 2
 
 
 def pipeline():
     """As long as the useful work of an item takes what it took, items per second follow goodput."""
-    found = run("input_pipeline")
-    shares = {one["name"]: one["goodput"] for one in found["variants"] if one["goodput"]}
+    report = run("input_pipeline")
+    shares = {variant["name"]: variant["goodput"] for variant in report["variants"] if variant["goodput"]}
     waits = [shares[name]["partition"]["data wait"] for name in ("workers_0", "workers_n")]
     yield "input_pipeline, data wait", "falls", f"{waits[0]:.1%} > {waits[1]:.1%}", waits[1] < waits[0]
     predicted = shares["workers_n"]["goodput"] / shares["workers_0"]["goodput"]
-    one = next(one for one in found["comparisons"] if one["variant"] == "workers_n")
-    off = one["speedup"] / predicted - 1
-    line = f"goodput predicts {predicted:.3f}x, {told(one)}: {off:+.1%}"
+    comparison = comparison_of(report, "workers_n")
+    off = comparison["speedup"] / predicted - 1
+    line = f"goodput predicts {predicted:.3f}x, {text(comparison)}: {off:+.1%}"
     yield "input_pipeline, items per second", "within 10 %", line, abs(off) <= 0.1
 
 
 def training():
-    found = run("training_step")
-    for one in found["comparisons"]:
-        fine = one["verdict"] not in ("wrong", "invalid") and one["low"] is not None
-        yield f"training_step, {one['variant']}", "an interval", told(one), fine
-    of = found["together"]
-    line = f"alone {of['promised']:.3f}x, together {of['speedup']:.3f}x [{of['low']:.3f}, {of['high']:.3f}]"
-    yield "training_step, product and total", "faster", line, of["low"] > 1
+    report = run("training_step")
+    for comparison in report["comparisons"]:
+        fine = comparison["verdict"] not in ("wrong", "invalid") and comparison["low"] is not None
+        yield f"training_step, {comparison['variant']}", "an interval", text(comparison), fine
+    together = report["together"]
+    interval = f"[{together['low']:.3f}, {together['high']:.3f}]"
+    line = f"product {together['product']:.3f}x, together {together['speedup']:.3f}x {interval}"
+    yield "training_step, product and total", "faster", line, together["low"] > 1
 
 
-LINES = {one.__name__: one for one in (sync, small, pipeline, training)}
+LINES = {function.__name__: function for function in (sync, small, pipeline, training)}
 
 
 def main():
     held = True
     for name in sys.argv[1:] or LINES:
-        for what, expected, measured, holds in LINES[name]():
-            print(f"{what:34} {expected:13} {measured}  {'yes' if holds else 'NO'}", flush=True)
+        for title, expected, measured, holds in LINES[name]():
+            print(f"{title:34} {expected:13} {measured}  {'yes' if holds else 'NO'}", flush=True)
             held = held and holds
     return not held
 

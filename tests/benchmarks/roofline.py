@@ -12,11 +12,11 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from gpulab.views.roofline.view import roofline
+from gpulab.views.roofline.view import roofline_view
 from gpulab.views.text import Glyphs
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-sys.path.insert(0, str(Path(__file__).parent.parent / "views"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "unit" / "views"))
 from rooflines import h200
 
 SIZES = ((80, 24), (120, 40), (200, 50))
@@ -33,26 +33,26 @@ def rich_table(points, width):
     table = Table(box=None)
     for name in ("variant", "rate", "FLOP/byte", "of roof", "bound"):
         table.add_column(name)
-    for one in points:
-        table.add_row(one.variant, f"{one.rate:.3g}", str(one.intensity), f"{one.fraction:.0%}", one.bound)
+    for point in points:
+        table.add_row(point.variant, f"{point.rate:.3g}", str(point.intensity), f"{point.fraction:.0%}", point.bound)
     Console(width=width, file=io.StringIO()).print(table)
 
 
 def main():
-    of = h200()
+    roofline = h200()
     for width, height in SIZES:
         for glyphs in (Glyphs(), Glyphs(ascii=True)):
-            roofline(of, glyphs, width=width, height=height)
+            roofline_view(roofline, glyphs, width=width, height=height)
             pairs = [
                 (
-                    seconds(lambda: roofline(of, glyphs, width=width, height=height)),  # noqa: B023
-                    seconds(lambda: rich_table(of.points, width)),  # noqa: B023
+                    seconds(lambda: roofline_view(roofline, glyphs, width=width, height=height)),  # noqa: B023
+                    seconds(lambda: rich_table(roofline.points, width)),  # noqa: B023
                 )
                 for _ in range(RUNS)
             ]
-            ours, ratio = median(mine for mine, _ in pairs), median(mine / theirs for mine, theirs in pairs)
+            own_s, ratio = median(own for own, _ in pairs), median(own / other for own, other in pairs)
             form = "ASCII" if glyphs.ascii else "Unicode"
-            print(f"{width}x{height} {form}: {ours * 1e3:.2f} ms, {ratio:.2f} x a Rich table of 8 rows")
+            print(f"{width}x{height} {form}: {own_s * 1e3:.2f} ms, {ratio:.2f} x a Rich table of 8 rows")
 
 
 if __name__ == "__main__":

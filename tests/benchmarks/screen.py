@@ -17,9 +17,8 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from pseudo_terminal import Pty
 
-from gpulab.model.state import fold_all
-from gpulab.model.stats import as_speedup, log_ratios, median_interval
-from gpulab.run.record import read
+import gpulab
+from gpulab.analysis.statistics import as_speedup, log_ratios, median_interval
 
 SIZES = ((80, 24), (120, 40))
 STARTS, PAIRS = 15, 20
@@ -56,7 +55,7 @@ import torch
 from gpulab import Scenario, Work
 scenario = Scenario("benchmark")
 @scenario.variant
-def one(lab):
+def random(lab):
     """So many additions as chance will have it."""
     data, count = torch.ones(1 << 17), os.urandom(1)[0] % 8 + 1
     def step():
@@ -65,9 +64,9 @@ def one(lab):
         return out
     return Work(step, inputs=data)
 @scenario.variant
-def two(lab):
+def again(lab):
     """The same."""
-    return one(lab)
+    return random(lab)
 '''
 
 
@@ -100,11 +99,10 @@ def startup():
     lab, bare = [sys.executable, "-m", "gpulab", "--device", "cpu"], [sys.executable, "-c", BARE]
     first_frame_s(lab, b"precision"), first_frame_s(bare, b"three")
     pairs = [(first_frame_s(lab, b"precision"), first_frame_s(bare, b"three")) for _ in range(STARTS)]
-    ours, theirs = (median(side) for side in zip(*pairs, strict=True))
-    ratio = median(mine / other for mine, other in pairs)
-    print(
-        f"exec to first frame: {ours * 1e3:.0f} ms, a bare Textual app {theirs * 1e3:.0f} ms: {ratio:.2f}x", flush=True
-    )
+    lab_s, bare_s = (median(side) for side in zip(*pairs, strict=True))
+    ratio = median(of_lab / of_bare for of_lab, of_bare in pairs)
+    line = f"exec to first frame: {lab_s * 1e3:.0f} ms, a bare Textual app {bare_s * 1e3:.0f} ms: {ratio:.2f}x"
+    print(line, flush=True)
 
 
 def bytes_and_cpu():
@@ -116,14 +114,14 @@ def bytes_and_cpu():
             command = [sys.executable, "-m", "gpulab", str(file), "--device", "cpu", "--time", "40"]
             screen = Screen(command, folder, size=size)
             screen.read(20, until=b"restless")
-            screen.press(b"\x1b[F\r")
+            screen.press(b"r")
             screen.read(40, until=b"control")
             face = psutil.Process(screen.pid)
             before, started = sum(face.cpu_times()[:2]), time.monotonic()
             sent = len(screen.read(10))
             took = time.monotonic() - started
             cpu = (sum(face.cpu_times()[:2]) - before) / took
-            screen.press(b"\x1b")
+            screen.press(b"ss")
             screen.read(5, until=b"ready")
             screen.read(1)
             rest = len(screen.read(5))
@@ -145,10 +143,10 @@ def observer():
                 (together if face == "screen" else apart).append(time_s)
             times = f"headless {apart[-1] * 1e6:.2f} us, in the app {together[-1] * 1e6:.2f} us"
             print(f"  pair {number + 1}: {times}", flush=True)
-        found = as_speedup(median_interval(log_ratios(apart, together)))
+        effect = as_speedup(median_interval(log_ratios(apart, together)))
         print(
             f"observer effect of the screen, {PAIRS} pairs: time in the app / headless "
-            f"{found.median:.4f} [{found.low:.4f}, {found.high:.4f}]"
+            f"{effect.median:.4f} [{effect.low:.4f}, {effect.high:.4f}]"
         )
 
 
@@ -161,11 +159,11 @@ def headless(common):
 def in_the_app(common, folder):
     screen = Screen([sys.executable, "-m", "gpulab", *common], folder, size=(120, 40))
     screen.read(20, until=b"compute")
-    screen.press(b"\x1b[F\r")
+    screen.press(b"r")
     screen.read(60, until=b"run file")
     screen.close()
     newest = max(Path(folder).rglob("*.jsonl"), key=lambda path: path.stat().st_mtime)
-    return fold_all(read(newest).events).time_per_item("product").median
+    return gpulab.load(newest).variant("product").time_s.median
 
 
 if __name__ == "__main__":

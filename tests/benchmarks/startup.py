@@ -29,9 +29,9 @@ def against_pass(name, *arguments, **options):
     command = [sys.executable, "-m", "gpulab", *arguments]
     seconds(command, **options)
     pairs = [(seconds(command, **options), seconds(PASS)) for _ in range(RUNS)]
-    ours = median(mine for mine, _ in pairs)
-    ratio = median(mine / theirs for mine, theirs in pairs)
-    print(f"{name}: {ours * 1e3:.0f} ms, {ratio:.1f} x python -c pass")
+    own_s = median(own for own, _ in pairs)
+    ratio = median(own / bare for own, bare in pairs)
+    print(f"{name}: {own_s * 1e3:.0f} ms, {ratio:.1f} x python -c pass")
 
 
 def main():
@@ -40,10 +40,10 @@ def main():
         pairs = [
             (seconds([sys.executable, "-m", "gpulab", "--help"]), seconds([nvitop, "--help"])) for _ in range(RUNS)
         ]
-        ratio = median(mine / theirs for mine, theirs in pairs)
-        print(f"nvitop --help: {median(theirs for _, theirs in pairs) * 1e3:.0f} ms; ours is {ratio:.2f} x that")
+        ratio = median(own / other for own, other in pairs)
+        print(f"nvitop --help: {median(other for _, other in pairs) * 1e3:.0f} ms; ours is {ratio:.2f} x that")
     against_pass("--list", "--list")
-    example = Path(__file__).parent.parent / "run" / "example.py"
+    example = Path(__file__).parent.parent / "unit" / "catalog" / "example.py"
     with tempfile.TemporaryDirectory() as folder:
         for number in range(1000):
             (Path(folder) / f"copy_{number}.py").write_text(example.read_text())

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import psutil
 
-from gpulab.model.events import WorkerReady
-from gpulab.model.request import Device
-from gpulab.run.sampler import Sampler
+from gpulab.protocol.device import Device
+from gpulab.protocol.events import WorkerReady
+from gpulab.session.telemetry_process import TelemetryProcess
 
 SECONDS = 20
-STANDIN = Path(__file__).parent.parent / "telemetry" / "standin.c"
+STANDIN = Path(__file__).parent.parent / "system" / "telemetry" / "standin.c"
 
 
 def compiled(folder):
@@ -28,19 +28,19 @@ def compiled(folder):
     return folder
 
 
-def share(name, wanted, **environment):
+def share(name, gpu, **environment):
     """CPU seconds of the sampler for each second of its life, once it has started."""
     os.environ.update(environment)
-    sampler = Sampler(wanted)
+    sampler = TelemetryProcess(gpu)
     device = Device(kind="cpu", name="cpu")
     sampler.target(WorkerReady(pid=os.getpid(), device=device, environment={}))
     time.sleep(2)
     process = psutil.Process(sampler._process.pid)
     before, started, count = sum(process.cpu_times()[:2]), time.monotonic(), 0
-    sampler.take()
+    sampler.stream.take()
     while time.monotonic() - started < SECONDS:
         time.sleep(0.1)
-        count += len(sampler.take()[0])
+        count += len(sampler.stream.take()[0])
     spent = sum(process.cpu_times()[:2]) - before
     took = time.monotonic() - started
     sampler.stop()

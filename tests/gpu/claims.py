@@ -77,8 +77,10 @@ def table(runs):
         holds, sentence = CLAIMS[run["scenario"]]
         base = run["variants"][0]["name"]
         speedups = {
-            one["variant"]: one["speedup"] for one in run["comparisons"] if one["against"] == base and one["speedup"]
+            comparison["variant"]: comparison["speedup"]
+            for comparison in run["comparisons"]
+            if comparison["against"] == base and comparison["speedup"]
         }
-        measured = ", ".join(f"{name} {one:.3g}x" for name, one in speedups.items())
+        measured = ", ".join(f"{name} {speedup:.3g}x" for name, speedup in speedups.items())
         verdict = "borne out" if holds(speedups) else "not here"
         yield f"{run['scenario']}: claimed {run['claim']}; measured {measured}: {verdict}.\n    {sentence}"

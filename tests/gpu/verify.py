@@ -20,21 +20,21 @@ FLOPS_PER_CLOCK = 4096  # dense bf16, of one Hopper SM
 
 
 def main():
-    given = sys.argv[1:]
-    folder = Path(given[0] if given else "verify")
+    arguments = sys.argv[1:]
+    folder = Path(arguments[0] if arguments else "verify")
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
-    for line in [LINES[name] for name in given[1:]] or LINES.values():
+    for line in [LINES[name] for name in arguments[1:]] or LINES.values():
         started = time.monotonic()
         try:
-            found = list(line(folder))
+            results = list(line(folder))
         except Exception as error:
-            found = [(line.__name__, "no exception", f"{type(error).__name__}: {error}"[:100], False)]
+            results = [(line.__name__, "no exception", f"{type(error).__name__}: {error}"[:100], False)]
         print(f"[{line.__name__}: {time.monotonic() - started:.0f} s]", flush=True)
-        rows += found
-    print(f"\n{'what':44} {'expected':34} {'measured':44} holds")
-    for what, expected, measured, holds in rows:
-        print(f"{what:44} {expected:34} {measured:44} {'yes' if holds else 'NO'}")
+        rows += results
+    print(f"\n{'line':44} {'expected':34} {'measured':44} holds")
+    for title, expected, measured, holds in rows:
+        print(f"{title:44} {expected:34} {measured:44} {'yes' if holds else 'NO'}")
     return not all(row[-1] for row in rows)
 
 
@@ -46,22 +46,23 @@ def tests(folder):
     yield "pytest -m gpu", "passes", done.stdout.strip().rpartition("\n")[2][:44], done.returncode == 0
 
 
-def marks(folder):
+def phases(folder):
     """What a phase costs by events of the device."""
-    command = [sys.executable, str(HERE.parent / "benchmarks" / "marks.py")]
-    done = subprocess.run(
-        command, check=False, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )
-    told = "; ".join(line.partition(": ")[2] for line in done.stdout.splitlines())
-    yield "a phase in a step of 1 ms", "< 1 %", told[:44], done.returncode == 0
+    command = [sys.executable, str(HERE.parent / "benchmarks" / "phases.py")]
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, env=environment)
+    costs = "; ".join(line.partition(": ")[2] for line in done.stdout.splitlines())
+    yield "a phase in a step of 1 ms", "< 1 %", costs[:44], done.returncode == 0
 
 
 def doctor(folder):
     """What the doctor says of the machine."""
     done = subprocess.run([*GPULAB, "--doctor", "--json"], check=False, stdout=subprocess.PIPE, text=True)
-    found = {one["name"]: one for one in json.loads(done.stdout)}
+    checks = {check["name"]: check for check in json.loads(done.stdout)}
     for name in ("driver", "cuda:0"):
-        yield f"--doctor: {name}", "ok", found[name]["found"][:44], found[name]["status"] == "ok"
+        values = ", ".join(str(value) for value in checks[name]["result"]["values"].values())
+        yield f"--doctor: {name}", "ok", values[:44], checks[name]["status"] == "ok"
 
 
 def counters(folder):
@@ -69,13 +70,13 @@ def counters(folder):
     import pynvml
     import torch
 
-    _, found = run(folder, HERE / "busy.py", "--time", "4")
-    product, copy, launches, spin = found["variants"]
+    _, report = run(folder, HERE / "busy.py", "--time", "4")
+    product, copy, launches, spin = report["variants"]
     pynvml.nvmlInit()
-    handle = pynvml.nvmlDeviceGetHandleByUUID(found["device"]["uuid"])
+    handle = pynvml.nvmlDeviceGetHandleByUUID(report["device"]["uuid"])
     sms = torch.cuda.get_device_properties(0).multi_processor_count
-    means = product["soak"]["means"]
-    worked = 100 * product["flops"] / product["soak"]["time_s"] / (sms * FLOPS_PER_CLOCK * means["sm_clock"] * 1e6)
+    means = product["solo_run"]["means"]
+    worked = 100 * product["flops"] / product["solo_run"]["time_s"] / (sms * FLOPS_PER_CLOCK * means["sm_clock"] * 1e6)
     measured = f"{means['tensor']:.1f} % at {means['sm_clock']:.0f} MHz"
     yield (
         "GPM tensor % of a bf16 product",
@@ -83,19 +84,19 @@ def counters(folder):
         measured,
         abs(means["tensor"] - worked) <= POINTS,
     )
-    means = copy["soak"]["means"]
+    means = copy["solo_run"]["means"]
     width = pynvml.nvmlDeviceGetMemoryBusWidth(handle)
-    worked = 100 * copy["bytes"] / copy["soak"]["time_s"] / (means["memory_clock"] * 1e6 * 2 * width / 8)
+    worked = 100 * copy["bytes"] / copy["solo_run"]["time_s"] / (means["memory_clock"] * 1e6 * 2 * width / 8)
     yield (
         "GPM DRAM % of a copy",
         f"{worked:.1f} % +- {POINTS}",
         f"{means['dram']:.1f} %",
         abs(means["dram"] - worked) <= POINTS,
     )
-    means = spin["soak"]["means"]
+    means = spin["solo_run"]["means"]
     measured = f"busy {means['busy']:.0f} %, SM {means['sm']:.1f} %"
     yield "one thread that spins", "busy > 90 %, SM < 10 %", measured, means["busy"] > 90 and means["sm"] < 10
-    means, clocks = launches["soak"]["means"], launches["clocks"]
+    means, clocks = launches["solo_run"]["means"], launches["clocks"]
     worked = 100 * clocks["device"] / clocks["wall"]
     measured = f"busy {means['busy']:.0f} %, SM {means['sm']:.1f} %"
     fits = abs(means["busy"] - worked) <= POINTS and means["sm"] < POINTS
@@ -109,9 +110,9 @@ def observer(folder):
     out = folder / "observer.json"
     command = [*GPULAB, "--run", str(HERE / "busy.py"), "--device", "cuda:0", "--observer-effect", "--time", "40"]
     subprocess.run([*command, "--json", str(out)], check=False, stderr=subprocess.DEVNULL)
-    found = json.loads(out.read_text())
-    measured = f"{found['ratio']:.4f} [{found['low']:.4f}, {found['high']:.4f}], {found['pairs']} pairs"
-    yield "observer effect of telemetry", "inside 1 %", measured, 0.99 <= found["low"] <= found["high"] <= 1.01
+    effect = json.loads(out.read_text())
+    measured = f"{effect['ratio']:.4f} [{effect['low']:.4f}, {effect['high']:.4f}], {effect['pairs']} pairs"
+    yield "observer effect of telemetry", "inside 1 %", measured, 0.99 <= effect["low"] <= effect["high"] <= 1.01
 
 
 def below_100_ms(folder):
@@ -130,8 +131,8 @@ for ms in (10, 20, 50, 80, 100, 120, 200, 400):
     while time.monotonic() < end:
         a @ a
         torch.cuda.synchronize()
-    found = gpm.sample()
-    print(f"{{ms}} ms: " + (f"tensor {{found['tensor']:.0f}} %" if "tensor" in found else "nothing"), end="; ")
+    values = gpm.sample()
+    print(f"{{ms}} ms: " + (f"tensor {{values['tensor']:.0f}} %" if "tensor" in values else "nothing"), end="; ")
 """
     done = subprocess.run([sys.executable, "-c", code], check=False, stdout=subprocess.PIPE, text=True)
     print("GPM by distance of its samples:", done.stdout)
@@ -140,7 +141,7 @@ for ms in (10, 20, 50, 80, 100, 120, 200, 400):
         "GPM below 100 ms",
         "printed above; 200 ms reads",
         "; ".join(far),
-        len(far) == 2 and all("%" in one for one in far),
+        len(far) == 2 and all("%" in part for part in far),
     )
 
 
@@ -156,8 +157,8 @@ Gpm(pynvml.nvmlDeviceGetHandleByIndex(0)); print("GPM reads")
 """
     user = {"user": 65534} if os.geteuid() == 0 else {}
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd="/", **user)
-    said = done.stdout.strip() or done.stderr.strip().rpartition("\n")[2]
-    yield f"unprivileged (uid {user.get('user', os.geteuid())})", "GPM reads", said[:44], done.returncode == 0
+    output = done.stdout.strip() or done.stderr.strip().rpartition("\n")[2]
+    yield f"unprivileged (uid {user.get('user', os.geteuid())})", "GPM reads", output[:44], done.returncode == 0
 
 
 def do_bench(folder):
@@ -169,9 +170,9 @@ import torch
 from statistics import median
 from triton.testing import do_bench
 from gpulab import Work
-from gpulab.worker.build import Build
-from gpulab.worker.device import flusher, waiter
-from gpulab.worker.device_clock import DeviceClock
+from gpulab.worker.building.build import Build
+from gpulab.worker.process.device import flusher, waiter
+from gpulab.worker.timing.device_clock import DeviceClock
 device = torch.device("cuda:0")
 a = torch.randn(1 << 26, device=device)  # a copy: a product is held back by its power, and clocks would differ
 out = torch.empty_like(a)
@@ -180,26 +181,22 @@ clock = DeviceClock(waiter(device), flusher(device, 0))
 build = Build(Work(step), 0.0, None)
 ratios = []
 for _ in range(12):
-    ours = median(clock.block(build, 20).time_s for _ in range(20))
-    theirs = do_bench(step, return_mode="median") * 1e-3
-    ratios.append(ours / theirs)
-print(f"{{median(ratios):.4f}} {{ours * 1e6:.1f}} {{theirs * 1e6:.1f}}")
+    clock_s = median(clock.block(build, 20).time_s for _ in range(20))
+    do_bench_s = do_bench(step, return_mode="median") * 1e-3
+    ratios.append(clock_s / do_bench_s)
+print(f"{{median(ratios):.4f}} {{clock_s * 1e6:.1f}} {{do_bench_s * 1e6:.1f}}")
 """
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     if done.returncode:
         print(done.stderr[-2000:])
-    ratio, ours, theirs = map(float, done.stdout.split()[-3:])
-    yield (
-        "device clock / do_bench, cold, 12 pairs",
-        "1 +- 0.02",
-        f"{ratio:.4f} ({ours} us, {theirs} us)",
-        abs(ratio - 1) <= 0.02,
-    )
+    ratio, clock_us, do_bench_us = map(float, done.stdout.split()[-3:])
+    measured = f"{ratio:.4f} ({clock_us} us, {do_bench_us} us)"
+    yield "device clock / do_bench, cold, 12 pairs", "1 +- 0.02", measured, abs(ratio - 1) <= 0.02
 
 
 LINES = {
-    one.__name__: one
-    for one in (
+    line.__name__: line
+    for line in (
         doctor,
         ceilings,
         roofline,
@@ -208,7 +205,7 @@ LINES = {
         counters,
         below_100_ms,
         unprivileged,
-        marks,
+        phases,
         do_bench,
         observer,
         memory,

@@ -6,18 +6,24 @@ import weakref
 import pytest
 import torch
 
-from gpulab.model.events import CeilingsMeasured, Noticed, StageStarted
-from gpulab.model.request import Device
-from gpulab.model.scenario import MiB, Work
-from gpulab.worker import ceilings
-from gpulab.worker.ceilings import Calibration
-from gpulab.worker.probes import Planned, Probe, plan
+from gpulab.protocol.device import Device
+from gpulab.protocol.events import CeilingsMeasured, Noticed, StageStarted
+from gpulab.protocol.finding import finding
+from gpulab.protocol.jobs import Calibrate
+from gpulab.protocol.statuses import Stage
+from gpulab.scenario import MiB, Work
+from gpulab.worker.calibration import calibration
+from gpulab.worker.calibration.calibration import Calibration
+from gpulab.worker.calibration.probes import PlannedProbe, Probe, plan
+from gpulab.worker.process.position import WorkerPosition
+from gpulab.worker.process.reporting import Reporter
 
 CPU = Device(kind="cpu", name="", l2_bytes=MiB, memory_bytes=2**34)
+METHOD = finding("arrays", bytes=4096)
 
 
 class Events(list):
-    """A channel that keeps what it is told."""
+    """A channel that keeps what it is given."""
 
     def emit(self, *events):
         self.extend(events)
@@ -25,8 +31,8 @@ class Events(list):
     def pump(self):
         pass
 
-    def of(self, kind):
-        return [event for event in self if isinstance(event, kind)]
+    def of_type(self, event_type):
+        return [event for event in self if isinstance(event, event_type)]
 
 
 @pytest.fixture
@@ -34,14 +40,15 @@ def measure(monkeypatch):
     """The events of a pass over the probes that these functions make."""
 
     def measure(*makes, before=None):
-        planned = [Planned("device memory", f"kind {number}", make) for number, make in enumerate(makes)]
-        monkeypatch.setattr(ceilings, "plan", lambda *_, **__: iter(planned))
-        monkeypatch.setattr(ceilings, "_WHOLE_S", 0.01)
+        probes = [PlannedProbe("device memory", f"kind {number}", make) for number, make in enumerate(makes)]
+        monkeypatch.setattr(calibration, "plan", lambda *_, **__: iter(probes))
+        monkeypatch.setattr(calibration, "_LONG_S", 0.01)
         events = Events()
-        calibration = Calibration(events, torch.device("cpu"), CPU, None)
+        reporter = Reporter(events, Calibrate(), WorkerPosition(()))
+        measured = Calibration(reporter, torch.device("cpu"), CPU, None)
         if before:
             before()
-        calibration.whole()
+        measured.everything()
         return events
 
     return measure
@@ -49,53 +56,54 @@ def measure(monkeypatch):
 
 def copies():
     a, out = torch.rand(4096), torch.empty(4096)
-    return Probe(Work(lambda: out.copy_(a)), 2 * a.nbytes, "small")
+    return Probe(Work(lambda: out.copy_(a)), 2 * a.nbytes, METHOD)
 
 
 def cannot_be_built():
     raise RuntimeError("no such instruction\nand more")
 
 
-def cannot_be_taken():
-    return Probe(Work(cannot_be_built), 1, "broken")
+def cannot_be_run():
+    return Probe(Work(cannot_be_built), 1, METHOD)
 
 
-def test_one_that_fails_is_named_and_costs_no_other(measure):
-    events = measure(copies, cannot_be_built, cannot_be_taken, copies)
-    assert [one.kind for one in events[-1].ceilings] == ["kind 0", "kind 3"]
-    assert [one.text for one in events.of(Noticed)] == [
-        f"the ceiling device memory kind {number} could not be measured: no such instruction" for number in (1, 2)
+def test_a_probe_that_fails_is_named_and_costs_no_other(measure):
+    events = measure(copies, cannot_be_built, cannot_be_run, copies)
+    assert [ceiling.kind for ceiling in events[-1].ceilings] == ["kind 0", "kind 3"]
+    assert [notice.finding for notice in events.of_type(Noticed)] == [
+        finding("ceiling_failed", ceiling=f"device memory kind {number}", message="no such instruction")
+        for number in (1, 2)
     ]
-    assert events[-1].whole  # what the device cannot do is not asked of it again in every run
+    assert events[-1].complete == all(ceiling.steady for ceiling in events[-1].ceilings)
 
 
 def test_what_memory_was_short_for_is_measured_again_another_time(measure):
     def too_large():
         raise MemoryError("not enough memory")
 
-    assert not measure(copies, too_large)[-1].whole
+    assert not measure(copies, too_large)[-1].complete
 
 
 def test_the_data_of_a_probe_goes_with_it(measure):
-    seen = []
+    references = []
 
     def large():
         probe = copies()
-        seen.append(weakref.ref(probe.work.step.__closure__[0].cell_contents))
+        references.append(weakref.ref(probe.work.step.__closure__[0].cell_contents))
         return probe
 
     events = measure(large, large)
     gc.collect()
-    assert len(seen) == 2
-    assert [one() for one in seen] == [None, None]
+    assert len(references) == 2
+    assert [reference() for reference in references] == [None, None]
     assert len(events[-1].ceilings) == 2
 
 
-def test_what_a_file_sets_for_its_process_is_not_measured_with(measure):
-    found = []
+def test_settings_that_a_file_makes_for_its_process_are_not_measured_with(measure):
+    settings = []
 
     def looks():
-        found.append((torch.get_default_dtype(), torch.get_num_threads()))
+        settings.append((torch.get_default_dtype(), torch.get_num_threads()))
         return copies()
 
     threads = torch.get_num_threads()
@@ -106,22 +114,26 @@ def test_what_a_file_sets_for_its_process_is_not_measured_with(measure):
 
     try:
         measure(looks, before=as_a_file_does)
-        assert found == [(torch.float32, threads)]
+        assert settings == [(torch.float32, threads)]
         assert (torch.get_default_dtype(), torch.get_num_threads()) == (torch.float64, threads + 1)  # and put back
     finally:
         torch.set_default_dtype(torch.float32)
         torch.set_num_threads(threads)
 
 
-def test_a_pass_shows_its_progress_and_what_it_has_so_far(measure):
+def test_a_pass_shows_its_progress_and_its_ceilings_so_far(measure):
     events = measure(copies)
-    assert [one.variant for one in events.of(StageStarted)] == ["device memory"]
-    assert events.of(CeilingsMeasured)[-1].ceilings[0].samples >= 5
+    assert [(stage.stage, stage.detail, stage.variant) for stage in events.of_type(StageStarted)] == [
+        (Stage.CEILINGS, "device memory", None)
+    ]
+    (ceiling,) = events.of_type(CeilingsMeasured)[-1].ceilings
+    assert ceiling.samples >= 5
+    assert (ceiling.unit, ceiling.method) == ("B/s", METHOD)
 
 
-def test_on_a_cpu_there_is_one_of_everything_it_has_and_never_fp16():
-    found = {(one.roof, one.kind) for one in plan(torch.device("cpu"), CPU)}
-    assert {("device memory", "triad"), ("cache", "read"), ("matrix", "int8"), ("launch", "enqueue")} <= found
-    assert not any(kind == "fp16" for _, kind in found)
-    brief = {(one.roof, one.kind) for one in plan(torch.device("cpu"), CPU, brief=True)}
-    assert brief < found
+def test_a_cpu_has_a_probe_of_everything_and_never_fp16():
+    probes = {(probe.roof, probe.kind) for probe in plan(torch.device("cpu"), CPU)}
+    assert {("device memory", "triad"), ("cache", "read"), ("matrix", "int8"), ("launch", "enqueue")} <= probes
+    assert not any(kind == "fp16" for _, kind in probes)
+    brief = {(probe.roof, probe.kind) for probe in plan(torch.device("cpu"), CPU, brief=True)}
+    assert brief < probes

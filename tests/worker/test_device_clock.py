@@ -1,14 +1,14 @@
-"""What the device clock learns of one build it keeps for that build; the device itself is played."""
+"""What the device clock learns of a build is kept for that build; the device itself is simulated."""
 
 import pytest
 
-from gpulab.model.scenario import Work
-from gpulab.worker.build import Build
-from gpulab.worker.device_clock import DeviceClock
-from gpulab.worker.ledger import Block
+from gpulab.scenario import Work
+from gpulab.worker.building.build import Build
+from gpulab.worker.process.sample_buffer import Block
+from gpulab.worker.timing.device_clock import DeviceClock
 
 
-class Played(DeviceClock):
+class SimulatedClock(DeviceClock):
     """Every block takes as long as it has steps; those of the builds in `waiting` never hide behind a spin."""
 
     waiting = ()
@@ -16,8 +16,8 @@ class Played(DeviceClock):
     def empty_s(self):
         return 1e-6
 
-    def _spun(self, build, steps, known):
-        known.step_s = 1e-6
+    def _hot_block(self, build, steps, queueing):
+        queueing.step_s = 1e-6
         return Block(1e-6, 0.0, 0, 0, 0.0, steps), build not in self.waiting
 
 
@@ -27,7 +27,7 @@ def builds():
 
 
 def test_a_build_whose_launches_cannot_be_hidden_leaves_the_others_their_blocks(builds):
-    clock = Played(lambda: None, None)
+    clock = SimulatedClock(lambda: None, None)
     waits, hides = builds
     clock.waiting = (waits,)
     for _ in range(3):  # in turn, as variants are measured
@@ -35,8 +35,8 @@ def test_a_build_whose_launches_cannot_be_hidden_leaves_the_others_their_blocks(
         assert clock.block(waits, 100).steps < 100
     assert clock.exposes(waits)
     assert not clock.exposes(hides)
-    assert clock.block(waits, 100).steps == 1  # known by now, and not tried again
+    assert clock.block(waits, 100).steps == 1  # as is known by now, and not tried again
 
 
-def test_of_a_build_never_timed_nothing_is_known(builds):
-    assert not Played(lambda: None, None).exposes(builds[0])
+def test_nothing_is_known_of_a_build_that_was_never_timed(builds):
+    assert not SimulatedClock(lambda: None, None).exposes(builds[0])

@@ -1,4 +1,4 @@
-"""Finding, restoring, poisoning and comparing tensors."""
+"""Tensors within whatever a scenario hands over: collected, restored, poisoned and compared."""
 
 import math
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from gpulab.worker import tensors as t
+from gpulab.protocol.finding import finding
+from gpulab.worker.building import tensors as t
 
 
 def test_leaves_are_found_in_every_collection():
@@ -15,15 +16,15 @@ def test_leaves_are_found_in_every_collection():
     module(torch.ones(1, 2)).sum().backward()
     optimizer.step()
     array = np.zeros(4, dtype=np.float32)
-    found = t.leaves([{"a": torch.ones(1)}, (module,), optimizer, array, None, 2.5, True])
-    assert len(found) == 1 + 2 + 6 + 1 + 2
+    leaves = t.leaves([{"a": torch.ones(1)}, (module,), optimizer, array, None, 2.5, True])
+    assert len(leaves) == 1 + 2 + 6 + 1 + 2
     t.poison(t.leaves(array))
     assert np.isnan(array).all()
-    with pytest.raises(TypeError, match="a str is no tensor"):
+    with pytest.raises(TypeError, match="a str is not a tensor"):
         t.leaves("text")
 
 
-def test_state_that_cannot_be_put_back_is_refused():
+def test_state_that_cannot_be_restored_is_refused():
     with pytest.raises(TypeError, match="Python number"):
         t.live_leaves("state", {"step": 3, "w": torch.ones(1)})
     assert len(t.live_leaves("state", [torch.tensor(1.0, dtype=torch.float64)])) == 1
@@ -48,7 +49,7 @@ def test_poison_is_what_ff_bytes_read_as(dtype):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float8_e4m3fn, torch.complex64])
-def test_halving_is_seen(dtype):
+def test_halving_is_a_change_that_can_be_undone(dtype):
     tensor = torch.full((4,), 3.0).to(dtype)
     saved = t.copies([tensor])
     t.halve([tensor])
@@ -61,7 +62,7 @@ def test_halving_is_seen(dtype):
     ("dtype", "allowed"),
     [(torch.float64, 1e-10), (torch.float32, 1e-4), (torch.float16, 5e-3), (torch.bfloat16, 2e-2), (torch.int64, 0.0)],
 )
-def test_the_tolerance_is_the_loosest_dtype_s(dtype, allowed):
+def test_the_tolerance_is_that_of_the_loosest_dtype(dtype, allowed):
     tensor = torch.ones(3).to(dtype)
     assert t.tolerance_of(tensor, tensor) == allowed
     assert t.tolerance_of(tensor, torch.ones(3)) == max(allowed, 1e-4)
@@ -79,25 +80,34 @@ def test_a_correct_bf16_product_passes_and_one_bad_element_does_not():
     a, b = torch.randn(256, 256), torch.randn(256, 256)
     reference = a @ b
     product = (a.bfloat16() @ b.bfloat16()).float()
-    found = t.agree([product], [reference], dtypes=("bf16",))
-    assert found.ok
-    assert 1e-3 < found.error < 1e-2
-    assert not t.agree([product], [reference]).ok
-    product[7, 7] += reference.square().mean().sqrt()
-    assert "one element" in t.agree([product], [reference], dtypes=("bf16",)).reason
+    agreement = t.agree([product], [reference], dtypes=("bf16",))
+    assert agreement.ok
+    assert 1e-3 < agreement.error < 1e-2
+    strict = t.agree([product], [reference])
+    assert not strict.ok
+    assert strict.reason == finding("relative_error", error=strict.error, allowed=1e-4)
+    rms = reference.square().mean().sqrt()
+    product[7, 7] += rms
+    bad = t.agree([product], [reference], dtypes=("bf16",))
+    assert (bad.ok, bad.reason.code) == (False, "one_element_off")
+    assert bad.reason.values["allowed"] == pytest.approx(10 * 2e-2 * float(rms), rel=1e-3)
+    assert bad.reason.values["largest"] > bad.reason.values["allowed"]
 
 
 def test_integers_are_exact_beyond_what_a_float_can_tell():
-    big = torch.tensor([2**53], dtype=torch.int64)
-    assert not t.agree([big + 1], [big]).ok
-    assert not t.agree([torch.ones(3), big + 1], [torch.ones(3), big]).ok
+    large = torch.tensor([2**53], dtype=torch.int64)
+    agreement = t.agree([large + 1], [large])
+    assert agreement.reason == finding("elements_differ", differ=1, elements=1)
+    second = t.agree([torch.ones(3), large + 1], [torch.ones(3), large])
+    assert (second.ok, second.tensor) == (False, 1)
 
 
 def test_nan_infinity_and_counts():
-    ones = torch.ones(4)
-    assert "NaN" in t.agree([ones * math.nan], [ones]).reason
-    assert t.agree([ones * math.inf], [ones * math.inf]).ok
-    assert not t.agree([ones * math.inf], [ones]).ok
-    assert "3 elements" in t.agree([ones[:3]], [ones]).reason
-    assert t.agree([ones[:2], ones[2:]], [ones]).ok
-    assert not t.agree([ones[:2]], [ones]).ok
+    tensor = torch.ones(4)
+    assert t.agree([tensor * math.nan], [tensor]).reason == finding("output_has_nan")
+    assert t.agree([tensor * math.inf], [tensor * math.inf]).ok
+    infinite = t.agree([tensor * math.inf], [tensor])
+    assert (infinite.ok, infinite.error) == (False, None)
+    assert t.agree([tensor[:3]], [tensor]).reason == finding("element_counts_differ", elements=3, baseline=4)
+    assert t.agree([tensor[:2], tensor[2:]], [tensor]).ok
+    assert not t.agree([tensor[:2]], [tensor]).ok

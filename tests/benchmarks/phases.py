@@ -1,0 +1,45 @@
+"""What a phase costs in a step of a millisecond: off, as in every timed sample, and on, as in the windows between.
+
+python tests/benchmarks/phases.py
+"""
+
+import sys
+from time import perf_counter
+
+import torch
+
+from gpulab.worker.building.phases import PhaseRecorder
+
+STEP_S, TIMES, TRIES = 1e-3, 100, 300
+
+
+def least(function):
+    times = []
+    for _ in range(TRIES):
+        began = perf_counter()
+        function()
+        times.append(perf_counter() - began)
+    return min(times) / TIMES
+
+
+def main():
+    recorder = PhaseRecorder(torch.device("cuda:0" if torch.cuda.is_available() else "cpu"))
+
+    def marked():
+        for _ in range(TIMES):
+            with recorder.phase("data"):
+                pass
+
+    def plain():
+        for _ in range(TIMES):
+            pass
+
+    base = least(plain)
+    costs = {"off": least(marked) - base, "on": least(lambda: recorder.record(marked)) - base}
+    for name, cost in costs.items():
+        print(f"a phase, {name}: {cost * 1e9:.0f} ns, {cost / STEP_S:.4%} of a step of {STEP_S * 1e3:.0f} ms")
+    return max(costs.values()) > 0.01 * STEP_S
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""Recorded runs: run files of an earlier version with the reports that it made of them, and a small one of today."""
+
+import json
+import lzma
+from functools import cache
+from pathlib import Path
+
+from gpulab.protocol import events as e
+from gpulab.protocol.finding import finding
+from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.protocol.run_file import RunFile
+from gpulab.session.scripting import load
+
+CORPUS = Path(__file__).parent / "corpus"
+NAMES = sorted(path.name.removesuffix(".jsonl.xz") for path in CORPUS.glob("*.jsonl.xz"))
+
+
+def run_file(name, folder):
+    """A recorded run file, unpacked into a folder."""
+    path = Path(folder) / f"{Path(name).name}.jsonl"
+    path.write_bytes(lzma.decompress((CORPUS / f"{name}.jsonl.xz").read_bytes()))
+    return path
+
+
+def report_of(name, folder):
+    """The report that is made of a recorded run now."""
+    return load(run_file(name, folder))
+
+
+@cache
+def earlier_reports():
+    """By name, as dictionaries: what the version that wrote the run files made of them."""
+    return json.loads(lzma.decompress((CORPUS / "reports.json.xz").read_bytes()))
+
+
+SMALL_REQUEST = RunRequest(
+    job=Measure(
+        subject=ScenarioFile(
+            scenario="µ",
+            path="s.py",
+            source_sha256="0",
+            variants=(VariantInfo(name="a"), VariantInfo(name="b", against="a")),
+        )
+    )
+)
+SMALL_RUN = (
+    e.RunStarted(t=1.0, request=SMALL_REQUEST, at="", host="h"),
+    e.Log(t=1.5, lines=["é\ud7ff"]),
+    e.Noticed(t=1.75, finding=finding("plain_functions")),
+    e.Stopped(t=2.0, reason="width"),
+    e.RunEnded(t=2.5, outcome="done"),
+)
+"""The events of a run of which only the frame is there."""
+
+
+def write_run(path, events=SMALL_RUN, gpulab="0.1.0"):
+    """A run file of today with these events."""
+    file = RunFile(path, gpulab)
+    for event in events:
+        file.append([event])
+    file.close()
+    return path

@@ -1,0 +1,65 @@
+"""However a worker's process ends, or does not, the session says why; and no process outlives whoever started it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import wait_for
+from faults import ENDS, GRANDCHILD, line_of
+from worker_without_torch import events_of_session
+
+from gpulab.protocol.events import VariantFailed, WorkerExited
+from gpulab.protocol.run_file import read_run_file
+from gpulab.protocol.statuses import Outcome, Stage
+
+SERVE = """
+import ctypes, os, signal, subprocess, sys, time
+from gpulab.protocol.events import Noticed, WorkerDone
+from gpulab.protocol.finding import finding
+from gpulab.protocol.statuses import Stage
+
+def serve(channel, job, buffer, position):
+    position.move(Stage.CHECK, "bad")
+    step(channel)
+
+def step(channel):
+    {statement}
+"""
+HAVE_NO_STACK = ("os._exit", "killed", "pipe closed")
+TESTS = Path(__file__).parent.parent.parent
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_the_end_of_a_process_is_named_with_stage_and_line(tmp_path, name):
+    statement, kind, code, values = ENDS[name]
+    path = tmp_path / "ends.py"
+    path.write_text(SERVE.format(statement=statement))
+    events = events_of_session(path, ["good", "bad"], timeout_s=1.0 if kind == "timeout" else 20.0)
+    (failure,) = [event for event in events if isinstance(event, VariantFailed)]
+    assert (failure.kind, failure.stage, failure.variant) == (kind, Stage.CHECK, "bad")
+    assert (failure.cause.code, failure.cause.values) == (code, {**failure.cause.values, **values})
+    assert failure.line == (None if name in HAVE_NO_STACK else line_of(path, statement))
+    assert events[-1].outcome == (Outcome.TIMEOUT if kind == "timeout" else Outcome.FAILED)
+    (exited,) = [event for event in events if isinstance(event, WorkerExited)]
+    assert exited.orphans == 0
+
+
+def test_no_worker_survives_its_killed_parent(lab):
+    statements = f'{GRANDCHILD.format(True)}; channel.emit(Noticed(finding=finding("up"))); time.sleep(600)'
+    path = lab.write("ends.py", SERVE.format(statement=statements))
+    code = (
+        f"from pathlib import Path; from worker_without_torch import events_of_session as run; run(Path({str(path)!r})"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"{code}, ['good', 'bad'])"], env=lab.env | {"PYTHONPATH": str(TESTS)}
+    )
+    file = path.with_suffix(".jsonl")
+    wait_for(lambda: file.exists() and b'"type":"Noticed"' in file.read_bytes())
+    assert len(lab.processes()) == 4  # the parent, the supervisor, the worker, and its own
+    process.kill()
+    process.wait()
+    assert lab.none_left()
+    recording = read_run_file(file)
+    assert recording.garbled == []
+    assert recording.events

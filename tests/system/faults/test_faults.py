@@ -1,0 +1,156 @@
+"""Whatever a scenario does, the lab says what happened and where, keeps what was measured, and leaves nothing."""
+
+import os
+import signal
+
+import pytest
+from conftest import wait_for
+from faults import CASES, GRANDCHILD, LATE, ODD, ODD_TAIL, VARIANT, line_of, scenario, scenario_of
+from finished_runs import events_of
+
+from gpulab.protocol.events import Log, Samples, WorkerExited
+from gpulab.protocol.run_file import read_run_file
+
+LINES = 200_000
+
+
+@pytest.fixture(scope="module")
+def faults(module_lab):
+    """One run of every fault that ends no process; the path of its scenario is `faults.py`."""
+    finished = module_lab.run(scenario_of(module_lab, CASES | ODD, ODD_TAIL), time_s="0.3")
+    finished.processes_left = not module_lab.none_left(within=0.5)
+    return finished
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_failing_variant_is_named_with_stage_and_line(faults, name):
+    _, statement, kind, stage, message = CASES[name]
+    variant = name.replace(" ", "_")
+    (failure,) = [failure for failure in faults.run["failures"] if failure["variant"] == variant]
+    assert (failure["kind"], failure["stage"], failure["cause"]["code"]) == (kind, stage, "exception")
+    assert message in failure["cause"]["values"]["message"]
+    if name != "wrong return":
+        assert failure["line"] == line_of(faults.run_file.parent / "faults.py", statement)
+    assert faults.variant(variant)["status"] == "failed"
+    assert faults.variant(variant)["reason"] == failure["cause"]
+    assert f"{variant} failed" in faults.stderr
+
+
+def test_failures_of_some_take_no_other_variant_with_them(faults):
+    assert faults.code == 3
+    assert {failure["variant"] for failure in faults.run["failures"]} == {name.replace(" ", "_") for name in CASES}
+    assert faults.variant("good")["status"] == "ok"
+    assert faults.variant("good")["time_s"]["median"] > 0
+    for name in ODD:
+        assert faults.variant(name.replace(" ", "_"))["status"] == "ok", name
+        assert faults.comparison(name.replace(" ", "_"))["pairs"] > 0, name
+
+
+def test_a_flood_of_output_keeps_its_first_and_last_lines(faults):
+    logs = events_of(faults, Log)
+    lines = [line for log in logs for line in log.lines]
+    first = lines.index("0")
+    assert lines[first : first + 900] == [str(number) for number in range(900)]
+    assert lines[-1] == str(LINES - 1)
+    assert len(lines) == 2000
+    assert sum(log.skipped for log in logs) == first + LINES - 2000
+
+
+def test_binary_output_and_escape_sequences_never_reach_the_terminal(faults):
+    logged = "".join(line for log in events_of(faults, Log) for line in log.lines)
+    text = faults.stderr + faults.stdout + logged
+    assert not any((ord(mark) < 32 and mark not in "\n\t") or 127 <= ord(mark) < 160 for mark in text)
+    assert "[bold]x" in faults.stderr
+    assert "red" in logged
+
+
+def test_processes_that_the_scenario_started_are_stopped(faults):
+    (finding,) = faults.findings("processes_left_running")
+    assert finding["values"] == {"count": 2}
+    assert not faults.processes_left
+
+
+def test_what_is_written_to_the_event_pipe_is_ignored_and_counted(faults):
+    (finding,) = faults.findings("malformed_event_lines")
+    assert finding["values"]["count"] > 0
+
+
+def test_a_crash_in_the_measurement_keeps_the_completed_pairs(lab):
+    tail = VARIANT.format(name="third", step="pass", build="pass")
+    path = scenario(lab, step=LATE + "ctypes.string_at(0)", tail=tail)
+    finished = lab.run(path, time_s="0.5")
+    assert finished.code == 3
+    failure = finished.run["failures"][-1]
+    assert (failure["kind"], failure["stage"], failure["variant"]) == ("crash", "measure", "bad")
+    assert failure["line"] == line_of(path, "string_at")
+    assert "Segmentation fault" in failure["traceback"]
+    assert finished.run["method"]["epochs"] >= 8
+    # What the worker had not sent yet comes from its supervisor, just before the report of its death.
+    events = read_run_file(finished.run_file).events
+    place = next(place for place, event in enumerate(events) if isinstance(event, WorkerExited))
+    assert isinstance(events[place - 1], Samples)
+    assert [variant["status"] for variant in finished.run["variants"]] == ["ok", "failed", "ok"]
+    assert finished.comparison("third")["pairs"] > 0
+    assert finished.comparison("bad") == {}
+
+
+def test_ctrl_c_ends_the_run_and_keeps_its_file(lab):
+    path = scenario(lab, build=f"if builds == 1: {GRANDCHILD.format(True)}", step="time.sleep(0.01)")
+    process = lab.start("--run", path, "--device", "cpu", "--telemetry", "off", "--output", "run.jsonl")
+    file = lab.folder / "run.jsonl"
+    wait_for(lambda: file.exists() and b'"type":"Planned"' in file.read_bytes())
+    os.kill(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert b"Traceback" not in stderr
+    assert lab.none_left(within=0.5)
+    assert read_run_file(file).events[-1].outcome == "cancelled"
+
+
+ARGUMENTS = """
+import argparse
+from gpulab import Scenario, Work
+parser = argparse.ArgumentParser()
+parser.add_argument("--size", required=True)
+arguments = parser.parse_args()
+scenario = Scenario("arguments")
+
+@scenario.variant
+def only(lab):
+    return Work(lambda: None)
+"""
+
+
+def test_a_script_that_parses_arguments_at_import_is_shown_with_the_cause_first(lab):
+    path = lab.write("arguments.py", ARGUMENTS)
+    finished = lab.run(path)
+    assert finished.code == 3
+    (failure,) = finished.run["failures"]
+    assert (failure["kind"], failure["stage"], failure["variant"]) == ("exit", "load", None)
+    assert failure["line"] == line_of(path, "parse_args")
+    assert finished.run["reason"]["values"]["message"] == "sys.exit(2)"
+    assert any("--size" in line for line in finished.run["log"]["head"])
+    cause, consequence = (finished.stderr.index(text) for text in ("failed: sys.exit(2)", "only skipped: not measured"))
+    assert cause < consequence
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code", "stated"),
+    [
+        (
+            "broken.py",
+            "from gpulab import Scenario\n\nscenario = Scenario('x'\n",
+            "file_unreadable",
+            ["line 3", "'(' was never closed"],
+        ),
+        ("needy.py:step", "def step(batch, *, scale):\n    pass\n", "takes_arguments", ["batch", "scale"]),
+    ],
+)
+def test_what_cannot_run_is_said_without_a_worker(lab, name, text, code, stated):
+    lab.write(name.partition(":")[0], text)
+    finished = lab.run(name)
+    assert finished.code == 3
+    assert finished.run["reason"]["code"] == code
+    assert not finished.run_file.exists()
+    for words in stated:
+        assert words in finished.stderr

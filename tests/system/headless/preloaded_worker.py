@@ -1,0 +1,79 @@
+"""Workers forked from one process that has imported torch: a library of runs pays once. Their warm-ups are short.
+
+`preloaded_worker.py SOCKET` serves, one worker at a time. `preloaded_worker.py SOCKET FD` is the worker's command: it
+hands its streams over, and ends with the worker.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def preloaded_workers(folder, env):
+    """The command of such workers."""
+    path = str(folder / "workers.sock")
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    server = subprocess.Popen(
+        [sys.executable, __file__, path], env={**env, **one_thread}, stdout=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        assert server.stdout.readline() == b"ready\n"
+        yield (sys.executable, "-S", __file__, path)
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def main(path, fd=None):
+    if fd is None:
+        serve(path)
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(path)
+        message = json.dumps({"env": dict(os.environ), "cwd": str(Path.cwd())})
+        socket.send_fds(connection, [message.encode()], [0, 1, 2, int(fd)])
+        sys.exit(int(connection.recv(8) or 1))
+
+
+def serve(path):
+    import gpulab.worker.runner  # noqa: F401
+    from gpulab.worker.__main__ import main as work
+    from gpulab.worker.timing import candidate
+
+    candidate._WARM_UP_S, candidate._MOST_WARM_UP_S = 0.03, 0.2
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        print("ready", flush=True)
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                message, fds, _, _ = socket.recv_fds(connection, 1 << 20, 4)
+                pid = os.fork()
+                if pid == 0:
+                    listener.close()
+                    become_worker(json.loads(message), fds)
+                    work()
+                for fd in fds:
+                    os.close(fd)
+                connection.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+
+
+def become_worker(message, fds):
+    for target, fd in enumerate(fds[:3]):
+        os.dup2(fd, target)
+        os.close(fd)
+    os.setsid()
+    os.environ.clear()
+    os.environ.update(message["env"])
+    os.chdir(message["cwd"])
+    sys.argv[1:] = [str(fds[3])]
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

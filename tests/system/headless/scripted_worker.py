@@ -1,0 +1,112 @@
+"""A worker without torch, whose times follow from the run's parameters: what the command line makes of it is exact.
+
+A step of the first variant takes `n` microseconds, of the second half as long, of the third a third. The second one
+fails where `n` is `fails_at`. A job that must not stop early is measured as long as it asks for. A calibration is the
+recorded one.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import msgspec
+
+from gpulab.protocol import events as e
+from gpulab.protocol.device import Device
+from gpulab.protocol.finding import finding
+from gpulab.protocol.jobs import AnyJob, Calibrate
+from gpulab.protocol.run_file import read_run_file
+from gpulab.protocol.statuses import CheckTime, FailureKind, Stage, StopReason
+from gpulab.protocol.wire import encode
+from gpulab.scenario import CONTROL
+
+EPOCHS, ROUNDS = 20, 5
+BLOCK_S = 0.005
+
+
+class Script:
+    """Emits events, and counts them."""
+
+    def __init__(self, fd, job):
+        self.fd, self.job, self.sent = fd, job, 0
+
+    def emit(self, event):
+        os.write(self.fd, encode(event))
+        self.sent += 1
+
+    def play(self):
+        if isinstance(self.job, Calibrate):
+            self.calibrate()
+        else:
+            self.run()
+        os.write(self.fd, encode(e.WorkerDone(sent=self.sent)))
+
+    def calibrate(self):
+        sys.path.insert(0, str(Path(__file__).parents[2]))
+        from recorded import run_file
+
+        with tempfile.TemporaryDirectory() as folder:
+            for event in read_run_file(run_file("calibration", folder)).events:
+                if isinstance(event, (e.StageStarted, e.WorkerReady, e.CeilingsMeasured)):
+                    self.emit(event)
+
+    def run(self):
+        job, params = self.job, self.job.subject.params
+        device = Device(kind="cpu", name="scripted")
+        self.emit(e.WorkerReady(pid=os.getpid(), device=device, environment={"torch": "0"}))
+        step_s = {}
+        for number, variant in enumerate(job.subject.variants, 1):
+            if variant.missing:
+                continue
+            self.emit(e.StageStarted(stage=Stage.BUILD, variant=variant.name))
+            if number == 2 and params.get("fails_at") == params["n"]:
+                cause = finding("exception", message="AssertionError: no")
+                traceback = "Traceback (most recent call last):\nAssertionError: no"
+                place = {"kind": FailureKind.ERROR, "stage": Stage.BUILD, "line": 7}
+                self.emit(e.VariantFailed(variant=variant.name, cause=cause, traceback=traceback, **place))
+                continue
+            step_s[variant.name] = params["n"] * 1e-6 / number
+            self.emit(e.Built(variant=variant.name, build_s=1e-3, first_step_s=1e-3, items=1.0))
+            self.emit(e.Checked(variant=variant.name, when=CheckTime.BEFORE, ok=True, error=0.0, tolerance=1e-4))
+        self.emit(e.StageStarted(stage=Stage.MEASURE))
+        self.emit(e.Planned(rounds=ROUNDS, epochs=EPOCHS, floor=0.01, expensive=False))
+        print("measuring", flush=True)
+        self.measure({**step_s, CONTROL: params["n"] * 1e-6})
+        self.emit(e.Stopped(reason=StopReason.WIDTH if job.stop_early else StopReason.TIME))
+
+    def measure(self, step_s):
+        """Every epoch as one batch."""
+        started, epoch = time.monotonic(), 0
+        while epoch < EPOCHS or (not self.job.stop_early and time.monotonic() - started < self.job.time_s):
+            rows = [(number, index) for number in range(ROUNDS) for index in range(len(step_s))]
+            ended = []
+            for _ in rows:
+                if not self.job.stop_early:
+                    time.sleep(BLOCK_S)
+                ended.append(time.monotonic())
+            usual = [*step_s.values()]
+            # Only the second variant varies: to both sides of its time, from one epoch to the next.
+            noise = [1.0, 1 + 1e-3 * (-1) ** epoch, *[1.0] * len(usual)]
+            times_s = [usual[index] * noise[index] for _, index in rows]
+            self.emit(
+                e.Samples(
+                    names=tuple(step_s),
+                    complete=epoch + 1,
+                    epoch=[epoch] * len(rows),
+                    round=[number for number, _ in rows],
+                    variant=[index for _, index in rows],
+                    times_s=times_s,
+                    cpu_s=times_s,
+                    faults=[0] * len(rows),
+                    switches=[0] * len(rows),
+                    ended=ended,
+                    steps=[1] * len(rows),
+                )
+            )
+            epoch += 1
+
+
+if __name__ == "__main__":
+    Script(int(sys.argv[1]), msgspec.json.decode(sys.stdin.buffer.readline(), type=AnyJob)).play()

@@ -1,0 +1,81 @@
+"""`--calibrate` and `--plot`: ceilings as a table, a roofline and JSON; pictures for slides."""
+
+import json
+import struct
+import sys
+
+import pytest
+from recorded import report_of
+from scripted import SCENARIO, CommandLine
+
+from gpulab.headless import plot
+from gpulab.session.settings import UsageError
+from gpulab.views.picture import picture
+
+BRIEFLY = """
+from gpulab.worker.calibration import calibration
+calibration._LONG_S = 0.05
+from gpulab.worker.__main__ import main
+main()
+"""
+
+
+def test_a_calibration_prints_caches_and_writes_what_the_device_can_do(lab, monkeypatch, capsys):
+    gpulab = CommandLine(lab, monkeypatch, capsys)
+    options = ("--telemetry", "off", "--json", "out.json", "--output", "run.jsonl", "--plot", "out.svg")
+    process = gpulab("--calibrate", "--device", "cpu", *options)
+    assert process.code == 0, process.stderr
+    result = process.result
+    assert (result["schema"], result["outcome"], result["exit_code"]) == ("gpulab.ceilings/1", "measured", 0)
+    assert result["run_file"] == "run.jsonl"
+    assert "device memory triad" in process.stdout
+    assert "FLOP/byte" in process.stdout  # and drawn
+    assert "run file: run.jsonl" in process.stdout
+    (cached,) = (lab.folder / "cache" / "gpulab" / "ceilings").iterdir()
+    entry = json.loads(cached.read_text())
+    device, torch = result["device"]["name"], result["environment"]["torch"]
+    assert (entry["key"]["device"], entry["key"]["threads"], entry["key"]["torch"]) == (device, 1, torch)
+    assert entry["measured"]["ceilings"]
+    assert "<svg" in (lab.folder / "out.svg").read_text()
+
+
+def test_a_real_calibration_finds_every_ceiling_of_the_cpu(lab, monkeypatch, capsys):
+    gpulab = CommandLine(lab, monkeypatch, capsys, worker=(sys.executable, "-P", "-c", BRIEFLY))
+    process = gpulab("--calibrate", "--device", "cpu", "--telemetry", "off", "--json", "out.json")
+    assert process.code == 0, process.stderr
+    ceilings = {(ceiling["roof"], ceiling["kind"]): ceiling for ceiling in process.result["ceilings"]}
+    for key in [("device memory", "triad"), ("cache", "read"), ("matrix", "fp64"), ("matrix", "int8")]:
+        assert ceilings[key]["samples"] >= 5
+        assert ceilings[key]["best"] >= ceilings[key]["median"] > 0
+        assert ceilings[key]["method"]["code"]
+    assert ("matrix", "fp16") not in ceilings  # emulated on a CPU
+    assert ceilings["launch", "enqueue"]["unit"] == "s"
+    assert ceilings["launch", "enqueue"]["best"] > 0
+    # So briefly a busy machine may leave some unsteady; nothing else is wrong.
+    assert {finding["code"] for finding in process.result["findings"]} <= {"ceilings_not_used"}
+    assert "ceilings" in process.stderr  # how far it is
+
+
+def test_a_run_is_drawn_for_slides(lab, monkeypatch, capsys):
+    lab.write("mine.py", SCENARIO)
+    gpulab = CommandLine(lab, monkeypatch, capsys)
+    process = gpulab("--run", "mine.py", "--time", "0.2", "--plot", "pictures/out.png")
+    assert process.code == 0, process.stderr
+    assert "picture: pictures/out.png" in process.stderr
+    width, height = struct.unpack(">II", (lab.folder / "pictures" / "out.png").read_bytes()[16:24])
+    assert width > height > 500
+
+
+def test_the_run_file_has_all_that_a_picture_takes(tmp_path):
+    report = report_of("lesson-batched_matmul", tmp_path)
+    roofs, times = picture(report).axes
+    assert [points.get_label()[:6] for points in roofs.containers] == ["A  loo", "B  bmm"]
+    assert [label.get_text() for label in times.get_yticklabels()] == ["loop", "bmm"]
+    plot.plot(report, tmp_path / "out.pdf")
+    assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_without_matplotlib_the_message_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setattr(plot.util, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"pip install 'gpulab\[plot\]'"):
+        plot.check_plot(tmp_path / "out.png")

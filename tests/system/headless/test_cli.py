@@ -1,0 +1,108 @@
+"""One run of a scenario as a user meets it: the table, the JSON, the run file and the exit code are of one result."""
+
+import json
+import re
+
+import msgspec
+import pytest
+from conftest import Finished
+
+from gpulab.session.scripting import load
+
+SCENARIO = """
+    \"\"\"Twice: one multiplication and two.\"\"\"
+    import torch
+    from gpulab import Scenario, Work
+    scenario = Scenario("mine", params={"n": 4096, "name": "µ", "flag": False}, claim="2x", ladder=True)
+
+    @scenario.variant
+    def two(lab, n):
+        data = torch.rand(n)
+        return Work(lambda: data * 2 * 2, inputs=data)
+
+    @scenario.variant(claim="2x, surely")
+    def one(lab, n):
+        data = torch.rand(n)
+        return Work(lambda: data * 4, inputs=data)
+
+    @scenario.variant(needs=("cuda",))
+    def on_gpu(lab, n):
+        raise AssertionError
+
+    @scenario.variant(against=None)
+    def scale(lab, n, flag):
+        lab.report("mean of the data", 0.5)
+        data = torch.rand(n)
+        return Work(lambda: data * 4, inputs=data, items=1)
+"""
+
+
+@pytest.fixture(scope="module")
+def measured(module_lab):
+    """The finished run, in a locale that has no more than ASCII."""
+    lab = module_lab
+    lab.env = {name: value for name, value in lab.env.items() if not name.startswith("LC_")} | {"LANG": "C"}
+    path = lab.write("mine.py", SCENARIO)
+    options = ("--device", "cpu", "--time", "0.3", "--telemetry", "off", "--set", "n=64", "--seed", "3")
+    process = lab.call("--run", path, *options, "--json", "out.json", "--output", "run.jsonl")
+    result = json.loads((lab.folder / "out.json").read_text())
+    return Finished(process.code, process.stdout, process.stderr, lab.folder / "run.jsonl", result)
+
+
+def test_the_table_is_on_stdout_and_progress_on_stderr(measured):
+    rows = {line.split()[0]: line for line in measured.stdout.splitlines() if line.strip()}
+    assert "baseline" in rows["two"]
+    speedup = measured.comparison("one")["speedup"]  # none where two builds of one variant differ: a busy machine
+    assert re.search(r"one +\d.*[un]s .*x +\d.* to .*" if speedup else r"one +\d.*[un]s +\S+ +invalid", rows["one"])
+    assert measured.verdict("one") in rows["one"]
+    assert "control" in rows
+    assert "skipped" in rows["on_gpu"]
+    assert "on_gpu skipped: needs cuda: " in measured.stdout
+    assert f"claim: 2x; measured here: {'one' if speedup else 'nothing'}" in measured.stdout
+    assert ("claim of one: 2x, surely; measured here:" in measured.stdout) == bool(speedup)
+    assert "scale: mean of the data 0.5" in measured.stdout
+    assert "epochs," in measured.stdout
+    assert f"run file: {measured.run_file.name}" in measured.stdout
+    assert "warm-up two" in measured.stderr
+    assert "{" not in measured.stdout + measured.stderr
+
+
+def test_everything_is_ascii_where_the_locale_is(measured):
+    assert "+-" in measured.stdout  # of an interval
+    assert "name=u" in measured.stdout
+    assert (measured.stdout + measured.stderr).isascii()
+
+
+def test_the_json_has_the_documented_fields(measured):
+    assert measured.result["schema"] == "gpulab.result/1"
+    assert measured.result["exit_code"] == measured.code
+    assert measured.code == (7 if measured.verdict("one") == "invalid" else 0)
+    assert set(measured.result["environment"]) >= {"gpulab", "python", "torch", "driver"}
+    run = measured.run
+    assert (run["scenario"], run["params"]["n"], run["seed"], run["claim"]) == ("mine", 64, 3, "2x")
+    assert re.fullmatch("[0-9a-f]{64}", run["source_sha256"])
+    assert set(run["device"]) >= {"kind", "name", "uuid", "threads"}
+    assert set(run["method"]) >= {"clock", "cache", "epochs", "rounds", "confidence", "floor", "stopped"}
+    assert set(run["control"]) == {"speedup", "low", "high", "verdict"}
+    assert run["telemetry"] is None
+    variant = measured.variant("one")
+    assert set(variant) >= {
+        "name", "status", "reason", "items", "bytes", "flops", "time_s", "steps_per_block", "contention", "build_s",
+        "first_step_s", "solo_run",
+    }  # fmt: skip
+    assert variant["solo_run"] is None
+    assert variant["time_s"]["low"] <= variant["time_s"]["median"] <= variant["time_s"]["high"]
+    assert [comparison["variant"] for comparison in run["comparisons"]] == ["one"]
+    assert set(run["comparisons"][0]) == {
+        "variant", "against", "speedup", "low", "high", "mde", "pairs", "dropped", "verdict", "reason",
+    }  # fmt: skip
+    assert measured.variant("on_gpu")["status"] == "skipped"
+    assert measured.variant("on_gpu")["reason"]["values"]["need"] == "cuda"
+    assert run["figures"] == [{"variant": "scale", "name": "mean of the data", "value": 0.5}]
+
+
+def test_the_run_file_holds_the_same_result(measured):
+    report = msgspec.to_builtins(load(measured.run_file))
+    run = {**measured.run, "run_file": str(measured.run_file)}
+    assert measured.run["run_file"] == measured.run_file.name
+    assert json.loads(msgspec.json.encode(report)) == run

@@ -1,0 +1,93 @@
+"""`--doctor` finds what is there, says what is missing and what fixes it, and survives a probe that does not."""
+
+import json
+import sys
+
+import pytest
+
+from gpulab.doctor.doctor import check_driver, check_torch
+from gpulab.doctor.probes import probe_driver, probe_torch
+from gpulab.protocol.machine import MachineCheck, TorchProbe
+from gpulab.views.findings import sentence
+
+
+def test_the_table_and_the_json_say_what_is_there_and_what_fixes_the_rest(lab):
+    process = lab.call("--doctor", "--json", "out.json")
+    checks = {check["name"]: check for check in json.loads((lab.folder / "out.json").read_text())}
+    parts = {"gpulab", "torch", "driver", "cpu", "CuPy", "Triton", "JAX", "compiler", "terminal", "run files"}
+    assert parts <= set(checks)
+    assert all(set(check) == set(MachineCheck.__struct_fields__) for check in checks.values())
+    assert checks["torch"]["status"] == "ok"
+    assert process.code == (3 if any(check["status"] == "broken" for check in checks.values()) else 0)
+    assert checks["cpu"]["result"]["values"]["cores"] > 0
+    assert all(check["fix"] and check["enables"] for check in checks.values() if check["status"] != "ok")
+    rows = [" ".join(line.split()) for line in process.stdout.splitlines()]
+    for name, check in checks.items():
+        assert any(row.startswith(f"{check['status']} {name} ") for row in rows)
+    assert "core" in process.stdout
+    assert process.stdout.count("fix: ") == sum(check["status"] != "ok" for check in checks.values())
+
+
+def test_what_is_missing_or_broken_is_named(lab):
+    (lab.folder / "torch").mkdir()
+    lab.write("torch/version.py", "cuda = None\n")
+    lab.write("torch/__init__.py", "raise OSError('libtorch.so: cannot open shared object file')\n")
+    lab.env |= {"PATH": "", "CXX": "", "LANG": "C", "XDG_STATE_HOME": "/dev/null", "PYTHONPATH": str(lab.folder)}
+    lab.env = {name: value for name, value in lab.env.items() if not name.startswith("LC_")}
+    process = lab.call("--doctor", "--json", "out.json")
+    checks = {check["name"]: check for check in json.loads((lab.folder / "out.json").read_text())}
+    assert process.code == 3
+    assert process.stdout.isascii()
+    assert checks["torch"]["status"] == "broken"
+    assert "libtorch.so" in checks["torch"]["result"]["values"]["message"]
+    assert checks["compiler"]["status"] == "missing"
+    assert (checks["run files"]["status"], checks["run files"]["fix"]["code"]) == ("broken", "set_state_home")
+    assert checks["terminal"]["fix"]["values"] == {"command": "export LC_ALL=C.UTF-8"}
+    assert "fix: export LC_ALL=C.UTF-8" in process.stdout
+
+
+@pytest.mark.parametrize(
+    ("code", "finding", "message"),
+    [
+        ("import os; os.abort()", "probe_ended", "ended with -6"),
+        ("raise SystemExit('no such thing')", "probe_ended", "no such thing"),
+        ("print('not json')", "probe_unreadable", "cannot be read"),
+        ("import time; time.sleep(60)", "probe_hangs", "the driver hangs"),
+    ],
+)
+def test_a_probe_that_fails_is_a_finding(code, finding, message):
+    command = (sys.executable, "-S", "-c", code)
+    checks = [
+        check_torch(probe_torch(command, timeout_s=0.7)),
+        check_driver(TorchProbe(), probe_driver(command, timeout_s=0.7)),
+    ]
+    for check in checks:
+        assert (check.status, check.result.code) == ("broken", finding)
+        assert message in sentence(check.result)
+
+
+def test_a_probe_that_cannot_be_started_is_a_finding():
+    assert check_torch(probe_torch(("/nothing/there",))).result.code == "probe_failed"
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status", "text", "fix"),
+    [
+        ("gpus=2", "ok", "999.01, NVIDIA Stand-in H100 (GPU-stand-in-0), NVIDIA Stand-in H100 (GPU-stand-in-1)", ""),
+        ("init=18", "broken", "the driver was updated: reboot, or reload its module", "reboot"),
+        ("lost=0", "broken", "GPU lost: the kernel's log (dmesg) has its Xid line", "reboot"),
+    ],
+)
+def test_the_driver_is_explained(standin, monkeypatch, behaviour, status, text, fix):
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(standin))
+    monkeypatch.setenv("STANDIN", behaviour)
+    check = check_driver(TorchProbe(), probe_driver())
+    assert (check.status, sentence(check.result)) == (status, text)
+    assert (sentence(check.fix) if check.fix else "") == fix
+
+
+def test_without_a_library_there_is_no_driver_that_could_be_broken(tmp_path, monkeypatch):
+    (tmp_path / "libnvidia-ml.so.1").write_text("no library")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    probe = probe_driver()
+    assert (probe.present, probe.problem.code) == (False, "no_driver")

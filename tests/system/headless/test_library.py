@@ -1,0 +1,156 @@
+"""Several scenarios in one command: every lesson, failures on the way, and one table at its end."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import printed
+from preloaded_worker import preloaded_workers
+from recorded import report_of
+from scripted import SCENARIO, CommandLine
+
+from gpulab.views.findings import lines
+from gpulab.views.summary import summary
+from gpulab.views.text import Glyphs, times
+
+LESSONS = {path.stem for path in (Path(__file__).parents[3] / "scenarios").glob("*.py")}
+REFUSED = """
+    from gpulab import Scenario, Work
+    scenario = Scenario("mine")
+
+    @scenario.variant
+    def two(lab): return Work(lambda: None)
+
+    getattr(scenario, 'vari' + 'ant')(lambda lab: None)
+"""
+
+
+FUNCTIONS = """
+    import time
+    def step(): time.sleep(1e-3)
+    def other(): pass
+    def of_data(data): ...
+"""
+
+
+@pytest.fixture(scope="module")
+def workers(module_lab):
+    with preloaded_workers(module_lab.folder, module_lab.env) as command:
+        yield command
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_every_lesson_runs_at_smoke_size_whatever_stands_beside_it(module_lab, workers, monkeypatch, capsys):
+    lab = module_lab
+    (lab.folder / "scenarios").mkdir()
+    lab.write("scenarios/broken.py", "from gpulab import Scenario\nscenario = Scenario(\n")
+    lab.write("scenarios/refused.py", REFUSED)
+    gpulab = CommandLine(lab, monkeypatch, capsys, workers)
+    assert gpulab("--new", "scenarios/my_step.py").code == 0
+    options = ("--smoke", "--time", "0.1", "--device", "cpu", "--telemetry", "off", "--json", "--output", "runs")
+    process = gpulab("--run", "all", *options)
+    stdout, stderr = process.stdout, process.stderr
+    runs = {run["scenario"]: run for run in json.loads(stdout)["runs"]}
+    assert set(runs) == LESSONS | {"broken", "refused", "my_step"}
+    broken, refused = runs.pop("broken"), runs.pop("refused")
+    assert process.code == broken["exit_code"] == refused["exit_code"] == 3
+    assert broken["reason"]["code"] == "file_unreadable"
+    assert "but its text declares two" in refused["failures"][0]["cause"]["values"]["message"]
+    assert {name: problem for name, run in runs.items() if (problem := problem_of(run))} == {}
+    assert [variant["name"] for variant in runs["my_step"]["variants"]] == ["two_passes", "one_pass"]
+    assert runs["my_step"]["variants"][1]["status"] == "ok"
+    assert all((lab.folder / "runs" / f"{name}.jsonl").exists() for name, run in runs.items() if run["run_file"])
+    assert "a smoke run" not in stderr  # the full results are in the run files
+    assert "Traceback" not in stderr.replace(refused["failures"][0]["traceback"], "")
+
+
+def problem_of(run):
+    """What is wrong with the run of a lesson: nothing where it was measured, or lacks something of this machine."""
+    if run["outcome"] == "skipped":
+        return None if run["reason"]["values"].get("need") else f"skipped: {run['reason']}"
+    statuses = {variant["name"]: variant["status"] for variant in run["variants"]}
+    # On a busy machine two builds of the baseline may differ.
+    measured = run["outcome"] in ("measured", "invalid") and run["smoke"]
+    ended_well = all(status in ("ok", "skipped", "out of memory") for status in statuses.values())
+    return None if measured and ended_well and "ok" in statuses.values() else (run["outcome"], statuses)
+
+
+def test_plain_functions_are_timed_and_nothing_is_claimed(module_lab, workers, monkeypatch, capsys):
+    module_lab.write("train.py", FUNCTIONS)
+    gpulab = CommandLine(module_lab, monkeypatch, capsys, workers)
+    options = ("--device", "cpu", "--time", "0.3", "--telemetry", "off", "--json")
+    process = gpulab("--run", "train.py:step,other", *options)
+    assert process.code == 0
+    (run,) = json.loads(process.stdout)["runs"]
+    assert (run["scenario"], run["functions"], run["comparisons"]) == ("train:step,other", True, [])
+    assert run["control"]["speedup"] is not None
+    medians = {variant["name"]: variant["time_s"]["median"] for variant in run["variants"]}
+    assert medians["step"] > 1e-3 > medians["other"]
+    assert "variant  time/step" in process.stderr  # the table, since stdout has the JSON
+    assert "speedup" not in process.stderr.partition("note:")[0]
+    process = gpulab("--run", "train.py:of_data", *options)
+    assert process.code == 3
+    assert "it takes arguments (data), and is called with none: wrap it, or give defaults" in process.stderr
+
+
+@pytest.fixture
+def gpulab(lab, monkeypatch, capsys):
+    folder = lab.folder / "lessons"
+    folder.mkdir()
+    for name, text in (
+        ("bad", SCENARIO.replace('"fails_at": 0', '"fails_at": 100')),
+        ("cuda", SCENARIO.replace('"mine",', '"mine", needs=("cuda",),')),
+        ("good", SCENARIO),
+        ("odd", "from gpulab import Scenario\nscenario = Scenario()\n"),
+    ):
+        lab.write(f"lessons/{name}.py", text)
+    return CommandLine(lab, monkeypatch, capsys)
+
+
+def test_a_folder_goes_on_past_failures_and_ends_with_a_table(lab, gpulab):
+    options = ("--device", "cpu", "--quick", "--time", "0.2", "--json", "all.json", "--plot", "pictures/all.png")
+    process = gpulab("--run", lab.folder / "lessons", *options)
+    assert process.code == 3
+    outcomes = {run["scenario"]: run["outcome"] for run in process.result["runs"]}
+    assert outcomes == {"bad": "failed", "cuda": "skipped", "good": "measured", "odd": "failed"}
+    table = [" ".join(line.split()) for line in process.stdout.splitlines()]
+    assert table[0] == "speedup 99 % interval verdict goodput"
+    good = table.index("good 2x")  # the lesson, and what it claims
+    assert table[good + 1].startswith("after 2.00x 1.998 to 2.00 faster* twice as fast")
+    assert table[table.index("cuda") + 1].startswith("skipped: needs cuda: ")
+    assert table[table.index("odd") + 1].startswith("failed: odd.py, line 2: ")
+    assert "* a quick run" in process.stdout
+    assert "run files: " in table[-1]
+    assert "epochs," not in process.stdout  # the full results are in the run files
+    assert "4 of 4  good: measured*  after 2.00x faster" in process.stderr
+    assert process.result["runs"][-1]["quick"]
+    pictures = {path.name for path in (lab.folder / "pictures").iterdir()}
+    assert pictures == {"all-bad.png", "all-good.png"}  # of all that were run
+
+
+def test_scenarios_that_are_named_show_their_results_one_by_one(lab, gpulab):
+    files = [lab.folder / "lessons" / f"{name}.py" for name in ("good", "cuda")]
+    process = gpulab("--run", *files, "--device", "cpu", "--smoke")
+    assert process.code == 3  # what is named must run
+    assert "needs cuda" in process.stdout
+    assert process.stdout.count("epochs,") == 1
+    assert "a smoke run: not for conclusions" in process.stdout
+    assert "good (1 of 2)" in process.stderr
+
+
+def test_the_table_of_several_runs_shows_goodput_before_and_after(tmp_path):
+    report = report_of("quick", tmp_path)
+    shares = [f"{variant.goodput.goodput:.0%}{'?' * bool(variant.goodput.reasons)}" for variant in report.variants]
+    (row,) = (line for line in printed(summary([report], Glyphs())).splitlines() if line.startswith("  bmm"))
+    assert " > ".join(shares) in row
+    assert "faster*" in row
+
+
+def test_what_fixes_promise_one_by_one_stands_beside_what_they_give_together(tmp_path):
+    report = report_of("fixes", tmp_path)
+    speedups = {comparison.variant: comparison.speedup for comparison in report.comparisons}
+    (line,) = (line for line in lines(report.findings) if line.startswith("product of the individual speedups"))
+    assert times(speedups["first"] * speedups["second"]) in line
+    assert f"all fixes together {times(speedups['all_together'])}" in line
+    assert report.together.relation == "overlap"

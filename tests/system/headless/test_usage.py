@@ -1,0 +1,117 @@
+"""Mistakes in a command are found before anything runs, and the message says what to write instead."""
+
+import pytest
+from scripted import SCENARIO, CommandLine
+
+from gpulab.flags import Mode
+
+
+@pytest.fixture
+def gpulab(lab, monkeypatch, capsys):
+    lab.write("mine.py", SCENARIO)
+    lab.write("functions.py", "def step(): pass\n")
+    return CommandLine(lab, monkeypatch, capsys, worker=("/the/command/must/not/run",))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--run", "nothing_such"], "there is no scenario 'nothing_such'"),
+        (["--run", "batched_matmull"], "did you mean batched_matmul"),
+        (["--run", "no.py"], "there is no file no.py"),
+        (["--run", "no.py:step"], "there is no file no.py"),
+        (["--run", "mine.py:nothing_such"], "no 'nothing_such' at its top level; it defines scenario, before"),
+        (["--run", "functions.py:step,step"], "name each function once"),
+        (["--run", "batched_matmul", "--set", "x=1"], "its parameters: batch=40"),
+        (["--run", "batched_matmul", "--set", "n"], "write NAME=VALUE"),
+        (["--run", "batched_matmul", "--set", "n=1", "--set", "n=2"], "--set gives one parameter twice"),
+        (["--run", "batched_matmul", "--device", "tpu"], "write cpu, cuda or cuda:N"),
+        (["--run", "batched_matmul", "--time", "-1"], "not a number of seconds"),
+        (["--run", "batched_matmul", "--threads", "0"], "not a number of threads"),
+        (["--run", "batched_matmul", "--threads", "9999"], "this process may use"),
+        (["--run", "batched_matmul", "--telemetry", "yes"], "is not on, off, or a GPU's index or UUID"),
+        (["--run", "batched_matmul", "--output", "/proc/x/y"], "choose another with --output"),
+        (["--run", "mine.py", "--fail-below", "fast"], "is not a speedup, such as 1.2x"),
+        (["--run", "mine.py:before", "--fail-below", "1.2x"], "plain functions are not compared"),
+        (["--list", "nowhere"], "--list nowhere: there is no such file or folder"),
+        (["--list", "--run", "all"], "not allowed with"),
+        (["--new", "x.txt"], "a scenario is a Python file"),
+        (["--new", "mine.py"], "the file exists, and stays as it is"),
+        (["--run", "mine.py", "--plot", "out.jpg"], "the name ends in .png, .svg, .pdf"),
+        (["--run", "mine.py", "--plot", "/proc/nowhere/out.png"], "--plot /proc/nowhere/out.png"),
+        (["--calibrate", "mine.py"], "mine.py: pass it after --run or --list"),
+        (["--calibrate", "--device", "tpu"], "write cpu, cuda or cuda:N"),
+        (["--calibrate", "--json", "/proc/nowhere/out.json"], "--json /proc/nowhere/out.json"),
+        (["--run", "mine.py", "--plot", "x.svg", "--json", "x.svg"], "that is where --json goes"),
+        (["--run", "mine.py:before", "mine.py:after", "--plot", "x.svg"], "have the same name"),
+        (["--run", "mine.py", "--trace", "x.json", "--json", "x.json"], "that is where the run file or --json goes"),
+        (["--run", "all", "--observer-effect"], "scenarios: name one"),
+        (["--run", "mine.py", "other.py", "--observer-effect"], "--observer-effect takes one scenario"),
+        (["--run", "mine.py", "--observer-effect", "--telemetry", "off"], "takes one scenario, with its telemetry"),
+        (["--run", "mine.py:before", "--observer-effect"], "mine.py:before is a plain function"),
+    ],
+)
+def test_mistakes_say_what_to_write(gpulab, arguments, message):
+    process = gpulab(*arguments)
+    assert (process.code, process.stdout) == (2, "")
+    assert message in " ".join(process.stderr.split())
+    assert "Traceback" not in process.stderr
+
+
+@pytest.mark.parametrize(
+    ("mode", "flags", "message"),
+    [
+        (Mode.LIST, ["--list", "--plot", "out.png"], "--plot; it requires --run or --calibrate"),
+        (Mode.LIST, ["--list", "--time", "3"], "--time; it requires the screen or --run"),
+        (Mode.DOCTOR, ["--doctor", "--sweep", "n=1,2"], "--sweep; it requires --run"),
+        (Mode.DOCTOR, ["--doctor", "--output", "x.jsonl"], "--output; it requires"),
+        (Mode.CALIBRATE, ["--calibrate", "--fail-below", "1.2"], "--fail-below; it requires --run"),
+        (Mode.NEW, ["--new", "x.py", "--json"], "--json; it requires"),
+        (Mode.GUIDE, ["--guide", "--smoke"], "--smoke; it requires"),
+        (Mode.GUIDE, ["--guide", "--quick", "--plot", "x.png"], "--quick, --plot; they require --run"),
+        (Mode.OBSERVER, ["--run", "mine.py", "--observer-effect", "--plot", "x.svg"], "--plot; it requires --run"),
+        (Mode.OBSERVER, ["--run", "mine.py", "--observer-effect", "--sweep"], "--sweep; it requires --run"),
+        (Mode.SCREEN, ["--fail-below", "1.2"], "--fail-below; it requires --run"),
+        (Mode.SCREEN, ["--observer-effect"], "--observer-effect; it requires --run"),
+    ],
+)
+def test_a_flag_that_the_mode_does_not_take_is_refused(lab, gpulab, mode, flags, message):
+    process = gpulab(*flags)
+    assert (process.code, process.stdout) == (2, "")
+    assert f"{mode} does not take {message}" in process.stderr
+    assert not (lab.folder / "x.py").exists()
+
+
+def test_every_mode_takes_ascii(gpulab):
+    for arguments in (["--list"], ["--new", "x.py"]):
+        assert gpulab(*arguments, "--ascii").code == 0
+
+
+def test_a_run_file_is_never_overwritten(lab, gpulab):
+    (lab.folder / "old.jsonl").write_text("precious")
+    for mode in (["--run", "mine.py"], ["--run", "mine.py", "--observer-effect"], ["--calibrate"]):
+        process = gpulab(*mode, "--output", "old.jsonl")
+        assert process.code == 2
+        assert "--output old.jsonl exists: runs are never overwritten" in process.stderr
+        assert "Traceback" not in process.stderr
+    assert (lab.folder / "old.jsonl").read_text() == "precious"
+
+
+def test_json_never_replaces_a_run_file(lab, gpulab):
+    run_file = lab.write("old.jsonl", '{"format":"gpulab.run","version":2,"gpulab":"0"}\n')
+    process = gpulab("--run", "mine.py", "--json", "old.jsonl")
+    assert process.code == 2
+    assert "that is a run file, which is never overwritten" in process.stderr
+    assert run_file.read_text().startswith('{"format"')
+
+
+def test_the_screen_needs_a_terminal(gpulab):
+    process = gpulab("mine.py")
+    assert process.code == 2
+    assert "the screen needs a terminal" in process.stderr
+
+
+def test_a_mistake_ends_the_real_program_with_2(lab):
+    process = lab.call("--run", "nothing_such")
+    assert (process.code, process.stdout) == (2, "")
+    assert process.stderr.startswith("gpulab: there is no scenario 'nothing_such'")

@@ -1,0 +1,82 @@
+"""A scenario of increasing memory meets the end of it, and a variant that the device cannot do steps aside."""
+
+import pytest
+from finished_runs import control_differs, measured_speedup, unless_control_differs
+
+from gpulab.protocol.statuses import Verdict
+
+INCREASES = '''
+"""Sizes: each larger than the one above."""
+import resource
+import torch
+from gpulab import MiB, Scenario, Work
+scenario = Scenario("memory", per="item", increasing_memory=True)
+LIMIT = resource.getrlimit(resource.RLIMIT_DATA)[0]
+
+@scenario.variant
+def small(lab):
+    lab.report("limit", LIMIT)
+    lab.report("memory", lab.memory_bytes)
+    return _work(MiB)
+
+@scenario.variant
+def aside(lab):
+    lab.skip("needs [more] bits")
+
+@scenario.variant
+def middle(lab):
+    return _work(int(0.3 * LIMIT))
+
+@scenario.variant
+def large(lab):
+    return _work(int(0.8 * LIMIT))
+
+@scenario.variant
+def too_large(lab):
+    return _work(LIMIT)
+
+@scenario.variant
+def larger(lab):
+    raise AssertionError("never built")
+
+def _work(size):
+    data = torch.empty(size // 4)
+    rows = data[:1024].fill_(1)
+    return Work(lambda: rows + 1, inputs=rows, items=size / MiB)
+'''
+
+
+@pytest.fixture(scope="module")
+def sizes(module_lab):
+    return module_lab.run(module_lab.write("sizes.py", INCREASES), time_s="0.2")
+
+
+def test_the_sizes_that_fit_are_measured_and_the_first_that_does_not_is_reported(sizes):
+    statuses = [variant["status"] for variant in sizes.run["variants"]]
+    assert statuses == ["ok", "skipped", "ok", "ok", "out of memory", "skipped"]
+    figures = {figure["name"]: figure["value"] for figure in sizes.run["figures"]}
+    assert 0 < figures["limit"] <= figures["memory"]  # the free memory: Linux itself would grant all of it and more
+    reason = sizes.variant("too_large")["reason"]
+    assert reason["code"] == "exception"
+    assert "memory" in reason["values"]["message"]
+    assert sizes.variant("larger")["reason"]["code"] == "smaller_did_not_fit"
+    assert sizes.variant("larger")["reason"]["values"] == {"smaller": "too_large"}
+    assert sizes.comparison("too_large") == {}
+    assert sizes.run["failures"] == []
+    assert sizes.code == (7 if control_differs(sizes) else 0)
+
+
+def test_sizes_that_fit_one_by_one_are_measured_one_by_one(sizes):
+    assert len(sizes.findings("ran_one_at_a_time")) == 1
+    assert sizes.run["method"]["epochs"] >= 8
+    assert sizes.comparison("large")["verdict"] == unless_control_differs(sizes, Verdict.FASTER)
+    assert measured_speedup(sizes, "large", "small") > 100
+    assert sizes.run["sweet_spot"] == (None if control_differs(sizes) else "large")
+    assert ("sweet spot: large" in sizes.stderr) is not control_differs(sizes)
+
+
+def test_a_variant_may_step_aside(sizes):
+    reason = {"code": "skipped_by_variant", "variant": None, "values": {"reason": "needs [more] bits"}}
+    assert sizes.variant("aside")["reason"] == reason
+    assert sizes.comparison("aside") == {}
+    assert "needs [more] bits" in sizes.stderr

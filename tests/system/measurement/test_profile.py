@@ -1,0 +1,188 @@
+"""Goodput in a real run: by arithmetic, with marks and without, and beside steps that end under the profiler."""
+
+import json
+
+import pytest
+from finished_runs import control_differs
+from worker_without_torch import events_of_session
+
+from gpulab.analysis.trace import validate
+from gpulab.headless.options import Options
+from gpulab.headless.run_plan import plan_runs
+from gpulab.protocol.events import Noticed, VariantFailed
+from gpulab.protocol.jobs import NO_CEILINGS, ProfileOptions
+from gpulab.protocol.statuses import Outcome
+
+HALVES = '''
+"""Halves: steps that wait and compute, and time themselves; others that a profiler meets."""
+import time
+import torch
+from gpulab import Scenario, Work
+scenario = Scenario("profile", params={"wait_ms": 10})
+
+@scenario.variant
+def waits(lab, wait_ms):
+    """Waits for data, then computes as long; the wait lies in a phase within a phase."""
+    yield from _halves(lab, wait_ms * 1e-3)
+
+@scenario.variant
+def hardly(lab, wait_ms):
+    """Waits a tenth of that."""
+    yield from _halves(lab, wait_ms * 1e-4)
+
+@scenario.variant(against=None)
+def raises(lab):
+    return _when_profiled(_raise, RuntimeError("not while I am profiled"))
+
+@scenario.variant(against=None)
+def quits(lab):
+    return _when_profiled(_raise, SystemExit(3))
+
+@scenario.variant(against=None)
+def works(lab):
+    return _when_profiled(abs, 1)
+
+def _raise(error):
+    raise error
+
+def _when_profiled(act, argument):
+    a = torch.rand(1000)
+    def step():
+        if torch.autograd._profiler_enabled():
+            act(argument)
+        return a + 1
+    return Work(step, inputs=a)
+
+def _halves(lab, wait_s):
+    a, out, times = torch.rand(256, 256), torch.empty(256, 256), []
+    def step():
+        began = time.perf_counter()
+        with lab.phase("data"):
+            with lab.phase("data"):
+                time.sleep(wait_s)
+        with lab.useful():
+            computes = time.perf_counter()
+            while time.perf_counter() - computes < 0.01:
+                torch.mm(a, a, out=out)
+            buffers = [torch.zeros(64) for _ in range(20)]  # what allocates under a mark is useful too
+            ended = time.perf_counter()
+        if torch.autograd._profiler_enabled():
+            times.append(f"{began} {computes} {ended}")
+        return out
+    yield Work(step, inputs=a)
+    if times:
+        with open(f"times-{wait_s}.txt", "w") as file:
+            print(*times, sep=chr(10), file=file)
+'''
+
+
+@pytest.fixture(scope="module")
+def profiled(module_lab):
+    (module_lab.folder / "t-hardly.json").mkdir()  # where a trace cannot be written
+    path = module_lab.write("halves.py", HALVES)
+    finished = module_lab.run(path, "--trace", "t.json", time_s="0.5")
+    assert finished.code == (7 if control_differs(finished) else 0), finished.stderr
+    return finished
+
+
+@pytest.mark.parametrize(("name", "wait_s"), [("waits", 0.01), ("hardly", 0.001)])
+def test_goodput_is_what_the_step_finds_by_itself(profiled, name, wait_s):
+    goodput, steps = profiled.variant(name)["goodput"], profiled.variant(name)["goodput"]["steps"]
+    lines = (profiled.run_file.parent / f"times-{wait_s}.txt").read_text().splitlines()[-steps:]
+    began, computes, ended = ([float(time) for time in column] for column in zip(*map(str.split, lines), strict=True))
+    share = (sum(ended) - sum(computes)) / (ended[-1] - began[0])
+    assert goodput["marked"]
+    # What other processes took of its time is no longer useful, which the step's own clock cannot tell.
+    most = goodput["goodput"] + goodput["partition"]["preempted"]
+    assert goodput["goodput"] - 0.01 <= share <= most + 0.01
+    assert sum(goodput["partition"].values()) == pytest.approx(1.0, abs=1e-3)
+    assert sum(goodput["phases"].values()) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_wait_is_a_part_of_its_own_and_drawn(profiled):
+    waits, hardly = (profiled.variant(name)["goodput"] for name in ("waits", "hardly"))
+    assert waits["partition"]["data wait"] > 0.35 > 0.25 > hardly["partition"]["data wait"]
+    assert waits["phases"]["data"] > 0.3 > hardly["phases"]["data"]
+    assert waits["waiting"] == ["data"]
+    assert "data wait" in profiled.stderr
+    assert "uuuu" in profiled.stderr  # the bar
+
+
+def test_what_cannot_be_profiled_keeps_its_measurement(profiled):
+    failed = {finding["variant"]: finding for finding in profiled.findings("profiling_variant_failed")}
+    assert {name: finding["values"]["message"] for name, finding in failed.items()} == {
+        "raises": "not while I am profiled",
+        "quits": "3",
+    }
+    for name in ("raises", "quits"):
+        assert profiled.variant(name)["status"] == "ok"
+        assert profiled.variant(name)["time_s"]["median"] > 0
+        assert profiled.variant(name)["goodput"] is None
+    assert profiled.variant("works")["goodput"]["goodput"] > 0
+    assert profiled.run["failures"] == []
+
+
+def test_each_variant_that_was_recorded_has_its_trace(profiled):
+    folder = profiled.run_file.parent
+    files = {path.name for path in folder.glob("t*.json") if path.is_file()}
+    assert files == {"t-waits.json", "t-works.json"}
+    document = json.loads((folder / "t-waits.json").read_text())
+    assert validate(document) == []
+    assert "gpulab:window" in {event.get("name") for event in document["traceEvents"]}
+    assert profiled.variant("waits")["goodput"]["trace"] == str(folder / "t-waits.json")
+
+
+def test_a_trace_that_cannot_be_written_costs_no_partition(profiled):
+    (finding,) = profiled.findings("trace_not_written")
+    assert finding["values"]["file"] == str(profiled.run_file.parent / "t-hardly.json")
+    assert profiled.variant("hardly")["goodput"]["goodput"] > 0
+    assert profiled.variant("hardly")["goodput"]["trace"] is None
+
+
+ENDS = """
+import os, time
+from gpulab.protocol.events import Noticed, Samples, WorkerDone
+from gpulab.protocol.finding import finding
+from gpulab.protocol.jobs import Profile
+from gpulab.protocol.statuses import Stage
+
+def serve(channel, job, buffer, position):
+    if isinstance(job, Profile):
+        channel.emit(Noticed(finding=finding("asked", names=list(job.names))))
+        channel.flush()
+    if isinstance(job, Profile) and "dies" in job.names:
+        position.move(Stage.PROFILE, "dies")
+        os._exit(7)
+    if isinstance(job, Profile):
+        position.move(Stage.PROFILE, "hangs")
+        time.sleep(600)
+    for index, name in enumerate(("dies", "hangs")):
+        columns = {column: [0] for column in ("epoch", "round", "faults", "switches")}
+        channel.emit(Samples(names=("dies", "hangs"), complete=1, variant=[index], times_s=[1], cpu_s=[1], **columns))
+    channel.emit(WorkerDone(sent=channel.sent))
+    channel.flush()
+"""
+
+
+def test_what_ends_the_profiling_process_takes_no_other_variant_with_it_and_fails_no_run(tmp_path):
+    path = tmp_path / "ends.py"
+    path.write_text(ENDS)
+    events = events_of_session(path, ["dies", "hangs"], timeout_s=3.0, profile=ProfileOptions())
+    findings = [event.finding for event in events if isinstance(event, Noticed)]
+    assert [(finding.code, finding.variant, finding.values) for finding in findings] == [
+        ("asked", None, {"names": ["dies", "hangs"]}),
+        ("profiling_ended", "dies", {"cause": "worker_exited", "code": 7}),
+        ("asked", None, {"names": ["hangs"]}),
+        ("profiling_ended", "hangs", {"cause": "timeout", "timeout_s": 3.0}),
+    ]
+    assert not any(isinstance(event, VariantFailed) for event in events)
+    assert events[-1].outcome == Outcome.DONE
+
+
+def test_of_several_runs_each_has_its_trace_and_a_smoke_run_measures_no_ceilings(lab):
+    path = lab.write("halves.py", HALVES)
+    options = Options(device="cpu", smoke=True, sweep="wait_ms=1,2", trace=lab.folder / "t.json", output=lab.folder)
+    requests = [planned.request for planned in plan_runs([str(path)], options)]
+    names = [str(lab.folder / f"t-halves-wait_ms-{value}.json") for value in (1, 2)]
+    assert [request.profile.trace for request in requests] == names
+    assert [request.job.ceilings for request in requests] == [NO_CEILINGS] * 2

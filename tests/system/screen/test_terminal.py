@@ -1,0 +1,174 @@
+"""The program in a real terminal: tmux with nothing but keys, and a pty whose bytes are counted."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from faults import scenario
+from pseudo_terminal import Pty
+
+GPULAB = f"{sys.executable} -m gpulab --device cpu --time 0.9 --telemetry off fault.py"
+COLOUR = re.compile(rb"\x1b\[[0-9;]*(?:3[0-7]|4[0-7]|9[0-7]|[34]8;[25])[0-9;]*m")
+
+
+def terminal_of(lab, **env):
+    """The lab on a terminal of 80x24, with a scenario of its own under the cursor."""
+    scenario(lab)
+    return Pty(GPULAB.split(), env={**lab.env, **env}, cwd=lab.folder)
+
+
+def restored(output):
+    """Whether the last word on screen and cursor is: the usual screen, and a cursor."""
+    screen = output.rindex(b"\x1b[?1049l") > output.rindex(b"\x1b[?1049h")
+    return screen and output.rindex(b"\x1b[?25h") > output.rindex(b"\x1b[?25l")
+
+
+def start_run(terminal, until):
+    """Run the scenario under the cursor, and wait for a word on the screen."""
+    terminal.read(20, until=b"batched_matmul")
+    terminal.press(b"r")
+    terminal.read(40, until=until)
+
+
+def test_in_lang_c_without_colours_it_is_plain_to_the_last_byte(lab):
+    """LANG=C: ASCII only; NO_COLOR: no colour."""
+    lab.env = {name: value for name, value in lab.env.items() if not name.startswith("LC_")}
+    terminal = terminal_of(lab, LANG="C")
+    start_run(terminal, until=b"epoch")
+    running = len(terminal.output)
+    for key in (b"4", b"1", b"\x1b"):
+        terminal.press(key)
+        terminal.read(1)
+    if b"ready" not in terminal.output[running:]:
+        terminal.read(40, until=b"ready")
+    terminal.press(b"q")
+    assert terminal.end() == 0
+    assert terminal.output.isascii()
+    assert not COLOUR.search(terminal.output)
+    assert restored(terminal.output)
+
+
+def test_where_colours_may_be_sent_they_are(lab):
+    del lab.env["NO_COLOR"]  # set to nothing, it would still be set
+    terminal = terminal_of(lab, LANG="C.UTF-8")
+    terminal.read(20, until=b"quit")
+    terminal.press(b"q")
+    assert terminal.end() == 0
+    assert COLOUR.search(terminal.output)
+
+
+def test_at_rest_not_a_byte_is_sent(lab):
+    terminal = terminal_of(lab)
+    terminal.read(20, until=b"batched_matmul")
+    terminal.read(2)
+    assert terminal.read(3) == b""
+    terminal.press(b"q")
+    assert terminal.end() == 0
+
+
+@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_it_with_all_it_started(lab, which):
+    terminal = terminal_of(lab)
+    start_run(terminal, until=b"start ")
+    terminal.read(1)
+    if which == signal.SIGINT:
+        terminal.press(b"\x03")
+    else:
+        os.kill(terminal.pid, which)
+    assert terminal.end() == 0
+    assert restored(terminal.output)
+    assert lab.none_left(within=0.5)
+
+
+def test_a_terminal_that_goes_away_takes_it_along(lab):
+    terminal = terminal_of(lab)
+    start_run(terminal, until=b"start ")
+    terminal.read(1)
+    terminal.hang_up()
+    terminal.end()
+    assert lab.none_left(within=1)
+
+
+def test_killed_it_leaves_no_worker(lab):
+    terminal = terminal_of(lab)
+    start_run(terminal, until=b"start ")
+    terminal.read(1)
+    os.kill(terminal.pid, signal.SIGKILL)
+    assert terminal.end() == -signal.SIGKILL
+    assert lab.none_left()
+
+
+def test_without_a_terminal_it_says_what_there_is(lab):
+    done = lab.call("--device", "cpu")
+    assert done.code == 2
+    assert "the screen needs a terminal" in done.stderr
+
+
+class Tmux:
+    """A tmux server of its own, with one window of 80x24."""
+
+    def __init__(self, lab):
+        self.socket = f"gpulab-{lab.mark}"
+        env = {**lab.env, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "PS1": "$ "}
+        command = ["new-session", "-d", "-x", "80", "-y", "24", "env", "PS1=$ ", "sh"]
+        self.call("-u", "-f", "/dev/null", *command, env=env, cwd=lab.folder)
+
+    def call(self, *arguments, **options):
+        command = ["tmux", "-L", self.socket, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
+
+    def press(self, *keys):
+        self.call("send-keys", *keys)
+
+    @property
+    def text(self):
+        return self.call("capture-pane", "-p")
+
+    def until(self, text, within=40.0):
+        end = time.monotonic() + within
+        while text not in self.text:
+            assert time.monotonic() < end, self.text
+            time.sleep(0.1)
+        return self.text
+
+
+@pytest.fixture
+def tmux(lab):
+    if not shutil.which("tmux"):
+        pytest.skip("tmux is not installed")
+    server = Tmux(lab)
+    yield server
+    subprocess.run(["tmux", "-L", server.socket, "kill-server"], check=False, capture_output=True)
+    lab.none_left()
+
+
+def test_a_whole_visit_in_tmux_with_keys_alone(lab, tmux):
+    scenario(lab)
+    tmux.press("echo before", "Enter")
+    tmux.until("before")
+    tmux.press(f"{GPULAB}; echo code $?", "Enter")
+    screen = tmux.until("ready, on cpu")
+    assert screen.index("data movement") < screen.index("launch and host overhead") < screen.index("compute")
+    tmux.until("r run")
+    names = [row["name"] for row in json.loads(lab.call("--list", "--json").stdout)]
+    tmux.press(*["Down"] * (1 + names.index("batched_matmul")), "Enter")
+    tmux.until("one call for many small products")
+    tmux.press("r")
+    screen = tmux.until("batched_matmul · epoch")
+    assert "so far" in screen
+    assert "loop" in screen
+    assert "bmm" in screen
+    tmux.press("s", "s")
+    screen = tmux.until("interrupted")
+    assert "ready" in screen
+    tmux.press("q")
+    screen = tmux.until("code 0")
+    assert "before" in screen
+    assert "batched_matmul" not in screen.partition("code 0")[2]
+    assert tmux.call("display", "-p", "#{cursor_flag} #{alternate_on}").split() == ["1", "0"]

@@ -1,0 +1,196 @@
+"""The session: one ordered stream, nothing lost, whatever the worker does."""
+
+import resource
+import signal
+import time
+
+import psutil
+from conftest import wait_for
+from session_workers import findings, finished, of_type, request, start_session
+
+from gpulab.protocol import events as e
+from gpulab.protocol.finding import finding
+from gpulab.protocol.jobs import ProfileOptions
+from gpulab.protocol.run_file import RunFile, read_run_file
+from gpulab.protocol.statuses import FailureKind, Outcome, Stage
+from gpulab.report.build import build_report
+from gpulab.report.state import fold_all
+from gpulab.session.captured_output import CapturedOutput
+from gpulab.session.session import Session
+
+
+def test_the_stream_the_file_and_the_order_are_one(tmp_path):
+    session = start_session(tmp_path, "print('hello')\nnotice('first')\nemit(WorkerDone(sent=1))")
+    assert session.wait(20)
+    events = session.take()
+    assert isinstance(events[0], e.RunStarted)
+    assert events[-1].outcome == Outcome.DONE
+    assert read_run_file(session.path).events == events
+    assert session.take() == []
+    assert [event.lines for event in of_type(events, e.Log)] == [["hello"]]
+
+
+def test_the_events_and_the_output_of_a_worker_are_both_read_to_their_ends(tmp_path):
+    code = """
+        for number in range(3000):
+            emit(Reported(variant=None, name="number", value=number))
+            if number % 3 == 0:
+                print("line", number)
+        sys.stdout.flush()
+        emit(WorkerDone(sent=3000))
+    """
+    events = finished(tmp_path, code)
+    assert [event.value for event in of_type(events, e.Reported)] == list(range(3000))
+    assert [line for log in of_type(events, e.Log) for line in log.lines] == [f"line {3 * n}" for n in range(1000)]
+    assert events[-1].outcome == Outcome.DONE
+
+
+def test_a_worker_that_ends_without_its_end_has_crashed(tmp_path):
+    events = finished(tmp_path, "notice('first')\nos._exit(9)")
+    failure, end = events[-2:]
+    assert (failure.kind, failure.cause.code, failure.variant) == (FailureKind.KILLED, "supervisor_gone", None)
+    assert end.outcome == Outcome.FAILED
+
+
+def test_a_worker_that_cannot_be_started_is_an_event(tmp_path):
+    session = Session(request(), RunFile(tmp_path / "run.jsonl", "0"), ("/nothing/there",))
+    session.start()
+    assert session.wait(20)
+    failure, end = session.take()[-2:]
+    assert (failure.kind, failure.stage, failure.cause.code) == (FailureKind.CRASH, Stage.START, "worker_not_run")
+    assert "/nothing/there" in failure.cause.values["message"]
+    assert end.outcome == Outcome.FAILED
+
+
+def test_cancelling_ends_a_worker_that_has_no_end(tmp_path, monkeypatch):
+    # Without a supervisor there is no last word to wait for.
+    monkeypatch.setattr("gpulab.session.session._LAST_WORD_S", 0.5)
+    session = start_session(tmp_path, "notice('up')\ntime.sleep(600)")
+    events = []
+    while not of_type(events, e.Noticed):
+        events += session.take()
+        time.sleep(0.02)
+    session.cancel()
+    session.cancel()
+    assert session.wait(20)
+    failure, end = session.take()[-2:]
+    assert failure.kind == FailureKind.CANCELLED
+    assert end.outcome == Outcome.CANCELLED
+    session.cancel()  # of a run that has ended: nothing
+    assert session.take() == []
+
+
+def test_the_timeout_ends_a_worker_that_has_no_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("gpulab.session.session._LAST_WORD_S", 0.5)
+    failure, end = finished(tmp_path, "notice('up')\ntime.sleep(600)", timeout_s=0.5)[-2:]
+    assert failure.kind == FailureKind.TIMEOUT
+    assert end.outcome == Outcome.TIMEOUT
+
+
+def test_malformed_lines_are_counted_and_events_of_another_version_skipped(tmp_path):
+    code = """
+        os.write(FD, b'{"type":"Noti')
+        time.sleep(0.1)
+        os.write(FD, b'ced","t":1.0,"finding":{"code":"torn"}}\\n{"type":"Later","t":1.0}\\n')
+        os.write(FD, b'garbage\\n{"type":"Noticed"}\\n')
+        emit(WorkerDone(sent=2))
+    """
+    events = finished(tmp_path, code)
+    assert findings(events) == [finding("torn"), finding("malformed_event_lines", count=2)]
+    assert events[-1].outcome == Outcome.DONE
+
+
+def test_a_lost_event_fails_the_run(tmp_path):
+    code = "notice('first')\nos.write(FD, b'garbage\\n')\nemit(WorkerDone(sent=2))"
+    events = finished(tmp_path, code)
+    assert finding("malformed_event_lines", count=1) in findings(events)
+    assert events[-2].cause == finding("events_lost", count=1)
+    assert events[-1].outcome == Outcome.FAILED
+
+
+def test_a_full_disk_ends_the_file_and_not_the_run(tmp_path):
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        session = start_session(tmp_path, "[notice('x' * 1000) for _ in range(50)]\nemit(WorkerDone(sent=50))")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, limit[1]))
+        assert session.wait(20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, ignored)
+    events = session.take()
+    assert events[-1].outcome == Outcome.DONE
+    (cut,) = [event for event in of_type(events, e.Noticed) if event.finding.code == "run_file_cut"]
+    assert "File too large" in cut.finding.values["message"]
+    assert len(of_type(events, e.Noticed)) == 51
+    recording = read_run_file(session.path)
+    assert recording.cut
+    events.remove(cut)
+    assert recording.events == events[: len(recording.events)]
+    assert len(recording.events) < 10
+
+
+def test_sampling_ends_with_the_measurement_and_its_end_is_an_event(tmp_path):
+    code = """
+        emit(READY)
+        if isinstance(JOB, Profile):
+            time.sleep(0.5)
+            emit(WorkerDone(sent=1))
+            sys.exit()
+        now = time.monotonic()
+        columns = {"epoch": [0], "round": [0], "variant": [0], "cpu_s": [1e-3], "faults": [0], "switches": [0]}
+        emit(Samples(names=("a", "b"), complete=1, times_s=[1e-3], **columns))
+        time.sleep(0.8)
+        emit(WorkerDone(sent=2))
+    """
+    events = finished(tmp_path, code, telemetry="on", profile=ProfileOptions())
+    kinds = [type(event).__name__ for event in events]
+    assert kinds.count("TelemetryEnded") == 1
+    end = kinds.index("TelemetryEnded")
+    assert "Telemetry" in kinds[:end]
+    assert not {"Telemetry", "TelemetryLost"} & set(kinds[end:])
+    assert kinds[end:].count("WorkerReady") == 1  # that of the profile
+    assert events[-1].outcome == Outcome.DONE
+    later = events[-1].t + 60
+    after = build_report(fold_all(events[: end + 1]), live=True, now=later).telemetry
+    assert (after.stale, after.age_s) == (False, None)
+    assert build_report(fold_all(events[:end]), live=True, now=later).telemetry.stale
+
+
+def test_a_telemetry_process_that_is_killed_ends_telemetry_alone(tmp_path):
+    session = start_session(tmp_path, "emit(READY)\ntime.sleep(1.5)\nemit(WorkerDone(sent=1))", telemetry="on")
+    events = []
+
+    def sampled():
+        events.extend(session.take())
+        return of_type(events, e.Telemetry)
+
+    wait_for(sampled)
+    for child in psutil.Process().children():
+        if "gpulab.telemetry" in child.cmdline():
+            child.kill()
+    assert session.wait(20)
+    events += session.take()
+    assert [lost.reason for lost in of_type(events, e.TelemetryLost)] == [finding("telemetry_process_ended")]
+    assert len(of_type(events, e.TelemetryEnded)) == 1
+    assert events[-1].outcome == Outcome.DONE
+
+
+def test_output_keeps_the_first_and_last_lines_and_counts_the_rest():
+    output = CapturedOutput()
+    logs = [log for start in range(0, 5000, 7) for log in output.take(lines(start, min(start + 7, 5000)))]
+    logs += output.end()
+    shown = [line for log in logs for line in log.lines]
+    assert shown == [f"line {number}" for number in [*range(1000), *range(4000, 5000)]]
+    assert sum(log.skipped for log in logs) == 3000
+
+
+def lines(start, end):
+    return b"".join(b"line %d\n" % number for number in range(start, end))
+
+
+def test_output_without_a_newline_is_bounded():
+    output = CapturedOutput()
+    logs = [log for _ in range(100) for log in output.take(b"x" * 10_000)] + output.end()
+    assert logs
+    assert all(len(line) <= 4096 for log in logs for line in log.lines)

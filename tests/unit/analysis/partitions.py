@@ -1,0 +1,21 @@
+"""Partitions of traces made by hand, in microseconds."""
+
+import pytest
+from traces import document
+
+from gpulab.analysis.goodput import partition
+from gpulab.analysis.trace import read
+from gpulab.protocol.partition import CATEGORIES
+
+
+def partition_of(*events, off_cpu=None, length=1000):
+    return partition(read(document(*events, length=length)), off_cpu or {})
+
+
+def microseconds(*events, off_cpu=None, length=1000):
+    """The categories of a partition that are not empty; checked to be in order, and to sum to the window."""
+    parts = partition_of(*events, off_cpu=off_cpu, length=length)
+    assert sum(parts.seconds.values()) == pytest.approx(parts.window_s, abs=1e-15)
+    assert [category for category in CATEGORIES if category in parts.seconds] == list(parts.seconds)
+    rounded = {category: round(1e6 * seconds, 3) for category, seconds in parts.seconds.items()}
+    return {category: amount for category, amount in rounded.items() if amount}

@@ -1,0 +1,121 @@
+"""Ceilings from timings, which of them are believed, and what datasheets say of which device."""
+
+import pytest
+from devices import H200
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpulab.analysis.ceilings import RoofSet, ceiling_from
+from gpulab.analysis.datasheet import nominal_ceilings
+from gpulab.protocol.ceiling import DATASHEET, DERIVED, MATRIX, MEASURED, MEMORY, VECTOR, Ceiling, family
+from gpulab.protocol.device import Device
+from gpulab.protocol.finding import finding
+from gpulab.scenario import GiB
+
+
+def ceiling(roof, kind, best, *, source=MEASURED, median=None):
+    return Ceiling(roof=roof, kind=kind, unit="B/s", best=best, median=median or best, source=source)
+
+
+def test_a_ceiling_is_the_best_of_its_timings_with_their_median_and_spread():
+    rate = ceiling_from(MEMORY, "copy", 100, [1.0, 2.0, 4.0, 5.0])
+    assert (rate.best, rate.unit, rate.samples) == (100.0, "B/s", 4)
+    assert rate.median == pytest.approx((50 + 25) / 2)
+    assert rate.spread > 0
+    cost = ceiling_from("launch", "enqueue", 0, [3e-6, 2e-6, 4e-6])
+    assert (cost.best, cost.median, cost.unit) == (2e-6, 3e-6, "s")
+    method = finding("product", size=256)
+    product = ceiling_from(MATRIX, "fp32", 10, [1.0], method=method, sm_mhz=1980.0)
+    assert (product.unit, product.method, product.sm_mhz) == ("FLOP/s", method, 1980.0)
+
+
+@given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=40), st.integers(1, 10**12))
+def test_best_is_never_below_the_median_of_a_rate_nor_above_that_of_a_time(times, amount):
+    rate = ceiling_from(MEMORY, "copy", amount, times)
+    assert rate.best >= rate.median > 0
+    assert rate.spread >= 0
+    cost = ceiling_from("launch", "enqueue", 0, times)
+    assert cost.best <= cost.median
+
+
+def test_an_unsteady_ceiling_is_rejected_and_the_next_source_is_taken():
+    lucky = ceiling(MEMORY, "copy", 100.0, median=60.0)
+    sheet = ceiling(MEMORY, "", 80.0, source=DATASHEET)
+    assert not lucky.steady
+    assert ceiling(MEMORY, "copy", 100.0, median=67.0).steady
+    assert RoofSet([lucky, sheet]).best(MEMORY) is sheet
+    assert RoofSet([lucky]).best(MEMORY) is None
+    assert RoofSet([lucky, sheet]).unsteady() == [lucky]
+    read, derived = ceiling(MEMORY, "read", 70.0), ceiling(MEMORY, "", 90.0, source=DERIVED)
+    assert RoofSet([lucky, read, derived, sheet]).best(MEMORY) is read  # measured before derived before datasheet
+    assert RoofSet([lucky, derived, sheet]).best(MEMORY) is derived
+
+
+def test_the_slowest_stream_is_of_those_measured_and_steady():
+    lucky, copy = ceiling(MEMORY, "read", 30.0, median=10.0), ceiling(MEMORY, "copy", 50.0)
+    sheet, cached = ceiling(MEMORY, "", 20.0, source=DATASHEET), ceiling("cache", "read", 10.0)
+    assert RoofSet([lucky, ceiling(MEMORY, "update", 70.0), copy, sheet, cached]).slowest_stream() is copy
+    assert RoofSet([lucky, sheet]).slowest_stream() is None
+
+
+def test_a_launch_costs_what_its_clock_measures_however_unsteady():
+    enqueue, spacing = ceiling("launch", "enqueue", 2e-6, median=9e-6), ceiling("launch", "spacing", 1e-6)
+    roofs = RoofSet([enqueue, spacing])
+    assert (roofs.launch_s(on_device=False), roofs.launch_s(on_device=True)) == (2e-6, 1e-6)
+    assert RoofSet([enqueue]).launch_s(on_device=True) is None
+    assert roofs.unsteady() == []  # its best is a floor, whatever disturbed the others
+
+
+def test_the_roof_of_arithmetic_is_the_named_one_or_the_higher():
+    matrix, vector = ceiling(MATRIX, "fp32", 51.0), ceiling(VECTOR, "fp32", 63.0)
+    roofs = RoofSet([matrix, vector, ceiling(MATRIX, "bf16", 800.0)])
+    assert roofs.compute("fp32") is vector
+    assert roofs.compute(None) is vector
+    assert roofs.compute("fp32", "matrix") is matrix
+    assert roofs.compute("fp32", "vector") is vector
+    assert roofs.compute("bf16", "vector").best == 800.0  # it has no such units
+    assert roofs.compute("fp8") is None
+    assert [family(name) for name in ("fp16", "bf16", None, "tf32")] == ["fp16/bf16", "fp16/bf16", "fp32", "tf32"]
+
+
+@pytest.mark.parametrize(
+    ("name", "memory_gib", "gb_s"),
+    [
+        ("Tesla V100-SXM2-16GB", 16, 900),
+        ("Tesla T4", 15, 320),
+        ("NVIDIA A100-SXM4-40GB", 40, 1555),
+        ("NVIDIA A100-SXM4-80GB", 80, 2039),
+        ("NVIDIA L4", 22, 300),
+        ("NVIDIA L40S", 45, 864),
+        ("NVIDIA GeForce RTX 4090", 24, 1008),
+        ("NVIDIA H100 PCIe", 80, 2000),
+        ("NVIDIA H100 80GB HBM3", 80, 3350),
+        ("NVIDIA H200", 140, 4800),
+        ("NVIDIA GH200 480GB", 95, 4000),
+        ("NVIDIA GH200 144G HBM3e", 141, 4900),
+        ("NVIDIA B200", 180, 8000),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", 16, None),
+        ("NVIDIA GeForce RTX 3090 Ti", 24, None),
+        ("NVIDIA L40", 45, None),
+        ("NVIDIA T400", 4, None),
+        ("AMD EPYC", 24, None),
+    ],
+)
+def test_a_datasheet_is_taken_for_the_very_product_and_no_other(name, memory_gib, gb_s):
+    device = Device(kind="cuda", name=name, memory_bytes=int(memory_gib * GiB))
+    sheets = [sheet for sheet in nominal_ceilings(device) if sheet.source == DATASHEET]
+    assert [sheet.best for sheet in sheets if sheet.roof == MEMORY] == ([] if gb_s is None else [gb_s * 1e9])
+    assert {sheet.method.code for sheet in sheets} <= {"datasheet"}
+
+
+def test_an_h200_is_derived_from_its_clocks_and_widths():
+    derived = {ceiling.key: ceiling for ceiling in nominal_ceilings(H200) if ceiling.source == DERIVED}
+    assert derived[MEMORY, ""].best == pytest.approx(4.814e12, rel=1e-3)
+    assert derived[VECTOR, "fp32"].best == pytest.approx(66.9e12, rel=1e-3)
+    assert derived[MATRIX, "bf16"].best == pytest.approx(1.0706e15, rel=1e-3)
+    assert derived[MATRIX, "bf16"].method.values["mhz"] == 1980  # a rate without its clock says nothing
+    assert derived[MEMORY, ""].method.values == {"mhz": 3201, "transfers": 2, "bits": 6016}
+
+
+def test_nothing_is_derived_of_a_cpu():
+    assert nominal_ceilings(Device(kind="cpu", name="AMD EPYC")) == []

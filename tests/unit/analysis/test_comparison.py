@@ -1,0 +1,163 @@
+"""The verdict by what its words promise, and which pairs a job compares."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpulab.analysis.comparison import (
+    EXPENSIVE_FLOOR,
+    are_narrow,
+    compare,
+    is_narrow_time,
+    keys_of,
+    pairs_of,
+    verdict_of,
+)
+from gpulab.analysis.series import Epoch, EpochSeries
+from gpulab.analysis.statistics import Interval
+from gpulab.protocol.jobs import FunctionFile, Measure, ScenarioFile, TimeFunctions, VariantInfo
+
+PAIR = ("b", "a")
+
+
+def compared(epochs, *, expensive=False, unit=1.0, **options):
+    """The comparison of b against a in these epochs."""
+    series = EpochSeries([PAIR])
+    for epoch in epochs:
+        series.add(Epoch([{name: time * unit for name, time in times.items()} for times in epoch.rounds]))
+    theta = series[PAIR].interval(expensive=expensive)
+    pairs, count = series[PAIR].count, len(series[PAIR].medians)
+    return compare(PAIR, theta, pairs=pairs, epochs=count, expensive=expensive, **options)
+
+
+def epochs(ratio, n, rounds=5, spread=0.001, seed=0):
+    draw = random.Random(seed)
+    return [
+        Epoch([{"a": 1e-3, "b": 1e-3 * ratio * math.exp(draw.gauss(0, spread))} for _ in range(rounds)])
+        for _ in range(n)
+    ]
+
+
+def interval(epochs, key=PAIR):
+    series = EpochSeries([key])
+    for epoch in epochs:
+        series.add(epoch)
+    return series[key].interval()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.90, 0.95, "faster"),
+        (1.05, 1.10, "slower"),
+        (0.985, 1.019, "same"),
+        (0.97, 1.0, "inconclusive"),
+        (0.985, 0.995, "same"),
+        (0.97, 0.995, "inconclusive"),
+        (0.97, 0.989, "faster"),
+    ],
+)
+def test_a_verdict_needs_the_whole_interval(low, high, expected):
+    assert verdict_of(Interval(math.log((low + high) / 2), math.log(low), math.log(high), 20), 0.01) == expected
+
+
+@settings(deadline=None)
+@given(st.floats(0.1, 10), st.floats(1e-7, 1))
+def test_a_comparison_does_not_depend_on_the_unit_of_time(ratio, unit):
+    plain, scaled = compared(epochs(ratio, 10)), compared(epochs(ratio, 10), unit=unit)
+    assert scaled.verdict == plain.verdict
+    assert scaled.speedup == pytest.approx(plain.speedup)
+    assert plain.speedup == pytest.approx(1 / ratio, rel=0.01)
+
+
+def test_seven_epochs_are_inconclusive_however_clear_and_the_reason_counts_them():
+    comparison = compared(epochs(0.5, 7))
+    assert (comparison.verdict, comparison.speedup, comparison.pairs) == ("inconclusive", None, 35)
+    assert comparison.reason.code == "too_few_values"
+    assert comparison.reason.values == {"count": 7, "unit": "epochs", "needed": 8}
+
+
+def test_pairs_of_one_build_carry_an_interval_only_where_builds_are_expensive():
+    assert compared(epochs(0.5, 1, rounds=20)).speedup is None
+    assert compared(epochs(0.5, 1, rounds=20), expensive=True, floor=EXPENSIVE_FLOOR).verdict == "faster"
+    reason = compared(epochs(0.5, 1, rounds=7), expensive=True).reason
+    assert reason.values == {"count": 7, "unit": "pairs", "needed": 8}
+
+
+def test_placement_within_an_epoch_does_not_narrow_the_interval():
+    # Each epoch is off by its own placement; pooled pairs would call this with certainty.
+    draw = random.Random(3)
+    placed = [Epoch([{"a": 1.0, "b": offset}] * 200) for offset in (math.exp(draw.gauss(0, 0.05)) for _ in range(9))]
+    assert interval(placed).half_width > 0.03
+
+
+def test_the_detectable_effect_is_the_floor_and_one_and_a_half_widths():
+    comparison = compared(epochs(1.0, 20, spread=0.05))
+    half = (math.log(comparison.high) - math.log(comparison.low)) / 2
+    assert comparison.mde == pytest.approx(0.01 + 1.5 * half)
+    assert comparison.verdict == "inconclusive"
+    assert comparison.reason.code == "below_minimum_detectable_effect"
+    assert comparison.reason.values == {"mde": comparison.mde}
+
+
+def test_a_narrow_interval_at_the_edge_of_same_gives_the_largest_effect():
+    comparison = compare(PAIR, Interval(-0.015, -0.0235, -0.0065, 20), pairs=100, epochs=20)
+    assert (comparison.verdict, comparison.reason.code) == ("inconclusive", "overlaps_equivalence_margin")
+    assert comparison.reason.values["largest"] == max(abs(comparison.low - 1), abs(comparison.high - 1))
+
+
+def test_over_a_fifth_dropped_is_invalid():
+    assert compared(epochs(0.5, 10), dropped=12).verdict == "faster"
+    refused = compared(epochs(0.5, 10), dropped=13)
+    assert (refused.verdict, refused.speedup, refused.mde) == ("invalid", None, None)
+    assert refused.reason.values == {"dropped": 13, "pairs": 63}
+
+
+def test_narrow_looks_at_width_alone():
+    assert are_narrow([interval(epochs(0.5, 20)), interval(epochs(1.0, 20))])
+    assert not are_narrow([interval(epochs(0.5, 20)), interval(epochs(0.5, 20, spread=0.2))])
+    assert not are_narrow([interval(epochs(0.5, 5))])
+    assert is_narrow_time(interval(epochs(0.5, 20), ("b",)))
+    assert not is_narrow_time(interval(epochs(0.5, 20, spread=0.2), ("b",)))
+    assert not is_narrow_time(None)
+
+
+def job(infos, **changes):
+    return Measure(subject=ScenarioFile(scenario="s", path="s.py", source_sha256="0", variants=infos), **changes)
+
+
+LADDER = tuple(VariantInfo(name=name, against=None if name == "a" else "a") for name in "abc")
+
+
+def test_a_ladder_compares_with_the_rung_below_too():
+    ladder = job(LADDER, ladder=True)
+    assert pairs_of(ladder, {"a", "b", "c"}) == [("control", "a"), ("b", "a"), ("c", "a"), ("c", "b")]
+    assert pairs_of(ladder, {"a", "c"}) == [("control", "a"), ("c", "a")]
+    assert pairs_of(ladder, {"b", "c"}) == []
+    assert pairs_of(job(LADDER), {"a", "b", "c"}) == [("control", "a"), ("b", "a"), ("c", "a")]
+
+
+def test_a_variant_against_none_is_compared_with_nothing():
+    infos = (*LADDER[:2], VariantInfo(name="c", against=None), VariantInfo(name="d", against="b"))
+    assert pairs_of(job(infos), {"a", "b", "c", "d"}) == [("control", "a"), ("b", "a"), ("d", "b")]
+    assert pairs_of(job(infos), {"a", "d"}) == [("control", "a")]
+
+
+def test_functions_have_only_a_control_against_the_first_that_was_measured():
+    subject = FunctionFile(scenario="s:f", path="s.py", source_sha256="0", variants=LADDER)
+    assert pairs_of(TimeFunctions(subject=subject), {"b", "c"}) == [("control", "b")]
+    assert pairs_of(TimeFunctions(subject=subject), set()) == []
+
+
+@settings(deadline=None)
+@given(st.booleans(), st.lists(st.sampled_from(["a", "b", "c"]), unique=True))
+def test_every_pair_that_may_be_asked_for_has_a_key(ladder, measured):
+    functions = FunctionFile(scenario="s:f", path="s.py", source_sha256="0", variants=LADDER)
+    for each in (job(LADDER, ladder=ladder), TimeFunctions(subject=functions)):
+        keys = keys_of(each)
+        assert set(pairs_of(each, measured)) <= set(keys)
+        assert {("a",), ("b",), ("c",), ("control",)} <= set(keys)
+        assert len(keys) == len(set(keys))

@@ -1,0 +1,82 @@
+"""Reading traces made by hand: what is skipped, what is refused, and what a viewer would not draw."""
+
+import pytest
+from traces import MAIN, call, document, event, kernel, op, phase, window
+
+from gpulab.analysis.trace import read, validate
+
+
+def without(key, raw):
+    return {name: value for name, value in raw.items() if name != key}
+
+
+def test_events_are_read_in_seconds_of_the_window():
+    trace = read(
+        document(op("mm", 100, 200), call("cudaLaunchKernel", 5, 9, 3), kernel(-10, 300, 3), phase("data", 0, 1))
+    )
+    assert (trace.window, trace.main, trace.skipped, trace.size) == ((0, pytest.approx(1e-3)), MAIN, 0, 4)
+    (operation,), (launch,) = trace.operations[MAIN], trace.calls[MAIN]
+    (launched,), (annotation,) = trace.device, trace.annotations
+    assert operation.span == pytest.approx((100e-6, 200e-6))
+    assert launch.correlation == launched.correlation == 3
+    assert launched.span == pytest.approx((-10e-6, 300e-6))
+    assert annotation.name == "gpulab:data"
+
+
+def test_phases_recorded_as_operations_are_annotations():
+    """The profiler takes hundreds of microseconds for an annotation, so the lab's own phases come as operations."""
+    raw = {**phase("data", 0, 1), "cat": "cpu_op"}
+    trace = read({"traceEvents": [{**window(), "cat": "cpu_op"}, raw, op("mm", 2, 3)]})
+    assert [annotation.name for annotation in trace.annotations] == ["gpulab:data"]
+    assert [operation.name for operation in trace.operations[MAIN]] == ["aten::mm"]
+
+
+def test_events_with_something_missing_are_skipped_and_counted():
+    whole = op("mm", 100, 200)
+    broken = [without(key, whole) for key in ("ts", "dur", "name", "pid", "tid")]
+    broken += [{**whole, "dur": -1}, {**whole, "ts": "soon"}, {**whole, "dur": float("nan")}]
+    irrelevant = [{"ph": "M", "name": "process_name"}, event("python_function", "f", 0, 1), "text", {}]
+    trace = read(document(whole, without("args", op("add", 0, 1)), *broken, *irrelevant))
+    assert trace.skipped == len(broken)
+    assert [operation.name for operation in trace.operations[MAIN]] == ["aten::mm", "aten::add"]
+
+
+@pytest.mark.parametrize("bad", [{}, {"traceEvents": {}}, {"traceEvents": [op("mm", 0, 1)]}])
+def test_a_trace_without_a_window_is_refused(bad):
+    with pytest.raises(ValueError, match=r"trace|gpulab:window"):
+        read(bad)
+
+
+def test_a_phase_named_window_is_not_the_window():
+    trace = read({"traceEvents": [phase("window", 100, 200), window(), phase("window", 300, 400)]})
+    assert trace.window_s == pytest.approx(1e-3)
+    assert len(trace.annotations) == 2
+
+
+def test_a_trace_that_a_viewer_draws():
+    named = {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "python"}}
+    flow = {"ph": "s", "id": 3, "pid": 1, "tid": 1, "ts": 5.0, "cat": "ac2g", "name": "ac2g"}
+    assert validate(document(named, flow, op("mm", 0, 1), kernel(0, 0))) == []
+
+
+@pytest.mark.parametrize("key", ["ph", "name", "ts", "pid", "tid"])
+def test_a_missing_field_is_named_with_its_count_and_its_first_event(key):
+    (problem,) = validate(document(op("add", 0, 1), *[without(key, op("mm", 0, 1))] * 3))
+    assert problem.code == "trace_events_lack_a_field"
+    assert problem.values == {"field": key, "count": 3, "events": 5, "first": 2}
+
+
+@pytest.mark.parametrize("dur", [None, -1, "long", float("inf"), True])
+def test_a_complete_event_has_a_duration(dur):
+    (problem,) = validate(document({**op("mm", 0, 1), "dur": dur}))
+    assert problem.values == {"field": "dur", "count": 1, "events": 2, "first": 1}
+
+
+@pytest.mark.parametrize("bad", [None, [], {}, {"traceEvents": {}}])
+def test_a_document_without_events_is_no_trace(bad):
+    assert [problem.code for problem in validate(bad)] == ["trace_is_no_list"]
+
+
+def test_an_event_that_is_no_object_is_named():
+    (problem,) = validate({"traceEvents": ["text"]})
+    assert problem.values == {"field": "object", "count": 1, "events": 1, "first": 0}

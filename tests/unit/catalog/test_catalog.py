@@ -1,0 +1,133 @@
+"""Which scenarios there are: the user's own first, the first of a name, and every broken file as an entry."""
+
+from pathlib import Path
+
+import pytest
+
+from gpulab.catalog import catalog as catalogs
+from gpulab.catalog.catalog import ScenarioNotFoundError, catalog, find, function_entry, read_file
+from gpulab.protocol.finding import finding
+
+EXAMPLE = (Path(__file__).parent / "example.py").read_text()
+HEAD = "from gpulab import MiB, Scenario\n"
+FUNCTIONS = "def step(): 'One step.'\ndef wants(x, y=2): ...\ndef _hidden(): ...\n"
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_nothing_is_executed(tmp_path):
+    path = write(tmp_path / "evil.py", f"open({str(tmp_path / 'ran')!r}, 'w')\n" + EXAMPLE)
+    assert read_file(path).scenario
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("data", [b"\x00\x01", b"\xff\xfe", "x = '\udc80'".encode(errors="surrogatepass"), b"("])
+def test_a_file_that_is_no_python_is_an_entry_with_an_error(tmp_path, data):
+    path = tmp_path / "x.py"
+    path.write_bytes(data)
+    assert read_file(path).error
+
+
+def test_a_broken_file_does_not_hide_the_others(tmp_path):
+    write(tmp_path / "scenarios" / "good.py", EXAMPLE)
+    write(tmp_path / "scenarios" / "bad.py", HEAD + "scenario = Scenario(\n")
+    write(tmp_path / "scenarios" / "helper.py", "x = 1\n")
+    entries = {entry.name: entry for entry in catalog()}
+    assert entries["bad"].error
+    assert entries["bad"].row.error.startswith("line 2: ")
+    assert entries["good"].scenario
+    assert "helper" not in entries
+    assert "batched_matmul" in entries
+
+
+def test_the_first_of_a_name_is_taken(tmp_path, monkeypatch):
+    for place in ("scenarios", "env", "given"):
+        write(tmp_path / place / "optimizer_step.py", EXAMPLE)
+    monkeypatch.setenv("GPULAB_SCENARIOS", str(tmp_path / "env"))
+    assert find("optimizer_step").path.parent.name == "scenarios"
+    (tmp_path / "scenarios" / "optimizer_step.py").unlink()
+    assert find("optimizer_step").path.parent.name == "env"
+    folders = {entry.path.parent.name for entry in catalog([Path("given")]) if entry.name == "optimizer_step"}
+    assert folders == {"given"}
+
+
+def test_what_is_named_comes_first_in_its_order_and_all_else_by_topic(tmp_path):
+    second = write(tmp_path / "b_second.py", EXAMPLE)
+    write(tmp_path / "folder" / "z_last.py", EXAMPLE.replace('"data movement"', '"a topic of mine"'))
+    write(tmp_path / "folder" / "a_first.py", EXAMPLE)
+    entries = catalog([second, tmp_path / "folder"])
+    assert [(entry.name, entry.own) for entry in entries[:3]] == [
+        ("b_second", True),
+        ("a_first", True),
+        ("z_last", True),
+    ]
+    assert not any(entry.own for entry in entries[3:])
+    topics = list(dict.fromkeys(entry.scenario.topic for entry in entries[3:]))
+    assert topics == [topic for topic in catalogs.COURSE if topic in topics]
+
+
+def test_each_public_function_of_a_named_file_without_a_scenario_is_an_entry(tmp_path):
+    path = write(tmp_path / "train.py", FUNCTIONS)
+    step, wants = catalog([path])[:2]
+    assert (step.name, step.function, step.own, step.row.function) == ("train:step", "step", True, True)
+    assert (step.title, step.row.summaries, step.missing) == ("One step.", ("One step.",), None)
+    assert wants.missing == finding("takes_arguments", arguments=["x"])
+    assert wants.title == "train:wants"
+    assert "train:step" not in {entry.name for entry in catalog([write(tmp_path / "d" / "train.py", FUNCTIONS).parent])}
+
+
+def test_a_named_file_with_nothing_to_run_is_an_entry_with_an_error(tmp_path):
+    (entry, *_) = catalog([write(tmp_path / "empty.py", "n = 3\n")])
+    assert entry.own
+    assert "no Scenario and no public function" in entry.row.error
+
+
+def test_a_close_name_is_suggested():
+    with pytest.raises(ScenarioNotFoundError, match="did you mean batched_matmul"):
+        find("batched_matmull")
+    with pytest.raises(ScenarioNotFoundError, match=r"there is no file nowhere\.py"):
+        find("nowhere.py")
+
+
+def test_a_file_without_a_scenario_is_an_error_when_it_is_to_be_run(tmp_path):
+    write(tmp_path / "mine.py", "def step(): ...\nscale = step\n")
+    with pytest.raises(ScenarioNotFoundError, match=r"run mine\.py:FUNCTION, one of step$"):
+        find("mine.py")
+    write(tmp_path / "mine.py", "import os\n")
+    with pytest.raises(ScenarioNotFoundError, match=r"mine\.py has no Scenario, and defines no functions"):
+        find("mine.py")
+
+
+def test_a_row_has_what_lists_show_and_nothing_that_drives_a_terminal(tmp_path):
+    text = EXAMPLE.replace("2-6x faster", "\\x1b[31m2-6x").replace("Pinned memory:", "\x1b[1mPinned memory:")
+    row = read_file(write(tmp_path / "pinned.py", text)).row
+    assert (row.name, row.topic, row.claim) == ("pinned", "data movement", "2-6x transfers")
+    assert row.title == "Pinned memory: page-locked host buffers copy at link speed."
+    assert (row.variants, row.params) == (("pageable", "pinned"), {"mib": 256})
+    assert row.summaries[0] == "Pageable source: the driver stages every copy."
+
+
+def test_a_function_of_a_file_with_a_scenario_has_its_own_entry(tmp_path):
+    entry = function_entry(read_file(write(tmp_path / "x.py", FUNCTIONS + EXAMPLE)), "step")
+    assert (entry.name, entry.title) == ("x:step", "One step.")
+
+
+def test_what_ships_can_be_read_and_says_what_it_claims():
+    shipped = [read_file(path) for path in catalogs.folders()[-1].glob("*.py")]
+    assert len(shipped) >= 2
+    for entry in shipped:
+        assert entry.error is None
+        assert entry.scenario.topic in catalogs.COURSE
+        assert entry.scenario.claim
+        assert entry.scenario.smoke
+        assert len(entry.text.lesson) > 200
+        assert all(variant.summary for variant in entry.scenario.variants.values())

@@ -1,0 +1,119 @@
+"""Scenario files are read as text: fast and safe; a wrong one says where, what is wrong, and how to fix it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from gpulab.catalog.reader import UnreadableError, literal, read_text
+
+EXAMPLE = (Path(__file__).parent / "example.py").read_text()
+HEAD = "from gpulab import MiB, Scenario\n"
+VARIANT = "@scenario.variant\ndef a(lab): ...\n"
+
+
+def test_the_example_of_the_manual_is_read():
+    text = read_text(EXAMPLE)
+    assert text.lesson.startswith("Pinned memory: page-locked")
+    assert text.scenario.params == {"mib": 256}
+    assert list(text.scenario.variants) == ["pageable", "pinned"]
+    assert text.scenario.variants["pinned"].summary == "Page-locked source: the copy engine reads it directly."
+
+
+def test_arithmetic_on_numbers_and_units_is_a_literal():
+    text = HEAD + "scenario = Scenario('t', params={'n': 4 * MiB, 'p': 2**20, 'q': -(3 - 1) / 4})\n" + VARIANT
+    assert read_text(text).scenario.params == {"n": 4 << 20, "p": 1 << 20, "q": -0.5}
+
+
+BROKEN = {
+    "syntax": ("scenario = Scenario('t'\n", 2, "never closed"),
+    "unknown keyword": ("scenario = Scenario('t',\n  speed=3)\n", 3, "unexpected keyword 'speed'"),
+    "an old keyword": ("scenario = Scenario('t', grows=True)\n", 2, "unexpected keyword 'grows'"),
+    "repeated keyword": ("scenario = Scenario('t', claim='a', claim='b')\n", 2, "given twice"),
+    "no literal": ("x = 3\nscenario = Scenario('t', params={'n': x})\n", 3, "params= is not a literal"),
+    "a call": ("scenario = Scenario('t', claim=str(3))\n", 2, "claim= is not a literal"),
+    "star keywords": ("more = {}\nscenario = Scenario('t', **more)\n", 3, "cannot be read"),
+    "unknown need": ("scenario = Scenario('t', needs=('cuda', 'magic'))\n", 2, "needs='magic' is not one of"),
+    "need as text": ("scenario = Scenario('t', needs='cuda')\n", 2, "write a tuple"),
+    "unknown roof": ("scenario = Scenario('t', roof='the sky')\n", 2, "roof='the sky'"),
+    "no topic": ("scenario = Scenario()\n", 2, "topic"),
+    "no variants": ("scenario = Scenario('t')\n", 2, "without variants"),
+    "two scenarios": ("scenario = Scenario('t')\nother = Scenario('t')\n", 3, "a second Scenario"),
+    "smoke of no param": ("scenario = Scenario('t', smoke={'n': 1})\n", 2, "not in params"),
+    "huge power": ("scenario = Scenario('t', params={'n': 9**9**9})\n", 2, "exponent"),
+    "loop": (
+        "scenario = Scenario('t')\nfor n in (1, 2):\n    @scenario.variant\n    def a(lab): ...\n",
+        4,
+        "in a loop",
+    ),
+    "called": ("scenario = Scenario('t')\ndef a(lab): ...\nscenario.variant(a)\n", 4, "a call"),
+    "twice": (f"scenario = Scenario('t')\n{VARIANT}{VARIANT}", 6, "two variants are called 'a'"),
+    "unknown parameter": ("scenario = Scenario('t')\n@scenario.variant\ndef a(lab, n): ...\n", 4, "requires 'n'"),
+    "unknown keyword-only parameter": (
+        "scenario = Scenario('t')\n@scenario.variant\ndef a(lab, *, n): ...\n",
+        4,
+        "requires 'n'",
+    ),
+    "no lab": ("scenario = Scenario('t')\n@scenario.variant\ndef a(): ...\n", 4, "takes no lab"),
+    "control": ("scenario = Scenario('t')\n@scenario.variant\ndef control(lab): ...\n", 4, "second build"),
+    "against nothing": (
+        f"scenario = Scenario('t')\n{VARIANT}@scenario.variant(against='z')\ndef b(lab): ...\n",
+        6,
+        "against='z'",
+    ),
+    "a baseline against another": (
+        "scenario = Scenario('t')\n@scenario.variant(against=None)\ndef a(lab): ...\n",
+        4,
+        "the first variant is the baseline",
+    ),
+    "no number of claims": ("scenario = Scenario('t', claim=3)\n", 2, "claim= must be a short text"),
+    "an environment of numbers": ("scenario = Scenario('t', env={'A': 1})\n", 2, "env= maps names to str, None"),
+    "unchecked without a reason": (
+        "scenario = Scenario('t')\n@scenario.variant(unchecked=True)\ndef a(lab): ...\n",
+        4,
+        "unchecked= must be a short text",
+    ),
+    "positional": ("scenario = Scenario('t', ('cuda',))\n", 2, "one positional value, the topic"),
+    "a scenario without a name": ("box = {}\nbox['s'] = Scenario('t')\n", 3, "no plain name"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file_says_where_and_how_to_fix_it(name):
+    body, line, message = BROKEN[name]
+    with pytest.raises(UnreadableError) as caught:
+        read_text(HEAD + body)
+    assert caught.value.line == line
+    assert message in caught.value.message
+    assert caught.value.fix
+    assert str(caught.value) == f"line {line}: {caught.value.message}; {caught.value.fix}"
+
+
+def test_an_unexpected_keyword_is_answered_with_those_there_are():
+    with pytest.raises(UnreadableError) as caught:
+        read_text(HEAD + "scenario = Scenario('t', speed=3)\n")
+    assert caught.value.fix.startswith("it takes needs, params, cpu, smoke, sweep, ")
+    assert "no_effect_reason" in caught.value.fix
+
+
+def test_what_is_no_literal_has_no_value():
+    for text in ("f()", "x", "[*y]", "{**y}", "'a' * 3", "1 / 0", "f'{x}'"):
+        with pytest.raises(ValueError):  # noqa: PT011
+            literal(ast.parse(text, mode="eval").body)
+
+
+def test_functions_have_their_summary_and_the_arguments_that_they_require():
+    text = read_text(
+        "def step(): 'One step.\\n\\nMore.'\n"
+        "def other(x, y=2, *, z, w=4): ...\n"
+        "def _hidden(): ...\n"
+        "class Model: ...\n"
+        "alias = step\n"
+        "if True:\n    def inner(): ...\n"
+    )
+    assert text.scenario is None
+    assert {name: (function.summary, function.required) for name, function in text.functions.items()} == {
+        "step": ("One step.", ()),
+        "other": ("", ("x", "z")),
+    }
+    assert text.names == {"step": 1, "other": 2, "_hidden": 3, "Model": 4, "alias": 5}

@@ -1,0 +1,209 @@
+"""Findings about a run, with values as they are given where each is made, and what each says."""
+
+AS_BEFORE = {
+    "ended_before": ({}, "not measured: the run ended before it"),
+    "pairs_dropped": ({"dropped": 36, "pairs": 40}, "36 of 40 pairs dropped"),
+    "too_few_values": ({"count": 7, "unit": "epochs", "needed": 8}, "7 epochs: a 99 % interval needs 8"),
+    "plain_function": ({}, "a plain function: nothing to compare it with"),
+    "plain_functions": ({}, "plain functions: nothing is checked and nothing compared, so no speedup is claimed"),
+    "warm_up_drifts": ({"drift": 0.041}, "still drifting by 4.1% when its warm-up ended"),
+    "off_the_cpu": ({"share": 0.476}, "off the CPU for 48% of its time: a busy machine, or a step that waits"),
+    "ran_one_at_a_time": ({}, "the variants do not fit into memory together: each ran alone"),
+    "gaps_in_device_time": (
+        {},
+        "gaps between launches are in its device time: it waits for the device, or launches more than a queue holds",
+    ),
+    "first_step_sets_up": (
+        {"first_step_s": 3.06},
+        "its first step, which compiles or sets up, took 3.06 s, apart from these times",
+    ),
+    "page_faults": (
+        {"faults": 65536.4, "bytes": 268437094.4},
+        "65,536 page faults a step: 256 MiB of memory touched for the first time",
+    ),
+    "run_file_cut": (
+        {"message": "[Errno 28] No space left on device"},
+        "the run file ends here: [Errno 28] No space left on device",
+    ),
+    "inputs_not_named": ({}, "it names no inputs where the baseline does, so a stale result would go unnoticed"),
+    "changes_inputs": ({}, "the step changes its inputs: name them as state, or write elsewhere"),
+    "does_not_write_its_output": ({}, "the step does not write all of its output: poisoned values came back"),
+    "baseline_not_finite": ({}, "the baseline's own output holds NaN or infinity"),
+    "baseline_is_zeros": ({}, "the baseline's output is all zeros: the check proves little"),
+    "output_ignores_change": (
+        {},
+        "its output does not follow a change of its inputs, so a result computed in the build would go unnoticed",
+    ),
+    "no_inputs_named": ({}, "names no inputs, so a result computed in the build would go unnoticed"),
+    "ignores_its_inputs": (
+        {},
+        "with other values in the inputs: the output does not follow its inputs: computed in the build?",
+    ),
+    "element_counts_differ": ({"elements": 9, "baseline": 3}, "the output has 9 elements, the baseline's 3"),
+    "elements_differ": ({"differ": 3, "elements": 9}, "3 of 9 elements differ"),
+    "output_has_nan": ({}, "the output holds NaN where the baseline's does not"),
+    "relative_error": ({"error": 0.0234, "allowed": 0.0001}, "relative error 0.023, allowed 1e-04"),
+    "one_element_off": ({"largest": 0.0234, "allowed": 0.001}, "one element is off by 0.023, allowed 0.001"),
+    "lower_precision": (
+        {"allowed": 0.005, "baseline": 0.0001},
+        "computes in lower precision: checked to a relative error of 5e-03, not 1e-04",
+    ),
+    "items_differ": (
+        {"items": 2.0, "baseline": 1.0},
+        (
+            "it does 2 items a step and the baseline 1: do equal work, or compare per item with "
+            "Scenario(per='item') and name the part to check as output="
+        ),
+    ),
+    "skipped_by_variant": ({"reason": "no bits"}, "no bits"),
+    "smaller_did_not_fit": ({"smaller": "large"}, "large did not fit into memory, and this one needs more"),
+    "exception": ({"message": "ValueError: boom"}, "ValueError: boom"),
+    "file_unreadable": (
+        {"file": "x.py", "line": 2, "message": "a second Scenario", "fix": "keep one Scenario in a file"},
+        "x.py, line 2: a second Scenario; keep one Scenario in a file",
+    ),
+    "no_scenario": ({"file": "x.py"}, "x.py has no Scenario"),
+    "device_in_error": (
+        {"message": "CUDA error: an illegal access"},
+        "the device is in error, and so is every later measurement of this process: CUDA error: an illegal access",
+    ),
+    "cancelled": ({}, "stopped by the user"),
+    "crashed": (
+        {"signal": "SIGSEGV", "meaning": "Segmentation fault"},
+        "the worker crashed: SIGSEGV (Segmentation fault)",
+    ),
+    "event_pipe_closed": (
+        {},
+        "the scenario closed the lab's event pipe: leave file descriptors alone that you did not open",
+    ),
+    "worker_exited": ({"code": 7}, "the worker's process ended with exit code 7: os._exit, or a native library's exit"),
+    "worker_not_run": ({"message": "no memory"}, "the worker could not be run: no memory"),
+    "profiling_device_in_error": ({}, "the device is in error: nothing more could be profiled"),
+    "memory_snapshot": (
+        {"file": "run-a.pickle"},
+        "a snapshot of the device's memory: run-a.pickle (pytorch.org/memory_viz)",
+    ),
+    "trace_not_written": (
+        {"file": "t.json", "message": "Permission denied"},
+        "the trace could not be written to t.json: Permission denied",
+    ),
+    "trace_is_no_list": ({"file": "t.json"}, "t.json: a viewer may not draw all of it: traceEvents is not a list"),
+    "device_not_recorded": ({}, "nothing was recorded of the device: this is the host's time"),
+    "recordings_differ": ({}, "two recordings hold different operations: the partition is unreliable"),
+}
+"""Code to values and sentence: the sentence that the lab said before findings had codes."""
+REWORDED = {
+    "text": ({"text": "a sentence of version 1"}, "a sentence of version 1"),
+    "never_started": ({}, "the run has not started"),
+    "no_end": ({}, "the run has no end: its process was killed, or it is still running"),
+    "stopped_after_measuring": ({}, "the measurement is complete; what follows it was stopped"),
+    "stopped_while_measuring": ({}, "stopped while measuring: what was measured before is in the run file"),
+    "baseline_skipped": (
+        {"cause": "skipped_by_variant", "reason": "no bits"},
+        "the baseline was skipped, so nothing was measured: no bits",
+    ),
+    "control_differs": (
+        {"verdict": "faster", "speedup": 1.2},
+        "the control, a second build of the baseline, came out faster (1.20x): measure again",
+    ),
+    "nothing_compared": ({"required": 1.2}, "--fail-below requires a comparison, and nothing is compared"),
+    "below_required": ({"required": 1.2}, "the interval of v lies below the required 1.2x"),
+    "not_shown_to_reach": ({"required": 1.2}, "v is inconclusive against the required 1.2x"),
+    "overlaps_equivalence_margin": (
+        {"largest": 0.023},
+        "the interval is narrow, and overlaps the equivalence margin: an effect of at most 2.3%",
+    ),
+    "below_minimum_detectable_effect": (
+        {"mde": 0.0325},
+        "below the minimum detectable effect of 3.2%: give it more --time, or a quieter machine",
+    ),
+    "builds_differ": (
+        {"speedup": 1.25},
+        "two builds of the first function differ: 1.25x; times of single builds vary by as much",
+    ),
+    "expensive_builds": (
+        {"epochs": 2, "floor": 0.03},
+        (
+            "builds take over a second, so there were only 2: the interval is over pairs that share a build, "
+            "and the floor is 3%"
+        ),
+    ),
+    "solo_run_differs": (
+        {"change": -0.038, "seconds": 2.01},
+        "in a solo run of 2 s a step took 3.8% less than when interleaved",
+    ),
+    "work_beside_the_stream": (
+        {"host_s": 0.0025, "device_s": 0.00011},
+        "2.50 ms on the host's clock, 110 µs on the device's: join side streams in the step",
+    ),
+    "no_effect": ({"reason": "the allocator keeps its blocks"}, "no effect here: the allocator keeps its blocks"),
+    "fixes_overlap": (
+        {"product": 3.43, "speedup": 3.19, "low": 3.08, "high": 3.38},
+        (
+            "product of the individual speedups 3.43x, all fixes together 3.19x (3.08 to 3.38): some shorten "
+            "the same part of the step, and a part can be removed only once"
+        ),
+    ),
+    "fixes_compound": (
+        {"product": 3.43, "speedup": 5.0, "low": 4.9, "high": 5.1},
+        (
+            "product of the individual speedups 3.43x, all fixes together 5.00x (4.90 to 5.10): of what one "
+            "fix leaves, the part of the next is a larger share (Amdahl)"
+        ),
+    ),
+    "fixes_multiply": (
+        {"product": 3.43, "speedup": 3.4, "low": None, "high": None},
+        "product of the individual speedups 3.43x, all fixes together 3.40x (3.40 to 3.40): as much as the product",
+    ),
+    "garbled_lines": ({"lines": ["3", "17"]}, "lines of the run file that cannot be read were skipped: 3, 17"),
+    "unknown_events": ({"count": 1}, "1 event of unknown types skipped: written by another gpulab"),
+    "declared_unchecked": ({"reason": "it is random"}, "unchecked: it is random"),
+    "returns_nothing": ({}, "unchecked: the step returns nothing; return its output, or name Work(output=...)"),
+    "state_not_restored": (
+        {"output": 2, "outputs": 3, "error": 0.5},
+        (
+            "output 2 of 3 still changes from step to step although Work(state=...) is restored: something "
+            "else moves on, such as a data loader's iterator or a random generator; checked on fresh builds "
+            "instead"
+        ),
+    ),
+    "state_not_named": (
+        {"output": 1, "outputs": 1, "error": 0.5},
+        (
+            "its output changes from step to step: name what a step changes in Work(state=...), or draw its "
+            "data before the step, to have all checks"
+        ),
+    ),
+    "set_while_building": (
+        {"settings": ["torch.set_num_threads", "torch.x"]},
+        "torch.set_num_threads, torch.x: set while building; it belongs in Work(context=...)",
+    ),
+    "set_while_stepping": ({"settings": ["torch.x"]}, "torch.x: set while stepping; it belongs in Work(context=...)"),
+    "left_by_context": ({"settings": ["torch.x"]}, "torch.x: not restored by the context of its Work"),
+    "takes_arguments": (
+        {"arguments": ["x", "y"]},
+        "it takes arguments (x, y), and is called with none: wrap it, or give defaults",
+    ),
+    "timeout": ({"timeout_s": 6.0}, "no end after 6 s: raise --timeout, or fix the hang"),
+    "killed": ({}, "killed by the system: probably out of memory"),
+    "events_lost": ({"count": 2}, "2 events of the measurement lost: did the scenario write to the event pipe?"),
+    "supervisor_gone": ({}, "the supervisor exited without a status"),
+    "processes_left_running": ({"count": 1}, "the scenario left 1 process running; terminated"),
+    "malformed_event_lines": ({"count": 1200}, "1,200 malformed event lines ignored"),
+    "profiling_ended": (
+        {"cause": "timeout", "timeout_s": 6.0},
+        "profiling failed: no end after 6 s: raise --timeout, or fix the hang",
+    ),
+    "profiling_failed": ({"message": "boom"}, "profiling failed: boom"),
+    "profiling_variant_failed": ({"message": "boom"}, "profiling failed: boom"),
+    "phases_failed": ({"message": "boom"}, "its phases could not be recorded: boom"),
+    "trace_events_lack_a_field": (
+        {"file": "t.json", "field": "ts", "count": 3, "events": 9, "first": 4},
+        "t.json: a viewer may not draw all of it: ts is missing or impossible in 3 of 9 events, the first is 4",
+    ),
+    "profiler_overhead": (
+        {"overhead": 0.47},
+        "profiling slowed this step by 47%: small parts look larger than they are",
+    ),
+}
+"""The same of sentences that are new, or have other words than before."""

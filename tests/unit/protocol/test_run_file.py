@@ -1,0 +1,104 @@
+"""A run file loads wherever it was cut, and says what it could not read."""
+
+from pathlib import Path
+
+import pytest
+from recorded import SMALL_RUN, write_run
+
+from gpulab.protocol.finding import finding
+from gpulab.protocol.run_file import VERSION, RunFile, RunFileError, is_run_file, read_run_file
+from gpulab.report.build import build_report
+from gpulab.report.exit_codes import Conclusion
+from gpulab.report.state import fold_all
+from gpulab.session.run_files import at_home
+
+
+@pytest.fixture
+def path(tmp_path):
+    return write_run(tmp_path / "deep" / "run.jsonl")
+
+
+def test_what_is_written_is_read_back(path):
+    recording = read_run_file(path)
+    assert recording.events == list(SMALL_RUN)
+    assert (recording.unknown, recording.garbled, recording.cut, recording.findings) == (0, [], False, [])
+    assert (recording.header.version, recording.header.gpulab) == (VERSION, "0.1.0") == (2, "0.1.0")
+    assert is_run_file(path.read_bytes()[:64])
+    assert not is_run_file(b'{"format":"other"}')
+
+
+def test_a_file_cut_at_any_byte_loads(path):
+    data = path.read_bytes()
+    header = data.index(b"\n") + 1
+    whole = read_run_file(path).events
+    for size in range(len(data)):
+        path.write_bytes(data[:size])
+        if size < header:
+            with pytest.raises(RunFileError, match="no complete line"):
+                read_run_file(path)
+            continue
+        recording = read_run_file(path)
+        assert recording.garbled == []
+        assert recording.events == whole[: len(recording.events)]
+        assert recording.cut is (data[size - 1 : size] != b"\n")
+        report = build_report(fold_all(recording.events))
+        assert report.outcome == (Conclusion.INTERRUPTED if recording.events else Conclusion.FAILED)
+    assert len(recording.events) == len(whole) - 1
+
+
+def test_an_unknown_type_is_skipped_and_counted_and_a_garbled_line_is_numbered(path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    later = b'{"type":"Later","t":1.0}\n'
+    path.write_bytes(b"".join([*lines[:3], later, b"\x00garb\xffled\n", *lines[3:], later]))
+    recording = read_run_file(path)
+    assert (recording.unknown, recording.garbled) == (2, [5])
+    assert recording.events == list(SMALL_RUN)
+    assert recording.findings == [finding("garbled_lines", lines=["5"]), finding("unknown_events", count=2)]
+
+
+@pytest.mark.parametrize("event", [b'{"type":"Stopped"}', b'{"type":"Stopped","reason":"boredom"}', b'{"t":1.0}', b"7"])
+def test_a_broken_event_is_a_garbled_line_too(path, event):
+    path.write_bytes(path.read_bytes() + event + b"\n")
+    recording = read_run_file(path)
+    assert recording.garbled == [len(SMALL_RUN) + 2]
+    assert recording.unknown == 0
+
+
+def test_what_could_not_be_read_is_in_the_report():
+    findings = [finding("garbled_lines", lines=["5"])]
+    assert build_report(fold_all(list(SMALL_RUN)), findings=findings).findings[0] == findings[0]
+
+
+def test_a_newer_version_is_refused_by_name(path):
+    data = path.read_bytes().replace(b'"version":2', b'"version":7', 1)
+    path.write_bytes(data.replace(b'"gpulab":"0.1.0"', b'"gpulab":"9.2"', 1))
+    with pytest.raises(RunFileError, match=r"version 7, written by gpulab 9\.2: this one reads up to 2"):
+        read_run_file(path)
+
+
+@pytest.mark.parametrize("version", [0, -1])
+def test_a_version_that_no_gpulab_wrote_is_refused(path, version):
+    path.write_bytes(path.read_bytes().replace(b'"version":2', f'"version":{version}'.encode(), 1))
+    with pytest.raises(RunFileError, match=f"version {version}, which no gpulab wrote"):
+        read_run_file(path)
+
+
+@pytest.mark.parametrize("data", [b"{}\n", b"hello\n", b"\xff\xfe\n", b'{"format":"other"}\n', b"\n"])
+def test_another_file_is_refused(tmp_path, data):
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(data)
+    with pytest.raises(RunFileError, match="not a run file"):
+        read_run_file(path)
+
+
+def test_a_run_is_never_overwritten(path):
+    data = path.read_bytes()
+    with pytest.raises(FileExistsError):
+        RunFile(path, "0.1.0")
+    assert path.read_bytes() == data
+
+
+def test_a_path_below_home_is_shown_without_the_folder_s_name(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert at_home(Path("/home/someone/state/run.jsonl")) == "~/state/run.jsonl"
+    assert at_home(Path("/home/someone-else/run.jsonl")) == "/home/someone-else/run.jsonl"

@@ -1,0 +1,85 @@
+"""Events as lines of JSON: the same back, unknown types told from broken ones, nothing that does not fit together."""
+
+import pytest
+
+from gpulab.protocol import events as e
+from gpulab.protocol.telemetry_fields import reason_letters, reason_names
+from gpulab.protocol.text import plain
+from gpulab.protocol.wire import decode, encode
+
+SAMPLES = {
+    "names": ("a", "b"),
+    "complete": 1,
+    "epoch": [0, 0],
+    "round": [0, 0],
+    "variant": [0, 1],
+    "times_s": [1.0, 2.0],
+    "cpu_s": [1.0, 2.0],
+    "faults": [0, 0],
+    "switches": [0, 0],
+}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        e.Samples(t=1.0, **SAMPLES),
+        e.Log(t=1.0, lines=["é\ud7ff\n"]),
+        e.TelemetryEnded(t=1.0),
+        e.WorkerDone(t=1.0, sent=3),
+    ],
+)
+def test_an_event_comes_back_as_it_was_in_one_line(event):
+    line = encode(event)
+    assert line.count(b"\n") == 1
+    assert decode(line) == event
+
+
+def test_a_type_that_is_not_known_is_none_and_a_broken_event_an_error():
+    assert decode(b'{"type":"Later","t":1.0}') is None
+    for line in (b'{"type":"WorkerDone"}', b'{"type":7}', b"[]", b"", b"\xff", b'{"t":1.0}'):
+        with pytest.raises(ValueError, match=r"not an event|a broken WorkerDone|a broken 7"):
+            decode(line)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"times_s": [1.0]}, {"ended": [1.0]}, {"steps": [1, 1], "ended": []}, {"variant": [0, 2]}, {"sm_mhz": [1]}],
+)
+def test_samples_whose_columns_do_not_fit_are_no_event(change):
+    with pytest.raises(ValueError, match="do not fit together"):
+        e.Samples(**SAMPLES | change)
+    line = encode(e.Samples(t=1.0, **SAMPLES)).replace(b'"variant":[0,1]', b'"variant":[0,9]')
+    with pytest.raises(ValueError, match="a broken Samples"):
+        decode(line)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "letters", "names"),
+    [
+        (None, "n/a", None),
+        (0, "ok", []),
+        (0x1 | 0x2, "ok", ["application clocks", "idle"]),
+        (0x4, "P", ["power cap"]),
+        (0x20 | 0x40, "T", ["thermal slowdown", "thermal slowdown by the hardware"]),
+        (0x4 | 0x8 | 0x80, "PHB", ["power cap", "hardware slowdown", "power brake"]),
+    ],
+)
+def test_reasons_of_the_clocks_have_letters_where_they_hold_back_and_names(reasons, letters, names):
+    assert reason_letters(reasons) == letters
+    if names is not None:
+        assert reason_names(reasons) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("a\tb\nc", "a\tb\nc"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07text", "text"),
+        ("bell\x07 \x9b31m", "bell\ufffd \ufffd31m"),
+        ("\x1b", ""),
+    ],
+)
+def test_text_of_a_scenario_is_made_safe(text, safe):
+    assert plain(text) == safe

@@ -1,0 +1,93 @@
+"""However long a run is, its state holds a bounded number of readings, lines and blocks: counted, object by object."""
+
+import gc
+from types import FunctionType, ModuleType
+
+from synthetic_runs import opening, report_of, request, samples
+
+from gpulab.analysis.series import Epoch
+from gpulab.protocol import events as e
+from gpulab.protocol.statuses import Stage
+from gpulab.report.build import build_report
+from gpulab.report.log_history import KEPT_LINES
+from gpulab.report.state import fold_all
+
+READINGS, LINES = 50_000, 20_000
+STARTED = e.TelemetryStarted(gpu="H100", uuid="GPU-1", t=0.35)
+
+
+def objects(root):
+    """Everything that can be reached from an object, once."""
+    pending, reached = [root], {id(root): root}
+    while pending:
+        for item in gc.get_referents(pending.pop()):
+            if id(item) not in reached and not isinstance(item, (type, ModuleType, FunctionType)):
+                reached[id(item)] = item
+                pending.append(item)
+    return list(reached.values())
+
+
+def count(root, kind):
+    return sum(isinstance(item, kind) for item in objects(root))
+
+
+def readings(number, start=0.4):
+    """Five a second, and every ten seconds a slowdown: what a throttled GPU shows in hours."""
+    for index in range(number):
+        t = start + 0.2 * index
+        yield e.Telemetry(
+            t=t,
+            since=t - 0.2,
+            values={"power": 300.0 + index % 7, "sm": 50.0},
+            reasons=0x40 if index % 50 == 0 else 0x4,
+            others=[] if index % 10 == 0 else None,
+            others_since=t - 2.0,
+        )
+
+
+def test_readings_of_hours_leave_a_bounded_number_in_the_state():
+    short = fold_all([*opening(request(telemetry="0")), STARTED, *readings(READINGS // 5)])
+    long = fold_all([*opening(request(telemetry="0")), STARTED, *readings(READINGS)])
+    assert count(long, e.Telemetry) == count(short, e.Telemetry) < READINGS // 5
+    report = build_report(long, live=True)
+    assert report.telemetry.readings == READINGS
+    assert {len(values) for values in report.telemetry.recent.values()} == {120}
+    assert report.telemetry.peaks == {"power": 306.0, "sm": 50.0}
+
+
+def test_readings_after_each_stage_are_all_that_a_solo_run_can_ask_for():
+    started = e.StageStarted(stage=Stage.SOLO_RUN, variant="a", t=1.0)
+    stages = [event for number in range(20) for event in (started, *readings(100, start=0.4 + 20.0 * number))]
+    assert count(fold_all([*opening(request(telemetry="0")), STARTED, *stages]), e.Telemetry) <= 200
+
+
+def test_lines_of_a_talkative_scenario_leave_its_first_and_last():
+    lines = [f"line {number}" for number in range(LINES)]
+    chunks = [e.Log(lines=lines[first : first + 37], t=1.0) for first in range(0, LINES, 37)]
+    state = fold_all([*opening(), *chunks])
+    held = [item for item in objects(state.log) if isinstance(item, str) and item.startswith("line ")]
+    assert len(held) == 2 * KEPT_LINES
+    log = build_report(state, live=True).log
+    assert (log.head, log.tail) == (lines[:KEPT_LINES], lines[-KEPT_LINES:])
+    assert log.skipped == LINES - 2 * KEPT_LINES
+
+
+def test_epochs_are_reduced_to_their_medians_without_telemetry():
+    few = fold_all([*opening(), *samples({"b": 0.5}, 15, epochs=20)])
+    many = fold_all([*opening(), *samples({"b": 0.5}, 15, epochs=200)])
+    assert (count(few, Epoch), count(many, Epoch)) == (0, 0)
+    assert many.samples.epochs == 199
+    # Of the epoch under way every block is known; of the others a median of each of three times and two pairs.
+    assert count(many.samples, float) - count(few.samples, float) <= 5 * 180
+    assert report_of([*opening(), *samples({"b": 0.5}, 15, epochs=200)]).comparisons[0].pairs == 1000
+
+
+def test_epochs_are_reduced_to_their_medians_once_readings_have_passed_them():
+    blocks = samples({"b": 0.5}, 15, epochs=200)
+    together = sorted([*blocks, *readings(300, start=0.6)], key=lambda event: event.t)
+    state, most = fold_all([*opening(request(telemetry="0")), STARTED]), 0
+    for event in together:
+        state.fold(event)
+        most = max(most, len(state.samples.unsettled))
+    # An epoch takes 0.15 s here. Other processes are looked for every two seconds, each time for the two before.
+    assert most <= 4 / 0.15 + 1

@@ -1,0 +1,165 @@
+"""What a variant's windows, its time and its roof say together of where its time goes."""
+
+import pytest
+
+from gpulab.analysis.bound import BoundKind
+from gpulab.analysis.roofline import Point
+from gpulab.protocol.device import Device
+from gpulab.protocol.events import Built, Checked, Phases, Profiled, RunStarted
+from gpulab.protocol.finding import finding
+from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.protocol.operation import Operation
+from gpulab.protocol.partition import Partition
+from gpulab.protocol.statuses import Cache, CheckTime, Clock
+from gpulab.report.goodput_summary import goodput_of
+from gpulab.report.report import Time
+from gpulab.report.state import RunState, VariantState, fold_all
+
+STEPS = 10
+TIME = Time(median=1e-3, low=0.9e-3, high=1.1e-3)
+CHECKED = Checked(variant="v", when=CheckTime.BEFORE, ok=True)
+SUBJECT = ScenarioFile(scenario="s", path="s.py", source_sha256="0", variants=(VariantInfo(name="v"),))
+
+
+def state(kind="cpu", **job):
+    return RunState(
+        request=RunRequest(job=Measure(subject=SUBJECT, **job)),
+        device=Device(kind=kind, name="d"),
+    )
+
+
+def profiled(*, useful=0.5, copies=0.1, copied=0.0, on_device=False, plain_s=1e-3, profiled_s=1.05e-3, repeatable=True):
+    """Ten steps of one millisecond; shares of the window."""
+    seconds = {"useful": useful, "copies": copies, "other": 1 - useful - copies}
+    window_s = 1e-3 * STEPS
+    return Profiled(
+        variant="v",
+        steps=STEPS,
+        plain_s=plain_s,
+        profiled_s=profiled_s,
+        partition=Partition(
+            window_s=window_s,
+            seconds={name: share * window_s for name, share in seconds.items()},
+            marked=True,
+            on_device=on_device,
+            copied_s=copied * window_s,
+        ),
+        operations=[Operation(name="mm", calls=20, self_s=4e-3, share=0.4, shapes="", on_device=on_device)],
+        repeatable=repeatable,
+    )
+
+
+def variant(**changes):
+    built = Built(variant="v", build_s=0.1, first_step_s=0.1, items=8.0)
+    return VariantState(VariantInfo(name="v"), built=built, **{"checked": CHECKED, "profiled": profiled(), **changes})
+
+
+def point(fraction):
+    return Point(
+        variant="v",
+        dtype="fp32",
+        unit="B/s",
+        rate=1e9,
+        roof="",
+        source="",
+        attainable=1e10,
+        fraction=fraction,
+        bound=BoundKind.MEMORY,
+        reason=finding("near_memory_roof"),
+    )
+
+
+def goodput(variant, run=None, time=TIME, point=None):
+    return goodput_of(run or state(), variant, time, point)
+
+
+def test_nothing_was_marked_and_nothing_profiled():
+    assert goodput(variant(profiled=None)) is None
+
+
+def test_phases_alone_are_shares_of_all_their_windows():
+    start = RunStarted(request=RunRequest(job=Measure(subject=SUBJECT)), at="", host="")
+    windows = [
+        Phases(variant="v", steps=1, seconds={"data": 1.5, name: 0.5}, running_s={"data": 0.3, name: 0.4})
+        for name in ("", "x")
+    ]
+    run = fold_all([start, *windows])
+    report = goodput(run.variants["v"], run)
+    assert (report.goodput, report.reliable) == (None, None)
+    assert report.phases == {"data": 0.75, "": 0.125, "x": 0.125}
+    assert report.running == pytest.approx({"data": 0.2, "": 0.8, "x": 0.8})
+    assert report.waiting == ["data"]
+    assert run.variants["v"].phases.steps == 2
+
+
+def test_a_reliable_window():
+    report = goodput(variant())
+    assert report.goodput == pytest.approx(0.5)
+    assert sum(report.partition.values()) == pytest.approx(1)
+    assert (report.marked, report.reliable, report.reasons, report.steps) == (True, True, [], STEPS)
+    (row,) = report.operations
+    assert (row.calls, row.self_s, row.share) == (2, pytest.approx(4e-4), 0.4)  # of a step
+
+
+def test_recordings_that_differ_are_unreliable():
+    report = goodput(variant(profiled=profiled(repeatable=False)))
+    assert (report.reliable, report.reasons) == (False, [finding("recordings_differ", "v")])
+
+
+def test_a_gpu_of_which_nothing_was_recorded_is_unreliable():
+    report = goodput(variant(), state("cuda"))
+    assert (report.reliable, report.reasons) == (False, [finding("device_not_recorded", "v")])
+    assert goodput(variant(profiled=profiled(on_device=True)), state("cuda")).reliable
+
+
+@pytest.mark.parametrize(("profiled_s", "codes"), [(1.09e-3, []), (1.3e-3, ["profiler_overhead"])])
+def test_an_overhead_above_a_tenth_is_a_finding_and_no_doubt(profiled_s, codes):
+    report = goodput(variant(profiled=profiled(profiled_s=profiled_s)))
+    assert report.overhead == pytest.approx(profiled_s / 1e-3 - 1)
+    assert report.reliable
+    assert [reason.code for reason in report.reasons] == codes
+    assert all(reason.values == {"overhead": report.overhead} for reason in report.reasons)
+
+
+@pytest.mark.parametrize(
+    ("kind", "job", "plain_s", "overhead"),
+    [
+        ("cuda", {}, 1.2e-3, 0.2),  # CUPTI was in that process by then
+        ("cuda", {}, 0.8e-3, 0.5),
+        ("cuda", {"clock": Clock.DEVICE}, 1.2e-3, 0.0),
+        ("cuda", {"cache": Cache.COLD}, 1.2e-3, 0.0),
+        ("cpu", {}, 1.2e-3, 0.0),
+    ],
+)
+def test_a_step_without_the_profiler_is_the_shorter_of_two_on_a_gpu(kind, job, plain_s, overhead):
+    recorded = variant(profiled=profiled(plain_s=plain_s, profiled_s=1.2e-3, on_device=kind == "cuda"))
+    assert goodput(recorded, state(kind, **job)).overhead == pytest.approx(overhead, abs=1e-12)
+
+
+def test_efficiency_is_of_the_useful_part_and_the_product_of_the_whole_step():
+    report = goodput(variant(), point=point(0.25))
+    assert report.efficiency == pytest.approx(0.5)
+    assert report.product == pytest.approx(report.goodput * report.efficiency)
+    assert goodput(variant(profiled=profiled(useful=0.0)), point=point(0.25)).efficiency is None
+    for without in (goodput(variant()), goodput(variant(), state(cache=Cache.COLD), point=point(0.25))):
+        assert (without.efficiency, without.product) == (None, None)
+
+
+@pytest.mark.parametrize("roof", ["host to device", "device to host"])
+def test_below_a_link_only_the_product_means_something(roof):
+    report = goodput(variant(), state(roof=roof), point=point(0.25))
+    assert report.efficiency is None
+    assert report.product == pytest.approx(0.25)
+
+
+def test_hidden_is_the_share_of_copies_behind_something_better():
+    assert goodput(variant(profiled=profiled(copies=0.1, copied=0.4))).hidden == pytest.approx(0.75)
+    assert goodput(variant(profiled=profiled(copies=0.4, copied=0.4))).hidden == 0
+    assert goodput(variant()).hidden is None
+
+
+def test_items_count_once_their_output_was_found_right():
+    assert goodput(variant()).items_per_s == pytest.approx(8e3)
+    for checked in (None, Checked(variant="v", when=CheckTime.AFTER, ok=False)):
+        assert goodput(variant(checked=checked)).items_per_s is None
+    assert goodput(variant(), time=None).items_per_s is None

@@ -1,0 +1,155 @@
+"""Where a run's evidence puts a variant on the roofline: what of the events becomes a fact of the step."""
+
+import pytest
+from devices import H200
+from synthetic_runs import CPU, END, opening, report_of, request, run_of, samples
+
+from gpulab.protocol import events as e
+from gpulab.protocol.ceiling import Ceiling
+from gpulab.protocol.device import Device
+from gpulab.protocol.finding import finding
+from gpulab.protocol.jobs import NEEDED_CEILINGS, Calibrate, RunRequest, VariantInfo
+from gpulab.protocol.statuses import Cache, Clock
+from gpulab.report.roofline_points import roofline_of
+
+MEASURED = (
+    ("device memory", "copy", 1e10),
+    ("cache", "read", 1e11),
+    ("matrix", "fp32", 1e12),
+    ("launch", "enqueue", 1e-6),
+)
+
+
+def ceilings(*measured, **fields):
+    roofs = [Ceiling(roof=roof, kind=kind, unit="", best=best, median=best) for roof, kind, best in measured]
+    return e.CeilingsMeasured(ceilings=tuple(roofs), at="2026-01-01T00:00:00+00:00", t=0.3, **fields)
+
+
+def point_of(*later, job=None, device=CPU, measured=MEASURED, cache_bytes=None, **built):
+    """The point of a, whose step takes a millisecond."""
+    run_request = request(ceilings=NEEDED_CEILINGS, **(job or {}))
+    opened = [*opening(run_request, device=device, **built), ceilings(*measured, cache_bytes=cache_bytes)]
+    return report_of(run_of({"b": 0.5}, opened=opened, later=later)).variant("a").roofline
+
+
+def test_nothing_is_placed_without_ceilings_or_without_declared_work():
+    plain = report_of(run_of({}, opened=[*opening(bytes=1000), ceilings(*MEASURED)]))
+    assert (plain.ceilings, plain.variants[0].roofline, roofline_of(plain)) == (None, None, None)
+    assert point_of() is None
+    assert point_of(measured=(), bytes=1000) is None
+
+
+def test_a_point_has_its_rate_its_interval_and_its_share_of_the_roof():
+    report = report_of(
+        run_of({}, opened=[*opening(request(ceilings=NEEDED_CEILINGS), bytes=8_000_000), ceilings(*MEASURED)])
+    )
+    variant = report.variant("a")
+    point, time = variant.roofline, variant.time_s
+    assert point.rate == pytest.approx(8e6 / time.median)
+    assert (point.rate_low, point.rate_high) == pytest.approx((8e6 / time.high, 8e6 / time.low))
+    assert point.fraction == pytest.approx(point.rate / 1e10)
+    assert (point.bound, point.reason.code, point.work) == ("memory", "near_memory_roof", "declared")
+    assert variant.bytes_per_s == pytest.approx(point.rate)
+    assert (report.ceilings.at, report.ceilings.cached) == ("2026-01-01T00:00:00+00:00", False)
+    assert [ceiling.roof for ceiling in report.ceilings.ceilings] == [roof for roof, _, _ in MEASURED]
+
+
+def test_a_variant_that_is_not_ok_has_no_point():
+    refused = e.VariantRefused(variant="a", reason=finding("items_differ", items=1.0, baseline=2.0), t=50.0)
+    assert point_of(refused, bytes=8_000_000) is None
+
+
+def test_a_phase_that_waits_is_why_a_step_is_far_from_every_roof():
+    phases = e.Phases(variant="a", steps=3, seconds={"": 1.0, "data": 6.0, "copy": 1.0, "own": 2.0}, t=50.0)
+    point = point_of(phases, bytes=1000)
+    assert (point.bound, point.reason.code) == ("latency", "phase_waits")
+    assert (point.reason.values["phase"], point.reason.values["share"]) == ("data", pytest.approx(0.6))
+    brief = e.Phases(variant="a", steps=3, seconds={"": 1.0, "own": 9.0}, t=50.0)
+    assert point_of(brief, bytes=1000).reason.code == "no_roof_near"
+
+
+def test_operations_that_were_counted_may_explain_the_time():
+    counted = e.Counted(variant="a", operations=800, flops=None, t=50.0)
+    point = point_of(counted, bytes=1000)
+    assert (point.bound, point.reason.values["operations"]) == ("launch", 800)
+    assert point.reason.values["share"] == pytest.approx(0.8, rel=0.01)
+
+
+def test_both_clocks_tell_how_long_the_device_waits_for_the_host():
+    device_time = e.OtherClock(variant="a", clock=Clock.DEVICE, times_s=[0.2e-3, 0.3e-3, 0.25e-3], t=50.0)
+    point = point_of(device_time, job={"device": "cuda"}, device=H200, bytes=1000)
+    assert (point.reason.code, point.reason.values["share"]) == (
+        "device_waits_for_launches",
+        pytest.approx(0.75, rel=0.01),
+    )
+    exposed = e.OtherClock(variant="a", clock=Clock.DEVICE, times_s=[0.25e-3], exposed=True, t=50.0)
+    assert point_of(exposed, job={"device": "cuda"}, device=H200, bytes=1000).reason.code == "no_roof_near"
+
+
+def test_a_time_on_the_device_clock_has_no_launches_of_the_host_in_it():
+    counted = e.Counted(variant="a", operations=800, flops=None, t=50.0)
+    point = point_of(counted, job={"clock": Clock.DEVICE, "device": "cuda"}, device=H200, bytes=1000)
+    assert point.reason.code == "no_roof_near"
+
+
+def test_the_cache_is_what_was_seen_of_it_else_half_of_what_the_system_reports():
+    large = Device(kind="cpu", name="c", l2_bytes=10_000_000)
+    fast_in_memory = {"bytes": 7_000_000, "device": large}
+    assert point_of(**fast_in_memory).reason.code == "near_memory_roof"
+    assert point_of(**fast_in_memory, cache_bytes=7_000_000).reason.code == "bytes_fit_cache"
+    assert point_of(**fast_in_memory, cache_bytes=1_000_000).reason.code == "near_memory_roof"
+    small = {"bytes": 4_900_000, "device": large, "measured": (("device memory", "copy", 7e9), *MEASURED[1:])}
+    assert point_of(**small).reason.code == "bytes_fit_cache"
+    assert point_of(**small, job={"cache": Cache.COLD}).reason.code == "near_memory_roof"
+
+
+def test_the_roof_that_a_scenario_names_is_the_one_it_is_held_against():
+    measured = (*MEASURED, ("vector", "fp32", 4e12))
+    job = {"roof": "matrix"}
+    assert point_of(flops=7 * 10**8, measured=measured).roof == "vector fp32"
+    assert point_of(flops=7 * 10**8, measured=measured, job=job).roof == "matrix fp32"
+
+
+@pytest.mark.parametrize(
+    ("share", "restored", "work"),
+    [(50.0, 0, "counted"), (58.0, 0, "counted"), (65.0, 0, "declared"), (30.0, 0, "declared"), (65.0, 300, "counted")],
+)
+def test_bytes_that_the_device_counted_alike_are_counted_work(share, restored, work):
+    """Half of an H200's bandwidth for 2 s is what 1000 steps declare; restoring state moves bytes of no step."""
+    declared = int(3201e6 * 2 * 6016 / 8 / 1000)
+    run_request = request(ceilings=NEEDED_CEILINGS, telemetry="on", device="cuda")
+    opened = [*opening(run_request, device=H200, bytes=declared), e.TelemetryStarted(gpu="H200", uuid="G", t=0.35)]
+    readings = [e.Telemetry(t=50.0 + 0.2 * n, since=49.8 + 0.2 * n, values={"dram": share}) for n in range(1, 11)]
+    moved = restored * declared
+    solo = e.SoloRun(variant="a", started=50.0, ended=52.0, steps=1000, time_s=1e-3, restored_bytes=moved, t=52.0)
+    report = report_of([*opened, *samples({}), *readings, solo, *END])
+    assert report.variant("a").roofline.work == work
+    assert report.variant("b").roofline.work == "declared"
+
+
+def test_arrows_lead_from_what_a_variant_is_compared_with_last():
+    infos = tuple(VariantInfo(name=name, against=None if name == "a" else "a") for name in "abcd")
+    names = ("a", "control", "b", "c", "d")
+
+    def arrows(**job):
+        run_request = request(*infos, ceilings=NEEDED_CEILINGS, **job)
+        opened = [*opening(run_request, bytes=1000), ceilings(*MEASURED)]
+        roofline = roofline_of(report_of(run_of({"b": 0.5, "c": 0.4, "d": 0.3}, opened=opened, names=names)))
+        assert [point.variant for point in roofline.points] == list("abcd")
+        return roofline.arrows
+
+    assert arrows(ladder=True) == [(0, 1), (1, 2), (2, 3)]
+    assert arrows() == []  # three from one point would only tangle
+    two = opening(request(*infos[:3], ceilings=NEEDED_CEILINGS), bytes=1000)
+    report = report_of(run_of({}, opened=[*two, ceilings(*MEASURED)], names=names[:4]))
+    assert roofline_of(report).arrows == [(0, 1), (0, 2)]
+
+
+def test_a_calibration_reports_all_ceilings_and_no_variant():
+    started = e.RunStarted(request=RunRequest(job=Calibrate()), at="", host="h", t=0.0)
+    ready = e.WorkerReady(pid=1, device=CPU, environment={"torch": "2.9"}, t=0.1)
+    report = report_of([started, ready, ceilings(*MEASURED, cached=True), END[1]])
+    assert (report.scenario, report.variants, report.comparisons, report.exit_code) == ("calibration", [], [], 0)
+    assert (len(report.ceilings.ceilings), report.ceilings.cached) == (4, True)
+    assert report.environment == {"torch": "2.9"}
+    assert (report.baseline, report_of(run_of({})).baseline) == (None, "a")

@@ -1,0 +1,170 @@
+"""What a run's comparisons conclude: with a control, refusals, failures, and outputs that nobody checked."""
+
+import pytest
+from synthetic_runs import END, INFOS, functions_request, opening, report_of, request, run_of, samples
+
+from gpulab.protocol import events as e
+from gpulab.protocol.finding import finding
+from gpulab.protocol.jobs import VariantInfo
+from gpulab.protocol.statuses import CheckTime, FailureKind, Outcome, Stage
+
+THREE = (*INFOS, VariantInfo(name="c", against="a"))
+NAMES_OF_THREE = ("a", "control", "b", "c")
+
+
+def failed(variant, kind=FailureKind.CRASH, line=None):
+    return e.VariantFailed(
+        variant=variant, kind=kind, stage=Stage.MEASURE, cause=finding("text", text="boom"), line=line, t=90.0
+    )
+
+
+def verdicts(report):
+    return [(comparison.variant, comparison.verdict, comparison.speedup) for comparison in report.comparisons]
+
+
+def test_a_finished_run():
+    report = report_of(run_of({"b": 0.5}, size=37))
+    assert (report.exit_code, report.outcome, report.reason) == (0, "measured", None)
+    (comparison,) = report.comparisons
+    assert (comparison.verdict, comparison.pairs, comparison.dropped) == ("faster", 100, 0)
+    assert comparison.speedup == pytest.approx(2, rel=1e-3)
+    assert report.control.verdict == "same"
+    assert (report.method.epochs, report.method.rounds, report.method.stopped) == (20, 100, "width")
+    first = report.variants[0]
+    assert first.contention == pytest.approx(0.05)
+    assert first.time_s.median == pytest.approx(1e-3, rel=1e-2)
+    assert first.time_s.low <= first.time_s.median <= first.time_s.high
+    assert (report.best, [variant.status for variant in report.variants]) == ("b", ["ok", "ok"])
+
+
+def test_a_control_that_differs_takes_every_verdict_back():
+    report = report_of(run_of({"b": 0.5, "control": 1.1}))
+    assert (report.exit_code, report.outcome, report.control.verdict) == (7, "invalid", "slower")
+    assert verdicts(report) == [("b", "invalid", None)]
+    assert report.reason == finding("control_differs", verdict="slower", speedup=report.control.speedup)
+    assert report.comparisons[0].reason == report.reason
+    assert report.best is None
+
+
+def test_a_control_of_functions_that_differs_invalidates_nothing():
+    report = report_of(run_of({"b": 0.5, "control": 1.1}, run_request=functions_request("a", "b")))
+    assert (report.exit_code, report.reason, report.comparisons) == (0, None, [])
+    assert report.control.verdict == "slower"
+    assert [variant.status for variant in report.variants] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("after", ["baseline", "variant"])
+def test_a_wrong_output_has_that_verdict_and_no_speedup(after):
+    name = "a" if after == "baseline" else "b"
+    reason = finding("output_has_nan")
+    wrong = e.Checked(variant=name, when=CheckTime.AFTER, ok=False, reason=reason, t=90.0)
+    report = report_of(run_of({"b": 0.5}, later=[wrong]))
+    assert (report.exit_code, report.outcome) == (4, "wrong")
+    assert (report.variant(name).status, report.variant(name).reason) == ("wrong", reason)
+    assert report.variant(name).time_s is None
+    assert verdicts(report) == ([] if after == "baseline" else [("b", "wrong", None)])
+    assert all(comparison.reason == reason for comparison in report.comparisons)
+
+
+def test_a_refused_variant_is_invalid_though_it_was_never_measured():
+    reason = finding("items_differ", items=1.0, baseline=2.0)
+    refused = e.VariantRefused(variant="b", reason=reason, t=0.25)
+    events = [*opening(), refused, *samples({}, names=("a", "control")), *END]
+    report = report_of(events)
+    assert (report.exit_code, verdicts(report)) == (7, [("b", "invalid", None)])
+    assert report.comparisons[0].reason == reason
+
+
+def test_a_failed_variant_has_no_verdict_and_the_others_keep_theirs():
+    events = run_of(
+        {"b": 0.5, "c": 2.0},
+        run_request=request(*THREE),
+        names=NAMES_OF_THREE,
+        later=[failed("b", line=3)],
+        end=[e.RunEnded(outcome=Outcome.FAILED, t=101.0)],
+    )
+    report = report_of(events)
+    assert report.exit_code == 3
+    assert [(comparison.variant, comparison.verdict) for comparison in report.comparisons] == [("c", "slower")]
+    assert (report.variant("b").status, report.variant("b").line, report.variant("b").stage) == ("failed", 3, "measure")
+    assert report.control.verdict == "same"
+    assert report.reason == finding("text", "b", text="boom", stage="measure", line=3)
+
+
+def test_a_baseline_that_crashes_late_keeps_the_pairs_of_the_others():
+    report = report_of(run_of({"b": 0.5}, later=[failed("a")], end=[e.RunEnded(outcome=Outcome.FAILED, t=101.0)]))
+    assert (report.exit_code, report.variants[0].status) == (3, "failed")
+    assert verdicts(report)[0][:2] == ("b", "faster")
+
+
+def test_a_variant_that_did_not_fit_is_out_of_memory_and_no_failure():
+    full = e.OutOfMemory(
+        variant="b", stage=Stage.BUILD, cause=finding("exception", message="not enough memory"), t=0.25
+    )
+    report = report_of([*opening(), full, *samples({}, names=("a", "control")), *END])
+    variant = report.variant("b")
+    assert (report.exit_code, report.failures, report.comparisons) == (0, [], [])
+    assert (variant.status, variant.reason.code, variant.stage) == ("out of memory", "exception", "build")
+
+
+def test_an_output_that_cannot_be_compared_leaves_the_speedup_and_says_so():
+    unchecked = e.Unchecked(variant="b", reason=finding("returns_nothing"), t=0.3)
+    report = report_of([*opening(), unchecked, *samples({"b": 0.5}), *END])
+    (comparison,) = report.comparisons
+    assert (report.exit_code, comparison.verdict, comparison.reason.code) == (0, "unchecked", "returns_nothing")
+    assert comparison.speedup == pytest.approx(2, rel=1e-3)
+    assert comparison.low <= comparison.speedup <= comparison.high
+    assert report.variant("b").unchecked == finding("returns_nothing")
+    assert report.best == "b"
+
+
+def test_an_unchecked_baseline_leaves_every_comparison_unchecked():
+    unchecked = e.Unchecked(variant="a", reason=finding("returns_nothing"), t=0.3)
+    opened = [*opening(request(*THREE)), unchecked]
+    report = report_of(run_of({"b": 0.5, "c": 2.0}, opened=opened, names=NAMES_OF_THREE))
+    assert [comparison.verdict for comparison in report.comparisons] == ["unchecked", "unchecked"]
+    assert {comparison.reason.code for comparison in report.comparisons} == {"returns_nothing"}
+    assert report.control.verdict == "same"
+
+
+def test_a_variant_that_its_author_leaves_unchecked():
+    infos = (INFOS[0], VariantInfo(name="b", against="a", unchecked="random numbers"))
+    report = report_of(run_of({"b": 0.5}, run_request=request(*infos)))
+    (comparison,) = report.comparisons
+    assert comparison.verdict == "unchecked"
+    assert comparison.reason == finding("declared_unchecked", "b", reason="random numbers")
+
+
+def test_too_few_epochs_are_inconclusive_and_not_unchecked():
+    unchecked = e.Unchecked(variant="b", reason=finding("returns_nothing"), t=0.3)
+    report = report_of([*opening(), unchecked, *samples({"b": 0.5}, epochs=7), *END])
+    (comparison,) = report.comparisons
+    assert (comparison.verdict, comparison.reason.code, comparison.speedup) == ("inconclusive", "too_few_values", None)
+
+
+def test_expensive_builds_compare_by_pairs_with_a_wider_floor():
+    opened = opening(expensive=True, floor=0.03)
+    few = report_of(run_of({"b": 0.5}, opened=opened, epochs=1, rounds=7))
+    assert (few.method.unit, few.method.floor) == ("pairs", 0.03)
+    assert few.comparisons[0].reason == finding("too_few_values", count=7, unit="pairs", needed=8)
+    enough = report_of(run_of({"b": 0.5}, opened=opened, epochs=2, rounds=4))
+    assert (enough.comparisons[0].verdict, enough.comparisons[0].pairs) == ("faster", 8)
+    assert report_of(run_of({"b": 0.975}, opened=opened, epochs=2, rounds=4)).comparisons[0].verdict != "faster"
+    assert report_of(run_of({"b": 0.975})).comparisons[0].verdict == "faster"
+
+
+def test_the_best_variant_has_the_largest_speedup_over_the_baseline():
+    infos, names = (*THREE, VariantInfo(name="d", against="b")), (*NAMES_OF_THREE, "d")
+    report = report_of(run_of({"b": 0.5, "c": 0.4, "d": 0.1}, run_request=request(*infos), names=names))
+    assert max(report.comparisons, key=lambda comparison: comparison.speedup).variant == "d"
+    assert report.best == "c"  # d is measured against b
+
+
+def test_the_best_variant_is_no_inconclusive_one_where_there_is_another():
+    ratios, spread = {"b": 0.95, "c": 0.8}, {"c": 0.9}
+    report = report_of(run_of(ratios, run_request=request(*THREE), names=NAMES_OF_THREE, spread=spread))
+    b, c = report.comparisons
+    assert (b.verdict, c.verdict) == ("faster", "inconclusive")
+    assert b.speedup < c.speedup
+    assert report.best == "b"
+    assert report_of(run_of({"b": 0.8}, spread={"b": 0.9})).best == "b"

@@ -1,0 +1,194 @@
+"""The screen over recorded runs: keys in, text out, without a process."""
+
+import pytest
+from journey import Tape, choose, flat, idle, listed, shown, until, visit
+from recorded import run_file
+
+from gpulab.protocol.events import Samples, SoloRun, StageStarted, Telemetry
+from gpulab.protocol.finding import finding
+from gpulab.session.settings import UsageError
+from gpulab.session.source import File
+
+SCENARIO = """
+\"\"\"[red]Recorded[/red]: x.
+
+[bold]lesson \\x1b[31m.\"\"\"
+from gpulab import Scenario, Work
+scenario = Scenario('[i]topic')
+
+@scenario.variant
+def good(lab):
+    '''[b]summary.'''
+    return Work(lambda: None)
+
+@scenario.variant
+def bad(lab):
+    return Work(lambda: None)
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "recorded.py"
+    path.write_text(SCENARIO)
+    return path
+
+
+CASES = (
+    # recorded run, its result, its log, its mark in the list
+    ("raises", "bad failed (check, line 13): ValueError: boom", "bad: error, ValueError: boom", "failed"),
+    ("crash-late", "bad failed (measure, line 22): the worker crashed: SIGSEGV", "bad: crash, the worker", "failed"),
+    ("timeout", "bad failed (check, line 11): no end after 6 s", "bad: timeout, no end after 6 s", "failed"),
+    ("arguments-at-import", "failed: sys.exit(2) (load, line 3)", "the run: exit, sys.exit(2)", "failed"),
+    ("killed", "interrupted: the run has no end", "999", "stopped"),
+    ("cancelled", "interrupted: stopped while measuring", "stopped by the user", "stopped"),
+    ("checks", "wrong", "it printed nothing", "wrong"),
+    ("grows", "skipped: large did not fit into memory, and this one needs more", "it printed nothing", "x"),
+    ("standin-lost", "GPU telemetry ended early, GPU not monitored", "it printed nothing", "x"),
+    ("standin-shared", "another process on the GPU", "it printed nothing", "invalid"),
+    ("function-dies-profiled", "where the time of hangs goes could not be seen", "it printed nothing", "done"),
+)
+
+
+def test_after_each_run_the_screen_says_what_happened_and_goes_on(scenario, tmp_path):
+    names = iter(name for name, *_ in CASES)
+
+    async def journey(pilot):
+        for _, result, log, mark in CASES:
+            await pilot.press("r")
+            await until(pilot, lambda: idle(pilot))
+            text = flat(pilot)
+            for _ in range(4):
+                await pilot.press("pagedown")
+                text += " " + flat(pilot)
+            assert result in text
+            await pilot.press("4", "home")
+            text = flat(pilot)
+            await pilot.press("end")
+            assert log in text + flat(pilot)
+            await pilot.press("escape")
+            assert mark in next(line for line in listed(pilot) if "recorded" in line)
+        await choose(pilot, "batched_matmul")
+        await pilot.press("enter")
+        assert "hands all forty over in one call" in flat(pilot)
+
+    visit(journey, scenario, starter=lambda entry, settings: File(run_file(next(names), tmp_path)))
+
+
+def test_enter_opens_and_keeps_the_result(scenario, tmp_path):
+    starts = []
+
+    def starter(entry, settings):
+        starts.append(entry.name)
+        return File(run_file("smoke", tmp_path))
+
+    async def journey(pilot):
+        await pilot.press("enter")
+        assert "[bold]lesson ." in flat(pilot)
+        await pilot.press("escape")
+        await pilot.press("r")
+        await until(pilot, lambda: "epochs" in flat(pilot))
+        await pilot.press("escape", "enter")
+        assert "epochs" in flat(pilot)
+        await pilot.press("enter", "2")
+        assert "epochs" in flat(pilot)
+        assert starts == ["recorded"]
+
+    visit(journey, scenario, starter=starter)
+
+
+def test_going_back_stops_nothing_and_a_second_run_has_to_wait(scenario, tmp_path):
+    tape = Tape(run_file("smoke", tmp_path), lambda event: isinstance(event, Samples))
+
+    async def journey(pilot):
+        await pilot.press("r")
+        await until(pilot, lambda: "so far" in shown(pilot))
+        await pilot.press("escape", "escape")
+        assert listed(pilot)[1].startswith(">recorded")
+        assert "epoch" in shown(pilot)
+        await pilot.press("r")
+        assert "recorded is running: s s stops it" in shown(pilot)
+        await pilot.press("s")
+        assert "s again stops recorded" in shown(pilot)
+        tape.go_on()
+        await until(pilot, lambda: idle(pilot))
+
+    visit(journey, scenario, starter=lambda entry, settings: tape)
+
+
+def test_a_run_that_cannot_start_says_so(scenario):
+    answers = [UsageError("--threads 9: this process may use 2 cores"), finding("no_gpu")]
+
+    def starter(entry, settings):
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def journey(pilot):
+        await pilot.press("r")
+        assert "this process may use 2 cores" in shown(pilot)
+        await pilot.press("r")
+        assert "no NVIDIA device in this machine" in shown(pilot)
+        assert "gpulab" not in shown(pilot).splitlines()[0]
+
+    visit(journey, scenario, starter=starter)
+
+
+def test_the_last_stages_of_a_healthy_run_are_not_stale(scenario, tmp_path):
+    """Sampling has ended by then: this was red for as long as the profile took."""
+    tape = Tape(run_file("version-2/healthy", tmp_path), _profiling)
+
+    async def journey(pilot):
+        await pilot.press("r")
+        await until(pilot, lambda: "profile" in shown(pilot).splitlines()[0])
+        await pilot.pause(1.0)
+        assert "stale" not in shown(pilot)
+        tape.go_on()
+        await until(pilot, lambda: idle(pilot))
+
+    visit(journey, scenario, starter=lambda entry, settings: tape)
+
+
+def _profiling(event):
+    return isinstance(event, StageStarted) and event.stage == "profile"
+
+
+def test_telemetry_lives_in_two_rows_beside_the_run(scenario, tmp_path):
+    readings = iter(range(10_000))
+    tape = Tape(run_file("standin-gpu", tmp_path), lambda event: isinstance(event, Telemetry) and next(readings) == 12)
+
+    async def journey(pilot):
+        await pilot.press("r")
+        await until(pilot, lambda: "SM ▁▁" in shown(pilot))
+        assert "tensor ▃▃" in shown(pilot)
+        assert "10% ^10" in shown(pilot)
+        assert "410/700 W" in shown(pilot)
+        assert "clocks ok" in shown(pilot)
+        tape.go_on()
+        await until(pilot, lambda: idle(pilot))
+
+    visit(journey, scenario, starter=lambda entry, settings: tape)
+
+
+def test_the_roofline_is_there_while_the_run_goes_on_one_type_of_numbers_at_a_time(scenario, tmp_path):
+    tape = Tape(run_file("precision-h100-1", tmp_path), lambda event: isinstance(event, SoloRun))
+
+    async def journey(pilot):
+        await pilot.press("3")
+        assert "r runs it" in shown(pilot)
+        await pilot.press("r", "3")
+        await until(pilot, lambda: "FLOP/byte" in shown(pilot))
+        assert not idle(pilot)
+        tape.go_on()
+        await until(pilot, lambda: idle(pilot))
+        drawn = set()
+        for _ in range(4):
+            drawn.add(next(line for line in shown(pilot).splitlines() if "ridge" in line).split(",")[0].split()[-1])
+            await pilot.press("f")
+        assert {"fp32", "tf32", "fp16/bf16", "fp8"} == drawn
+        await pilot.press("end")
+        assert "E fp8: " in shown(pilot)
+
+    visit(journey, scenario, starter=lambda entry, settings: tape)

@@ -1,0 +1,137 @@
+"""Ceilings are taken again for the same device in the same state, and for no other."""
+
+import pytest
+from msgspec.structs import replace
+
+from gpulab.protocol import events as e
+from gpulab.protocol.ceiling import Ceiling
+from gpulab.protocol.device import Device
+from gpulab.protocol.finding import finding
+from gpulab.protocol.jobs import NEEDED_CEILINGS, NO_CEILINGS, Calibrate, Measure, RunRequest, ScenarioFile
+from gpulab.session.ceiling_cache import CeilingCache
+
+COMPLETE = e.CeilingsMeasured(
+    at="2026-11-20T00:00:00+00:00",
+    ceilings=(Ceiling(roof="matrix", kind="bf16", unit="FLOP/s", best=2.0, median=1.9),),
+    complete=True,
+)
+PARTIAL = e.CeilingsMeasured(at="2026-11-22T00:00:00+00:00", ceilings=COMPLETE.ceilings)
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+def measure(env=None, ceilings=NEEDED_CEILINGS):
+    subject = ScenarioFile(scenario="x", path="", source_sha256="", variants=(), env=env or {})
+    return Measure(subject=subject, ceilings=ceilings)
+
+
+def ready(*, uuid="GPU-1", driver="580.1", torch="2.13", threads=1, kind="cuda"):
+    device = Device(kind=kind, name="NVIDIA H200", uuid=uuid, threads=threads)
+    return e.WorkerReady(pid=1, device=device, environment={"driver": driver, "torch": torch})
+
+
+def sampled(*, uuid="GPU-1", watts=700.0):
+    return e.TelemetryStarted(gpu="NVIDIA H200", uuid=uuid, limits={"power": watts})
+
+
+def watch(*events, job=None, telemetry="on"):
+    """What a run that sees these events is given of its device."""
+    cache = CeilingCache(RunRequest(job=job or measure(), telemetry=telemetry))
+    return [ceilings for event in (*events, e.RunEnded(outcome="done")) if (ceilings := cache.see(event))]
+
+
+def test_what_one_run_measures_the_next_one_has_as_soon_as_both_processes_have_their_device():
+    assert watch(ready(), sampled(), COMPLETE) == []  # the first has to measure
+    (cached,) = watch(ready(), sampled())
+    assert (cached.ceilings, cached.at, cached.cached) == (COMPLETE.ceilings, COMPLETE.at, True)
+    (cached,) = watch(sampled(), ready())
+    assert cached.cached
+    assert watch(ready()) == []  # nobody has said yet what its power limit is
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (ready(uuid="GPU-2"), sampled(uuid="GPU-2")),
+        (ready(driver="590.1"), sampled()),
+        (ready(torch="2.14"), sampled()),
+        (ready(threads=2), sampled()),
+        (ready(), sampled(watts=500.0)),
+    ],
+)
+def test_another_device_or_another_state_of_it_is_measured_anew(events):
+    watch(ready(), sampled(), COMPLETE)
+    assert watch(*events) == []
+
+
+def test_without_telemetry_they_are_kept_too():
+    assert watch(ready(), COMPLETE, telemetry="off") == []
+    assert len(watch(ready(), telemetry="off")) == 1
+    assert watch(ready(), sampled()) == []  # whose power limit may differ
+
+
+def test_where_nobody_read_the_power_limit_the_newest_of_any_holds():
+    watch(ready(), sampled(watts=500.0), COMPLETE)
+    newer = replace(COMPLETE, at="2026-11-21T00:00:00+00:00", cache_bytes=7)
+    watch(ready(), sampled(watts=700.0), newer)
+    watch(ready(uuid="GPU-2"), sampled(uuid="GPU-2"), COMPLETE)
+    (cached,) = watch(ready(), telemetry="off")
+    assert (cached.at, cached.cache_bytes) == (newer.at, 7)
+    (cached,) = watch(ready(), sampled(uuid="GPU-2"))  # another GPU is sampled: its limit says nothing of this one
+    assert cached.at == newer.at
+    (cached,) = watch(ready(), sampled(watts=500.0))
+    assert cached.at == COMPLETE.at
+    assert watch(ready(driver="590.1"), telemetry="off") == []
+
+
+def test_a_calibration_measures_whatever_is_cached_and_replaces_it():
+    watch(ready(), sampled(), COMPLETE)
+    assert watch(ready(), sampled(), job=Calibrate()) == []
+    newer = replace(COMPLETE, at="2026-11-21T00:00:00+00:00")
+    watch(ready(), sampled(), newer, job=Calibrate())
+    assert watch(ready(), sampled())[0].at == newer.at
+
+
+def test_a_run_that_needs_no_ceilings_is_given_none():
+    watch(ready(), sampled(), COMPLETE)
+    assert watch(ready(), sampled(), job=measure(ceilings=NO_CEILINGS)) == []
+
+
+def test_a_file_that_cannot_be_read_is_as_good_as_none(tmp_path):
+    watch(ready(), sampled(), COMPLETE)
+    (file,) = (tmp_path / "gpulab" / "ceilings").iterdir()
+    file.write_text("{")
+    assert watch(ready(), sampled()) == []
+
+
+def test_what_was_measured_beside_a_run_on_a_cpu_is_not_kept_and_a_calibration_of_it_is(tmp_path):
+    cpu = ready(kind="cpu", uuid=None)
+    watch(cpu, PARTIAL, telemetry="off")
+    assert not (tmp_path / "gpulab").exists()
+    watch(cpu, COMPLETE, telemetry="off", job=Calibrate())
+    assert watch(cpu, telemetry="off")[0].at == COMPLETE.at  # until the run has its own
+
+
+def test_what_was_cut_short_or_unsteady_is_not_kept():
+    watch(ready(), sampled(), PARTIAL)
+    assert watch(ready(), sampled()) == []
+
+
+def test_a_run_that_has_measured_is_given_nothing_older():
+    watch(ready(), COMPLETE, telemetry="off")
+    no_answer = e.TelemetryStarted(no_gpu_reason=finding("driver_did_not_answer"))
+    assert watch(ready(), COMPLETE, no_answer) == []
+
+
+def test_the_environment_that_a_scenario_asks_for_is_no_property_of_the_device():
+    watch(ready(), sampled(), COMPLETE, job=measure(env={"CUDA_LAUNCH_BLOCKING": "1"}))
+    assert watch(ready(), sampled()) == []
+
+
+def test_what_came_out_of_the_cache_is_not_put_in_again():
+    stale = replace(COMPLETE, cached=True)
+    watch(ready(), sampled(), stale)
+    assert watch(ready(), sampled()) == []

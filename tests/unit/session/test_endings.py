@@ -1,0 +1,108 @@
+"""How a run ended: from what a worker and its supervisor reported of themselves, or from the lack of it."""
+
+import signal
+
+import pytest
+from recorded import SMALL_REQUEST
+
+from gpulab.protocol import events as e
+from gpulab.protocol.finding import finding
+from gpulab.protocol.jobs import Calibrate, RunRequest
+from gpulab.protocol.statuses import FailureKind, Outcome, Stage
+from gpulab.session.exit_cause import failure_of
+from gpulab.session.worker_transcript import WorkerTranscript
+
+TRACE = 'File "torch/x.py", line 9 in mm\n  File "s.py", line 22 in step\n  File "s.py", line 30 in run\n'
+
+
+def exited(code=None, signal=None, variant="b", **changes):
+    usual = {"stage": Stage.MEASURE, "trace": TRACE}
+    return WorkerTranscript(exited=e.WorkerExited(code=code, signal=signal, variant=variant, **{**usual, **changes}))
+
+
+def failure(transcript, stopped=None, error=None, request=SMALL_REQUEST):
+    return failure_of(request, transcript, stopped, error)
+
+
+@pytest.mark.parametrize(
+    ("transcript", "stopped", "kind", "cause"),
+    [
+        (exited(signal=signal.SIGKILL), None, FailureKind.KILLED, finding("killed")),
+        (
+            exited(signal=signal.SIGSEGV),
+            None,
+            FailureKind.CRASH,
+            finding("crashed", signal="SIGSEGV", meaning="Segmentation fault"),
+        ),
+        (exited(code=97), None, FailureKind.CRASH, finding("event_pipe_closed")),
+        (exited(code=3), None, FailureKind.EXIT, finding("worker_exited", code=3)),
+        (exited(signal=signal.SIGTERM), Outcome.TIMEOUT, FailureKind.TIMEOUT, finding("timeout", timeout_s=6.0)),
+        (exited(signal=signal.SIGTERM), Outcome.CANCELLED, FailureKind.CANCELLED, finding("cancelled")),
+    ],
+)
+def test_an_exit_has_a_kind_a_cause_and_the_line_of_the_scenario(transcript, stopped, kind, cause):
+    request = RunRequest(job=SMALL_REQUEST.job, timeout_s=6.0)
+    event = failure(transcript, stopped, request=request)
+    assert (event.kind, event.cause) == (kind, cause)
+    assert (event.variant, event.stage, event.line, event.traceback) == ("b", Stage.MEASURE, 22, TRACE)
+
+
+def test_a_variant_that_the_request_does_not_have_is_the_whole_run():
+    assert failure(exited(code=3, variant="control")).variant is None
+    assert failure(exited(code=3, trace="")).line is None
+    calibration = failure(exited(code=3, variant=None), request=RunRequest(job=Calibrate()))
+    assert (calibration.variant, calibration.line) == (None, None)
+
+
+def test_a_trace_drives_no_terminal():
+    assert failure(exited(code=3, trace="\x1b[31mred")).traceback == "red"
+
+
+def test_events_that_did_not_arrive_are_counted():
+    transcript = WorkerTranscript(done=e.WorkerDone(sent=9), events=7)
+    event = failure(transcript)
+    assert (event.kind, event.cause) == (FailureKind.CRASH, finding("events_lost", count=2))
+
+
+@pytest.mark.parametrize(
+    ("stopped", "kind"),
+    [(None, FailureKind.KILLED), (Outcome.TIMEOUT, FailureKind.TIMEOUT), (Outcome.CANCELLED, FailureKind.CANCELLED)],
+)
+def test_a_supervisor_without_a_last_word_is_the_end_of_the_run(stopped, kind):
+    event = failure(WorkerTranscript(), stopped)
+    assert (event.kind, event.stage, event.cause) == (kind, Stage.END, finding("supervisor_gone"))
+
+
+def test_a_worker_that_could_not_be_started_is_the_end_of_the_run():
+    event = failure(WorkerTranscript(), error=OSError("no memory"))
+    assert (event.stage, event.cause) == (Stage.START, finding("worker_not_run", message="no memory"))
+
+
+def test_a_transcript_is_complete_when_every_event_that_was_sent_arrived():
+    transcript = WorkerTranscript()
+    for event in (e.Log(lines=["a"]), None):  # an event of an unknown type counts as well
+        transcript.add(event)
+    assert not transcript.complete
+    transcript.add(e.WorkerDone(sent=2))
+    transcript.add(exited(code=0).exited)  # the supervisor's own word comes after the count
+    assert transcript.complete
+    assert transcript.exited.code == 0
+
+
+@pytest.mark.parametrize(
+    ("orphans", "malformed", "done", "codes"),
+    [
+        (0, 0, True, []),
+        (2, 0, True, ["processes_left_running"]),
+        (0, 1, True, ["malformed_event_lines"]),
+        (0, 1, False, []),
+        (1, 2, False, ["processes_left_running", "malformed_event_lines"]),
+    ],
+)
+def test_what_a_worker_left_behind_is_a_finding(orphans, malformed, done, codes):
+    transcript = exited(code=0, orphans=orphans)
+    transcript.malformed, transcript.done = malformed, e.WorkerDone(sent=0) if done else None
+    assert [problem.code for problem in transcript.findings] == codes
+    assert [problem.values["count"] for problem in transcript.findings] == [
+        count for count in (orphans, malformed) if count
+    ][: len(codes)]

@@ -1,0 +1,163 @@
+"""What a user names becomes runs to make, or the reason why one cannot be made here."""
+
+import pytest
+from recorded import SMALL_REQUEST
+from scenario_files import FUNCTIONS, SCENARIO, write
+
+from gpulab.catalog.catalog import ScenarioNotFoundError, catalog
+from gpulab.protocol.finding import finding
+from gpulab.protocol.jobs import Measure, TimeFunctions
+from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.session import launch as launches
+from gpulab.session.launch import check_paths, launches_of, plan, single_launch, start, start_entry, sweep_launches
+from gpulab.session.settings import Settings, UsageError
+
+ON_CPU = Settings(device="cpu")
+NO_GPU = finding("no_gpu", need="cuda")
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def unmet(monkeypatch):
+    """Every need is unmet."""
+    monkeypatch.setattr(launches, "first_missing", lambda needs, device: NO_GPU if needs else None)
+
+
+@pytest.fixture
+def files(tmp_path):
+    write(tmp_path / "many" / "b_good.py")
+    write(tmp_path / "many" / "a_broken.py", "from gpulab import Scenario\nscenario = Scenario(\n")
+    write(tmp_path / "many" / "c_cuda.py", SCENARIO.replace('"mine",', '"mine", needs=("cuda",),'))
+    write(tmp_path / "many" / "train.py", FUNCTIONS)
+    return tmp_path
+
+
+def names_of(launches):
+    return [(launch.entry.name, launch.functions, launch.named) for launch in launches]
+
+
+def test_a_name_or_a_file_is_one_run_that_must_be_made(files):
+    assert names_of(launches_of("batched_matmul")) == [("batched_matmul", (), True)]
+    assert names_of(launches_of("many/b_good.py")) == [("b_good", (), True)]
+    assert single_launch("many/b_good.py").label == "b_good"
+
+
+def test_functions_of_a_file_are_one_run(files):
+    assert names_of(launches_of("many/train.py:step, scale")) == [("train", ("step", "scale"), True)]
+    request = plan(single_launch("many/train.py:step"), ON_CPU)
+    assert isinstance(request.job, TimeFunctions)
+    assert request.job.subject.scenario == "train:step"
+
+
+def test_a_folder_is_its_scenarios_and_all_is_the_catalog(files):
+    assert names_of(launches_of("many")) == [("a_broken", (), False), ("b_good", (), False), ("c_cuda", (), False)]
+    everything = launches_of("all")
+    assert not any(launch.named for launch in everything)
+    assert [launch.entry.name for launch in everything] == [entry.name for entry in catalog()]
+
+
+def test_what_is_not_there_is_not_found():
+    for name in ("no.py", "no.py:step"):
+        with pytest.raises(ScenarioNotFoundError, match=r"there is no file no\.py"):
+            launches_of(name)
+    with pytest.raises(ScenarioNotFoundError, match="there is no scenario 'nothing'"):
+        launches_of("nothing")
+
+
+def test_several_runs_are_not_one(files):
+    with pytest.raises(UsageError, match="many stands for 3 scenarios: name one"):
+        single_launch("many")
+
+
+def test_a_sweep_is_a_run_a_value_with_labels_for_files(files):
+    swept = sweep_launches(single_launch("many/b_good.py"), "name=a/b,c d", ON_CPU)
+    assert [launch.point for launch in swept] == [("name", "a/b"), ("name", "c d")]
+    assert [launch.label for launch in swept] == ["b_good-name-a_b", "b_good-name-c_d"]
+    requests = [plan(launch, ON_CPU) for launch in sweep_launches(single_launch("many/b_good.py"), "n", ON_CPU)]
+    assert [request.job.subject.params["n"] for request in requests] == [16, 64]
+
+
+def test_what_cannot_be_swept_is_a_usage_error(files):
+    with pytest.raises(UsageError, match="a plain function has no parameters"):
+        sweep_launches(single_launch("many/train.py:step"), "n=1", ON_CPU)
+    with pytest.raises(UsageError, match=r"--set n=\.\.\. and --sweep n: one or the other"):
+        sweep_launches(single_launch("many/b_good.py"), "n=1", Settings(device="cpu", chosen={"n": "3"}))
+    broken = single_launch("many/a_broken.py")
+    assert sweep_launches(broken, "n=1", ON_CPU) == [broken]  # its error is what there is to say
+
+
+def test_a_plan_is_a_request(files):
+    request = plan(single_launch("many/b_good.py"), Settings(device="cpu", chosen={"n": "7"}))
+    assert isinstance(request.job, Measure)
+    assert request.job.subject.params["n"] == 7
+
+
+def test_of_several_each_takes_the_parameters_that_it_has(files):
+    good, functions = single_launch("many/b_good.py"), single_launch("many/train.py:step")
+    chosen = Settings(device="cpu", chosen={"n": "7", "mib": "3"})
+    assert plan(good, chosen, several=True).job.subject.params["n"] == 7
+    assert isinstance(plan(functions, chosen, several=True).job, TimeFunctions)
+    with pytest.raises(UsageError, match="has no parameter 'mib'"):
+        plan(good, chosen)
+    with pytest.raises(UsageError, match="a plain function has no parameters"):
+        plan(functions, chosen)
+
+
+def test_a_broken_file_fails_with_its_error_named_or_not(files):
+    for launch in (single_launch("many/a_broken.py"), launches_of("many")[0]):
+        report = plan(launch, ON_CPU)
+        assert (report.outcome, report.exit_code) == (Conclusion.FAILED, ExitCode.FAILED)
+        assert report.reason.code == "file_unreadable"
+        assert (report.reason.values["file"], report.reason.values["line"]) == ("a_broken.py", 2)
+
+
+def test_an_unmet_need_fails_what_was_named_and_skips_what_was_not(files, unmet):
+    named = plan(single_launch("many/c_cuda.py"), ON_CPU)
+    assert (named.outcome, named.exit_code, named.reason) == (Conclusion.FAILED, ExitCode.FAILED, NO_GPU)
+    skipped = plan(launches_of("many")[2], ON_CPU)
+    assert (skipped.outcome, skipped.exit_code, skipped.reason) == (Conclusion.SKIPPED, ExitCode.MEASURED, NO_GPU)
+    assert skipped.scenario == "c_cuda"
+
+
+def test_a_need_of_the_baseline_alone_keeps_the_scenario_from_running(tmp_path, unmet):
+    needy = SCENARIO.replace("@scenario.variant\ndef two", '@scenario.variant(needs=("cuda",))\ndef two')
+    assert plan(single_launch(str(write(tmp_path / "x.py", needy))), ON_CPU).reason == NO_GPU
+
+
+def test_a_swept_run_that_cannot_be_made_keeps_its_value(files, unmet):
+    (point,) = sweep_launches(single_launch("many/c_cuda.py"), "n=8", ON_CPU)
+    assert plan(point, ON_CPU).params == {"n": "8"}
+
+
+def test_a_function_that_takes_arguments_cannot_be_called(files):
+    report = plan(single_launch("many/train.py:wants"), ON_CPU)
+    assert report.reason == finding("takes_arguments", "wants", arguments=["x", "y"])
+    assert report.exit_code == ExitCode.FAILED
+
+
+def test_a_mistake_in_a_function_s_name_is_a_usage_error(files):
+    with pytest.raises(UsageError, match="defines no 'stp' at its top level; it defines step, wants, scale"):
+        plan(single_launch("many/train.py:stp"), ON_CPU)
+
+
+def test_where_no_run_file_can_be_made_nothing_starts(tmp_path):
+    taken = tmp_path / "taken.jsonl"
+    taken.write_text("mine")
+    with pytest.raises(UsageError, match=r"no run file can be made at .*taken\.jsonl: File exists; choose another"):
+        start(SMALL_REQUEST, taken)
+    assert taken.read_text() == "mine"
+
+
+def test_an_entry_that_cannot_run_here_is_not_started(files):
+    (entry,) = [entry for entry in catalog([files / "many" / "train.py"]) if entry.function == "wants"]
+    assert start_entry(entry, ON_CPU) == finding("takes_arguments", "wants", arguments=["x", "y"])
+
+
+def test_paths_to_list_must_be_there(tmp_path):
+    check_paths([tmp_path])
+    with pytest.raises(UsageError, match=r"--list .*nowhere: there is no such file or folder"):
+        check_paths([tmp_path / "nowhere"], "--list ")

@@ -1,0 +1,205 @@
+"""A request holds what a run needs; every mistake in the settings is found before anything runs."""
+
+from pathlib import Path
+
+import pytest
+from scenario_files import FUNCTIONS, SCENARIO, write
+
+from gpulab.catalog.catalog import read_file
+from gpulab.protocol.finding import finding
+from gpulab.protocol.jobs import NEEDED_CEILINGS, NO_CEILINGS, Calibrate, Measure, ProfileOptions, TimeFunctions
+from gpulab.protocol.statuses import Clock
+from gpulab.session import requests, settings
+from gpulab.session.requests import calibration_request, request_for, values_to_sweep
+from gpulab.session.settings import Settings, UsageError
+
+SWEEP = 'sweep={"n": (16, 64), "ratio": (0.25, 0.5)},'
+
+
+@pytest.fixture(autouse=True)
+def _machine_with_a_gpu(monkeypatch):
+    """Needs are met, but for those of a run on the CPU."""
+    monkeypatch.setattr(settings, "missing", lambda need: None)
+    reason = finding("run_on_cpu", need="cuda")
+    monkeypatch.setattr(requests, "first_missing", lambda needs, device: reason if needs and device == "cpu" else None)
+
+
+@pytest.fixture
+def request_of(tmp_path):
+    def build(text=SCENARIO, functions=(), **options):
+        stop_early = options.pop("stop_early", True)
+        entry = read_file(write(tmp_path / "x.py", text))
+        return request_for(entry, Settings(**{"device": "cpu", **options}), functions, stop_early=stop_early)
+
+    return build
+
+
+def test_a_scenario_is_measured_with_what_its_file_says(request_of):
+    job = request_of(threads=2, seed=3).job
+    assert isinstance(job, Measure)
+    subject = job.subject
+    assert (subject.scenario, subject.topic, subject.no_effect_reason) == ("x", "mine", "it is small")
+    assert subject.title == "Twice: one multiplication and two."
+    assert len(subject.source_sha256) == 64
+    assert (job.device, job.threads, job.seed, job.per, job.roof) == ("cpu", 2, 3, "item", None)
+    two, one, on_gpu, scale = subject.variants
+    assert [variant.against for variant in subject.variants] == [None, "two", "one", None]
+    assert (two.summary, one.claim, one.unchecked) == ("Two multiplications.", "2x", "it is random")
+    assert (on_gpu.missing, scale.missing) == (finding("run_on_cpu", need="cuda"), None)
+
+
+def test_the_clock_of_the_device_is_taken_on_a_device_only(request_of):
+    assert request_of().job.clock == Clock.WALL
+    assert request_of(device="cuda").job.clock == Clock.DEVICE
+    assert request_of(device="cuda").job.device == "cuda:0"
+    assert request_of(device="cuda:1").job.device == "cuda:1"
+
+
+def test_parameters_come_from_the_scenario_the_cpu_the_smoke_run_and_then_the_user(request_of):
+    assert request_of(device="cuda").job.subject.params["n"] == 4096
+    assert request_of().job.subject.params["n"] == 64
+    assert request_of(smoke=True).job.subject.params["n"] == 1
+    assert request_of(smoke=True, chosen={"n": "2 * 4"}).job.subject.params["n"] == 8
+    chosen = {"n": "8.0", "ratio": "2", "name": "7", "flag": "true"}
+    assert request_of(chosen=chosen).job.subject.params == {"n": 8, "ratio": 2.0, "name": "7", "flag": True}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"chosen": {"mb": "1"}}, "x has no parameter 'mb'; its parameters: n=64, ratio=0.5, name='x', flag=False"),
+        ({"chosen": {"n": "many"}}, "--set n=many: n takes a whole number, as in n=64"),
+        ({"chosen": {"n": "1.5"}}, "n takes a whole number"),
+        ({"chosen": {"n": "True"}}, "n takes a whole number"),
+        ({"chosen": {"ratio": "'a'"}}, "ratio takes a number, as in ratio=0.5"),
+        ({"chosen": {"flag": "maybe"}}, "flag takes true or false"),
+        ({"device": "gpu"}, "--device gpu: write cpu, cuda or cuda:N"),
+        ({"device": "cuda:x"}, "write cpu, cuda or cuda:N"),
+        ({"threads": 10**6}, "--threads 1000000: this process may use"),
+        ({"text": FUNCTIONS}, r"x\.py has no Scenario"),
+        (
+            {"functions": ["nothing"]},
+            "defines no 'nothing' at its top level; it defines scenario, two, one, on_gpu, scale",
+        ),
+        ({"functions": ["nothing"], "text": "n = [3][0:1]\nn += [4]\n"}, "it defines n"),
+        ({"functions": ["nothing"], "text": "import os\n"}, "the file defines no functions"),
+        ({"functions": ["step", "step"], "text": FUNCTIONS}, "step,step: name each function once"),
+        ({"functions": ["step"], "text": FUNCTIONS, "chosen": {"n": "1"}}, "a plain function has no parameters"),
+    ],
+)
+def test_a_mistake_in_the_request_is_a_usage_error(request_of, options, message):
+    with pytest.raises(UsageError, match=message):
+        request_of(**options)
+
+
+def test_a_device_that_is_not_there_has_a_reason(request_of, monkeypatch):
+    monkeypatch.setattr(settings, "missing", lambda need: finding("no_gpu"))
+    with pytest.raises(UsageError, match=r"--device cuda:1 is not available \(--device cpu is\)") as caught:
+        request_of(device="cuda:1")
+    assert caught.value.reason == finding("no_gpu")
+    assert request_of(device="cpu").job.device == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("options", "time_s", "timeout_s", "ceilings"),
+    [
+        ({}, 10.0, 600.0, NEEDED_CEILINGS),
+        ({"time_s": 60.0}, 60.0, 1200.0, NEEDED_CEILINGS),
+        ({"time_s": 0.9}, 0.9, 600.0, NO_CEILINGS),
+        ({"quick": True}, 1.5, 600.0, NEEDED_CEILINGS),
+        ({"smoke": True}, 0.5, 600.0, NO_CEILINGS),
+        ({"smoke": True, "time_s": 5.0, "timeout_s": 9.0}, 5.0, 9.0, NO_CEILINGS),
+    ],
+)
+def test_how_long_a_run_may_take_and_whether_ceilings_are_worth_it(request_of, options, time_s, timeout_s, ceilings):
+    request = request_of(**options)
+    assert (request.job.time_s, request.timeout_s, request.job.ceilings) == (time_s, timeout_s, ceilings)
+
+
+@pytest.mark.parametrize(
+    ("options", "telemetry"),
+    [
+        ({}, "on"),
+        ({"telemetry": "off"}, "off"),
+        ({"telemetry": "GPU-1"}, "GPU-1"),
+        ({"quick": True}, "off"),
+        ({"quick": True, "telemetry": "GPU-1"}, "GPU-1"),
+    ],
+)
+def test_variants_run_alone_where_there_is_telemetry(request_of, options, telemetry):
+    request = request_of(**options)
+    assert request.telemetry == telemetry
+    assert request.job.solo_runs is (telemetry != "off")
+
+
+@pytest.mark.parametrize(
+    ("options", "profile"),
+    [
+        ({}, ProfileOptions()),
+        ({"quick": True}, ProfileOptions()),
+        ({"profile": "off"}, None),
+        ({"smoke": True}, None),
+        ({"time_s": 0.9}, None),
+        ({"profile": "off", "memory": True}, ProfileOptions(memory="")),
+        ({"smoke": True, "trace": Path("/tmp/t.json")}, ProfileOptions(trace="/tmp/t.json")),
+    ],
+)
+def test_a_run_ends_with_a_profile_where_it_is_long_enough_or_asked_for(request_of, options, profile):
+    assert request_of(**options).profile == profile
+
+
+def test_a_trace_is_named_from_the_root(request_of):
+    assert Path(request_of(trace=Path("t.json")).profile.trace).is_absolute()
+
+
+def test_functions_are_timed_and_nothing_is_compared(request_of):
+    job = request_of(FUNCTIONS, ["step", "scale"]).job
+    assert isinstance(job, TimeFunctions)
+    assert job.subject.scenario == "x:step,scale"
+    assert [variant.name for variant in job.subject.variants] == ["step", "scale"]
+    assert [variant.against for variant in job.subject.variants] == [None, None]
+
+
+def test_a_run_may_be_told_to_spend_its_whole_time(request_of):
+    assert request_of().job.stop_early is True
+    assert request_of(stop_early=False).job.stop_early is False
+
+
+def test_a_calibration_measures_the_device_and_nothing_else():
+    request = calibration_request(Settings(device="cpu", threads=1, seed=3, telemetry="off"))
+    assert request.job == Calibrate(device="cpu", threads=1, seed=3)
+    assert (request.telemetry, request.timeout_s, request.profile) == ("off", 600.0, None)
+    with pytest.raises(UsageError, match="write cpu, cuda or cuda:N"):
+        calibration_request(Settings(device="tpu"))
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "values"),
+    [
+        ("n=1, 2,2,", "n", ["1", "2"]),
+        ("n", "n", ["16", "64"]),
+        ("name=a,b", "name", ["a", "b"]),
+    ],
+)
+def test_values_to_sweep_are_given_or_the_scenarios_own(tmp_path, text, name, values):
+    assert values_to_sweep(read_file(write(tmp_path / "x.py")), text) == (name, values)
+
+
+def test_a_single_sweep_of_its_own_needs_no_name(tmp_path):
+    single = SCENARIO.replace(SWEEP, 'sweep={"n": (16, 64)},')
+    assert values_to_sweep(read_file(write(tmp_path / "x.py", single)), "") == ("n", ["16", "64"])
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "message"),
+    [
+        ("", SCENARIO, "x has several, name one: n=16,64; ratio=0.25,0.5; write --sweep name=a,b,c"),
+        ("", SCENARIO.replace(SWEEP, ""), "x has no sweep of its own"),
+        ("name", SCENARIO, "--sweep name: x has no sweep of it; write --sweep name=a,b,c"),
+        ("n= , ", SCENARIO, "it has no values; write --sweep n=a,b,c"),
+        ("n=1", FUNCTIONS, r"--sweep requires a scenario, and x\.py has none"),
+    ],
+)
+def test_a_sweep_that_cannot_be_made_is_a_usage_error(tmp_path, text, source, message):
+    with pytest.raises(UsageError, match=message):
+        values_to_sweep(read_file(write(tmp_path / "x.py", source)), text)

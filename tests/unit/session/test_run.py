@@ -1,0 +1,81 @@
+"""A run as a face sees it: the report of a source, live until its last event is taken, final then."""
+
+import pytest
+from recorded import SMALL_RUN
+
+from gpulab.protocol.finding import finding
+from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.session.run import Run
+
+
+class Script:
+    """A source that gives a batch of events at every call."""
+
+    def __init__(self, *batches):
+        self.path = "run.jsonl"
+        self.findings = []
+        self.batches = list(batches)
+        self.present = 0.0
+
+    @property
+    def ended(self):
+        return not self.batches
+
+    def take(self):
+        return self.batches.pop(0)
+
+    def now(self):
+        return self.present
+
+
+@pytest.fixture
+def source():
+    return Script(SMALL_RUN[:2], [], SMALL_RUN[2:])
+
+
+def test_it_is_under_way_until_the_last_event_is_taken(source):
+    run = Run(source)
+    outcomes = []
+    while not run.ended:
+        run.poll()
+        outcomes.append(run.report.outcome)
+    assert outcomes == [Conclusion.UNDER_WAY, Conclusion.UNDER_WAY, Conclusion.MEASURED]
+    assert run.report.log.head == ["é\ud7ff"]
+    assert run.report.run_file == "run.jsonl"
+
+
+def test_before_anything_came_it_has_not_started(source):
+    assert Run(source).report.reason == finding("never_started")
+
+
+def test_the_report_is_made_once_for_a_poll_and_anew_for_the_next(source):
+    run = Run(source)
+    run.poll()
+    first = run.report
+    assert run.report is first
+    source.present = 8.0
+    run.poll()
+    assert run.report is not first
+    assert run.report.progress.elapsed_s == 7.0
+
+
+def test_a_source_that_ends_without_the_end_of_the_run_was_interrupted(source):
+    source.batches = [SMALL_RUN[:2]]
+    run = Run(source)
+    run.poll()
+    assert (run.report.outcome, run.report.reason) == (Conclusion.INTERRUPTED, finding("no_end"))
+
+
+def test_what_the_source_could_not_read_is_in_the_report(source):
+    source.findings = [finding("unknown_events", count=2)]
+    run = Run(source)
+    run.poll()
+    assert run.report.findings[0] == finding("unknown_events", count=2)
+
+
+def test_a_required_speedup_counts_at_the_end(source):
+    source.batches = [SMALL_RUN]
+    run = Run(source, 1.2)
+    run.poll()
+    assert run.report.exit_code == ExitCode.INCONCLUSIVE
+    assert run.report.reason == finding("nothing_compared", required=1.2)

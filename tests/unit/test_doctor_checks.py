@@ -1,0 +1,119 @@
+"""What the answers of the probes mean: checks of values, and the words for them."""
+
+import pytest
+from conftest import printed
+
+from gpulab.catalog.needs import NO_TORCH
+from gpulab.doctor import doctor
+from gpulab.protocol.device import Device
+from gpulab.protocol.finding import finding
+from gpulab.protocol.machine import CheckStatus, DriverProbe, TorchProbe
+from gpulab.views.doctor import doctor as table
+from gpulab.views.findings import sentence
+from gpulab.views.text import Glyphs
+
+OK, MISSING, BROKEN = CheckStatus
+GPU = Device(kind="cuda", name="NVIDIA H200", uuid="GPU-1", memory_bytes=140 << 30)
+NO_ANSWER = DriverProbe(problem=finding("no_driver"), present=False)
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine with or without an NVIDIA device, and a torch for a CUDA version."""
+
+    def machine(*, gpu=False, cuda=None, hidden=None, cupy=None):
+        monkeypatch.setattr(doctor, "has_gpu", lambda: gpu)
+        monkeypatch.setattr(doctor, "torch_cuda", lambda: cuda)
+        monkeypatch.setattr("gpulab.catalog.needs.torch_cuda", lambda: cuda)
+        monkeypatch.setattr(doctor, "installed", lambda *_: cupy)
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        if hidden is not None:
+            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
+
+    return machine
+
+
+def fix_of(check):
+    return sentence(check.fix) if check.fix else ""
+
+
+@pytest.mark.parametrize(
+    ("options", "torch", "status", "code", "fix"),
+    [
+        ({"cuda": NO_TORCH}, TorchProbe(), MISSING, "not_there", "pip install torch"),
+        ({}, TorchProbe(torch="2.9"), OK, "torch_build", ""),
+        ({"cuda": "13.0", "gpu": True}, TorchProbe(torch="2.9", cuda="13.0"), OK, "torch_build", ""),
+        ({"gpu": True}, TorchProbe(torch="2.9"), MISSING, "torch_build", "pip install --force-reinstall torch"),
+        (
+            {},
+            TorchProbe(problem=finding("torch_broken", message="no libcudart")),
+            BROKEN,
+            "torch_broken",
+            "pip install --force-reinstall torch",
+        ),
+        ({}, TorchProbe(problem=finding("probe_hangs", timeout_s=120.0)), BROKEN, "probe_hangs", "reboot"),
+    ],
+)
+def test_torch_is_there_works_and_fits_the_machine(machine, options, torch, status, code, fix):
+    machine(**options)
+    check = doctor.check_torch(torch)
+    assert (check.status, check.result.code, fix_of(check)) == (status, code, fix)
+    assert (check.enables is None) == (status == OK)
+
+
+@pytest.mark.parametrize(
+    ("options", "torch", "driver", "status", "code", "fix"),
+    [
+        # A driver is broken only where there is a device.
+        ({}, TorchProbe(cuda_error="Found no NVIDIA driver"), NO_ANSWER, MISSING, "no_gpu_and_no_driver", "a machine"),
+        ({"gpu": True}, TorchProbe(cuda_error="no driver"), NO_ANSWER, BROKEN, "torch_without_driver", "reboot"),
+        ({"gpu": True}, TorchProbe(), NO_ANSWER, MISSING, "gpu_without_driver", "install the NVIDIA driver"),
+        ({"gpu": True, "hidden": ""}, TorchProbe(), NO_ANSWER, MISSING, "devices_hidden_by", "unset CUDA_VISIBLE_DEV"),
+        ({"gpu": True}, TorchProbe(), DriverProbe(version="580", devices=("H200",)), OK, "driver_answers", ""),
+        # It answers torch, though its library is not there: in some containers.
+        ({}, TorchProbe(devices=(GPU,), capabilities=("9.0",)), NO_ANSWER, OK, "driver_answers", ""),
+        ({"gpu": True}, TorchProbe(), DriverProbe(problem=finding("driver_was_updated")), BROKEN, "driver_was_updated",
+         "reboot"),
+        ({"gpu": True}, TorchProbe(), DriverProbe(problem=finding("gpu_lost")), BROKEN, "gpu_lost", "reboot"),
+        ({"gpu": True}, TorchProbe(), DriverProbe(problem=finding("driver_error", message="x")), BROKEN, "driver_error",
+         "nvidia-smi"),
+    ],
+)  # fmt: skip
+def test_the_driver_answers_its_own_library_and_torch(machine, options, torch, driver, status, code, fix):
+    machine(**options)
+    check = doctor.check_driver(torch, driver)
+    assert (check.status, check.result.code) == (status, code)
+    assert fix in fix_of(check)
+    assert bool(fix_of(check)) == (status != OK)
+
+
+@pytest.mark.parametrize(
+    ("cuda", "package", "status", "fix"),
+    [
+        ("13.0", "cupy-cuda13x 14.2", OK, ""),
+        ("13.0", "cupy 14.2", OK, ""),  # built here
+        ("13.0", "cupy-cuda12x 14.2", BROKEN, "pip uninstall -y cupy-cuda12x && pip install 'gpulab[cuda13]'"),
+        ("12.8", "cupy-cuda13x 14.2", BROKEN, "pip uninstall -y cupy-cuda13x && pip install 'gpulab[cuda12]'"),
+        ("12.8", None, MISSING, "pip install 'gpulab[cuda12]'"),
+        (None, None, MISSING, "a machine with an NVIDIA GPU"),
+        (NO_TORCH, "cupy-cuda13x 14.2", MISSING, "a machine with an NVIDIA GPU"),
+    ],
+)
+def test_the_cupy_that_fits_the_torch_is_named(machine, cuda, package, status, fix):
+    machine(cuda=cuda, cupy=package)
+    check = doctor.check_cupy()
+    assert (check.status, fix_of(check)) == (status, fix)
+    assert package is None or package in sentence(check.result)
+
+
+def test_the_table_shows_what_a_fix_enables_and_nothing_that_drives_a_terminal(machine):
+    machine()
+    hostile = finding("torch_broken", message="[red]no\x1b[31m")
+    text = printed(table([doctor.check_torch(TorchProbe(problem=hostile)), doctor.check_cupy()], Glyphs()), 80)
+    assert "[red]no" in text
+    assert "\x1b" not in text
+    lines = [line.strip() for line in text.splitlines()]
+    assert "fix: pip install --force-reinstall torch" in lines
+    assert "enables: everything" in lines
+    assert "enables: the CUDA C++ lessons" in lines
+    assert lines[0].startswith("broken")

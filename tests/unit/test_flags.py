@@ -1,0 +1,185 @@
+"""Each flag belongs to modes: given to another it is refused with its name, that of the mode, and where it belongs."""
+
+import argparse
+from types import SimpleNamespace
+
+import pytest
+
+from gpulab import flags
+from gpulab.flags import GROUPS, MODES, FlagError, Mode, add_flags, check_flags, mode_of
+
+FLAGS = [flag for group in GROUPS.values() for flag in group]
+VALUES = {
+    "--device": "cpu",
+    "--set": "n=1",
+    "--sweep": "n=1,2",
+    "--time": "2",
+    "--threads": "2",
+    "--seed": "3",
+    "--timeout": "9",
+    "--telemetry": "off",
+    "--profile": "off",
+    "--json": "r.json",
+    "--output": "run.jsonl",
+    "--fail-below": "1.2x",
+    "--plot": "p.png",
+    "--trace": "t.json",
+}
+"""A value of each flag that takes one."""
+
+
+def given(*arguments):
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_flags(parser)
+    return parser.parse_args(arguments)
+
+
+def words_of(flag):
+    return [flag.name, VALUES[flag.name]] if flag.name in VALUES else [flag.name]
+
+
+def test_what_was_not_given_is_not_there():
+    assert vars(given()) == {}
+
+
+@pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: flag.name)
+def test_every_flag_has_a_help_text_and_sets_its_destination(flag):
+    assert flag.options["help"]
+    assert set(vars(given(*words_of(flag)))) == {flag.destination}
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: flag.name)
+def test_a_flag_is_taken_by_its_modes_and_refused_by_all_others(flag, mode):
+    namespace = given(*words_of(flag))
+    if mode in flag.modes:
+        check_flags(mode, namespace)
+        return
+    with pytest.raises(FlagError) as caught:
+        check_flags(mode, namespace)
+    shown = [Mode.RUN if other == Mode.OBSERVER else other for other in Mode if other in flag.modes]
+    modes = " or ".join(dict.fromkeys(shown))  # the observer's effect is measured by --run --observer-effect
+    assert str(caught.value) == f"{mode} does not take {flag.name}; it requires {modes}"
+
+
+def test_several_flags_are_refused_together():
+    with pytest.raises(FlagError) as caught:
+        check_flags(Mode.DOCTOR, given("--device", "cpu", "--smoke", "--json"))
+    assert str(caught.value) == "--doctor does not take --device, --smoke; they require the screen or --run"
+    with pytest.raises(FlagError) as caught:
+        check_flags(Mode.LIST, given("--quick", "--observer-effect"))
+    assert str(caught.value) == "--list does not take --observer-effect, --quick"  # no mode takes both
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mode"),
+    [
+        ([], Mode.SCREEN),
+        (["--device", "cpu"], Mode.SCREEN),
+        (["--list"], Mode.LIST),
+        (["--list", "folder"], Mode.LIST),
+        (["--run", "a", "b"], Mode.RUN),
+        (["--run", "a", "--observer-effect"], Mode.OBSERVER),
+        (["--guide"], Mode.GUIDE),
+        (["--guide", "telemetry"], Mode.GUIDE),
+        (["--doctor"], Mode.DOCTOR),
+        (["--calibrate", "--observer-effect"], Mode.CALIBRATE),
+        (["--new", "x.py"], Mode.NEW),
+    ],
+)
+def test_one_flag_chooses_the_mode(arguments, mode):
+    assert mode_of(given(*arguments)) == mode
+
+
+def test_two_flags_cannot_choose():
+    with pytest.raises(argparse.ArgumentError, match="not allowed with"):
+        given("--list", "--run", "all")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed"),
+    [
+        (["--run", "a", "--run", "b"], (["a", "b"], "options")),
+        (["--list"], ([], "options")),
+        (["--guide"], ("", "options")),
+        (["--doctor"], ("options",)),
+        (["--calibrate"], ("options",)),
+    ],
+)
+def test_a_mode_is_carried_out_with_the_value_of_its_flag_where_it_has_one(monkeypatch, arguments, passed):
+    calls = []
+
+    def function(*values):
+        calls.append(values)
+        return 3
+
+    monkeypatch.setattr(flags, "import_module", lambda name: SimpleNamespace(**names))
+    names = {mode_flag.function.partition(":")[2]: function for mode_flag in MODES}
+    namespace = given(*arguments)
+    (chosen,) = [mode_flag for mode_flag in MODES if mode_flag.is_chosen(namespace)]
+    assert chosen.carry_out(namespace, "options") == 3
+    assert calls == [passed]
+
+
+def test_every_mode_but_the_screen_and_the_observer_has_a_flag_with_its_help():
+    assert {mode_flag.mode for mode_flag in MODES} == set(Mode) - {Mode.SCREEN, Mode.OBSERVER}
+    assert all(mode_flag.options["help"] for mode_flag in MODES)
+
+
+@pytest.mark.parametrize("mode", [Mode.LIST, Mode.GUIDE, Mode.NEW, Mode.DOCTOR])
+def test_modes_that_measure_nothing_take_no_flag_of_a_run(mode):
+    taken = {flag.name for flag in FLAGS if mode in flag.modes}
+    assert taken <= {"--ascii", "--json"}
+
+
+def test_the_screen_takes_what_refines_its_runs():
+    taken = {flag.name for flag in FLAGS if Mode.SCREEN in flag.modes}
+    assert taken >= {
+        "--device",
+        "--set",
+        "--time",
+        "--threads",
+        "--seed",
+        "--smoke",
+        "--telemetry",
+        "--quick",
+        "--ascii",
+    }
+    assert not taken & {"--sweep", "--output", "--json", "--fail-below", "--plot", "--trace", "--observer-effect"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "values"),
+    [
+        (["--set", "n=1", "--set", "name=a=b"], {"chosen": [("n", "1"), ("name", "a=b")]}),
+        (["--sweep"], {"sweep": ""}),
+        (["--json"], {"json": "-"}),
+        (["--time", "0.5"], {"time_s": 0.5}),
+        (["--fail-below", "1.2x"], {"fail_below": 1.2}),
+        (["--telemetry", "GPU-12ab/3"], {"telemetry": "GPU-12ab/3"}),
+        (["--telemetry", "1"], {"telemetry": "1"}),
+        (["--threads", "16"], {"threads": 16}),
+    ],
+)
+def test_values_are_read(arguments, values):
+    assert vars(given(*arguments)) == values
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "message"),
+    [
+        ("--set", "n", "write NAME=VALUE"),
+        ("--set", "1n=3", "write NAME=VALUE"),
+        ("--time", "0", "not a number of seconds above 0"),
+        ("--time", "inf", "not a number of seconds above 0"),
+        ("--timeout", "soon", "not a number of seconds above 0"),
+        ("--threads", "0", "not a number of threads, 1 or more"),
+        ("--telemetry", "gpu", "not on, off, or a GPU's index or UUID"),
+        ("--fail-below", "fast", "not a speedup, such as 1.2x"),
+        ("--trace", "t.txt", "write FILE.json, in a folder that exists"),
+        ("--trace", "nowhere/t.json", "write FILE.json, in a folder that exists"),
+    ],
+)
+def test_a_wrong_value_says_what_to_write(flag, value, message):
+    with pytest.raises(argparse.ArgumentError, match=message):
+        given(flag, value)

@@ -1,0 +1,77 @@
+"""Rooflines that tests and benchmarks draw: one like an H200's, one like a CPU's."""
+
+import devices
+
+from gpulab.analysis.bound import StepFacts
+from gpulab.analysis.ceilings import RoofSet
+from gpulab.analysis.datasheet import nominal_ceilings
+from gpulab.analysis.roofline import Roofline, point_of
+from gpulab.protocol.ceiling import Ceiling
+
+
+def ceiling(roof, kind, best, *, unit="FLOP/s", source="measured"):
+    return Ceiling(roof=roof, kind=kind, unit=unit, best=best, median=0.98 * best, spread=0.01, source=source)
+
+
+H200 = (
+    ceiling("device memory", "triad", 4.40e12, unit="B/s"),
+    ceiling("cache", "read", 8.59e12, unit="B/s"),
+    ceiling("matrix", "fp16", 769e12),
+    ceiling("matrix", "bf16", 784e12),
+    ceiling("matrix", "fp32", 51.2e12),
+    ceiling("vector", "fp32", 63.5e12),
+    ceiling("host to device", "pinned", 55e9, unit="B/s"),
+    ceiling("launch", "enqueue", 2.1e-6, unit="s"),
+    *nominal_ceilings(devices.H200),
+)
+CPU = (
+    ceiling("device memory", "triad", 31.5e9, unit="B/s"),
+    ceiling("cache", "triad", 97e9, unit="B/s"),
+    ceiling("matrix", "fp32", 104e9),
+    ceiling("matrix", "fp64", 46e9),
+    ceiling("matrix", "bf16", 220e9),
+    ceiling("matrix", "int8", 411e9),
+    ceiling("launch", "enqueue", 3e-6, unit="s"),
+)
+
+
+def point(ceilings, name, seconds, *, dtype=None, bytes=None, flops=None, roof=None, launches=None, work="declared"):
+    facts = StepFacts(seconds=seconds, bytes=bytes, flops=flops, dtype=dtype, roof=roof, launches=launches)
+    return point_of(name, facts, RoofSet(ceilings), low_s=seconds * 0.99, high_s=seconds * 1.01, work=work)
+
+
+def h200():
+    """A ladder of attention, two variants at one place, one that only copies, one of a type without a measured roof."""
+    flops, moved = 4 * 16 * 4096 * 4096 * 64, 16 * 4096 * 4096 * 2
+    small = 4 * 16 * 4096 * 64 * 2
+    return Roofline(
+        H200,
+        (
+            point(H200, "naive", 1.8e-3, dtype="fp16", flops=flops, bytes=4 * moved),
+            point(H200, "masked_in_place", 9.4e-4, dtype="fp16", flops=flops, bytes=3 * moved),
+            point(H200, "flash", 1.31e-4, dtype="fp16", flops=flops, bytes=small, work="counted"),
+            point(H200, "flash_with_a_very_long_name", 1.35e-4, dtype="bf16", flops=flops, bytes=small),
+            point(H200, "fp32_math", 2.9e-3, dtype="fp32", flops=flops, bytes=8 * moved),
+            point(H200, "copy_only", 7.1e-4, dtype="fp16", bytes=5 * moved),
+            point(H200, "one_row", 9.0e-6, dtype="fp16", flops=2048, bytes=8192, launches=3),
+            point(H200, "softmax", 3.2e-4, dtype="fp16", flops=5 * 16 * 4096 * 4096, bytes=2 * moved),
+        ),
+        ((0, 1), (1, 2)),
+    )
+
+
+def cpu():
+    """Sums and products in fp32; one in bf16."""
+    n = 1024
+    return Roofline(
+        CPU,
+        (
+            point(CPU, "ijk", 0.9, flops=2 * n**3, bytes=3 * 4 * n**2 * 64),
+            point(CPU, "ikj", 0.19, flops=2 * n**3, bytes=3 * 4 * n**2 * 16),
+            point(CPU, "tiled", 0.055, flops=2 * n**3, bytes=3 * 4 * n**2 * 4),
+            point(CPU, "mm", 0.0214, flops=2 * n**3, bytes=3 * 4 * n**2),
+            point(CPU, "mm_bf16", 0.0119, dtype="bf16", flops=2 * n**3, bytes=3 * 2 * n**2),
+            point(CPU, "add", 1.7e-3, flops=4 * n**2, bytes=3 * 4 * n**2),
+        ),
+        ((0, 1), (1, 2), (2, 3)),
+    )

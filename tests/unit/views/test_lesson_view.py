@@ -1,0 +1,89 @@
+"""A scenario to be read: paragraphs filled, what is set in as it is, its variants, and what can be changed."""
+
+from conftest import printed
+
+from gpulab.protocol.finding import finding
+from gpulab.protocol.listing import ScenarioRow
+from gpulab.views.lesson import lesson
+from gpulab.views.text import Glyphs
+
+TEXT = """Pinned memory: copies at link speed.
+
+The copy engine cannot read
+pageable memory.
+
+    host.pin_memory()
+    device.copy_(host)
+
+The end."""
+ROW = ScenarioRow(
+    name="pinned_memory",
+    lesson=TEXT,
+    claim="2-6x",
+    path="scenarios/pinned_memory.py",
+    variants=("pageable", "pinned"),
+    summaries=("The driver stages every copy.", "The engine reads it directly."),
+    params={"mib": 256, "name": "x"},
+    cpu={"mib": 16},
+    sweep={"mib": (1, 16)},
+    missing=finding("no_gpu", need="cuda"),
+)
+
+
+def lines_of(row, width=80):
+    return [line.rstrip() for line in printed(lesson(row, Glyphs()), width).splitlines()]
+
+
+def test_paragraphs_are_filled_and_code_stays_as_it_is():
+    lines = lines_of(ROW)
+    assert lines[0] == "Pinned memory: copies at link speed."
+    assert "The copy engine cannot read pageable memory." in lines
+    code = lines.index("    host.pin_memory()")
+    assert lines[code + 1] == "    device.copy_(host)"
+    assert lines[code + 2 : code + 4] == ["", "The end."]
+
+
+def test_variants_and_facts_stand_below_the_text():
+    lines = lines_of(ROW)
+    variants = lines.index("pageable  The driver stages every copy.")
+    assert lines[variants + 1] == "pinned    The engine reads it directly."
+    assert lines[variants + 3 :] == [
+        "claim         2-6x",
+        "parameters    mib=256 name=x",
+        "on a CPU      mib=16",
+        "sweep         mib=1,16",
+        "missing here  needs cuda: no NVIDIA device in this machine",
+        "file          scenarios/pinned_memory.py",
+    ]
+
+
+def test_what_is_not_there_has_no_line():
+    lines = lines_of(ScenarioRow(name="short", title="Short", path="short.py", variants=("a",), summaries=("Does.",)))
+    assert lines == ["Short", "", "a  Does.", "", "file  short.py"]
+
+
+def test_an_unreadable_file_shows_its_error():
+    row = ScenarioRow(name="bad", path="bad.py", error="line 2: syntax error; fix the syntax")
+    assert lines_of(row) == ["bad.py", "line 2: syntax error; fix the syntax"]
+
+
+def test_a_plain_function_says_what_is_done_with_it():
+    row = ScenarioRow(
+        name="train:step",
+        title="One step of training.",
+        path="train.py",
+        function=True,
+        variants=("step",),
+        summaries=("One step of training.",),
+        missing=finding("takes_arguments", arguments=["x", "y"]),
+    )
+    lines = lines_of(row)
+    assert lines[0] == "One step of training."
+    assert "a plain function: it is timed and profiled, and compared with nothing" in lines
+    wide = lines_of(row, 200)
+    assert "missing here  it takes arguments (x, y), and is called with none: wrap it, or give defaults" in wide
+
+
+def test_the_lesson_of_a_stranger_drives_no_terminal():
+    row = ScenarioRow(name="evil", lesson="\x1b[31mred\n\n\x1b]0;title\x07text", path="evil.py")
+    assert lines_of(row)[:3] == ["red", "", "text"]

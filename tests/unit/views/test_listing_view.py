@@ -1,0 +1,75 @@
+"""The catalog as a list: the user's own first, unreadable files of folders last, what a machine lacks in brackets."""
+
+import pytest
+from run_reports import compared, run, two_variants, variant
+
+from gpulab.protocol.finding import finding
+from gpulab.protocol.listing import ScenarioRow
+from gpulab.protocol.statuses import Verdict
+from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.views.listing import by_topic, listing, mark, title_beside_name
+from gpulab.views.text import Glyphs
+
+GLYPHS = Glyphs()
+ROWS = (
+    ScenarioRow(name="train:step", title="train:step", own=True, function=True, path="train.py"),
+    ScenarioRow(name="broken_own", error="line 2: a second Scenario; keep one", own=True, path="own/broken_own.py"),
+    ScenarioRow(name="batched", topic="compute", title="Batched: one call"),
+    ScenarioRow(name="unreadable", error="line 1: syntax error; fix the syntax", path="scenarios/unreadable.py"),
+    ScenarioRow(name="kernels", topic="kernels", title="Kernels: in Triton", missing=finding("no_gpu", need="triton")),
+    ScenarioRow(name="products", topic="compute", title="Products: in tiles"),
+)
+
+
+def test_own_files_come_first_and_unreadable_ones_of_folders_last():
+    assert [(topic, [row.name for row in rows]) for topic, rows in by_topic(ROWS)] == [
+        ("your own", ["train:step", "broken_own"]),
+        ("compute", ["batched", "products"]),
+        ("kernels", ["kernels"]),
+        ("files that cannot be read", ["unreadable"]),
+    ]
+
+
+def test_a_line_a_scenario_under_its_topic():
+    assert listing(ROWS, GLYPHS).plain.splitlines() == [
+        "your own",
+        "  train:step",
+        "  own/broken_own.py",
+        "    line 2: a second Scenario; keep one",
+        "compute",
+        "  batched     Batched: one call",
+        "  products    Products: in tiles",
+        "kernels",
+        "  kernels     Kernels: in Triton  (needs triton: no NVIDIA device in this machine)",
+        "files that cannot be read",
+        "  scenarios/unreadable.py",
+        "    line 1: syntax error; fix the syntax",
+    ]
+    assert listing([], GLYPHS).plain == ""
+
+
+def test_a_title_beside_a_name_leaves_out_what_the_name_says():
+    assert title_beside_name(ROWS[2]) == "one call"
+    assert title_beside_name(ROWS[0]) == ""
+    assert title_beside_name(ScenarioRow(name="n", title="No colon here")) == "No colon here"
+
+
+@pytest.mark.parametrize(
+    ("report", "text"),
+    [
+        (two_variants(best="new"), "1.50x"),
+        (run(variant("old")), "done"),
+        (
+            two_variants(comparisons=[compared(speedup=1.003, verdict=Verdict.INCONCLUSIVE)], best="new"),
+            "1.00x?",
+        ),
+        (run(exit_code=ExitCode.FAILED, outcome=Conclusion.FAILED), "failed"),
+        (run(exit_code=ExitCode.INTERRUPTED, outcome=Conclusion.INTERRUPTED), "stopped"),
+        (run(exit_code=ExitCode.SLOWER, outcome=Conclusion.SLOWER), "slower"),
+        (run(exit_code=ExitCode.INVALID, outcome=Conclusion.INVALID), "invalid"),
+        (run(exit_code=ExitCode.WRONG, outcome=Conclusion.WRONG), "wrong"),
+    ],
+)
+def test_what_a_run_came_to_fits_into_seven_characters(report, text):
+    assert mark(report)[0] == text
+    assert len(text) <= 7

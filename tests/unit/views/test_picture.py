@@ -1,0 +1,116 @@
+"""What `--plot` draws, read from the figure before it becomes a file."""
+
+import devices
+import pytest
+from rooflines import H200, h200
+
+from gpulab.analysis.comparison import Comparison
+from gpulab.protocol.statuses import Status, Verdict
+from gpulab.report.report import CeilingsReport, RunReport, Time, VariantReport
+from gpulab.views.picture import picture
+
+LADDER = (("masked_in_place", "naive", Verdict.FASTER), ("flash", "masked_in_place", Verdict.SLOWER))
+
+
+def report(*, seconds=(8e-3, 7e-3, 6e-3, 5e-3, 4e-3, 3e-3, 2e-3, 1e-3), ceilings=H200):
+    return RunReport(
+        scenario="attention",
+        ceilings=CeilingsReport(ceilings=list(ceilings)) if ceilings else None,
+        variants=[
+            VariantReport(
+                name=point.variant,
+                status=Status.OK,
+                roofline=point if ceilings else None,
+                time_s=Time(median=time, low=0.9 * time, high=1.2 * time),
+            )
+            for point, time in zip(h200().points, seconds, strict=True)
+        ],
+        comparisons=[
+            Comparison(variant=after, against=before, speedup=2.0, low=1.9, high=2.1, verdict=verdict)
+            for after, before, verdict in LADDER
+        ],
+    )
+
+
+@pytest.fixture(scope="module")
+def halves():
+    return picture(report()).axes
+
+
+def test_every_source_of_every_roof_is_a_line_and_only_what_was_measured_is_solid(halves):
+    lines = {line.get_label(): line for line in halves[0].lines if not line.get_label().startswith("_")}
+    assert sorted(lines) == [
+        "1,071 TFLOP/s matrix fp16, derived",
+        "16.7 TB/s cache, derived",
+        "4.40 TB/s device memory triad, measured",
+        "4.80 TB/s device memory, datasheet",
+        "4.81 TB/s device memory, derived",
+        "784 TFLOP/s matrix bf16, measured",
+        "8.59 TB/s cache read, measured",
+        "989 TFLOP/s matrix fp16, datasheet",
+    ]
+    for label, line in lines.items():
+        measured = label.endswith("measured")
+        assert (line.get_linestyle() == ":", line.get_alpha() < 0.5) == (not measured, not measured)
+    flat = lines["784 TFLOP/s matrix bf16, measured"]
+    assert set(flat.get_ydata()) == {784e12}
+    assert flat.get_xdata()[0] == pytest.approx(784 / 4.40)  # the ridge
+    (legend,) = [artist for artist in halves[0].artists if artist is not halves[0].get_legend()]
+    assert sorted(text.get_text() for text in legend.get_texts()) == sorted(lines)
+
+
+def test_every_point_is_marked_named_and_has_its_interval(halves):
+    points = {letter: point for letter, point in zip("ABCDEFGH", h200().points, strict=True) if point.intensity}
+    marks = {mark.get_label()[0]: mark for mark in halves[0].containers}
+    assert sorted(marks) == sorted(points) == list("ABCDEGH")  # F only copies
+    letters = {text.get_text(): text.xy for text in halves[0].texts if text.get_text()}
+    for letter, point in points.items():
+        middle, _, (bars,) = marks[letter].lines
+        assert (*middle.get_xdata(), *middle.get_ydata()) == letters[letter] == (point.intensity, point.rate)
+        assert bars.get_segments()[0][:, 1] == pytest.approx([point.rate_low, point.rate_high])
+        assert point.variant in marks[letter].get_label()
+        assert middle.get_alpha() == (0.4 if letter == "E" else 1)  # of another type
+    labels = [text.get_text() for text in halves[0].get_legend().get_texts()]
+    assert labels == [marks[letter].get_label() for letter in "ABCDEGH"]
+    assert len([text for text in halves[0].texts if text.arrow_patch]) == len(LADDER)
+
+
+def test_every_variant_has_a_bar_with_its_interval_and_its_verdict(halves):
+    bars = [patch for patch in halves[1].patches if patch.get_width()]
+    assert [bar.get_width() for bar in bars] == pytest.approx([variant.time_s.median for variant in report().variants])
+    assert [text.get_text() for text in halves[1].get_yticklabels()] == [point.variant for point in h200().points]
+    intervals = [ends[:, 0] for lines in halves[1].collections for ends in lines.get_segments()]
+    assert intervals[0] == pytest.approx([0.9 * 8e-3, 1.2 * 8e-3])
+    assert len(intervals) == len(bars)
+    labels = [text.get_text() for text in halves[1].texts]
+    assert labels[0] == "8.00 ms"
+    assert labels[1] == "7.00 ms   2.00x (1.900 to 2.10) faster"
+    assert labels[5].endswith("3.78 TB/s, 86% of device memory triad")
+    assert bars[1].get_facecolor() != bars[2].get_facecolor() != bars[3].get_facecolor()
+    assert halves[1].get_xscale() == "linear"
+
+
+def test_times_far_apart_are_drawn_on_a_logarithmic_axis():
+    axes = picture(report(seconds=(1.0, *[1e-3] * 7))).axes[1]
+    assert axes.get_xscale() == "log"
+    ends = [bar.get_x() + bar.get_width() for bar in axes.patches]
+    assert ends == pytest.approx([1.0, *[1e-3] * 7])
+
+
+@pytest.mark.parametrize(
+    ("title", "heading"),
+    [("Attention: in one pass", "attention: in one pass"), ("No colon", "attention: No colon"), ("", "attention")],
+)
+def test_above_it_stand_the_scenario_its_title_and_the_device(title, heading):
+    figure = picture(RunReport(scenario="attention", title=title, device=devices.H200))
+    assert figure.get_suptitle() == f"{heading}\nNVIDIA H200"
+
+
+def test_only_what_there_is_is_drawn():
+    (times,) = picture(report(ceilings=())).axes
+    assert len(times.patches) == 8
+    (roofs,) = picture(RunReport(scenario="", ceilings=CeilingsReport(ceilings=list(H200)))).axes
+    assert roofs.lines
+    assert not roofs.containers
+    (blank,) = picture(RunReport(scenario="", ceilings=CeilingsReport())).axes
+    assert blank.get_title() == "no ceiling is known"

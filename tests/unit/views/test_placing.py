@@ -1,0 +1,157 @@
+"""What holds for every roofline: nothing over anything else, every point shown, no line too wide."""
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rooflines import ceiling
+
+from gpulab.analysis.bound import BoundKind
+from gpulab.analysis.roofline import Point, Roofline
+from gpulab.protocol.ceiling import CACHE, DATASHEET, DERIVED, MATRIX, MEASURED, MEMORY, VECTOR
+from gpulab.protocol.finding import finding
+from gpulab.views.roofline.axes import family_roofs
+from gpulab.views.roofline.canvas import cells
+from gpulab.views.roofline.placing import BADGE, CEILING, NAME, POINT
+from gpulab.views.roofline.plot import letter
+from gpulab.views.roofline.roofs import per_second
+from gpulab.views.roofline.view import first_family, layout_of, roofline_view
+from gpulab.views.text import Glyphs
+
+UNICODE, ASCII = Glyphs(), Glyphs(ascii=True)
+LEFT, TOP = 5, 1
+NO_REASON = finding("no_roof_near")
+
+names = st.one_of(
+    st.text(max_size=30), st.sampled_from(["naive", "表面", "a\tb", "\x1b[31mred", "[bold]x", "é", "👩‍👧"])
+)
+dtypes = st.sampled_from(["fp32", "fp16", "bf16", "int8"])
+magnitudes = st.floats(-3, 20).map(lambda power: 10.0**power)
+
+
+@st.composite
+def points(draw, peak):
+    flops = draw(st.integers(0, 4)) > 0
+    fraction = draw(st.one_of(st.floats(0, 2), st.floats(0, 1e6)))
+    interval = draw(st.none() | st.just((fraction * 0.9, fraction * 1.2)))
+    return Point(
+        variant=draw(names),
+        dtype=draw(dtypes),
+        unit="FLOP/s" if flops else "B/s",
+        rate=draw(st.just(0.0) | st.floats(-6, 1).map(lambda power: peak * 10.0**power)),
+        intensity=draw(st.floats(-3, 5).map(lambda power: 10.0**power)) if flops else None,
+        roof="device memory triad",
+        source=draw(st.sampled_from([MEASURED, DATASHEET])),
+        attainable=1e12,
+        fraction=fraction,
+        fraction_low=interval and interval[0],
+        fraction_high=interval and interval[1],
+        bound=draw(st.sampled_from(BoundKind)),
+        reason=NO_REASON,
+        work=draw(st.sampled_from(["declared", "counted"])),
+    )
+
+
+@st.composite
+def rooflines(draw):
+    """Mostly with what a plot needs, often crowded, at times without a ceiling."""
+    peak = draw(magnitudes)
+    memories = draw(st.sampled_from([1, 1, 0]))
+    ceilings = [ceiling(MEMORY, "triad", peak * 10 ** draw(st.floats(-4, 4)), unit="B/s")] * memories
+    ceilings += [ceiling(MATRIX, dtype, peak) for dtype in ("fp32", "bf16", draw(dtypes))]
+    for _ in range(draw(st.integers(0, 4))):
+        roof = draw(st.sampled_from([MEMORY, CACHE, MATRIX, VECTOR]))
+        other = ceiling(roof, draw(dtypes), peak * 10 ** draw(st.floats(-2, 2)))
+        ceilings.append(msgspec.structs.replace(other, source=draw(st.sampled_from([MEASURED, DERIVED, DATASHEET]))))
+    size = draw(st.sampled_from([8, 12, 4, 1, 0]))
+    variants = draw(st.lists(points(peak), min_size=size, max_size=size))
+    if variants and draw(st.booleans()):
+        variants += [
+            msgspec.structs.replace(point, intensity=2.0, unit="FLOP/s", rate=peak / 3) for point in variants[::2]
+        ]
+    index = st.integers(0, max(0, len(variants) - 1))
+    arrows = draw(st.lists(st.tuples(index, index), min_size=size // 2, max_size=6)) if variants else []
+    return Roofline(ceilings, variants, arrows)
+
+
+drawn = given(
+    roofline=rooflines(),
+    width=st.integers(40, 210),
+    height=st.integers(1, 60),
+    glyphs=st.sampled_from([UNICODE, ASCII]),
+    family=st.sampled_from([None, "fp32", "fp16/bf16"]),
+)
+enough = settings(max_examples=75, deadline=None)
+
+
+@enough
+@drawn
+def test_no_text_touches_another(roofline, width, height, glyphs, family):
+    plot = layout_of(roofline, glyphs, width=width, height=height, family=family).plot
+    if plot is None:
+        return
+    taken = {}
+    for placed in plot.placed:
+        for cell in placed.cells:
+            assert cell not in taken, f"{placed} over {taken[cell]}"
+            assert plot.inside(*cell)
+            taken[cell] = placed
+    for label in plot.of_kinds(CEILING, NAME):
+        ends = (label.row, label.column - 1), (label.row, label.column + label.width)
+        assert not [taken[cell] for cell in ends if cell in taken]
+
+
+@enough
+@drawn
+def test_every_point_is_in_the_table_and_on_the_plot_where_it_can_be(roofline, width, height, glyphs, family):
+    layout = layout_of(roofline, glyphs, width=width, height=height, family=family)
+    letters, _, *columns = layout.table.columns
+    assert list(letters.texts) == [letter(index) for index in range(len(roofline.points))]
+    shares = next((column.texts for column in columns if column.head == "of roof"), ())
+    assert len(shares) == len(roofline.points)
+    shown = roofline_view(roofline, glyphs, width=width, height=height, family=family).plain.split("\n")
+    for index, share in enumerate(shares):
+        line = shown[layout.table_at[0] + 1 + index]
+        assert letter(index) in line
+        assert share.strip() in line
+    if layout.plot is None:
+        return
+    family = family or first_family(roofline)
+    placed = [index for mark in layout.plot.of_kinds(POINT, BADGE) for index in mark.points]
+    assert len(placed) == len(set(placed))
+    for index, point in enumerate(roofline.points):
+        if index in placed:
+            assert point.is_drawable
+        elif point.is_drawable and point.family == family and len(roofline.points) < 6:
+            pytest.fail(f"{letter(index)} is nowhere on the plot")
+
+
+@enough
+@drawn
+def test_every_other_source_of_a_roof_is_in_a_label_or_in_a_note(roofline, width, height, glyphs, family):
+    layout = layout_of(roofline, glyphs, width=width, height=height, family=family)
+    if layout.plot is None:
+        return
+    texts = [label.text for label in layout.plot.of_kinds(CEILING)]
+    shown = " ".join(" ".join([*texts, *layout.notes]).split())
+    roofs = family_roofs(roofline.ceilings, family or first_family(roofline))
+    for roof in filter(None, (roofs.memory, roofs.cache, *roofs.flats)):
+        for other in roof.others:
+            assert per_second(other.best, other.unit) in shown
+
+
+@enough
+@drawn
+def test_what_was_placed_can_be_read_within_the_width(roofline, width, height, glyphs, family):
+    text = roofline_view(roofline, glyphs, width=width, height=height, family=family)
+    layout = layout_of(roofline, glyphs, width=width, height=height, family=family)
+    shown = text.plain.split("\n")
+    assert max(map(cell_len, shown)) <= width
+    assert text.plain.isascii() or not glyphs.ascii
+    assert len(shown) == layout.height
+    for placed in layout.plot.placed if layout.plot else ():
+        line = cells(shown[TOP + placed.row], glyphs)
+        start = LEFT + placed.column
+        in_text = "".join(line[start : start + placed.width])
+        assert in_text.rstrip() == "".join(cells(placed.text, glyphs)).rstrip()

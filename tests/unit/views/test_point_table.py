@@ -1,0 +1,82 @@
+"""The table of a roofline's points: figures are never cut, names and bars give way, and what is not drawn is said."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+from rooflines import CPU, H200, cpu, h200, point
+
+from gpulab.analysis.bound import BoundKind
+from gpulab.analysis.roofline import Roofline
+from gpulab.protocol.ceiling import DATASHEET
+from gpulab.protocol.finding import finding
+from gpulab.views.roofline.reasons import reasons
+from gpulab.views.roofline.view import roofline_view
+from gpulab.views.text import Glyphs
+
+UNICODE, ASCII = Glyphs(), Glyphs(ascii=True)
+
+
+def drawn(roofline, width=80, height=24, glyphs=UNICODE):
+    return roofline_view(roofline, glyphs, width=width, height=height).plain
+
+
+def row_of(text, letter):
+    return next(line for line in text.splitlines() if line.startswith(f"{letter} "))
+
+
+def test_what_has_no_intensity_gets_a_bar_beside_its_share_of_the_roof():
+    text = drawn(h200())
+    assert "86 % ±0.9  ████████░" in text
+    assert "no FLOP/byte: F" in text
+    assert "86 % +-0.9  ########." in drawn(h200(), glyphs=ASCII)
+    over = msgspec.structs.replace(h200().points[5], fraction=1.37)
+    assert "137 % ±0.9  █████████" in drawn(Roofline(H200, [over]))
+
+
+def test_there_is_no_column_of_intensities_where_no_point_has_one():
+    copies = replace(h200(), points=h200().points[5:6], arrows=())
+    assert "FLOP/byte" not in drawn(copies).splitlines()[2]
+    assert "FLOP/byte" in drawn(h200())
+
+
+def test_a_bar_goes_before_names_become_too_short_to_be_read():
+    text = drawn(h200(), 120, 40)
+    assert "copy_only" in text
+    assert "█" not in text
+    assert "flash_with_a_very…" in text
+
+
+def test_names_are_cut_and_figures_are_not():
+    text = drawn(h200(), 60, 40)
+    assert "flash_with_a_very_long_name" not in text
+    assert row_of(text, "D").split()[-7:] == ["509", "TFLOP/s", "2,048", "65", "%", "±0.6", "compute"]
+    narrow = drawn(h200(), 40, 40)
+    assert "65 % ±0.6" in narrow
+    assert "509 TFLOP/s" in narrow
+
+
+def test_a_roof_that_was_not_measured_is_marked():
+    nominal = [msgspec.structs.replace(ceiling, source=DATASHEET) for ceiling in CPU]
+    product = point(nominal, "mm", 0.0214, flops=2 * 1024**3, bytes=3 * 4 * 1024**2)
+    text = drawn(Roofline(nominal, [product]))
+    assert "±1.0*" in text
+    assert "* roof: datasheet" in text
+    assert "104 GFLOP/s fp32 matrix (datasheet)" in text
+    assert "*" not in drawn(cpu())
+
+
+def test_where_nothing_is_drawn_a_line_has_the_roofs_of_every_source():
+    copies = replace(h200(), points=h200().points[5:6], arrows=())
+    text = " ".join(drawn(copies).split())
+    assert "roofs: device memory triad 4.40 TB/s (derived 4.81 TB/s, datasheet 4.80 TB/s)" in text
+
+
+@pytest.mark.parametrize(("kind", "word"), [(BoundKind.CACHE, "cache-resident"), (BoundKind.LAUNCH, "launch-bound")])
+def test_below_it_stands_what_limits_each_point_and_the_evidence(kind, word):
+    changed = msgspec.structs.replace(
+        cpu().points[0], bound=kind, reason=finding("no_roof_near", memory=0.125, arithmetic=0.5, dtype="fp32")
+    )
+    text = reasons([cpu().points[1], changed], UNICODE).plain
+    expected = f"B ijk: {word}: no roof is near (memory 12%, fp32 arithmetic 50%): too little in flight"
+    assert text.splitlines()[1].startswith(expected)

@@ -1,0 +1,198 @@
+"""The result of a run as a person reads it: the cause of a failure first, then claims, explanations and notes."""
+
+import pytest
+from conftest import printed
+from recorded import report_of
+from run_reports import CPU, compared, run, two_variants, variant
+
+from gpulab.protocol.device import Device
+from gpulab.protocol.finding import finding
+from gpulab.protocol.statuses import Stage, Status, Verdict
+from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.report.report import Control, Figure, Method, TelemetryReport
+from gpulab.views.results import claims, failures, result
+from gpulab.views.text import Glyphs
+
+GLYPHS = Glyphs()
+WIDE = 400
+"""Wide enough for every sentence to stay in one line."""
+
+
+def lines_of(report, width=WIDE):
+    return [line.rstrip() for line in printed(result(report, GLYPHS), width).splitlines()]
+
+
+def place_of(lines, start):
+    """The number of the line that starts so."""
+    return next(number for number, line in enumerate(lines) if line.startswith(start))
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    return lambda name: report_of(name, tmp_path)
+
+
+def test_the_cause_of_a_failed_variant_stands_before_claims_and_notes(recorded):
+    lines = lines_of(recorded("raises"))
+    cause = place_of(lines, "bad failed (check, line 13): ValueError: boom")
+    assert cause < place_of(lines, "claim: nothing; measured here: third 2.27x (faster)")
+    assert cause < place_of(lines, "fourth against good: below the minimum detectable effect of 3.4%")
+    assert [line for line in lines if "boom" in line] == [lines[cause]]
+
+
+def test_why_a_run_failed_stands_before_what_was_skipped_for_it(recorded):
+    lines = lines_of(recorded("arguments-at-import"))
+    cause = place_of(lines, "failed: sys.exit(2) (load, line 3)")
+    assert lines[cause + 1] == "step skipped: not measured: the run ended before it"
+
+
+def test_a_run_that_was_stopped_is_called_interrupted_before_its_notes(recorded):
+    lines = lines_of(recorded("cancelled"))
+    reason = place_of(lines, "interrupted: stopped while measuring: what was measured before is in the run file")
+    assert reason < place_of(lines, "note: off the CPU")
+
+
+def test_every_way_to_leave_a_variant_out_has_its_reason(recorded):
+    lines = lines_of(recorded("checks"))
+    for line in (
+        "stale wrong: with other values in the inputs: the output does not follow its inputs: computed in the build?",
+        "refused invalid: torch.set_num_threads set while building: it belongs in Work(context=...)",
+        "aside skipped: needs [more] bits",
+        "on_gpu skipped: needs cuda: this torch is a build without CUDA",
+    ):
+        assert line in lines
+
+
+def test_the_first_variant_that_does_not_fit_says_where_and_the_others_are_skipped(recorded):
+    lines = lines_of(recorded("grows"))
+    assert place_of(lines, "large out of memory (build): RuntimeError: ") < place_of(lines, "larger skipped: large did")
+    assert "sweet spot: middle, the first within 5% of the best time per item" in lines
+
+
+def test_variants_that_are_skipped_for_one_reason_share_a_line():
+    lines = lines_of(
+        run(
+            variant("base"),
+            variant("first", status=Status.SKIPPED, reason=finding("no_gpu", need="cuda")),
+            variant("second", status=Status.SKIPPED, reason=finding("no_gpu", need="cuda")),
+        )
+    )
+    assert "first, second skipped: needs cuda: no NVIDIA device in this machine" in lines
+
+
+def test_plain_functions_have_no_control_and_no_speedup(recorded):
+    report = recorded("function")
+    assert report.control is not None
+    lines = lines_of(report)
+    table = place_of(lines, "variant")
+    assert lines[table].split() == ["variant", "time/step", "±"]
+    assert lines[table + 1].startswith("step ")
+    assert not [line for line in lines if line.startswith("control")]
+    differing = Control(speedup=1.2, low=1.1, high=1.3, verdict=Verdict.SLOWER)
+    text = lines_of(
+        run(variant("step"), functions=True, control=differing, findings=[finding("builds_differ", speedup=1.2)])
+    )
+    assert "two builds of the first function differ: 1.20x; times of single builds vary by as much" in text
+    assert not [line for line in text if line.startswith("control")]
+
+
+def test_notes_of_one_kind_are_one_line_that_names_the_variants(recorded):
+    lines = lines_of(recorded("phases"))
+    assert [line for line in lines if line.startswith("note: ")] == [
+        "note: off the CPU for a part of the time (a busy machine, or steps that wait): waits 48%, hardly 12%",
+        "note: in a solo run of 1 s a step took more or less time than when interleaved: waits 8.4% longer, "
+        "hardly 15.7% longer",
+    ]
+
+
+def test_what_explains_a_result_is_no_note_and_stands_above_the_notes(recorded):
+    lines = lines_of(recorded("fixes"))
+    together = place_of(
+        lines, "product of the individual speedups 3.43x, all fixes together 3.19x (3.08 to 3.38): some"
+    )
+    assert together < place_of(lines, "note: ")
+    same = lines_of(recorded("preallocation-h100-1"))
+    assert place_of(same, "staged_once, out_argument: no effect here: the allocator keeps its blocks") > 0
+
+
+def test_the_heading_has_the_device_and_parameters_and_no_uuid(recorded):
+    report = recorded("precision-h100-1")
+    assert report.device.uuid
+    lines = lines_of(report)
+    assert lines[:2] == [
+        "precision · Precision: fewer bits for each number, more products in the same time.",
+        "NVIDIA H100 80GB HBM3 · n=8192",
+    ]
+    assert not [line for line in lines if report.device.uuid in line]
+    short = lines_of(run(variant(), smoke=True, quick=True, device=CPU, title="scenario"))
+    assert short[:2] == [
+        "scenario",
+        "AMD EPYC, 1 thread · a smoke run: not for conclusions · a quick run: wide intervals",
+    ]
+
+
+def test_both_clocks_of_a_gpu_and_the_method_are_the_last_lines_but_notes(recorded):
+    lines = lines_of(recorded("batched_matmul-h100-1"))
+    assert any(line.startswith("wall / device clock: loop ") for line in lines)
+    assert lines[-1].startswith("20 epochs, ")
+    assert "wall clock, hot cache · interval over epoch medians · floor 1% · stopped on width" in lines[-1]
+
+
+def test_what_a_variant_reports_is_shown_with_its_name():
+    figures = [Figure(variant="first", name="p99 latency", value=0.25), Figure(variant=None, name="lost", value=None)]
+    lines = lines_of(run(variant("first"), figures=figures))
+    assert "first: p99 latency 0.25" in lines
+    assert not [line for line in lines if "lost" in line]
+
+
+@pytest.mark.parametrize(("kind", "style"), [("cpu", "dim"), ("cuda", "yellow")])
+def test_that_there_is_no_gpu_telemetry_matters_on_a_gpu(kind, style):
+    telemetry = TelemetryReport(no_gpu_reason=finding("no_driver"))
+    report = run(variant(), device=Device(kind=kind, name="device"), telemetry=telemetry)
+    (text,) = [part for part in result(report, GLYPHS).renderables if "no GPU telemetry" in str(part)]
+    assert text.plain == "no GPU telemetry: no NVIDIA driver found: telemetry shows the host only"
+    assert text.style == style
+
+
+def test_claims_under_way_say_so():
+    under_way = two_variants(claim="2x", outcome=Conclusion.UNDER_WAY)
+    assert claims(under_way) == [("claim: 2x; measured here: new 1.50x (faster so far)", "")]
+    before = run(variant("old"), variant("new", claim="3x"), claim="2x", outcome=Conclusion.UNDER_WAY)
+    assert claims(before) == [("claim: 2x; measured here: nothing yet", "")]
+    final = run(variant("old"), variant("new", claim="3x"), claim="2x", comparisons=[compared()])
+    assert [text for text, _ in claims(final)] == [
+        "claim: 2x; measured here: new 1.50x (faster)",
+        "claim of new: 3x; measured here: 1.50x",
+    ]
+    assert claims(run(variant("old"), claim="2x")) == [("claim: 2x", "")]
+
+
+def test_a_required_speedup_that_was_not_reached_names_the_variant():
+    reason = finding("below_required", "new", required=1.8)
+    lines = lines_of(two_variants(reason=reason, exit_code=ExitCode.SLOWER, outcome=Conclusion.SLOWER))
+    assert "slower than required: the interval of new lies below the required 1.8x" in lines
+
+
+def test_failures_end_with_the_last_output_lines(recorded):
+    text = failures(recorded("raises"), GLYPHS).plain
+    assert text.splitlines()[-3:] == ["ValueError: boom", "last output lines:", "  about to fail"]
+    assert failures(recorded("cancelled"), GLYPHS).plain == ""
+    assert "Traceback" not in failures(recorded("timeout"), GLYPHS).plain
+
+
+def test_a_variant_that_failed_while_another_stage_ran_names_stage_and_line():
+    broken = variant("bad", status=Status.FAILED, time_s=None, reason=finding("killed"), stage=Stage.MEASURE, line=7)
+    assert "bad failed (measure, line 7): killed by the system: probably out of memory" in lines_of(run(broken))
+
+
+def test_a_method_without_epochs_is_not_shown():
+    assert not [line for line in lines_of(run(variant())) if "epochs" in line]
+    assert lines_of(run(variant(), method=Method(epochs=3, rounds=9)))[-1].startswith("3 epochs, 9 rounds of paired ")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_nothing_of_a_recorded_run_is_wider_than_the_terminal_nor_outside_ascii_where_that_is_asked(recorded, width):
+    for name in ("precision-h100-1", "checks", "phases", "fixes"):
+        text = printed(result(recorded(name), Glyphs(ascii=True)), width)
+        assert text.isascii()
+        assert max(map(len, text.splitlines())) <= width

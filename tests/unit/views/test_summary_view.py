@@ -1,0 +1,58 @@
+"""Several runs, one below the other: what each claims, what it measured, and why one came to nothing."""
+
+from conftest import printed
+from run_reports import compared, run, two_variants, variant
+
+from gpulab.protocol.finding import finding
+from gpulab.protocol.statuses import Verdict
+from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.views.summary import run_line, summary
+from gpulab.views.text import Glyphs
+
+GLYPHS = Glyphs()
+FAILED = {"outcome": Conclusion.FAILED, "exit_code": ExitCode.FAILED}
+
+
+def lines_of(*reports, width=120):
+    return [line.rstrip() for line in printed(summary(reports, GLYPHS), width).splitlines()]
+
+
+def test_columns_line_up_over_all_runs_and_a_variant_has_its_claim():
+    first = two_variants(scenario="first", claim="2x")
+    second = run(
+        variant("base"),
+        variant("a_longer_name", claim="3x, surely"),
+        scenario="second",
+        comparisons=[compared("a_longer_name", "base", 31.4)],
+    )
+    head, name, row, other_name, other_row = lines_of(first, second)
+    assert head.split() == ["speedup", "99", "%", "interval", "verdict", "goodput"]
+    assert (name, other_name) == ("first  2x", "second")
+    assert row.index("faster") == other_row.index("faster") == head.index("verdict")
+    assert other_row.split() == ["a_longer_name", "31.4x", "29.8", "to", "33.0", "faster", "3x,", "surely"]
+
+
+def test_a_ladder_has_only_its_rows_against_the_baseline():
+    ladder = run(
+        variant("a"),
+        variant("b"),
+        comparisons=[compared("b", "a", 2.0), compared("b", "old_b", 0.9, Verdict.SLOWER)],
+    )
+    assert [line.split()[0] for line in lines_of(ladder)[2:]] == ["b"]
+    scale = run(variant("a"), variant("b"), variant("c"), comparisons=[compared("c", "b", 1.5)])
+    assert [line.split()[0] for line in lines_of(scale)[2:]] == ["c"]
+
+
+def test_a_run_that_came_to_nothing_has_its_reason():
+    failed = run(scenario="broken", reason=finding("no_gpu", need="cuda"), **FAILED)
+    assert lines_of(failed)[-1] == "  failed: needs cuda: no NVIDIA device in this machine"
+    alone = run(variant("only"), scenario="alone")
+    assert lines_of(alone)[-1] == "  measured: nothing is compared: see its roofline"
+
+
+def test_the_line_of_a_run_has_its_number_and_verdicts_or_its_reason():
+    assert run_line(two_variants(), GLYPHS, 3, 12).plain == " 3 of 12  scenario: measured  new 1.50x faster"
+    failed = run(scenario="broken", reason=finding("exception", "v", message="boom", stage="build", line=3), **FAILED)
+    assert run_line(failed, GLYPHS, 4, 12).plain == " 4 of 12  broken: failed  boom (v, build, line 3)"
+    skipped = run(scenario="gpu", outcome=Conclusion.SKIPPED, reason=finding("no_gpu", need="cuda"))
+    assert run_line(skipped, GLYPHS, 5, 12).plain.startswith(" 5 of 12  gpu: skipped  needs cuda: ")

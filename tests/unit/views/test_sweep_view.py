@@ -1,0 +1,74 @@
+"""A sweep: a row a variant and value, the best of each marked with those as good, and a chart on one axis."""
+
+from conftest import printed
+from run_reports import compared, run, variant
+
+from gpulab.protocol.finding import finding
+from gpulab.report.command_report import Sweep
+from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.report.report import Time
+from gpulab.views.sweep import sweep_view
+from gpulab.views.text import Glyphs
+
+GLYPHS = Glyphs()
+
+
+def at(value, *medians, items=1.0, **changes):
+    """The run at one value; the first variant is the baseline."""
+    variants = [
+        variant(name, items=items, time_s=Time(median=median, low=0.99 * median, high=1.01 * median))
+        for name, median in zip(("old", "new"), medians, strict=False)
+    ]
+    comparisons = [compared("new", "old", medians[0] / medians[1])] if len(medians) > 1 else []
+    return run(*variants, params={"n": value}, comparisons=comparisons, **changes)
+
+
+def lines_of(sweep, reports, width=80, glyphs=GLYPHS):
+    return [line.rstrip() for line in printed(sweep_view(sweep, reports, glyphs, width), width).splitlines()]
+
+
+def test_the_best_value_of_each_variant_is_marked_and_those_as_good():
+    reports = [at(16, 2e-3, 1e-3), at(64, 1e-3, 4e-4), at(256, 1.005e-3, 5e-4)]
+    sweep = Sweep(scenario="s", parameter="n", best={"old": 64, "new": 64}, near={"old": [256], "new": []})
+    lines = lines_of(sweep, reports)
+    assert lines[0] == "s · n = 16, 64, 256"
+    assert lines[2].split() == ["n", "variant", "time/step", "±", "speedup", "99", "%", "interval", "verdict"]
+    rows = [line.split() for line in lines[3:9]]
+    assert rows[0][:2] == ["16", "old"]
+    assert rows[1][0] == "new"  # a value stands once
+    assert [row[-1] for row in rows[::2]] == ["±1.0%", "best", "~best"]
+    assert rows[3][-2:] == ["faster", "best"]
+
+
+def test_times_are_of_an_item_where_steps_do_several():
+    lines = lines_of(Sweep(scenario="s", parameter="n"), [at(1, 4e-3, items=4.0)])
+    assert "time/item" in lines[2]
+    assert "1.00 ms" in lines[3]
+
+
+def test_the_chart_has_a_line_a_point_on_an_axis_that_all_share():
+    reports = [at(16, 1e-3), at(64, 2e-3)]
+    lines = lines_of(Sweep(scenario="s", parameter="n", best={"old": 16}), reports)
+    chart = lines.index("time per item, from 0, with its 99 % interval")
+    first, second = lines[chart + 1 : chart + 3]
+    assert first.startswith("old n=16")
+    assert first.endswith("1.00 ms best")
+    assert 0.45 < (first.index("●") - 9) / (second.index("●") - 9) < 0.55
+    assert lines[chart + 3].split() == ["0.00", "fs", "2.02", "ms"]
+
+
+def test_times_far_apart_are_drawn_on_a_logarithmic_axis_and_in_ascii():
+    lines = lines_of(Sweep(scenario="s", parameter="n"), [at(1, 1e-5), at(2, 1e-3)], glyphs=Glyphs(ascii=True))
+    assert "time per item, logarithmic, with its 99 % interval" in lines
+    assert all(line.isascii() for line in lines)
+
+
+def test_every_reason_and_note_has_its_value_and_one_that_all_share_stands_once():
+    reason = finding("no_gpu", need="cuda")
+    failed = {"outcome": Conclusion.FAILED, "exit_code": ExitCode.FAILED, "reason": reason}
+    lines = lines_of(Sweep(scenario="s", parameter="n"), [run(params={"n": value}, **failed) for value in (1, 2)])
+    assert [line for line in lines if "failed" in line] == ["n=1: failed: needs cuda: no NVIDIA device in this machine"]
+    noted = at(2, 1e-3, findings=[finding("plain_functions")])
+    lines = lines_of(Sweep(scenario="s", parameter="n"), [run(params={"n": 1}, **failed), noted], width=200)
+    assert lines[-2].startswith("n=1: failed: ")
+    assert lines[-1].startswith("n=2: plain functions: ")

@@ -1,0 +1,156 @@
+"""Telemetry: two rows beside a run that say when they are stale or lost, and a table of solo runs that is never cut."""
+
+import pytest
+from conftest import printed
+from recorded import report_of
+from run_reports import CPU, run, variant
+
+from gpulab.protocol.device import Device
+from gpulab.protocol.finding import finding
+from gpulab.report.report import Progress, SoloReport, TelemetryReport
+from gpulab.views.telemetry import TelemetryRows, bars, solo_runs
+from gpulab.views.text import Glyphs
+
+GLYPHS = Glyphs()
+GPU = Device(kind="cuda", name="NVIDIA H200")
+MEANS = {"sm": 97.2, "power": 503.0, "temperature": 48.0}
+
+
+def rows_of(telemetry, width=80, glyphs=GLYPHS, **changes):
+    report = run(variant(), device=GPU, telemetry=telemetry, **changes)
+    return [line.rstrip() for line in printed(TelemetryRows(report, glyphs), width).splitlines()]
+
+
+def of_gpu(**changes):
+    usual = {
+        "gpu": "NVIDIA H200",
+        "readings": 3,
+        "recent": {"sm": [0.0, 50.0, 100.0], "dram": [10.0, 12.0, 9.0]},
+        "peaks": {"sm": 100.0, "dram": 12.0},
+        "last": {"sm": 100.0, "power": 410.0, "sm_clock": 1755.0, "temperature": 61.0, "memory_used": 3 << 30},
+        "limits": {"power": 700.0, "memory_used": 140 << 30},
+        "clocks": "ok",
+    }
+    return TelemetryReport(**{**usual, **changes})
+
+
+def of_host(**changes):
+    recent = {"worker_cpu": [50.0, 99.0], "machine_cpu": [30.0, 25.0]}
+    peaks = {"worker_cpu": 99.0, "machine_cpu": 30.0}
+    last = {"rss": 376 << 20, "switches": 1.25, "frequency": 2250.0}
+    usual = {"no_gpu_reason": finding("run_on_cpu"), "recent": recent, "peaks": peaks, "last": last}
+    return TelemetryReport(**{**usual, **changes})
+
+
+def test_charts_have_label_last_value_and_peak_and_figures_their_limits():
+    charts, figures = rows_of(of_gpu())
+    assert charts == "SM ▁▅█ 100% ^100  DRAM ▁▁▁ 9% ^12"
+    assert figures == "410/700 W  SM 1755 MHz  61 C  memory 3.00 GiB of 140 GiB  clocks ok"
+
+
+def test_on_a_cpu_the_host_is_the_telemetry():
+    charts, figures = rows_of(of_host(), 100)
+    assert charts == "worker CPU ▅█ 99% ^99  machine CPU ▃▃ 25% ^30"
+    assert figures == "RSS 376 MiB  preempted 1/s  CPU 2250 MHz  no GPU telemetry: this run is on the CPU"
+
+
+@pytest.mark.parametrize(
+    ("clocks", "slowed", "text"),
+    [
+        ("ok", False, "clocks ok"),
+        ("P", False, "clocks P (power cap)"),
+        ("PT", True, "clocks PT (thermal slowdown, power cap) (slowed before)"),
+        ("ok", True, "clocks ok (slowed before)"),
+    ],
+)
+def test_what_holds_the_clocks_back_is_named(clocks, slowed, text):
+    assert rows_of(of_gpu(clocks=clocks, slowed=slowed), 160)[1].endswith(f"  {text}")
+
+
+def test_a_stale_reading_says_for_how_long_and_a_lost_gpu_why():
+    assert rows_of(of_gpu(stale=True, age_s=4.2), 160)[1].startswith("stale: nothing for 4 s  410/700 W")
+    lost = rows_of(of_gpu(lost=finding("gpu_lost")), 160)[1]
+    assert lost.startswith("GPU lost: the kernel's log (dmesg) has its Xid line  410/700 W")
+
+
+def test_before_the_first_reading_it_waits():
+    waiting = run(variant(), device=GPU, progress=Progress(awaiting_telemetry=True))
+    assert printed(TelemetryRows(waiting, GLYPHS)).strip() == "telemetry: waiting for the driver"
+    assert printed(TelemetryRows(run(variant()), GLYPHS)) == ""
+    assert rows_of(TelemetryReport(gpu="H200"))[0] == "telemetry: no reading so far"
+
+
+def test_a_gpu_that_counts_nothing_gives_way_to_rates_of_declared_work():
+    blind = of_gpu(unsupported={"sm": "not_supported"}, recent={})
+    report = run(variant("fast", bytes_per_s=3.96e12, flops_per_s=1e12), variant("plain"), device=GPU, telemetry=blind)
+    first = printed(TelemetryRows(report, GLYPHS)).splitlines()[0].rstrip()
+    assert first == "derived from declared work: fast 3.96 TB/s 1.00 TFLOP/s"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_each_row_stays_one_line_within_the_width(width):
+    recent = {field: [50.0] * 60 for field in ("sm", "occupancy", "tensor", "dram")}
+    rows = rows_of(of_gpu(recent=recent, peaks=dict.fromkeys(recent, 50.0), clocks="THBP"), width)
+    assert len(rows) == 2
+    assert max(map(len, rows)) <= width
+    assert all(f"{label} " in rows[0] for label in ("SM", "occ", "tensor", "DRAM"))
+
+
+def test_bars_end_at_fixed_scales_and_have_an_ascii_form():
+    assert bars([0, 49.9, 100, 250, -3], 100, GLYPHS) == "▁▄██▁"
+    assert bars([0, 49.9, 100], 100, Glyphs(ascii=True)) == "_-#"
+
+
+def solo(**changes):
+    return SoloReport(**{"seconds": 2.0, "readings": 8, "time_s": 1e-3, "means": MEANS, "clocks": "ok", **changes})
+
+
+def solo_lines(report, width=80):
+    return [line.rstrip() for line in printed(solo_runs(report, GLYPHS), width).splitlines()]
+
+
+def test_clock_letters_are_explained_below_the_table_and_ok_is_not():
+    capped, hot = variant("capped", solo_run=solo(clocks="P")), variant("hot", solo_run=solo(clocks="TB"))
+    lines = solo_lines(run(capped, hot, telemetry=of_gpu()))
+    assert lines[-1] == "clocks: B power brake, T thermal slowdown, P power cap"
+    assert [line.split()[-1] for line in lines[1:-1]] == ["clocks", "P", "TB"]
+    steady = solo_lines(run(variant("steady", solo_run=solo()), telemetry=of_gpu()))
+    assert steady[-1].startswith("steady ")
+
+
+def test_a_field_that_only_some_variants_have_is_na_and_one_that_none_has_has_no_column():
+    blank = variant("blank", solo_run=solo(means={"sm": 10.0}, energy_j=None))
+    full = variant("full", solo_run=solo(energy_j=0.114))
+    title, head, full, partial = solo_lines(run(full, blank, telemetry=of_gpu()))
+    assert title == "solo run"
+    assert head.split() == ["2", "s", "time/step", "SM", "%", "W", "J/item", "C", "clocks"]
+    assert full.split() == ["full", "1.00", "ms", "97.2", "503", "0.114", "48.0", "ok"]
+    assert partial.split() == ["blank", "1.00", "ms", "10.0", "n/a", "n/a", "n/a", "ok"]
+
+
+def test_rates_that_nobody_counted_are_labelled_derived():
+    table = solo_lines(
+        run(
+            variant("v", solo_run=solo(bytes_per_s=3.13e8, flops_per_s=2.67e10)),
+            telemetry=of_gpu(unsupported={"sm": "not_supported"}),
+        ),
+        120,
+    )
+    assert table[-2].endswith("B/s, derived FLOP/s, derived")
+    assert table[-1].endswith("313 M          26.7 G")
+
+
+@pytest.mark.parametrize("name", ["channels_last-h100-1", "preallocation-h100-1", "optimizer_step-h100-1"])
+def test_no_figure_of_a_solo_run_is_cut_at_80_columns(name, tmp_path):
+    report = report_of(name, tmp_path)
+    lines = solo_lines(report)
+    assert max(map(len, lines)) <= 80
+    head = next(line for line in lines if "time/step" in line)
+    assert head.endswith(" clocks")
+    states = [line.split()[-1] for line in lines if " µs " in line or " ms " in line]
+    assert states == [variant.solo_run.clocks for variant in report.variants if variant.solo_run]
+
+
+def test_without_a_reading_there_is_no_table():
+    assert solo_runs(run(variant("v", solo_run=solo(readings=0)), device=CPU), GLYPHS) is None
+    assert solo_runs(run(variant("v"), device=CPU), GLYPHS) is None

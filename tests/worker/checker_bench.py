@@ -1,0 +1,45 @@
+"""What tests of the checks share: a checker, and variants as far as a worker takes them."""
+
+import torch
+
+from gpulab.protocol.device import Device
+from gpulab.scenario import Variant
+from gpulab.worker.building import tensors
+from gpulab.worker.building.build import Builder
+from gpulab.worker.building.lab import WorkerLab
+from gpulab.worker.checks import Checker
+from gpulab.worker.process.position import WorkerPosition
+
+N = 64
+STEPS = 20
+
+
+class Bench:
+    """A checker with what it needs; `check` takes a variant as far as a worker does, its re-check included."""
+
+    def __init__(self):
+        self.builder = Builder(
+            WorkerLab(torch.device("cpu"), Device(kind="cpu", name=""), WorkerPosition(())), {}, seed=0, wait=None
+        )
+        self.checker = Checker(self.builder)
+
+    def check(self, name, make_work):
+        """The Checked of its re-check; raises what the checks raise."""
+        variant = Variant(name=name, function=lambda lab: make_work())
+        build = self.builder.build(variant)
+        inputs = tensors.live_leaves("inputs", build.work.inputs)
+        saved = tensors.copies(inputs)
+        self.builder.first_step(build)
+        self.checker.before(name, build, inputs, saved)
+        for _ in range(STEPS):
+            build.work.step()
+        self.checker.still(name, build)
+        return self.checker.after(name, build, lambda: self.builder.build(variant))
+
+    @property
+    def codes(self):
+        return [(finding.code, finding.variant) for finding in self.checker.findings]
+
+
+def of_operands(make_work):
+    return lambda: make_work(torch.randn(N, N), torch.randn(N, N))

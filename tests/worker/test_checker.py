@@ -1,0 +1,225 @@
+"""The checks of outputs, inputs, state and settings, in this process: what each cheat and each mistake is told."""
+
+import itertools
+from contextlib import nullcontext
+
+import pytest
+import torch
+from checker_bench import STEPS, Bench, N, of_operands
+
+from gpulab.protocol.statuses import CheckTime
+from gpulab.scenario import Work
+from gpulab.worker.process.errors import RefusedError, UncheckedError, WrongOutputError
+
+
+@pytest.fixture
+def bench():
+    """With the product of two random matrices as its baseline."""
+    bench = Bench()
+    bench.check("baseline", of_operands(lambda a, b: Work(lambda: a @ b, inputs=(a, b))))
+    assert bench.codes == []
+    return bench
+
+
+def fills_with_zeros(a, b):
+    out = torch.empty(N, N)
+    return Work(lambda: out.zero_(), inputs=(a, b))
+
+
+def leaves_zeros(a, b):
+    out = torch.zeros(N, N)
+    return Work(lambda: out, inputs=(a, b))
+
+
+def returns_a_stale_buffer(a, b):
+    cached = a @ b
+    return Work(lambda: cached, inputs=(a, b))
+
+
+def computes_half(a, b):
+    cached = a @ b
+
+    def step():
+        torch.mm(a[:32], b, out=cached[:32])
+        return cached
+
+    return Work(step, inputs=(a, b))
+
+
+def computes_in_the_build(a, b):
+    cached = a @ b
+    return Work(cached.clone, inputs=(a, b))
+
+
+def computes_one_operand_in_the_build(a, b):
+    transposed = b.T.contiguous()
+    return Work(lambda: a @ transposed.T, inputs=(a, b))
+
+
+def is_off_in_one_element(a, b):
+    def step():
+        c = a @ b
+        c[3, 3] += 0.05
+        return c
+
+    return Work(step, inputs=(a, b))
+
+
+def changes_its_input(a, b):
+    def step():
+        c = a @ b
+        a.mul_(1.0001)
+        return c
+
+    return Work(step, inputs=(a, b))
+
+
+def changes_its_input_once(a, b):
+    def step():
+        a.relu_()
+        return a @ b
+
+    return Work(step, inputs=(a, b))
+
+
+def is_wrong_later(a, b):
+    count = itertools.count()
+    return Work(lambda: a @ b * (2 if next(count) > STEPS else 1), inputs=(a, b))
+
+
+ALL_WRONG = ("relative_error", {"error": pytest.approx(1, rel=0.01), "allowed": 1e-4})
+DOES_NOT_WRITE = ("does_not_write_its_output", {})
+WRONG = {
+    fills_with_zeros: ALL_WRONG,
+    leaves_zeros: DOES_NOT_WRITE,
+    (lambda a, b: Work(lambda: torch.zeros(N, N), inputs=(a, b))): ALL_WRONG,
+    returns_a_stale_buffer: DOES_NOT_WRITE,
+    computes_half: DOES_NOT_WRITE,
+    computes_in_the_build: ("ignores_its_inputs", {}),
+    computes_one_operand_in_the_build: ("relative_error", {"other_inputs": True}),
+    (lambda a, b: Work(lambda: (a @ b)[: N // 2], inputs=(a, b))): (
+        "element_counts_differ",
+        {"elements": N * N // 2, "baseline": N * N},
+    ),
+    (lambda a, b: Work(lambda: (a @ b) * float("nan"), inputs=(a, b))): ("output_has_nan", {}),
+    (lambda a, b: Work(lambda: (a @ b) / 0, inputs=(a, b))): ("relative_error", {"error": None}),
+    is_off_in_one_element: ("one_element_off", {"largest": pytest.approx(0.05, rel=0.01)}),
+    changes_its_input: ("changes_inputs", {}),
+    changes_its_input_once: ("changes_inputs", {}),
+    (lambda a, b: Work(lambda: (a.bfloat16() @ b.bfloat16()).float(), inputs=(a, b))): (
+        "relative_error",
+        {"error": pytest.approx(0.003, abs=0.002), "allowed": 1e-4},
+    ),
+    is_wrong_later: ALL_WRONG,
+}
+
+
+@pytest.mark.parametrize("make_work", WRONG)
+def test_wrong_output_is_told_by_what_is_wrong_with_it(bench, make_work):
+    with pytest.raises(WrongOutputError) as raised:
+        bench.check("suspect", of_operands(make_work))
+    code, values = WRONG[make_work]
+    assert raised.value.finding.code == code
+    assert {name: raised.value.finding.values[name] for name in values} == values
+    assert bench.codes == []
+
+
+def out_is_given(a, b):
+    out = torch.empty(N, N)
+    return Work(lambda: torch.mm(a, b, out=out), inputs=(a, b))
+
+
+def output_is_named(a, b):
+    out = torch.empty(N, N)
+    return Work(lambda: [torch.mm(a, b, out=out), None][1], inputs=(a, b), output=out)
+
+
+def output_is_a_function(a, b):
+    out = torch.empty(N, N)
+    return Work(lambda: torch.mm(a, b, out=out), inputs=(a, b), output=lambda: out)
+
+
+def has_its_own_layout(a, b):
+    transposed = a.T.contiguous()
+    return Work(lambda: transposed.T @ b, inputs=(transposed, b))
+
+
+def names_its_state(a, b):
+    counter = torch.zeros(1)
+    return Work(lambda: a @ b * counter.add_(1), inputs=(a, b), state=counter)
+
+
+RIGHT = [
+    has_its_own_layout,
+    lambda a, b: Work(lambda: (b.T @ a.T).T, inputs=(a, b)),
+    lambda a, b: Work(lambda: (a.bfloat16() @ b.bfloat16()).float(), dtype="bf16", inputs=(a, b)),
+    lambda a, b: Work(lambda: [a[:32] @ b, a[32:] @ b], inputs=(a, b)),
+    out_is_given,
+    output_is_named,
+    output_is_a_function,
+    lambda a, b: Work(lambda: a @ b, inputs=(a, b), context=torch.inference_mode),
+    lambda a, b: Work(lambda: a @ b, inputs=(a, b), context=torch.no_grad()),
+    names_its_state,
+]
+
+
+@pytest.mark.parametrize("make_work", RIGHT)
+def test_right_output_passes(bench, make_work):
+    checked = bench.check("suspect", of_operands(make_work))
+    assert (checked.when, checked.ok) == (CheckTime.AFTER, True)
+    assert checked.error <= checked.tolerance
+    assert bench.codes == []
+
+
+def sets_while_building(setting):
+    def make_work(a, b):
+        setting()
+        return Work(lambda: a @ b, inputs=(a, b))
+
+    return make_work
+
+
+def leaves_a_setting(a, b):
+    return Work(lambda: a @ b, inputs=(a, b), context=lambda: torch.set_num_threads(3) or nullcontext())
+
+
+def set_tf32():
+    torch.backends.cuda.matmul.allow_tf32 = True
+
+
+def set_precision():
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+
+
+REFUSED = [
+    (sets_while_building(set_precision), "set_while_building", "torch.backends.cuda.matmul.fp32_precision"),
+    (sets_while_building(set_tf32), "set_while_building", "torch.backends.cuda.matmul.allow_tf32"),
+    (sets_while_building(lambda: torch.set_num_threads(3)), "set_while_building", "torch.set_num_threads"),
+    (sets_while_building(lambda: torch.set_grad_enabled(False)), "set_while_building", "torch.set_grad_enabled"),
+    (lambda a, b: Work(lambda: torch.set_num_threads(3) or a @ b, inputs=(a, b)), "set_while_stepping", None),
+    (leaves_a_setting, "left_by_context", None),
+]
+
+
+@pytest.mark.parametrize(("make_work", "code", "setting"), REFUSED)
+def test_a_setting_of_the_process_is_refused_and_restored(bench, make_work, code, setting):
+    threads, grad = torch.get_num_threads(), torch.is_grad_enabled()
+    precision = torch.backends.cuda.matmul.fp32_precision
+    with pytest.raises(RefusedError) as raised:
+        bench.check("suspect", of_operands(make_work))
+    assert raised.value.finding.code == code
+    assert (setting or "torch.set_num_threads") in raised.value.finding.values["settings"]
+    assert (torch.get_num_threads(), torch.is_grad_enabled()) == (threads, grad)
+    assert torch.backends.cuda.matmul.fp32_precision == precision
+
+
+def test_inputs_that_the_baseline_names_must_be_named(bench):
+    with pytest.raises(RefusedError) as raised:
+        bench.check("suspect", of_operands(lambda a, b: Work(lambda: a @ b)))
+    assert raised.value.finding.code == "inputs_not_named"
+
+
+def test_a_step_that_returns_nothing_cannot_be_checked(bench):
+    with pytest.raises(UncheckedError) as raised:
+        bench.check("suspect", of_operands(lambda a, b: Work(lambda: None, inputs=(a, b))))
+    assert (raised.value.finding.code, raised.value.finding.variant) == ("returns_nothing", "suspect")
