@@ -31,10 +31,10 @@ class Pane(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         y += self.scroll_offset.y
-        width = self.size.width
+        width, style = self.size.width, self.rich_style
         if y >= len(self._rows):
-            return Strip.blank(width, self.rich_style)
-        return self._rows[y].crop_extend(0, width, self.rich_style).apply_style(self.rich_style)
+            return Strip.blank(width, style)
+        return self._rows[y].crop_extend(0, width, style).apply_style(style)
 
     def on_resize(self, event: Resize) -> None:
         self._draw()

@@ -136,6 +136,8 @@ class LabScreen(Screen[int]):
         else:
             self._message = ("", "")
             self.action_show("result")
+            if self._detail is not None:
+                self._detail.pane.scroll_home(animate=False)  # the result before it may have been read to its end
 
     def action_stop(self) -> None:
         """Stop what runs, when asked twice."""

@@ -1,4 +1,4 @@
-"""The screen over real runs: stopped, broken, edited, watched. What recorded runs can show is in tests/unit/screen."""
+"""The screen over real runs: stopped, broken, edited, watched. What recorded runs can show is in tests/screen."""
 
 import time
 
@@ -77,7 +77,7 @@ def test_a_driver_that_is_slow_or_loses_its_gpu_stalls_nothing(lab, driver, driv
 
     async def journey(pilot):
         await pilot.press("r")
-        await until(pilot, lambda: "SM ▁" in shown(pilot))
+        await until(pilot, lambda: "SM ▁▁" in shown(pilot))
         driver("slow=4000")
         await until(pilot, lambda: "stale: nothing for" in shown(pilot), within=10)
         before = time.monotonic()
