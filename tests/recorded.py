@@ -13,6 +13,8 @@ from gpulab.session.scripting import load
 
 CORPUS = Path(__file__).parent / "corpus"
 NAMES = sorted(path.name.removesuffix(".jsonl.xz") for path in CORPUS.glob("*.jsonl.xz"))
+"""Of version 1."""
+VERSION_2 = sorted(f"version-2/{path.name.removesuffix('.jsonl.xz')}" for path in CORPUS.glob("version-2/*.jsonl.xz"))
 
 
 def run_file(name, folder):

@@ -1,0 +1,45 @@
+"""A report of any part of a recorded run: of a run that goes on, and of a file that was cut there."""
+
+import msgspec
+import pytest
+from recorded import run_file
+
+from gpulab.protocol.run_file import read_run_file
+from gpulab.report.build import build_report
+from gpulab.report.exit_codes import ExitCode
+from gpulab.report.state import RunState, fold_all
+
+CUT = [
+    *("version-2/double_buffering-h100", "calibration", "cancelled", "crash-late", "fixes"),
+    *("function", "phases", "standin-shared", "timeout"),
+]
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_any_part_of_a_run_has_a_report(name, tmp_path):
+    events = read_run_file(run_file(name, tmp_path)).events
+    live = RunState()
+    for count in range(len(events) + 1):
+        check(build_report(live, live=True, now=live.t + 1.0), ended=live.outcome is not None, live=True)
+        check(build_report(fold_all(events[:count])), ended=live.outcome is not None, live=False)
+        if count < len(events):
+            live.fold(events[count])
+
+
+def check(report, *, ended, live):
+    """What holds of every report."""
+    if not report.scenario:
+        assert (report.exit_code, report.reason.code) == (ExitCode.FAILED, "never_started")
+        return
+    assert report.under_way == (live and not ended)
+    assert live or {variant.status for variant in report.variants}.isdisjoint({"pending"})
+    if not live and not ended:
+        assert (report.exit_code, report.reason.code) == (ExitCode.INTERRUPTED, "no_end")
+    for comparison in report.comparisons:
+        if comparison.speedup is not None:
+            assert comparison.low <= comparison.speedup <= comparison.high
+            assert comparison.pairs > 0
+    for variant in report.variants:
+        if variant.time_s and variant.time_s.low is not None:
+            assert variant.time_s.low <= variant.time_s.median <= variant.time_s.high
+    assert len(report.findings) == len({msgspec.json.encode(entry) for entry in report.findings})
