@@ -9,7 +9,7 @@ from gpulab.catalog.catalog import catalog
 from gpulab.headless.options import Options
 from gpulab.headless.output import write_json
 from gpulab.headless.terminal import open_terminal
-from gpulab.session.launch import check_paths
+from gpulab.session.settings import check_paths
 from gpulab.views.listing import listing
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -156,10 +155,3 @@ def _not_run(launch: Launch, code: ExitCode, reason: Finding) -> RunReport:
         exit_code=code,
         reason=reason,
     )
-
-
-def check_paths(paths: Sequence[Path], flag: str = "") -> None:
-    """UsageError where a file or folder to list is not there."""
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"{flag}{path}: there is no such file or folder")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,6 +54,13 @@ def check_settings(settings: Settings) -> None:
     cores = len(os.sched_getaffinity(0))
     if settings.threads > cores:
         raise UsageError(f"--threads {settings.threads}: this process may use {cores} cores")
+
+
+def check_paths(paths: Sequence[Path], flag: str = "") -> None:
+    """UsageError where a file or folder to list is not there."""
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"{flag}{path}: there is no such file or folder")
 
 
 def device_of(settings: Settings) -> str:

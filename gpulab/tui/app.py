@@ -8,20 +8,30 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import App
 from textual.filter import LineFilter
 from textual.screen import Screen
 
-from gpulab.catalog.catalog import catalog
+from gpulab.catalog.catalog import Entry, catalog
 from gpulab.doctor.terminal import over_ssh, shows_unicode
-from gpulab.session.launch import check_paths, start_entry
-from gpulab.session.settings import Settings, check_settings
+from gpulab.session.settings import Settings, check_paths, check_settings
 from gpulab.tui.ascii import AsciiFilter
 from gpulab.tui.screens.lab import LabScreen, Starter
 from gpulab.views.text import Glyphs
 
+if TYPE_CHECKING:
+    from gpulab.protocol.finding import Finding
+    from gpulab.session.source import Source
+
 _HZ, _HZ_OVER_SSH = 4, 2
+
+
+def _start(entry: Entry, settings: Settings) -> Source | Finding:
+    from gpulab.session.launch import start_entry  # what a run needs would come before the first frame
+
+    return start_entry(entry, settings)
 
 
 class LabApp(App[int]):
@@ -38,7 +48,7 @@ class LabApp(App[int]):
         settings: Settings | None = None,
         *,
         ascii_only: bool,
-        starter: Starter = start_entry,
+        starter: Starter = _start,
     ) -> None:
         super().__init__(ansi_color=True)  # before the theme: NO_COLOR would turn the defaults into black on black
         self.theme = "ansi-dark"  # the terminal's own colours, in the fewest bytes

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from gpulab.protocol.listing import ScenarioRow
 from gpulab.protocol.statuses import Verdict
 from gpulab.report.exit_codes import Conclusion, ExitCode
-from gpulab.report.report import RunReport
 from gpulab.views.findings import sentence
 from gpulab.views.text import STYLES, Glyphs, three_digits, times, with_star
+
+if TYPE_CHECKING:
+    from gpulab.report.report import RunReport
 
 OWN = "your own"
 _UNREADABLE = "files that cannot be read"

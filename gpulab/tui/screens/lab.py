@@ -19,21 +19,20 @@ from textual.widgets import Footer, OptionList
 from gpulab.catalog.catalog import Entry, function_entry, read_file
 from gpulab.catalog.needs import default_device
 from gpulab.protocol.finding import Finding
-from gpulab.session.run import Run
 from gpulab.session.settings import Settings, UsageError
-from gpulab.session.source import Live, Source
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.panels.scenario_list import ScenarioList
 from gpulab.tui.panels.tabs import TABS, Selection, changing_in, content_of, follows_end
 from gpulab.views.findings import sentence, with_reason
 from gpulab.views.listing import mark
-from gpulab.views.progress import headline
 from gpulab.views.text import Glyphs
 
 if TYPE_CHECKING:
+    from gpulab.session.run import Run
+    from gpulab.session.source import Live, Source
     from gpulab.tui.panels.detail import Detail
 
-Starter = Callable[[Entry, Settings], Source | Finding]
+Starter = Callable[[Entry, Settings], "Source | Finding"]
 """Starts a run and gives its source, or the reason why it cannot run here. UsageError."""
 _CONFIRM_S = 3.0
 """How long a second `s` still stops the run."""
@@ -195,8 +194,7 @@ class LabScreen(Screen[int]):
 
     def end_run(self) -> None:
         """Stop what runs, and wait until nothing of it is left."""
-        source = self._runs[self._running_name].source if self._running_name is not None else None
-        if isinstance(source, Live):
+        if source := self._live():
             source.cancel()
             source.wait()
 
@@ -219,6 +217,8 @@ class LabScreen(Screen[int]):
             return with_reason(str(error), error.reason)
         if isinstance(source, Finding):
             return sentence(source)
+        from gpulab.session.run import Run
+
         self._running_name, self._stopping = name, False
         self._runs[name] = Run(source)
         if self._ticks:
@@ -226,11 +226,19 @@ class LabScreen(Screen[int]):
         return None
 
     def _stop(self) -> None:
-        run = self._runs[self._running_name] if self._running_name is not None else None
-        if run is not None and isinstance(run.source, Live):
+        if source := self._live():
             self._stopping = True
-            run.source.cancel()
+            source.cancel()
         self._refresh()
+
+    def _live(self) -> Live | None:
+        """What runs, where it can be stopped."""
+        if self._running_name is None:
+            return None
+        from gpulab.session.source import Live
+
+        source = self._runs[self._running_name].source
+        return source if isinstance(source, Live) else None
 
     def _tick(self) -> None:
         if self._running_name is None:
@@ -277,4 +285,8 @@ class LabScreen(Screen[int]):
     def _activity(self) -> str:
         if self._running_name is None:
             return f"ready, on {self._settings.device or default_device()}"
-        return f"{self._running_name}: stopping" if self._stopping else headline(self._runs[self._running_name].report)
+        if self._stopping:
+            return f"{self._running_name}: stopping"
+        from gpulab.views.progress import headline
+
+        return headline(self._runs[self._running_name].report)

@@ -9,8 +9,8 @@ from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import Measure, TimeFunctions
 from gpulab.report.exit_codes import Conclusion, ExitCode
 from gpulab.session import launch as launches
-from gpulab.session.launch import check_paths, launches_of, plan, single_launch, start, start_entry, sweep_launches
-from gpulab.session.settings import Settings, UsageError
+from gpulab.session.launch import launches_of, plan, single_launch, start, start_entry, sweep_launches
+from gpulab.session.settings import Settings, UsageError, check_paths
 
 ON_CPU = Settings(device="cpu")
 NO_GPU = finding("no_gpu", need="cuda")
