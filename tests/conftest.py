@@ -47,8 +47,12 @@ class Finished:
         return next((entry for entry in self.run["comparisons"] if entry["variant"] == name), {})
 
     def findings(self, code, run=0):
-        """The findings of that code."""
+        """What weakens the result, of that code."""
         return [finding for finding in self.result["runs"][run]["findings"] if finding["code"] == code]
+
+    def explanations(self, code, run=0):
+        """What explains the result, of that code."""
+        return [finding for finding in self.result["runs"][run]["explanations"] if finding["code"] == code]
 
     @property
     def state(self):

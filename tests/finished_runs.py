@@ -1,18 +1,12 @@
-"""What a run measured, on machines that are shared: a control that differs there takes every verdict back."""
+"""What a run measured, on machines that are shared.
+
+A control that differs there takes every verdict back, and with it the exit code: of those there are unit tests over
+made-up runs. Tests of real runs read what no neighbour changes: statuses, checks, events, and ratios of times.
+"""
 
 from math import exp
 
 from gpulab.protocol.run_file import read_run_file
-from gpulab.protocol.statuses import Verdict
-
-
-def control_differs(finished):
-    return finished.run["control"]["verdict"] in (Verdict.FASTER, Verdict.SLOWER)
-
-
-def unless_control_differs(finished, verdict):
-    """The verdict to expect: the rule is that no comparison counts once the control is no longer the same."""
-    return Verdict.INVALID if control_differs(finished) else verdict
 
 
 def measured_speedup(finished, variant, against):

@@ -8,19 +8,22 @@ never the pooled pairs, unless builds are too expensive to repeat.
 from __future__ import annotations
 
 from array import array
-from bisect import insort
+from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from statistics import median
 
 from gpulab.analysis.statistics import FEWEST, Interval, interval_of_sorted, log_ratios, median_interval
-from gpulab.analysis.time_spans import Span
+from gpulab.analysis.time_spans import Span, union
 
 Pair = tuple[str, str]
 """A variant, and what it is compared with."""
 Key = tuple[str, ...]
 """What a series is of: (name,) of a time, (variant, against) of a log-ratio."""
+_FEW = 16
+"""So many values are cheaper to insert into sorted ones than to sort with them: a live report adds one or two."""
 
 
 @dataclass(frozen=True)
@@ -49,34 +52,54 @@ class Epoch:
         return sum(map(len, self.rounds))
 
     @cached_property
+    def start(self) -> float:
+        return min((start for start, _ in self._all_spans()), default=inf)
+
+    @cached_property
     def end(self) -> float:
         return max((end for _, end in self._all_spans()), default=0.0)
 
     def values(self, key: Key) -> list[float]:
         """Times of a variant, or log-ratios of a pair, of every round that has them."""
+        values = self._values.get(key)
+        if values is None:
+            values = self._values[key] = self._computed(key)
+        return values
+
+    def overlapping(self, windows: Iterable[Window]) -> list[Window]:
+        """The windows that share time with the stretch from the first block to the last."""
+        return [window for window in windows if window.start < self.end and window.end > self.start]
+
+    def outside(self, windows: Iterable[Window]) -> Epoch:
+        """The epoch without the blocks that touch a window, and so without their pairs."""
+        invalid = union((window.start, window.end) for window in self.overlapping(windows))
+        if not invalid or not any(_touches(span, invalid) for span in self._all_spans()):
+            return self
+        rounds = [
+            {name: time for name, time in times.items() if not _touches(spans[name], invalid)}
+            for times, spans in zip(self.rounds, self.spans, strict=True)
+        ]
+        return Epoch(rounds, self.spans)
+
+    @cached_property
+    def _values(self) -> dict[Key, list[float]]:
+        return {}
+
+    def _computed(self, key: Key) -> list[float]:
         if len(key) == 1:
             return [times[key[0]] for times in self.rounds if key[0] in times]
         variant, against = key
         both = [(times[variant], times[against]) for times in self.rounds if variant in times and against in times]
         return log_ratios([after for after, _ in both], [before for _, before in both])
 
-    def outside(self, windows: Iterable[Window]) -> Epoch:
-        """The epoch without the blocks that touch a window, and so without their pairs."""
-        near = [window for window in windows if any(_touches(span, window) for span in self._all_spans())]
-        if not near:
-            return self
-        rounds = [
-            {name: time for name, time in times.items() if not any(_touches(spans[name], window) for window in near)}
-            for times, spans in zip(self.rounds, self.spans, strict=True)
-        ]
-        return Epoch(rounds, self.spans)
-
     def _all_spans(self) -> Iterator[Span]:
         return (span for spans in self.spans for span in spans.values())
 
 
-def _touches(span: Span, window: Window) -> bool:
-    return span[0] < window.end and span[1] > window.start
+def _touches(span: Span, invalid: Sequence[Span]) -> bool:
+    """Whether a span shares time with any of some sorted, disjoint ones."""
+    index = bisect_right(invalid, span[0], key=lambda other: other[1])
+    return index < len(invalid) and invalid[index][0] < span[1]
 
 
 class Series:
@@ -125,9 +148,13 @@ class Series:
         return median(pool) if pool else None
 
     def _sorted(self) -> list[float]:
-        if len(self._ordered) < len(self.medians):
-            self._ordered.extend(self.medians[len(self._ordered) :])
-            self._ordered.sort()  # what was sorted before is one run, so this is linear
+        recent = self.medians[len(self._ordered) :]
+        if len(recent) <= _FEW:
+            for value in recent:
+                insort(self._ordered, value)
+        else:
+            self._ordered.extend(recent)
+            self._ordered.sort()
         return self._ordered
 
 

@@ -29,6 +29,9 @@ class InvalidWindows:
 
     def __init__(self) -> None:
         self._by_cause: dict[tuple[str, tuple[str, ...]], list[Window]] = {}
+        """Of each cause sorted and disjoint."""
+        self._order: dict[tuple[str, tuple[str, ...]], int] = {}
+        """Causes in the order in which they appeared, also those whose windows are all dropped."""
         self._open: dict[str, Window] = {}
         """The window of the last reading, by code: the next reading ends it."""
         self.clocks_settled_until = self.processes_settled_until = -inf
@@ -39,23 +42,36 @@ class InvalidWindows:
             self.clocks_settled_until = reading.since
             if slowed := reading.reasons & SLOWED:
                 names = tuple(reason_names(slowed))
-                self._open[SLOWED_CODE] = Window(reading.since, reading.t + 1 / RATE_HZ, SLOWED_CODE, names)
+                self._begin(Window(reading.since, reading.t + 1 / RATE_HZ, SLOWED_CODE, names))
         if reading.others is not None:
             began = reading.since if reading.others_since is None else reading.others_since
             self._close(SHARED_CODE, reading.t)
             self.processes_settled_until = began
             if reading.others:
                 names = tuple(reading.others)
-                self._open[SHARED_CODE] = Window(began, reading.t + PROCESSES_S, SHARED_CODE, names)
+                self._begin(Window(began, reading.t + PROCESSES_S, SHARED_CODE, names))
+
+    def drop(self, until: float) -> None:
+        """Drop the windows that end by `until`; no block that began before it may be asked about any more."""
+        for cause, windows in list(self._by_cause.items()):
+            rest = [window for window in windows if window.end > until]
+            if rest:
+                self._by_cause[cause] = rest
+            else:
+                del self._by_cause[cause]
 
     def windows(self) -> list[Window]:
-        """All of them so far, slowdowns first; those that overlap for the same cause are one."""
+        """All that are not dropped, slowdowns first; those that overlap for the same cause are one."""
         merged = {cause: [*windows] for cause, windows in self._by_cause.items()}
         for code in (SLOWED_CODE, SHARED_CODE):
             if window := self._open.get(code):
                 _merge(merged.setdefault(window.cause, []), window)
-        causes = sorted(merged, key=lambda cause: cause[0] != SLOWED_CODE)
+        causes = sorted(merged, key=lambda cause: (cause[0] != SLOWED_CODE, self._order[cause]))
         return [window for cause in causes for window in merged[cause]]
+
+    def _begin(self, window: Window) -> None:
+        self._order.setdefault(window.cause, len(self._order))
+        self._open[window.code] = window
 
     def _close(self, code: str, end: float) -> None:
         if window := self._open.pop(code, None):

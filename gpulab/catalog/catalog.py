@@ -44,6 +44,9 @@ COURSE = {
     ),
 }
 """The order in which the sources teach: topics, and the scenarios in each. Others follow by their names."""
+_NOTHING_TO_RUN = UnreadableError(
+    1, "no Scenario and no public function", "define a Scenario (gpulab --new FILE), or a function to time"
+)
 _PLACE = {name: place for place, name in enumerate(" ".join(COURSE.values()).split())}
 
 
@@ -90,7 +93,7 @@ class Entry:
         row = ScenarioRow(name=self.name, title=self.title, path=str(self.path), own=self.own)
         if self.error:
             return replace_fields(row, error=plain(str(self.error)))
-        if scenario is None:
+        if self.function or scenario is None:
             variants, summaries = (self.function or "",), (plain(self._lesson),)
             return replace_fields(row, missing=self.missing, function=True, variants=variants, summaries=summaries)
         return replace_fields(
@@ -130,6 +133,17 @@ def read_file(path: Path) -> Entry:
         return Entry(path.stem, path, digest, error=error)
 
 
+def read_again(entry: Entry) -> Entry:
+    """The same entry as its file is now; where the file has lost what it was, an entry with that error."""
+    now = read_file(entry.path)
+    error = now.error
+    if entry.function and not error and entry.function not in now.text.names:
+        error = UnreadableError(1, f"there is no function {entry.function} any more", "define it, or name another")
+    elif not entry.function and not error and not now.scenario:
+        error = _NOTHING_TO_RUN
+    return replace(now, name=entry.name, function=entry.function, own=entry.own, error=error)
+
+
 def function_entry(entry: Entry, function: str) -> Entry:
     """The entry of one plain function of a file."""
     return replace(entry, name=f"{entry.name}:{function}", function=function)
@@ -148,12 +162,19 @@ def catalog(paths: Iterable[Path] = ()) -> list[Entry]:
     """Those of `paths` first, as they were named, then all others by topic; the first of a name is taken.
 
     Of a file that is named and has no Scenario, each public function is an entry; in a folder it is passed over.
+    Of files that are named and have the same name, the later ones have that of their folder too.
+    ScenarioNotFoundError where a folder that is named has nothing to run.
     """
     entries: dict[str, Entry] = {}
     for path in paths:
         named = _entries_in(path) if path.is_dir() else _entries_of(path)
+        if not named:
+            raise ScenarioNotFoundError(f"{path}: no scenario in this folder; gpulab --new FILE writes one")
         for entry in named:
-            entries.setdefault(entry.name, replace(entry, own=True))
+            taken = entries.get(entry.name)
+            other_file = taken is not None and taken.path != entry.path
+            name = f"{entry.path.parent.name}/{entry.name}" if other_file else entry.name
+            entries.setdefault(name, replace(entry, name=name, own=True))
     others: dict[str, Entry] = {}
     for folder in folders():
         for entry in _entries_in(folder) if folder.is_dir() else ():
@@ -192,8 +213,7 @@ def _entries_of(path: Path) -> list[Entry]:
         return [entry]
     if entry.text.functions:
         return [function_entry(entry, function) for function in entry.text.functions]
-    fix = "define a Scenario (gpulab --new FILE), or a function to time"
-    return [replace(entry, error=UnreadableError(1, "no Scenario and no public function", fix))]
+    return [replace(entry, error=_NOTHING_TO_RUN)]
 
 
 def _without_scenario(name: str, entry: Entry) -> str:

@@ -9,6 +9,7 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Iterable
 
 from gpulab.catalog.needs import (
     CUPY,
@@ -28,6 +29,8 @@ from gpulab.session.run_files import default_path
 from gpulab.version import __version__
 
 _INSTALLERS = {"apt-get": "apt-get install -y g++", "dnf": "dnf install -y gcc-c++", "pacman": "pacman -S gcc"}
+_TORCH = "torch"
+"""The name of its check."""
 _REINSTALL_TORCH = "pip install --force-reinstall torch"
 
 
@@ -48,18 +51,26 @@ def examine() -> list[MachineCheck]:
     ]
 
 
+def can_measure(checks: Iterable[MachineCheck]) -> bool:
+    """Whether nothing is broken and torch is as it should be: without it nothing can be measured."""
+    return not any(
+        check.status == CheckStatus.BROKEN or (check.name == _TORCH and check.status != CheckStatus.OK)
+        for check in checks
+    )
+
+
 def check_torch(torch: TorchProbe) -> MachineCheck:
     """Whether torch is there, works, and was built for the machine's GPU."""
     if torch_cuda() == NO_TORCH:
-        return _missing("torch", finding("not_there"), "everything", _command("pip install torch"))
+        return _missing(_TORCH, finding("not_there"), "everything", _command("pip install torch"))
     if torch.problem:
         fix = finding("reboot") if torch.problem.code == "probe_hangs" else _command(_REINSTALL_TORCH)
-        return _broken("torch", torch.problem, "everything", fix)
+        return _broken(_TORCH, torch.problem, "everything", fix)
     gpu_unused = torch.cuda is None and has_gpu()
     result = finding("torch_build", torch=torch.torch, cuda=torch.cuda, gpu_unused=gpu_unused)
     if gpu_unused:
-        return _missing("torch", result, "gpu_scenarios", _command(_REINSTALL_TORCH))
-    return _ok("torch", result)
+        return _missing(_TORCH, result, "gpu_scenarios", _command(_REINSTALL_TORCH))
+    return _ok(_TORCH, result)
 
 
 def check_driver(torch: TorchProbe, driver: DriverProbe) -> MachineCheck:

@@ -10,12 +10,10 @@ from gpulab.headless.progress import progress_of
 from gpulab.headless.show import show_failures, show_roofline
 from gpulab.headless.terminal import open_terminal
 from gpulab.report.build import CALIBRATION
-from gpulab.report.command_report import CalibrationReport
-from gpulab.report.report import RunReport
+from gpulab.report.command_report import calibration_report
 from gpulab.session.launch import start
 from gpulab.session.requests import calibration_request
 from gpulab.session.run_files import default_path
-from gpulab.version import __version__
 from gpulab.views.ceilings import ceilings
 
 
@@ -39,19 +37,6 @@ def calibrate(options: Options) -> int:
         plot(report, options.plot)
         terminal.err.print(f"picture: {options.plot}", soft_wrap=True)
     if options.json:
-        write_json(_calibration(report), options.json)
+        write_json(calibration_report(report), options.json)
+    assert report.exit_code is not None  # the run has ended
     return report.exit_code
-
-
-def _calibration(report: RunReport) -> CalibrationReport:
-    return CalibrationReport(
-        outcome=report.outcome,
-        exit_code=report.exit_code,
-        reason=report.reason,
-        environment=report.environment or {"gpulab": __version__},
-        device=report.device,
-        at=report.ceilings.at if report.ceilings else None,
-        ceilings=report.ceilings.ceilings if report.ceilings else [],
-        findings=report.findings,
-        run_file=report.run_file,
-    )

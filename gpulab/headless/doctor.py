@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from gpulab.doctor.doctor import examine
+from gpulab.doctor.doctor import can_measure, examine
 from gpulab.headless.options import Options
 from gpulab.headless.output import write_json
 from gpulab.headless.terminal import open_terminal
-from gpulab.protocol.machine import CheckStatus
 from gpulab.report.exit_codes import ExitCode
 from gpulab.views.doctor import doctor
 
@@ -19,8 +18,4 @@ def show_doctor(options: Options) -> int:
     if not options.json_on_stdout:
         terminal = open_terminal(ascii_only=options.ascii)
         terminal.show(doctor(checks, terminal.glyphs))
-    useless = any(
-        check.status == CheckStatus.BROKEN or (check.name == "torch" and check.status != CheckStatus.OK)
-        for check in checks
-    )
-    return ExitCode.FAILED if useless else ExitCode.MEASURED
+    return ExitCode.MEASURED if can_measure(checks) else ExitCode.FAILED

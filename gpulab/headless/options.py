@@ -1,4 +1,4 @@
-"""What refines the modes of the command line, and what of it cannot be carried out."""
+"""What refines the modes of the command line."""
 
 from __future__ import annotations
 

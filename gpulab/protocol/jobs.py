@@ -5,12 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from gpulab.protocol.finding import Finding
-from gpulab.protocol.statuses import Cache, Clock
+from gpulab.protocol.statuses import Cache, CeilingChoice, Clock, Per
 from gpulab.scenario import Param
 
 CANCEL, CEILINGS_KNOWN = b"c", b"k"
 """What a session may tell the supervisor of a worker: to stop it, and that the device's ceilings are known."""
-ALL_CEILINGS, NEEDED_CEILINGS, NO_CEILINGS = "all", "needed", "none"
 TELEMETRY_ON, TELEMETRY_OFF = "on", "off"
 
 
@@ -71,8 +70,8 @@ class TimedJob(Job, frozen=True, kw_only=True):
     """Whether narrow intervals end the run before its time is spent."""
     solo_runs: bool = True
     """Whether each variant runs alone for some seconds at the end, for telemetry."""
-    ceilings: str = NO_CEILINGS
-    """Which ceilings of the device to measure: none, or those needed by the declared work. A GPU's are kept."""
+    ceilings: CeilingChoice = CeilingChoice.NONE
+    """A GPU's are kept."""
 
 
 class Measure(TimedJob, frozen=True, kw_only=True, tag="measure"):
@@ -80,7 +79,7 @@ class Measure(TimedJob, frozen=True, kw_only=True, tag="measure"):
 
     subject: ScenarioFile
     roof: str | None = None
-    per: str = "step"
+    per: Per = Per.STEP
     ladder: bool = False
     exclusive: bool = False
     increasing_memory: bool = False

@@ -10,6 +10,8 @@ from gpulab.protocol.statuses import FailureKind, Outcome, Stage
 
 PIPE_LOST, DEVICE_LOST = 97, 98
 """Exit codes of a worker whose event pipe was taken from it, and of one whose device is in error for good."""
+KEPT_LINES = 1000
+"""Of what a scenario prints, so many first lines and so many last ones stay: in the run file and in a report."""
 
 
 class RunStarted(Event, frozen=True):
@@ -52,13 +54,14 @@ class Log(Event, frozen=True):
 
     lines: list[str]
     skipped: int = 0
-    """Lines left out just before these: the log keeps its first and its last 1,000."""
+    """Lines left out just before these: the log has its first and its last KEPT_LINES."""
 
 
 class Noticed(Event, frozen=True):
-    """Something the reader of the result must know."""
+    """Something the reader of the result must know. `explains`: it weakens nothing."""
 
     finding: Finding
+    explains: bool = False
 
 
 class WorkerExited(Event, frozen=True):

@@ -98,3 +98,32 @@ class Cache(StrEnum):
 
     HOT = "hot"
     COLD = "cold"
+
+
+class Per(StrEnum):
+    """What the times in tables are per."""
+
+    STEP = "step"
+    ITEM = "item"
+
+
+class CeilingChoice(StrEnum):
+    """Which ceilings of the device a timed run measures: none, or those that the declared work needs."""
+
+    NONE = "none"
+    NEEDED = "needed"
+
+
+class IntervalUnit(StrEnum):
+    """What the values are that an interval is over."""
+
+    EPOCH_MEDIANS = "epoch medians"
+    PAIRS = "pairs"
+
+
+class Relation(StrEnum):
+    """All fixes together against the product of each: they gain less than it, more, or as much."""
+
+    OVERLAP = "overlap"
+    COMPOUND = "compound"
+    MULTIPLY = "multiply"

@@ -1,4 +1,4 @@
-"""The fields of telemetry with their units and scales, the driver's clock-event reasons, and the rates of sampling."""
+"""The fields of telemetry with their units, the driver's clock-event reasons, and the rates of sampling."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ HELD_BACK = SLOWED | POWER_CAP | 0x10
 
 @dataclass(frozen=True)
 class Field:
-    """A column of telemetry. `top`: the end of its fixed scale; None where the device's own limit is."""
+    """A column of telemetry."""
 
     label: str
     unit: str
-    top: float | None = None
 
 
 FIELDS = {
-    "sm": Field("SM", "%", PERCENT),
-    "occupancy": Field("occupancy", "%", PERCENT),
-    "tensor": Field("tensor", "%", PERCENT),
-    "dram": Field("DRAM", "%", PERCENT),
-    "fp64": Field("FP64", "%", PERCENT),
-    "fp32": Field("FP32", "%", PERCENT),
-    "fp16": Field("FP16", "%", PERCENT),
-    "busy": Field("busy", "%", PERCENT),
+    "sm": Field("SM", "%"),
+    "occupancy": Field("occupancy", "%"),
+    "tensor": Field("tensor", "%"),
+    "dram": Field("DRAM", "%"),
+    "fp64": Field("FP64", "%"),
+    "fp32": Field("FP32", "%"),
+    "fp16": Field("FP16", "%"),
+    "busy": Field("busy", "%"),
     "pcie_tx": Field("PCIe out", "B/s"),
     "pcie_rx": Field("PCIe in", "B/s"),
     "nvlink_tx": Field("NVLink out", "B/s"),
@@ -42,12 +41,12 @@ FIELDS = {
     "energy": Field("energy", "J"),
     "sm_clock": Field("SM clock", "MHz"),
     "memory_clock": Field("memory clock", "MHz"),
-    "temperature": Field("temperature", "C", PERCENT),
+    "temperature": Field("temperature", "C"),
     "memory_used": Field("memory", "B"),
     "reasons": Field("clocks", ""),
     "processes": Field("processes", ""),
-    "worker_cpu": Field("worker CPU", "%", PERCENT),
-    "machine_cpu": Field("machine CPU", "%", PERCENT),
+    "worker_cpu": Field("worker CPU", "%"),
+    "machine_cpu": Field("machine CPU", "%"),
     "rss": Field("RSS", "B"),
     "switches": Field("preempted", "/s"),
     "frequency": Field("CPU clock", "MHz"),

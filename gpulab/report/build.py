@@ -10,9 +10,9 @@ from gpulab.analysis.comparison import FLOOR, Comparison
 from gpulab.protocol.events import VariantFailed
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, Measure, TimeFunctions, subject_of
-from gpulab.protocol.statuses import Cache, Clock, Stage, Verdict
+from gpulab.protocol.statuses import Cache, Clock, IntervalUnit, Per, Relation, Stage, Verdict
 from gpulab.report.comparisons import comparisons_of
-from gpulab.report.exit_codes import Conclusion, ExitCode, conclusion_of
+from gpulab.report.exit_codes import ExitCode, conclusion_of
 from gpulab.report.findings import explanations_of, warnings_of
 from gpulab.report.outcome import outcome_of
 from gpulab.report.report import (
@@ -49,27 +49,30 @@ def build_report(
     """The report of one run. `required_speedup` is what every comparison must reach.
 
     Without its end a run counts as interrupted; `live` reports what one under way has so far, at the time `now` on the
-    events' clock, by default that of the last event. `findings` are what reading its file found out.
+    events' clock, by default that of the last event: it has no exit code yet. `findings` are what reading its file
+    found out. The state stays as it is.
     """
-    if state.request is None:
-        return RunReport(
-            scenario="", outcome=Conclusion.FAILED, exit_code=ExitCode.FAILED, reason=finding("never_started")
-        )
-    if state.outcome is None and not live:
-        state.close()
+    under_way = live and state.outcome is None
+    request = state.request
+    if request is None:
+        code, reason = (None, None) if under_way else (ExitCode.FAILED, finding("never_started"))
+        return RunReport(scenario="", outcome=conclusion_of(code), exit_code=code, reason=reason)
+    if state.outcome is None and not under_way:
+        state = state.closed()
     now = state.t if now is None or state.outcome is not None else now
     samples = state.samples.view(state.telemetry.windows.windows())
     control, comparisons = comparisons_of(state, samples)
-    code, reason = outcome_of(state, control, comparisons, required_speedup)
+    code, reason = outcome_of(state, control, comparisons, required_speedup, under_way=under_way)
     roofs = roofs_of(state)
-    variants = [variant_report(state, variant, samples, roofs, live=live) for variant in state.variants.values()]
-    job, subject = state.request.job, subject_of(state.request.job)
+    variants = [
+        variant_report(state, variant, samples, roofs, under_way=under_way) for variant in state.variants.values()
+    ]
+    job, subject = request.job, subject_of(request.job)
     scenario = job.subject if isinstance(job, Measure) else None
     functions = isinstance(job, TimeFunctions)
     together = _together(comparisons)
     control_report = _control(control) if control else None
     no_effect_reason = scenario.no_effect_reason if scenario else ""
-    warnings = [*findings, *warnings_of(state, samples, variants), *disagreements(state, roofs)]
     return RunReport(
         scenario=subject.scenario if subject else CALIBRATION,
         title=subject.title if subject else "",
@@ -79,18 +82,18 @@ def build_report(
         smoke=not isinstance(job, Calibrate) and job.smoke,
         quick=not isinstance(job, Calibrate) and job.quick,
         functions=functions,
-        per=job.per if isinstance(job, Measure) else "step",
+        per=job.per if isinstance(job, Measure) else Per.STEP,
         device=state.device,
         environment=state.environment,
         method=_method(state),
         control=control_report,
         claim=scenario.claim if scenario else "",
         run_file=run_file,
-        outcome=Conclusion.UNDER_WAY if state.outcome is None and live else conclusion_of(code),
+        outcome=conclusion_of(code),
         exit_code=code,
         reason=reason,
-        findings=warnings
-        + explanations_of(variants, comparisons, control_report, together, no_effect_reason, functions=functions),
+        findings=[*findings, *warnings_of(state, samples, variants), *disagreements(state, roofs)],
+        explanations=explanations_of(state, variants, comparisons, control_report, together, no_effect_reason),
         variants=variants,
         comparisons=comparisons,
         best=_best(variants, comparisons),
@@ -119,7 +122,7 @@ def _together(comparisons: Sequence[Comparison]) -> Together | None:
         return None
     product = prod(gains)
     low, high = total.low or total.speedup, total.high or total.speedup
-    relation = "overlap" if product > high else "compound" if product < low else "multiply"
+    relation = Relation.OVERLAP if product > high else Relation.COMPOUND if product < low else Relation.MULTIPLY
     return Together(product=product, speedup=total.speedup, low=total.low, high=total.high, relation=relation)
 
 
@@ -137,11 +140,7 @@ def _best(variants: Sequence[VariantReport], comparisons: Sequence[Comparison]) 
 
 def _sweet_spot(variants: list[VariantReport]) -> str | None:
     """The smallest variant whose time per item comes close to the best."""
-    times = {
-        variant.name: variant.time_s.median / variant.items
-        for variant in variants
-        if variant.time_s and variant.time_s.low and variant.items
-    }
+    times = {variant.name: time.median for variant in variants if (time := variant.time_per_item) and time.low}
     best = min(times.values(), default=0.0)
     return next((name for name, time in times.items() if time <= best * (1 + CLOSE)), None)
 
@@ -168,7 +167,7 @@ def _method(state: RunState) -> Method:
         epochs=state.samples.epochs,
         rounds=state.samples.rounds,
         floor=state.planned.floor if state.planned else FLOOR,
-        unit="pairs" if state.expensive else "epoch medians",
+        unit=IntervalUnit.PAIRS if state.expensive else IntervalUnit.EPOCH_MEDIANS,
         empty_block_s=empty_blocks[0] if empty_blocks else None,
         stopped=state.stopped,
     )

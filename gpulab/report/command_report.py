@@ -1,4 +1,7 @@
-"""What whole commands report: the runs of `--run` with their sweeps, and a calibration. The outermost JSON."""
+"""What whole commands report: the runs of `--run` with their sweeps, a calibration, an observer effect.
+
+The outermost JSON.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from gpulab.protocol.finding import Finding
 from gpulab.report.exit_codes import Conclusion, ExitCode
 from gpulab.report.report import RunReport
 from gpulab.scenario import Param
+from gpulab.version import __version__
 
 SCHEMA = "gpulab.result/1"
 
@@ -31,13 +35,43 @@ class CalibrationReport(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: str = "gpulab.ceilings/1"
     outcome: Conclusion = Conclusion.MEASURED
-    exit_code: ExitCode = ExitCode.MEASURED
+    exit_code: ExitCode | None = ExitCode.MEASURED
     reason: Finding | None = None
     environment: dict[str, str | None] = {}
     device: Device | None = None
     at: str | None = None
     ceilings: list[Ceiling] = []
     findings: list[Finding] = []
+    run_file: str = ""
+
+
+def calibration_report(report: RunReport) -> CalibrationReport:
+    """What a run that calibrates has measured."""
+    return CalibrationReport(
+        outcome=report.outcome,
+        exit_code=report.exit_code,
+        reason=report.reason,
+        environment=report.environment or {"gpulab": __version__},
+        device=report.device,
+        at=report.ceilings.at if report.ceilings else None,
+        ceilings=report.ceilings.ceilings if report.ceilings else [],
+        findings=report.findings,
+        run_file=report.run_file,
+    )
+
+
+class ObserverEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """Time with telemetry over time without: the median of the pairs, and its 99 % interval.
+
+    What `--observer-effect --json` writes.
+    """
+
+    schema: str = "gpulab.observer/1"
+    scenario: str
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    pairs: int = 0
     run_file: str = ""
 
 

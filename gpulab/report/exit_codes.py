@@ -7,8 +7,9 @@ from enum import IntEnum, StrEnum
 
 
 class ExitCode(IntEnum):
+    """Of runs. A usage error, 2, ends a command before there is any."""
+
     MEASURED = 0
-    USAGE = 2
     FAILED = 3
     WRONG = 4
     SLOWER = 5
@@ -21,7 +22,6 @@ class Conclusion(StrEnum):
     """What a run came to. UNDER_WAY and SKIPPED have no exit code of their own."""
 
     MEASURED = "measured"
-    USAGE = "usage"
     FAILED = "failed"
     WRONG = "wrong"
     SLOWER = "slower than required"
@@ -34,7 +34,6 @@ class Conclusion(StrEnum):
 
 _PRECEDENCE = (
     ExitCode.INTERRUPTED,
-    ExitCode.USAGE,
     ExitCode.FAILED,
     ExitCode.WRONG,
     ExitCode.INVALID,
@@ -44,11 +43,12 @@ _PRECEDENCE = (
 )
 
 
-def conclusion_of(code: ExitCode) -> Conclusion:
-    return Conclusion[code.name]
+def conclusion_of(code: ExitCode | None) -> Conclusion:
+    """None is the exit code of a run under way."""
+    return Conclusion.UNDER_WAY if code is None else Conclusion[code.name]
 
 
-def first_in_order(codes: Iterable[ExitCode]) -> ExitCode:
-    """Of several exit codes the one that counts for all of them."""
+def first_in_order(codes: Iterable[ExitCode | None]) -> ExitCode:
+    """Of several exit codes the one that counts for all of them; None, of a run under way, does not count."""
     present = set(codes)
     return next((code for code in _PRECEDENCE if code in present), ExitCode.MEASURED)

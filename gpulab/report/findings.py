@@ -39,16 +39,15 @@ def warnings_of(state: RunState, samples: SampleView, variants: Sequence[Variant
 
 
 def explanations_of(
+    state: RunState,
     variants: Sequence[VariantReport],
     comparisons: Sequence[Comparison],
     control: Control | None,
     together: Together | None,
     no_effect_reason: str,
-    *,
-    functions: bool,
 ) -> list[Finding]:
     """What explains the result: why there is no effect, what was paid once, and costs that no line of code shows."""
-    explanations = []
+    explanations = [*state.explanations]
     baseline = variants[0].name if variants else None
     if no_effect_reason:
         explanations += [
@@ -56,6 +55,7 @@ def explanations_of(
             for comparison in comparisons
             if comparison.verdict == Verdict.SAME and comparison.against == baseline
         ]
+    functions = isinstance(state.job, TimeFunctions)
     if functions and control and control.verdict in (Verdict.FASTER, Verdict.SLOWER):
         explanations.append(finding("builds_differ", speedup=control.speedup))
     if together:

@@ -11,7 +11,8 @@ from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import Measure
 from gpulab.protocol.partition import USEFUL
 from gpulab.protocol.statuses import Cache, Clock
-from gpulab.report.report import GoodputReport, Time
+from gpulab.report.goodput_report import GoodputReport
+from gpulab.report.report import Time
 from gpulab.report.state import RunState, VariantState
 
 _MOST_OVERHEAD = 0.1
@@ -38,6 +39,7 @@ def goodput_of(state: RunState, variant: VariantState, time: Time | None, point:
     right = variant.checked is not None and variant.checked.ok
     plain_s = _plain_s(state, profiled, time)
     overhead = profiled.profiled_s / plain_s - 1 if plain_s else 0.0
+    reasons = _why_unreliable(profiled, overhead, host_only=host_only)
     return GoodputReport(
         phases=phases,
         running=running,
@@ -51,7 +53,8 @@ def goodput_of(state: RunState, variant: VariantState, time: Time | None, point:
         items_per_s=variant.items / time.median if variant.built and time and right else None,
         overhead=overhead,
         reliable=profiled.repeatable and not host_only,
-        reasons=_why_unreliable(profiled, overhead, host_only=host_only),
+        accurate=not reasons,
+        reasons=reasons,
         operations=[
             replace(row, calls=row.calls / steps, self_s=row.self_s / steps) for row in profiled.operations[:_MOST_ROWS]
         ],
@@ -87,7 +90,7 @@ def _plain_s(state: RunState, profiled: Profiled, time: Time | None) -> float:
 
 
 def _why_unreliable(profiled: Profiled, overhead: float, *, host_only: bool) -> list[Finding]:
-    """Why a partition must not be believed as it stands."""
+    """Why a partition is not accurate as it stands."""
     name = profiled.variant
     reasons = [finding("device_not_recorded", name)] if host_only else []
     reasons += [] if profiled.repeatable else [finding("recordings_differ", name)]

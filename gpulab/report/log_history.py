@@ -1,13 +1,12 @@
-"""The lines that a scenario printed, bounded: the first and the last thousand, and how many were between them."""
+"""The lines that a scenario printed, bounded: the first and the last ones, and how many were between them."""
 
 from __future__ import annotations
 
 from collections import deque
 
 from gpulab.protocol.events import Log
+from gpulab.protocol.run_events import KEPT_LINES
 from gpulab.report.report import LogReport
-
-KEPT_LINES = 1000
 
 
 class LogHistory:

@@ -15,9 +15,16 @@ from gpulab.report.state import RunState
 
 
 def outcome_of(
-    state: RunState, control: Comparison | None, comparisons: Sequence[Comparison], required_speedup: float | None
-) -> tuple[ExitCode, Finding | None]:
-    """(exit code, reason). `required_speedup` is what every comparison must reach."""
+    state: RunState,
+    control: Comparison | None,
+    comparisons: Sequence[Comparison],
+    required_speedup: float | None,
+    *,
+    under_way: bool,
+) -> tuple[ExitCode | None, Finding | None]:
+    """(exit code, reason), both None of a run under way. `required_speedup` is what every comparison must reach."""
+    if under_way:
+        return None, None
     statuses = {variant.status for variant in state.variants.values()}
     if state.outcome is None:
         return ExitCode.INTERRUPTED, finding("no_end")

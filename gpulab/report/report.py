@@ -6,6 +6,8 @@ afterwards they are only ever added to). Unknown is None, never NaN. Times are s
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import msgspec
 
 from gpulab.analysis.comparison import FLOOR, Comparison
@@ -14,14 +16,25 @@ from gpulab.analysis.statistics import CONFIDENCE
 from gpulab.protocol.ceiling import Ceiling
 from gpulab.protocol.device import Device
 from gpulab.protocol.finding import Finding
-from gpulab.protocol.operation import Operation
-from gpulab.protocol.statuses import Cache, Clock, FailureKind, Stage, Status, StopReason, Verdict
+from gpulab.protocol.statuses import (
+    Cache,
+    Clock,
+    FailureKind,
+    IntervalUnit,
+    Per,
+    Relation,
+    Stage,
+    Status,
+    StopReason,
+    Verdict,
+)
 from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.report.goodput_report import GoodputReport
 from gpulab.scenario import Param
 
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):
-    """How it was measured. `unit` is what the interval is over: epoch medians, or pairs."""
+    """How it was measured. `unit` is what the interval is over."""
 
     clock: Clock = Clock.WALL
     cache: Cache = Cache.HOT
@@ -29,7 +42,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int = 0
     confidence: float = CONFIDENCE
     floor: float = FLOOR
-    unit: str = "epoch medians"
+    unit: IntervalUnit = IntervalUnit.EPOCH_MEDIANS
     empty_block_s: float | None = None
     stopped: StopReason | None = None
 
@@ -40,6 +53,19 @@ class Time(msgspec.Struct, frozen=True, kw_only=True):
     median: float
     low: float | None = None
     high: float | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Of the interval, low and high; the median where there is none."""
+        return (
+            self.median if self.low is None else self.low,
+            self.median if self.high is None else self.high,
+        )
+
+    def over(self, count: float) -> Time:
+        """The time of one of `count` parts."""
+        low, high = (None if end is None else end / count for end in (self.low, self.high))
+        return Time(median=self.median / count, low=low, high=high)
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,41 +90,6 @@ class SoloReport(msgspec.Struct, frozen=True, kw_only=True):
     bytes_per_s: float | None = None
     flops_per_s: float | None = None
     """Both derived from declared work."""
-
-
-class GoodputReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the time of a step goes. Shares of the step; seconds per step.
-
-    `phases` are the shares of the phases in windows of their own, the live figure: on a GPU an upper bound, since gaps
-    between launches count. `goodput` and `partition` are of the profiled window; `reasons` say why they are
-    unreliable. `efficiency` is ideal time by the roofline over useful time, `product` ideal time over all of it;
-    `hidden` is the share of the time of a device's copies in which better work ran beside them. `items_per_s` is of
-    an output that was checked.
-    """
-
-    phases: dict[str, float] = {}
-    running: dict[str, float] = {}
-    """Of each phase, the share in which the thread ran; on a CPU."""
-    waiting: list[str] = []
-    """Phases in which the thread hardly ran: they wait, or were preempted."""
-    goodput: float | None = None
-    partition: dict[str, float] = {}
-    marked: bool = False
-    """Whether the step says what is useful; where it does not, everything that torch computes counts."""
-    efficiency: float | None = None
-    product: float | None = None
-    hidden: float | None = None
-    items_per_s: float | None = None
-    overhead: float | None = None
-    """What the profiler adds to a step, relative."""
-    reliable: bool | None = None
-    reasons: list[Finding] = []
-    operations: list[Operation] = []
-    """Calls and seconds of one step."""
-    steps: int | None = None
-    """How many of them the window had."""
-    peak_bytes: int | None = None
-    trace: str | None = None
 
 
 class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +130,21 @@ class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     goodput: GoodputReport | None = None
     stage: Stage | None = None
     line: int | None = None
+
+    @property
+    def time_per_item(self) -> Time | None:
+        """Seconds per item; of a step that declares none, per step."""
+        return self.time_s.over(self.items or 1.0) if self.time_s else None
+
+    def time_per(self, per: Per) -> Time | None:
+        """Seconds per step or per item."""
+        match per:
+            case Per.STEP:
+                return self.time_s
+            case Per.ITEM:
+                return self.time_per_item
+            case _:
+                assert_never(per)
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,16 +190,13 @@ class TelemetryReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Together(msgspec.Struct, frozen=True, kw_only=True):
-    """Fixes one by one and all at once: the product of the individual speedups, and the speedup of all of them.
-
-    `relation`: overlapping (together less than the product), compounding (more), or multiplying.
-    """
+    """Fixes one by one and all at once: the product of the individual speedups, and the speedup of all of them."""
 
     product: float
     speedup: float
     low: float | None = None
     high: float | None = None
-    relation: str
+    relation: Relation
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -239,7 +242,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     quick: bool = False
     functions: bool = False
     """Plain functions were timed: nothing is compared."""
-    per: str = "step"
+    per: Per = Per.STEP
     device: Device | None = None
     environment: dict[str, str | None] = {}
     method: Method = Method()
@@ -247,9 +250,13 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     claim: str = ""
     run_file: str = ""
     outcome: Conclusion = Conclusion.MEASURED
-    exit_code: ExitCode = ExitCode.MEASURED
+    exit_code: ExitCode | None = ExitCode.MEASURED
+    """None while the run is under way: it came to nothing yet, and has no `reason` either."""
     reason: Finding | None = None
     findings: list[Finding] = []
+    """What weakens the result."""
+    explanations: list[Finding] = []
+    """What explains the result, and weakens nothing."""
     variants: list[VariantReport] = []
     comparisons: list[Comparison] = []
     best: str | None = None

@@ -10,9 +10,9 @@ from gpulab.analysis.datasheet import nominal_ceilings
 from gpulab.analysis.roofline import Point, Roofline, point_of
 from gpulab.protocol.ceiling import CACHE, DERIVED, MEMORY, UNSTEADY
 from gpulab.protocol.finding import Finding, finding
-from gpulab.protocol.jobs import NO_CEILINGS, Calibrate, Measure
+from gpulab.protocol.jobs import Calibrate, Measure
 from gpulab.protocol.partition import WAITING
-from gpulab.protocol.statuses import Cache, Clock
+from gpulab.protocol.statuses import Cache, CeilingChoice, Clock
 from gpulab.protocol.telemetry_fields import PERCENT
 from gpulab.report.report import RunReport, Time
 from gpulab.report.state import RunState, VariantState
@@ -26,7 +26,7 @@ _MOST_ARROWS = 2
 def roofs_of(state: RunState) -> RoofSet | None:
     """Everything known to limit the run's device; None where no ceilings were asked for."""
     job = state.job
-    wanted = isinstance(job, Calibrate) or (job is not None and job.ceilings != NO_CEILINGS)
+    wanted = isinstance(job, Calibrate) or (job is not None and job.ceilings != CeilingChoice.NONE)
     if not wanted or state.device is None:
         return None
     measured = state.ceilings.ceilings if state.ceilings else ()

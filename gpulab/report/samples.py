@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
@@ -27,7 +27,7 @@ class SampleHistory:
         """Complete epochs, their rounds, and their blocks."""
         self.start, self.end = inf, -inf
         """Of all blocks."""
-        self.unsettled: list[Epoch] = []
+        self.unsettled: deque[Epoch] = deque()
         """Complete epochs of which blocks may still be dropped."""
         self.dropped_pairs: Counter[Pair] = Counter()
         self.dropped_blocks: Counter[_Cause] = Counter()
@@ -38,6 +38,13 @@ class SampleHistory:
     def all_rounds(self) -> int:
         """Rounds so far, those of the epoch under way too."""
         return self.rounds + sum(map(len, self._open.values()))
+
+    @property
+    def undecided_from(self) -> float:
+        """When the first block began that may still be dropped; blocks to come begin after those that are known."""
+        spans = (spans for rounds in self._open.values() for _, spans in rounds.values())
+        under_way = (start for blocks in spans for start, _ in blocks.values())
+        return min([self.end, *(epoch.start for epoch in self.unsettled), *under_way])
 
     def add(self, event: Samples, items: Mapping[str, float]) -> None:
         """One batch; `items` per step by name."""
@@ -65,7 +72,7 @@ class SampleHistory:
     def settle(self, until: float, windows: Sequence[Window]) -> None:
         """Reduce every epoch that ended before `until`, from when on windows may still be added, to its medians."""
         while self.unsettled and self.unsettled[0].end <= until:
-            epoch = self.unsettled.pop(0)
+            epoch = self.unsettled.popleft()
             valid = epoch.outside(windows)
             self.series.add(valid)
             if valid is not epoch:
@@ -134,9 +141,8 @@ class SampleView:
 
 
 def _lost_blocks(epoch: Epoch, windows: Sequence[Window]) -> Counter[_Cause]:
-    causes = dict.fromkeys(window.cause for window in windows)
-    lost = {
-        cause: epoch.blocks - epoch.outside([window for window in windows if window.cause == cause]).blocks
-        for cause in causes
-    }
+    by_cause: dict[_Cause, list[Window]] = {}
+    for window in epoch.overlapping(windows):
+        by_cause.setdefault(window.cause, []).append(window)
+    lost = {cause: epoch.blocks - epoch.outside(group).blocks for cause, group in by_cause.items()}
     return Counter(lost)

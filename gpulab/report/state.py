@@ -6,6 +6,7 @@ A replayed file, a live run and a test go through the same states.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -79,6 +80,7 @@ class RunState:
     stopped: StopReason | None = None
     failures: list[e.VariantFailed] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    explanations: list[Finding] = field(default_factory=list)
     ceilings: e.CeilingsMeasured | None = None
     figures: dict[tuple[str | None, str], float | None] = field(default_factory=dict)
     log: LogHistory = field(default_factory=LogHistory)
@@ -120,9 +122,9 @@ class RunState:
                 self._fold_samples(event)
             case e.Stopped():
                 self.stopped = event.reason
-                self._close_epochs()
+                self.samples.close()
             case e.Noticed():
-                self.findings.append(event.finding)
+                (self.explanations if event.explains else self.findings).append(event.finding)
             case e.Reported():
                 self.figures[event.variant, event.name] = event.value
             case e.Log():
@@ -139,16 +141,21 @@ class RunState:
                 pass
             case e.RunEnded():
                 self.outcome = event.outcome
-                self.close()
+                self._close()
             case e.VariantFailed():
                 self._fail(event)
             case _:
                 self._fold_variant(event)
         self._settle()
 
-    def close(self) -> None:
-        """Nothing more will come: what ended early keeps the pairs that it completed."""
-        self._close_epochs()
+    def closed(self) -> RunState:
+        """A copy of which nothing more will come: what ended early keeps the pairs that it completed."""
+        copy = deepcopy(self)
+        copy._close()
+        return copy
+
+    def _close(self) -> None:
+        self.samples.close()
         self.telemetry.ended = True
         self._settle()
 
@@ -239,15 +246,14 @@ class RunState:
         if self.samples.start <= self.samples.end:
             self.telemetry.measured(self.samples.start, self.samples.end)
 
-    def _close_epochs(self) -> None:
-        self.samples.close()
-
     def _settle(self) -> None:
         if self.samples.unsettled:
             sampling = self.request is not None and self.request.telemetry != TELEMETRY_OFF
-            until = self.telemetry.settled_until(sampling=sampling)
+            until = self.telemetry.settled_until(self.t, sampling=sampling)
             if self.samples.unsettled[0].end <= until:
-                self.samples.settle(until, self.telemetry.windows.windows())
+                windows = self.telemetry.windows
+                self.samples.settle(until, windows.windows())
+                windows.drop(self.samples.undecided_from)
 
 
 def fold_all(events: Iterable[e.AnyEvent]) -> RunState:

@@ -16,6 +16,11 @@ _RECENT = 120
 _SHOWN = 10
 """A field that none of so many readings had has no last value."""
 _MOST_OF_A_STAGE = 6000
+_OVERDUE_S = 60.0
+"""A reading is not waited for any longer: one whose driver hangs may never come, and samples that wait for it pile up.
+
+Readings are 0.2 s apart and looks at processes 2 s, so no driver that works comes near it.
+"""
 
 
 class TelemetryHistory:
@@ -88,17 +93,22 @@ class TelemetryHistory:
             cached = self._means[variant] = len(readings), solo_means(readings, solo)
         return cached[1]
 
-    def settled_until(self, *, sampling: bool) -> float:
-        """Until when no later reading can add a window. `sampling`: whether any readings are to come at all."""
+    def settled_until(self, now: float, *, sampling: bool) -> float:
+        """Until when no later reading can add a window, or one that does comes too late to count.
+
+        A window of a late reading applies only to what is not settled by then. `now` is on the events' clock;
+        `sampling`: whether any readings are to come at all.
+        """
         if not sampling or self.ended or self.lost is not None:
             return inf
+        overdue = now - _OVERDUE_S
         if self.started is None:
-            return -inf
+            return overdue
         if self.started.gpu is None:
             return inf
         clocks = inf if "reasons" in self.unsupported else self.windows.clocks_settled_until
         processes = inf if "processes" in self.unsupported else self.windows.processes_settled_until
-        return min(clocks, processes)
+        return max(min(clocks, processes), overdue)
 
     def report(self, now: float) -> TelemetryReport | None:
         """`now` is on the events' clock."""

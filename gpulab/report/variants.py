@@ -16,12 +16,12 @@ from gpulab.report.state import RunState, VariantState
 
 
 def variant_report(
-    state: RunState, variant: VariantState, samples: SampleView, roofs: RoofSet | None, *, live: bool
+    state: RunState, variant: VariantState, samples: SampleView, roofs: RoofSet | None, *, under_way: bool
 ) -> VariantReport:
-    """`live`: of a run under way, where nothing is final."""
+    """`under_way`: nothing is final."""
     built, failure = variant.built, variant.failure
     ended = failure or variant.out_of_memory
-    status, reason = _final_status(state, variant, live=live)
+    status, reason = _final_status(state, variant, under_way=under_way)
     device = state.device
     one_thread = device is not None and device.kind == "cpu" and device.threads == 1
     time = _time(variant, status, samples, expensive=state.expensive)
@@ -62,9 +62,9 @@ def variant_report(
     )
 
 
-def _final_status(state: RunState, variant: VariantState, *, live: bool) -> tuple[Status, Finding | None]:
+def _final_status(state: RunState, variant: VariantState, *, under_way: bool) -> tuple[Status, Finding | None]:
     """Once a run is over, no variant is pending any more."""
-    if variant.status != Status.PENDING or (live and state.outcome is None):
+    if variant.status != Status.PENDING or under_way:
         return variant.status, variant.reason
     if variant.info.name in state.samples.measured:
         return Status.OK, None

@@ -1,13 +1,13 @@
-"""What a scenario prints: made safe for a terminal, and never more than its first and last 1,000 lines."""
+"""What a scenario prints: made safe for a terminal, and never more than its first and its last lines."""
 
 from __future__ import annotations
 
 from collections import deque
 
 from gpulab.protocol.events import Log
+from gpulab.protocol.run_events import KEPT_LINES
 from gpulab.protocol.text import plain
 
-_KEPT = 1000
 _LONGEST = 4096
 
 
@@ -17,7 +17,7 @@ class CapturedOutput:
     def __init__(self) -> None:
         self._rest = b""
         self._head = 0
-        self._tail: deque[bytes] = deque(maxlen=_KEPT)
+        self._tail: deque[bytes] = deque(maxlen=KEPT_LINES)
         self._held_back = 0
 
     def take(self, data: bytes) -> list[Log]:
@@ -26,7 +26,7 @@ class CapturedOutput:
         if len(self._rest) > _LONGEST:
             lines.append(self._rest)
             self._rest = b""
-        room = _KEPT - self._head
+        room = KEPT_LINES - self._head
         first, later = lines[:room], lines[room:]
         self._head += len(first)
         self._held_back += len(later)

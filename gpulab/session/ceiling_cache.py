@@ -10,7 +10,8 @@ import msgspec
 
 from gpulab.protocol.device import Device
 from gpulab.protocol.events import AnyEvent, CeilingsMeasured, RunEnded, TelemetryStarted, WorkerReady
-from gpulab.protocol.jobs import NO_CEILINGS, TELEMETRY_OFF, Calibrate, RunRequest, ScenarioFile, subject_of
+from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, RunRequest, ScenarioFile, subject_of
+from gpulab.protocol.statuses import CeilingChoice
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +47,7 @@ class CeilingCache:
     def __init__(self, request: RunRequest) -> None:
         job, subject = request.job, subject_of(request.job)
         self._measures_all = isinstance(job, Calibrate)
-        self._used = isinstance(job, Calibrate) or job.ceilings != NO_CEILINGS
+        self._used = isinstance(job, Calibrate) or job.ceilings != CeilingChoice.NONE
         self._sampling = request.telemetry != TELEMETRY_OFF
         # What a scenario does to its own process, such as waiting for every launch, is no property of the device.
         self._of_the_device = not (isinstance(subject, ScenarioFile) and subject.env)

@@ -12,7 +12,7 @@ from gpulab.protocol.run_file import RunFile
 
 
 class EventLog:
-    """Only appends. A disk that is full ends the file, never the run."""
+    """The run file only grows; the face takes each event once. A disk that is full ends the file, never the run."""
 
     def __init__(self, file: RunFile) -> None:
         self._file = file

@@ -24,6 +24,8 @@ from gpulab.session.source import Live
 from gpulab.version import __version__
 
 ALL = "all"
+_LONGEST_LABEL = 100
+"""Characters, without a swept value: names of files end at 255 bytes."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,12 @@ class Launch:
 
     @property
     def label(self) -> str:
-        """What distinguishes its run from the others of one command; fit for a file name."""
-        if self.point is None:
-            return self.entry.name
-        value = re.sub(r"[^\w.+-]", "_", self.point[1])
-        return f"{self.entry.name}-{self.point[0]}-{value}"
+        """What distinguishes its run from the others of one command; fit for a file name on every system.
+
+        From the file and its functions: the entry's name also depends on what else a face lists.
+        """
+        name = "-".join((self.entry.path.stem, *self.functions))[:_LONGEST_LABEL]
+        return re.sub(r"[^\w.+-]", "_", "-".join((name, *(self.point or ()))))
 
 
 def launches_of(name: str) -> list[Launch]:

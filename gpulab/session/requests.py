@@ -9,8 +9,6 @@ from gpulab.catalog.catalog import Entry
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.reader import literal
 from gpulab.protocol.jobs import (
-    NEEDED_CEILINGS,
-    NO_CEILINGS,
     TELEMETRY_OFF,
     Calibrate,
     FunctionFile,
@@ -21,7 +19,7 @@ from gpulab.protocol.jobs import (
     TimeFunctions,
     VariantInfo,
 )
-from gpulab.protocol.statuses import Cache, Clock
+from gpulab.protocol.statuses import Cache, CeilingChoice, Clock, Per
 from gpulab.protocol.text import plain
 from gpulab.scenario import FIRST, Param, Scenario
 from gpulab.session.settings import Settings, UsageError, check_settings, device_of, telemetry_of
@@ -50,7 +48,7 @@ def request_for(
         "quick": settings.quick,
         "stop_early": stop_early,
         "solo_runs": telemetry != TELEMETRY_OFF,
-        "ceilings": NO_CEILINGS if settings.smoke or time_s < _LEAST_FOR_CEILINGS_S else NEEDED_CEILINGS,
+        "ceilings": CeilingChoice.NONE if settings.smoke or time_s < _LEAST_FOR_CEILINGS_S else CeilingChoice.NEEDED,
     }
     job = _time_functions(entry, settings, functions, common) if functions else _measure(entry, settings, common)
     return RunRequest(
@@ -112,7 +110,7 @@ def _measure(entry: Entry, settings: Settings, common: Mapping[str, object]) -> 
         **common,  # type: ignore[arg-type]
         subject=subject,
         roof=scenario.roof,
-        per=scenario.per,
+        per=Per(scenario.per),
         clock=Clock.WALL if on_cpu else Clock(scenario.clock),
         cache=Cache(scenario.cache),
         ladder=scenario.ladder,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpulab.protocol.events import AnyEvent
 from gpulab.report.build import build_report
 from gpulab.report.report import RunReport
 from gpulab.report.state import RunState
@@ -17,11 +18,13 @@ class Run:
         self._required_speedup = required_speedup
         self._report: RunReport | None = None
 
-    def poll(self) -> None:
-        """Take in what came since the last call."""
-        for event in self.source.take():
+    def poll(self) -> list[AnyEvent]:
+        """Take in what came since the last call; returns it."""
+        events = self.source.take()
+        for event in events:
             self.state.fold(event)
         self._report = None
+        return events
 
     @property
     def ended(self) -> bool:

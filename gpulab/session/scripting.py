@@ -7,13 +7,12 @@ from pathlib import Path
 
 from gpulab.report.report import RunReport
 from gpulab.scenario import Param
+from gpulab.session.drive import drive_to_end
 from gpulab.session.launch import plan, single_launch, start
 from gpulab.session.run import Run
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import Settings
 from gpulab.session.source import File
-
-_TICK_S = 0.25
 
 
 def run(
@@ -38,8 +37,8 @@ def run(
 
     Arguments are the flags of `gpulab --run` for one run; `output` is the run file, by default a new one under the
     user's state directory. A failure is a report too: its `exit_code` is that of the command line. Raises `UsageError`
-    where the arguments make no sense, and `ScenarioNotFoundError`. An interrupt stops the run; its file keeps what was
-    measured.
+    where the arguments make no sense, and `ScenarioNotFoundError`. An interrupt, as any exception, stops the run; its
+    file keeps what was measured.
     """
     launch = single_launch(str(scenario))
     settings = Settings(
@@ -60,16 +59,7 @@ def run(
     if isinstance(request, RunReport):
         return request
     source = start(request, Path(output) if output is not None else default_path(launch.label))
-    measured = Run(source, required_speedup)
-    try:
-        while not measured.ended:
-            source.wait(_TICK_S)
-            measured.poll()
-    except KeyboardInterrupt:
-        source.cancel()
-        source.wait()
-        raise
-    return measured.report
+    return drive_to_end(source, required_speedup).report
 
 
 def load(path: Path | str) -> RunReport:

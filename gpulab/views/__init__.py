@@ -1,1 +1,1 @@
-"""Floor 2: pure functions from results and states to what Rich can print."""
+"""Floor 4: pure functions from reports to what Rich can print. Sentences and formats of numbers are made here only."""

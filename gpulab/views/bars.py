@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase, digits
 
 from rich.text import Text
 
@@ -80,9 +81,9 @@ def legend(bars: Iterable[tuple[Text, Sequence[Part]]]) -> str:
 
 
 def _own_letters(names: Sequence[str]) -> list[str]:
-    """A capital for each name: of its letters the first that is free, else X."""
+    """A letter for each name: of its own the first that is free as a capital, else any that is free, else ?."""
     letters: list[str] = []
     for name in names:
-        candidates = (letter for letter in name.upper() if "A" <= letter <= "Z" and letter not in letters)
-        letters.append(next(candidates, "X"))
+        own = (letter for letter in name.upper() if letter in ascii_uppercase)
+        letters.append(next((letter for letter in (*own, *ascii_uppercase, *digits) if letter not in letters), "?"))
     return letters

@@ -41,6 +41,7 @@ def ceilings(report: RunReport, glyphs: Glyphs) -> RenderableType:
         parts += [Text(glyphs(f"measured at {report.ceilings.at} (UTC)"), "dim")] if report.ceilings.at else []
     if report.reason:
         parts.append(Text(glyphs(f"{report.outcome}: {sentence_with_place(report.reason)}"), "bold red"))
+    parts += [Text(glyphs(line)) for line in lines(report.explanations)]
     parts += [Text(glyphs(f"note: {line}"), "yellow") for line in lines(report.findings)]
     return Group(*parts)
 

@@ -17,19 +17,6 @@ WORDS: Mapping[str, Words] = {
     **rooflines.WORDS,
 }
 """By the code of a finding."""
-EXPLAINING = frozenset(
-    {
-        "no_effect",
-        "builds_differ",
-        "fixes_overlap",
-        "fixes_compound",
-        "fixes_multiply",
-        "first_step_sets_up",
-        "page_faults",
-        "memory_snapshot",
-    }
-)
-"""Findings that weaken nothing: they explain what was measured."""
 
 
 def sentence(finding: Finding) -> str:

@@ -6,7 +6,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gpulab.report.report import GoodputReport, RunReport
+from gpulab.report.goodput_report import GoodputReport
+from gpulab.report.report import RunReport
 from gpulab.views import bars
 from gpulab.views.findings import lines
 from gpulab.views.text import Glyphs, byte_count, rate

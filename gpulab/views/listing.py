@@ -59,7 +59,7 @@ def mark(report: RunReport) -> tuple[str, str]:
     A question mark is for an inconclusive one, a star for a quick run.
     """
     if report.exit_code != ExitCode.MEASURED:
-        style = "dim" if report.exit_code == ExitCode.INTERRUPTED else "bold red"
+        style = "dim" if report.under_way or report.exit_code == ExitCode.INTERRUPTED else "bold red"
         return _SHORT_OUTCOMES.get(report.outcome, report.outcome), style
     best = report.comparison(report.best) if report.best else None
     if best is None:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.protocol.operation import Operation
+from gpulab.protocol.statuses import Per
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.views.text import Glyphs, seconds
 
@@ -39,7 +40,7 @@ class _OperationTable:
 
     variants: Sequence[VariantReport]
     omitted: Sequence[str]
-    per: str
+    per: Per
     glyphs: Glyphs
 
     @property
@@ -48,7 +49,7 @@ class _OperationTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         alone, width = len(self.variants) == 1, options.max_width
-        tables = [_by_name(variant, per_item=self.per == "item", with_shapes=alone) for variant in self.variants]
+        tables = [_by_name(variant, per_item=self.per == Per.ITEM, with_shapes=alone) for variant in self.variants]
         longest: dict[_Key, Operation] = {}
         rows = ((key, operation) for table in tables for key, operation in table.items())
         for key, operation in sorted(rows, key=lambda row: -row[1].self_s):

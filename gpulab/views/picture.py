@@ -12,7 +12,8 @@ from matplotlib.lines import Line2D
 from gpulab.analysis.ceilings import RoofSet
 from gpulab.analysis.roofline import Point, Roofline
 from gpulab.protocol.ceiling import CACHE, MATRIX, MEASURED, MEMORY, VECTOR, Ceiling, family
-from gpulab.report.report import RunReport, VariantReport
+from gpulab.protocol.statuses import Verdict
+from gpulab.report.report import RunReport, Time, VariantReport
 from gpulab.report.roofline_points import roofline_of
 from gpulab.views.ceilings import amount
 from gpulab.views.roofline.plot import letter
@@ -20,7 +21,17 @@ from gpulab.views.roofline.view import first_family
 from gpulab.views.text import rate, seconds, span, times
 
 _INCHES, _DPI = 6.5, 150
-_COLOURS = {"faster": "tab:green", "slower": "tab:red", "same": "tab:cyan", "inconclusive": "tab:olive"}
+_GRAY = "tab:gray"
+VERDICT_COLOURS: dict[Verdict, str] = {
+    Verdict.FASTER: "tab:green",
+    Verdict.SLOWER: "tab:red",
+    Verdict.SAME: "tab:cyan",
+    Verdict.INCONCLUSIVE: "tab:olive",
+    Verdict.UNCHECKED: _GRAY,
+    Verdict.WRONG: _GRAY,
+    Verdict.INVALID: _GRAY,
+}
+"""Of the bars of times."""
 _LEFT, _DECADES, _HEADROOM = 1e-2, 1e2, 10
 _APART = 0.1
 """Roofs nearer to each other than this share are one line."""
@@ -30,7 +41,7 @@ _LOG_FROM = 20
 def picture(report: RunReport) -> Figure:
     """Whichever of its two halves there is something to see in."""
     roofline = roofline_of(report)
-    timed = [variant for variant in report.variants if variant.time_s]
+    timed = [(variant, time) for variant in report.variants if (time := variant.time_per(report.per))]
     halves: list[Callable[[Axes], None]] = []
     halves += [lambda axes: _draw_roofline(axes, roofline)] if roofline else []
     halves += [lambda axes: _draw_times(axes, report, timed)] if timed else []
@@ -125,20 +136,20 @@ def _draw_line(axes: Axes, ceiling: Ceiling, x: tuple[float, float], y: tuple[fl
     return line
 
 
-def _draw_times(axes: Axes, report: RunReport, timed: Sequence[VariantReport]) -> None:
+def _draw_times(axes: Axes, report: RunReport, timed: Sequence[tuple[VariantReport, Time]]) -> None:
     """A bar a variant with its 99 % interval, the baseline on top; speedups with theirs beside the bars."""
-    intervals = [_interval(variant, per_item=report.per == "item") for variant in timed]
-    longest, shortest = max(high for _, _, high in intervals), min(low for _, low, _ in intervals)
+    shortest, longest = min(time.ends[0] for _, time in timed), max(time.ends[1] for _, time in timed)
     logarithmic = longest > _LOG_FROM * shortest
     start = shortest / 2 if logarithmic else 0.0
-    for place, (variant, (median, low, high)) in enumerate(zip(timed, intervals, strict=True)):
+    for place, (variant, time) in enumerate(timed):
+        median, (low, high) = time.median, time.ends
         comparison = report.comparison(variant.name)
-        colour = _COLOURS.get(comparison.verdict, "tab:gray") if comparison else "tab:gray"
+        colour = VERDICT_COLOURS[comparison.verdict] if comparison else _GRAY
         ends = [[median - low], [high - median]]
         axes.barh(place, median - start, left=start, xerr=ends, color=colour, capsize=3, alpha=0.8)
         label = _label(report, variant, median)
         axes.annotate(label, (high, place), (4, 0), textcoords="offset points", va="center", fontsize=7)
-    axes.set_yticks(range(len(timed)), [variant.name for variant in timed])
+    axes.set_yticks(range(len(timed)), [variant.name for variant, _ in timed])
     axes.invert_yaxis()
     if logarithmic:
         axes.set_xscale("log")
@@ -154,11 +165,3 @@ def _label(report: RunReport, variant: VariantReport, median: float) -> str:
     if (point := variant.roofline) and point.intensity is None:
         label += f"   {rate(point.rate)}{point.unit}, {point.fraction:.0%} of {point.roof}"
     return label
-
-
-def _interval(variant: VariantReport, *, per_item: bool) -> tuple[float, float, float]:
-    time = variant.time_s
-    assert time is not None
-    items = (variant.items or 1.0) if per_item else 1.0
-    low, high = (time.median if end is None else end for end in (time.low, time.high))
-    return time.median / items, low / items, high / items

@@ -12,7 +12,7 @@ from gpulab.protocol.statuses import FailureKind, Status, Verdict
 from gpulab.report.build import CLOSE
 from gpulab.report.exit_codes import ExitCode
 from gpulab.report.report import RunReport, VariantReport
-from gpulab.views.findings import EXPLAINING, lines, sentence, sentence_with_place
+from gpulab.views.findings import lines, sentence, sentence_with_place
 from gpulab.views.goodput import goodput, phases
 from gpulab.views.operations import operations
 from gpulab.views.table import comparison_table
@@ -98,11 +98,9 @@ def _notes(report: RunReport) -> list[_Line]:
     for figure in report.figures:
         if figure.value is not None:
             notes.append((f"{figure.variant or report.scenario}: {figure.name} {figure.value:g}", ""))
-    explaining = [finding for finding in report.findings if finding.code in EXPLAINING]
-    notes += [(line, "") for line in lines(explaining)]
+    notes += [(line, "") for line in lines(report.explanations)]
     notes += _both_clocks(report.variants)
-    weakening = [finding for finding in report.findings if finding.code not in EXPLAINING]
-    notes += [(f"note: {line}", "yellow") for line in lines(weakening)]
+    notes += [(f"note: {line}", "yellow") for line in lines(report.findings)]
     if report.telemetry and report.telemetry.no_gpu_reason:
         style = "yellow" if report.on_gpu else "dim"
         notes.append((f"no GPU telemetry: {sentence(report.telemetry.no_gpu_reason)}", style))

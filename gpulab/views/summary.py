@@ -10,7 +10,8 @@ from rich.text import Text
 
 from gpulab.protocol.statuses import Verdict
 from gpulab.report.exit_codes import ExitCode
-from gpulab.report.report import GoodputReport, RunReport
+from gpulab.report.goodput_report import GoodputReport
+from gpulab.report.report import RunReport
 from gpulab.views.findings import sentence_with_place
 from gpulab.views.text import QUICK, STYLES, Glyphs, span, times, with_star
 
@@ -107,7 +108,7 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _share(summary: GoodputReport) -> str:
-    """Goodput, with a question mark where it is unreliable."""
+    """Goodput, with a question mark where it is not accurate."""
     if summary.goodput is None:
         return ""
-    return f"{summary.goodput:.0%}{'' if summary.reliable and not summary.reasons else _UNRELIABLE}"
+    return f"{summary.goodput:.0%}{'' if summary.accurate else _UNRELIABLE}"

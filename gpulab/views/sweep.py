@@ -12,9 +12,9 @@ from rich.text import Text
 
 from gpulab.protocol.statuses import Status
 from gpulab.report.command_report import Sweep
-from gpulab.report.report import RunReport, VariantReport
+from gpulab.report.report import RunReport, Time, VariantReport
 from gpulab.views.findings import lines, sentence_with_place
-from gpulab.views.text import QUICK, STYLES, Glyphs, plus_minus, seconds, span, times, with_star
+from gpulab.views.text import OUTCOME_STYLES, QUICK, STYLES, Glyphs, plus_minus, seconds, span, times, with_star
 
 _LOG_FROM = 5.0
 """Times that differ by more than this factor are drawn on a logarithmic axis."""
@@ -33,13 +33,9 @@ class _Point:
     """best, ~best where its interval overlaps that of the best, or empty."""
 
     @property
-    def time(self) -> tuple[float, float, float] | None:
-        """Seconds per item: median, low, high."""
-        time, items = self.variant.time_s, self.variant.items or 1.0
-        if time is None:
-            return None
-        low, high = (time.median if end is None else end for end in (time.low, time.high))
-        return time.median / items, low / items, high / items
+    def time(self) -> Time | None:
+        """Seconds per item."""
+        return self.variant.time_per_item
 
 
 def sweep_view(sweep: Sweep, reports: Sequence[RunReport], glyphs: Glyphs, width: int = 80) -> RenderableType:
@@ -64,7 +60,8 @@ def sweep_view(sweep: Sweep, reports: Sequence[RunReport], glyphs: Glyphs, width
         place = f"{parameter}={report.params.get(parameter, '')}"
         if report.reason:
             text = f"{place}: {report.outcome}: {sentence_with_place(report.reason)}"
-            parts.append(Text(glyphs(text), STYLES.get(report.outcome, "bold red")))
+            parts.append(Text(glyphs(text), OUTCOME_STYLES[report.outcome]))
+        parts += [Text(glyphs(f"{place}: {line}")) for line in lines(report.explanations)]
         parts += [Text(glyphs(f"{place}: {line}"), "yellow") for line in lines(report.findings)]
     return Group(*parts)
 
@@ -85,16 +82,16 @@ def _table(parameter: str, points: Sequence[_Point], glyphs: Glyphs) -> Table:
     for point in points:
         time = point.time
         comparison = point.report.comparison(point.variant.name)
-        status = "" if point.variant.status == Status.OK else point.variant.status
-        verdict = comparison.verdict if comparison else status
+        plain = comparison is None and point.variant.status == Status.OK
+        verdict = comparison.verdict if comparison else point.variant.status
         table.add_row(
             "" if point.value == last else glyphs(point.value),
             glyphs(point.variant.name),
-            glyphs(seconds(time[0])) if time else "",
-            glyphs(plus_minus(time[1], time[2], time[0])) if time and time[2] > time[1] else "",
+            glyphs(seconds(time.median)) if time else "",
+            glyphs(plus_minus(time.low, time.high, time.median)) if time and time.low != time.high else "",
             times(comparison.speedup) if comparison and comparison.speedup else "",
             glyphs(span(comparison.low, comparison.high)) if comparison else "",
-            Text(with_star(verdict, quick=point.report.quick), STYLES.get(verdict, "")),
+            Text(with_star("" if plain else verdict, quick=point.report.quick), STYLES[verdict]),
             Text(point.rank, "bold"),
         )
         last = point.value
@@ -104,7 +101,7 @@ def _table(parameter: str, points: Sequence[_Point], glyphs: Glyphs) -> Table:
 def _chart(parameter: str, points: Sequence[_Point], glyphs: Glyphs, width: int) -> Text:
     """A line a point: its interval and its median on one axis, which all variants share."""
     drawn = [(point, point.time) for point in points if point.time]
-    low, high = min(time[1] for _, time in drawn), max(time[2] for _, time in drawn)
+    low, high = min(time.ends[0] for _, time in drawn), max(time.ends[1] for _, time in drawn)
     logarithmic = low > 0 and high / low > _LOG_FROM
     start = log(low) if logarithmic else 0.0
     end = log(high) if logarithmic else high
@@ -122,14 +119,14 @@ def _chart(parameter: str, points: Sequence[_Point], glyphs: Glyphs, width: int)
         for point, time in drawn:
             if point.variant.name != name:
                 continue
-            median, lower, upper = map(place_of, time)
+            median, lower, upper = map(place_of, (time.median, *time.ends))
             row = [" "] * cells
             row[lower : upper + 1] = "─" * (upper + 1 - lower)
             row[median] = "●"
             best = point.rank == "best"
             text.append(glyphs(f"{_label(parameter, point):<{margin}}"))
             text.append(glyphs("".join(row)), "bold" if best else "")
-            text.append(glyphs(f"{seconds(time[0]):>9}{' best' if best else ''}\n"))
+            text.append(glyphs(f"{seconds(time.median):>9}{' best' if best else ''}\n"))
     left, right = seconds(low if logarithmic else 0.0), seconds(high)
     text.append(glyphs(f"{'':<{margin}}{left}{right:>{max(1, cells - len(left))}}"), "dim")
     return text

@@ -44,11 +44,10 @@ def comparison_table(report: RunReport, glyphs: Glyphs) -> Table:
 
 
 def _timing(report: RunReport, variant: VariantReport, glyphs: Glyphs) -> list[RenderableType]:
-    items = variant.items if report.per == "item" and variant.items else 1.0
-    time = variant.time_s
+    time = variant.time_per(report.per)
     return [
         Text(glyphs(variant.name)),
-        glyphs(seconds(time.median / items)) if time else "",
+        glyphs(seconds(time.median)) if time else "",
         glyphs(plus_minus(time.low, time.high, time.median)) if time else "",
     ]
 

@@ -21,27 +21,18 @@ _MOST_CELLS = 12
 _SHORT_LABELS = {"occupancy": "occ"}
 _GPU_CHARTS = ("sm", "occupancy", "tensor", "dram")
 _HOST_CHARTS = ("worker_cpu", "machine_cpu")
-_GPU_COLUMNS = (
-    ("time", "time/step"),
-    ("sm", "SM %"),
-    ("occupancy", "occ. %"),
-    ("tensor", "tensor %"),
-    ("dram", "DRAM %"),
-    ("power", "W"),
-    ("energy", "J/item"),
-    ("sm_clock", "MHz"),
-    ("temperature", "C"),
-    ("clocks", "clocks"),
-)
-_DERIVED_COLUMNS = (("bytes_per_s", "B/s, derived"), ("flops_per_s", "FLOP/s, derived"))
-_HOST_COLUMNS = (
-    ("time", "time/step"),
-    ("worker_cpu", "worker CPU %"),
-    ("machine_cpu", "machine CPU %"),
-    ("rss", "RSS"),
-    ("switches", "preempted/s"),
-    ("frequency", "MHz"),
-)
+_GPU_COLUMNS = ("time", "sm", "occupancy", "tensor", "dram", "power", "energy", "sm_clock", "temperature", "clocks")
+_DERIVED_COLUMNS = ("bytes_per_s", "flops_per_s")
+_HOST_COLUMNS = ("time", "worker_cpu", "machine_cpu", "rss", "switches", "frequency")
+_HEADS = {
+    "time": "time/step",
+    "energy": "J/item",
+    "clocks": "clocks",
+    "bytes_per_s": "B/s, derived",
+    "flops_per_s": "FLOP/s, derived",
+}
+"""Of columns that are no field as it was sampled."""
+_SHORT_HEADS = {"occupancy": "occ."}
 
 
 @dataclass(frozen=True)
@@ -86,21 +77,21 @@ def solo_runs(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
     if not runs:
         return None
     telemetry = report.telemetry
-    columns: Sequence[tuple[str, str]] = _HOST_COLUMNS
+    columns: Sequence[str] = _HOST_COLUMNS
     if telemetry is not None and telemetry.gpu is not None:
         # Where the device counts nothing, rates from declared work and measured time: labelled so.
         columns = (*_GPU_COLUMNS, *(_DERIVED_COLUMNS if "sm" in telemetry.unsupported else ()))
-    shown = [column for column in columns if any(_cell(solo, column[0]) for _, solo in runs)]
+    shown = [column for column in columns if any(_cell(solo, column) for _, solo in runs)]
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     head = f"solo run, {max(solo.seconds for _, solo in runs):.0f} s"
     longest = max(len(name) for name, _ in runs)
     if longest < len(head):
         head = head.replace(", ", "\n")
     table.add_column(glyphs(head), overflow="fold", min_width=min(longest, _SHORTEST_NAME), vertical="bottom")
-    for _, label in shown:
-        table.add_column(glyphs(label), justify="right", no_wrap=True, vertical="bottom")
+    for column in shown:
+        table.add_column(glyphs(_head(column)), justify="right", no_wrap=True, vertical="bottom")
     for name, solo in runs:
-        table.add_row(glyphs(name), *(glyphs(_cell(solo, column) or "n/a") for column, _ in shown))
+        table.add_row(glyphs(name), *(glyphs(_cell(solo, column) or "n/a") for column in shown))
     legend = _clock_legend("".join(solo.clocks for _, solo in runs if solo.clocks not in ("ok", "n/a")))
     return Group(table, Text(legend, "dim")) if legend else table
 
@@ -143,10 +134,10 @@ def _figures(telemetry: TelemetryReport) -> list[str]:
     """The last value of each figure that the device gives, over its limit where that is known."""
     last, limits = telemetry.last, telemetry.limits
     figures = []
-    for field, label, unit in (("power", "", "W"), ("sm_clock", "SM ", "MHz"), ("temperature", "", "C")):
+    for field, label in (("power", ""), ("sm_clock", "SM "), ("temperature", "")):
         if field in last:
             limit = f"/{limits[field]:.0f}" if field in limits else ""
-            figures.append(f"{label}{last[field]:.0f}{limit} {unit}")
+            figures.append(f"{label}{last[field]:.0f}{limit} {FIELDS[field].unit}")
     if "memory_used" in last:
         limit = f" of {byte_count(limits['memory_used'])}" if "memory_used" in limits else ""
         figures.append(f"memory {byte_count(last['memory_used'])}{limit}")
@@ -154,8 +145,8 @@ def _figures(telemetry: TelemetryReport) -> list[str]:
         figures.append(_clocks(telemetry))
     if not figures and "rss" in last:
         figures.append(f"RSS {byte_count(last['rss'])}")
-        figures += [f"preempted {last['switches']:.0f}/s"] if "switches" in last else []
-        figures += [f"CPU {last['frequency']:.0f} MHz"] if "frequency" in last else []
+        figures += [f"preempted {last['switches']:.0f}{FIELDS['switches'].unit}"] if "switches" in last else []
+        figures += [f"CPU {last['frequency']:.0f} {FIELDS['frequency'].unit}"] if "frequency" in last else []
     return figures
 
 
@@ -163,6 +154,15 @@ def _clocks(telemetry: TelemetryReport) -> str:
     names = ", ".join(name for letter, name in CLOCK_LETTERS.items() if letter in telemetry.clocks)
     held_back = f" ({names})" if names else ""
     return f"clocks {telemetry.clocks}{held_back}{' (slowed before)' if telemetry.slowed else ''}"
+
+
+def _head(column: str) -> str:
+    """The head of a column of the solo runs: label and unit, or the unit alone where it says enough."""
+    if column in _HEADS:
+        return _HEADS[column]
+    field = FIELDS[column]
+    label = _SHORT_HEADS.get(column, field.label)
+    return {"%": f"{label} %", "/s": f"{label}/s", "B": label}.get(field.unit, field.unit)
 
 
 def _cell(solo: SoloReport, column: str) -> str:

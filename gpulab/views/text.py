@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from rich.console import OverflowMethod
 
+from gpulab.protocol.statuses import Status, Verdict
 from gpulab.protocol.text import plain
+from gpulab.report.exit_codes import Conclusion
 from gpulab.scenario import GiB, KiB, MiB
 
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps"), (1e-15, "fs"))
@@ -14,21 +16,35 @@ _RATES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _SIZES = ((GiB, "GiB"), (MiB, "MiB"), (KiB, "KiB"), (1, "B"))
 QUICK = "* a quick run: short, with wide intervals"
 """What the star of `with_star` means."""
-STYLES: dict[str, str] = {
-    "faster": "green",
-    "slower": "red",
-    "same": "cyan",
-    "inconclusive": "yellow",
-    "unchecked": "yellow",
-    "wrong": "bold red",
-    "invalid": "bold red",
-    "failed": "bold red",
-    "out of memory": "yellow",
-    "skipped": "dim",
-    "pending": "dim",
-    "ok": "",
+STYLES: dict[Verdict | Status, str] = {
+    Verdict.FASTER: "green",
+    Verdict.SLOWER: "red",
+    Verdict.SAME: "cyan",
+    Verdict.INCONCLUSIVE: "yellow",
+    Verdict.UNCHECKED: "yellow",
+    Verdict.WRONG: "bold red",
+    Verdict.INVALID: "bold red",
+    Status.PENDING: "dim",
+    Status.OK: "",
+    Status.FAILED: "bold red",
+    Status.WRONG: "bold red",
+    Status.INVALID: "bold red",
+    Status.SKIPPED: "dim",
+    Status.OUT_OF_MEMORY: "yellow",
 }
 """Of verdicts and statuses."""
+OUTCOME_STYLES: dict[Conclusion, str] = {
+    Conclusion.MEASURED: "",
+    Conclusion.FAILED: "bold red",
+    Conclusion.WRONG: "bold red",
+    Conclusion.SLOWER: "bold red",
+    Conclusion.INCONCLUSIVE: "yellow",
+    Conclusion.INVALID: "bold red",
+    Conclusion.INTERRUPTED: "bold red",
+    Conclusion.UNDER_WAY: "dim",
+    Conclusion.SKIPPED: "dim",
+}
+"""Of what a run came to."""
 
 
 @dataclass(frozen=True)

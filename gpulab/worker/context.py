@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import torch
 
-from gpulab.protocol.device import Device
 from gpulab.protocol.jobs import Measure, TimeFunctions
 from gpulab.worker.building.build import Builder
 from gpulab.worker.checks import Checker
@@ -25,7 +24,6 @@ class WorkerContext:
 
     job: Measure | TimeFunctions
     device: torch.device
-    info: Device
     wait: Callable[[], None] | None
     reporter: Reporter
     buffer: SampleBuffer

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from gpulab.protocol.events import Built, Reported, VariantSkipped, WorkerDone, WorkerReady
 from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import (
-    NO_CEILINGS,
     AnyJob,
     Calibrate,
     Measure,
@@ -16,7 +15,7 @@ from gpulab.protocol.jobs import (
     ScenarioFile,
     TimeFunctions,
 )
-from gpulab.protocol.statuses import Stage
+from gpulab.protocol.statuses import CeilingChoice, Per, Stage
 from gpulab.scenario import CONTROL, Variant
 from gpulab.worker.building import compiled, tensors
 from gpulab.worker.building.build import Build, Builder
@@ -97,7 +96,6 @@ class Runner:
         self._context = WorkerContext(
             job=job,
             device=device,
-            info=info,
             wait=wait,
             reporter=reporter,
             buffer=self._buffer,
@@ -196,7 +194,7 @@ class Runner:
 
     def _require_equal_items(self, build: Build, baseline_items: float | None) -> None:
         items = build.work.items
-        per_step = isinstance(self._job, Measure) and self._job.per == "step"
+        per_step = isinstance(self._job, Measure) and self._job.per == Per.STEP
         if baseline_items is not None and per_step and items != baseline_items:
             raise RefusedError(finding("items_differ", items=items, baseline=baseline_items))
 
@@ -220,7 +218,7 @@ class Runner:
     def _count(self, name: str, build: Build, *, countable: bool) -> None:
         """Look into one untimed step of work that is declared."""
         work = build.work
-        if self._context.job.ceilings == NO_CEILINGS or not (work.flops or work.bytes):
+        if self._context.job.ceilings == CeilingChoice.NONE or not (work.flops or work.bytes):
             return
         self._reporter.stage(Stage.COUNT, name)
         self._declared.add(work.dtype or "fp32")

@@ -2,8 +2,9 @@
 
 Prints, for runs from a thousandth of it up to all of it, the time per event, the memory that the state holds, and the
 time of a live tick (a poll of 50 events and a report): time per event, memory and tick must not grow with the length.
+So too for a device that is slowed down every 10 s and for one whose readings stop after 10 s, up to a tenth of it.
 
-    python tests/benchmarks/fold.py [EVENTS]          # 1,000,000 without an argument: about two minutes
+    python tests/benchmarks/fold.py [EVENTS]          # 1,000,000 without an argument: about three minutes
 """
 
 import gc
@@ -35,6 +36,8 @@ EVENTS, LOG_LINES, TICK_EVENTS, TICKS = 1_000_000, 10_000, 50, 20
 NAMES = ("before", "after", "control")
 BLOCKS_IN_BATCH, BATCHES_IN_EPOCH = 15, 100
 HZ = 5
+SLOWDOWN, SLOWDOWN_EVERY_S, STOP_S = 0x40, 10, 10.0
+CONDITIONS = ("quiet", "slowed", "stopped")
 FIELDS = ("sm", "occupancy", "tensor", "dram", "power", "sm_clock", "temperature", "memory_used", "worker_cpu", "rss")
 KINDS = "tststststp"
 """Of ten events: telemetry, batches of samples, a window of phases."""
@@ -53,10 +56,14 @@ def beginning():
     yield StageStarted(t=0.0, stage="measure")
 
 
-def day(count):
-    """So many events in the order of a run; every log line, batch and reading as a run would send it."""
+def day(count, condition="quiet", t=0.0):
+    """So many events in the order of a run; every log line, batch and reading as a run would send it.
+
+    `condition` is "slowed" where a reading every 10 s is of a slowdown, and "stopped" where readings end after 10 s;
+    `t` is when the first event comes.
+    """
     noise = random.Random(0)
-    t, batches, every = 0.0, 0, EVENTS // LOG_LINES
+    batches, taken, every = 0, 0, EVENTS // LOG_LINES
     for number in range(count):
         if number % every == 0:
             yield Log(t=t, lines=[f"step {number} done"])
@@ -64,8 +71,12 @@ def day(count):
         match KINDS[number % 10]:
             case "t":
                 t += 1 / HZ
+                taken += 1
+                if condition == "stopped" and t > STOP_S:
+                    continue
                 values = {field: 100 * noise.random() for field in FIELDS}
-                yield Telemetry(t=t, since=t - 1 / HZ, values=values, reasons=0, others=[])
+                slowed = condition == "slowed" and taken % (SLOWDOWN_EVERY_S * HZ) == 0
+                yield Telemetry(t=t, since=t - 1 / HZ, values=values, reasons=SLOWDOWN if slowed else 0, others=[])
             case "s":
                 yield batch(t, batches, noise)
                 batches += 1
@@ -92,13 +103,13 @@ def batch(t, number, noise):
     )
 
 
-def folded(count):
+def folded(count, condition):
     """The state after so many events, and the CPU time that the folding alone took."""
     state, spent = RunState(), 0.0
     for event in beginning():
         state.fold(event)
     pending = []
-    for event in day(count):
+    for event in day(count, condition):
         pending.append(event)
         if len(pending) == 1000:
             spent += fold_all(state, pending)
@@ -114,15 +125,14 @@ def fold_all(state, pending):
     return process_time() - started
 
 
-def tick_s(state):
+def tick_s(state, condition):
     """A face's tick: what came in a quarter of a second, and the report of it."""
-    events = list(day(TICK_EVENTS))
     times = []
     for _ in range(TICKS):
+        events = [event for event in day(TICK_EVENTS, condition, state.t) if isinstance(event, Telemetry)]
         started = perf_counter()
         for event in events:
-            if isinstance(event, Telemetry):
-                state.fold(event)
+            state.fold(event)
         build_report(state, live=True, now=state.t)
         times.append(perf_counter() - started)
     return median(times)
@@ -130,21 +140,30 @@ def tick_s(state):
 
 def main():
     most = int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS
-    for count in (most // 1000, most // 100, most // 10, most):
-        state, spent = folded(count)
-        tick = tick_s(state)
-        size = retained(count) if count <= most // 10 else None
-        memory = f"{size / 2**20:.1f} MiB held" if size is not None else f"{peak_mib():.0f} MiB at most in the process"
-        line = f"{count:>9,} events: {spent:7.2f} s, {spent / count * 1e6:6.1f} us an event, tick {tick * 1e3:5.1f} ms"
-        print(f"{line}, {memory}", flush=True)
+    for condition in CONDITIONS:
+        for count in (most // 1000, most // 100, most // 10, most):
+            if count < most or condition == "quiet":
+                print(row(count, condition, traced=count < most), flush=True)
 
 
-def retained(count):
+def row(count, condition, *, traced):
+    """What a run of so many events costs, in a line. Memory is traced in a second run, or else that of the process."""
+    state, spent = folded(count, condition)
+    tick = tick_s(state, condition)
+    if traced:
+        memory = f"{retained(count, condition) / 2**20:.1f} MiB held"
+    else:
+        memory = f"{peak_mib():.0f} MiB at most in the process"
+    cost = f"{spent:7.2f} s, {spent / count * 1e6:6.1f} us an event, tick {tick * 1e3:5.1f} ms"
+    return f"{condition:<7} {count:>9,} events: {cost}, {memory}"
+
+
+def retained(count, condition):
     """Bytes that a state holds after so many events: allocations are traced while it is made once more."""
     gc.collect()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
-    state, _ = folded(count)
+    state, _ = folded(count, condition)
     gc.collect()
     size = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()

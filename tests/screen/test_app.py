@@ -38,16 +38,56 @@ def scenario(tmp_path, monkeypatch):
 CASES = (
     # recorded run, its result, its log, its mark in the list
     ("raises", "bad failed (check, line 13): ValueError: boom", "bad: error, ValueError: boom", "failed"),
-    ("crash-late", "bad failed (measure, line 22): the worker crashed: SIGSEGV", "bad: crash, the worker", "failed"),
-    ("timeout", "bad failed (check, line 11): no end after 6 s", "bad: timeout, no end after 6 s", "failed"),
+    (
+        "crash-late",
+        "bad failed (measure, line 22): the worker crashed: SIGSEGV (Segmentation fault)",
+        "bad: crash, the worker crashed: SIGSEGV",
+        "failed",
+    ),
+    (
+        "timeout",
+        "bad failed (check, line 11): no end after 6 s: raise --timeout, or fix the hang",
+        "bad: timeout, no end after 6 s",
+        "failed",
+    ),
     ("arguments-at-import", "failed: sys.exit(2) (load, line 3)", "the run: exit, sys.exit(2)", "failed"),
     ("killed", "interrupted: the run has no end", "999", "stopped"),
-    ("cancelled", "interrupted: stopped while measuring", "stopped by the user", "stopped"),
-    ("checks", "wrong", "it printed nothing", "wrong"),
-    ("grows", "skipped: large did not fit into memory, and this one needs more", "it printed nothing", "x"),
-    ("standin-lost", "GPU telemetry ended early, GPU not monitored", "it printed nothing", "x"),
-    ("standin-shared", "another process on the GPU", "it printed nothing", "invalid"),
-    ("function-dies-profiled", "where the time of hangs goes could not be seen", "it printed nothing", "done"),
+    (
+        "cancelled",
+        "interrupted: stopped while measuring: what was measured before is in the run file",
+        "stopped by the user",
+        "stopped",
+    ),
+    (
+        "checks",
+        "stale wrong: with other values in the inputs: the output does not follow its inputs: computed in the build?",
+        "it printed nothing",
+        "wrong",
+    ),
+    (
+        "grows",
+        "allocate 1099511627776 bytes larger skipped: large did not fit into memory, and this one needs more",
+        "it printed nothing",
+        " 63.9x",
+    ),
+    (
+        "standin-lost",
+        "GPU telemetry ended early, GPU not monitored afterwards: GPU lost: the kernel's log (dmesg) has its Xid line",
+        "it printed nothing",
+        " 3.00x",
+    ),
+    (
+        "standin-shared",
+        "another process on the GPU (process_api 1): 90 of 90 blocks dropped",
+        "it printed nothing",
+        "invalid",
+    ),
+    (
+        "function-dies-profiled",
+        "hangs: profiling failed: the worker's process ended with exit code 7: os._exit, or a native library's exit",
+        "it printed nothing",
+        "done",
+    ),
 )
 
 
@@ -67,7 +107,7 @@ def test_after_each_run_the_screen_says_what_happened_and_goes_on(scenario, tmp_
         assert "hands all forty over in one call" in flat(pilot)
 
     def starter(entry, settings):
-        return File(run_file(next(names), tmp_path))
+        return File(run_file(f"version-2/{next(names)}", tmp_path))
 
     visit(journey, scenario, size=(140, 50), starter=starter)
 

@@ -5,7 +5,6 @@ from journey import choose, flat, listed, shown, until, visit
 from recorded import run_file
 
 from gpulab.session.source import File
-from gpulab.tui.app import LabApp
 from gpulab.tui.panels.scenario_list import ScenarioList
 
 TRAIN = '"""A script."""\n\n\ndef step():\n    """One step."""\n\n\ndef with_arguments(x):\n    return x\n'
@@ -66,6 +65,26 @@ def test_a_file_with_nothing_to_run_is_listed_with_the_reason(tmp_path):
         assert "no Scenario and no public function" in listed(pilot)[1]
 
     visit(journey, empty)
+
+
+def test_a_function_whose_file_is_broken_or_emptied_is_explained_when_it_is_to_run(tmp_path):
+    train = tmp_path / "train.py"
+    train.write_text(TRAIN)
+
+    async def journey(pilot):
+        for text, error in (
+            ("def step(:\n", "train.py, line 1: syntax error"),
+            ("x = 1\n", "no function step any more"),
+        ):
+            train.write_text(text)
+            await pilot.press("r")
+            for tab in "234":
+                await pilot.press(tab)
+                assert error in flat(pilot)
+                assert "r runs it." not in flat(pilot)
+            await pilot.press("escape")
+
+    visit(journey, train)
 
 
 def test_a_broken_file_is_explained_and_not_offered(tmp_path):
@@ -153,7 +172,14 @@ def test_the_app_lists_without_running_anything(tmp_path):
     """Listing executes nothing: a file that would fail at import is listed."""
     path = tmp_path / "explodes.py"
     path.write_text(
-        "raise SystemExit\nfrom gpulab import Scenario\nscenario = Scenario('x')\n@scenario.variant\ndef a(lab): ...\n"
+        "open('was_run', 'w')\nraise SystemExit\n"
+        "from gpulab import Scenario\nscenario = Scenario('x')\n@scenario.variant\ndef a(lab): ...\n"
     )
-    app = LabApp([path], ascii_only=False)
-    assert app is not None
+
+    async def journey(pilot):
+        assert listed(pilot)[1].split()[0] == ">explodes"
+        await pilot.press("1")
+        assert "a file " in flat(pilot)
+        assert not (tmp_path / "was_run").exists()
+
+    visit(journey, path)

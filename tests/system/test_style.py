@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,5 @@ def test_the_code_passes(command):
 
 def test_a_file_fits_in_one_sitting():
     files = [*ROOT.glob("gpulab/**/*.py"), *ROOT.glob("scenarios/*.py"), *ROOT.glob("tests/**/*.py")]
+    assert len(files) > 300
     assert [str(path) for path in files if len(path.read_text().splitlines()) > 320] == []

@@ -7,7 +7,7 @@ from gpulab.catalog.needs import NO_TORCH
 from gpulab.doctor import doctor
 from gpulab.protocol.device import Device
 from gpulab.protocol.finding import finding
-from gpulab.protocol.machine import CheckStatus, DriverProbe, TorchProbe
+from gpulab.protocol.machine import CheckStatus, DriverProbe, MachineCheck, TorchProbe
 from gpulab.views.doctor import doctor as table
 from gpulab.views.findings import sentence
 from gpulab.views.text import Glyphs
@@ -31,6 +31,18 @@ def machine(monkeypatch):
             monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
 
     return machine
+
+
+def check_of(name, status):
+    return MachineCheck(name=name, status=status, result=finding("not_there"))
+
+
+@pytest.mark.parametrize(
+    ("torch", "driver", "can_measure"),
+    [(OK, OK, True), (OK, MISSING, True), (OK, BROKEN, False), (MISSING, OK, False), (BROKEN, OK, False)],
+)
+def test_nothing_can_be_measured_without_torch_or_where_something_is_broken(torch, driver, can_measure):
+    assert doctor.can_measure([check_of("torch", torch), check_of("driver", driver)]) is can_measure
 
 
 def fix_of(check):

@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "headless": {*CORE, "protocol", "analysis", "report", "catalog", "session", "doctor", "views", "headless"}
     | {"msgspec", "rich"},
     "tui": {*CORE, "protocol", "report", "catalog", "session", "doctor", "views", "tui", "rich", "textual"},
-    "flags": set(),
+    "flags": {"headless"},
     "cli": {*CORE, "flags", "protocol", "catalog", "session", "views", "headless", "tui"},
     "__main__": {"cli"},
     "__init__": {*CORE, "session"},
@@ -43,10 +43,15 @@ MODULES = {module_of(path): path for path in FILES}
 
 
 def imports_of(path):
-    """Modules that a file imports, wherever in it and whenever: at the top, in a function, for its types."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    """Modules that a file imports, wherever in it and whenever: at the top, in a function, for its types, by name."""
+    text = path.read_text()
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
+        elif "import_module" in text and isinstance(node, ast.Constant) and isinstance(node.value, str):
+            module = node.value.partition(":")[0]  # module, or module:function
+            if module in MODULES and module != "gpulab":
+                yield module
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
             submodules = [f"{node.module}.{alias.name}" for alias in node.names]

@@ -13,8 +13,8 @@ class Detail(TabbedContent):
     """A pane a tab; only the one in sight is ever drawn."""
 
     def compose(self) -> ComposeResult:
-        for number, (name, title) in enumerate(TABS.items(), 1):
-            self.compose_add_child(TabPane(f"{number} {title}", Pane(id=f"{name}-pane"), id=name))
+        for number, (name, tab) in enumerate(TABS.items(), 1):
+            self.compose_add_child(TabPane(f"{number} {tab.title}", Pane(id=f"{name}-pane"), id=name))
         yield from super().compose()
 
     def on_mount(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from rich.console import RenderableType
 
 from gpulab.session.run import Run
-from gpulab.tui.panels.tabs import Selection
+from gpulab.tui.panels.selection import Selection
 from gpulab.views.lesson import lesson
 
 

@@ -7,14 +7,14 @@ from collections.abc import Hashable
 from rich.console import RenderableType
 
 from gpulab.session.run import Run
-from gpulab.tui.panels.result import before_a_run
-from gpulab.tui.panels.tabs import Selection
+from gpulab.tui.panels.selection import Selection
 from gpulab.views.log import log
+from gpulab.views.status import before_a_run
 
 
 def content(selection: Selection) -> RenderableType:
     if selection.run is None:
-        return before_a_run(selection)
+        return before_a_run(selection.row, selection.glyphs)
     return log(selection.run.report, selection.glyphs)
 
 

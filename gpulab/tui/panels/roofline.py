@@ -9,19 +9,19 @@ from rich.text import Text
 
 from gpulab.report.roofline_points import roofline_of
 from gpulab.session.run import Run
-from gpulab.tui.panels.result import before_a_run
-from gpulab.tui.panels.tabs import Selection
+from gpulab.tui.panels.selection import Selection
 from gpulab.views.roofline.reasons import reasons
 from gpulab.views.roofline.view import families, first_family, roofline_view
+from gpulab.views.status import before_a_run, no_roofline
 
 
 def content(selection: Selection) -> RenderableType:
     run, glyphs = selection.run, selection.glyphs
     if run is None:
-        return before_a_run(selection)
+        return before_a_run(selection.row, glyphs)
     roofline = roofline_of(run.report)
     if roofline is None:
-        return Text(glyphs("No roofline so far: the ceilings of the device have not been measured."), "dim")
+        return no_roofline(glyphs)
     width, height = selection.size
     drawn = roofline_view(roofline, glyphs, width=width, height=height, family=selection.family)
     hint = "f draws another type of numbers\n" if len(families(roofline)) > 1 else ""

@@ -1,6 +1,7 @@
-"""The tabs of a scenario, in their order. Each is a file of this folder: `content` draws it, `changing` spares that.
+"""The tabs of a scenario, in their order.
 
-A new tab is a line here and its file.
+A new tab is a line here, and its file: `content(selection)` draws it, `changing(run)` is what must have changed for it
+to be laid out again.
 """
 
 from __future__ import annotations
@@ -13,44 +14,34 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from gpulab.protocol.listing import ScenarioRow
     from gpulab.session.run import Run
-    from gpulab.views.text import Glyphs
-
-TABS = {"lesson": "Lesson", "result": "Result", "roofline": "Roofline", "log": "Log"}
-"""Titles by name."""
+    from gpulab.tui.panels.selection import Selection
 
 
 @dataclass(frozen=True)
-class Selection:
-    """What the tabs are about: the scenario under the cursor with its last run, and how they are drawn."""
+class Tab:
+    """One tab. Its module is imported when it is first shown: the first frame of the screen needs none of them."""
 
-    row: ScenarioRow
-    run: Run | None
-    glyphs: Glyphs
-    size: tuple[int, int]
-    """Columns and rows of the tab."""
-    family: str | None = None
-    """Whose roofline is drawn; None for that of the first point."""
+    title: str
+    module: str
+    follows_end: bool = False
+    """It stays at its end as lines come in."""
 
+    def content(self, selection: Selection) -> RenderableType:
+        """What it shows."""
+        content: RenderableType = import_module(self.module).content(selection)
+        return content
 
-def content_of(tab: str, selection: Selection) -> RenderableType:
-    """What a tab shows."""
-    content: RenderableType = _module(tab).content(selection)
-    return content
-
-
-def changing_in(tab: str, run: Run | None) -> Hashable:
-    """What must have changed for a tab to be laid out again."""
-    changing: Hashable = None if run is None else _module(tab).changing(run)
-    return changing
+    def changing(self, run: Run | None) -> Hashable:
+        """What must have changed for it to be laid out again."""
+        changing: Hashable = None if run is None else import_module(self.module).changing(run)
+        return changing
 
 
-def follows_end(tab: str) -> bool:
-    """Whether a tab stays at its end as lines come in."""
-    return tab == "log"
-
-
-def _module(tab: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    # Imported when it is first shown: the first frame of the screen has none of them.
-    return import_module(f"gpulab.tui.panels.{tab}")
+TABS = {
+    "lesson": Tab("Lesson", "gpulab.tui.panels.lesson"),
+    "result": Tab("Result", "gpulab.tui.panels.result"),
+    "roofline": Tab("Roofline", "gpulab.tui.panels.roofline"),
+    "log": Tab("Log", "gpulab.tui.panels.log", follows_end=True),
+}
+"""By name; their keys are 1, 2, ... in this order."""

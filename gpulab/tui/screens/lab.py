@@ -16,13 +16,15 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, OptionList
 
-from gpulab.catalog.catalog import Entry, function_entry, read_file
+from gpulab.catalog.catalog import Entry, read_again
 from gpulab.catalog.needs import default_device
 from gpulab.protocol.finding import Finding
 from gpulab.session.settings import Settings, UsageError
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.panels.scenario_list import ScenarioList
-from gpulab.tui.panels.tabs import TABS, Selection, changing_in, content_of, follows_end
+from gpulab.tui.panels.selection import Selection
+from gpulab.tui.panels.tabs import TABS
+from gpulab.views import status
 from gpulab.views.findings import sentence, with_reason
 from gpulab.views.listing import mark
 from gpulab.views.text import Glyphs
@@ -129,7 +131,7 @@ class LabScreen(Screen[int]):
         if name is None:
             return
         if self._running_name is not None:
-            self._say(f"{self._running_name} is running: s s stops it", "yellow")
+            self._say(status.another_runs(self._running_name), "yellow")
         elif problem := self._start(name):
             self._say(problem, "bold red")
         else:
@@ -147,7 +149,7 @@ class LabScreen(Screen[int]):
             self._stop()
         else:
             self._stop_asked_at = monotonic()
-            self._say(f"s again stops {self._running_name}; what was measured stays", "yellow")
+            self._say(status.confirm_stop(self._running_name), "yellow")
 
     def action_back(self) -> None:
         """Go back to the list; what runs goes on."""
@@ -205,11 +207,7 @@ class LabScreen(Screen[int]):
     def _start(self, name: str) -> str | None:
         """Start a run; returns the problem where that cannot be."""
         # As it is now: a file that is edited while the screen is open is what a student does all day.
-        before = self._entries[name]
-        entry = read_file(before.path)
-        if before.function and not entry.error:
-            entry = function_entry(entry, before.function)
-        self._entries[name] = entry
+        entry = self._entries[name] = read_again(self._entries[name])
         self._list.change(entry.row)
         try:
             source = self._starter(entry, self._settings)
@@ -266,13 +264,13 @@ class LabScreen(Screen[int]):
         self.query_one("#status", Pane).show(self._status())
         if self._detail is None:
             return
-        tab, run, pane = self._detail.active, self._runs.get(name), self._detail.pane
+        tab, run, pane = self._detail.active or next(iter(TABS)), self._runs.get(name), self._detail.pane
         size = pane.scrollable_content_region.width, pane.size.height
-        drawn = (name, tab, size, self._family, self._entries[name].sha256, changing_in(tab, run))
+        drawn = (name, tab, size, self._family, self._entries[name].sha256, TABS[tab].changing(run))
         if drawn != self._drawn:
             self._drawn = drawn
             selection = Selection(self._entries[name].row, run, self._glyphs, size, self._family)
-            pane.show(content_of(tab, selection), follow=follows_end(tab))
+            pane.show(TABS[tab].content(selection), follow=TABS[tab].follows_end)
 
     def _status(self) -> Text:
         message, style = self._message
@@ -284,9 +282,9 @@ class LabScreen(Screen[int]):
 
     def _activity(self) -> str:
         if self._running_name is None:
-            return f"ready, on {self._settings.device or default_device()}"
+            return status.ready(self._settings.device or default_device())
         if self._stopping:
-            return f"{self._running_name}: stopping"
+            return status.stopping(self._running_name)
         from gpulab.views.progress import headline
 
         return headline(self._runs[self._running_name].report)

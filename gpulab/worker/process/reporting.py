@@ -44,8 +44,12 @@ class Reporter:
         self.channel.emit(StageStarted(stage=stage, variant=variant, detail=detail))
 
     def notice(self, code: str, variant: str | None = None, /, **values: Value) -> None:
-        """Something that the reader of the result must know."""
+        """Something that weakens the result."""
         self.channel.emit(Noticed(finding=finding(code, variant, **values)))
+
+    def explain(self, code: str, variant: str | None = None, /, **values: Value) -> None:
+        """Something that explains the result, or adds to it, and weakens nothing."""
+        self.channel.emit(Noticed(finding=finding(code, variant, **values), explains=True))
 
     def failed(self, variant: str | None, stage: Stage, error: BaseException) -> None:
         """Tell what an error means for a variant; ends the process where the device is in error for good."""

@@ -107,7 +107,7 @@ class Profiler:
                 snapshot = f"{self._job.memory}-{variant.name}.pickle"
                 peak = peak_bytes(build, self._device, snapshot)
                 if self._device.type == "cuda":
-                    self._reporter.notice("memory_snapshot", variant.name, file=snapshot)
+                    self._reporter.explain("memory_snapshot", variant.name, file=snapshot)
                 self._reporter.channel.emit(replace(profiled, peak_bytes=peak))
         finally:
             build.close()

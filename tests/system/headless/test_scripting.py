@@ -11,6 +11,7 @@ import gpulab
 from gpulab.catalog.catalog import ScenarioNotFoundError
 from gpulab.protocol.events import RunEnded
 from gpulab.protocol.run_file import RunFileError, read_run_file
+from gpulab.protocol.statuses import Status
 from gpulab.session.run import Run
 from gpulab.session.settings import UsageError
 
@@ -30,7 +31,9 @@ def test_the_example_of_the_package_holds(lab, monkeypatch):
     runner.run(example, clear_globs=False)
     assert (runner.failures, runner.tries) == (0, len(example.examples))
     report = example.globs["report"]
-    assert report.outcome in ("measured", "invalid")  # the latter where two builds of the baseline differ
+    assert {variant.name: variant.status for variant in report.variants} == {"loop": Status.OK, "bmm": Status.OK}
+    assert (report.smoke, report.under_way, report.failures) == (True, False, [])
+    assert report.comparison("bmm").pairs > 0
     # Without a GPU the host is the telemetry.
     assert report.telemetry.no_gpu_reason.code == "run_on_cpu"
     assert {"worker_cpu", "machine_cpu", "rss"} <= set(report.telemetry.last)
@@ -51,7 +54,8 @@ def test_a_report_has_the_shape_of_a_run_in_the_json(command):
 def shape(value):
     """Keys, and what is a list."""
     if isinstance(value, dict):
-        return {key: shape(member) for key, member in value.items() if key not in ("values", "telemetry", "findings")}
+        left_out = ("values", "telemetry", "findings", "explanations")
+        return {key: shape(member) for key, member in value.items() if key not in left_out}
     return [shape(member) for member in value] if isinstance(value, list) else None
 
 
@@ -86,16 +90,17 @@ def test_a_file_that_is_none_raises(command):
         _ = gpulab.lode
 
 
-def test_an_interrupt_stops_the_run_and_its_file_is_whole(lab, monkeypatch, capsys):
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_an_interrupt_or_an_error_stops_the_run_and_its_file_is_whole(error, lab, monkeypatch, capsys):
     lab.write("mine.py", SCENARIO)
     CommandLine(lab, monkeypatch, capsys, worker=(sys.executable, "-c", "import time; time.sleep(600)"))
     monkeypatch.setattr("gpulab.session.session._LAST_WORD_S", 0.3)
 
     def interrupt(run):
-        raise KeyboardInterrupt
+        raise error
 
     monkeypatch.setattr(Run, "poll", interrupt)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(error):
         gpulab.run("mine.py", telemetry="off", output="run.jsonl")
     assert isinstance(read_run_file(lab.folder / "run.jsonl").events[-1], RunEnded)
     assert lab.none_left()

@@ -43,7 +43,7 @@ def gpulab(lab, monkeypatch, capsys):
         (["--calibrate", "--device", "tpu"], "write cpu, cuda or cuda:N"),
         (["--calibrate", "--json", "/proc/nowhere/out.json"], "--json /proc/nowhere/out.json"),
         (["--run", "mine.py", "--plot", "x.svg", "--json", "x.svg"], "that is where --json goes"),
-        (["--run", "mine.py:before", "mine.py:after", "--plot", "x.svg"], "have the same name"),
+        (["--run", "mine.py:before", "mine.py:before", "--plot", "x.svg"], "have the same name"),
         (["--run", "mine.py", "--trace", "x.json", "--json", "x.json"], "that is where the run file or --json goes"),
         (["--run", "all", "--observer-effect"], "scenarios: name one"),
         (["--run", "mine.py", "other.py", "--observer-effect"], "--observer-effect takes one scenario"),

@@ -4,7 +4,7 @@ What each check notices is in tests/worker/test_checker.py; here is one variant 
 """
 
 import pytest
-from finished_runs import measured_speedup, unless_control_differs
+from finished_runs import measured_speedup
 
 from gpulab.protocol.statuses import CheckTime, Status, Verdict
 
@@ -127,13 +127,13 @@ def test_right_output_is_measured_and_checked_again(checked, name):
 
 
 @pytest.mark.parametrize("name", UNCHECKED)
-def test_what_cannot_be_checked_keeps_its_speedup(checked, name):
+def test_what_cannot_be_checked_is_measured(checked, name):
     _, _, code, values = UNCHECKED[name]
     assert checked.variant(name)["status"] == Status.OK
     assert checked.variant(name)["unchecked"] == {"code": code, "variant": name, "values": values}
     assert checked.findings(code)[0]["variant"] == name
     assert checked.state.variants[name].checked is None
-    assert checked.comparison(name)["verdict"] == unless_control_differs(checked, Verdict.UNCHECKED)
+    assert checked.comparison(name)["pairs"] > 0
     assert measured_speedup(checked, name, "honest") < 0.8
 
 

@@ -1,7 +1,7 @@
 """The engine from outside: ladders, teardown, variants alone, compiled steps, its own environment."""
 
 import pytest
-from finished_runs import events_of, measured_speedup, unless_control_differs
+from finished_runs import events_of, measured_speedup
 
 from gpulab.protocol.events import Checked, StageStarted
 from gpulab.protocol.statuses import Verdict
@@ -92,10 +92,8 @@ def ladder(module_lab):
 
 def test_a_ladder_compares_with_the_baseline_and_the_rung_below(ladder):
     comparisons = {(entry["variant"], entry["against"]): entry["verdict"] for entry in ladder.run["comparisons"]}
-    faster = unless_control_differs(ladder, Verdict.FASTER)
     assert comparisons.pop(("wrong", "a")) == comparisons.pop(("wrong", "c")) == Verdict.WRONG
     assert set(comparisons) == {("b", "a"), ("c", "a"), ("c", "b"), ("low", "c")}
-    assert {comparisons[pair] for pair in (("b", "a"), ("c", "a"), ("c", "b"))} == {faster}
     assert 1.5 < measured_speedup(ladder, "c", "b") < 4.5
     assert 3 < measured_speedup(ladder, "c", "a") < 14
     assert "vs b" in ladder.stderr
@@ -206,7 +204,6 @@ def alone(module_lab):
 def test_variants_that_need_the_device_to_themselves_never_share_it(alone):
     assert set(notes(alone, "alone")) == {"1"}
     assert alone.run["method"]["epochs"] >= 8
-    assert alone.comparison("b")["verdict"] == unless_control_differs(alone, Verdict.FASTER)
     assert 1.5 < measured_speedup(alone, "b", "a") < 6
     assert [event.when for event in events_of(alone, Checked) if event.variant == "b"] == ["before", "after"]
 
@@ -216,7 +213,7 @@ def test_different_amounts_are_compared_per_item(alone):
     assert 5 < times["many"] / times["a"] < 12
     assert 0.6 < measured_speedup(alone, "many", "a") < 1.6
     assert alone.variant("half")["items"] == 0.5
-    assert alone.comparison("half")["verdict"] == unless_control_differs(alone, Verdict.UNCHECKED)
+    assert alone.variant("half")["unchecked"]["values"] == {"reason": "half of it"}
 
 
 def test_more_threads_are_the_user_s_choice(alone):

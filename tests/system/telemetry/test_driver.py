@@ -81,10 +81,9 @@ def test_a_gpu_that_is_lost_is_reported_once_and_the_host_goes_on(driver):
 def test_a_driver_that_hangs_holds_up_nothing(driver):
     sampling = driver.sample("slow=600000")
     time.sleep(0.5)
-    began = time.monotonic()
     started, ended = sampling.stop()
-    # It is given a moment to end, and killed: the call itself takes ten minutes.
-    assert time.monotonic() - began < 60
+    # It is given a moment to end, and killed in its call, which takes longer than a test may.
+    assert sampling.process._process.returncode == -signal.SIGKILL
     assert started.no_gpu_reason == finding("driver_did_not_answer")
     assert isinstance(ended, TelemetryEnded)
 

@@ -33,6 +33,14 @@ def test_a_block_that_only_shares_an_instant_with_a_window_stays(start, end, blo
     assert EPOCH.outside([window(start, end)]).blocks == blocks
 
 
+def test_windows_between_the_blocks_of_an_epoch_overlap_it_and_drop_nothing():
+    apart = Epoch(ROUNDS, ({"a": (0, 1), "b": (1, 2)}, {"a": (6, 7), "b": (7, 8)}))
+    between, before, behind = window(3, 5), window(-2, 0), window(8, 9)
+    assert apart.overlapping([before, between, behind]) == [between]
+    assert apart.outside([before, between, behind]) is apart
+    assert apart.outside([between, window(4, 6.5, "other"), window(1.5, 1.6)]).blocks == 2
+
+
 def test_without_times_of_blocks_nothing_is_dropped():
     assert Epoch(ROUNDS).outside([window(0, 100)]).blocks == 4
     assert Epoch(()).end == 0.0

@@ -87,6 +87,26 @@ def test_nothing_changes_any_more_before_the_instant_that_is_settled(events):
             assert before(windows.windows(), code, until) == before(final, code, until)
 
 
+def after(windows, until):
+    """The windows that go on after an instant, from then on."""
+    late = [window for window in windows if window.end > until]
+    return [dataclasses.replace(window, start=max(window.start, until)) for window in late]
+
+
+@settings(deadline=None)
+@given(readings(), st.sampled_from([0.0, 0.2, 0.5, 1.0]))
+def test_dropping_windows_of_the_past_changes_nothing_after_it_nor_the_order_of_causes(events, delay):
+    everything, rest = InvalidWindows(), InvalidWindows()
+    for event in events:
+        everything.add(event)
+        rest.add(event)
+        until = event.t - delay
+        rest.drop(until)
+        assert after(rest.windows(), until) == after(everything.windows(), until)
+    rest.drop(1e9)
+    assert len(rest.windows()) <= 2  # those of the last readings may still grow
+
+
 def test_a_power_cap_is_no_window_and_slowdowns_come_before_other_processes():
     windows = InvalidWindows()
     windows.add(Telemetry(t=1.0, since=0.8, values={}, reasons=POWER_CAP, others=["python 1"], others_since=0.0))

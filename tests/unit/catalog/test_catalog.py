@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpulab.catalog import catalog as catalogs
-from gpulab.catalog.catalog import ScenarioNotFoundError, catalog, find, function_entry, read_file
+from gpulab.catalog.catalog import ScenarioNotFoundError, catalog, find, function_entry, read_again, read_file
 from gpulab.protocol.finding import finding
 
 EXAMPLE = (Path(__file__).parent / "example.py").read_text()
@@ -82,13 +82,47 @@ def test_each_public_function_of_a_named_file_without_a_scenario_is_an_entry(tmp
     assert (step.title, step.row.summaries, step.missing) == ("One step.", ("One step.",), None)
     assert wants.missing == finding("takes_arguments", arguments=["x"])
     assert wants.title == "train:wants"
-    assert "train:step" not in {entry.name for entry in catalog([write(tmp_path / "d" / "train.py", FUNCTIONS).parent])}
+    write(tmp_path / "d" / "train.py", FUNCTIONS)
+    folder = write(tmp_path / "d" / "scale.py", EXAMPLE).parent
+    assert [entry.name for entry in catalog([folder]) if entry.own] == ["scale"]
 
 
 def test_a_named_file_with_nothing_to_run_is_an_entry_with_an_error(tmp_path):
     (entry, *_) = catalog([write(tmp_path / "empty.py", "n = 3\n")])
     assert entry.own
     assert "no Scenario and no public function" in entry.row.error
+
+
+def test_files_of_one_name_that_are_named_are_all_entries(tmp_path):
+    paths = [write(tmp_path / folder / "x.py", EXAMPLE) for folder in ("a", "b")]
+    assert [entry.name for entry in catalog([*paths, paths[0]]) if entry.own] == ["x", "b/x"]
+
+
+def test_a_folder_that_is_named_and_has_nothing_to_run_is_an_error(tmp_path):
+    folder = write(tmp_path / "d" / "train.py", FUNCTIONS).parent
+    with pytest.raises(ScenarioNotFoundError, match="d: no scenario in this folder"):
+        catalog([folder])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "error"),
+    [
+        (FUNCTIONS, "def step(: ...\n", "syntax error"),
+        (FUNCTIONS, "def others(): ...\n", "there is no function step any more"),
+        (EXAMPLE, FUNCTIONS, "no Scenario and no public function"),
+        ("n = 3\n", "n = 4\n", "no Scenario and no public function"),
+        ("n = 3\n", EXAMPLE, None),
+        (EXAMPLE, EXAMPLE.replace("Pinned", "Locked"), None),
+    ],
+)
+def test_an_entry_that_is_read_again_stays_what_it_was_or_has_an_error(tmp_path, before, after, error):
+    path = write(tmp_path / "x.py", before)
+    entry = catalog([path])[0]
+    path.write_text(after)
+    again = read_again(entry)
+    assert (again.name, again.function, again.own) == (entry.name, entry.function, True)
+    assert again.row.function == (entry.function is not None and error is None)
+    assert error in again.row.error if error else again.row.error is None
 
 
 def test_a_close_name_is_suggested():

@@ -6,8 +6,6 @@ import pytest
 
 from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import (
-    NEEDED_CEILINGS,
-    NO_CEILINGS,
     Calibrate,
     FunctionFile,
     Measure,
@@ -16,7 +14,7 @@ from gpulab.protocol.jobs import (
     TimeFunctions,
     VariantInfo,
 )
-from gpulab.protocol.statuses import Cache, Clock
+from gpulab.protocol.statuses import Cache, CeilingChoice, Clock
 from gpulab.protocol.version_1 import decode_version_1
 
 MISSING = "needs cuda: no NVIDIA device in this machine"
@@ -87,7 +85,7 @@ def test_a_scenario_is_measured():
         quick=True,
         stop_early=False,
         solo_runs=True,
-        ceilings=NEEDED_CEILINGS,
+        ceilings=CeilingChoice.NEEDED,
         roof="cache",
         per="item",
         ladder=True,
@@ -102,7 +100,7 @@ def test_plain_functions_are_timed():
     flat = {**FILE, "scenario": "train:step", "functions": True, "variants": [{"name": "step"}], "telemetry": "off"}
     request = upgraded(flat)
     subject = FunctionFile(**FILE, scenario="train:step", variants=(VariantInfo(name="step"),))
-    assert request.job == TimeFunctions(subject=subject, solo_runs=False, ceilings=NO_CEILINGS)
+    assert request.job == TimeFunctions(subject=subject, solo_runs=False, ceilings=CeilingChoice.NONE)
     assert (request.telemetry, request.timeout_s, request.profile) == ("off", None, None)
 
 

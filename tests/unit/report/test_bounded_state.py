@@ -1,11 +1,13 @@
 """However long a run is, its state holds a bounded number of readings, lines and blocks: counted, object by object."""
 
 import gc
+from collections import Counter
 from types import FunctionType, ModuleType
 
-from synthetic_runs import opening, report_of, request, samples
+import pytest
+from synthetic_runs import batches, opening, report_of, request, samples
 
-from gpulab.analysis.series import Epoch
+from gpulab.analysis.series import Epoch, Window
 from gpulab.protocol import events as e
 from gpulab.protocol.statuses import Stage
 from gpulab.report.build import build_report
@@ -31,10 +33,10 @@ def count(root, kind):
     return sum(isinstance(item, kind) for item in objects(root))
 
 
-def readings(number, start=0.4):
-    """Five a second, and every ten seconds a slowdown: what a throttled GPU shows in hours."""
-    for index in range(number):
-        t = start + 0.2 * index
+def readings(number, start=0.4, *, first=0):
+    """Five a second, every fiftieth of a slowdown: what a throttled GPU shows in hours. `first`: the first's number."""
+    for index in range(first, first + number):
+        t = start + 0.2 * (index - first)
         yield e.Telemetry(
             t=t,
             since=t - 0.2,
@@ -91,3 +93,62 @@ def test_epochs_are_reduced_to_their_medians_once_readings_have_passed_them():
         most = max(most, len(state.samples.unsettled))
     # An epoch takes 0.15 s here. Other processes are looked for every two seconds, each time for the two before.
     assert most <= 4 / 0.15 + 1
+
+
+HOUR_S = 3600.0
+
+
+def epoch_a_second(hours):
+    """Events of so many hours of measurement: an epoch of two rounds a second, and five readings."""
+    for second in range(int(hours * HOUR_S)):
+        start = 1.0 + second
+        yield from readings(5, start=start, first=5 * second)
+        blocks = [(second, number, index, 1e-3) for number in range(2) for index in range(3)]
+        (batch,) = batches(blocks, len(blocks), start=start, complete=second + 1)
+        yield batch
+
+
+def test_an_hour_of_slowdowns_leaves_the_windows_that_can_still_touch_a_block():
+    state, most = fold_all([*opening(request(telemetry="0")), STARTED]), 0
+    for event in epoch_a_second(1):
+        state.fold(event)
+        most = max(most, len(state.telemetry.windows.windows()))
+    assert 1 <= most <= 2
+    assert sum(state.samples.dropped_blocks.values()) >= HOUR_S / 10
+    assert count(state, Window) <= 2
+
+
+def test_epochs_are_not_compared_with_windows_of_the_past(monkeypatch):
+    """Per epoch, as many comparisons in the last quarter of an hour as in the first."""
+    comparisons = Counter()
+    overlapping = Epoch.overlapping
+
+    def counted(epoch, windows):
+        comparisons[int(epoch.start // (HOUR_S / 4))] += len(windows)
+        return overlapping(epoch, windows)
+
+    monkeypatch.setattr(Epoch, "overlapping", counted)
+    fold_all([*opening(request(telemetry="0")), STARTED, *epoch_a_second(1)])
+    assert 0 < comparisons[3] <= 1.1 * comparisons[0]
+
+
+@pytest.mark.parametrize("arriving", [[], [STARTED], [STARTED, *readings(50)]])
+def test_epochs_wait_a_minute_for_readings_that_stopped_or_never_began(arriving):
+    """An epoch takes 0.15 s; the driver hangs, and nothing says that telemetry is over."""
+    state, most = fold_all([*opening(request(telemetry="0")), *arriving]), 0
+    for event in samples({"b": 0.5}, 15, epochs=1000):
+        state.fold(event)
+        most = max(most, len(state.samples.unsettled))
+    assert 50 / 0.15 < most <= 60 / 0.15 + 2
+    assert build_report(state, live=True).comparisons[0].pairs == 999 * 5
+
+
+def test_a_window_of_a_reading_that_comes_too_late_applies_only_to_what_waited_for_it():
+    """The slowdown covers all of the 150 s of blocks; at its reading those of the last 60 s were not settled."""
+    blocks = samples({"b": 0.5}, 15, epochs=1000)
+    late = e.Telemetry(t=151.0, since=0.5, values={}, reasons=0x40, others=[], others_since=0.5)
+    state = fold_all([*opening(request(telemetry="0")), STARTED, *blocks, late])
+    report = build_report(state)
+    (comparison,) = report.comparisons
+    assert comparison.dropped + comparison.pairs == 1000 * 5
+    assert comparison.dropped == pytest.approx(60 / 0.15 * 5, abs=15)

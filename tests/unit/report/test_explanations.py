@@ -18,8 +18,10 @@ FIXES = (
 NAMES = ("a", "control", "b", "c", "all_together")
 
 
-def findings(report, code):
-    return [entry for entry in report.findings if entry.code == code]
+def explanations_of(report, code):
+    """What explains the result, of that code, which weakens nothing."""
+    assert not any(entry.code == code for entry in report.findings)
+    return [entry for entry in report.explanations if entry.code == code]
 
 
 def calibrated(steps):
@@ -31,11 +33,11 @@ def test_a_scenario_that_knows_why_there_may_be_no_effect_says_so_beside_the_ver
     knows_why = request(subject={"no_effect_reason": reason})
     report = report_of(run_of({}, run_request=knows_why))
     assert report.comparisons[0].verdict == "same"
-    assert findings(report, "no_effect") == [finding("no_effect", "b", reason=reason)]
+    assert explanations_of(report, "no_effect") == [finding("no_effect", "b", reason=reason)]
     assert report.no_effect_reason == reason
     for ratio in (0.5, 2.0):
-        assert findings(report_of(run_of({"b": ratio}, run_request=knows_why)), "no_effect") == []
-    assert findings(report_of(run_of({})), "no_effect") == []
+        assert explanations_of(report_of(run_of({"b": ratio}, run_request=knows_why)), "no_effect") == []
+    assert explanations_of(report_of(run_of({})), "no_effect") == []
 
 
 def test_no_effect_is_about_the_baseline_only():
@@ -43,7 +45,7 @@ def test_no_effect_is_about_the_baseline_only():
     knows_why = request(*infos, subject={"no_effect_reason": "none"})
     report = report_of(run_of({"b": 0.5, "c": 0.5}, run_request=knows_why, names=("a", "control", "b", "c")))
     assert [comparison.verdict for comparison in report.comparisons] == ["faster", "same"]
-    assert findings(report, "no_effect") == []
+    assert explanations_of(report, "no_effect") == []
 
 
 @pytest.mark.parametrize(("together", "relation"), [(0.5, "overlap"), (0.25, "multiply"), (0.1, "compound")])
@@ -53,7 +55,7 @@ def test_fixes_together_against_the_product_of_each(together, relation):
     assert report.together.relation == relation
     assert report.together.product == pytest.approx(4, rel=0.01)
     assert report.together.speedup == pytest.approx(1 / together, rel=0.01)
-    (explanation,) = findings(report, f"fixes_{relation}")
+    (explanation,) = explanations_of(report, f"fixes_{relation}")
     assert explanation.variant is None
     assert explanation.values == {
         "product": report.together.product,
@@ -88,7 +90,7 @@ def test_each_fix_counts_by_what_it_is_added_to_and_not_by_the_rung_below():
 def test_a_first_step_that_sets_something_up(first_step_s, expected):
     report = report_of(run_of({}, opened=opening(first_step_s=first_step_s)))
     explanations = [finding("first_step_sets_up", name, first_step_s=first_step_s) for name in "ab"]
-    assert findings(report, "first_step_sets_up") == (explanations if expected else [])
+    assert explanations_of(report, "first_step_sets_up") == (explanations if expected else [])
 
 
 def test_a_long_step_may_have_a_long_first_one():
@@ -99,36 +101,37 @@ def test_a_long_step_may_have_a_long_first_one():
     ]
     report = report_of([*opening(first_step_s=9.0), *slow])
     assert report.variants[0].time_s.median == pytest.approx(0.1, rel=0.01)
-    assert findings(report, "first_step_sets_up") == []
+    assert explanations_of(report, "first_step_sets_up") == []
 
 
 @pytest.mark.parametrize(("faults", "steps", "per_step"), [(2048, 8, 256.0), (2047, 8, 0.0), (256, 1, 256.0)])
 def test_page_faults_of_a_step(faults, steps, per_step):
     report = report_of(run_of({}, opened=[*opening(), *calibrated(steps)], faults=faults))
     values = {"faults": per_step, "bytes": per_step * 4096}
-    assert findings(report, "page_faults") == [finding("page_faults", name, **values) for name in "ab" if per_step]
+    assert explanations_of(report, "page_faults") == [
+        finding("page_faults", name, **values) for name in "ab" if per_step
+    ]
 
 
 def test_on_the_device_clock_page_faults_are_not_of_the_step():
     opened = [*opening(request(clock=Clock.DEVICE)), *calibrated(1)]
-    assert findings(report_of(run_of({}, opened=opened, faults=9999)), "page_faults") == []
+    assert explanations_of(report_of(run_of({}, opened=opened, faults=9999)), "page_faults") == []
 
 
 def test_plain_functions_and_builds_that_differ():
     functions = functions_request("a", "b")
     report = report_of(run_of({"control": 1.2}, run_request=functions))
     assert (report.functions, report.exit_code) == (True, 0)
-    assert findings(report, "plain_functions") == [finding("plain_functions")]
-    assert findings(report, "builds_differ") == [finding("builds_differ", speedup=report.control.speedup)]
+    assert report.findings == [finding("plain_functions")]
+    assert explanations_of(report, "builds_differ") == [finding("builds_differ", speedup=report.control.speedup)]
     assert [variant.unchecked for variant in report.variants] == [finding("plain_function", name) for name in "ab"]
-    assert not any(entry.code == "plain_function" for entry in report.findings)
     same = report_of(run_of({}, run_request=functions))
-    assert findings(same, "builds_differ") == []
+    assert explanations_of(same, "builds_differ") == []
 
 
 def test_the_builds_of_a_scenario_that_differ_are_the_reason_and_no_explanation():
     report = report_of(run_of({"control": 1.2}))
-    assert findings(report, "builds_differ") == []
+    assert explanations_of(report, "builds_differ") == []
     assert report.reason.code == "control_differs"
 
 
@@ -141,3 +144,11 @@ def test_the_sweet_spot_is_the_smallest_variant_close_to_the_best(times, spot):
     assert report_of(events, required_speedup=9.0).sweet_spot is None  # of a run that came out as it should
     plain = run_of({"b": 0.5}, run_request=request(*infos), names=("a", "control", "b", "c"))
     assert report_of(plain).sweet_spot is None
+
+
+def test_what_a_worker_notices_weakens_the_result_or_explains_it():
+    noticed = finding("memory_snapshot", "b", file="f.pickle")
+    explained = report_of(run_of({}, later=[e.Noticed(finding=noticed, explains=True)]))
+    assert (explained.findings, explained.explanations) == ([], [noticed])
+    weakened = report_of(run_of({}, later=[e.Noticed(finding=noticed)]))
+    assert (weakened.findings, weakened.explanations) == ([noticed], [])

@@ -41,6 +41,17 @@ def test_reports_while_a_run_goes_on_change_nothing(recorded):
     assert build_report(state) == report_of(recorded)
 
 
+def test_a_report_of_a_cut_run_does_not_end_it(recorded):
+    middle = len(recorded) // 2
+    state = fold_all(recorded[:middle])
+    live = build_report(state, live=True)
+    assert build_report(state).outcome == "interrupted"
+    assert build_report(state, live=True) == live
+    for event in recorded[middle:]:
+        state.fold(event)
+    assert build_report(state) == report_of(recorded)
+
+
 def test_a_report_stays_as_it_was_when_the_run_goes_on(recorded):
     state, reports, texts = RunState(), [], []
     for event in recorded:

@@ -96,14 +96,16 @@ def test_a_reliable_window():
     report = goodput(variant())
     assert report.goodput == pytest.approx(0.5)
     assert sum(report.partition.values()) == pytest.approx(1)
-    assert (report.marked, report.reliable, report.reasons, report.steps) == (True, True, [], STEPS)
+    assert (report.marked, report.reliable, report.accurate, report.steps) == (True, True, True, STEPS)
+    assert report.reasons == []
     (row,) = report.operations
     assert (row.calls, row.self_s, row.share) == (2, pytest.approx(4e-4), 0.4)  # of a step
 
 
 def test_recordings_that_differ_are_unreliable():
     report = goodput(variant(profiled=profiled(repeatable=False)))
-    assert (report.reliable, report.reasons) == (False, [finding("recordings_differ", "v")])
+    assert (report.reliable, report.accurate) == (False, False)
+    assert report.reasons == [finding("recordings_differ", "v")]
 
 
 def test_a_gpu_of_which_nothing_was_recorded_is_unreliable():
@@ -113,10 +115,10 @@ def test_a_gpu_of_which_nothing_was_recorded_is_unreliable():
 
 
 @pytest.mark.parametrize(("profiled_s", "codes"), [(1.09e-3, []), (1.3e-3, ["profiler_overhead"])])
-def test_an_overhead_above_a_tenth_is_a_finding_and_no_doubt(profiled_s, codes):
+def test_an_overhead_above_a_tenth_makes_a_reliable_window_inaccurate(profiled_s, codes):
     report = goodput(variant(profiled=profiled(profiled_s=profiled_s)))
     assert report.overhead == pytest.approx(profiled_s / 1e-3 - 1)
-    assert report.reliable
+    assert (report.reliable, report.accurate) == (True, not codes)
     assert [reason.code for reason in report.reasons] == codes
     assert all(reason.values == {"overhead": report.overhead} for reason in report.reasons)
 

@@ -62,7 +62,7 @@ def test_a_live_run_has_its_findings_its_device_and_its_log():
     assert [entry.code for entry in report.findings] == ["warm_up_drifts"]
     assert (report.device, report.on_gpu) == (CPU, False)
     assert (report.log.head, report.log.skipped, report.log.tail) == (["hello", "there"], 0, [])
-    assert report.reason.code == "no_end"
+    assert (report.exit_code, report.reason) == (None, None)
 
 
 def test_a_variant_and_its_comparison_are_found_by_name():

@@ -8,8 +8,8 @@ from gpulab.protocol import events as e
 from gpulab.protocol.ceiling import Ceiling
 from gpulab.protocol.device import Device
 from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import NEEDED_CEILINGS, Calibrate, RunRequest, VariantInfo
-from gpulab.protocol.statuses import Cache, Clock
+from gpulab.protocol.jobs import Calibrate, RunRequest, VariantInfo
+from gpulab.protocol.statuses import Cache, CeilingChoice, Clock
 from gpulab.report.roofline_points import roofline_of
 
 MEASURED = (
@@ -27,7 +27,7 @@ def ceilings(*measured, **fields):
 
 def point_of(*later, job=None, device=CPU, measured=MEASURED, cache_bytes=None, **built):
     """The point of a, whose step takes a millisecond."""
-    run_request = request(ceilings=NEEDED_CEILINGS, **(job or {}))
+    run_request = request(ceilings=CeilingChoice.NEEDED, **(job or {}))
     opened = [*opening(run_request, device=device, **built), ceilings(*measured, cache_bytes=cache_bytes)]
     return report_of(run_of({"b": 0.5}, opened=opened, later=later)).variant("a").roofline
 
@@ -41,7 +41,7 @@ def test_nothing_is_placed_without_ceilings_or_without_declared_work():
 
 def test_a_point_has_its_rate_its_interval_and_its_share_of_the_roof():
     report = report_of(
-        run_of({}, opened=[*opening(request(ceilings=NEEDED_CEILINGS), bytes=8_000_000), ceilings(*MEASURED)])
+        run_of({}, opened=[*opening(request(ceilings=CeilingChoice.NEEDED), bytes=8_000_000), ceilings(*MEASURED)])
     )
     variant = report.variant("a")
     point, time = variant.roofline, variant.time_s
@@ -117,7 +117,7 @@ def test_the_roof_that_a_scenario_names_is_the_one_it_is_held_against():
 def test_bytes_that_the_device_counted_alike_are_counted_work(share, restored, work):
     """Half of an H200's bandwidth for 2 s is what 1000 steps declare; restoring state moves bytes of no step."""
     declared = int(3201e6 * 2 * 6016 / 8 / 1000)
-    run_request = request(ceilings=NEEDED_CEILINGS, telemetry="on", device="cuda")
+    run_request = request(ceilings=CeilingChoice.NEEDED, telemetry="on", device="cuda")
     opened = [*opening(run_request, device=H200, bytes=declared), e.TelemetryStarted(gpu="H200", uuid="G", t=0.35)]
     readings = [e.Telemetry(t=50.0 + 0.2 * n, since=49.8 + 0.2 * n, values={"dram": share}) for n in range(1, 11)]
     moved = restored * declared
@@ -132,7 +132,7 @@ def test_arrows_lead_from_what_a_variant_is_compared_with_last():
     names = ("a", "control", "b", "c", "d")
 
     def arrows(**job):
-        run_request = request(*infos, ceilings=NEEDED_CEILINGS, **job)
+        run_request = request(*infos, ceilings=CeilingChoice.NEEDED, **job)
         opened = [*opening(run_request, bytes=1000), ceilings(*MEASURED)]
         roofline = roofline_of(report_of(run_of({"b": 0.5, "c": 0.4, "d": 0.3}, opened=opened, names=names)))
         assert [point.variant for point in roofline.points] == list("abcd")
@@ -140,7 +140,7 @@ def test_arrows_lead_from_what_a_variant_is_compared_with_last():
 
     assert arrows(ladder=True) == [(0, 1), (1, 2), (2, 3)]
     assert arrows() == []  # three from one point would only tangle
-    two = opening(request(*infos[:3], ceilings=NEEDED_CEILINGS), bytes=1000)
+    two = opening(request(*infos[:3], ceilings=CeilingChoice.NEEDED), bytes=1000)
     report = report_of(run_of({}, opened=[*two, ceilings(*MEASURED)], names=names[:4]))
     assert roofline_of(report).arrows == [(0, 1), (0, 2)]
 

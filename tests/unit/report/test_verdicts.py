@@ -168,3 +168,23 @@ def test_the_best_variant_is_no_inconclusive_one_where_there_is_another():
     assert b.speedup < c.speedup
     assert report.best == "b"
     assert report_of(run_of({"b": 0.8}, spread={"b": 0.9})).best == "b"
+
+
+def test_a_ladder_has_a_verdict_for_each_rung_against_the_baseline_and_the_rung_below():
+    report = report_of(run_of({"b": 0.5, "c": 0.75}, run_request=request(*THREE, ladder=True), names=NAMES_OF_THREE))
+    assert {(comparison.variant, comparison.against): comparison.verdict for comparison in report.comparisons} == {
+        ("b", "a"): "faster",
+        ("c", "a"): "faster",
+        ("c", "b"): "slower",
+    }
+    report = report_of(
+        run_of({"b": 0.5, "control": 1.1}, run_request=request(*THREE, ladder=True), names=NAMES_OF_THREE)
+    )
+    assert {comparison.verdict for comparison in report.comparisons} == {"invalid"}
+
+
+def test_a_variant_that_cannot_be_profiled_keeps_its_verdict_and_fails_no_run():
+    noticed = e.Noticed(finding=finding("profiling_variant_failed", "b", message="not while profiled"), t=90.0)
+    report = report_of(run_of({"b": 0.5}, later=[noticed]))
+    assert (report.exit_code, report.outcome, verdicts(report)[0][:2]) == (0, "measured", ("b", "faster"))
+    assert (report.failures, report.variant("b").status) == ([], "ok")

@@ -7,8 +7,8 @@ from synthetic_runs import END, INFOS, opening, report_of, request, run_of, samp
 from gpulab.protocol import events as e
 from gpulab.protocol.ceiling import Ceiling
 from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import NEEDED_CEILINGS, VariantInfo
-from gpulab.protocol.statuses import Cache, CheckTime, Clock
+from gpulab.protocol.jobs import VariantInfo
+from gpulab.protocol.statuses import Cache, CeilingChoice, CheckTime, Clock
 
 ON = request(telemetry="0")
 GPU = {"gpu": "H100", "uuid": "GPU-1"}
@@ -145,7 +145,7 @@ def test_unsteady_ceilings_that_matter_are_not_used():
         ceiling("launch", "enqueue", 2e-6, 9e-6),
         ceiling("cache", "read", 1e11),
     ]
-    opened = opening(request(ceilings=NEEDED_CEILINGS), bytes=1000, flops=1000)
+    opened = opening(request(ceilings=CeilingChoice.NEEDED), bytes=1000, flops=1000)
     report = report_of([*opened, ceilings(*measured), *samples({}), *END])
     names = ["device memory copy", "matrix fp32"]
     assert report.findings == [finding("ceilings_not_used", ceilings=names, times=1.5)]
@@ -156,7 +156,7 @@ def test_unsteady_ceilings_that_matter_are_not_used():
     ("counted", "expected"), [(1000, False), (1090, False), (1200, True), (800, True), (None, False)]
 )
 def test_declared_operations_that_torch_counts_otherwise(counted, expected):
-    opened = opening(request(ceilings=NEEDED_CEILINGS), flops=1000)
+    opened = opening(request(ceilings=CeilingChoice.NEEDED), flops=1000)
     report = report_of([*opened, e.Counted(variant="b", operations=3, flops=counted, t=0.3), *samples({}), *END])
     assert report.findings == ([finding("flops_differ", "b", declared=1000, counted=counted)] if expected else [])
     assert report.variant("b").flops_counted == counted
@@ -168,7 +168,7 @@ def test_a_gpu_that_counts_more_bytes_than_declared(share, ratio):
     """An H200 moves 4.8 TB/s: half of it for 2 s in 1000 steps is what these steps declare."""
     nominal = 3201e6 * 2 * 6016 / 8
     opened = opening(
-        request(device="cuda", ceilings=NEEDED_CEILINGS, telemetry="on"), device=H200, bytes=int(nominal / 1000)
+        request(device="cuda", ceilings=CeilingChoice.NEEDED, telemetry="on"), device=H200, bytes=int(nominal / 1000)
     )
     readings = [e.Telemetry(t=5.0 + 0.2 * n, since=4.8 + 0.2 * n, values={"dram": share}) for n in range(1, 11)]
     solo = e.SoloRun(variant="b", started=5.0, ended=7.0, steps=1000, time_s=1e-3, t=7.0)

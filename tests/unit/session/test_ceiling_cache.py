@@ -7,7 +7,8 @@ from gpulab.protocol import events as e
 from gpulab.protocol.ceiling import Ceiling
 from gpulab.protocol.device import Device
 from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import NEEDED_CEILINGS, NO_CEILINGS, Calibrate, Measure, RunRequest, ScenarioFile
+from gpulab.protocol.jobs import Calibrate, Measure, RunRequest, ScenarioFile
+from gpulab.protocol.statuses import CeilingChoice
 from gpulab.session.ceiling_cache import CeilingCache
 
 COMPLETE = e.CeilingsMeasured(
@@ -23,7 +24,7 @@ def _elsewhere(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
-def measure(env=None, ceilings=NEEDED_CEILINGS):
+def measure(env=None, ceilings=CeilingChoice.NEEDED):
     subject = ScenarioFile(scenario="x", path="", source_sha256="", variants=(), env=env or {})
     return Measure(subject=subject, ceilings=ceilings)
 
@@ -97,7 +98,7 @@ def test_a_calibration_measures_whatever_is_cached_and_replaces_it():
 
 def test_a_run_that_needs_no_ceilings_is_given_none():
     watch(ready(), sampled(), COMPLETE)
-    assert watch(ready(), sampled(), job=measure(ceilings=NO_CEILINGS)) == []
+    assert watch(ready(), sampled(), job=measure(ceilings=CeilingChoice.NONE)) == []
 
 
 def test_a_file_that_cannot_be_read_is_as_good_as_none(tmp_path):

@@ -46,6 +46,27 @@ def test_a_name_or_a_file_is_one_run_that_must_be_made(files):
     assert single_launch("many/b_good.py").label == "b_good"
 
 
+def test_a_function_has_the_same_label_from_a_list_as_by_its_name(files, monkeypatch):
+    (entry,) = [entry for entry in catalog([files / "many" / "train.py"]) if entry.function == "step"]
+    paths = []
+    monkeypatch.setattr(launches, "start", lambda request, path: paths.append(path))
+    monkeypatch.setattr(launches, "default_path", lambda label: label)
+    start_entry(entry, ON_CPU)
+    assert paths == [single_launch("many/train.py:step").label] == ["train-step"]
+    assert single_launch("many/train.py:step, scale").label == "train-step-scale"
+
+
+def test_a_label_is_fit_for_a_file_name(files):
+    write(files / "more" / "b_good.py")
+    path = write(files / "my steps: 2.py", FUNCTIONS)
+    assert single_launch(f"{path}:step").label == "my_steps__2-step"
+    entries = catalog([files / "many" / "b_good.py", files / "more" / "b_good.py"])
+    assert [entry.name for entry in entries[:2]] == ["b_good", "more/b_good"]
+    assert [launches.Launch(entry).label for entry in entries[:2]] == ["b_good", "b_good"]
+    many = launches.Launch(entries[0], tuple(f"function_{number}" for number in range(100)))
+    assert len(many.label) == 100
+
+
 def test_functions_of_a_file_are_one_run(files):
     assert names_of(launches_of("many/train.py:step, scale")) == [("train", ("step", "scale"), True)]
     request = plan(single_launch("many/train.py:step"), ON_CPU)

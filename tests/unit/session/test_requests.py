@@ -7,8 +7,8 @@ from scenario_files import FUNCTIONS, SCENARIO, write
 
 from gpulab.catalog.catalog import read_file
 from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import NEEDED_CEILINGS, NO_CEILINGS, Calibrate, Measure, ProfileOptions, TimeFunctions
-from gpulab.protocol.statuses import Clock
+from gpulab.protocol.jobs import Calibrate, Measure, ProfileOptions, TimeFunctions
+from gpulab.protocol.statuses import CeilingChoice, Clock
 from gpulab.session import requests, settings
 from gpulab.session.requests import calibration_request, request_for, values_to_sweep
 from gpulab.session.settings import Settings, UsageError
@@ -103,12 +103,12 @@ def test_a_device_that_is_not_there_has_a_reason(request_of, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "time_s", "timeout_s", "ceilings"),
     [
-        ({}, 10.0, 600.0, NEEDED_CEILINGS),
-        ({"time_s": 60.0}, 60.0, 1200.0, NEEDED_CEILINGS),
-        ({"time_s": 0.9}, 0.9, 600.0, NO_CEILINGS),
-        ({"quick": True}, 1.5, 600.0, NEEDED_CEILINGS),
-        ({"smoke": True}, 0.5, 600.0, NO_CEILINGS),
-        ({"smoke": True, "time_s": 5.0, "timeout_s": 9.0}, 5.0, 9.0, NO_CEILINGS),
+        ({}, 10.0, 600.0, CeilingChoice.NEEDED),
+        ({"time_s": 60.0}, 60.0, 1200.0, CeilingChoice.NEEDED),
+        ({"time_s": 0.9}, 0.9, 600.0, CeilingChoice.NONE),
+        ({"quick": True}, 1.5, 600.0, CeilingChoice.NEEDED),
+        ({"smoke": True}, 0.5, 600.0, CeilingChoice.NONE),
+        ({"smoke": True, "time_s": 5.0, "timeout_s": 9.0}, 5.0, 9.0, CeilingChoice.NONE),
     ],
 )
 def test_how_long_a_run_may_take_and_whether_ceilings_are_worth_it(request_of, options, time_s, timeout_s, ceilings):

@@ -35,17 +35,22 @@ def source():
 
 def test_it_is_under_way_until_the_last_event_is_taken(source):
     run = Run(source)
-    outcomes = []
+    outcomes, events = [], []
     while not run.ended:
-        run.poll()
+        events += run.poll()
         outcomes.append(run.report.outcome)
     assert outcomes == [Conclusion.UNDER_WAY, Conclusion.UNDER_WAY, Conclusion.MEASURED]
+    assert events == [*SMALL_RUN]
     assert run.report.log.head == ["é\ud7ff"]
     assert run.report.run_file == "run.jsonl"
 
 
-def test_before_anything_came_it_has_not_started(source):
-    assert Run(source).report.reason == finding("never_started")
+def test_before_anything_came_it_is_under_way_and_of_an_empty_source_it_never_started(source):
+    run = Run(source)
+    assert (run.report.outcome, run.report.reason) == (Conclusion.UNDER_WAY, None)
+    source.batches = [[]]
+    run.poll()
+    assert (run.report.outcome, run.report.reason) == (Conclusion.FAILED, finding("never_started"))
 
 
 def test_the_report_is_made_once_for_a_poll_and_anew_for_the_next(source):

@@ -60,10 +60,22 @@ def test_a_phase_of_the_authors_own_has_a_capital_of_its_name():
     }
 
 
-@pytest.mark.parametrize("name", ["1234", "\x1b[31m", "表面"])
-def test_a_name_without_a_free_letter_is_x(name):
-    parts = bars.phases({name: 1.0}.items())
-    assert bars.bar(parts).plain in ("X" * bars.CELLS, "M" * bars.CELLS)
+@pytest.mark.parametrize(("name", "letter"), [("1234", "A"), ("\x1b[31m", "M"), ("表面", "A")])
+def test_a_name_without_a_letter_has_the_first_that_is_free(name, letter):
+    assert bars.bar(bars.phases({name: 1.0}.items())).plain == letter * bars.CELLS
+
+
+@given(st.lists(st.text(max_size=3), min_size=1, max_size=36, unique=True))
+def test_no_two_phases_share_a_letter(names):
+    letters = [part.letter for part in bars.phases(shares_of(names, [1.0] * len(names)).items())]
+    assert len(set(letters)) == len(letters)
+
+
+def test_phases_without_a_free_letter_of_their_own_take_another_then_digits_then_a_question_mark():
+    names = ["a", "aa", "表面", "1", *(f"{'abc' * number}" for number in range(1, 36))]
+    letters = [part.letter for part in bars.phases(dict.fromkeys(names, 1 / len(names)).items())]
+    assert letters[:5] == list("ABCDE")
+    assert "".join(letters) == "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789???"
 
 
 @pytest.mark.parametrize("name", [category for category in CATEGORIES if category != "useful"])

@@ -103,8 +103,14 @@ def test_without_a_profile_there_is_nothing_to_show():
 
 
 def test_an_unreliable_share_is_marked_in_the_summary():
-    sure, unreliable = {"goodput": 0.5, "reliable": True}, {"goodput": 0.9, "reliable": False}
-    slowed = {"goodput": 0.9, "reliable": True, "reasons": [finding("profiler_overhead", "new", overhead=0.3)]}
+    sure = {"goodput": 0.5, "reliable": True, "accurate": True}
+    unreliable = {"goodput": 0.9, "reliable": False, "accurate": False}
+    slowed = {
+        "goodput": 0.9,
+        "reliable": True,
+        "accurate": False,
+        "reasons": [finding("profiler_overhead", "new", overhead=0.3)],
+    }
     text = printed(summary([two_variants(sure, sure)], GLYPHS))
     assert "50% > 50%" in text
     assert "?" not in text

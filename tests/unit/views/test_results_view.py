@@ -90,10 +90,15 @@ def test_plain_functions_have_no_control_and_no_speedup(recorded):
     assert not [line for line in lines if line.startswith("control")]
     differing = Control(speedup=1.2, low=1.1, high=1.3, verdict=Verdict.SLOWER)
     text = lines_of(
-        run(variant("step"), functions=True, control=differing, findings=[finding("builds_differ", speedup=1.2)])
+        run(variant("step"), functions=True, control=differing, explanations=[finding("builds_differ", speedup=1.2)])
     )
     assert "two builds of the first function differ: 1.20x; times of single builds vary by as much" in text
     assert not [line for line in text if line.startswith("control")]
+
+
+def test_only_what_weakens_a_result_is_a_note():
+    text = lines_of(run(variant("step"), findings=[finding("weakening")], explanations=[finding("explaining")]))
+    assert text.index("explaining") < text.index("note: weakening")
 
 
 def test_notes_of_one_kind_are_one_line_that_names_the_variants(recorded):

@@ -72,3 +72,9 @@ def test_every_reason_and_note_has_its_value_and_one_that_all_share_stands_once(
     lines = lines_of(Sweep(scenario="s", parameter="n"), [run(params={"n": 1}, **failed), noted], width=200)
     assert lines[-2].startswith("n=1: failed: ")
     assert lines[-1].startswith("n=2: plain functions: ")
+
+
+def test_only_what_weakens_a_result_is_coloured_as_a_note():
+    explained = at(1, 1e-3, findings=[finding("weakening")], explanations=[finding("explaining")])
+    parts = sweep_view(Sweep(scenario="s", parameter="n"), [explained], GLYPHS).renderables
+    assert [(part.plain, part.style) for part in parts[-2:]] == [("n=1: explaining", ""), ("n=1: weakening", "yellow")]

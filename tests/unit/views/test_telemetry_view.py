@@ -7,6 +7,7 @@ from run_reports import CPU, run, variant
 
 from gpulab.protocol.device import Device
 from gpulab.protocol.finding import finding
+from gpulab.protocol.telemetry_fields import FIELDS, Field
 from gpulab.report.report import Progress, SoloReport, TelemetryReport
 from gpulab.views.telemetry import TelemetryRows, bars, solo_runs
 from gpulab.views.text import Glyphs
@@ -154,3 +155,13 @@ def test_no_figure_of_a_solo_run_is_cut_at_80_columns(name, tmp_path):
 def test_without_a_reading_there_is_no_table():
     assert solo_runs(run(variant("v", solo_run=solo(readings=0)), device=CPU), GLYPHS) is None
     assert solo_runs(run(variant("v"), device=CPU), GLYPHS) is None
+
+
+def test_heads_of_columns_have_the_unit_of_their_field(monkeypatch):
+    monkeypatch.setitem(FIELDS, "power", Field("power", "kW"))
+    report = run(variant("v", solo_run=solo(means={"power": 1.0, "sm": 2.0})), telemetry=of_gpu())
+    assert "kW" in solo_lines(report)[1].split()
+    assert "410/700 kW" in rows_of(of_gpu())[1]
+    means = {"worker_cpu": 1.0, "machine_cpu": 1.0, "rss": 1.0, "switches": 1.0, "frequency": 1.0}
+    head = solo_lines(run(variant("v", solo_run=solo(means=means))), 120)[1].split()
+    assert head[2:] == ["time/step", "worker", "CPU", "%", "machine", "CPU", "%", "RSS", "preempted/s", "MHz"]

@@ -1,0 +1,37 @@
+"""What the screen says of itself: what goes on, what a key did, and what a tab has nothing of."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from gpulab.protocol.listing import ScenarioRow
+from gpulab.views.findings import sentence
+from gpulab.views.text import Glyphs
+
+
+def ready(device: str) -> str:
+    return f"ready, on {device}"
+
+
+def stopping(name: str) -> str:
+    return f"{name}: stopping"
+
+
+def another_runs(name: str) -> str:
+    """Of a key that would start a second run."""
+    return f"{name} is running: s s stops it"
+
+
+def confirm_stop(name: str) -> str:
+    return f"s again stops {name}; what was measured stays"
+
+
+def before_a_run(row: ScenarioRow, glyphs: Glyphs) -> Text:
+    """Of a scenario that has not run: how to run it, or why it cannot."""
+    if row.error:
+        return Text(glyphs(row.error), "red")
+    return Text(glyphs(f"It cannot run here: {sentence(row.missing)}" if row.missing else "r runs it."), "dim")
+
+
+def no_roofline(glyphs: Glyphs) -> Text:
+    return Text(glyphs("No roofline so far: the ceilings of the device have not been measured."), "dim")

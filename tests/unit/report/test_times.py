@@ -1,0 +1,23 @@
+"""The time of a variant: of a step, of an item, and the ends of its interval."""
+
+from gpulab.protocol.statuses import Per, Status
+from gpulab.report.report import Time, VariantReport
+
+
+def variant(time, items=4.0):
+    return VariantReport(name="a", status=Status.OK, items=items, time_s=time)
+
+
+def test_a_time_is_of_a_step_or_of_an_item():
+    time = Time(median=8.0, low=4.0, high=12.0)
+    assert variant(time).time_per(Per.STEP) == time
+    assert variant(time).time_per(Per.ITEM) == variant(time).time_per_item == Time(median=2.0, low=1.0, high=3.0)
+    assert variant(time, items=None).time_per_item == time
+    assert variant(None).time_per_item is None
+
+
+def test_where_there_is_no_interval_its_ends_are_the_median():
+    rough = variant(Time(median=8.0)).time_per_item
+    assert rough == Time(median=2.0)
+    assert rough.ends == (2.0, 2.0)
+    assert Time(median=2.0, low=1.0, high=3.0).ends == (1.0, 3.0)

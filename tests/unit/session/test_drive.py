@@ -1,0 +1,84 @@
+"""One loop drives a run to its end; whatever is raised in it, nothing of the run is left behind."""
+
+import signal
+
+import pytest
+from recorded import SMALL_RUN
+
+from gpulab.headless.drive import drive
+from gpulab.session import drive as driving
+from gpulab.session.drive import drive_to_end
+
+
+class ScriptedLive:
+    """A live run that gives a batch of events at every call, and raises one that is an exception."""
+
+    path = "run.jsonl"
+    findings = ()
+
+    def __init__(self, *batches):
+        self.batches = list(batches)
+        self.cancelled = self.over = self.ended = False
+        self.calls = []
+
+    def take(self):
+        batch = self.batches.pop(0)
+        if isinstance(batch, BaseException):
+            raise batch
+        self.ended = self.over = not self.batches
+        return batch
+
+    def now(self):
+        return 3.0
+
+    def wait(self, timeout_s=None):
+        self.calls.append("wait" if timeout_s is None else "tick")
+        self.over = self.over or (self.cancelled and timeout_s is None)
+        return self.over
+
+    def cancel(self):
+        self.calls.append("cancel")
+        self.cancelled = True
+
+
+def test_a_run_is_driven_to_its_end_and_nothing_is_cancelled():
+    live, events, polls = ScriptedLive(SMALL_RUN[:2], (), SMALL_RUN[2:]), [], []
+    run = drive_to_end(live, None, [lambda run: polls.append((len(events), run.ended))], [events.extend])
+    assert run.ended
+    assert run.report.outcome == "measured"
+    assert events == [*SMALL_RUN]
+    assert polls == [(2, False), (2, False), (5, True)]  # the events come first
+    assert set(live.calls) == {"tick"}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("no event"), SystemExit(1)])
+def test_whatever_a_source_raises_the_run_is_cancelled_and_waited_for(error):
+    live = ScriptedLive(SMALL_RUN[:2], error, SMALL_RUN[2:])
+    with pytest.raises(type(error)):
+        drive_to_end(live)
+    assert live.calls[-2:] == ["cancel", "wait"]
+    assert live.over
+
+
+def test_what_a_watcher_raises_stops_the_run_too():
+    live = ScriptedLive(SMALL_RUN[:2], SMALL_RUN[2:])
+    with pytest.raises(ZeroDivisionError):
+        drive_to_end(live, None, [lambda run: 1 / 0])
+    assert live.calls[-2:] == ["cancel", "wait"]
+
+
+def test_signals_stop_a_run_of_the_command_line_and_get_their_handlers_back(monkeypatch):
+    live = ScriptedLive(SMALL_RUN[:2], SMALL_RUN[2:])
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    run = drive(live, None, [lambda run: signal.raise_signal(signal.SIGTERM)])
+    assert live.cancelled
+    assert run.report.log.head  # what had come is there
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_the_driver_looks_in_at_its_tick(monkeypatch):
+    live, timeouts = ScriptedLive(SMALL_RUN), []
+    monkeypatch.setattr(driving, "TICK_S", 0.125)
+    monkeypatch.setattr(live, "wait", lambda timeout_s=None: timeouts.append(timeout_s) or True)
+    drive_to_end(live)
+    assert timeouts[0] == 0.125
