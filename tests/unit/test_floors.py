@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -42,8 +43,13 @@ def module_of(path):
 MODULES = {module_of(path): path for path in FILES}
 
 
+@cache
 def imports_of(path):
     """Modules that a file imports, wherever in it and whenever: at the top, in a function, for its types, by name."""
+    return list(_imports(path))
+
+
+def _imports(path):
     text = path.read_text()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):

@@ -82,7 +82,7 @@ drawn = given(
     glyphs=st.sampled_from([UNICODE, ASCII]),
     family=st.sampled_from([None, "fp32", "fp16/bf16"]),
 )
-enough = settings(max_examples=75, deadline=None)
+enough = settings(max_examples=40, deadline=None)
 
 
 @enough
