@@ -36,4 +36,4 @@ async def picture(lesson, target):
 if __name__ == "__main__":
     arguments = sys.argv[1:]
     target = Path(arguments[1]) if len(arguments) > 1 else Path(__file__).parent / "screen.svg"
-    asyncio.run(picture(arguments[0] if arguments else "optimizer_step", target))
+    asyncio.run(picture(arguments[0] if arguments else "batched_matmul", target))
