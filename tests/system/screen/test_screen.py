@@ -100,15 +100,3 @@ def test_a_driver_that_hangs_stalls_nothing(driver, sampled):
         assert "stale: nothing for" in shown(pilot)
 
     sampled(journey)
-
-
-def test_a_driver_that_loses_its_gpu_is_reported_and_the_run_goes_on(driver, sampled):
-    async def journey(pilot):
-        driver("lost=0")
-        await until(pilot, lambda: "GPU lost" in shown(pilot))
-        driver("")
-        await pilot.pause(1)
-        assert "GPU lost" in shown(pilot)
-        assert "SM ▁▁" in shown(pilot)
-
-    sampled(journey)
