@@ -171,8 +171,8 @@ def catalog(paths: Iterable[Path] = ()) -> list[Entry]:
         if not named:
             raise ScenarioNotFoundError(f"{path}: no scenario in this folder; gpulab --new FILE writes one")
         for entry in named:
-            taken = entries.get(entry.name)
-            other_file = taken is not None and taken.path != entry.path
+            namesake = entries.get(entry.name)
+            other_file = namesake is not None and namesake.path != entry.path
             name = f"{entry.path.parent.name}/{entry.name}" if other_file else entry.name
             entries.setdefault(name, replace(entry, name=name, own=True))
     others: dict[str, Entry] = {}
