@@ -29,6 +29,7 @@ from gpulab.protocol.run_events import PIPE_LOST as PIPE_LOST
 from gpulab.protocol.run_events import Log as Log
 from gpulab.protocol.run_events import Noticed as Noticed
 from gpulab.protocol.run_events import RunEnded as RunEnded
+from gpulab.protocol.run_events import RunInvalid as RunInvalid
 from gpulab.protocol.run_events import RunStarted as RunStarted
 from gpulab.protocol.run_events import StageStarted as StageStarted
 from gpulab.protocol.run_events import VariantFailed as VariantFailed
@@ -73,5 +74,6 @@ AnyEvent = (
     | Noticed
     | WorkerExited
     | WorkerDone
+    | RunInvalid
     | RunEnded
 )

@@ -10,8 +10,6 @@ from gpulab.protocol.statuses import FailureKind, Outcome, Stage
 
 PIPE_LOST, DEVICE_LOST = 97, 98
 """Exit codes of a worker whose event pipe was taken from it, and of one whose device is in error for good."""
-KEPT_LINES = 1000
-"""Of what a scenario prints, so many first lines and so many last ones stay: in the run file and in a report."""
 
 
 class RunStarted(Event, frozen=True):
@@ -80,6 +78,12 @@ class WorkerDone(Event, frozen=True):
     """The worker did its whole job; `sent` counts its events before this one, so that a lost one shows."""
 
     sent: int
+
+
+class RunInvalid(Event, frozen=True):
+    """What makes the whole run no evidence, whatever was measured: none of its verdicts holds."""
+
+    reason: Finding
 
 
 class RunEnded(Event, frozen=True):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
+from gpulab.limits import KEPT_LINES
 from gpulab.protocol.events import Log
-from gpulab.protocol.run_events import KEPT_LINES
 from gpulab.report.report import LogReport
 
 

@@ -85,6 +85,8 @@ class RunState:
     figures: dict[tuple[str | None, str], float | None] = field(default_factory=dict)
     log: LogHistory = field(default_factory=LogHistory)
     telemetry: TelemetryHistory = field(default_factory=TelemetryHistory)
+    invalid: list[Finding] = field(default_factory=list)
+    """Why none of the verdicts holds."""
     outcome: Outcome | None = None
     started_t: float = 0.0
     t: float = 0.0
@@ -139,6 +141,8 @@ class RunState:
                 self.telemetry.ended = True
             case e.TelemetrySwitched() | e.WorkerExited() | e.WorkerDone():
                 pass
+            case e.RunInvalid():
+                self.invalid.append(event.reason)
             case e.RunEnded():
                 self.outcome = event.outcome
                 self._close()

@@ -11,9 +11,10 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = ROOT / "gpulab"
 FILES = sorted(PACKAGE.rglob("*.py"))
-CORE = {"scenario", "version"}
+CORE = {"scenario", "version", "limits"}
 MAY_IMPORT = {
-    "scenario": set(),
+    "scenario": {"limits"},
+    "limits": set(),
     "version": set(),
     "protocol": {*CORE, "protocol", "msgspec"},
     "analysis": {*CORE, "protocol", "analysis", "msgspec"},
@@ -27,7 +28,7 @@ MAY_IMPORT = {
     "headless": {*CORE, "protocol", "analysis", "report", "catalog", "session", "doctor", "views", "headless"}
     | {"msgspec", "rich"},
     "tui": {*CORE, "protocol", "report", "catalog", "session", "doctor", "views", "tui", "rich", "textual"},
-    "flags": {"headless"},
+    "flags": {"headless", "limits"},
     "cli": {*CORE, "flags", "protocol", "catalog", "session", "views", "headless", "tui"},
     "__main__": {"cli"},
     "__init__": {*CORE, "session"},
@@ -115,8 +116,8 @@ def test_nothing_imports_the_package_itself():
 
 
 def test_what_authors_import_needs_the_standard_library_only():
-    modules = {name.split(".")[0] for name in imports_of(PACKAGE / "scenario.py")}
-    assert modules <= set(sys.stdlib_module_names)
+    modules = {*imports_of(PACKAGE / "scenario.py"), *imports_of(PACKAGE / "limits.py")} - {"gpulab.limits"}
+    assert {name.split(".")[0] for name in modules} <= set(sys.stdlib_module_names)
 
 
 def test_no_folder_holds_thirty_files_and_none_is_a_drawer():

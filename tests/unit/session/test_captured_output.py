@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.protocol.run_events import KEPT_LINES
+from gpulab.limits import KEPT_LINES
 from gpulab.report import log_history
 from gpulab.report.log_history import LogHistory
 from gpulab.session import captured_output
