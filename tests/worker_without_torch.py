@@ -7,9 +7,8 @@ lab's own. What a test shows with it holds for every worker, since a supervisor 
 import importlib.util
 import sys
 
-import msgspec
-
-from gpulab.protocol.jobs import AnyJob, Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.protocol.frames import read_job
+from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.protocol.run_file import RunFile
 from gpulab.session.session import Session
 from gpulab.worker.process.channel import Channel
@@ -37,8 +36,7 @@ def _serve(channel, job, buffer, position):
 
 
 def main():
-    job = msgspec.json.decode(sys.stdin.buffer.raw.readline(), type=AnyJob)
-    supervise(Channel(int(sys.argv[1])), job, commands=0, serve=_serve)
+    supervise(Channel(int(sys.argv[1])), read_job(0), commands=0, serve=_serve)
 
 
 if __name__ == "__main__":

@@ -92,7 +92,12 @@ def build_report(
         outcome=conclusion_of(code),
         exit_code=code,
         reason=reason,
-        findings=[*findings, *warnings_of(state, samples, variants), *disagreements(state, roofs)],
+        findings=[
+            *findings,
+            *(problem for problem in state.invalid if problem is not reason),
+            *warnings_of(state, samples, variants),
+            *disagreements(state, roofs),
+        ],
         explanations=explanations_of(state, variants, comparisons, control_report, together, no_effect_reason),
         variants=variants,
         comparisons=comparisons,

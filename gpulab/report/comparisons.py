@@ -16,7 +16,7 @@ _DIFFERS = (Verdict.FASTER, Verdict.SLOWER)
 
 
 def comparisons_of(state: RunState, samples: SampleView) -> tuple[Comparison | None, list[Comparison]]:
-    """(the control, the comparisons). A control that differs takes back all the others."""
+    """(the control, the comparisons). A control that differs, or an invalid run, takes back all the others."""
     job = state.timed_job
     if job is None:
         return None, []
@@ -38,6 +38,8 @@ def comparisons_of(state: RunState, samples: SampleView) -> tuple[Comparison | N
         )
     if not compared:
         return None, []
+    if state.invalid:
+        compared = [refused(comparison, Verdict.INVALID, state.invalid[0]) for comparison in compared]
     control, *others = compared
     if reason := control_differs(control):
         others = [refused(comparison, Verdict.INVALID, reason) for comparison in others]

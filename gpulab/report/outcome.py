@@ -37,6 +37,8 @@ def outcome_of(
         return ExitCode.FAILED, _baseline_skipped(baseline.reason)
     if Status.WRONG in statuses:
         return ExitCode.WRONG, None
+    if state.invalid:
+        return ExitCode.INVALID, state.invalid[0]
     functions = isinstance(state.job, TimeFunctions)
     if (reason := control_differs(control)) and not functions:
         return ExitCode.INVALID, reason

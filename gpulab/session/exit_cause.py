@@ -19,9 +19,6 @@ def failure_of(
     """The failure that ended the run. `stopped`: by the timeout or the user; `error`: of the session itself."""
     if error is not None:
         return _of_whole_run(FailureKind.CRASH, Stage.START, finding("worker_not_run", message=str(error)))
-    if transcript.done is not None:
-        lost = finding("events_lost", count=transcript.done.sent - transcript.events)
-        return _of_whole_run(FailureKind.CRASH, Stage.MEASURE, lost)
     if transcript.exited is None:
         kind = FailureKind.KILLED if stopped is None else FailureKind(stopped.value)
         return _of_whole_run(kind, Stage.END, finding("supervisor_gone"))

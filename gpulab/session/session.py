@@ -9,7 +9,9 @@ import os
 import select
 import socket
 import threading
+import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -21,6 +23,7 @@ from gpulab.protocol.events import (
     Noticed,
     OutOfMemory,
     RunEnded,
+    RunInvalid,
     RunStarted,
     Samples,
     TelemetryStarted,
@@ -64,14 +67,18 @@ class Session:
         self._measured = _MeasuredVariants()
         self._worker: WorkerProcess | None = None
         self._telemetry: TelemetryProcess | None = None
-        self._transcript = WorkerTranscript()
+        self._transcript = WorkerTranscript(request.job)
         """Of the worker that measures: how it ended is how the run ended."""
+        self._problems: list[Finding] = []
+        """Why the events of a worker that profiled are no evidence."""
         self._stopped: Outcome | None = None
         """By the user or the timeout; None where nobody stopped it."""
         self._error: Exception | None = None
         self._deadline = monotonic() + request.timeout_s if request.timeout_s else None
-        self._wake_r, self._wake_w = os.pipe2(os.O_CLOEXEC)
-        self._ended, self._closing = threading.Event(), threading.Lock()
+        self._wake_r, self._wake_w = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        # They live as long as anybody may cancel: a number that was given back may be another file by then.
+        weakref.finalize(self, _close, self._wake_r, self._wake_w).atexit = False
+        self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="session", daemon=True)
 
     @property
@@ -100,10 +107,12 @@ class Session:
             self._telemetry.switch(on=on)
 
     def cancel(self) -> None:
-        """Stop the worker and all it started. What was measured stays; the end arrives as an event."""
-        with self._closing:
-            if not self.ended:
-                os.write(self._wake_w, CANCEL)
+        """Stop the worker and all it started. What was measured stays; the end arrives as an event.
+
+        For signal handlers too: it waits for nothing.
+        """
+        with suppress(BlockingIOError):  # a pipe that is full says the same
+            os.write(self._wake_w, CANCEL)
 
     def _run(self) -> None:
         try:
@@ -114,10 +123,7 @@ class Session:
             self._append(*self._last_events())
         finally:
             self._log.close()
-            with self._closing:
-                self._ended.set()
-                os.close(self._wake_r)
-                os.close(self._wake_w)
+            self._ended.set()
 
     def _measure(self) -> None:
         output = CapturedOutput()
@@ -146,21 +152,22 @@ class Session:
         assert not isinstance(job, Calibrate)
         names = [variant.name for variant in job.subject.variants if variant.name in self._measured.fit]
         while names and not self._stopped:
-            transcript, error = WorkerTranscript(), None
+            profile = Profile(
+                device=job.device,
+                threads=job.threads,
+                seed=job.seed,
+                subject=job.subject,
+                names=tuple(names),
+                trace=options.trace,
+                memory=options.memory,
+            )
+            transcript, error = WorkerTranscript(profile), None
             try:
-                profile = Profile(
-                    device=job.device,
-                    threads=job.threads,
-                    seed=job.seed,
-                    subject=job.subject,
-                    names=tuple(names),
-                    trace=options.trace,
-                    memory=options.memory,
-                )
                 # What the scenario prints has been seen before: it is loaded once more.
                 self._work(profile, transcript, output=None)
             except Exception as raised:
                 error = raised
+            self._problems += transcript.problems
             if (transcript.complete and error is None) or self._stopped == Outcome.CANCELLED:
                 return
             variant = transcript.exited.variant if transcript.exited else None
@@ -200,10 +207,15 @@ class Session:
                 return
 
     def _stop_asked(self, *, cancelled: bool) -> Outcome | None:
-        stop = Outcome.CANCELLED if cancelled and os.read(self._wake_r, 64) else None
+        stop = Outcome.CANCELLED if cancelled and self._cancel_asked() else None
         if self._deadline and monotonic() >= self._deadline:
             stop, self._deadline = Outcome.TIMEOUT, None
         return stop
+
+    def _cancel_asked(self) -> bool:
+        with suppress(BlockingIOError):
+            return bool(os.read(self._wake_r, 64))
+        return False
 
     def _take_from(self, batch: tuple[list[AnyEvent], bool]) -> bool:
         events, more = batch
@@ -224,7 +236,10 @@ class Session:
     def _last_events(self) -> list[AnyEvent]:
         """How the run ended, from the supervisor's report, or from the lack of one."""
         transcript = self._transcript
+        if self._stopped is None and self._cancel_asked():  # while nobody waited for that
+            self._stopped = Outcome.CANCELLED
         events: list[AnyEvent] = [Noticed(finding=notice) for notice in transcript.findings]
+        events += [RunInvalid(reason=problem) for problem in (*transcript.problems, *self._problems)]
         if transcript.complete and self._stopped != Outcome.CANCELLED:  # a timeout that came too late changes nothing
             return [*events, RunEnded(outcome=Outcome.DONE)]
         if not (transcript.exited and transcript.exited.code == DEVICE_LOST):  # the worker has reported that one
@@ -248,6 +263,11 @@ class _MeasuredVariants:
             case Checked() | OutOfMemory() | VariantFailed() | VariantRefused() | VariantSkipped():
                 self._unfit.add(event.variant)
                 self.fit -= {event.variant}
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _profiling_ended(variant: str | None, cause: Finding) -> Finding:

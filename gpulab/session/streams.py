@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from gpulab.limits import LINE_BYTES
 from gpulab.protocol.events import AnyEvent
 
 _CHUNK = 1 << 18
@@ -35,3 +36,16 @@ def read_available(fd: int) -> bytes | None:
         return os.read(fd, _CHUNK)
     except BlockingIOError:
         return None
+
+
+class Lines:
+    """Cuts what comes in into lines; of one that is longer than the limit only its beginning, which is no event."""
+
+    def __init__(self) -> None:
+        self._partial = b""
+
+    def take(self, data: bytes) -> list[bytes]:
+        """The lines that are whole by now, without their newlines."""
+        *lines, partial = (self._partial + data).split(b"\n")
+        self._partial = partial[: LINE_BYTES + 1]
+        return [line[: LINE_BYTES + 1] for line in lines]

@@ -10,9 +10,10 @@ from contextlib import ExitStack, suppress
 from gpulab.protocol.events import AnyEvent, TelemetryEnded, TelemetryLost, TelemetryStarted, WorkerReady
 from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import TELEMETRY_ON
+from gpulab.protocol.senders import TELEMETRY as TELEMETRY_EVENTS
 from gpulab.protocol.telemetry_events import SamplingTarget
 from gpulab.protocol.wire import decode, encode
-from gpulab.session.streams import Stream, pipe, read_available
+from gpulab.session.streams import Lines, Stream, pipe, read_available
 
 TELEMETRY = (sys.executable, "-P", "-m", "gpulab.telemetry")
 _PATIENCE_S = 0.3
@@ -25,7 +26,7 @@ class TelemetryProcess:
         """`gpu`: that of the run, or an index or UUID."""
         self._gpu = gpu
         self._resources = ExitStack()
-        self._partial = b""
+        self._lines = Lines()
         self._started = self._stopped = self._targeted = False
         with self._resources, ExitStack() as process_end:
             fd, events_w = pipe(self._resources, process_end)
@@ -79,13 +80,12 @@ class TelemetryProcess:
         data = read_available(fd)
         if data is None:
             return [], True
-        *lines, self._partial = (self._partial + data).split(b"\n")
         events: list[AnyEvent] = []
-        for line in filter(None, lines):
+        for line in self._lines.take(data):
             with suppress(ValueError):
                 event = decode(line)
                 self._started = self._started or isinstance(event, TelemetryStarted)
-                events += [] if event is None else [event]
+                events += [event] if event is not None and type(event) in TELEMETRY_EVENTS else []
         if not data and not self._stopped:
             self._stopped = True
             reason = finding("telemetry_process_ended")

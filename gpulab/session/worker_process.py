@@ -11,10 +11,10 @@ from contextlib import ExitStack, suppress
 from types import TracebackType
 
 from gpulab.protocol.events import AnyEvent
+from gpulab.protocol.frames import job_message
 from gpulab.protocol.jobs import AnyJob
-from gpulab.protocol.wire import decode, encode
 from gpulab.session.captured_output import CapturedOutput
-from gpulab.session.streams import Stream, pipe, read_available
+from gpulab.session.streams import Lines, Stream, pipe, read_available
 from gpulab.session.worker_environment import worker_environment
 from gpulab.session.worker_transcript import WorkerTranscript
 
@@ -33,7 +33,7 @@ class WorkerProcess:
     ) -> None:
         self._job, self._transcript, self._output, self._command = job, transcript, output, command
         self._resources = ExitStack()
-        self._partial = b""
+        self._lines = Lines()
 
     def __enter__(self) -> WorkerProcess:
         with self._resources, ExitStack() as worker_ends:
@@ -59,7 +59,7 @@ class WorkerProcess:
             self.exit_fd = os.pidfd_open(self._process.pid)
             """Readable once the supervisor, which outlives its worker, has ended."""
             self._resources.callback(os.close, self.exit_fd)
-            self.tell(encode(self._job))
+            self.tell(job_message(self._job, self._transcript.secret))
             self._resources = self._resources.pop_all()
         return self
 
@@ -76,18 +76,8 @@ class WorkerProcess:
 
     def _take_events(self, fd: int) -> tuple[list[AnyEvent], bool]:
         data = read_available(fd) or b""
-        *lines, self._partial = (self._partial + data).split(b"\n")
-        events = []
-        for line in filter(None, lines):
-            try:
-                event = decode(line)
-            except ValueError:
-                self._transcript.malformed += 1
-                continue
-            self._transcript.add(event)
-            if event is not None:
-                events.append(event)
-        return events, bool(data)
+        taken = (self._transcript.take(line) for line in self._lines.take(data) if line)
+        return [event for event in taken if event is not None], bool(data)
 
     def _take_output(self, fd: int) -> tuple[list[AnyEvent], bool]:
         data = read_available(fd)

@@ -1,35 +1,69 @@
-"""What one worker said of itself: its last words, its supervisor's, and whether every event of it arrived."""
+"""What one worker and its supervisor said: checked event by event, and whether they said all they had to say."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from gpulab.protocol.events import AnyEvent, WorkerDone, WorkerExited
+from gpulab.protocol import senders
+from gpulab.protocol.events import AnyEvent, Samples, WorkerDone, WorkerExited
 from gpulab.protocol.finding import Finding, finding
+from gpulab.protocol.frames import new_secret, split
+from gpulab.protocol.jobs import AnyJob, subject_of
+from gpulab.protocol.statuses import Stage
+from gpulab.protocol.wire import decode
+from gpulab.scenario import CONTROL
 
 
 @dataclass
 class WorkerTranscript:
-    """`malformed` counts lines of the event pipe that are no events, `events` those that are, up to the last word."""
+    """`malformed` counts lines of the event pipe that are no events, `events` those that came in their order.
 
+    A scenario runs in the worker's process and may write to its pipe. So nothing is taken from there but what the
+    worker of that job may send, about its variants, in the order of its numbers, before its last event.
+    """
+
+    job: AnyJob
+    secret: bytes = field(default_factory=new_secret)
+    """The supervisor's: see `gpulab.protocol.frames`."""
     exited: WorkerExited | None = None
     done: WorkerDone | None = None
     events: int = 0
     malformed: int = 0
+    _problems: dict[str, Finding] = field(default_factory=dict)
 
-    def add(self, event: AnyEvent | None) -> None:
-        """`event` is None where its type is not known: it counts as well."""
+    def __post_init__(self) -> None:
+        subject = subject_of(self.job)
+        infos = subject.variants if subject else ()
+        self._names = (*(info.name for info in infos), CONTROL)
+
+    def take(self, line: bytes) -> AnyEvent | None:
+        """The event of a line; None where there is none to be believed."""
+        parts = split(line, self.secret)
+        try:
+            event = decode(parts[1]) if parts else None
+        except ValueError:
+            parts = None
+        if parts is None:
+            self.malformed += 1
+            return None
+        number = parts[0]
+        if number is not None and not self._in_order(number):
+            return None
+        allowed = senders.SUPERVISOR if number is None else senders.WORKER[type(self.job)]
+        if event is None or type(event) not in allowed or not self._is_about_the_job(event):
+            self._note(finding("event_not_allowed", type="" if event is None else type(event).__name__))
+            return None
         if isinstance(event, WorkerExited):
             self.exited = event
-        if isinstance(event, WorkerDone):
+        elif isinstance(event, WorkerDone):
             self.done = event
-        elif self.done is None:
-            self.events += 1
+        return event
 
     @property
     def complete(self) -> bool:
-        """Whether the worker did its whole job, and every event of it arrived."""
-        return self.done is not None and self.done.sent == self.events
+        """Whether the worker did its whole job: by its supervisor it ended well, and after its last stage."""
+        exited = self.exited
+        return exited is not None and exited.code == 0 and exited.stage == Stage.END
 
     @property
     def findings(self) -> list[Finding]:
@@ -40,3 +74,30 @@ class WorkerTranscript:
         if self.malformed > (self.done is None):  # a worker that was killed may leave half a line
             findings.append(finding("malformed_event_lines", count=self.malformed))
         return findings
+
+    @property
+    def problems(self) -> list[Finding]:
+        """Why what was sent is no evidence, the first of each kind."""
+        problems = list(self._problems.values())
+        return problems or [finding("events_lost", count=1)] if self.complete and self.done is None else problems
+
+    def _in_order(self, number: int) -> bool:
+        if self.done is not None:
+            self._note(finding("event_after_end"))
+            return False
+        if number < self.events:
+            self._note(finding("event_repeated", number=number))
+            return False
+        if number > self.events:
+            self._note(finding("events_lost", count=number - self.events))
+        self.events = number + 1
+        return True
+
+    def _is_about_the_job(self, event: AnyEvent) -> bool:
+        if isinstance(event, Samples):
+            return event.names == self._names
+        variant = getattr(event, "variant", None)
+        return variant is None or variant in self._names
+
+    def _note(self, problem: Finding) -> None:
+        self._problems.setdefault(problem.code, problem)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from gpulab.protocol.events import WorkerExited
+from gpulab.protocol.frames import read_secret
 from gpulab.protocol.jobs import CEILINGS_KNOWN, AnyJob, subject_of
 from gpulab.protocol.statuses import Stage
 from gpulab.scenario import CONTROL
@@ -53,6 +54,11 @@ def supervise(channel: Channel, job: AnyJob, commands: int, serve: Server) -> No
         serve(channel, job, buffer, position)
         sys.stdout.flush()
         os._exit(0)
+    secret = read_secret(commands)  # only now: the worker has everything that was read before
+    if secret is None:
+        _kill_group(pid, signal.SIGKILL)
+        os._exit(1)
+    channel.sign(secret)
     status = _watch(pid, commands, position)
     orphans = _kill_orphans()
     if len(buffer):

@@ -186,7 +186,20 @@ REWORDED = {
     ),
     "timeout": ({"timeout_s": 6.0}, "no end after 6 s: raise --timeout, or fix the hang"),
     "killed": ({}, "killed by the system: probably out of memory"),
-    "events_lost": ({"count": 2}, "2 events of the measurement lost: did the scenario write to the event pipe?"),
+    "events_lost": (
+        {"count": 2},
+        "2 events of the measurement lost, or a number forged: did the scenario write to the lab's event pipe?",
+    ),
+    "event_repeated": (
+        {"number": 7},
+        "event 7 of the worker came twice, and only one of them is the lab's: the scenario wrote to the lab's event "
+        "pipe",
+    ),
+    "event_after_end": ({}, "events came after the worker's last one: the scenario wrote to the lab's event pipe"),
+    "event_not_allowed": (
+        {"type": "RunEnded"},
+        "an event came that no worker of this job sends (RunEnded): the scenario wrote to the lab's event pipe",
+    ),
     "supervisor_gone": ({}, "the supervisor exited without a status"),
     "processes_left_running": ({"count": 1}, "the scenario left 1 process running; terminated"),
     "malformed_event_lines": ({"count": 1200}, "1,200 malformed event lines ignored"),

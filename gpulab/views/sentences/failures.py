@@ -20,7 +20,16 @@ WORDS = {
     "worker_exited": Words("the worker's process ended with exit code {code}: os._exit, or a native library's exit"),
     "worker_not_run": Words("the worker could not be run: {message}"),
     "events_lost": Words(
-        "{count:count event|events} of the measurement lost: did the scenario write to the event pipe?"
+        "{count:count event|events} of the measurement lost, or a number forged: did the scenario write to the lab's "
+        "event pipe?"
+    ),
+    "event_repeated": Words(
+        "event {number} of the worker came twice, and only one of them is the lab's: the scenario wrote to the lab's "
+        "event pipe"
+    ),
+    "event_after_end": Words("events came after the worker's last one: the scenario wrote to the lab's event pipe"),
+    "event_not_allowed": Words(
+        "an event came that no worker of this job sends ({type}): the scenario wrote to the lab's event pipe"
     ),
     "supervisor_gone": Words("the supervisor exited without a status"),
     "processes_left_running": Words("the scenario left {count:count process|processes} running; terminated"),

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from gpulab.protocol.events import PIPE_LOST, Event
-from gpulab.protocol.wire import encode
+from gpulab.protocol.frames import numbered, signed
 
 _HIGH_FD = 400
 _ROOM = 1 << 20
@@ -33,6 +33,7 @@ class Channel:
             fcntl.fcntl(self._fd, fcntl.F_SETPIPE_SZ, _ROOM)
         self._identity = _identity(self._fd)
         self._waiting = bytearray()
+        self._secret: bytes | None = None
         self.sent = 0
         self.most_waiting = 0
         """The most bytes that ever waited for the reader."""
@@ -42,6 +43,10 @@ class Channel:
         """Make the calling process the one that writes; a fork of it closes the pipe and never writes."""
         self._pid = os.getpid()
 
+    def sign(self, secret: bytes) -> None:
+        """Send as the supervisor from now on."""
+        self._secret = secret
+
     def forked(self) -> None:
         with suppress(OSError):
             os.close(self._fd)
@@ -50,8 +55,7 @@ class Channel:
         if os.getpid() != self._pid:
             os._exit(PIPE_LOST)  # a child forked by the scenario came back into the lab's own code
         for event in events:
-            # On a line of its own, whatever a scenario may have written to the pipe before.
-            self._waiting += b"\n" + encode(event)
+            self._waiting += numbered(self.sent, event) if self._secret is None else signed(self._secret, event)
             self.sent += 1
         self.pump()
         self.most_waiting = max(self.most_waiting, len(self._waiting))

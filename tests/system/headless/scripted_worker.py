@@ -11,15 +11,16 @@ import tempfile
 import time
 from pathlib import Path
 
-import msgspec
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from worker_pipe import WorkerPipe
 
 from gpulab.protocol import events as e
 from gpulab.protocol.device import Device
 from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import AnyJob, Calibrate
+from gpulab.protocol.jobs import Calibrate
 from gpulab.protocol.run_file import read_run_file
 from gpulab.protocol.statuses import CheckTime, FailureKind, Stage, StopReason
-from gpulab.protocol.wire import encode
 from gpulab.scenario import CONTROL
 
 EPOCHS, ROUNDS = 20, 5
@@ -27,24 +28,20 @@ BLOCK_S = 0.005
 
 
 class Script:
-    """Emits events, and counts them."""
+    """What the worker sends, by its job."""
 
-    def __init__(self, fd, job):
-        self.fd, self.job, self.sent = fd, job, 0
-
-    def emit(self, event):
-        os.write(self.fd, encode(event))
-        self.sent += 1
+    def __init__(self):
+        self.pipe = WorkerPipe()
+        self.job, self.emit = self.pipe.job, self.pipe.emit
 
     def play(self):
         if isinstance(self.job, Calibrate):
             self.calibrate()
         else:
             self.run()
-        os.write(self.fd, encode(e.WorkerDone(sent=self.sent)))
+        self.pipe.end()
 
     def calibrate(self):
-        sys.path.insert(0, str(Path(__file__).parents[2]))
         from recorded import run_file
 
         with tempfile.TemporaryDirectory() as folder:
@@ -78,6 +75,7 @@ class Script:
 
     def measure(self, step_s):
         """Every epoch as one batch."""
+        names = (*(variant.name for variant in self.job.subject.variants), CONTROL)
         started, epoch = time.monotonic(), 0
         while epoch < EPOCHS or (not self.job.stop_early and time.monotonic() - started < self.job.time_s):
             rows = [(number, index) for number in range(ROUNDS) for index in range(len(step_s))]
@@ -92,11 +90,11 @@ class Script:
             times_s = [usual[index] * noise[index] for _, index in rows]
             self.emit(
                 e.Samples(
-                    names=tuple(step_s),
+                    names=names,
                     complete=epoch + 1,
                     epoch=[epoch] * len(rows),
                     round=[number for number, _ in rows],
-                    variant=[index for _, index in rows],
+                    variant=[names.index([*step_s][index]) for _, index in rows],
                     times_s=times_s,
                     cpu_s=times_s,
                     faults=[0] * len(rows),
@@ -109,4 +107,4 @@ class Script:
 
 
 if __name__ == "__main__":
-    Script(int(sys.argv[1]), msgspec.json.decode(sys.stdin.buffer.readline(), type=AnyJob)).play()
+    Script().play()

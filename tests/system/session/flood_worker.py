@@ -4,11 +4,10 @@ import os
 import sys
 import time
 
-import msgspec
-
 from gpulab.analysis.comparison import keys_of
-from gpulab.protocol.events import WorkerDone
-from gpulab.protocol.jobs import AnyJob
+from gpulab.protocol.events import WorkerDone, WorkerExited
+from gpulab.protocol.frames import read_job, read_secret
+from gpulab.protocol.statuses import Stage
 from gpulab.scenario import Work
 from gpulab.worker.building.build import Build
 from gpulab.worker.process import channel as channels
@@ -20,10 +19,10 @@ RATE, ROUNDS, STEPS = 10_000, 100, 1000
 
 
 def main():
-    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=AnyJob)
+    job, secret = read_job(0), read_secret(0)
     channels._ROOM = 1 << 16  # the smallest pipe that the lab gets along with: it is full in no time
     channel = channels.Channel(int(sys.argv[1]))
-    recorder = Recorder(channel, SampleBuffer(("a", "b")), {"a": 1.0, "b": 1.0}, keys_of(job))
+    recorder = Recorder(channel, SampleBuffer(("a", "b", "control")), {"a": 1.0, "b": 1.0}, keys_of(job))
     clock = WallClock(None)
     build = Build(Work(lambda: None), 0.0, None)
     started, blocks = time.perf_counter(), 0
@@ -38,6 +37,8 @@ def main():
     recorder.send()
     channel.emit(WorkerDone(sent=channel.sent))
     waiting = channel.most_waiting
+    channel.sign(secret)
+    channel.emit(WorkerExited(code=0, signal=None, stage=Stage.END, variant=None))
     channel.flush()
     print(f"sent {blocks} waiting {waiting}", flush=True)
     os._exit(0)

@@ -2,24 +2,27 @@
 
 import sys
 import textwrap
+from pathlib import Path
 
 from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.protocol.run_file import RunFile
 from gpulab.session.session import Session
 
 VARIANTS = (VariantInfo(name="a"), VariantInfo(name="b", against="a"))
-HEAD = """
+TESTS = Path(__file__).parents[2]
+HEAD = f"""
 import os, sys, time
-import msgspec
+sys.path.insert(0, {str(TESTS)!r})
 from gpulab.protocol.device import Device
 from gpulab.protocol.events import *
 from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import AnyJob, Profile
-from gpulab.protocol.wire import encode
-FD = int(sys.argv[1])
-JOB = msgspec.json.decode(sys.stdin.buffer.readline(), type=AnyJob)
-READY = WorkerReady(pid=os.getpid(), device=Device(kind="cpu", name="cpu"), environment={})
-def emit(event): os.write(FD, encode(event))
+from gpulab.protocol.frames import numbered
+from gpulab.protocol.jobs import Profile
+from gpulab.protocol.statuses import Stage
+from worker_pipe import WorkerPipe
+pipe = WorkerPipe()
+FD, JOB, emit, end = pipe.fd, pipe.job, pipe.emit, pipe.end
+READY = WorkerReady(pid=os.getpid(), device=Device(kind="cpu", name="cpu"), environment={{}})
 def notice(code): emit(Noticed(finding=finding(code)))
 """
 
@@ -31,7 +34,7 @@ def request(*, time_s=1.0, **options):
 
 
 def start_session(folder, code, **options):
-    """A session whose worker is `code`, which finds `emit(event)`, `notice(code)`, READY, and its JOB."""
+    """A session whose worker is `code`, which finds `emit(event)`, `notice(code)`, `end()`, `pipe`, READY, JOB."""
     worker = folder / "worker.py"
     worker.write_text(HEAD + textwrap.dedent(code))
     session = Session(request(**options), RunFile(folder / "run.jsonl", "0"), (sys.executable, str(worker)))

@@ -5,6 +5,7 @@ import signal
 import time
 
 import psutil
+import pytest
 from conftest import wait_for
 from session_workers import findings, finished, of_type, request, start_session
 
@@ -14,13 +15,14 @@ from gpulab.protocol.jobs import ProfileOptions
 from gpulab.protocol.run_file import RunFile, read_run_file
 from gpulab.protocol.statuses import FailureKind, Outcome, Stage
 from gpulab.report.build import build_report
+from gpulab.report.exit_codes import ExitCode
 from gpulab.report.state import fold_all
 from gpulab.session.captured_output import CapturedOutput
 from gpulab.session.session import Session
 
 
 def test_the_stream_the_file_and_the_order_are_one(tmp_path):
-    session = start_session(tmp_path, "print('hello')\nnotice('first')\nemit(WorkerDone(sent=1))")
+    session = start_session(tmp_path, "print('hello')\nnotice('first')\nend()")
     assert session.wait(20)
     events = session.take()
     assert isinstance(events[0], e.RunStarted)
@@ -37,7 +39,7 @@ def test_the_events_and_the_output_of_a_worker_are_both_read_to_their_ends(tmp_p
             if number % 3 == 0:
                 print("line", number)
         sys.stdout.flush()
-        emit(WorkerDone(sent=3000))
+        end()
     """
     events = finished(tmp_path, code)
     assert [event.value for event in of_type(events, e.Reported)] == list(range(3000))
@@ -87,32 +89,84 @@ def test_the_timeout_ends_a_worker_that_has_no_end(tmp_path, monkeypatch):
     assert end.outcome == Outcome.TIMEOUT
 
 
-def test_malformed_lines_are_counted_and_events_of_another_version_skipped(tmp_path):
+def test_malformed_lines_are_counted_and_change_nothing(tmp_path):
     code = """
-        os.write(FD, b'{"type":"Noti')
+        os.write(FD, b'0 {"type":"Noti')
         time.sleep(0.1)
-        os.write(FD, b'ced","t":1.0,"finding":{"code":"torn"}}\\n{"type":"Later","t":1.0}\\n')
-        os.write(FD, b'garbage\\n{"type":"Noticed"}\\n')
-        emit(WorkerDone(sent=2))
+        os.write(FD, b'ced","t":1.0,"finding":{"code":"torn"}}\\n')
+        pipe.sent = 1
+        os.write(FD, b'garbage\\n9 {"type":"Noticed"}\\n{"type":"WorkerDone","sent":1}\\n')
+        os.write(FD, b'1 ' + b'x' * (3 << 20) + b'\\n')
+        end()
     """
     events = finished(tmp_path, code)
-    assert findings(events) == [finding("torn"), finding("malformed_event_lines", count=2)]
+    assert findings(events) == [finding("torn"), finding("malformed_event_lines", count=4)]
+    assert not of_type(events, e.RunInvalid)
     assert events[-1].outcome == Outcome.DONE
 
 
-def test_a_lost_event_fails_the_run(tmp_path):
-    code = "notice('first')\nos.write(FD, b'garbage\\n')\nemit(WorkerDone(sent=2))"
-    events = finished(tmp_path, code)
-    assert finding("malformed_event_lines", count=1) in findings(events)
-    assert events[-2].cause == finding("events_lost", count=1)
+FORGED = {
+    "lost": ("pipe.sent = 7; notice('later')", finding("events_lost", count=6), Outcome.DONE),
+    "its own number": (
+        "os.write(FD, numbered(1, Reported(variant='b', name='x', value=1.0))); notice('second')",
+        finding("event_repeated", number=1),
+        Outcome.DONE,
+    ),
+    "its own end": (
+        "os.write(FD, numbered(1, WorkerDone(sent=1))); notice('second')",
+        finding("event_after_end"),
+        Outcome.DONE,
+    ),
+    "of the session": ("emit(RunEnded(outcome='done'))", finding("event_not_allowed", type="RunEnded"), Outcome.DONE),
+    "of the supervisor": (
+        "emit(WorkerExited(code=0, signal=None, stage=Stage.END, variant=None))",
+        finding("event_not_allowed", type="WorkerExited"),
+        Outcome.DONE,
+    ),
+    "of another job": (
+        "emit(Telemetry(since=0.0, values={}))",
+        finding("event_not_allowed", type="Telemetry"),
+        Outcome.DONE,
+    ),
+    "of no variant": (
+        "emit(Reported(variant='c', name='x', value=1.0))",
+        finding("event_not_allowed", type="Reported"),
+        Outcome.DONE,
+    ),
+    "of no version": (
+        'os.write(FD, b\'1 {"type":"Later"}\\n\'); pipe.sent = 2',
+        finding("event_not_allowed", type=""),
+        Outcome.DONE,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_lost_repeated_or_forged_event_makes_the_run_invalid(tmp_path, name):
+    code, reason, outcome = FORGED[name]
+    events = finished(tmp_path, f"notice('first')\n{code}\nend()")
+    assert [event.reason for event in of_type(events, e.RunInvalid)] == [reason]
+    assert events[-1].outcome == outcome
+    report = build_report(fold_all(events))
+    assert (report.exit_code, report.reason) == (ExitCode.INVALID, reason)
+    assert all(comparison.verdict == "invalid" for comparison in report.comparisons)
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["pipe.exited(stage=Stage.MEASURE)", "pipe.exited(code=3)", "emit(WorkerDone(sent=2)); pipe.exited(code=1)"],
+)
+def test_an_exit_before_the_last_stage_is_a_failure_whatever_was_said_before(tmp_path, code):
+    events = finished(tmp_path, f"notice('first')\nemit(WorkerDone(sent=1))\n{code}")
     assert events[-1].outcome == Outcome.FAILED
+    assert of_type(events, e.VariantFailed)[-1].cause.code == "worker_exited"
 
 
 def test_a_full_disk_ends_the_file_and_not_the_run(tmp_path):
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
-        session = start_session(tmp_path, "[notice('x' * 1000) for _ in range(50)]\nemit(WorkerDone(sent=50))")
+        session = start_session(tmp_path, "[notice('x' * 1000) for _ in range(50)]\nend()")
         resource.setrlimit(resource.RLIMIT_FSIZE, (8192, limit[1]))
         assert session.wait(20)
     finally:
@@ -132,16 +186,17 @@ def test_a_full_disk_ends_the_file_and_not_the_run(tmp_path):
 
 def test_sampling_ends_with_the_measurement_and_its_end_is_an_event(tmp_path):
     code = """
-        emit(READY)
         if isinstance(JOB, Profile):
+            emit(StageStarted(stage=Stage.PROFILE))
             time.sleep(0.5)
-            emit(WorkerDone(sent=1))
+            end()
             sys.exit()
+        emit(READY)
         now = time.monotonic()
         columns = {"epoch": [0], "round": [0], "variant": [0], "cpu_s": [1e-3], "faults": [0], "switches": [0]}
-        emit(Samples(names=("a", "b"), complete=1, times_s=[1e-3], **columns))
+        emit(Samples(names=("a", "b", "control"), complete=1, times_s=[1e-3], **columns))
         time.sleep(0.8)
-        emit(WorkerDone(sent=2))
+        end()
     """
     events = finished(tmp_path, code, telemetry="on", profile=ProfileOptions())
     kinds = [type(event).__name__ for event in events]
@@ -149,7 +204,7 @@ def test_sampling_ends_with_the_measurement_and_its_end_is_an_event(tmp_path):
     end = kinds.index("TelemetryEnded")
     assert "Telemetry" in kinds[:end]
     assert not {"Telemetry", "TelemetryLost"} & set(kinds[end:])
-    assert kinds[end:].count("WorkerReady") == 1  # that of the profile
+    assert kinds[end:].count("StageStarted") == 1  # that of the profile
     assert events[-1].outcome == Outcome.DONE
     later = events[-1].t + 60
     after = build_report(fold_all(events[: end + 1]), live=True, now=later).telemetry
@@ -158,7 +213,7 @@ def test_sampling_ends_with_the_measurement_and_its_end_is_an_event(tmp_path):
 
 
 def test_a_telemetry_process_that_is_killed_ends_telemetry_alone(tmp_path):
-    session = start_session(tmp_path, "emit(READY)\ntime.sleep(1.5)\nemit(WorkerDone(sent=1))", telemetry="on")
+    session = start_session(tmp_path, "emit(READY)\ntime.sleep(1.5)\nend()", telemetry="on")
     events = []
 
     def sampled():

@@ -7,6 +7,7 @@ from recorded import SMALL_REQUEST
 
 from gpulab.protocol import events as e
 from gpulab.protocol.finding import finding
+from gpulab.protocol.frames import numbered, signed
 from gpulab.protocol.jobs import Calibrate, RunRequest
 from gpulab.protocol.statuses import FailureKind, Outcome, Stage
 from gpulab.session.exit_cause import failure_of
@@ -17,7 +18,9 @@ TRACE = 'File "torch/x.py", line 9 in mm\n  File "s.py", line 22 in step\n  File
 
 def exited(code=None, signal=None, variant="b", **changes):
     usual = {"stage": Stage.MEASURE, "trace": TRACE}
-    return WorkerTranscript(exited=e.WorkerExited(code=code, signal=signal, variant=variant, **{**usual, **changes}))
+    return WorkerTranscript(
+        SMALL_REQUEST.job, exited=e.WorkerExited(code=code, signal=signal, variant=variant, **{**usual, **changes})
+    )
 
 
 def failure(transcript, stopped=None, error=None, request=SMALL_REQUEST):
@@ -58,35 +61,38 @@ def test_a_trace_drives_no_terminal():
     assert failure(exited(code=3, trace="\x1b[31mred")).traceback == "red"
 
 
-def test_events_that_did_not_arrive_are_counted():
-    transcript = WorkerTranscript(done=e.WorkerDone(sent=9), events=7)
-    event = failure(transcript)
-    assert (event.kind, event.cause) == (FailureKind.CRASH, finding("events_lost", count=2))
-
-
 @pytest.mark.parametrize(
     ("stopped", "kind"),
     [(None, FailureKind.KILLED), (Outcome.TIMEOUT, FailureKind.TIMEOUT), (Outcome.CANCELLED, FailureKind.CANCELLED)],
 )
 def test_a_supervisor_without_a_last_word_is_the_end_of_the_run(stopped, kind):
-    event = failure(WorkerTranscript(), stopped)
+    event = failure(WorkerTranscript(SMALL_REQUEST.job), stopped)
     assert (event.kind, event.stage, event.cause) == (kind, Stage.END, finding("supervisor_gone"))
 
 
 def test_a_worker_that_could_not_be_started_is_the_end_of_the_run():
-    event = failure(WorkerTranscript(), error=OSError("no memory"))
+    event = failure(WorkerTranscript(SMALL_REQUEST.job), error=OSError("no memory"))
     assert (event.stage, event.cause) == (Stage.START, finding("worker_not_run", message="no memory"))
 
 
-def test_a_transcript_is_complete_when_every_event_that_was_sent_arrived():
-    transcript = WorkerTranscript()
-    for event in (e.Log(lines=["a"]), None):  # an event of an unknown type counts as well
-        transcript.add(event)
+def test_a_transcript_is_complete_once_worker_and_supervisor_have_said_so():
+    transcript = WorkerTranscript(SMALL_REQUEST.job)
+    assert transcript.take(numbered(0, e.Noticed(finding=finding("x"))).strip()) is not None
+    assert transcript.take(numbered(1, e.WorkerDone(sent=1)).strip()) is not None
     assert not transcript.complete
-    transcript.add(e.WorkerDone(sent=2))
-    transcript.add(exited(code=0).exited)  # the supervisor's own word comes after the count
+    end = exited(code=0, stage=Stage.END).exited
+    for forged in (numbered(2, end), signed(b"0" * 32, end), b"0 0" + numbered(1, end)):
+        assert transcript.take(forged.strip()) is None
+        assert not transcript.complete
+    assert transcript.take(signed(transcript.secret, end).strip()) == end
     assert transcript.complete
-    assert transcript.exited.code == 0
+    assert [problem.code for problem in transcript.problems] == ["event_after_end"]
+
+
+def test_an_end_that_never_came_is_a_lost_event():
+    transcript = exited(code=0, stage=Stage.END)
+    assert transcript.complete
+    assert transcript.problems == [finding("events_lost", count=1)]
 
 
 @pytest.mark.parametrize(
