@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gpulab.protocol.finding import Finding
+from gpulab.protocol.values import Amount, Count, Name, PositiveAmount
 
 MEASURED, DERIVED, DATASHEET = "measured", "derived", "datasheet"
 SOURCES = (MEASURED, DERIVED, DATASHEET)
@@ -29,16 +30,16 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
     `spread` is the interquartile range over the median. `method` says how it was measured or derived.
     """
 
-    roof: str
-    kind: str
-    unit: str
-    best: float
-    median: float
-    spread: float = 0.0
-    samples: int = 0
-    source: str = MEASURED
+    roof: Name
+    kind: Name
+    unit: Name
+    best: PositiveAmount
+    median: PositiveAmount
+    spread: Amount = 0.0
+    samples: Count = 0
+    source: Name = MEASURED
     method: Finding | None = None
-    sm_mhz: float | None = None
+    sm_mhz: Amount | None = None
 
     @property
     def name(self) -> str:

@@ -6,9 +6,11 @@ from time import monotonic
 
 import msgspec
 
+from gpulab.protocol.values import Count, Moment
+
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
     """`t`: seconds on the monotonic clock that all processes of a machine share; `rank`: 0 for the only worker."""
 
-    t: float = msgspec.field(default_factory=monotonic)
-    rank: int = 0
+    t: Moment = msgspec.field(default_factory=monotonic)
+    rank: Count = 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-Value = bool | int | float | str | list[str] | None
+from gpulab.protocol.values import Integer, Name, Text
+
+Value = bool | Integer | float | Text | list[Text] | None
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -14,8 +16,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     exception, is a value like any other: it is made safe where it is shown.
     """
 
-    code: str
-    variant: str | None = None
+    code: Name
+    variant: Name | None = None
     values: dict[str, Value] = {}
 
 

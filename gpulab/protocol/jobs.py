@@ -6,7 +6,7 @@ import msgspec
 
 from gpulab.protocol.finding import Finding
 from gpulab.protocol.statuses import Cache, CeilingChoice, Clock, Per
-from gpulab.scenario import Param
+from gpulab.protocol.values import Count, Integer, Line, Name, ParamValue, Seconds, Text
 
 CANCEL, CEILINGS_KNOWN = b"c", b"k"
 """What a session may tell the supervisor of a worker: to stop it, and that the device's ceilings are known."""
@@ -16,33 +16,33 @@ TELEMETRY_ON, TELEMETRY_OFF = "on", "off"
 class VariantInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A variant as the catalog read it; `missing` says which need the machine does not meet."""
 
-    name: str
-    summary: str = ""
-    against: str | None = None
-    claim: str | None = None
-    unchecked: str | None = None
+    name: Name
+    summary: Line = ""
+    against: Name | None = None
+    claim: Line | None = None
+    unchecked: Line | None = None
     missing: Finding | None = None
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     """A file, and what of it runs. `scenario` is the id that lists and run files show."""
 
-    scenario: str
-    path: str
-    source_sha256: str
+    scenario: Text
+    path: Text
+    source_sha256: Name
     variants: tuple[VariantInfo, ...]
-    title: str = ""
+    title: Text = ""
 
 
 class ScenarioFile(Subject, frozen=True, kw_only=True, tag="scenario"):
     """The variants of the file's Scenario, with the parameters of this run."""
 
-    topic: str = ""
-    claim: str = ""
-    no_effect_reason: str = ""
+    topic: Line = ""
+    claim: Line = ""
+    no_effect_reason: Line = ""
     """Why an effect may not exist on a device: shown beside the verdict *same*."""
-    params: dict[str, Param] = {}
-    env: dict[str, str | None] = {}
+    params: dict[Name, ParamValue] = {}
+    env: dict[Name, Text | None] = {}
 
 
 class FunctionFile(Subject, frozen=True, kw_only=True, tag="functions"):
@@ -52,15 +52,15 @@ class FunctionFile(Subject, frozen=True, kw_only=True, tag="functions"):
 class Job(msgspec.Struct, frozen=True, kw_only=True, tag_field="job"):
     """What every worker is told of the device and of its process."""
 
-    device: str = "cpu"
-    threads: int = 1
-    seed: int = 0
+    device: Name = "cpu"
+    threads: Count = 1
+    seed: Integer = 0
 
 
 class TimedJob(Job, frozen=True, kw_only=True):
     """What all jobs that time variants have in common. `time_s` is for rounds: builds and checks come on top."""
 
-    time_s: float = 10.0
+    time_s: Seconds = 10.0
     clock: Clock = Clock.WALL
     cache: Cache = Cache.HOT
     smoke: bool = False
@@ -78,7 +78,7 @@ class Measure(TimedJob, frozen=True, kw_only=True, tag="measure"):
     """Compare the variants of a scenario."""
 
     subject: ScenarioFile
-    roof: str | None = None
+    roof: Name | None = None
     per: Per = Per.STEP
     ladder: bool = False
     exclusive: bool = False
@@ -100,11 +100,11 @@ class Profile(Job, frozen=True, kw_only=True, tag="profile"):
     """Record variants under the profiler, in a process of its own: the profiler slows what follows it."""
 
     subject: ScenarioFile | FunctionFile
-    names: tuple[str, ...]
+    names: tuple[Name, ...]
     """The variants to record."""
-    trace: str | None = None
+    trace: Text | None = None
     """The file for a trace; of several variants each has its name in its own."""
-    memory: str | None = None
+    memory: Text | None = None
     """A path without suffix for memory snapshots of a GPU; the peak of a step is measured where it is given."""
 
 
@@ -114,17 +114,17 @@ AnyJob = Measure | TimeFunctions | Calibrate | Profile
 class ProfileOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a run ends with a profile, and what that keeps: see `Profile`."""
 
-    trace: str | None = None
-    memory: str | None = None
+    trace: Text | None = None
+    memory: Text | None = None
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One run: its first job, and what the session does around it."""
 
     job: Measure | TimeFunctions | Calibrate
-    telemetry: str = TELEMETRY_ON
+    telemetry: Line = TELEMETRY_ON
     """on, off, or the index or UUID of the GPU to sample, whatever the run is on."""
-    timeout_s: float | None = None
+    timeout_s: Seconds | None = None
     profile: ProfileOptions | None = None
 
 

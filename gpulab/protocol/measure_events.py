@@ -8,18 +8,31 @@ from gpulab.protocol.ceiling import Ceiling
 from gpulab.protocol.event import Event
 from gpulab.protocol.finding import Finding
 from gpulab.protocol.statuses import CheckTime, Clock, Stage, StopReason
+from gpulab.protocol.values import (
+    Amount,
+    Count,
+    Fraction,
+    Index,
+    Items,
+    Moment,
+    Name,
+    Number,
+    PositiveCount,
+    Seconds,
+    StepTime,
+)
 
 
 class Built(Event, frozen=True):
     """The first build of a variant in this process, and its very first step (both in seconds)."""
 
-    variant: str
-    build_s: float
-    first_step_s: float
-    items: float
-    bytes: int | None = None
-    flops: int | None = None
-    dtype: str | None = None
+    variant: Name
+    build_s: Seconds
+    first_step_s: Seconds
+    items: Items
+    bytes: Count | None = None
+    flops: Count | None = None
+    dtype: Name | None = None
 
 
 class Counted(Event, frozen=True):
@@ -28,9 +41,9 @@ class Counted(Event, frozen=True):
     `flops` is None where some operation has no formula.
     """
 
-    variant: str
-    operations: int
-    flops: int | None
+    variant: Name
+    operations: Count
+    flops: Count | None
 
 
 class CeilingsMeasured(Event, frozen=True):
@@ -41,8 +54,8 @@ class CeilingsMeasured(Event, frozen=True):
     """
 
     ceilings: tuple[Ceiling, ...]
-    at: str
-    cache_bytes: int | None = None
+    at: Name
+    cache_bytes: Count | None = None
     cached: bool = False
     complete: bool = False
     """Everything was tried, nothing ran out of memory, and all that matters is steady: worth keeping."""
@@ -51,39 +64,39 @@ class CeilingsMeasured(Event, frozen=True):
 class Checked(Event, frozen=True):
     """Outputs against the baseline's: `error` is the relative Frobenius error, None where nothing was compared."""
 
-    variant: str
+    variant: Name
     when: CheckTime
     ok: bool
-    error: float | None = None
-    tolerance: float | None = None
+    error: Amount | None = None
+    tolerance: Amount | None = None
     reason: Finding | None = None
 
 
 class Unchecked(Event, frozen=True):
     """The outputs of a variant could not be compared: there is nothing to compare, for this reason."""
 
-    variant: str
+    variant: Name
     reason: Finding
 
 
 class VariantRefused(Event, frozen=True):
     """The variant breaks the rules of a fair comparison (items, global settings): it is not measured."""
 
-    variant: str
+    variant: Name
     reason: Finding
 
 
 class VariantSkipped(Event, frozen=True):
     """Left out: the device cannot do it (`lab.skip`), or a smaller one did not fit."""
 
-    variant: str
+    variant: Name
     reason: Finding
 
 
 class OutOfMemory(Event, frozen=True):
     """A variant of a scenario with increasing memory does not fit. Others report it as `VariantFailed`."""
 
-    variant: str
+    variant: Name
     stage: Stage
     cause: Finding
 
@@ -91,18 +104,18 @@ class OutOfMemory(Event, frozen=True):
 class Calibrated(Event, frozen=True):
     """Steps per block, and the time of an empty block of that clock (what a block costs beside its steps)."""
 
-    variant: str
-    steps_per_block: int
-    step_s: float
-    empty_block_s: float
+    variant: Name
+    steps_per_block: PositiveCount
+    step_s: StepTime
+    empty_block_s: Seconds
 
 
 class WarmedUp(Event, frozen=True):
     """The warm-up's own samples (seconds per step), kept apart; `drift` is the last relative change."""
 
-    variant: str
-    times_s: list[float]
-    drift: float
+    variant: Name
+    times_s: list[StepTime]
+    drift: Number
     drifting: bool
 
 
@@ -112,9 +125,9 @@ class Planned(Event, frozen=True):
     `expensive`: builds are too expensive for enough epochs, so intervals are over pairs, with a wider floor.
     """
 
-    rounds: int
-    epochs: int
-    floor: float
+    rounds: Index
+    epochs: Index
+    floor: Fraction
     expensive: bool
 
 
@@ -127,18 +140,18 @@ class Samples(Event, frozen=True):
     wrote, not the lab.
     """
 
-    names: tuple[str, ...]
-    complete: int
-    epoch: list[int]
-    round: list[int]
-    variant: list[int]
-    times_s: list[float]
-    cpu_s: list[float]
-    faults: list[int]
-    switches: list[int]
-    ended: list[float] = []
-    steps: list[int] = []
-    sm_mhz: list[float] = []
+    names: tuple[Name, ...]
+    complete: Index
+    epoch: list[Index]
+    round: list[Index]
+    variant: list[Index]
+    times_s: list[StepTime]
+    cpu_s: list[Seconds]
+    faults: list[Count]
+    switches: list[Count]
+    ended: list[Moment] = []
+    steps: list[PositiveCount] = []
+    sm_mhz: list[Amount] = []
     """The clock of the SMs just before each block, where the device clock was used."""
 
     def __post_init__(self) -> None:
@@ -160,12 +173,12 @@ class Samples(Event, frozen=True):
 class SoloRun(Event, frozen=True):
     """A variant ran alone from `started` to `ended`: so many steps, of `time_s` in the median."""
 
-    variant: str
-    started: float
-    ended: float
-    steps: int
-    time_s: float
-    restored_bytes: int = 0
+    variant: Name
+    started: Moment
+    ended: Moment
+    steps: PositiveCount
+    time_s: StepTime
+    restored_bytes: Count = 0
     """Traffic of restoring the state meanwhile, which belongs to none of its steps."""
 
 
@@ -175,9 +188,9 @@ class OtherClock(Event, frozen=True):
     `exposed`: it is the device's, and holds gaps between launches that could not be hidden.
     """
 
-    variant: str
+    variant: Name
     clock: Clock
-    times_s: list[float]
+    times_s: list[Seconds]
     exposed: bool = False
 
 
@@ -190,6 +203,6 @@ class Stopped(Event, frozen=True):
 class Reported(Event, frozen=True):
     """`lab.report(name, value)` of a variant."""
 
-    variant: str | None
-    name: str
+    variant: Name | None
+    name: Name
     value: float | None

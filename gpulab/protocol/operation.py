@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from gpulab.protocol.values import Amount, Number, PositiveCount, Text
+
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """A row: calls, and their seconds less those of the operations within them; of a window, or of a step.
@@ -12,10 +14,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     inputs, such as "64x32, 32", and empty for a kernel. `rows` is over 1 where this one sums the rest of a table.
     """
 
-    name: str
-    calls: float
-    self_s: float
-    share: float
-    shapes: str
+    name: Text
+    calls: Amount
+    self_s: Number
+    share: Number
+    shapes: Text
     on_device: bool
-    rows: int = 1
+    rows: PositiveCount = 1

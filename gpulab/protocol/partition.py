@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from gpulab.protocol.values import Name, Number, Seconds
+
 USEFUL, DATA, COPY, SYNC = "useful", "data", "copy", "sync"
 """Phases with a meaning; any other is its author's own."""
 UNMARKED = ""
@@ -29,14 +31,19 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
 
     A window of a device has no "preempted"; one of a CPU has no "communication" and no "launch-bound".
     `marked` says whether the step marks what is useful; where it does not, all its work counts as useful.
-    `copied_s` is the union of a device's copies from and to the host, whatever ran meanwhile.
+    `copied_s` is the union of a device's copies from and to the host, whatever ran meanwhile. ValueError where the
+    categories are others.
     """
 
-    window_s: float
-    seconds: dict[str, float]
+    window_s: Seconds
+    seconds: dict[Name, Number]
     marked: bool
     on_device: bool
-    copied_s: float = 0.0
+    copied_s: Seconds = 0.0
+
+    def __post_init__(self) -> None:
+        if USEFUL not in self.seconds or not self.seconds.keys() <= set(CATEGORIES):
+            raise ValueError("a partition by other categories")
 
     @property
     def shares(self) -> dict[str, float]:

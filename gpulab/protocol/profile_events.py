@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpulab.protocol.event import Event
 from gpulab.protocol.operation import Operation
 from gpulab.protocol.partition import Partition
+from gpulab.protocol.values import Count, Name, PositiveCount, Seconds, StepTime, Text
 
 
 class Phases(Event, frozen=True):
@@ -13,10 +14,10 @@ class Phases(Event, frozen=True):
     `running_s`: those of them in which the thread ran, on a CPU; on a GPU it may be ahead, so there are none.
     """
 
-    variant: str
-    steps: int
-    seconds: dict[str, float]
-    running_s: dict[str, float] = {}
+    variant: Name
+    steps: PositiveCount
+    seconds: dict[Name, Seconds]
+    running_s: dict[Name, Seconds] = {}
 
 
 class Profiled(Event, frozen=True):
@@ -26,12 +27,12 @@ class Profiled(Event, frozen=True):
     operations. `peak_bytes`: the most device memory that one step had allocated, where it was asked for.
     """
 
-    variant: str
-    steps: int
-    plain_s: float
-    profiled_s: float
+    variant: Name
+    steps: PositiveCount
+    plain_s: StepTime
+    profiled_s: Seconds
     partition: Partition
     operations: list[Operation]
     repeatable: bool
-    trace: str | None = None
-    peak_bytes: int | None = None
+    trace: Text | None = None
+    peak_bytes: Count | None = None

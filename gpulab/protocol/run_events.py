@@ -7,6 +7,7 @@ from gpulab.protocol.event import Event
 from gpulab.protocol.finding import Finding
 from gpulab.protocol.jobs import RunRequest
 from gpulab.protocol.statuses import FailureKind, Outcome, Stage
+from gpulab.protocol.values import Count, Line, Name, SignalNumber, Text
 
 PIPE_LOST, DEVICE_LOST = 97, 98
 """Exit codes of a worker whose event pipe was taken from it, and of one whose device is in error for good."""
@@ -16,42 +17,42 @@ class RunStarted(Event, frozen=True):
     """Written by the session before anything runs. `at` is UTC, ISO 8601."""
 
     request: RunRequest
-    at: str
-    host: str
+    at: Name
+    host: Line
 
 
 class WorkerReady(Event, frozen=True):
     """The worker has its device. `environment` holds versions; None where something is not installed."""
 
-    pid: int
+    pid: Count
     device: Device
-    environment: dict[str, str | None]
+    environment: dict[Name, Line | None]
 
 
 class StageStarted(Event, frozen=True):
     """`detail` is what a stage without variants is at, such as the roof that is measured."""
 
     stage: Stage
-    variant: str | None = None
-    detail: str | None = None
+    variant: Name | None = None
+    detail: Line | None = None
 
 
 class VariantFailed(Event, frozen=True):
     """`variant` None: the whole run. `line` is in the scenario's file."""
 
-    variant: str | None
+    variant: Name | None
     kind: FailureKind
     stage: Stage
     cause: Finding
-    line: int | None = None
-    traceback: str = ""
+    line: Count | None = None
+    traceback: Text = ""
 
 
 class Log(Event, frozen=True):
     """Lines that the scenario wrote to stdout or stderr, made safe to show."""
 
-    lines: list[str]
-    skipped: int = 0
+    lines: list[Line]
+    skipped: Count = 0
     """Lines left out just before these: the log has its first and its last KEPT_LINES."""
 
 
@@ -65,19 +66,19 @@ class Noticed(Event, frozen=True):
 class WorkerExited(Event, frozen=True):
     """The supervisor's last word: how the worker ended, where it was, and what faulthandler wrote."""
 
-    code: int | None
-    signal: int | None
+    code: Count | None
+    signal: SignalNumber | None
     stage: Stage
-    variant: str | None
-    trace: str = ""
-    orphans: int = 0
+    variant: Name | None
+    trace: Text = ""
+    orphans: Count = 0
     """Processes that the worker left running, and that were killed."""
 
 
 class WorkerDone(Event, frozen=True):
     """The worker did its whole job; `sent` counts its events before this one, so that a lost one shows."""
 
-    sent: int
+    sent: Count
 
 
 class RunInvalid(Event, frozen=True):

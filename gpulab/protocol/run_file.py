@@ -13,13 +13,16 @@ from pathlib import Path
 
 import msgspec
 
+from gpulab.limits import RUN_FILE_LINE_BYTES
 from gpulab.protocol.events import AnyEvent, Event
+from gpulab.protocol.files import open_regular
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.version_1 import decode_version_1
-from gpulab.protocol.wire import decode, encode
+from gpulab.protocol.wire import UNREADABLE, decode, encode
 
 FORMAT = "gpulab.run"
 VERSION = 2
+_CHUNK = 1 << 20
 _DECODERS: dict[int, Callable[[bytes], AnyEvent | None]] = {1: decode_version_1, VERSION: decode}
 
 
@@ -73,15 +76,20 @@ class RunFileReader:
         self.unknown = 0
         self._rest = b""
         self._lines = 0
-        self._file = path.open("rb")
+        self._file = open_regular(path)
 
     def take(self) -> list[AnyEvent]:
         """The events since the last call. RunFileError where it is no run file, or where its version is newer."""
-        *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
-        if self.header is None and lines:
-            self.header = _header(self.path, lines.pop(0))
-            self._lines = 1
-        return [] if self.header is None else self._decoded(lines, _DECODERS[self.header.version])
+        events: list[AnyEvent] = []
+        while data := self._file.read(_CHUNK):
+            *lines, rest = (self._rest + data).split(b"\n")
+            self._rest = rest[: RUN_FILE_LINE_BYTES + 1]  # of a line that is too long the beginning, which is no event
+            if self.header is None and (lines or len(rest) > RUN_FILE_LINE_BYTES):
+                self.header = _header(self.path, lines.pop(0) if lines else rest)
+                self._lines = 1
+            if self.header is not None:
+                events += self._decoded(lines, _DECODERS[self.header.version])
+        return events
 
     def close(self) -> None:
         self._file.close()
@@ -106,7 +114,7 @@ class RunFileReader:
         for line in lines:
             self._lines += 1
             try:
-                event = decode_line(line)
+                event = decode_line(line[: RUN_FILE_LINE_BYTES + 1])
             except ValueError:
                 self.garbled.append(self._lines)
                 continue
@@ -145,7 +153,7 @@ def read_run_file(path: Path) -> Recording:
 def _header(path: Path, line: bytes) -> Header:
     try:
         header = msgspec.json.decode(line, type=Header)
-    except (msgspec.DecodeError, UnicodeError):
+    except UNREADABLE:
         header = Header(format="", version=0, gpulab="")
     if header.format != FORMAT:
         raise RunFileError(f"{path} is not a run file: its first line is no {FORMAT} header")

@@ -6,12 +6,13 @@ import msgspec
 
 from gpulab.protocol.event import Event
 from gpulab.protocol.finding import Finding
+from gpulab.protocol.values import Count, Line, Moment, Name, Number
 
 
 class SamplingTarget(msgspec.Struct, frozen=True, kw_only=True):
     """Whom to sample: the worker's process, and a GPU by index or UUID. `worker_gpu` is the one the worker runs on."""
 
-    worker: int
+    worker: Count
     gpu: str | None = None
     worker_gpu: str | None = None
 
@@ -22,13 +23,13 @@ class TelemetryStarted(Event, frozen=True):
     `unsupported` maps a field to the code of the reason why it will never have a value.
     """
 
-    gpu: str | None = None
-    uuid: str | None = None
-    driver: str | None = None
+    gpu: Line | None = None
+    uuid: Line | None = None
+    driver: Line | None = None
     no_gpu_reason: Finding | None = None
-    unsupported: dict[str, str] = {}
-    limits: dict[str, float] = {}
-    health: dict[str, float] = {}
+    unsupported: dict[Name, Name] = {}
+    limits: dict[Name, Number] = {}
+    health: dict[Name, Number] = {}
     problems: list[Finding] = []
 
 
@@ -39,12 +40,12 @@ class Telemetry(Event, frozen=True):
     `others_since`, where they were looked for; `unsupported` is the whole of it where it has changed.
     """
 
-    since: float
-    values: dict[str, float]
-    reasons: int | None = None
-    others: list[str] | None = None
-    others_since: float | None = None
-    unsupported: dict[str, str] = {}
+    since: Moment
+    values: dict[Name, Number]
+    reasons: Count | None = None
+    others: list[Line] | None = None
+    others_since: Moment | None = None
+    unsupported: dict[Name, Name] = {}
     problems: list[Finding] = []
     """Errors of the device that the driver reported since the last reading."""
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from gpulab.protocol.events import AnyEvent
-from gpulab.protocol.wire import TAGS
+from gpulab.protocol.wire import TAGS, UNREADABLE
 
 _STAGES = {"soak": "solo run"}
 _TYPES = {"Soaked": "SoloRun"}
@@ -49,7 +49,7 @@ def decode_version_1(line: bytes) -> AnyEvent | None:
         if tag not in TAGS:
             return None
         return msgspec.convert(_upgraded(tag, document), AnyEvent)  # type: ignore[no-any-return]
-    except (msgspec.DecodeError, UnicodeError, TypeError, AttributeError, KeyError) as error:
+    except (*UNREADABLE, TypeError, AttributeError, KeyError) as error:
         raise ValueError(f"not an event: {error}") from None
 
 
