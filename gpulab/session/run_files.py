@@ -6,13 +6,15 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gpulab.protocol.text import file_name
+
 
 def default_path(scenario: str) -> Path:
     """A new file, named by time, scenario and process."""
     from platformdirs import user_state_path
 
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
-    return user_state_path("gpulab") / "runs" / f"{now}-{scenario}-{os.getpid()}.jsonl"
+    return user_state_path("gpulab") / "runs" / f"{now}-{file_name(scenario)}-{os.getpid()}.jsonl"
 
 
 def at_home(path: Path) -> str:

@@ -21,8 +21,8 @@ def doctor(checks: Sequence[MachineCheck], glyphs: Glyphs) -> Table:
     for check in checks:
         text = Text(glyphs(sentence(check.result)), overflow="fold")
         if check.enables:
-            text.append(glyphs(f"\nenables: {ENABLES[check.enables]}"), "dim")
+            text.append(f"\nenables: {glyphs(ENABLES[check.enables])}", "dim")
         if check.fix:
-            text.append(glyphs(f"\nfix: {sentence(check.fix)}"), "bold")
-        table.add_row(Text(check.status, _STYLES[check.status]), Text(check.name, "bold"), text)
+            text.append(f"\nfix: {glyphs(sentence(check.fix))}", "bold")
+        table.add_row(Text(check.status, _STYLES[check.status]), Text(glyphs(check.name), "bold"), text)
     return table

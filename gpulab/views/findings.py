@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
+from gpulab.limits import TEXT_LENGTH
 from gpulab.protocol.finding import Finding
+from gpulab.protocol.text import cut, one_line
 from gpulab.views.sentences import checks, failures, machine, measurement, rooflines, telemetry
 from gpulab.views.sentences.words import Values, Words, filled
 
@@ -17,14 +20,23 @@ WORDS: Mapping[str, Words] = {
     **rooflines.WORDS,
 }
 """By the code of a finding."""
+_NOT_OURS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
+"""Of a run file that another gpulab wrote, or somebody by hand: its codes are unknown here, or their values others."""
 
 
 def sentence(finding: Finding) -> str:
-    """What a finding says, without the variant that it is about."""
-    words = WORDS.get(finding.code)
-    values = finding.values
-    if words is None:  # a run file of another gpulab
-        return ", ".join([finding.code.replace("_", " "), *(f"{name} {value}" for name, value in values.items())])
+    """What a finding says, without the variant that it is about: one line, whatever the values are."""
+    try:
+        text = _sentence(finding)
+    except _NOT_OURS:
+        values = (f"{name} {value}" for name, value in finding.values.items())
+        text = ", ".join([finding.code.replace("_", " "), *values])
+    return cut(one_line(text), TEXT_LENGTH)
+
+
+def _sentence(finding: Finding) -> str:
+    """One of `_NOT_OURS` where code and values are not as the lab writes them."""
+    words, values = WORDS[finding.code], finding.values
     text = filled(words.sentence, {**_with_sentence_of_cause(values), "variant": finding.variant})
     if "cause" in values:  # the other values are those of the cause
         return text
@@ -56,8 +68,9 @@ def lines(findings: Iterable[Finding]) -> list[str]:
 def _lines_of_group(group: Sequence[Finding]) -> list[str]:
     words = WORDS.get(group[0].code)
     if len(group) > 1 and group[0].variant is not None and words and words.several:
-        parts = [f"{finding.variant} {filled(words.each, finding.values)}" for finding in group]
-        return [f"{filled(words.several, group[0].values)} {', '.join(parts)}"]
+        with suppress(*_NOT_OURS):
+            parts = [f"{finding.variant} {filled(words.each, finding.values)}" for finding in group]
+            return [one_line(f"{filled(words.several, group[0].values)} {', '.join(parts)}")]
     variants: dict[str, list[str]] = {}
     for finding in group:
         variants.setdefault(sentence(finding), []).extend([finding.variant] if finding.variant else [])

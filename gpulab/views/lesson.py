@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.protocol.listing import ScenarioRow
+from gpulab.protocol.text import one_line
 from gpulab.scenario import Param
 from gpulab.views.findings import sentence
 from gpulab.views.text import Glyphs
@@ -21,8 +22,7 @@ def lesson(row: ScenarioRow, glyphs: Glyphs) -> RenderableType:
     title, _, rest = row.lesson.partition("\n")
     parts: list[RenderableType] = [Text(glyphs(title or row.title), "bold"), ""]
     for paragraph in filter(None, (part.strip("\n") for part in rest.split("\n\n"))):
-        filled = paragraph if paragraph.startswith(" ") else " ".join(paragraph.split())
-        parts += [Text(glyphs(filled)), ""]
+        parts += [Text(glyphs.block(paragraph) if paragraph.startswith(" ") else glyphs(one_line(paragraph))), ""]
     if row.function:
         parts += [Text("a plain function: it is timed and profiled, and compared with nothing", "dim"), ""]
     else:

@@ -26,15 +26,15 @@ def listing(rows: Sequence[ScenarioRow], glyphs: Glyphs) -> Text:
     text = Text(no_wrap=True, overflow=glyphs.overflow)
     width = max((len(row.name) for row in rows), default=0) + 2
     for topic, members in by_topic(rows):
-        text.append(glyphs(f"{topic}\n"), style="bold")
+        text.append(f"{glyphs(topic)}\n", style="bold")
         for row in members:
             if row.error:
-                text.append(glyphs(f"  {row.path}\n    {row.error}\n"), style="red")
+                text.append(f"  {glyphs(row.path)}\n    {glyphs(row.error)}\n", style="red")
                 continue
             missing = f"  ({sentence(row.missing)})" if row.missing else ""
             style = "dim" if row.missing else ""
             title = "" if row.title == row.name else row.title
-            text.append(glyphs(f"  {row.name:<{width}}{title}{missing}".rstrip() + "\n"), style=style)
+            text.append(glyphs(f"  {row.name:<{width}}{title}{missing}".rstrip()) + "\n", style=style)
     text.rstrip()
     return text
 

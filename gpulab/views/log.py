@@ -16,14 +16,14 @@ def log(report: RunReport, glyphs: Glyphs) -> Text:
     head, tail = report.log.head, report.log.tail
     text = Text()
     if report.under_way:
-        lines = [line[:_LIVE_WIDTH] for line in [*head, *tail][-_LIVE_LINES:]]
-        text.append(glyphs("".join(f"{line}\n" for line in lines)))
+        text.append("".join(f"{glyphs(line[:_LIVE_WIDTH])}\n" for line in [*head, *tail][-_LIVE_LINES:]))
         return text if text else Text("nothing printed so far", "dim")
-    text.append(glyphs("".join(f"{line}\n" for line in head)))
+    text.append("".join(f"{glyphs(line)}\n" for line in head))
     if report.log.skipped:
         text.append(f"... {report.log.skipped:,} lines left out ...\n", "dim")
-    text.append(glyphs("".join(f"{line}\n" for line in tail)))
+    text.append("".join(f"{glyphs(line)}\n" for line in tail))
     for failure in report.failures:
-        text.append(glyphs(f"{failure.variant or 'the run'}: {failure.kind}, {sentence(failure.cause)}\n"), "red")
-        text.append(glyphs(failure.traceback), "dim")
+        cause = glyphs(f"{failure.variant or 'the run'}: {failure.kind}, {sentence(failure.cause)}")
+        text.append(f"{cause}\n", "red")
+        text.append(glyphs.block(failure.traceback), "dim")
     return text if text else Text("it printed nothing", "dim")

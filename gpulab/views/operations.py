@@ -82,7 +82,7 @@ class _OperationTable:
         table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
         table.add_column(head, width=name_width, no_wrap=True, overflow=glyphs.overflow, vertical="bottom")
         for variant, column, cells in zip(variants, columns, widths, strict=True):
-            heading = glyphs(f"{variant}\n{column[0]}".lstrip("\n"))
+            heading = f"{glyphs(variant)}\n{column[0]}".lstrip("\n")
             table.add_column(heading, justify="right", width=cells, overflow="fold", vertical="bottom")
         contents = [names, *(column[1:] for column in columns)]
         if 0 < shapes_width <= rest:

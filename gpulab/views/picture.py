@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
+from io import BytesIO
 
+import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
@@ -11,8 +14,10 @@ from matplotlib.lines import Line2D
 
 from gpulab.analysis.ceilings import RoofSet
 from gpulab.analysis.roofline import Point, Roofline
+from gpulab.limits import NAME_LENGTH
 from gpulab.protocol.ceiling import CACHE, MATRIX, MEASURED, MEMORY, VECTOR, Ceiling, family
 from gpulab.protocol.statuses import Verdict
+from gpulab.protocol.text import cut, one_line
 from gpulab.report.report import RunReport, Time, VariantReport
 from gpulab.report.roofline_points import roofline_of
 from gpulab.views.ceilings import amount
@@ -38,6 +43,15 @@ _APART = 0.1
 _LOG_FROM = 20
 
 
+def image(report: RunReport, kind: str) -> bytes:
+    """The picture of a run as a file of that kind, such as svg, by matplotlib's own defaults on every machine."""
+    file = BytesIO()
+    with matplotlib.rc_context(), warnings.catch_warnings(action="ignore"):  # of glyphs that its font lacks
+        matplotlib.rcdefaults()
+        picture(report).savefig(file, format=kind)
+    return file.getvalue()
+
+
 def picture(report: RunReport) -> Figure:
     """Whichever of its two halves there is something to see in."""
     roofline = roofline_of(report)
@@ -48,10 +62,16 @@ def picture(report: RunReport) -> Figure:
     figure = Figure(figsize=(_INCHES * max(1, len(halves)), _INCHES * 0.75), dpi=_DPI, layout="constrained")
     device = report.device.name if report.device else ""
     title = report.title.partition(": ")[2] or report.title
-    figure.suptitle(f"{report.scenario}{f': {title}' if title else ''}\n{device}", fontsize=10)
+    heading = _text(f"{report.scenario}{f': {title}' if title else ''}")
+    figure.suptitle(f"{heading}\n{_text(device)}", fontsize=10)
     for number, draw in enumerate(halves, 1):
         draw(figure.add_subplot(1, len(halves), number))
     return figure
+
+
+def _text(text: str) -> str:
+    """One line that is shown as it stands: dollars begin no formula, which could be broken, or take for ever."""
+    return cut(one_line(text), NAME_LENGTH).replace("$", r"\$")
 
 
 def _draw_roofline(axes: Axes, roofline: Roofline | None) -> None:
@@ -123,7 +143,7 @@ def _draw_mark(axes: Axes, index: int, point: Point, *, dim: bool) -> ErrorbarCo
         fmt="o",
         capsize=3,
         alpha=0.4 if dim else 1,
-        label=f"{letter(index)}  {point.variant}: {point.bound}, {point.fraction:.0%} of its roof",
+        label=f"{letter(index)}  {_text(point.variant)}: {point.bound}, {point.fraction:.0%} of its roof",
     )
 
 
@@ -132,7 +152,7 @@ def _draw_line(axes: Axes, ceiling: Ceiling, x: tuple[float, float], y: tuple[fl
     measured = ceiling.source == MEASURED
     style = ("-" if ceiling.roof != CACHE else "--") if measured else ":"
     (line,) = axes.plot(x, y, style, color="black", alpha=0.9 if measured else 0.4, linewidth=1.2)
-    line.set_label(f"{amount(ceiling, ceiling.best)} {ceiling.name}, {ceiling.source}")
+    line.set_label(_text(f"{amount(ceiling, ceiling.best)} {ceiling.name}, {ceiling.source}"))
     return line
 
 
@@ -149,7 +169,7 @@ def _draw_times(axes: Axes, report: RunReport, timed: Sequence[tuple[VariantRepo
         axes.barh(place, median - start, left=start, xerr=ends, color=colour, capsize=3, alpha=0.8)
         label = _label(report, variant, median)
         axes.annotate(label, (high, place), (4, 0), textcoords="offset points", va="center", fontsize=7)
-    axes.set_yticks(range(len(timed)), [variant.name for variant, _ in timed])
+    axes.set_yticks(range(len(timed)), [_text(variant.name) for variant, _ in timed])
     axes.invert_yaxis()
     if logarithmic:
         axes.set_xscale("log")
@@ -163,5 +183,5 @@ def _label(report: RunReport, variant: VariantReport, median: float) -> str:
     if comparison and comparison.speedup is not None:
         label += f"   {times(comparison.speedup)} ({span(comparison.low, comparison.high)}) {comparison.verdict}"
     if (point := variant.roofline) and point.intensity is None:
-        label += f"   {rate(point.rate)}{point.unit}, {point.fraction:.0%} of {point.roof}"
+        label += f"   {_text(f'{rate(point.rate)}{point.unit}, {point.fraction:.0%} of {point.roof}')}"
     return label

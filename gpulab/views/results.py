@@ -42,11 +42,11 @@ def failures(report: RunReport, glyphs: Glyphs) -> Text:
     text = Text()
     for failure in report.failures:
         if failure.traceback and failure.kind not in (FailureKind.CANCELLED, FailureKind.TIMEOUT):
-            text.append(glyphs(failure.traceback.rstrip()) + "\n", "dim")
+            text.append(glyphs.block(failure.traceback.rstrip()) + "\n", "dim")
     printed = [*report.log.head, *report.log.tail][-_LAST_LINES:]
     cancelled = any(failure.kind == FailureKind.CANCELLED for failure in report.failures)
     if report.failures and printed and not cancelled:
-        text.append(glyphs("last output lines:\n" + "\n".join(f"  {line}" for line in printed)) + "\n", "dim")
+        text.append("last output lines:\n" + "".join(f"  {glyphs(line)}\n" for line in printed), "dim")
     return text
 
 
@@ -81,7 +81,7 @@ def _header(report: RunReport, glyphs: Glyphs) -> Text:
     facts += ["a smoke run: not for conclusions"] if report.smoke else []
     facts += ["a quick run: wide intervals"] if report.quick else []
     if facts:
-        text.append(glyphs("\n" + " · ".join(facts)), style="not bold dim")
+        text.append("\n" + glyphs(" · ".join(facts)), style="not bold dim")
     return text
 
 

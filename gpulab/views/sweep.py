@@ -114,7 +114,7 @@ def _chart(parameter: str, points: Sequence[_Point], glyphs: Glyphs, width: int)
 
     text = Text(no_wrap=True)
     scale = "logarithmic" if logarithmic else "from 0"
-    text.append(glyphs(f"time per item, {scale}, with its 99 % interval\n"), "dim")
+    text.append(f"time per item, {scale}, with its 99 % interval\n", "dim")
     for name in dict.fromkeys(point.variant.name for point, _ in drawn):
         for point, time in drawn:
             if point.variant.name != name:
@@ -126,7 +126,7 @@ def _chart(parameter: str, points: Sequence[_Point], glyphs: Glyphs, width: int)
             best = point.rank == "best"
             text.append(glyphs(f"{_label(parameter, point):<{margin}}"))
             text.append(glyphs("".join(row)), "bold" if best else "")
-            text.append(glyphs(f"{seconds(time.median):>9}{' best' if best else ''}\n"))
+            text.append(glyphs(f"{seconds(time.median):>9}{' best' if best else ''}") + "\n")
     left, right = seconds(low if logarithmic else 0.0), seconds(high)
     text.append(glyphs(f"{'':<{margin}}{left}{right:>{max(1, cells - len(left))}}"), "dim")
     return text

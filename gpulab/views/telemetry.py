@@ -87,7 +87,7 @@ def solo_runs(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
     longest = max(len(name) for name, _ in runs)
     if longest < len(head):
         head = head.replace(", ", "\n")
-    table.add_column(glyphs(head), overflow="fold", min_width=min(longest, _SHORTEST_NAME), vertical="bottom")
+    table.add_column(head, overflow="fold", min_width=min(longest, _SHORTEST_NAME), vertical="bottom")
     for column in shown:
         table.add_column(glyphs(_head(column)), justify="right", no_wrap=True, vertical="bottom")
     for name, solo in runs:

@@ -49,7 +49,7 @@ OUTCOME_STYLES: dict[Conclusion, str] = {
 
 @dataclass(frozen=True)
 class Glyphs:
-    """Makes text safe to show, and ASCII where it must be."""
+    """Makes text safe to show, and ASCII where it must be. Called with a text, it gives one line of it."""
 
     ascii: bool = False
 
@@ -59,6 +59,11 @@ class Glyphs:
         return "crop" if self.ascii else "ellipsis"
 
     def __call__(self, text: str) -> str:
+        # A newline in a title would make a line that looks like one of the lab's.
+        return self.block(text).translate(_NO_LINES)
+
+    def block(self, text: str) -> str:
+        """The same with its lines: for what is a block of lines by its meaning, such as a traceback."""
         text = plain(text)
         return to_ascii(text) if self.ascii else text
 
@@ -68,6 +73,7 @@ def to_ascii(text: str) -> str:
     return text if text.isascii() else text.translate(_TO_ASCII).encode("ascii", "replace").decode()
 
 
+_NO_LINES = {ord("\n"): " ", ord("\t"): " "}
 _TO_ASCII = {
     **dict.fromkeys(map(ord, "─━═▁▂▔▄▀╸╺╴╶╌·•"), "-"),
     ord("●"): "o",

@@ -21,7 +21,7 @@ def cells(text: str, glyphs: Glyphs) -> tuple[str, ...]:
     if text.isascii() and text.isprintable():
         return tuple(text)
     row: list[str] = []
-    for character in normalize("NFC", glyphs(text)).replace("\n", " ").replace("\t", " "):
+    for character in normalize("NFC", glyphs(text)):
         wide = get_character_cell_size(character)
         row += [character, ""] if wide == 2 else [character] * wide
     return tuple(row)

@@ -20,5 +20,5 @@ def reasons(points: Sequence[Point], glyphs: Glyphs) -> Text:
         bound = "cache-resident" if point.bound == BoundKind.CACHE else f"{point.bound}-bound"
         text.append(glyphs(f"{letter(index)} {point.variant}: "))
         text.append(bound, "bold")
-        text.append(glyphs(f": {sentence(point.reason)}\n"))
+        text.append(glyphs(f": {sentence(point.reason)}") + "\n")
     return text

@@ -31,6 +31,7 @@ WORDS = {
     "event_not_allowed": Words(
         "an event came that no worker of this job sends ({type}): the scenario wrote to the lab's event pipe"
     ),
+    "events_make_no_sense": Words("the events of this run make no sense together, and none is believed: {message}"),
     "supervisor_gone": Words("the supervisor exited without a status"),
     "processes_left_running": Words("the scenario left {count:count process|processes} running; terminated"),
     "malformed_event_lines": Words("{count:count malformed event line|malformed event lines} ignored"),

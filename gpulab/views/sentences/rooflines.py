@@ -91,6 +91,9 @@ WORDS = {
         "only {share:.0%} of the {link} link{units}: copies that wait for other work, that are too small, or from "
         "pageable memory"
     ),
+    "ceiling_cache_unreadable": Words(
+        "{file} cannot be read: what it held of ceilings counts as not measured; delete it"
+    ),
     "ceilings_failed": Words("the ceilings could not be measured: {message}"),
     "ceiling_failed": Words("the ceiling {ceiling} could not be measured: {message}"),
     "ceilings_not_used": Words(
