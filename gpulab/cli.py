@@ -7,9 +7,11 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from gpulab.flags import MODES, FlagError, Mode, add_flags, check_flags, mode_of
+from gpulab.headless.standard_streams import OUTPUT_LOST, OutputError, check_stdout, prepare, print_error
+from gpulab.protocol.text import one_line, plain
 from gpulab.version import __version__
 
 if TYPE_CHECKING:
@@ -51,28 +53,54 @@ exit codes:
   0 measured   2 usage   3 the scenario failed, or its needs are unmet
   4 wrong output   5 slower than --fail-below   6 inconclusive against --fail-below
   7 invalid   130 interrupted; of several the first of 130 2 3 4 7 5 6
+  74 a file or a stream cannot be read or written, such as stdout, --json, --plot
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    parser = _parser()
-    given = parser.parse_args(arguments)
+    prepare()
     try:
-        return _run_mode(parser, given)
+        code = _run_command(arguments)
+        check_stdout()
+        return code
+    except OutputError as error:
+        print_error(str(error))
+        return OUTPUT_LOST
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         # The reader of a pipe, such as head, went away: nobody is left to print to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:  # no file descriptor is left, or no space
+        print_error(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
+        return OUTPUT_LOST
+
+
+class _Parser(argparse.ArgumentParser):
+    """Its messages quote what was given, which may hold anything."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(one_line(message))
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        super()._print_message(plain(message), file)
+
+
+def _run_command(arguments: Sequence[str] | None) -> int:
+    try:
+        parser = _parser()
+        return _run_mode(parser, parser.parse_args(arguments))
+    except SystemExit as ended:  # by argparse: a mistake, or --help
+        return int(ended.code or 0)
     except (ValueError, LookupError) as error:
         from gpulab.catalog.catalog import ScenarioNotFoundError
         from gpulab.session.settings import UsageError
 
         if not isinstance(error, (ScenarioNotFoundError, UsageError)):
             raise
-        print(f"gpulab: {_usage_message(error)}", file=sys.stderr)
+        print_error(_usage_message(error))
         return 2
 
 
@@ -117,7 +145,7 @@ def _open_screen(parser: argparse.ArgumentParser, given: argparse.Namespace) -> 
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="gpulab", description=_DESCRIPTION, epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--version", action="version", version=f"gpulab {__version__}")

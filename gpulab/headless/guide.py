@@ -25,5 +25,5 @@ def show_guide(name: str, options: Options) -> int:
     if terminal.out.is_terminal and not terminal.glyphs.ascii:
         terminal.out.print(guide.page(name))
     else:
-        terminal.say(guide.page_text(name).rstrip("\n"))
+        terminal.say(*guide.page_text(name).splitlines())
     return 0

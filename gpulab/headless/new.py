@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -54,11 +55,16 @@ def new(file: str, options: Options) -> int:
     if path.suffix != ".py":
         raise UsageError(f"--new {file}: a scenario is a Python file, such as {path.stem or 'my_step'}.py")
     try:
-        with path.open("x") as out:
-            out.write(_TEMPLATE.format(title=path.stem.replace("_", " ").capitalize()))
+        with path.open("x", encoding="utf-8") as out:
+            out.write(_TEMPLATE.format(title=_title(path.stem)))
     except FileExistsError:
         raise UsageError(f"--new {file}: the file exists, and stays as it is") from None
     except OSError as error:
         raise UsageError(f"--new {file}: {error.strerror}") from None
     open_terminal(ascii_only=options.ascii).say(f"wrote {file}; run it: gpulab --run {shlex.quote(file)}")
     return 0
+
+
+def _title(stem: str) -> str:
+    """The words of a file's name, and nothing that would end the text that they stand in."""
+    return re.sub(r"[\W_]+", " ", stem).strip().capitalize() or "My step"

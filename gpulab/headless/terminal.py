@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from gpulab.doctor.terminal import shows_unicode
+from gpulab.headless.console import PlainConsole
 from gpulab.views.text import Glyphs
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
 
 @dataclass(frozen=True)
 class Terminal:
     """`out` carries results, or JSON; `err` progress and errors, and results where JSON has stdout."""
 
-    out: Console
-    err: Console
+    out: PlainConsole
+    err: PlainConsole
     glyphs: Glyphs
     json_on_stdout: bool = False
 
     @property
-    def results(self) -> Console:
+    def results(self) -> PlainConsole:
         return self.err if self.json_on_stdout else self.out
 
     def show(self, content: RenderableType) -> None:
@@ -34,15 +35,12 @@ class Terminal:
         """Print lines of a result in one piece each, so that paths can be copied."""
         self.results.print(*map(self.glyphs, lines), sep="\n", soft_wrap=True)
 
+    def note(self, line: str, style: str = "") -> None:
+        """Print a line on stderr, in one piece."""
+        self.err.print(self.glyphs(line), style=style, soft_wrap=True)
+
 
 def open_terminal(*, ascii_only: bool, json_on_stdout: bool = False) -> Terminal:
     """Both consoles. Python and Rich claim UTF-8 even in LANG=C, so the locale is asked as well."""
     glyphs = Glyphs(ascii_only or not shows_unicode())
-    return Terminal(_console(sys.stdout), _console(sys.stderr), glyphs, json_on_stdout)
-
-
-def _console(file: TextIO) -> Console:
-    from rich.console import Console
-
-    # Names, texts and errors come from scenarios: nothing of them is markup, an emoji code or a number to colour.
-    return Console(file=file, markup=False, emoji=False, highlight=False, soft_wrap=False)
+    return Terminal(PlainConsole(sys.stdout), PlainConsole(sys.stderr), glyphs, json_on_stdout)
