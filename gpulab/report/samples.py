@@ -33,6 +33,7 @@ class SampleHistory:
         self.dropped_blocks: Counter[_Cause] = Counter()
         """Both of the settled epochs."""
         self._open: dict[int, _Rounds] = {}
+        self._complete_below = 0
 
     @property
     def all_rounds(self) -> int:
@@ -53,6 +54,8 @@ class SampleHistory:
         divisors = [items.get(name, 1.0) for name in event.names]
         rows = zip(event.epoch, event.round, event.variant, event.times_s, ended, steps, strict=True)
         for epoch, number, index, time_s, end, block_steps in rows:
+            if epoch < self._complete_below:  # it is complete, and no block of it can be to come
+                continue
             rounds = self._open.get(epoch)
             if rounds is None:
                 rounds = self._open[epoch] = {}
@@ -95,8 +98,8 @@ class SampleHistory:
 
     def _complete(self, complete: int) -> None:
         """Close every epoch below `complete`."""
-        while self.epochs < complete:
-            rounds = self._open.pop(self.epochs, {})
+        for epoch_number in sorted(other for other in self._open if other < complete):
+            rounds = self._open.pop(epoch_number)
             order = sorted(rounds)
             epoch = Epoch([rounds[number][0] for number in order], [rounds[number][1] for number in order])
             self.epochs += 1
@@ -104,6 +107,7 @@ class SampleHistory:
             self.blocks += epoch.blocks
             self.measured |= {name for times in epoch.rounds for name in times}
             self.unsettled.append(epoch)
+        self._complete_below = max(self._complete_below, complete)
 
 
 class SampleView:

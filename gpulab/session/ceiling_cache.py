@@ -8,22 +8,27 @@ from pathlib import Path
 
 import msgspec
 
+from gpulab.limits import CACHE_FILE_BYTES
 from gpulab.protocol.device import Device
-from gpulab.protocol.events import AnyEvent, CeilingsMeasured, RunEnded, TelemetryStarted, WorkerReady
+from gpulab.protocol.events import AnyEvent, CeilingsMeasured, RunEnded, RunInvalid, TelemetryStarted, WorkerReady
+from gpulab.protocol.files import read_regular
+from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, RunRequest, ScenarioFile, subject_of
 from gpulab.protocol.statuses import CeilingChoice
+from gpulab.protocol.values import Amount, Count, Line
+from gpulab.protocol.wire import UNREADABLE
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
     """What ceilings depend on. The power limit is in watts, None where nobody read it."""
 
-    gpulab: str | None
-    device: str
-    driver: str | None
-    torch: str | None
-    cupy: str | None
-    threads: int
-    power_limit: float | None = None
+    gpulab: Line | None
+    device: Line
+    driver: Line | None
+    torch: Line | None
+    cupy: Line | None
+    threads: Count
+    power_limit: Amount | None = None
 
     @property
     def path(self) -> Path:
@@ -53,6 +58,7 @@ class CeilingCache:
         self._of_the_device = not (isinstance(subject, ScenarioFile) and subject.env)
         self._ready: WorkerReady | None = None
         self._sampled: TelemetryStarted | None = None
+        self._unreadable: set[Path] = set()
         self._measured: CeilingsMeasured | None = None
         """The run's own, which nothing older may follow."""
 
@@ -69,9 +75,16 @@ class CeilingCache:
             case TelemetryStarted():
                 self._sampled = event
                 return self._look_up()
+            case RunInvalid():
+                self._of_the_device = False  # nor is anything that was forged
             case RunEnded():
                 self._save()
         return None
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What of the cache could not be read, and so was measured again."""
+        return [finding("ceiling_cache_unreadable", file=str(path)) for path in sorted(self._unreadable)]
 
     @property
     def _key(self) -> Key | None:
@@ -94,7 +107,8 @@ class CeilingCache:
         """What an earlier run measured: of a CPU only until this run has its own, since such machines drift."""
         if self._key is None or self._measured or self._measures_all:
             return None
-        entry = load(self._key)
+        entry, unreadable = load(self._key)
+        self._unreadable |= set(unreadable)
         if entry is None:
             return None
         measured = entry.measured
@@ -115,16 +129,17 @@ class CeilingCache:
             new.replace(key.path)
 
 
-def load(key: Key) -> CacheEntry | None:
-    """The entry of a key, the newest of any power limit where nobody read it; None where nothing can be read."""
+def load(key: Key) -> tuple[CacheEntry | None, list[Path]]:
+    """(the entry of a key, the newest of any power limit where nobody read it; files that cannot be read)."""
     paths = key.path.parent.glob("*.json") if key.power_limit is None else [key.path]
-    entries = [entry for path in paths if (entry := _read(path))]
+    entries: list[CacheEntry] = []
+    unreadable = []
+    for path in paths:
+        try:
+            entries.append(msgspec.json.decode(read_regular(path, CACHE_FILE_BYTES), type=CacheEntry))
+        except FileNotFoundError:
+            continue
+        except (OSError, *UNREADABLE):
+            unreadable.append(path)
     fitting = [entry for entry in entries if msgspec.structs.replace(entry.key, power_limit=key.power_limit) == key]
-    return max(fitting, key=lambda entry: entry.measured.at, default=None)
-
-
-def _read(path: Path) -> CacheEntry | None:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=CacheEntry)
-    except (OSError, msgspec.DecodeError):
-        return None
+    return max(fitting, key=lambda entry: entry.measured.at, default=None), unreadable

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gpulab.protocol.events import AnyEvent
+from gpulab.protocol.events import AnyEvent, RunEnded, RunStarted, VariantFailed
+from gpulab.protocol.finding import finding
+from gpulab.protocol.statuses import FailureKind
 from gpulab.report.build import build_report
 from gpulab.report.report import RunReport
 from gpulab.report.state import RunState
@@ -17,12 +19,17 @@ class Run:
         self.state = RunState()
         self._required_speedup = required_speedup
         self._report: RunReport | None = None
+        self._understood = True
 
     def poll(self) -> list[AnyEvent]:
         """Take in what came since the last call; returns it."""
         events = self.source.take()
         for event in events:
-            self.state.fold(event)
+            if self._understood or isinstance(event, RunEnded):
+                try:
+                    self.state.fold(event)
+                except Exception as error:
+                    self._give_up(error)
         self._report = None
         return events
 
@@ -35,12 +42,30 @@ class Run:
     def report(self) -> RunReport:
         """As of the last poll; of a run that has ended, final."""
         if self._report is None:
-            self._report = build_report(
-                self.state,
-                str(self.source.path),
-                required_speedup=self._required_speedup,
-                live=not self.ended,
-                now=self.source.now(),
-                findings=self.source.findings,
-            )
+            try:
+                self._report = self._built()
+            except Exception as error:
+                self._give_up(error)
+                self._report = self._built()
         return self._report
+
+    def _built(self) -> RunReport:
+        return build_report(
+            self.state,
+            str(self.source.path),
+            required_speedup=self._required_speedup,
+            live=not self.ended,
+            now=self.source.now(),
+            findings=self.source.findings,
+        )
+
+    def _give_up(self, error: Exception) -> None:
+        """The run has failed, not the face: events that pass every check and make no sense together were forged."""
+        self._understood = False
+        before, self.state = self.state, RunState()
+        if before.request is not None:
+            self.state.fold(RunStarted(t=before.started_t, request=before.request, at="", host=""))
+        cause = finding("events_make_no_sense", message=f"{type(error).__name__}: {error}")
+        kind = FailureKind.ERROR
+        self.state.fold(VariantFailed(t=before.t, variant=None, kind=kind, stage=before.stage, cause=cause))
+        self.state.outcome = before.outcome

@@ -239,6 +239,7 @@ class Session:
         if self._stopped is None and self._cancel_asked():  # while nobody waited for that
             self._stopped = Outcome.CANCELLED
         events: list[AnyEvent] = [Noticed(finding=notice) for notice in transcript.findings]
+        events += [Noticed(finding=notice, explains=True) for notice in self._ceilings.findings]
         events += [RunInvalid(reason=problem) for problem in (*transcript.problems, *self._problems)]
         if transcript.complete and self._stopped != Outcome.CANCELLED:  # a timeout that came too late changes nothing
             return [*events, RunEnded(outcome=Outcome.DONE)]

@@ -158,6 +158,10 @@ AS_BEFORE = {
             "from pageable memory"
         ),
     ),
+    "ceiling_cache_unreadable": (
+        {"file": "c.json"},
+        "c.json cannot be read: what it held of ceilings counts as not measured; delete it",
+    ),
     "ceilings_failed": ({"message": "boom"}, "the ceilings could not be measured: boom"),
     "ceiling_failed": (
         {"ceiling": "cache read", "message": "boom"},

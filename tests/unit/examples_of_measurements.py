@@ -185,7 +185,13 @@ REWORDED = {
         "it takes arguments (x, y), and is called with none: wrap it, or give defaults",
     ),
     "timeout": ({"timeout_s": 6.0}, "no end after 6 s: raise --timeout, or fix the hang"),
-    "killed": ({}, "killed by the system: probably out of memory"),
+    "killed": ({}, "killed: by the system for want of memory, by a limit such as ulimit -t, or by somebody"),
+    "cpu_time_spent": ({}, "the worker used up its CPU time: raise the limit (ulimit -t)"),
+    "lab_functions_replaced": (
+        {"names": ["gpulab.worker.checks.Checker.after", "time.perf_counter"], "count": 2},
+        "the scenario replaced 2 functions that the lab measures or checks with: "
+        "gpulab.worker.checks.Checker.after, time.perf_counter",
+    ),
     "events_lost": (
         {"count": 2},
         "2 events of the measurement lost, or a number forged: did the scenario write to the lab's event pipe?",
@@ -199,6 +205,10 @@ REWORDED = {
     "event_not_allowed": (
         {"type": "RunEnded"},
         "an event came that no worker of this job sends (RunEnded): the scenario wrote to the lab's event pipe",
+    ),
+    "events_make_no_sense": (
+        {"message": "KeyError: 'x'"},
+        "the events of this run make no sense together, and none is believed: KeyError: 'x'",
     ),
     "supervisor_gone": ({}, "the supervisor exited without a status"),
     "processes_left_running": ({"count": 1}, "the scenario left 1 process running; terminated"),

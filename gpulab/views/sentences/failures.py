@@ -12,7 +12,8 @@ WORDS = {
     "device_in_error": Words("the device is in error, and so is every later measurement of this process: {message}"),
     "timeout": Words("no end after {timeout_s:g} s: raise --timeout, or fix the hang"),
     "cancelled": Words("stopped by the user"),
-    "killed": Words("killed by the system: probably out of memory"),
+    "killed": Words("killed: by the system for want of memory, by a limit such as ulimit -t, or by somebody"),
+    "cpu_time_spent": Words("the worker used up its CPU time: raise the limit (ulimit -t)"),
     "crashed": Words("the worker crashed: {signal} ({meaning})"),
     "event_pipe_closed": Words(
         "the scenario closed the lab's event pipe: leave file descriptors alone that you did not open"
@@ -32,6 +33,9 @@ WORDS = {
         "an event came that no worker of this job sends ({type}): the scenario wrote to the lab's event pipe"
     ),
     "events_make_no_sense": Words("the events of this run make no sense together, and none is believed: {message}"),
+    "lab_functions_replaced": Words(
+        "the scenario replaced {count:count function|functions} that the lab measures or checks with: {names}"
+    ),
     "supervisor_gone": Words("the supervisor exited without a status"),
     "processes_left_running": Words("the scenario left {count:count process|processes} running; terminated"),
     "malformed_event_lines": Words("{count:count malformed event line|malformed event lines} ignored"),

@@ -1,5 +1,8 @@
 """Ceilings are taken again for the same device in the same state, and for no other."""
 
+import os
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
@@ -101,10 +104,37 @@ def test_a_run_that_needs_no_ceilings_is_given_none():
     assert watch(ready(), sampled(), job=measure(ceilings=CeilingChoice.NONE)) == []
 
 
-def test_a_file_that_cannot_be_read_is_as_good_as_none(tmp_path):
+def broken(data):
+    deep = b"[" * 100_000
+    return {
+        "cut": b"{",
+        "bytes": b"\xff" + data,
+        "nesting": data.replace(b'"driver":"580.1"', b'"driver":"580.1","x":' + deep),
+        "zero": data.replace(b'"best":2.0', b'"best":0'),
+        "huge": data.replace(b'"best":2.0', b'"best":1e999'),
+        "long": data + b" " * (2 << 20),
+    }
+
+
+@pytest.mark.parametrize("kind", [*broken(b""), "pipe", "folder", "loop"])
+def test_a_file_that_cannot_be_read_is_as_good_as_none_and_is_named(tmp_path, kind):
     watch(ready(), sampled(), COMPLETE)
-    (file,) = (tmp_path / "gpulab" / "ceilings").iterdir()
-    file.write_text("{")
+    folder = tmp_path / "gpulab" / "ceilings"
+    (file,) = folder.iterdir()
+    data = file.read_bytes()
+    file.unlink()
+    if kind in broken(data):
+        file.write_bytes(broken(data)[kind])
+        assert broken(data)[kind] != data
+    else:
+        {"pipe": os.mkfifo, "folder": Path.mkdir, "loop": lambda path: path.symlink_to(path)}[kind](file)
+    cache = CeilingCache(RunRequest(job=measure()))
+    assert [cache.see(event) for event in (ready(), sampled())] == [None, None]
+    assert cache.findings == [finding("ceiling_cache_unreadable", file=str(file))]
+
+
+def test_what_an_invalid_run_measured_is_not_kept():
+    watch(ready(), sampled(), COMPLETE, e.RunInvalid(reason=finding("event_repeated", number=1)))
     assert watch(ready(), sampled()) == []
 
 

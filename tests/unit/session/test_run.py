@@ -84,3 +84,22 @@ def test_a_required_speedup_counts_at_the_end(source):
     run.poll()
     assert run.report.exit_code == ExitCode.INCONCLUSIVE
     assert run.report.reason == finding("nothing_compared", required=1.2)
+
+
+def test_an_event_that_the_fold_cannot_take_in_fails_the_run_and_no_face():
+    run = Run(Script(SMALL_RUN[:1], [], SMALL_RUN[1:]))
+    run.source.batches[1] = [object()]
+    for _ in range(3):
+        run.poll()
+    report = run.report
+    assert (report.exit_code, report.outcome) == (ExitCode.FAILED, Conclusion.FAILED)
+    assert report.reason.code == "events_make_no_sense"
+    assert not report.comparisons
+
+
+def test_a_report_that_cannot_be_made_is_one_of_a_failed_run():
+    run = Run(Script(SMALL_RUN))
+    run.poll()
+    run.state.planned = "no plan"
+    assert run.report.reason.code == "events_make_no_sense"
+    assert run.report.exit_code == ExitCode.FAILED
