@@ -11,12 +11,16 @@ What the author of a scenario imports needs the standard library only. Scripts a
 True
 """
 
-from typing import TYPE_CHECKING
-
-from gpulab.scenario import GiB, KiB, Lab, MiB, Scenario, Work
 from gpulab.version import __version__ as __version__
 
+TYPE_CHECKING = False  # as that of typing, which would be imported before the program can set a handler
 if TYPE_CHECKING:
+    from gpulab.scenario import GiB as GiB
+    from gpulab.scenario import KiB as KiB
+    from gpulab.scenario import Lab as Lab
+    from gpulab.scenario import MiB as MiB
+    from gpulab.scenario import Scenario as Scenario
+    from gpulab.scenario import Work as Work
     from gpulab.session.scripting import load as load
     from gpulab.session.scripting import run as run
 
@@ -24,9 +28,17 @@ __all__ = ["GiB", "KiB", "Lab", "MiB", "Scenario", "Work", "load", "run"]
 
 
 def __getattr__(name: str) -> object:
-    """`run` and `load` are imported when they are used: a scenario's file needs neither."""
-    if name not in ("load", "run"):
+    """All of it is imported when it is used: a scenario's file needs no session, and the program none of it."""
+    if name not in __all__:
         raise AttributeError(f"module 'gpulab' has no attribute {name!r}")
-    from gpulab.session import scripting
+    if name in ("load", "run"):
+        from gpulab.session import scripting
 
-    return getattr(scripting, name)
+        return getattr(scripting, name)
+    from gpulab import scenario
+
+    return getattr(scenario, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -6,11 +6,11 @@ from gpulab.headless.drive import drive
 from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, check_run_file, write_json
 from gpulab.headless.plot import check_plot, plot
-from gpulab.headless.progress import progress_of
 from gpulab.headless.show import show_failures, show_roofline
 from gpulab.headless.terminal import open_terminal
 from gpulab.report.build import CALIBRATION
 from gpulab.report.command_report import calibration_report
+from gpulab.session.interrupts import Interrupts
 from gpulab.session.launch import start
 from gpulab.session.requests import calibration_request
 from gpulab.session.run_files import default_path
@@ -26,17 +26,15 @@ def calibrate(options: Options) -> int:
     check_json(options.json_file, [path])
     if options.plot:
         check_plot(options.plot)
-    live = start(request, path)
-    with progress_of(terminal) as progress:
-        report = drive(live, None, [progress]).report
+    with Interrupts() as interrupts:
+        report = drive(start(request, path), interrupts, terminal)
     show_failures(report, terminal)
     terminal.results.print(ceilings(report, terminal.glyphs))
     show_roofline(report, terminal)
     terminal.say(f"run file: {path}")
-    if options.plot:
-        plot(report, options.plot)
-        terminal.err.print(f"picture: {options.plot}", soft_wrap=True)
     if options.json:
         write_json(calibration_report(report), options.json)
+    if options.plot:
+        plot([(report, options.plot)], terminal)
     assert report.exit_code is not None  # the run has ended
     return report.exit_code

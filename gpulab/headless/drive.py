@@ -1,27 +1,42 @@
-"""Drives one live run to its end while SIGINT and SIGTERM only stop it."""
+"""Drives one live run to its end with its progress on the terminal, while signals only stop it."""
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Sequence
 
+from rich.text import Text
+
+from gpulab.headless.progress import progress_of
+from gpulab.headless.terminal import Terminal
 from gpulab.protocol.events import AnyEvent
+from gpulab.report.exit_codes import ExitCode
+from gpulab.report.report import RunReport
 from gpulab.session.drive import drive_to_end
+from gpulab.session.interrupts import Interrupts
 from gpulab.session.run import Run
 from gpulab.session.source import Live
 
 
 def drive(
     live: Live,
-    required_speedup: float | None,
+    interrupts: Interrupts,
+    terminal: Terminal,
+    required_speedup: float | None = None,
+    *,
+    before: Sequence[Text] = (),
     watchers: Sequence[Callable[[Run], None]] = (),
     listeners: Sequence[Callable[[Sequence[AnyEvent]], None]] = (),
-) -> Run:
-    """As `drive_to_end`, while SIGINT and SIGTERM stop the run; what was measured stays."""
-    # Handlers, since an exception between two events would lose what was taken.
-    before = {which: signal.signal(which, lambda *_: live.cancel()) for which in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        return drive_to_end(live, required_speedup, watchers, listeners)
-    finally:
-        for which, handler in before.items():
-            signal.signal(which, handler)
+    last: bool = True,
+) -> RunReport:
+    """The report of a run that was started after `interrupts` was entered; what was measured before a signal stays.
+
+    `before`: lines of earlier runs above the progress. After the `last` run a signal ends the program: all that is left
+    to do is to print.
+    """
+    interrupts.stop_with(live.cancel)
+    with progress_of(terminal, before) as progress:
+        report = drive_to_end(live, required_speedup, [progress, *watchers], listeners).report
+    interrupted = report.exit_code == ExitCode.INTERRUPTED
+    if last or interrupted:
+        interrupts.end(answered=interrupted)
+    return report

@@ -16,13 +16,13 @@ import msgspec
 from gpulab.headless.drive import drive
 from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, check_run_file, write_json
-from gpulab.headless.progress import progress_of
 from gpulab.headless.show import show_failures
 from gpulab.headless.terminal import open_terminal
 from gpulab.protocol.events import AnyEvent
 from gpulab.protocol.jobs import TELEMETRY_OFF, RunRequest
 from gpulab.protocol.statuses import Stage
 from gpulab.report.observer_effect import exit_code_of, observer_effect_of
+from gpulab.session.interrupts import Interrupts
 from gpulab.session.launch import plan, single_launch, start
 from gpulab.session.run import Run
 from gpulab.session.run_files import default_path
@@ -69,10 +69,11 @@ def observer_effect(names: Sequence[str], options: Options) -> int:
     path = options.output or default_path(f"{launch.label}-observer")
     check_run_file(path)
     check_json(options.json_file, [path])
-    live = start(request, path)
     events: list[AnyEvent] = []
-    with progress_of(terminal) as progress:
-        report = drive(live, None, [progress, _Switch(live, options.seed)], [events.extend]).report
+    with Interrupts() as interrupts:
+        live = start(request, path)
+        switch = _Switch(live, options.seed)
+        report = drive(live, interrupts, terminal, watchers=[switch], listeners=[events.extend])
     show_failures(report, terminal)
     effect = observer_effect_of(report, events)
     if options.json:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -14,6 +17,10 @@ from gpulab.report.report import RunReport
 from gpulab.session.run import Run
 from gpulab.views import progress
 
+if TYPE_CHECKING:
+    from rich.live import Live
+
+_SHOW_CURSOR, _HIDE_CURSOR = b"\x1b[?25h", b"\x1b[?25l"
 _PLAIN_EVERY_S = 5.0
 _BRIEF = (Stage.START, Stage.TEARDOWN)
 
@@ -28,8 +35,35 @@ def progress_of(terminal: Terminal, before: Sequence[Text] = ()) -> Iterator[Cal
     from rich.live import Live
 
     lines = list(before)
-    with Live(console=terminal.err, auto_refresh=False, transient=True) as live:
+    live = Live(console=terminal.err, auto_refresh=False, transient=True)
+    with _cursor_while_stopped(live), live:
         yield lambda run: live.update(Group(*lines, progress.progress_view(run.report, terminal.glyphs)), refresh=True)
+
+
+@contextmanager
+def _cursor_while_stopped(live: Live) -> Iterator[None]:
+    """Ctrl+Z gives the shell a cursor, which the redrawn lines hide."""
+
+    def write(text: bytes) -> None:
+        with suppress(OSError):
+            os.write(live.console.file.fileno(), text)
+
+    def stop(*_: object) -> None:
+        write(_SHOW_CURSOR)
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGTSTP)  # returns once it goes on
+        signal.signal(signal.SIGTSTP, stop)
+        if live.is_started:
+            write(_HIDE_CURSOR)
+
+    if signal.getsignal(signal.SIGTSTP) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTSTP, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
 
 
 class _PlainProgress:

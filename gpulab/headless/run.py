@@ -12,7 +12,6 @@ from gpulab.headless.drive import drive
 from gpulab.headless.options import Options
 from gpulab.headless.output import write_json
 from gpulab.headless.plot import plot
-from gpulab.headless.progress import progress_of
 from gpulab.headless.run_plan import PlannedRun, plan_runs
 from gpulab.headless.show import show_failures, show_report
 from gpulab.headless.terminal import Terminal, open_terminal
@@ -21,6 +20,7 @@ from gpulab.report.command_report import Sweep
 from gpulab.report.commands import combine, sweep_of
 from gpulab.report.exit_codes import ExitCode
 from gpulab.report.report import RunReport
+from gpulab.session.interrupts import Interrupts
 from gpulab.session.launch import start
 from gpulab.version import __version__
 from gpulab.views.summary import run_line, summary
@@ -35,21 +35,24 @@ def run(names: Sequence[str], options: Options) -> int:
     reports: list[RunReport] = []
     environment: dict[str, str | None] = {"gpulab": __version__, "torch": None, "driver": None}
     environment["python"] = platform.python_version()
-    for number, planned_run in enumerate(planned, 1):
-        if len(planned) > 1 and not (several and terminal.err.is_terminal):
-            terminal.err.print(f"{planned_run.launch.label} ({number} of {len(planned)})", style="bold")
-        report = _run_one(planned_run, options, terminal, several.lines if several else ())
-        reports.append(report)
-        environment = report.environment or environment
-        if several:
-            several.add(report)
-        elif planned_run.launch.point is None:
-            show_report(report, terminal)
-        if planned_run.picture and report.run_file:
-            plot(report, planned_run.picture)
-            terminal.err.print(f"picture: {planned_run.picture}", soft_wrap=True)
-        if report.exit_code == ExitCode.INTERRUPTED:
-            break
+    with Interrupts() as interrupts:  # a signal between two runs stops the second
+        for number, planned_run in enumerate(planned, 1):
+            if len(planned) > 1 and not (several and terminal.err.is_terminal):
+                terminal.err.print(f"{planned_run.launch.label} ({number} of {len(planned)})", style="bold")
+            report = planned_run.request
+            if isinstance(report, RunRequest):
+                before, last = several.lines if several else (), number == len(planned)
+                live = start(report, planned_run.path)
+                report = drive(live, interrupts, terminal, options.fail_below, before=before, last=last)
+                show_failures(report, terminal)
+            reports.append(report)
+            environment = report.environment or environment
+            if several:
+                several.add(report)
+            elif planned_run.launch.point is None:
+                show_report(report, terminal)
+            if report.exit_code == ExitCode.INTERRUPTED:
+                break
     sweeps = _sweeps(planned, reports)
     if options.sweep is not None:
         _show_sweeps(sweeps, terminal)
@@ -60,23 +63,14 @@ def run(names: Sequence[str], options: Options) -> int:
     command = combine(reports, environment, [sweep for sweep, _ in sweeps])
     if options.json:
         write_json(command, options.json)
+    measured = ((planned_run.picture, report) for planned_run, report in zip(planned, reports, strict=False))
+    plot([(report, picture) for picture, report in measured if picture and report.run_file], terminal)
     return command.exit_code
 
 
 def _is_library(planned: Sequence[PlannedRun], options: Options) -> bool:
     """Of a whole library only what came out is shown: everything else is in the run files."""
     return len(planned) > 1 and options.sweep is None and not any(planned_run.launch.named for planned_run in planned)
-
-
-def _run_one(planned: PlannedRun, options: Options, terminal: Terminal, before: Sequence[Text]) -> RunReport:
-    request = planned.request
-    if not isinstance(request, RunRequest):
-        return request
-    live = start(request, planned.path)
-    with progress_of(terminal, before) as progress:
-        report = drive(live, options.fail_below, [progress]).report
-    show_failures(report, terminal)
-    return report
 
 
 class _SeveralRuns:

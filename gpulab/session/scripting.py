@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 
 from gpulab.report.report import RunReport
 from gpulab.scenario import Param
 from gpulab.session.drive import drive_to_end
+from gpulab.session.interrupts import Interrupts
 from gpulab.session.launch import plan, single_launch, start
 from gpulab.session.run import Run
 from gpulab.session.run_files import default_path
@@ -58,8 +60,11 @@ def run(
     request = plan(launch, settings)
     if isinstance(request, RunReport):
         return request
-    source = start(request, Path(output) if output is not None else default_path(launch.label))
-    return drive_to_end(source, required_speedup).report
+    # Ctrl+C again, while the run is being stopped, must not leave its worker behind.
+    with Interrupts((signal.SIGINT,)) as interrupts:
+        source = start(request, Path(output) if output is not None else default_path(launch.label))
+        interrupts.stop_with(source.cancel)
+        return drive_to_end(source, required_speedup).report
 
 
 def load(path: Path | str) -> RunReport:

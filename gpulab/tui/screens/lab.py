@@ -183,11 +183,9 @@ class LabScreen(Screen[int]):
         self.quit()
 
     def quit(self) -> None:
-        if self._quitting:  # asked twice: the supervisor ends the rest, unwatched
-            self._running_name = None
         if self._running_name is None:
             self.app.exit(0)
-        else:
+        elif not self._quitting:
             self._quitting = True
             self._stop()
 

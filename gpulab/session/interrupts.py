@@ -1,0 +1,58 @@
+"""Signals that ask a command, or a call, to stop: they are noted, and raised again where nothing came of them."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_DEFAULTS = (signal.SIG_DFL, signal.default_int_handler)
+
+
+class Interrupts:
+    """While it is entered, a signal calls what was passed to `stop_with`, now or as soon as that is known.
+
+    A handler may come in the middle of anything, another handler too: it must wait for no lock, so what it calls must
+    do no more than wake somebody. Signals that are ignored, as under nohup, and handlers of others stay as they are;
+    outside the main thread, where Python takes no handlers, all of them.
+    """
+
+    def __init__(self, signals: Sequence[signal.Signals] = SIGNALS) -> None:
+        self.received: int | None = None
+        """The last signal that came."""
+        self._signals = signals
+        self._before: dict[signal.Signals, Any] = {}
+        self._stop: Callable[[], object] | None = None
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            for which in self._signals:
+                if (handler := signal.getsignal(which)) in _DEFAULTS:
+                    self._before[which] = handler
+                    signal.signal(which, self._take)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.end()
+
+    def stop_with(self, stop: Callable[[], object]) -> None:
+        """Call this, from a handler, at every signal from now on; and at once where one has come."""
+        self._stop = stop
+        if self.received is not None:
+            stop()
+
+    def end(self, *, answered: bool = False) -> None:
+        """Put the handlers back. A signal that was not `answered` by what this guards is raised again."""
+        while self._before:
+            which, handler = self._before.popitem()
+            signal.signal(which, handler)
+        if self.received is not None and not answered:
+            signal.raise_signal(self.received)
+
+    def _take(self, which: int, _: object) -> None:
+        self.received = which
+        if self._stop is not None:
+            self._stop()

@@ -1,0 +1,72 @@
+"""The terminal's driver: Textual's, but Ctrl+Z of a shell and its `fg` are handled by the event loop."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from textual.drivers.linux_driver import LinuxDriver
+
+_STOP = (signal.SIGTSTP,)
+
+
+class LabDriver(LinuxDriver):
+    """Stops and goes on with the terminal as a shell expects it, whatever the signals come in between of.
+
+    Textual does that within its handlers, which then may wait for a lock that the interrupted code holds. And at a
+    SIGCONT without a stop it would start twice, and take its own settings of the terminal for the user's.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._on_screen = self._stop_asked = False
+        super().__init__(*arguments, **options)
+
+    def start_application_mode(self) -> None:
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+        self._on_screen = True
+
+    def stop_application_mode(self) -> None:
+        self._on_screen = False
+        super().stop_application_mode()
+
+    def _sigtstp_application(self, *_: object) -> None:
+        if not self._stop_asked:
+            self._stop_asked = True
+            # Sent again it waits in the kernel, where a SIGCONT that comes before the loop gets to it takes it back.
+            signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
+            signal.raise_signal(signal.SIGTSTP)
+            self._call(self._stop)
+
+    def _sigcont_application(self, *_: object) -> None:
+        self._call(self._restart)
+
+    def _call(self, function: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(function)
+
+    def _stop(self) -> None:
+        """Give the terminal back, stop the process, and take the terminal again once it goes on."""
+        was_on_screen = self._on_screen
+        if was_on_screen:
+            self.suspend_application_mode()
+        release_stop_signals()
+        signal.signal(signal.SIGTSTP, self._sigtstp_application)
+        signal.signal(signal.SIGCONT, self._sigcont_application)
+        self._stop_asked = False
+        if was_on_screen:
+            self.resume_application_mode()
+
+    def _restart(self) -> None:
+        """After a stop that could not be handled: what had the terminal meanwhile may have changed it."""
+        if self._on_screen:
+            self.suspend_application_mode()
+            self.resume_application_mode()
+
+
+def release_stop_signals() -> None:
+    """Put the handlers back that a driver has set; where a stop was asked for, it takes place here."""
+    signal.signal(signal.SIGCONT, signal.SIG_DFL)
+    signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP)
