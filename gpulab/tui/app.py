@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,11 @@ from textual.screen import Screen
 
 from gpulab.catalog.catalog import Entry, catalog
 from gpulab.doctor.terminal import over_ssh, shows_unicode
+from gpulab.report.exit_codes import ExitCode
+from gpulab.session.interrupts import Interrupts
 from gpulab.session.settings import Settings, check_paths, check_settings
-from gpulab.tui.ascii import AsciiFilter
+from gpulab.tui.ascii import AsciiFilter, PlainFilter
+from gpulab.tui.driver import LabDriver, release_stop_signals
 from gpulab.tui.screens.lab import LabScreen, Starter
 from gpulab.views.text import Glyphs
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from gpulab.session.source import Source
 
 _HZ, _HZ_OVER_SSH = 4, 2
+_CRASHED = 1
 
 
 def _start(entry: Entry, settings: Settings) -> Source | Finding:
@@ -50,15 +54,17 @@ class LabApp(App[int]):
         ascii_only: bool,
         starter: Starter = _start,
     ) -> None:
-        super().__init__(ansi_color=True)  # before the theme: NO_COLOR would turn the defaults into black on black
+        # Colours before the theme: NO_COLOR would turn the defaults into black on black.
+        super().__init__(driver_class=LabDriver, ansi_color=True)
+        self.interrupts = Interrupts()
         self.theme = "ansi-dark"  # the terminal's own colours, in the fewest bytes
         self.animation_level = "none"
-        self._ascii = [AsciiFilter()] if ascii_only else []
+        self._filters: list[LineFilter] = [PlainFilter(), *([AsciiFilter()] if ascii_only else [])]
         tick_s = 1 / (_HZ_OVER_SSH if over_ssh() else _HZ)
         self._lab = LabScreen(catalog(paths), settings or Settings(), Glyphs(ascii_only), tick_s, starter)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        return [*super().get_line_filters(), *self._ascii]
+        return [*super().get_line_filters(), *self._filters]
 
     def get_default_screen(self) -> Screen[int]:
         return self._lab
@@ -69,16 +75,33 @@ class LabApp(App[int]):
 
     def on_mount(self) -> None:
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self._lab.quit)
-        loop.add_signal_handler(signal.SIGHUP, self._hang_up)
 
-    def _hang_up(self) -> None:
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(self._interrupt)
+
+        self.interrupts.stop_with(wake)
+
+    def _interrupt(self) -> None:
         """Quit; where the terminal is gone, at once: Textual would wait for ever for its last bytes to be written."""
         if os.isatty(sys.stdin.fileno()):
             self._lab.quit()
         else:
             self._lab.end_run()
-            os._exit(0)
+            os._exit(ExitCode.INTERRUPTED)
+
+    def run_on_terminal(self) -> int:
+        """Run it to its end; returns the exit code. What a signal or an error ends leaves nothing behind either."""
+        with self.interrupts as interrupts:
+            try:
+                self.run()
+            finally:
+                self._lab.end_run()
+                release_stop_signals()
+            interrupts.end(answered=True)
+        if self.return_code is None:  # nobody asked for its end
+            return _CRASHED
+        return self.return_code or (0 if interrupts.received is None else ExitCode.INTERRUPTED)
 
 
 def open_lab(paths: Sequence[str], settings: Settings, *, ascii_only: bool) -> int:
@@ -86,4 +109,4 @@ def open_lab(paths: Sequence[str], settings: Settings, *, ascii_only: bool) -> i
     places = [Path(path) for path in paths]
     check_paths(places)
     check_settings(settings)
-    return LabApp(places, settings, ascii_only=ascii_only or not shows_unicode()).run() or 0
+    return LabApp(places, settings, ascii_only=ascii_only or not shows_unicode()).run_on_terminal()
