@@ -49,7 +49,7 @@ def sentence_with_place(finding: Finding) -> str:
     """What a failure says, and where it was: variant, stage, line."""
     stage, line = finding.values.get("stage"), finding.values.get("line")
     place = ", ".join(str(part) for part in (finding.variant, stage, f"line {line}" if line else None) if part)
-    return f"{sentence(finding)} ({place})" if place and stage else sentence(finding)
+    return f"{sentence(finding)} ({one_line(place)})" if place and stage else sentence(finding)
 
 
 def with_reason(message: str, reason: Finding | None) -> str:
@@ -74,7 +74,7 @@ def _lines_of_group(group: Sequence[Finding]) -> list[str]:
     variants: dict[str, list[str]] = {}
     for finding in group:
         variants.setdefault(sentence(finding), []).extend([finding.variant] if finding.variant else [])
-    return [f"{', '.join(names)}: {text}" if names else text for text, names in variants.items()]
+    return [f"{one_line(', '.join(names))}: {text}" if names else text for text, names in variants.items()]
 
 
 def _with_sentence_of_cause(values: Values) -> Values:

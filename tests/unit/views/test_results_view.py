@@ -187,7 +187,7 @@ def test_failures_end_with_the_last_output_lines(recorded):
 
 def test_a_variant_that_failed_while_another_stage_ran_names_stage_and_line():
     broken = variant("bad", status=Status.FAILED, time_s=None, reason=finding("killed"), stage=Stage.MEASURE, line=7)
-    assert "bad failed (measure, line 7): killed by the system: probably out of memory" in lines_of(run(broken))
+    assert any("bad failed (measure, line 7): killed: by the system" in line for line in lines_of(run(broken)))
 
 
 def test_a_method_without_epochs_is_not_shown():

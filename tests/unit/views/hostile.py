@@ -1,0 +1,40 @@
+"""Reports of recorded runs in which every text was replaced by one that would forge a line, or drive a terminal."""
+
+import msgspec
+
+from gpulab.protocol.ceiling import Ceiling
+from gpulab.protocol.statuses import Clock
+from gpulab.protocol.telemetry_fields import FIELDS
+from gpulab.views.findings import WORDS
+
+FORGED = "FORGED"
+INVISIBLE = "\x1b[31m\x9b1m\x07\x00\u202e\u2066\u200b\u2028\x85\ud800\r"
+"""Escape sequences, bells, bidirectional and zero-width characters, line separators, half of a surrogate pair."""
+HOSTILE = f"{INVISIBLE}x\n\n{FORGED}  faster  9.99x\n\t"
+_BLOCKS = frozenset({"traceback", "lesson"})
+"""Fields whose text has lines of its own: they are shown as a block."""
+CLOCKS = frozenset(Clock)
+"""Names that only the lab makes, whoever wrote the run file."""
+KNOWN = frozenset(WORDS) | frozenset(FIELDS) | CLOCKS | {"cuda", "cpu", "FLOP/s", "B/s", "s"}
+"""What must stay for the views to draw all they can."""
+
+
+def hostile(value, known=KNOWN, block=False):
+    """The same value with every text replaced but those of enumerations, and those that are `known`."""
+    if type(value) is str:
+        return value if value in known else (INVISIBLE if block else HOSTILE) + value
+    if isinstance(value, Ceiling) and known is KNOWN:  # its texts are words of the lab
+        return value
+    if isinstance(value, msgspec.Struct):
+        fields = {name: hostile(getattr(value, name), known, name in _BLOCKS) for name in value.__struct_fields__}
+        return type(value)(**fields)
+    if isinstance(value, dict):
+        return {hostile(key, _with_names(value, known)): hostile(item, known) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(hostile(item, known) for item in value)
+    return value
+
+
+def _with_names(values, known):
+    """Of a finding's values: without their names a sentence has none of them."""
+    return known | values.keys() if known is KNOWN else known

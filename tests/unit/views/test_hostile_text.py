@@ -1,0 +1,143 @@
+"""Whatever the texts of a report hold: no view drives a terminal by them, or lets them begin a line of their own."""
+
+import inspect
+import unicodedata
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from conftest import printed
+from hostile import CLOCKS, FORGED, HOSTILE, KNOWN, hostile
+from recorded import VERSION_2, report_of
+
+from gpulab.protocol.finding import finding
+from gpulab.protocol.listing import ScenarioRow
+from gpulab.protocol.machine import CheckStatus, MachineCheck
+from gpulab.report.command_report import ObserverEffect
+from gpulab.report.commands import sweep_of
+from gpulab.report.roofline_points import roofline_of
+from gpulab.views import (
+    ceilings,
+    doctor,
+    findings,
+    lesson,
+    listing,
+    log,
+    observer_effect,
+    progress,
+    results,
+    status,
+    summary,
+    sweep,
+)
+from gpulab.views.roofline.reasons import reasons
+from gpulab.views.roofline.view import roofline_view
+from gpulab.views.text import Glyphs
+
+ROW = ScenarioRow(
+    name="name",
+    topic="topic",
+    title="title",
+    lesson="heading\n\nparagraph\n\n    code",
+    claim="claim",
+    path="path",
+    variants=("first", "second"),
+    summaries=("one", "two"),
+    params={"n": 3, "name": "value"},
+    cpu={"name": "value"},
+    sweep={"name": ("value",)},
+    missing=finding("not_installed", package="package", install="install"),
+)
+ROWS = [ROW, ScenarioRow(name="broken", path="path", error="error"), ScenarioRow(name="own", own=True, function=True)]
+CHECKS = [
+    MachineCheck(name="name", status=CheckStatus.OK, result=finding("file", path="path")),
+    MachineCheck(
+        name="name", status=CheckStatus.BROKEN, result=finding("probe_failed", message="m"), fix=finding("run_command")
+    ),
+]
+PARTS = {
+    "bars", "comparison_table", "goodput", "phases", "operations", "solo_runs", "fit", "layout_of", "notes",
+    "point_table", "plot_of",
+}  # fmt: skip
+"""Functions that take glyphs and are called by the views below."""
+
+
+def of_report(report, glyphs):
+    """Every view of a report, by its name."""
+    roofline = roofline_of(report)
+    parameter = next(iter(report.params), "")
+    effect = ObserverEffect(scenario=report.scenario, pairs=1)
+    yield "result", results.result(report, glyphs)
+    yield "failures", results.failures(report, glyphs)
+    yield "log", log.log(report, glyphs)
+    yield "progress_view", progress.progress_view(report, glyphs)
+    yield "one_line", glyphs(progress.one_line(report))
+    yield "run_line", summary.run_line(report, glyphs, 1, 2)
+    yield "summary", summary.summary([report, report], glyphs)
+    yield "sweep_view", sweep.sweep_view(sweep_of(parameter, [report]), [report], glyphs)
+    yield "ceilings", ceilings.ceilings(report, glyphs)
+    yield "effect_line", glyphs(observer_effect.effect_line(effect, report.reason, 0.5))
+    if roofline:
+        yield "roofline_view", roofline_view(roofline, glyphs, width=120, height=30)
+        yield "reasons", reasons(roofline.points, glyphs)
+
+
+def of_machine(rows, checks, glyphs):
+    """Every view of scenarios that have not run, and of a machine."""
+    yield "listing", listing.listing(rows, glyphs)
+    for row in rows:
+        yield "lesson", lesson.lesson(row, glyphs)
+        yield "before_a_run", status.before_a_run(row, glyphs)
+    yield "doctor", doctor.doctor(checks, glyphs)
+    yield "no_roofline", status.no_roofline(glyphs)
+
+
+def visible(mark):
+    return mark in "\n" or mark.isprintable() or unicodedata.category(mark) == "Zs"
+
+
+def assert_safe(views):
+    for name, view in views:
+        assert all(map(visible, printed(view))), name
+        lines = printed(view, width=9999).splitlines()
+        assert not [line for line in lines if line.strip().startswith(FORGED)], name
+
+
+@pytest.mark.parametrize("recorded", [*VERSION_2, "calibration", "fixes", "phases", "function", "standin-gpu", "smoke"])
+def test_no_text_of_a_report_drives_the_terminal_or_forges_a_line(recorded, tmp_path):
+    report = report_of(recorded, tmp_path)
+    for known, glyphs in ((KNOWN, Glyphs()), (CLOCKS, Glyphs(ascii=True))):
+        views = dict(of_report(hostile(report, known), glyphs))
+        assert FORGED in printed(views["result"]) + printed(views["ceilings"])
+        assert_safe(views.items())
+
+
+@pytest.mark.parametrize("glyphs", [Glyphs(), Glyphs(ascii=True)], ids=["utf-8", "ascii"])
+def test_nor_does_a_text_of_a_scenario_or_of_a_machine(glyphs):
+    views = list(of_machine([hostile(row) for row in ROWS], [hostile(check) for check in CHECKS], glyphs))
+    assert sum(FORGED in printed(view) for _, view in views) >= 6
+    assert_safe(views)
+
+
+def test_every_view_that_takes_glyphs_is_among_them(tmp_path):
+    folder = Path(results.__file__).parent
+    names = set()
+    for path in folder.rglob("*.py"):
+        module = import_module(".".join(("gpulab.views", *path.relative_to(folder).with_suffix("").parts)))
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            own = function.__module__ == module.__name__ and not name.startswith("_")
+            names |= {name} if own and "glyphs" in inspect.signature(function).parameters else set()
+    shown = {name for name, _ in of_machine(ROWS, CHECKS, Glyphs())}
+    for recorded in VERSION_2:
+        shown |= {name for name, _ in of_report(report_of(recorded, tmp_path), Glyphs())}
+    assert names - PARTS <= shown
+    assert names >= PARTS
+
+
+@pytest.mark.parametrize("code", sorted(findings.WORDS))
+def test_a_finding_with_other_values_than_the_labs_is_a_sentence_of_one_line_too(code):
+    for values in ({}, {"message": HOSTILE, "cause": code}, {"count": HOSTILE, "share": None, "low": [HOSTILE]}):
+        one, other = finding(code, HOSTILE, **values), finding(code, "b", **values)
+        texts = [findings.sentence(one), findings.sentence_with_place(one), *findings.lines([one, other])]
+        assert all(map(visible, "".join(texts)))
+        assert "\n" not in "".join(texts)
