@@ -24,6 +24,7 @@ CATEGORIES = (
     "preempted",
 )
 """Every instant belongs to the first of these that it fits."""
+_ROUNDING, _ROUNDING_S = 1 + 1e-6, 1e-6
 
 
 class Partition(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +33,7 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     A window of a device has no "preempted"; one of a CPU has no "communication" and no "launch-bound".
     `marked` says whether the step marks what is useful; where it does not, all its work counts as useful.
     `copied_s` is the union of a device's copies from and to the host, whatever ran meanwhile. ValueError where the
-    categories are others.
+    categories are others, or a part is larger than the window.
     """
 
     window_s: Seconds
@@ -44,6 +45,9 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if USEFUL not in self.seconds or not self.seconds.keys() <= set(CATEGORIES):
             raise ValueError("a partition by other categories")
+        most_s = self.window_s * _ROUNDING + _ROUNDING_S
+        if not all(-_ROUNDING_S <= part_s <= most_s for part_s in self.seconds.values()):
+            raise ValueError("a part that is larger than the whole")
 
     @property
     def shares(self) -> dict[str, float]:
