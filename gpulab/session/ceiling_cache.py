@@ -34,8 +34,8 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     def path(self) -> Path:
         from platformdirs import user_cache_path
 
-        name = sha256(msgspec.json.encode(self)).hexdigest()[:16]
-        return user_cache_path("gpulab") / "ceilings" / f"{name}.json"
+        digest = sha256(msgspec.json.encode(self))
+        return user_cache_path("gpulab") / "ceilings" / f"{digest.hexdigest()[:16]}.json"
 
 
 class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):

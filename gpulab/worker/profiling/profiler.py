@@ -19,6 +19,7 @@ from gpulab.analysis.trace import WINDOW, Trace, read, validate
 from gpulab.protocol.events import Profiled
 from gpulab.protocol.jobs import Profile, ScenarioFile
 from gpulab.protocol.statuses import Stage
+from gpulab.protocol.text import file_name
 from gpulab.scenario import Variant
 from gpulab.worker.building import compiled
 from gpulab.worker.building.build import Build, Builder
@@ -171,7 +172,7 @@ class Profiler:
         if self._job.trace is None:
             return None
         path = Path(self._job.trace)
-        return path if len(self._job.subject.variants) == 1 else path.with_stem(f"{path.stem}-{name}")
+        return path if len(self._job.subject.variants) == 1 else path.with_stem(f"{path.stem}-{file_name(name)}")
 
 
 def _window_steps(plain_s: float, single: Trace, *, stateful: bool) -> int:
