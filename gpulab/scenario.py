@@ -6,11 +6,27 @@ refused here is refused alike in a listing and in the worker.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, TypeVar
+
+from gpulab.declared import (
+    PARAM,
+    as_choices,
+    as_environment,
+    as_flag,
+    as_number,
+    as_optional_text,
+    as_params,
+    as_sweep,
+    as_table,
+    as_text,
+    shown,
+)
+from gpulab.declared import Param as Param
+from gpulab.declared import ScenarioError as ScenarioError
+from gpulab.limits import NAME_LENGTH, VARIANTS
 
 KiB = 2**10
 MiB = 2**20
@@ -22,13 +38,8 @@ DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
 FIRST = "<the first variant>"
 CONTROL = "control"
 
-Param = bool | int | float | str
-_PARAM = (bool, int, float, str)
+_FEWEST_ITEMS = 1e-9
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class ScenarioError(ValueError):
-    """A declaration the lab cannot accept; the message says what to write instead."""
 
 
 class Lab(Protocol):
@@ -84,13 +95,15 @@ class Work:
         if not callable(self.step):
             raise ScenarioError(f"Work(step=...) is a {type(self.step).__name__}: pass a function that does one step")
         if self.dtype is not None and self.dtype not in DTYPES:
-            raise ScenarioError(f"dtype={self.dtype!r} is not one of {', '.join(DTYPES)}")
+            raise ScenarioError(f"dtype={shown(self.dtype)} is not one of {', '.join(DTYPES)}")
         for name, kind in (("bytes", int), ("flops", int), ("items", float), ("tolerance", float)):
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, _amount(name, value, kind))
-        if not self.items > 0:
-            raise ScenarioError(f"items={self.items!r}: a step does a positive amount of useful work")
+                object.__setattr__(self, name, as_number(name, value, kind))
+        if not self.items >= _FEWEST_ITEMS:
+            raise ScenarioError(
+                f"items={self.items!r}: a step does a positive amount of useful work, {_FEWEST_ITEMS:g} or more"
+            )
 
 
 @dataclass(frozen=True)
@@ -132,24 +145,23 @@ class Scenario:
         claim: str = "",
         no_effect_reason: str = "",
     ) -> None:
-        self.topic = _text("topic", topic)
-        self.needs = _one_of("needs", needs, NEEDS)
-        self.params: dict[str, Param] = _table("params", params, _PARAM)
-        if "lab" in self.params:
-            raise ScenarioError("params= cannot hold 'lab': it is the first argument of every variant")
+        self.topic = as_text("topic", topic)
+        self.needs = as_choices("needs", needs, NEEDS)
+        self.params = as_params(params)
         self.cpu = self._of_params("cpu", cpu)
         self.smoke = self._of_params("smoke", smoke)
-        self.sweep = {name: tuple(values) for name, values in self._of_params("sweep", sweep, (tuple, list)).items()}
-        self.roof = None if roof is None else _one_of("roof", (roof,), ROOFS)[0]
-        self.per = _one_of("per", (per,), ("step", "item"))[0]
-        self.clock = _one_of("clock", (clock,), ("wall", "device"))[0]
-        self.cache = _one_of("cache", (cache,), ("hot", "cold"))[0]
-        self.ladder = _flag("ladder", ladder)
-        self.exclusive = _flag("exclusive", exclusive)
-        self.increasing_memory = _flag("increasing_memory", increasing_memory)
-        self.env: dict[str, str | None] = _table("env", env, (str, type(None)))
-        self.claim = _text("claim", claim) if claim else ""
-        self.no_effect_reason = _text("no_effect_reason", no_effect_reason) if no_effect_reason else ""
+        swept = self._of_params("sweep", sweep, (tuple, list))
+        self.sweep = {name: as_sweep(name, values) for name, values in swept.items()}
+        self.roof = None if roof is None else as_choices("roof", (roof,), ROOFS)[0]
+        self.per = as_choices("per", (per,), ("step", "item"))[0]
+        self.clock = as_choices("clock", (clock,), ("wall", "device"))[0]
+        self.cache = as_choices("cache", (cache,), ("hot", "cold"))[0]
+        self.ladder = as_flag("ladder", ladder)
+        self.exclusive = as_flag("exclusive", exclusive)
+        self.increasing_memory = as_flag("increasing_memory", increasing_memory)
+        self.env = as_environment(env)
+        self.claim = as_text("claim", claim) if claim else ""
+        self.no_effect_reason = as_text("no_effect_reason", no_effect_reason) if no_effect_reason else ""
         self.variants: dict[str, Variant] = {}
 
     def variant(
@@ -169,10 +181,10 @@ class Scenario:
                 Variant(
                     name=function.__name__,
                     summary=(function.__doc__ or "").strip().partition("\n")[0],
-                    needs=_one_of("needs", needs, NEEDS),
-                    against=_optional_text("against", against),
-                    claim=_optional_text("claim", claim),
-                    unchecked=_optional_text("unchecked", unchecked),
+                    needs=as_choices("needs", needs, NEEDS),
+                    against=as_optional_text("against", against),
+                    claim=as_optional_text("claim", claim),
+                    unchecked=as_optional_text("unchecked", unchecked),
                     function=function,
                 )
             )
@@ -182,6 +194,10 @@ class Scenario:
 
     def add(self, variant: Variant) -> None:
         """Add one variant; the first is the baseline, so it cannot name another one."""
+        if len(self.variants) == VARIANTS:
+            raise ScenarioError(f"more than {VARIANTS} variants: split the scenario")
+        if len(variant.name) > NAME_LENGTH:
+            raise ScenarioError(f"the name of a variant has at most {NAME_LENGTH} characters: {shown(variant.name)}")
         if variant.name in self.variants:
             raise ScenarioError(f"two variants are called {variant.name!r}: rename one")
         if variant.name == CONTROL:
@@ -200,55 +216,8 @@ class Scenario:
         self, keyword: str, values: Mapping[str, Any] | None, kinds: tuple[type, ...] = ()
     ) -> dict[str, Any]:
         """A table whose names are all parameters of the scenario."""
-        table = _table(keyword, values, kinds or _PARAM)
+        table = as_table(keyword, values, kinds or PARAM)
         for name in table:
             if name not in self.params:
-                raise ScenarioError(f"{keyword}= names {name!r}, which is not in params")
+                raise ScenarioError(f"{keyword}= names {shown(name)}, which is not in params")
         return table
-
-
-def _amount(name: str, value: Any, kind: type[int] | type[float]) -> int | float:
-    """A plain number of what may be one of numpy's or torch's."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ScenarioError(f"{name}={value!r} is not a number") from None
-    if not 0 <= number < float("inf"):
-        raise ScenarioError(f"{name}={value!r} is not a finite number of 0 or more")
-    return int(value) if kind is int else number
-
-
-def _optional_text(keyword: str, value: object) -> str | None:
-    return None if value is None else _text(keyword, value)
-
-
-def _flag(keyword: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ScenarioError(f"{keyword}= must be True or False")
-    return value
-
-
-def _table(keyword: str, values: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
-    """A mapping of names to values of the given kinds."""
-    table = dict(values or {})
-    for name, value in table.items():
-        if not isinstance(name, str) or not isinstance(value, kinds):
-            allowed = ", ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
-            raise ScenarioError(f"{keyword}= maps names to {allowed}, and {name!r} to {value!r}")
-    return table
-
-
-def _text(keyword: str, value: object) -> str:
-    if not isinstance(value, str) or not re.search(r"\S", value):
-        raise ScenarioError(f"{keyword}= must be a short text, such as 'compute'")
-    return value
-
-
-def _one_of(keyword: str, values: Iterable[str], allowed: tuple[str, ...]) -> tuple[str, ...]:
-    if isinstance(values, str):
-        raise ScenarioError(f"{keyword}={values!r} is a string: write a tuple, ({values!r},)")
-    chosen = tuple(values)
-    for value in chosen:
-        if value not in allowed:
-            raise ScenarioError(f"{keyword}={value!r} is not one of {', '.join(allowed)}")
-    return chosen

@@ -12,10 +12,14 @@ from pathlib import Path
 from msgspec.structs import replace as replace_fields
 
 from gpulab.catalog.needs import first_missing
-from gpulab.catalog.reader import EMPTY, PlainFunction, ScenarioText, UnreadableError, read_text
+from gpulab.catalog.paths import expanded, is_folder, is_there, python_files, real_path, shown_path
+from gpulab.catalog.reader import EMPTY, PlainFunction, ScenarioText, read_text
+from gpulab.catalog.source import UnreadableError, source_of
+from gpulab.limits import SOURCE_BYTES, TEXT_LENGTH
+from gpulab.protocol.files import read_regular
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.listing import ScenarioRow
-from gpulab.protocol.text import plain
+from gpulab.protocol.text import one_line, plain
 from gpulab.scenario import Scenario
 
 COURSE = {
@@ -58,7 +62,8 @@ class ScenarioNotFoundError(LookupError):
 class Entry:
     """One scenario of the catalog, or one plain `function` of a file; or the error that keeps it from running.
 
-    `own`: it comes from a path that the user named.
+    `source` is what was read, all of it: its UTF-8 has the `sha256`. `own`: it comes from a path that the user named.
+    `hides`: which other file of its name it keeps from being found.
     """
 
     name: str
@@ -68,6 +73,8 @@ class Entry:
     error: UnreadableError | None = None
     function: str | None = None
     own: bool = False
+    source: str = ""
+    hides: Finding | None = None
 
     @property
     def scenario(self) -> Scenario | None:
@@ -76,7 +83,7 @@ class Entry:
     @property
     def title(self) -> str:
         """The first line of the lesson, or of the function's docstring."""
-        return plain(self._lesson.partition("\n")[0]) or self.name
+        return one_line(self._lesson.partition("\n")[0][:TEXT_LENGTH]) or self.name
 
     @property
     def missing(self) -> Finding | None:
@@ -90,19 +97,19 @@ class Entry:
     def row(self) -> ScenarioRow:
         """What a list shows of it; safe for a terminal."""
         scenario = self.scenario
-        row = ScenarioRow(name=self.name, title=self.title, path=str(self.path), own=self.own)
+        row = ScenarioRow(name=self.name, title=self.title, path=shown_path(self.path), own=self.own, hides=self.hides)
         if self.error:
-            return replace_fields(row, error=plain(str(self.error)))
+            return replace_fields(row, error=one_line(str(self.error)))
         if self.function or scenario is None:
-            variants, summaries = (self.function or "",), (plain(self._lesson),)
+            variants, summaries = (self.function or "",), (one_line(self._lesson),)
             return replace_fields(row, missing=self.missing, function=True, variants=variants, summaries=summaries)
         return replace_fields(
             row,
-            topic=plain(scenario.topic),
+            topic=one_line(scenario.topic),
             lesson=plain(self._lesson),
-            claim=plain(scenario.claim),
+            claim=one_line(scenario.claim),
             variants=tuple(scenario.variants),
-            summaries=tuple(plain(variant.summary) for variant in scenario.variants.values()),
+            summaries=tuple(one_line(variant.summary) for variant in scenario.variants.values()),
             params=scenario.params,
             cpu=scenario.cpu,
             sweep=scenario.sweep,
@@ -119,18 +126,25 @@ class Entry:
 
 
 def read_file(path: Path) -> Entry:
-    """Read one file. An unreadable one is an entry too, with its error."""
-    path = path.resolve()
+    """Read one file, once. Whatever is wrong with it, it is an entry, with its error."""
+    path = real_path(path)
+    entry = Entry(shown_path(path.stem), path)
     try:
-        data = path.read_bytes()
-        text = data.decode()
-    except (OSError, UnicodeDecodeError) as error:
-        return Entry(path.stem, path, error=UnreadableError(1, f"cannot be read: {error}", "is this a Python file?"))
-    digest = sha256(data).hexdigest()
-    try:
-        return Entry(path.stem, path, digest, read_text(text))
+        str(path).encode()
+        data = read_regular(path, SOURCE_BYTES)
+        entry = replace(entry, sha256=sha256(data).hexdigest())
+        entry = replace(entry, source=source_of(data))
+        return replace(entry, text=read_text(entry.source))
     except UnreadableError as error:
-        return Entry(path.stem, path, digest, error=error)
+        return replace(entry, error=error)
+    except UnicodeEncodeError:
+        return replace(entry, error=UnreadableError(1, "its path is not UTF-8", "rename the file or folder"))
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+        return replace(entry, error=UnreadableError(1, message, "is this a Python file?"))
+    except Exception as error:  # one file must not keep the others from being listed
+        message = f"cannot be read: {type(error).__name__}"
+        return replace(entry, error=UnreadableError(1, message, "simplify the file"))
 
 
 def read_again(entry: Entry) -> Entry:
@@ -141,7 +155,7 @@ def read_again(entry: Entry) -> Entry:
         error = UnreadableError(1, f"there is no function {entry.function} any more", "define it, or name another")
     elif not entry.function and not error and not now.scenario:
         error = _NOTHING_TO_RUN
-    return replace(now, name=entry.name, function=entry.function, own=entry.own, error=error)
+    return replace(now, name=entry.name, function=entry.function, own=entry.own, hides=entry.hides, error=error)
 
 
 def function_entry(entry: Entry, function: str) -> Entry:
@@ -151,7 +165,7 @@ def function_entry(entry: Entry, function: str) -> Entry:
 
 def folders() -> list[Path]:
     """Where scenarios are looked for: here, `$GPULAB_SCENARIOS`, the ones that ship."""
-    named = [Path(part).expanduser() for part in os.environ.get("GPULAB_SCENARIOS", "").split(os.pathsep) if part]
+    named = [expanded(Path(part)) for part in os.environ.get("GPULAB_SCENARIOS", "").split(os.pathsep) if part]
     # The package first: an editable install keeps its scenarios beside the package instead.
     package = Path(__file__).parent.parent
     shipped = package / "scenarios"
@@ -167,19 +181,22 @@ def catalog(paths: Iterable[Path] = ()) -> list[Entry]:
     """
     entries: dict[str, Entry] = {}
     for path in paths:
-        named = _entries_in(path) if path.is_dir() else _entries_of(path)
+        named = _entries_in(path) if is_folder(path) else _entries_of(path)
         if not named:
             raise ScenarioNotFoundError(f"{path}: no scenario in this folder; gpulab --new FILE writes one")
         for entry in named:
             namesake = entries.get(entry.name)
             other_file = namesake is not None and namesake.path != entry.path
-            name = f"{entry.path.parent.name}/{entry.name}" if other_file else entry.name
+            name = f"{shown_path(entry.path.parent.name)}/{entry.name}" if other_file else entry.name
             entries.setdefault(name, replace(entry, name=name, own=True))
     others: dict[str, Entry] = {}
-    for folder in folders():
-        for entry in _entries_in(folder) if folder.is_dir() else ():
-            if entry.name not in entries:
-                others.setdefault(entry.name, entry)
+    *_, shipped = places = folders()
+    for folder in places:
+        for entry in _entries_in(folder) if is_folder(folder) else ():
+            found = entries if entry.name in entries else others
+            namesake = found.setdefault(entry.name, entry)
+            if namesake.path != entry.path:
+                found[entry.name] = _hiding(namesake, entry, lesson=folder == shipped)
     return [*entries.values(), *sorted(others.values(), key=_order)]
 
 
@@ -187,7 +204,7 @@ def find(name: str) -> Entry:
     """A scenario by its name or its file. A broken file is an entry with its error. ScenarioNotFoundError."""
     if name.endswith(".py") or os.sep in name:
         path = Path(name)
-        if not path.is_file():
+        if not is_there(path):
             raise ScenarioNotFoundError(f"there is no file {name}")
         entry = read_file(path)
         if not entry.error and not entry.scenario:
@@ -202,8 +219,14 @@ def find(name: str) -> Entry:
     )
 
 
+def _hiding(entry: Entry, hidden: Entry, *, lesson: bool) -> Entry:
+    """`lesson`: the hidden file ships with the lab. Of several hidden ones that is the last."""
+    file, other = shown_path(entry.path), shown_path(hidden.path)
+    return replace(entry, hides=finding("hides_another", file=file, hidden=other, lesson=lesson))
+
+
 def _entries_in(folder: Path) -> list[Entry]:
-    entries = map(read_file, sorted(folder.glob("*.py")))
+    entries = map(read_file, python_files(folder))
     return sorted((entry for entry in entries if entry.error or entry.scenario), key=_order)
 
 

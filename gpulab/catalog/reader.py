@@ -6,23 +6,17 @@ The `Scenario` that the file will construct when it runs is constructed here fro
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import cleandoc
 from typing import Any
 
-from gpulab.scenario import GiB, KiB, MiB, Scenario, ScenarioError
+from gpulab.catalog.literals import literal
+from gpulab.catalog.source import UnreadableError, module_of
+from gpulab.limits import MESSAGE_LENGTH, NAME_LENGTH, PARAMETERS, TEXT_LENGTH
+from gpulab.protocol.text import cut
+from gpulab.scenario import Scenario, ScenarioError
 
-_UNITS = {"KiB": KiB, "MiB": MiB, "GiB": GiB}
-_SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Pow: operator.pow,
-}
-_LARGEST_EXPONENT = 64
 _SCENARIO_KEYWORDS = (  # as the error message lists them
     "needs, params, cpu, smoke, sweep, roof, per, clock, cache, ladder, exclusive, increasing_memory, env, claim, "
     "no_effect_reason"
@@ -30,17 +24,11 @@ _SCENARIO_KEYWORDS = (  # as the error message lists them
 _VARIANT_KEYWORDS = "needs, against, claim, unchecked"
 
 
-class UnreadableError(Exception):
-    """What is wrong with a file's text, where, and how to fix it."""
-
-    def __init__(self, line: int, message: str, fix: str) -> None:
-        super().__init__(f"line {line}: {message}; {fix}")
-        self.line, self.message, self.fix = line, message, fix
-
-
 @dataclass(frozen=True)
 class PlainFunction:
-    """A function at the top level of a file: its docstring's first line, and the arguments that it requires."""
+    """A function at the top level of a file: its docstring's first line, and the first PARAMETERS of the arguments
+    that it requires.
+    """
 
     summary: str
     required: tuple[str, ...]
@@ -63,48 +51,13 @@ EMPTY = ScenarioText("", None, {}, {})
 
 def read_text(text: str) -> ScenarioText:
     """Read the text of a file. UnreadableError where Python, or the lab, cannot take it as it stands."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError as error:
-        raise UnreadableError(error.lineno or 1, f"syntax error: {error.msg}", "fix the syntax") from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise UnreadableError(1, f"not readable as Python: {error}", "is this a Python file?") from None
-    lesson = ast.get_docstring(tree) or ""
+    tree = module_of(text)
+    lesson = cleandoc(cut(ast.get_docstring(tree, clean=False) or "", MESSAGE_LENGTH))
     calls = [(node, call) for node in tree.body if (call := _call_of(node, "Scenario")) is not None]
     if len(calls) > 1:
         raise UnreadableError(calls[1][0].lineno, "a second Scenario", "keep one Scenario in a file")
     scenario = _scenario(tree, *calls[0]) if calls else None
     return ScenarioText(lesson, scenario, _functions(tree), _callable_names(tree))
-
-
-def literal(node: ast.expr) -> Any:
-    """The value of a literal, of arithmetic on numbers, and of KiB, MiB, GiB. ValueError where it is none."""
-    match node:
-        case ast.Constant():
-            return node.value
-        case ast.Tuple() | ast.List():
-            return tuple(literal(item) for item in node.elts)
-        case ast.Dict() if None not in node.keys:
-            return {literal(key): literal(value) for key, value in zip(node.keys, node.values, strict=True) if key}
-        case ast.Name() if node.id in _UNITS:
-            return _UNITS[node.id]
-        case ast.UnaryOp(op=ast.USub()):
-            return -literal(node.operand)
-        case ast.BinOp() if type(node.op) in _SUMS:
-            return _sum(node)
-    raise ValueError("not a literal")
-
-
-def _sum(node: ast.BinOp) -> Any:
-    left, right = literal(node.left), literal(node.right)
-    if not all(isinstance(side, (int, float)) for side in (left, right)):
-        raise ValueError("arithmetic on something that is not a number")
-    if isinstance(node.op, ast.Pow) and abs(right) > _LARGEST_EXPONENT:
-        raise ValueError("an exponent above 64")
-    try:
-        return _SUMS[type(node.op)](left, right)
-    except ArithmeticError as error:
-        raise ValueError(str(error)) from None
 
 
 def _scenario(tree: ast.Module, node: ast.stmt, call: ast.Call) -> Scenario:
@@ -143,7 +96,7 @@ def _add_variant(scenario: Scenario, function: ast.FunctionDef | ast.AsyncFuncti
     def placeholder() -> None:
         return None
 
-    placeholder.__name__, placeholder.__doc__ = function.name, ast.get_docstring(function)
+    placeholder.__name__, placeholder.__doc__ = function.name, _summary(function)
     _construct(function, "variant", _VARIANT_KEYWORDS, lambda: scenario.variant(**values)(placeholder))
     if not (function.args.posonlyargs or function.args.args):
         raise UnreadableError(
@@ -225,10 +178,16 @@ def _functions(tree: ast.Module) -> dict[str, PlainFunction]:
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
     return {
         function.name: PlainFunction(
-            (ast.get_docstring(function) or "").strip().partition("\n")[0], tuple(_required(function))
+            _summary(function), tuple(cut(name, NAME_LENGTH) for name in _required(function)[:PARAMETERS])
         )
         for function in functions
+        if len(function.name) <= NAME_LENGTH
     }
+
+
+def _summary(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """The first line of a docstring."""
+    return (ast.get_docstring(function, clean=False) or "").strip().partition("\n")[0][:TEXT_LENGTH]
 
 
 def _required(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
@@ -247,4 +206,4 @@ def _callable_names(tree: ast.Module) -> dict[str, int]:
             names[node.name] = node.lineno
         elif isinstance(node, ast.Assign):
             names.update({target.id: node.lineno for target in node.targets if isinstance(target, ast.Name)})
-    return names
+    return {name: line for name, line in names.items() if len(name) <= NAME_LENGTH}

@@ -6,7 +6,7 @@ import msgspec
 
 from gpulab.protocol.finding import Finding
 from gpulab.protocol.statuses import Cache, CeilingChoice, Clock, Per
-from gpulab.protocol.values import Count, Integer, Line, Name, ParamValue, Seconds, Text
+from gpulab.protocol.values import Count, Integer, Line, Name, ParamValue, Seconds, Source, Text
 
 CANCEL, CEILINGS_KNOWN = b"c", b"k"
 """What a session may tell the supervisor of a worker: to stop it, and that the device's ceilings are known."""
@@ -32,6 +32,12 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     source_sha256: Name
     variants: tuple[VariantInfo, ...]
     title: Text = ""
+    source: Source = ""
+    """What was read, and what runs, whatever the file holds by then: its UTF-8 has the SHA-256 `source_sha256`. Empty
+    in run files from before this field.
+    """
+    hides: Finding | None = None
+    """Which other file of its name it kept from being found."""
 
 
 class ScenarioFile(Subject, frozen=True, kw_only=True, tag="scenario"):

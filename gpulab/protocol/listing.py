@@ -28,6 +28,8 @@ class ScenarioRow(msgspec.Struct, frozen=True, kw_only=True):
     """Parameters that differ on a CPU."""
     sweep: dict[str, tuple[Param, ...]] = {}
     missing: Finding | None = None
+    hides: Finding | None = None
+    """Which other file it keeps from being found by its name."""
     error: str | None = None
     own: bool = False
     function: bool = False

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from gpulab.limits import EPOCHS, LARGEST_INTEGER, MESSAGE_LENGTH, NAME_LENGTH, TEXT_LENGTH
+from gpulab.limits import EPOCHS, LARGEST_INTEGER, MESSAGE_LENGTH, NAME_LENGTH, SOURCE_BYTES, TEXT_LENGTH
 
 _ENORMOUS = 1e30
 
@@ -32,4 +32,5 @@ SignalNumber = Annotated[int, Meta(ge=0, le=64)]
 Name = Annotated[str, Meta(max_length=NAME_LENGTH)]
 Line = Annotated[str, Meta(max_length=TEXT_LENGTH)]
 Text = Annotated[str, Meta(max_length=MESSAGE_LENGTH)]
+Source = Annotated[str, Meta(max_length=SOURCE_BYTES)]
 ParamValue = bool | Integer | float | Line

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gpulab.analysis.comparison import Comparison
 from gpulab.analysis.telemetry import SLOWED_CODE
 from gpulab.protocol.finding import Finding, finding
-from gpulab.protocol.jobs import TimeFunctions
+from gpulab.protocol.jobs import TimeFunctions, subject_of
 from gpulab.protocol.statuses import Cache, Verdict
 from gpulab.report.report import Control, Together, VariantReport
 from gpulab.report.samples import SampleView
@@ -48,6 +48,9 @@ def explanations_of(
 ) -> list[Finding]:
     """What explains the result: why there is no effect, what was paid once, and costs that no line of code shows."""
     explanations = [*state.explanations]
+    subject = subject_of(state.request.job) if state.request else None
+    if subject and subject.hides:
+        explanations.append(subject.hides)
     baseline = variants[0].name if variants else None
     if no_effect_reason:
         explanations += [

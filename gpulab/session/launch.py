@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,10 +9,11 @@ from msgspec.structs import replace as replace_fields
 
 from gpulab.catalog.catalog import Entry, ScenarioNotFoundError, catalog, find, read_file
 from gpulab.catalog.needs import first_missing
+from gpulab.catalog.paths import is_folder, is_there, real_path
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import RunRequest
 from gpulab.protocol.run_file import RunFile
-from gpulab.protocol.text import plain
+from gpulab.protocol.text import file_name, plain
 from gpulab.report.exit_codes import Conclusion, ExitCode, conclusion_of
 from gpulab.report.report import RunReport
 from gpulab.session.requests import request_for, values_to_sweep
@@ -25,7 +25,7 @@ from gpulab.version import __version__
 
 ALL = "all"
 _LONGEST_LABEL = 100
-"""Characters, without a swept value: names of files end at 255 bytes."""
+"""Characters, without a swept value, which shall be left of a name that is too long for a file."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Launch:
 
         From the file and its functions: the entry's name also depends on what else a face lists.
         """
-        name = "-".join((self.entry.path.stem, *self.functions))[:_LONGEST_LABEL]
-        return re.sub(r"[^\w.+-]", "_", "-".join((name, *(self.point or ()))))
+        name = file_name("-".join((self.entry.path.stem, *self.functions)))[:_LONGEST_LABEL]
+        return file_name("-".join((name, *(self.point or ()))))
 
 
 def launches_of(name: str) -> list[Launch]:
@@ -58,11 +58,11 @@ def launches_of(name: str) -> list[Launch]:
     file, colon, functions = name.rpartition(":")
     if colon and file.endswith(".py"):
         path = Path(file)
-        if not path.is_file():
+        if not is_there(path):
             raise ScenarioNotFoundError(f"there is no file {file}")
         return [Launch(read_file(path), tuple(function.strip() for function in functions.split(",")))]
-    if Path(name).is_dir():
-        folder = Path(name).resolve()
+    if is_folder(Path(name)):
+        folder = real_path(Path(name))
         return [Launch(entry, named=False) for entry in catalog([folder]) if entry.path.parent == folder]
     return [Launch(find(name))]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping, Sequence
 
 from gpulab.catalog.catalog import Entry
+from gpulab.catalog.literals import literal_of
 from gpulab.catalog.needs import first_missing
-from gpulab.catalog.reader import literal
+from gpulab.limits import LARGEST_INTEGER, NAME_LENGTH, SWEEP_VALUES, TEXT_LENGTH, VARIANTS
 from gpulab.protocol.jobs import (
     TELEMETRY_OFF,
     Calibrate,
@@ -20,7 +20,7 @@ from gpulab.protocol.jobs import (
     VariantInfo,
 )
 from gpulab.protocol.statuses import Cache, CeilingChoice, Clock, Per
-from gpulab.protocol.text import plain
+from gpulab.protocol.text import cut, one_line
 from gpulab.scenario import FIRST, Param, Scenario
 from gpulab.session.settings import Settings, UsageError, check_settings, device_of, telemetry_of
 
@@ -72,7 +72,7 @@ def values_to_sweep(entry: Entry, text: str) -> tuple[str, list[str]]:
     if scenario is None:
         raise UsageError(f"--sweep requires a scenario, and {entry.path.name} has none")
     name, equals, listed = text.partition("=")
-    own = "; ".join(f"{parameter}={','.join(map(str, values))}" for parameter, values in scenario.sweep.items())
+    own = "; ".join(f"{parameter}={_short(','.join(map(str, values)))}" for parameter, values in scenario.sweep.items())
     if not name:
         if len(scenario.sweep) != 1:
             reason = f"{entry.name} has several, name one: {own}" if own else f"{entry.name} has no sweep of its own"
@@ -80,11 +80,14 @@ def values_to_sweep(entry: Entry, text: str) -> tuple[str, list[str]]:
         name = next(iter(scenario.sweep))
     if not equals:
         if name not in scenario.sweep:
-            raise UsageError(f"--sweep {name}: {entry.name} has no sweep of it; write --sweep {name}=a,b,c")
+            text = _short(name)
+            raise UsageError(f"--sweep {text}: {entry.name} has no sweep of it; write --sweep {text}=a,b,c")
         return name, [str(value) for value in scenario.sweep[name]]
     values = list(dict.fromkeys(value.strip() for value in listed.split(",") if value.strip()))
     if not values:
-        raise UsageError(f"--sweep {text}: it has no values; write --sweep {name}=a,b,c")
+        raise UsageError(f"--sweep {_short(text)}: it has no values; write --sweep {_short(name)}=a,b,c")
+    if len(values) > SWEEP_VALUES:
+        raise UsageError(f"--sweep {_short(name)}: {len(values)} values, and one sweep takes at most {SWEEP_VALUES}")
     return name, values
 
 
@@ -98,11 +101,13 @@ def _measure(entry: Entry, settings: Settings, common: Mapping[str, object]) -> 
         scenario=entry.name,
         path=str(entry.path),
         source_sha256=entry.sha256,
+        source=entry.source,
+        hides=entry.hides,
         title=entry.title,
         variants=_variants(scenario, str(common["device"])),
-        topic=plain(scenario.topic),
-        claim=plain(scenario.claim),
-        no_effect_reason=plain(scenario.no_effect_reason),
+        topic=one_line(scenario.topic),
+        claim=one_line(scenario.claim),
+        no_effect_reason=one_line(scenario.no_effect_reason),
         params={**defaults, **chosen},
         env=scenario.env,
     )
@@ -124,17 +129,21 @@ def _time_functions(
 ) -> TimeFunctions:
     if settings.chosen:
         raise UsageError("--set requires a scenario: a plain function has no parameters")
+    if len(functions) > VARIANTS:
+        raise UsageError(f"{entry.path.name}: {len(functions)} functions, and one run takes at most {VARIANTS}")
     if len(set(functions)) < len(functions):
-        raise UsageError(f"{','.join(functions)}: name each function once")
+        raise UsageError(f"{_short(','.join(functions))}: name each function once")
     for name in functions:
         if name not in entry.text.names:
             names = ", ".join(entry.text.names)
-            hint = f"it defines {names}" if names else "the file defines no functions"
-            raise UsageError(f"{entry.path.name} defines no {name!r} at its top level; {hint}")
+            hint = f"it defines {cut(names, TEXT_LENGTH)}" if names else "the file defines no functions"
+            raise UsageError(f"{entry.path.name} defines no {_short(name)!r} at its top level; {hint}")
     subject = FunctionFile(
         scenario=f"{entry.path.stem}:{','.join(functions)}",
         path=str(entry.path),
         source_sha256=entry.sha256,
+        source=entry.source,
+        hides=entry.hides,
         title="" if entry.title == entry.name else entry.title,
         variants=tuple(VariantInfo(name=name) for name in functions),
     )
@@ -158,9 +167,9 @@ def _variants(scenario: Scenario, device: str) -> tuple[VariantInfo, ...]:
         infos.append(
             VariantInfo(
                 name=variant.name,
-                summary=plain(variant.summary),
+                summary=one_line(variant.summary),
                 against=against,
-                claim=plain(variant.claim) if variant.claim else None,
+                claim=one_line(variant.claim) if variant.claim else None,
                 unchecked=variant.unchecked,
                 missing=first_missing(variant.needs, device),
             )
@@ -172,8 +181,8 @@ def _typed_params(scenario: str, defaults: Mapping[str, Param], chosen: Mapping[
     params: dict[str, Param] = {}
     for name, text in chosen.items():
         if name not in defaults:
-            available = ", ".join(f"{other}={value!r}" for other, value in defaults.items()) or "none"
-            raise UsageError(f"{scenario} has no parameter {name!r}; its parameters: {available}")
+            available = ", ".join(f"{other}={_short(repr(value))}" for other, value in defaults.items()) or "none"
+            raise UsageError(f"{scenario} has no parameter {_short(name)!r}; its parameters: {available}")
         params[name] = _typed(name, text, defaults[name])
     return params
 
@@ -181,17 +190,34 @@ def _typed_params(scenario: str, defaults: Mapping[str, Param], chosen: Mapping[
 def _typed(name: str, text: str, default: Param) -> Param:
     """The text as a value of the default's type."""
     if isinstance(default, str):
-        return text
+        return _checked_text(name, text)
+    reason = ""
     try:
-        value = literal(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, ValueError):
-        value = None
+        value = literal_of(text)
+    except ValueError as error:
+        value, reason = None, f" ({error})"
     if isinstance(default, bool):
         value = {"true": True, "false": False, "1": True, "0": False}.get(text.strip().lower())
     elif isinstance(default, float) and isinstance(value, int):
         value = float(value)
     elif isinstance(default, int) and isinstance(value, float) and value.is_integer():
-        value = int(value)
+        value = int(value) if abs(value) <= LARGEST_INTEGER else None
     if type(value) is not type(default):
-        raise UsageError(f"--set {name}={text}: {name} takes {_KINDS[type(default)]}, as in {name}={default!r}")
+        kind = _KINDS[type(default)]
+        message = f"--set {name}={_short(text)}: {name} takes {kind}, as in {name}={default!r}{reason}"
+        raise UsageError(message)
     return value
+
+
+def _checked_text(name: str, text: str) -> str:
+    if len(text) > TEXT_LENGTH:
+        raise UsageError(f"--set {name}={_short(text)}: a text has at most {TEXT_LENGTH} characters")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"--set {name}={_short(text)}: write it in UTF-8") from None
+    return text
+
+
+def _short(text: str) -> str:
+    return cut(text, NAME_LENGTH)

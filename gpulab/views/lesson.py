@@ -18,7 +18,8 @@ from gpulab.views.text import Glyphs
 def lesson(row: ScenarioRow, glyphs: Glyphs) -> RenderableType:
     """Paragraphs are filled to the width; lines that are set in stay as they are."""
     if row.error:
-        return Group(Text(glyphs(row.path), "bold"), Text(glyphs(row.error), "red"))
+        hides = [Text(glyphs(sentence(row.hides)), "yellow")] if row.hides else []
+        return Group(Text(glyphs(row.path), "bold"), Text(glyphs(row.error), "red"), *hides)
     title, _, rest = row.lesson.partition("\n")
     parts: list[RenderableType] = [Text(glyphs(title or row.title), "bold"), ""]
     for paragraph in filter(None, (part.strip("\n") for part in rest.split("\n\n"))):
@@ -49,6 +50,7 @@ def _facts(row: ScenarioRow) -> dict[str, str]:
         "sweep": ", ".join(f"{name}={','.join(map(str, values))}" for name, values in row.sweep.items()),
         "missing here": sentence(row.missing) if row.missing else "",
         "file": row.path,
+        "note": sentence(row.hides) if row.hides else "",
     }
 
 

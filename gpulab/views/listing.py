@@ -28,15 +28,21 @@ def listing(rows: Sequence[ScenarioRow], glyphs: Glyphs) -> Text:
     for topic, members in by_topic(rows):
         text.append(f"{glyphs(topic)}\n", style="bold")
         for row in members:
-            if row.error:
-                text.append(f"  {glyphs(row.path)}\n    {glyphs(row.error)}\n", style="red")
-                continue
-            missing = f"  ({sentence(row.missing)})" if row.missing else ""
-            style = "dim" if row.missing else ""
-            title = "" if row.title == row.name else row.title
-            text.append(glyphs(f"  {row.name:<{width}}{title}{missing}".rstrip()) + "\n", style=style)
+            text.append_text(_error(row, glyphs) if row.error else _line(row, width, glyphs))
+            if row.hides:
+                text.append(f"    {glyphs(sentence(row.hides))}\n", style="yellow")
     text.rstrip()
     return text
+
+
+def _error(row: ScenarioRow, glyphs: Glyphs) -> Text:
+    return Text(f"  {glyphs(row.path)}\n    {glyphs(row.error or '')}\n", style="red")
+
+
+def _line(row: ScenarioRow, width: int, glyphs: Glyphs) -> Text:
+    missing = f"  ({sentence(row.missing)})" if row.missing else ""
+    title = "" if row.title == row.name else row.title
+    return Text(glyphs(f"  {row.name:<{width}}{title}{missing}".rstrip()) + "\n", style="dim" if row.missing else "")
 
 
 def by_topic(rows: Sequence[ScenarioRow]) -> list[tuple[str, list[ScenarioRow]]]:

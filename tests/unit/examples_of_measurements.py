@@ -93,6 +93,10 @@ AS_BEFORE = {
 }
 """Code to values and sentence: the sentence that the lab said before findings had codes."""
 REWORDED = {
+    "hides_another": (
+        {"file": "scenarios/x.py", "hidden": "gpulab/scenarios/x.py", "lesson": True},
+        "this is scenarios/x.py, which hides the shipped lesson of this name, gpulab/scenarios/x.py",
+    ),
     "text": ({"text": "a sentence of version 1"}, "a sentence of version 1"),
     "never_started": ({}, "the run has not started"),
     "no_end": ({}, "the run has no end: its process was killed, or it is still running"),

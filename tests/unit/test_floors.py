@@ -13,7 +13,8 @@ PACKAGE = ROOT / "gpulab"
 FILES = sorted(PACKAGE.rglob("*.py"))
 CORE = {"scenario", "version", "limits"}
 MAY_IMPORT = {
-    "scenario": {"limits"},
+    "scenario": {"limits", "declared"},
+    "declared": {"limits"},
     "limits": set(),
     "version": set(),
     "protocol": {*CORE, "protocol", "msgspec"},
@@ -116,7 +117,8 @@ def test_nothing_imports_the_package_itself():
 
 
 def test_what_authors_import_needs_the_standard_library_only():
-    modules = {*imports_of(PACKAGE / "scenario.py"), *imports_of(PACKAGE / "limits.py")} - {"gpulab.limits"}
+    files = {f"gpulab.{name}": PACKAGE / f"{name}.py" for name in ("scenario", "declared", "limits")}
+    modules = {module for path in files.values() for module in imports_of(path)} - files.keys()
     assert {name.split(".")[0] for name in modules} <= set(sys.stdlib_module_names)
 
 

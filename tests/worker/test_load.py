@@ -1,9 +1,17 @@
 """A scenario's file imported in this process: what it must be, and what a failure says of where it was."""
 
+import inspect
+import os
+import py_compile
 import sys
+import traceback
 from hashlib import sha256
+from importlib.util import cache_from_source
+from pathlib import Path
+from py_compile import PycInvalidationMode
 
 import pytest
+from msgspec.structs import replace
 
 from gpulab.protocol.jobs import FunctionFile, ScenarioFile, VariantInfo
 from gpulab.protocol.statuses import FailureKind, Stage
@@ -30,10 +38,11 @@ def subject_of(tmp_path, monkeypatch):
 
     def write(text, kind=ScenarioFile, names=("only",)):
         path = tmp_path / "subject.py"
-        path.write_text(text)
+        source = text if isinstance(text, str) else text.decode()
+        path.write_bytes(source.encode())
         infos = tuple(VariantInfo(name=name) for name in names)
         digest = sha256(path.read_bytes()).hexdigest()
-        return kind(scenario="subject", path=str(path), source_sha256=digest, variants=infos)
+        return kind(scenario="subject", path=str(path), source_sha256=digest, source=source, variants=infos)
 
     return write
 
@@ -69,11 +78,60 @@ def test_a_file_that_is_not_what_its_text_declares_is_refused(subject_of, text, 
         load(subject_of(text, names=names))
 
 
-def test_a_file_that_changed_since_it_was_read_is_refused(subject_of, tmp_path):
-    subject = subject_of(SCENARIO)
-    (tmp_path / "subject.py").write_text(SCENARIO + "\n")
-    with pytest.raises(ScenarioError, match="changed since it was read"):
+def function_of(scenario, name="step"):
+    return scenario.variants[name].function.args[0]
+
+
+STEP = "def step():\n    return 'as it was read'\n"
+
+
+@pytest.mark.parametrize("now", [STEP.replace("as it was read", "changed"), "(", None])
+def test_what_was_read_runs_whatever_the_file_holds_by_now(subject_of, tmp_path, now):
+    subject = subject_of(STEP, FunctionFile, ("step",))
+    path = tmp_path / "subject.py"
+    path.unlink() if now is None else path.write_text(now)
+    step = function_of(load(subject))
+    assert step() == "as it was read"
+    assert inspect.getsource(step) == STEP
+    assert inspect.getsource(sys.modules[step.__module__]) == STEP
+
+
+@pytest.mark.parametrize("unchecked", [False, True])
+def test_a_compiled_file_beside_it_never_runs_in_its_place(subject_of, tmp_path, unchecked):
+    subject = subject_of(STEP, FunctionFile, ("step",))
+    path, other = tmp_path / "subject.py", tmp_path / "other.py"
+    other.write_text(STEP.replace("as it was read", "as it was compiled"))
+    os.utime(other, (path.stat().st_atime, path.stat().st_mtime))
+    mode = PycInvalidationMode.UNCHECKED_HASH if unchecked else PycInvalidationMode.TIMESTAMP
+    planted = py_compile.compile(str(other), cache_from_source(str(path)), str(path), invalidation_mode=mode)
+    data = bytearray(Path(planted).read_bytes())
+    if not unchecked:
+        data[12:16] = path.stat().st_size.to_bytes(4, "little")
+    Path(planted).write_bytes(data)
+    assert function_of(load(subject))() == "as it was read"
+
+
+def test_a_text_of_another_hash_is_refused(subject_of):
+    subject = replace(subject_of(SCENARIO), source=SCENARIO + "\n")
+    with pytest.raises(ScenarioError, match="is not what was read"):
         load(subject)
+
+
+def test_a_coding_cookie_makes_no_code_of_a_comment(subject_of):
+    evil = "# coding: utf-7\n# +AAo-step = lambda: 'of the comment'\n" + STEP
+    assert function_of(load(subject_of(evil, FunctionFile, ("step",))))() == "as it was read"
+
+
+@pytest.mark.parametrize(
+    "text", ["\ufeff" + STEP, STEP.replace("\n", "\r\n"), STEP.replace("\n", "\r"), "\f" + STEP[:-1]]
+)
+def test_lines_of_a_traceback_are_those_of_the_text(subject_of, text):
+    step = function_of(load(subject_of(text.replace("return", "raise"), FunctionFile, ("step",))))
+    with pytest.raises(TypeError) as raised:
+        step()
+    assert raised.traceback[-1].lineno == 1
+    assert traceback.extract_tb(raised.tb)[-1].line == "raise 'as it was read'"
+    assert inspect.getsource(step).lstrip("\f").startswith("def step():\n    raise")
 
 
 def test_plain_functions_become_variants_that_are_called_with_nothing(subject_of):

@@ -63,7 +63,9 @@ def job_events(tmp_path, monkeypatch):
         baseline = next(iter(bodies))
         infos = tuple(VariantInfo(name=name, against=None if name == baseline else baseline) for name in bodies)
         digest = sha256(path.read_bytes()).hexdigest()
-        subject = ScenarioFile(scenario="s", path=str(path), source_sha256=digest, variants=infos)
+        subject = ScenarioFile(
+            scenario="s", path=str(path), source_sha256=digest, source=path.read_text(), variants=infos
+        )
         job = Measure(subject=subject, solo_runs=False, **options)
         channel, names = RecordingChannel(), (*bodies, CONTROL)
         Runner(job, Reporter(channel, job, WorkerPosition(names)), SampleBuffer(names)).serve()

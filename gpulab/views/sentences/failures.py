@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from gpulab.views.sentences.words import Words
+from gpulab.views.sentences.words import Values, Words
+
+
+def _hides_another(values: Values) -> str:
+    hidden = "the shipped lesson of this name" if values["lesson"] else "another file of this name"
+    return f"this is {values['file']}, which hides {hidden}, {values['hidden']}"
+
 
 WORDS = {
     "exception": Words("{message}"),
     "file_unreadable": Words("{file}, line {line}: {message}; {fix}"),
     "no_scenario": Words("{file} has no Scenario"),
+    "hides_another": Words(_hides_another),
     "takes_arguments": Words("it takes arguments ({arguments}), and is called with none: wrap it, or give defaults"),
     "device_in_error": Words("the device is in error, and so is every later measurement of this process: {message}"),
     "timeout": Words("no end after {timeout_s:g} s: raise --timeout, or fix the hang"),

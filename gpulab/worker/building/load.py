@@ -1,25 +1,50 @@
-"""Import the scenario's file in the worker, and refuse it where it is not what the catalog read."""
+"""Run the scenario's file in the worker: the text that the catalog read, not what the file holds by now."""
 
 from __future__ import annotations
 
-import importlib.util
+import linecache
 import sys
 from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
+from importlib.abc import ExecutionLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from io import StringIO
 from pathlib import Path
 from types import ModuleType
 
 from gpulab.protocol.jobs import FunctionFile, ScenarioFile
 from gpulab.scenario import Lab, Scenario, ScenarioError, Variant, Work
 
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+class _Text(ExecutionLoader):
+    """Makes a module of a text. The cache of compiled files, which another text may have left there, is not looked at.
+
+    Of a text, unlike bytes, Python reads no coding cookie, under which a comment could be code.
+    """
+
+    def __init__(self, path: str, source: str) -> None:
+        self._path = path
+        self._source = StringIO(source.removeprefix(_BYTE_ORDER_MARK), newline=None).read()
+        # Tracebacks, and torch.compile and Triton through `inspect`, read lines by the path. Without a time of
+        # modification they are taken from here, and never compared with the file.
+        lines = StringIO(self._source if self._source.endswith("\n") else f"{self._source}\n").readlines()
+        linecache.cache[path] = len(self._source), None, lines, path
+
+    def get_filename(self, fullname: str) -> str:
+        return self._path
+
+    def get_source(self, fullname: str) -> str:
+        return self._source
+
 
 def load(subject: ScenarioFile | FunctionFile) -> Scenario:
     """The scenario of a file. ScenarioError where it differs from what was read as text."""
-    path = Path(subject.path)
-    if sha256(path.read_bytes()).hexdigest() != subject.source_sha256:
-        raise ScenarioError("the file has changed since it was read: run it again")
-    module = _execute(path)
+    if sha256(subject.source.encode()).hexdigest() != subject.source_sha256:
+        raise ScenarioError("the text of the file is not what was read: run it again")
+    module = _execute(subject)
     if isinstance(subject, FunctionFile):
         return _scenario_of_functions(module, subject)
     scenarios = {id(value): value for value in vars(module).values() if isinstance(value, Scenario)}
@@ -35,17 +60,18 @@ def load(subject: ScenarioFile | FunctionFile) -> Scenario:
     return scenario
 
 
-def _execute(path: Path) -> ModuleType:
+def _execute(subject: ScenarioFile | FunctionFile) -> ModuleType:
+    path = Path(subject.path)
     sys.path.insert(0, str(path.parent))
     sys.dont_write_bytecode = True
-    sys.argv = [str(path)]
+    sys.argv = [subject.path]
     name = f"_scenario_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ScenarioError(f"{path.name} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
+    loader = _Text(subject.path, subject.source)
+    spec = spec_from_file_location(name, path, loader=loader)
+    assert spec is not None
+    module = module_from_spec(spec)
     sys.modules[name] = module  # what the file pickles must be importable again
-    spec.loader.exec_module(module)
+    loader.exec_module(module)
     return module
 
 

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from gpulab.catalog.reader import UnreadableError, literal, read_text
+from gpulab.catalog.literals import literal
+from gpulab.catalog.reader import read_text
+from gpulab.catalog.source import UnreadableError
 
 EXAMPLE = (Path(__file__).parent / "example.py").read_text()
 HEAD = "from gpulab import MiB, Scenario\n"

@@ -1,0 +1,69 @@
+"""The text of a scenario's file, and its tree. What is hashed and parsed here is what a worker runs."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import warnings
+from typing import Literal
+
+from gpulab.limits import SOURCE_BRACES, SOURCE_BYTES, SOURCE_TOKENS, TEXT_LENGTH
+from gpulab.protocol.text import cut
+
+BYTE_ORDER_MARK = "\ufeff"
+_NEWLINE = re.compile(r"\r\n?|\n")
+_COOKIE = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_COMMENT = re.compile(r"[ \t\f]*(#.*)?")
+_UTF_8 = re.compile(r"utf[-_]?8([-_].*)?", re.IGNORECASE)
+_TOKEN = re.compile(r"\w+|[^\w\s]|\n")
+
+
+class UnreadableError(Exception):
+    """What is wrong with a file's text, where, and how to fix it."""
+
+    def __init__(self, line: int, message: str, fix: str) -> None:
+        message, fix = cut(message, TEXT_LENGTH), cut(fix, TEXT_LENGTH)
+        super().__init__(f"line {line}: {message}; {fix}")
+        self.line, self.message, self.fix = line, message, fix
+
+
+def source_of(data: bytes) -> str:
+    """The text of a file. It keeps a byte order mark, so that it encodes to the same bytes. UnreadableError."""
+    try:
+        source = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UnreadableError(line, f"not UTF-8 ({error.reason})", "save the file as UTF-8") from None
+    first, second, *_ = [*_NEWLINE.split(source.removeprefix(BYTE_ORDER_MARK), maxsplit=2), ""]
+    for line, text in enumerate((first, second) if _COMMENT.fullmatch(first) else (first,), 1):
+        cookie = _COOKIE.match(text)
+        if cookie and not _UTF_8.fullmatch(cookie[1]):
+            name = cut(cookie[1], TEXT_LENGTH)
+            raise UnreadableError(line, f"the file says that its coding is {name}", "save it as UTF-8, and say so")
+    return source
+
+
+def module_of(source: str) -> ast.Module:
+    """The tree of a file's text. UnreadableError where Python cannot parse it, or would need seconds and gigabytes."""
+    # A token has a character at least: this counts in large files only.
+    if len(source) > SOURCE_TOKENS and sum(1 for _ in _TOKEN.finditer(source)) > SOURCE_TOKENS:
+        raise UnreadableError(1, f"more than {SOURCE_TOKENS} words, marks and lines", "split the file")
+    # Before Python 3.12 each braced part of an f-string walks over all of that string.
+    if sys.version_info < (3, 12) and source.count("{") * len(source) > SOURCE_BRACES * SOURCE_BYTES:
+        raise UnreadableError(1, f"{source.count('{')} braces in a file of {len(source)} characters", "split the file")
+    try:
+        return parsed(source.removeprefix(BYTE_ORDER_MARK), "exec")  # type: ignore[return-value]
+    except SyntaxError as error:
+        raise UnreadableError(error.lineno or 1, f"syntax error: {error.msg}", "fix the syntax") from None
+    except (RecursionError, MemoryError):
+        raise UnreadableError(1, "not readable as Python: it is nested too deeply", "simplify it") from None
+    except ValueError as error:
+        raise UnreadableError(1, f"not readable as Python: {error}", "is this a Python file?") from None
+
+
+def parsed(text: str, mode: Literal["exec", "eval"]) -> ast.AST:
+    """The tree of a text, whose warnings are for those who run it. Of text, unlike bytes, no coding cookie is read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text, mode=mode)
