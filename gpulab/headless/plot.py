@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterable
+from contextlib import chdir
 from importlib import util
 from pathlib import Path
 
+from gpulab.headless.standard_streams import OutputError
+from gpulab.headless.terminal import Terminal
+from gpulab.headless.whole_file import check_writable, write_whole
 from gpulab.report.report import RunReport
 from gpulab.session.settings import UsageError
 
@@ -19,15 +23,33 @@ def check_plot(target: Path) -> None:
     if util.find_spec("matplotlib") is None:
         raise UsageError("--plot needs matplotlib: pip install 'gpulab[plot]'")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        check_writable(target)
     except OSError as error:
         raise UsageError(f"--plot {target}: {error.strerror}") from None
-    if target.is_dir() or not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise UsageError(f"--plot {target}: it cannot be written")
 
 
-def plot(report: RunReport, target: Path) -> None:
-    """Write the picture of one run."""
-    from gpulab.views.picture import picture
+def plot(pictures: Iterable[tuple[RunReport, Path]], terminal: Terminal) -> None:
+    """Write the picture of each run: after everything else, since it is what may fail. OutputError where one did."""
+    problems = []
+    for report, target in pictures:
+        try:
+            write_whole(target, _image(report, target.suffix.lower().lstrip(".")))
+        except Exception as error:  # of whatever kind: the results are there, and the command goes on
+            reason = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+            problems.append(f"--plot {target}: the picture could not be made: {reason}")
+        else:
+            terminal.note(f"picture: {target}")
+    if problems:
+        raise OutputError("; ".join(problems))
 
-    picture(report).savefig(target)
+
+def _image(report: RunReport, kind: str) -> bytes:
+    # matplotlib reads its settings when it is imported: those of the folder one stands in before all others. In its
+    # own folder they are its defaults, and no file of a stranger can break a picture or run TeX.
+    spec = util.find_spec("matplotlib")
+    assert spec is not None  # check_plot has looked
+    assert spec.origin is not None
+    with chdir(Path(spec.origin).parent / "mpl-data"):
+        from gpulab.views.picture import image
+
+        return image(report, kind)
