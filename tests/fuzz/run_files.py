@@ -1,0 +1,46 @@
+"""Run files of strangers: recorded ones with odd values, lines and bytes in them."""
+
+import lzma
+from functools import cache
+
+from recorded import CORPUS, NAMES, VERSION_2
+
+from fuzz.mutations import mutated_bytes, mutated_lines
+from fuzz.shown import show
+from gpulab.protocol.run_file import RunFileError
+from gpulab.session.run import Run
+from gpulab.session.source import File
+
+_HEAD, _TAIL = 60, 40
+
+
+def case(random):
+    """The bytes of one."""
+    lines = mutated_lines(random, random.choice(_recorded()))
+    data = b"\n".join(lines) + b"\n" * random.randrange(2)
+    return mutated_bytes(random, data) if random.randrange(5) == 0 else data
+
+
+def check(data, folder):
+    """Read the file and show everything of it; RunFileError is the only refusal."""
+    path = folder / "run.jsonl"
+    path.write_bytes(data)
+    try:
+        run = Run(File(path))
+    except RunFileError:
+        return
+    run.poll()
+    show(run)
+    codes = [failure.cause.code for failure in run.report.failures]
+    assert "events_make_no_sense" not in codes, run.report.failures[0].cause.values
+
+
+@cache
+def _recorded():
+    """The lines of every recorded run, those in the middle of a long one left out."""
+    runs = []
+    for name in (*NAMES, *VERSION_2):
+        lines = lzma.decompress((CORPUS / f"{name}.jsonl.xz").read_bytes()).splitlines()
+        short = [line for line in lines if len(line) < 20_000]
+        runs.append([*short[:_HEAD], *short[_HEAD:][-_TAIL:]])
+    return runs

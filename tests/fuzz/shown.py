@@ -1,0 +1,37 @@
+"""Everything that the faces show of a run, in 80 columns: what of it may break on odd events, breaks here."""
+
+import io
+import unicodedata
+
+import msgspec
+
+from gpulab.headless.console import PlainConsole
+from gpulab.protocol.listing import ScenarioRow
+from gpulab.tui.panels.selection import Selection
+from gpulab.tui.panels.tabs import TABS
+from gpulab.views.listing import mark
+from gpulab.views.progress import one_line, progress_view
+from gpulab.views.results import failures, result
+from gpulab.views.summary import run_line
+from gpulab.views.text import Glyphs
+
+ROW = ScenarioRow(name="x")
+SIZE = (80, 24)
+
+
+def show(run):
+    """The text of it. AssertionError where a terminal would be driven by it."""
+    report = run.report
+    msgspec.json.encode(report)
+    console = PlainConsole(io.StringIO())
+    console.width = 80
+    for glyphs in (Glyphs(), Glyphs(ascii=True))[:1]:
+        for tab in TABS.values():
+            tab.changing(run)
+            console.print(tab.content(Selection(ROW, run, glyphs, SIZE)))
+        for shown in (result(report, glyphs), failures(report, glyphs), progress_view(report, glyphs)):
+            console.print(shown)
+        console.print(one_line(report), run_line(report, glyphs, 1, 2), mark(report)[0])
+    text = console.file.getvalue()
+    assert not [mark for mark in set(text) if unicodedata.category(mark)[0] == "C" and mark != "\n"]
+    return text

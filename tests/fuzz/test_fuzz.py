@@ -1,0 +1,44 @@
+"""Odd files and events of every kind, for some seconds each: no traceback, no hang. The longer mode is `run.py`."""
+
+import importlib
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+KINDS = ("run_files", "cache_files", "event_streams")
+BUDGET_S = 3.0
+MOST_S = 10.0
+"""Of one case, on a machine that others share; `run.py` asks for 2."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_that_comes_in_breaks_or_hangs_the_lab(kind, tmp_path):
+    module = importlib.import_module(f"fuzz.{kind}")
+    end = time.monotonic() + BUDGET_S
+    checked = 0
+
+    @settings(
+        max_examples=1000, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    )
+    @given(st.randoms(use_true_random=False))
+    def holds(random):
+        nonlocal checked
+        if time.monotonic() > end:
+            return
+        case = module.case(random)
+        begun = time.monotonic()
+        module.check(case, tmp_path)
+        assert time.monotonic() - begun < MOST_S
+        checked += 1
+
+    holds()
+    assert checked > 5
+
+
+def test_a_check_sees_what_breaks(tmp_path, monkeypatch):
+    run_files = importlib.import_module("fuzz.run_files")
+    monkeypatch.setattr("fuzz.run_files.show", lambda run: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run_files.check(b"\n".join(run_files._recorded()[0]) + b"\n", tmp_path)
