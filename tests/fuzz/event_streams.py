@@ -14,7 +14,7 @@ from gpulab.session.run import Run
 from gpulab.session.streams import Lines
 from gpulab.session.worker_transcript import WorkerTranscript
 
-_MOST = 80
+_MOST, _CHUNK = 80, 4096
 
 
 def case(random):
@@ -45,12 +45,8 @@ def check(stream, folder):
     started, data = stream
     transcript = WorkerTranscript(started.request.job)
     pipe = Lines()
-    taken = [
-        transcript.take(line)
-        for start in range(0, len(data), 4096)
-        for line in pipe.take(data[start : start + 4096])
-        if line
-    ]
+    lines = [line for start in range(0, len(data), _CHUNK) for line in pipe.take(data[start : start + _CHUNK])]
+    taken = [transcript.take(line) for line in lines if line]
     events = [started, *(event for event in taken if event is not None)]
     for live in (True, False):
         source = _Events([*events, *(e.RunInvalid(reason=problem) for problem in transcript.problems)])

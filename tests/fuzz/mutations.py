@@ -4,52 +4,18 @@ import json
 from copy import deepcopy
 
 NAMES = (
-    "",
-    "x" * 99,
-    "x" * 5000,
-    "../../x",
-    "a\nfaster 99x",
-    "\x1b[2J\x1b]0;t\x07",
-    "\u202egnp.x",
-    "\u200b",
-    "é",
-    "$\\frac{$",
+    *("", "x" * 99, "x" * 5000, "../../x", "a\nfaster 99x", "\x1b[2J\x1b]0;t\x07"),
+    *("\u202egnp.x", "\u200b", "é", "$\\frac{$"),
 )
 ODD = (
-    *(
-        0,
-        1,
-        -1,
-        2,
-        1e-300,
-        1e300,
-        -1e300,
-        5e-324,
-        0.1,
-        10**12,
-        2**31,
-        2**53,
-        2**63 - 1,
-        2**63,
-        10**30,
-        10**400,
-        -(2**63),
-    ),
+    *(0, 1, -1, 2, 1e-300, 1e300, -1e300, 5e-324, 0.1),
+    *(10**12, 2**31, 2**53, 2**63 - 1, 2**63, 10**30, 10**400, -(2**63)),
     *NAMES,
     *(None, True, False, [], {}, [[]], [None], {"": 0}, [0] * 1000, ["a"] * 300, {"code": "x"}),
 )
 LINES = (
-    b"",
-    b"{}",
-    b"[]",
-    b"null",
-    b"0",
-    b'"',
-    b"\xff\xfe",
-    b"{" * 10_000,
-    b"[" * 100_000,
-    b'{"type":"Samples"}',
-    b"\x00" * 100,
+    *(b"", b"{}", b"[]", b"null", b"0", b'"', b"\xff\xfe", b"\x00" * 100),
+    *(b"{" * 10_000, b"[" * 100_000, b'{"type":"Samples"}'),
 )
 
 
@@ -129,9 +95,8 @@ def _change(random, document):
 
 
 def _places(document):
-    children = (
-        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
-    )
-    for key, value in list(children):
+    if not isinstance(document, (dict, list)):
+        return
+    for key, value in list(document.items() if isinstance(document, dict) else enumerate(document)):
         yield document, key
         yield from _places(value)

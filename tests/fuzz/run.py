@@ -42,9 +42,8 @@ def fuzz(kind, count):
                 module.check(case, Path(folder))
             except BaseException as error:
                 last = traceback.extract_tb(error.__traceback__)[-1]
-                failures.setdefault(
-                    f"{type(error).__name__}: {error!s:.150} at {last.filename}:{last.lineno}", []
-                ).append(number)
+                reason = f"{type(error).__name__}: {error!s:.150} at {last.filename}:{last.lineno}"
+                failures.setdefault(reason, []).append(number)
             taken = time.monotonic() - begun
             slow += taken > MOST_S
             slowest = max(slowest, taken)
