@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
+from math import ceil
 from time import perf_counter
 
 from gpulab.analysis.comparison import are_narrow, is_narrow_time, keys_of, pairs_of
@@ -14,6 +15,7 @@ from gpulab.protocol.statuses import Clock, Stage, StopReason
 from gpulab.scenario import CONTROL
 from gpulab.worker.building import compiled
 from gpulab.worker.context import WorkerContext
+from gpulab.worker.process.exception_text import first_line, forget
 from gpulab.worker.process.failure import is_out_of_memory
 from gpulab.worker.process.memory import release
 from gpulab.worker.timing.candidate import Candidate
@@ -24,6 +26,8 @@ from gpulab.worker.timing.recorder import Recorder
 _SETTLE_S, _SETTLING_BLOCKS = 0.01, 3
 _LOOK_EVERY = 10
 _PHASES_S = 0.05
+_MOST_OTHER_TIMES = 10_000
+"""A run of a day has more epochs than fit into one event."""
 
 
 class _BaselineLostError(Exception):
@@ -67,7 +71,8 @@ class Measurement:
         self._recorder.send()
         if self._context.other_clock is not None:
             clock = Clock(self._context.other_clock.name)
-            for name, times in self._other_times.items():
+            for name, all_times in self._other_times.items():
+                times = all_times[:: max(1, ceil(len(all_times) / _MOST_OTHER_TIMES))]
                 exposed = name in self._exposed
                 reporter.channel.emit(OtherClock(variant=name, clock=clock, times_s=times, exposed=exposed))
         reporter.channel.emit(Stopped(reason=reason))
@@ -109,7 +114,8 @@ class Measurement:
         spent = self._rounds_s >= job.time_s or self._builds_s >= job.time_s
         if spent and (epochs >= FEWEST or planned.expensive):
             return StopReason.TIME
-        return StopReason.EPOCHS if epochs >= planned.most and job.stop_early else None
+        enough = planned.most is not None and epochs >= planned.most
+        return StopReason.EPOCHS if enough and job.stop_early else None
 
     def _is_narrow(self, planned: Plan) -> bool:
         names = {candidate.name for candidate in self.candidates}
@@ -189,9 +195,9 @@ class Measurement:
         steps = max(1, min(candidate.steps, int(_PHASES_S / candidate.step_s)))
         try:
             times = context.builder.phase_times(build, steps)
-        except Exception as error:  # it is only an observation: what was measured stays
+        except BaseException as error:  # it is only an observation: what was measured stays
             context.with_phases.discard(candidate.name)
-            context.reporter.notice("phases_failed", candidate.name, message=str(error).partition("\n")[0])
+            context.reporter.notice("phases_failed", candidate.name, message=first_line(error))
         else:
             running_s = times.cpu_s if context.device.type == "cpu" else {}
             context.reporter.channel.emit(
@@ -240,7 +246,7 @@ class Measurement:
             first = not self._recorder.epochs  # later ones have the same builds, and would mix two ways of pairing
             increasing = self._context.increasing_memory
             if increasing and first and not self.exclusive and is_out_of_memory(error):
-                error.__traceback__ = None  # its frames hold tensors
+                forget(error)
                 raise _TooMuchTogetherError from None
             self._drop(candidate, stage, error)
             return False

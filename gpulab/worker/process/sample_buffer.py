@@ -14,7 +14,7 @@ from gpulab.protocol.events import Samples
 _HEAD = struct.Struct("<QQ")
 _ROW = struct.Struct("<IIIddIIdQd")
 _COLUMNS = 10
-_MOST_ROWS = 1 << 14
+_MOST_ROWS = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)

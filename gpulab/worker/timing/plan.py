@@ -10,7 +10,7 @@ from gpulab.analysis.statistics import FEWEST
 
 EPOCHS = 20
 ROUNDS = 5
-MOST_EPOCHS = 200
+_EPOCHS_OF_THE_TIME = 200
 _MOST_ROUNDS = 50
 _EXPENSIVE_BUILD_S = 1.0
 _EXPENSIVE_ROUNDS = 200
@@ -18,14 +18,14 @@ _EXPENSIVE_ROUNDS = 200
 
 @dataclass(frozen=True)
 class Plan:
-    """`epochs` is how many to have before width may stop the run; `most` where it stops in any case.
+    """`epochs` is how many to have before width may stop the run; `most`, where there is one, stops it in any case.
 
     `expensive`: builds are too expensive for enough epochs, so the interval is over pairs, with a wider floor.
     """
 
     rounds: int
     epochs: int
-    most: int
+    most: int | None
     floor: float
     expensive: bool
 
@@ -42,7 +42,9 @@ def plan(*, time_s: float, round_s: float, longest_build_s: float, builds_s: flo
             rounds = max(FEWEST, min(_EXPENSIVE_ROUNDS, fit // epochs))
             return Plan(rounds, epochs, epochs, EXPENSIVE_FLOOR, expensive=True)
     # Rounds take at least half as long as the builds they run on, and leave time for enough epochs.
-    target = max(ROUNDS, min(_MOST_ROUNDS, max(ceil(builds_s / (2 * round_s)), fit // MOST_EPOCHS), fit // EPOCHS))
+    target = max(
+        ROUNDS, min(_MOST_ROUNDS, max(ceil(builds_s / (2 * round_s)), fit // _EPOCHS_OF_THE_TIME), fit // EPOCHS)
+    )
     rounds = max(1, min(target, fit // FEWEST))
     epochs = max(FEWEST, min(EPOCHS, fit // rounds))
-    return Plan(rounds, epochs, MOST_EPOCHS, FLOOR, expensive=False)
+    return Plan(rounds, epochs, None, FLOOR, expensive=False)

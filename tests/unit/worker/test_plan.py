@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from gpulab.analysis.comparison import EXPENSIVE_FLOOR, FLOOR
 from gpulab.analysis.statistics import FEWEST
-from gpulab.worker.timing.plan import EPOCHS, MOST_EPOCHS, ROUNDS, plan
+from gpulab.worker.timing.plan import EPOCHS, ROUNDS, plan
 
 SECONDS = st.floats(1e-5, 100)
 
@@ -38,10 +38,16 @@ def test_exclusive_variants_are_never_compared_within_one_build():
     assert planned.epochs >= FEWEST
 
 
+def test_a_run_that_is_asked_for_an_hour_is_stopped_by_no_number_of_epochs():
+    planned = plan(time_s=3600, round_s=0.005, longest_build_s=0.01, builds_s=0.02)
+    assert (planned.most, planned.epochs, planned.rounds) == (None, EPOCHS, 50)
+
+
 @given(SECONDS, SECONDS, SECONDS, st.integers(1, 6))
 def test_every_plan_can_carry_an_interval(time_s, round_s, build_s, variants):
     planned = plan(time_s=time_s, round_s=round_s, longest_build_s=build_s, builds_s=build_s * variants)
-    assert 1 <= planned.epochs <= planned.most <= MOST_EPOCHS
+    assert 1 <= planned.epochs <= EPOCHS
+    assert planned.most == (planned.epochs if planned.expensive else None)
     assert planned.rounds >= 1
     assert planned.rounds * planned.epochs >= FEWEST
     assert planned.expensive or planned.epochs >= FEWEST
