@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
-from pathlib import Path
 from typing import Any
+
+from gpulab import flag_values
 
 
 class Mode(StrEnum):
@@ -101,50 +101,6 @@ def check_flags(mode: Mode, given: argparse.Namespace) -> None:
         raise FlagError(f"{mode} does not take {names}{takes}")
 
 
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
-        raise argparse.ArgumentTypeError(f"{text!r}: write NAME=VALUE")
-    return name, value
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return value
-
-
-def _telemetry(text: str) -> str:
-    if not re.fullmatch(r"on|off|\d+|(GPU|MIG)-[\w./-]+", text):
-        message = f"{text!r} is not on, off, or a GPU's index or UUID (nvidia-smi -L lists them)"
-        raise argparse.ArgumentTypeError(message)
-    return text
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"[1-9]\d{0,3}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of threads, 1 or more")
-    return int(text)
-
-
-def _trace(text: str) -> Path:
-    path = Path(text)
-    if path.suffix != ".json" or not path.absolute().parent.is_dir():
-        raise argparse.ArgumentTypeError(f"{text!r}: write FILE.json, in a folder that exists")
-    return path
-
-
-def _speedup(text: str) -> float:
-    try:
-        return _positive(text.removesuffix("x"))
-    except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a speedup, such as 1.2x") from None
-
-
 MODES = (
     ModeFlag(
         Mode.LIST,
@@ -193,7 +149,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             _MEASURES,
             dest="chosen",
             action="append",
-            type=_setting,
+            type=flag_values.setting,
             metavar="NAME=VALUE",
             help="a parameter of the scenario",
         ),
@@ -209,25 +165,25 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             "--time",
             _MEASURES,
             dest="time_s",
-            type=_positive,
+            type=flag_values.seconds,
             metavar="S",
             help="seconds of rounds a scenario may take (10; it stops early when intervals are narrow)",
         ),
-        _flag("--threads", _ON_A_DEVICE, type=_count, metavar="N", help="CPU threads of torch (1)"),
-        _flag("--seed", _ON_A_DEVICE, type=int, metavar="N", help="seed for data and variant order (0)"),
+        _flag("--threads", _ON_A_DEVICE, type=flag_values.count, metavar="N", help="CPU threads of torch (1)"),
+        _flag("--seed", _ON_A_DEVICE, type=flag_values.seed, metavar="N", help="seed for data and variant order (0)"),
         _flag("--smoke", _MEASURES, action="store_true", help="tiny sizes, to see whether it runs"),
         _flag(
             "--timeout",
             _ON_A_DEVICE,
             dest="timeout_s",
-            type=_positive,
+            type=flag_values.seconds,
             metavar="S",
             help="stop a run after so long (600, or 20 x --time)",
         ),
         _flag(
             "--telemetry",
             _ON_A_DEVICE,
-            type=_telemetry,
+            type=flag_values.telemetry,
             metavar="on|off|GPU",
             help="sample the run's own device (on), nothing, or a GPU by its index or UUID",
         ),
@@ -258,28 +214,28 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag(
             "--output",
             _WITH_FILES,
-            type=Path,
+            type=flag_values.path,
             metavar="FILE",
             help="the run file: every event and raw sample (a folder for several)",
         ),
         _flag(
             "--fail-below",
             _ONLY_RUN,
-            type=_speedup,
+            type=flag_values.speedup,
             metavar="1.2x",
             help="exit 5 where a comparison is below, 6 where it is inconclusive",
         ),
         _flag(
             "--plot",
             frozenset({Mode.RUN, Mode.CALIBRATE}),
-            type=Path,
+            type=flag_values.path,
             metavar="FILE.png|svg|pdf",
             help="a picture for slides: roofline, and times with intervals",
         ),
         _flag(
             "--trace",
             _ONLY_RUN,
-            type=_trace,
+            type=flag_values.trace,
             metavar="FILE.json",
             help="a trace of the profiled steps, for Perfetto or chrome://tracing",
         ),

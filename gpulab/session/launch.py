@@ -157,4 +157,5 @@ def _not_run(launch: Launch, code: ExitCode, reason: Finding) -> RunReport:
         outcome=Conclusion.SKIPPED if code == ExitCode.MEASURED else conclusion_of(code),
         exit_code=code,
         reason=reason,
+        explanations=[entry.hides] if entry.hides else [],
     )

@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpulab.catalog.needs import default_device, missing
+from gpulab.catalog.paths import is_there
+from gpulab.limits import LARGEST_INTEGER, NAME_LENGTH, TIME_S
 from gpulab.protocol.finding import Finding
 from gpulab.protocol.jobs import TELEMETRY_OFF, TELEMETRY_ON
+from gpulab.protocol.text import cut
 
-_DEVICE = re.compile(r"cpu|cuda(:\d+)?")
+_DEVICE = re.compile(r"cpu|cuda(:[0-9]{1,4})?")
 
 
 class UsageError(ValueError):
@@ -51,6 +54,11 @@ def telemetry_of(settings: Settings) -> str:
 def check_settings(settings: Settings) -> None:
     """UsageError where no run can be made with these, whatever the scenario."""
     device_of(settings)
+    for flag, value in (("--time", settings.time_s), ("--timeout", settings.timeout_s)):
+        if value is not None and not 0 < value <= TIME_S:
+            raise UsageError(f"{flag} {value:g}: write seconds above 0, and at most {TIME_S:.0f}")
+    if abs(settings.seed) > LARGEST_INTEGER:
+        raise UsageError(f"--seed: write a whole number between {-LARGEST_INTEGER} and {LARGEST_INTEGER}")
     cores = len(os.sched_getaffinity(0))
     if settings.threads > cores:
         raise UsageError(f"--threads {settings.threads}: this process may use {cores} cores")
@@ -59,7 +67,7 @@ def check_settings(settings: Settings) -> None:
 def check_paths(paths: Sequence[Path], flag: str = "") -> None:
     """UsageError where a file or folder to list is not there."""
     for path in paths:
-        if not path.exists():
+        if not is_there(path):
             raise UsageError(f"{flag}{path}: there is no such file or folder")
 
 
@@ -69,7 +77,7 @@ def device_of(settings: Settings) -> str:
     if device is None:
         return default_device()
     if not _DEVICE.fullmatch(device):
-        raise UsageError(f"--device {device}: write cpu, cuda or cuda:N")
+        raise UsageError(f"--device {cut(device, NAME_LENGTH)}: write cpu, cuda or cuda:N")
     if device != "cpu" and (reason := missing("cuda")):
         raise UsageError(f"--device {device} is not available (--device cpu is)", reason)
     return "cuda:0" if device == "cuda" else device

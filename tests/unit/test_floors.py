@@ -29,7 +29,8 @@ MAY_IMPORT = {
     "headless": {*CORE, "protocol", "analysis", "report", "catalog", "session", "doctor", "views", "headless"}
     | {"msgspec", "rich"},
     "tui": {*CORE, "protocol", "report", "catalog", "session", "doctor", "views", "tui", "rich", "textual"},
-    "flags": {"headless", "limits"},
+    "flags": {"headless", "flag_values"},
+    "flag_values": {"limits"},
     "cli": {*CORE, "flags", "protocol", "catalog", "session", "views", "headless", "tui"},
     "__main__": {"cli"},
     "__init__": {*CORE, "session"},
