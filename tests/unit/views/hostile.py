@@ -19,22 +19,18 @@ KNOWN = frozenset(WORDS) | frozenset(FIELDS) | CLOCKS | {"cuda", "cpu", "FLOP/s"
 """What must stay for the views to draw all they can."""
 
 
-def hostile(value, known=KNOWN, block=False):
-    """The same value with every text replaced but those of enumerations, and those that are `known`."""
+def hostile(value, known=KNOWN, text=HOSTILE):
+    """The same value with `text` before every text but those of enumerations, and those that are `known`."""
     if type(value) is str:
-        return value if value in known else (INVISIBLE if block else HOSTILE) + value
+        return value if value in known else text + value
     if isinstance(value, Ceiling) and known is KNOWN:  # its texts are words of the lab
         return value
     if isinstance(value, msgspec.Struct):
-        fields = {name: hostile(getattr(value, name), known, name in _BLOCKS) for name in value.__struct_fields__}
-        return type(value)(**fields)
+        texts = {name: INVISIBLE if name in _BLOCKS else text for name in value.__struct_fields__}
+        return type(value)(**{name: hostile(getattr(value, name), known, text) for name, text in texts.items()})
     if isinstance(value, dict):
-        return {hostile(key, _with_names(value, known)): hostile(item, known) for key, item in value.items()}
+        keys = known | value.keys() if known is KNOWN else known  # without them a sentence has none of the values
+        return {hostile(key, keys, text): hostile(item, known, text) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(hostile(item, known) for item in value)
+        return type(value)(hostile(item, known, text) for item in value)
     return value
-
-
-def _with_names(values, known):
-    """Of a finding's values: without their names a sentence has none of them."""
-    return known | values.keys() if known is KNOWN else known

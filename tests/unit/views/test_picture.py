@@ -1,13 +1,17 @@
 """What `--plot` draws, read from the figure before it becomes a file."""
 
 import devices
+import matplotlib
 import pytest
+from hostile import hostile
+from matplotlib.text import Text
 from rooflines import H200, h200
 
 from gpulab.analysis.comparison import Comparison
 from gpulab.protocol.statuses import Status, Verdict
+from gpulab.protocol.text import one_line
 from gpulab.report.report import CeilingsReport, RunReport, Time, VariantReport
-from gpulab.views.picture import picture
+from gpulab.views.picture import image, picture
 
 LADDER = (("masked_in_place", "naive", Verdict.FASTER), ("flash", "masked_in_place", Verdict.SLOWER))
 
@@ -114,3 +118,34 @@ def test_only_what_there_is_is_drawn():
     assert not roofs.containers
     (blank,) = picture(RunReport(scenario="", ceilings=CeilingsReport())).axes
     assert blank.get_title() == "no ceiling is known"
+
+
+def texts_of(figure):
+    return [text for text in figure.findobj(Text) if text.get_text()]
+
+
+@pytest.mark.parametrize(
+    "text", [r"$\frac{$", "$x$ and $y$", r"\$5$", "a\n\nfaster\x1b[31m\u202e\u2028", "\ud800", "x" * 9999]
+)
+def test_no_text_is_parsed_or_has_lines_of_its_own(text):
+    drawn = hostile(report(), text=text)
+    assert image(drawn, "svg")
+    figure = picture(drawn)
+    shown = [text for text in texts_of(figure) if "mathdefault" not in text.get_text()]  # matplotlib's own decades
+    assert len(shown) > 20
+    for label in shown:
+        visible, is_formula = label._preprocess_math(label.get_text())
+        assert not is_formula
+        assert all(mark.isprintable() for mark in visible.replace("\n", ""))
+    assert figure.get_suptitle().count("\n") == 1
+    begins = one_line(text)[:20]
+    assert any(label._preprocess_math(label.get_text())[0].startswith(begins) for label in shown)
+
+
+@pytest.mark.parametrize("settings", ["text.usetex: True", "figure.dpi: 9\nsavefig.bbox: tight"])
+def test_settings_of_matplotlib_change_nothing(settings, tmp_path, monkeypatch):
+    before = image(report(), "png")
+    file = tmp_path / "matplotlibrc"
+    file.write_text(settings)
+    with matplotlib.rc_context(fname=file):
+        assert image(report(), "png") == before
