@@ -65,6 +65,41 @@ CASES = {
     "out of memory": ("build", "torch.empty(1 << 58)", "out of memory", "build", "memory"),
     "memory error": ("step", "raise MemoryError", "out of memory", "check", "MemoryError"),
     "wrong return": ("build", "return out", "error", "build", "return Work(step, ...)"),
+    "message that raises": (
+        "step",
+        "raise Unspeakable",
+        "error",
+        "check",
+        "(str() of this Unspeakable raises SystemExit)",
+    ),
+    "message of surrogates": ("build", r"raise ValueError('a\ud800b')", "error", "build", "a\ufffdb"),
+    "message of a million lines": ("step", r"raise ValueError('line\n' * 10**6)", "error", "check", "more characters)"),
+    "exception that is frozen": ("step", "raise Frozen", "error", "check", "Frozen"),
+    "metaclass that lies": ("build", "raise Nameless('n')", "error", "build", "Nameless: n"),
+    "causes without end": ("step", "raise endless()", "error", "check", "ValueError: e"),
+    "reports no name": (
+        "build",
+        "lab.report(5, 1.0)",
+        "error",
+        "build",
+        "a name is a text of 1 to 100 visible characters",
+    ),
+    "reports no number": ("step", "lab.report('speed', Unspeakable())", "error", "check", "a figure is a number"),
+    "reports too often": (
+        "step",
+        "[lab.report(f'{number}', 1) for number in range(10**5)]",
+        "error",
+        "check",
+        "at most 100 different names",
+    ),
+    "sparse output": ("step", "return DATA.to_sparse()", "error", "check", "a sparse coo tensor cannot be checked"),
+    "quantized output": (
+        "step",
+        "return torch.quantize_per_tensor(DATA, 0.1, 0, torch.quint8)",
+        "error",
+        "check",
+        "a quantized tensor cannot be checked",
+    ),
     "escape sequences": (
         "build",
         r"os.write(1, b'\x1b[2Jred\x1b]0;title\x07\xff\xfe\x00\x9b31m\n'); raise ValueError('\x1b[31mred\x07 [bold]x')",
@@ -84,8 +119,39 @@ ODD = {
     "grandchildren": ("build", f"if builds == 1: {GRANDCHILD.format(False)}; {GRANDCHILD.format(True)}"),
     "descriptors": ("build", "os.closerange(3, 256); [write(descriptor) for descriptor in range(3, 1024)]"),
     "forks": ("build", "if builds == 1: os.fork()"),
+    "phases of no name": ("step", "lab.phase(Unspeakable()).__enter__()"),
+    "a thread that never ends": ("build", "if builds == 1: threading.Thread(target=time.sleep, args=(600,)).start()"),
 }
 ODD_TAIL = """
+import threading
+
+class Unspeakable(Exception):
+    def __str__(self):
+        raise SystemExit(3)
+
+    __repr__ = __str__
+
+class Frozen(Exception):
+    def __setattr__(self, name, value):
+        raise TypeError("nothing may be set")
+
+    __traceback__ = property(lambda self: 5, __setattr__)
+
+class Meta(type):
+    __name__ = property(lambda cls: 1 / 0)
+
+    def __getattr__(cls, name):
+        raise KeyboardInterrupt
+
+class Nameless(Exception, metaclass=Meta):
+    __class__ = property(lambda self: 1 / 0)
+
+def endless():
+    error = ValueError("e")
+    error.__cause__ = error.__context__ = KeyError("f")
+    error.__cause__.__cause__ = error
+    return error
+
 def write(descriptor):
     try:
         os.write(descriptor, b"garbage" + bytes([10]))
@@ -101,6 +167,12 @@ ENDS = {
     "abort": ("os.abort()", "crash", "crashed", {"signal": "SIGABRT"}),
     "killed": ("os.kill(os.getpid(), 9)", "killed", "killed", {}),
     "pipe closed": ("os.closerange(3, 4096); channel.emit(WorkerDone(sent=0))", "crash", "event_pipe_closed", {}),
+    "raises beside a thread": (
+        "import threading; threading.Thread(target=time.sleep, args=(600,)).start(); raise ValueError",
+        "exit",
+        "worker_exited",
+        {"code": 1},
+    ),
     "no end": ("exec('while True: pass')", "timeout", "timeout", {"timeout_s": 1.0}),
     "ignores SIGTERM": (
         "signal.signal(signal.SIGTERM, signal.SIG_IGN); exec('while True: pass')",

@@ -50,6 +50,8 @@ def _of_exit(request: RunRequest, exited: WorkerExited, stopped: Outcome | None)
 def _cause(exited: WorkerExited) -> tuple[FailureKind, Finding]:
     if exited.signal == signal.SIGKILL:
         return FailureKind.KILLED, finding("killed")
+    if exited.signal == signal.SIGXCPU:
+        return FailureKind.KILLED, finding("cpu_time_spent")
     if exited.signal:
         name = signal.Signals(exited.signal).name if exited.signal in set(signal.Signals) else str(exited.signal)
         return FailureKind.CRASH, finding("crashed", signal=name, meaning=signal.strsignal(exited.signal))

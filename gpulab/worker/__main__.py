@@ -18,7 +18,7 @@ def main() -> None:
 
 def _serve(*arguments: Any) -> None:
     """In the forked worker: torch is imported here, so that the supervisor stays small."""
-    from gpulab.worker.runner import serve
+    from gpulab.worker.job import serve
 
     serve(*arguments)
 

@@ -48,7 +48,7 @@ class Checker:
         first = self._output(build)
         if tensors.changed(inputs, saved):
             raise WrongOutputError(finding("changes_inputs"))
-        if not first:
+        if not first or (name == self._baseline and not any(tensor.numel() for tensor in first)):
             raise UncheckedError(finding("returns_nothing", name))
         if not tensors.finite(first):  # NaN never equals itself, which is no state that changes from step to step
             return self._against_reference(name, CheckTime.BEFORE, build, first)

@@ -24,6 +24,7 @@ def _probe() -> TorchProbe:
     import torch
 
     from gpulab.worker.process.device import open_device
+    from gpulab.worker.process.exception_text import first_line
 
     _, cpu = open_device("cpu", 1)
     devices, capabilities, cuda_error = [cpu], [torch.backends.cpu.get_cpu_capability()], None
@@ -36,7 +37,7 @@ def _probe() -> TorchProbe:
             devices.append(info)
             capabilities.append(".".join(map(str, torch.cuda.get_device_capability(device))))
     except Exception as error:
-        cuda_error = str(error).partition("\n")[0]
+        cuda_error = first_line(error)
     return TorchProbe(
         torch=str(torch.__version__),
         cuda=torch.version.cuda,

@@ -1,20 +1,13 @@
-"""The worker's run, from loading the file to its last event."""
+"""A job that measures, from loading the file to what follows the rounds."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 
-from gpulab.protocol.events import Built, Reported, VariantSkipped, WorkerDone, WorkerReady
+from gpulab.protocol.events import Built, Reported, VariantSkipped, WorkerReady
 from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import (
-    AnyJob,
-    Calibrate,
-    Measure,
-    Profile,
-    ScenarioFile,
-    TimeFunctions,
-)
+from gpulab.protocol.jobs import Calibrate, Measure, ScenarioFile, TimeFunctions
 from gpulab.protocol.statuses import CeilingChoice, Per, Stage
 from gpulab.scenario import CONTROL, Variant
 from gpulab.worker.building import compiled, tensors
@@ -26,40 +19,18 @@ from gpulab.worker.checks import Checker
 from gpulab.worker.context import WorkerContext
 from gpulab.worker.measurement import Measurement
 from gpulab.worker.process import memory
-from gpulab.worker.process.channel import Channel
 from gpulab.worker.process.device import environment, open_device, waiter
 from gpulab.worker.process.errors import RefusedError, UncheckedError
-from gpulab.worker.process.position import WorkerPosition
+from gpulab.worker.process.exception_text import first_line
 from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.process.sample_buffer import SampleBuffer
 from gpulab.worker.profiling.counting import count
-from gpulab.worker.profiling.profiler import Profiler
 from gpulab.worker.timing.candidate import Candidate, calibrate, warm_up
 from gpulab.worker.timing.clocks import clocks_for
 from gpulab.worker.timing.device_clock import DeviceClock
 from gpulab.worker.timing.solo_run import solo_run
 
 _HOST_MARGIN, _HOST_MARGIN_S = 1.1, 50e-6
-
-
-def serve(channel: Channel, job: AnyJob, buffer: SampleBuffer, position: WorkerPosition) -> None:
-    """Do a job; returns when the last event has left."""
-    reporter = Reporter(channel, job, position)
-    if isinstance(job, Profile):
-        _profile(job, reporter)
-    else:
-        Runner(job, reporter, buffer).serve()
-    compiled.end()
-    position.move(Stage.END)
-    channel.emit(WorkerDone(sent=channel.sent))
-    channel.flush()
-
-
-def _profile(job: Profile, reporter: Reporter) -> None:
-    try:
-        Profiler(job, reporter).serve()
-    except Exception as error:
-        reporter.notice("profiling_failed", message=str(error))
 
 
 class Runner:
@@ -234,7 +205,7 @@ class Runner:
         try:
             self._calibration.beside_a_run(self._declared)
         except Exception as error:  # the run does not depend on them, as long as the device lives
-            self._reporter.notice("ceilings_failed", message=str(error))
+            self._reporter.notice("ceilings_failed", message=first_line(error))
             self._reporter.require_device(Stage.CEILINGS)
 
     def _measure(self, candidates: list[Candidate]) -> None:

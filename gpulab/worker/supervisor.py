@@ -15,6 +15,7 @@ import select
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +26,7 @@ from gpulab.protocol.frames import read_secret
 from gpulab.protocol.jobs import CEILINGS_KNOWN, AnyJob, subject_of
 from gpulab.protocol.statuses import Stage
 from gpulab.scenario import CONTROL
-from gpulab.worker.process.channel import Channel
+from gpulab.worker.process.channel import Channel, to_high_number
 from gpulab.worker.process.position import WorkerPosition
 from gpulab.worker.process.sample_buffer import SampleBuffer
 
@@ -36,7 +37,6 @@ _GRACE_S = 1.0
 _TRACEBACK_S = 0.2
 _SWEEP_S = 5.0
 _MOST_TRACE = 65536
-_TRACE_FD = 401
 
 
 def supervise(channel: Channel, job: AnyJob, commands: int, serve: Server) -> NoReturn:
@@ -51,9 +51,7 @@ def supervise(channel: Channel, job: AnyJob, commands: int, serve: Server) -> No
     if pid == 0:
         _become_worker(channel, position, buffer, commands, trace, parent)
         position.move(Stage.LOAD)
-        serve(channel, job, buffer, position)
-        sys.stdout.flush()
-        os._exit(0)
+        _work(lambda: serve(channel, job, buffer, position))
     secret = read_secret(commands)  # only now: the worker has everything that was read before
     if secret is None:
         _kill_group(pid, signal.SIGKILL)
@@ -91,8 +89,7 @@ def _become_worker(
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, commands)
     os.close(nothing)
-    trace_fd = os.dup2(trace, _TRACE_FD, inheritable=False)
-    os.close(trace)
+    trace_fd = to_high_number(trace)
     faulthandler.enable(file=trace_fd)
     faulthandler.register(signal.SIGUSR1, file=trace_fd)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a crash must not take what was printed
@@ -101,6 +98,21 @@ def _become_worker(
     os.register_at_fork(after_in_child=channel.forked)
     os.register_at_fork(after_in_child=position.forked)
     os.register_at_fork(after_in_child=buffer.forked)
+
+
+def _work(serve: Callable[[], None]) -> NoReturn:
+    """Serve and end, however that went: what the scenario left in the process, such as a thread, must not hold it."""
+    code = 1
+    try:
+        serve()
+        code = 0
+    except BaseException:
+        with suppress(BaseException):
+            traceback.print_exc()
+    finally:
+        with suppress(BaseException):  # it may be an object of the scenario's by now
+            sys.stdout.flush()
+        os._exit(code)
 
 
 def _watch(pid: int, commands: int, position: WorkerPosition) -> int:

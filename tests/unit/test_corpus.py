@@ -202,5 +202,6 @@ def test_a_difference_would_be_seen():
     ):
         assert list(compare("run", old, {**new, **change})) == [difference]
     assert list(compare("run", {"reason": "boom"}, {"reason": {"code": "killed", "values": {}}})) == [
-        "reason was 'boom' and is 'killed by the system: probably out of memory'"
+        "reason was 'boom' and is 'killed: by the system for want of memory, by a limit such as ulimit -t, or by "
+        "somebody'"
     ]

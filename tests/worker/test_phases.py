@@ -85,5 +85,5 @@ def test_other_threads_and_wrong_names_do_not_confuse_them(phases):
             thread.join()
 
     assert set(phases.record(step).wall_s) == {"", "ours"}
-    with pytest.raises(ScenarioError, match="a phase has a name"):
+    with pytest.raises(ScenarioError, match="1 to 100 visible characters"):
         phases.record(lambda: phases.phase(""))

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from gpulab.protocol.finding import finding
 from gpulab.worker.building import tensors as t
@@ -111,3 +112,47 @@ def test_nan_infinity_and_counts():
     assert t.agree([tensor[:3]], [tensor]).reason == finding("element_counts_differ", elements=3, baseline=4)
     assert t.agree([tensor[:2], tensor[2:]], [tensor]).ok
     assert not t.agree([tensor[:2]], [tensor]).ok
+
+
+def fake():
+    with FakeTensorMode():
+        return torch.ones(4)
+
+
+def emptied():
+    tensor = torch.ones(4)
+    tensor.untyped_storage().resize_(0)
+    return tensor
+
+
+def jagged():
+    return torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)
+
+
+WITHOUT_PLAIN_VALUES = {
+    "a sparse coo tensor": lambda: torch.eye(3).to_sparse(),
+    "a sparse csr tensor": lambda: torch.eye(3).to_sparse_csr(),
+    "a quantized tensor": lambda: torch.quantize_per_tensor(torch.ones(4), 0.1, 0, torch.quint8),
+    "a meta tensor": lambda: torch.empty(4, device="meta"),
+    "a nested tensor": jagged,
+    "a FakeTensor": fake,
+    "a mkldnn tensor": lambda: torch.ones(4).to_mkldnn(),
+    "a Tensor without values": emptied,
+    "no arithmetic for torch.bits8": lambda: torch.ones(4, dtype=torch.uint8).view(torch.bits8),
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # some of these kinds are deprecated, or a prototype
+@pytest.mark.parametrize("kind", WITHOUT_PLAIN_VALUES)
+def test_tensors_whose_values_cannot_be_compared_are_refused_by_name(kind):
+    with pytest.raises(TypeError, match=f"{kind}.*: name "):
+        t.leaves({"out": [torch.ones(1), WITHOUT_PLAIN_VALUES[kind]()]})
+
+
+def test_every_other_layout_of_plain_values_is_compared():
+    values = torch.ones(4, dtype=torch.complex64) * (1 + 2j)
+    for tensor in (values.conj(), values.conj().imag, torch.ones(1).expand(5), torch.ones(2, 3).t(), torch.empty(0)):
+        leaves = t.leaves(tensor)
+        saved = t.copies(leaves)
+        assert not t.changed(leaves, saved)
+        assert t.agree(leaves, saved).ok

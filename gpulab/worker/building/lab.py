@@ -5,13 +5,15 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from gpulab.limits import TEXT_LENGTH
 from gpulab.protocol.device import Device
 from gpulab.protocol.finding import finding
 from gpulab.protocol.partition import USEFUL
-from gpulab.protocol.text import plain
 from gpulab.scenario import ScenarioError
+from gpulab.worker.building.names import Names
 from gpulab.worker.building.phases import PhaseRecorder
 from gpulab.worker.process.errors import SkippedError
+from gpulab.worker.process.exception_text import short, text_of
 from gpulab.worker.process.position import WorkerPosition
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ class WorkerLab:
         self.memory_bytes = info.memory_bytes
         self.phases = PhaseRecorder(device)
         self.figures: dict[tuple[str | None, str], float] = {}
+        self._names = Names("lab.report", "tokens/s")
         self._position = position
 
     def phase(self, name: str) -> AbstractContextManager[Any]:
@@ -37,10 +40,12 @@ class WorkerLab:
 
     def report(self, name: str, value: float) -> None:
         """Kept until the end: a message from inside a timed step would be timed."""
+        figure = self._names.take(name)
         try:
-            self.figures[self._position.variant, name] = float(value)
-        except (TypeError, ValueError):
-            raise ScenarioError(f"lab.report({name!r}, {value!r}): a figure is a number") from None
+            number = float(value)
+        except Exception:
+            raise ScenarioError(f"lab.report({figure!r}, {short(value)}): a figure is a number") from None
+        self.figures[self._position.variant, figure] = number
 
     def skip(self, reason: str) -> NoReturn:
-        raise SkippedError(finding("skipped_by_variant", reason=plain(str(reason))))
+        raise SkippedError(finding("skipped_by_variant", reason=text_of(reason, most=TEXT_LENGTH)))

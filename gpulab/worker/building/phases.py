@@ -13,7 +13,7 @@ import torch
 
 from gpulab.analysis.trace import PREFIX
 from gpulab.protocol.partition import UNMARKED
-from gpulab.scenario import ScenarioError
+from gpulab.worker.building.names import Names
 
 _OFF = nullcontext()
 
@@ -35,6 +35,7 @@ class PhaseRecorder:
         self._thread = get_ident()
         self.used = False
         """Whether any step asked for a phase, on or off."""
+        self._names = Names("lab.phase", "data")
         self._stack: list[_Phase] = []
         self._stream: torch.cuda.Stream | None = None
         self._boundaries: list[tuple[str, float, float, Any]] = []
@@ -46,8 +47,7 @@ class PhaseRecorder:
         self.used = True
         if not self._on or get_ident() != self._thread:
             return _OFF
-        if not isinstance(name, str) or not name:
-            raise ScenarioError(f"lab.phase({name!r}): a phase has a name, such as 'data'")
+        name = self._names.take(name)
         if self._cuda and torch.cuda.is_current_stream_capturing():
             return _OFF
         return _Phase(self, name, traced=self._traced)

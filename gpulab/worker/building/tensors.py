@@ -23,6 +23,11 @@ _DTYPES = {
     torch.float8_e4m3fn: "fp8",
     torch.float8_e5m2: "fp8",
 }
+_WITHOUT_ARITHMETIC = {
+    getattr(torch, name)
+    for name in ("bits1x8", "bits2x4", "bits4x2", "bits8", "bits16", "float4_e2m1fn_x2")
+    if hasattr(torch, name)
+}
 _MAX_ERROR = 10
 _CHUNK = {"cpu": 1 << 16, "cuda": 1 << 24}
 """Elements compared at a time: what a core's cache holds, what fills a GPU. Larger ones took a CPU 10x longer."""
@@ -51,7 +56,7 @@ def _has_number(tree: Any) -> bool:
 
 def _walk(tree: Any) -> Iterator[torch.Tensor]:
     if isinstance(tree, torch.Tensor):
-        yield tree.data  # no part of a graph, and no version counter: restoring must not upset autograd
+        yield _dense(tree.data)  # no part of a graph, and no version counter: restoring must not upset autograd
     elif isinstance(tree, torch.nn.Module):
         yield from _walk([*tree.parameters(), *tree.buffers()])
     elif isinstance(tree, torch.optim.Optimizer):
@@ -64,9 +69,31 @@ def _walk(tree: Any) -> Iterator[torch.Tensor]:
     elif isinstance(tree, (bool, int, float)):
         yield torch.tensor(tree, dtype=torch.float64)
     elif hasattr(tree, "__dlpack__"):
-        yield torch.utils.dlpack.from_dlpack(tree)
+        yield _dense(torch.utils.dlpack.from_dlpack(tree))
     elif tree is not None:
         raise TypeError(f"a {type(tree).__name__} is not a tensor, an array, a number, or a collection of them")
+
+
+def _dense(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor. TypeError where its values do not lie in plain memory: torch then raises, or dies."""
+    if tensor.layout != torch.strided or tensor.is_nested:
+        kind = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.").lstrip("_").replace("_", " ")
+        raise TypeError(f"a {kind} tensor cannot be checked: name a dense one, such as its values(), or to_dense()")
+    if tensor.is_quantized:
+        raise TypeError("a quantized tensor cannot be checked: name a dense one, such as its dequantize()")
+    if tensor.dtype in _WITHOUT_ARITHMETIC:
+        raise TypeError(f"torch has no arithmetic for {tensor.dtype}: name its view(torch.uint8)")
+    if tensor.is_meta or not _has_values(tensor):
+        name = "meta tensor" if tensor.is_meta else type(tensor).__name__
+        raise TypeError(f"a {name} without values cannot be checked: name a tensor on the device")
+    return tensor
+
+
+def _has_values(tensor: torch.Tensor) -> bool:
+    try:
+        return not tensor.numel() or bool(tensor.untyped_storage().data_ptr())
+    except RuntimeError:
+        return False  # a subclass that holds other tensors, or none
 
 
 def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -85,6 +112,7 @@ def changed(tensors: Sequence[torch.Tensor], saved: Sequence[torch.Tensor]) -> b
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    tensor = tensor.resolve_conj()  # else it cannot be viewed
     return tensor.contiguous().view(-1).view(torch.uint8) if tensor.numel() else tensor.new_empty(0)
 
 

@@ -20,6 +20,7 @@ from gpulab.protocol.statuses import Stage
 from gpulab.worker.building import settings
 from gpulab.worker.building.build import Build
 from gpulab.worker.calibration.probes import PlannedProbe, Probe, plan
+from gpulab.worker.process.exception_text import first_line, forget
 from gpulab.worker.process.failure import is_out_of_memory
 from gpulab.worker.process.memory import release
 from gpulab.worker.process.reporting import Reporter
@@ -130,8 +131,8 @@ class Calibration:
                     break
         except Exception as error:
             self._short_of_memory |= is_out_of_memory(error)
-            message = (str(error) or type(error).__name__).partition("\n")[0]
-            error.__traceback__ = None  # its frames hold tensors
+            message = first_line(error)
+            forget(error)
             ceiling = f"{planned.roof} {planned.kind}"
             self._reporter.notice("ceiling_failed", ceiling=ceiling, message=message)
             if self._wait:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import select
 import sys
 from contextlib import suppress
@@ -16,7 +17,7 @@ from typing import NoReturn
 from gpulab.protocol.events import PIPE_LOST, Event
 from gpulab.protocol.frames import numbered, signed
 
-_HIGH_FD = 400
+_HIGH_FD, _ABOVE = 400, 8
 _ROOM = 1 << 20
 _MOST_WAITING = 64 << 20
 
@@ -25,9 +26,7 @@ class Channel:
     """Ordered, lossless, non-blocking: `emit` queues and writes what fits, `flush` waits until all is gone."""
 
     def __init__(self, fd: int) -> None:
-        # Far from the low numbers that a scenario may close or write to by mistake.
-        self._fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH_FD)
-        os.close(fd)
+        self._fd = to_high_number(fd)
         os.set_blocking(self._fd, False)
         with suppress(OSError):  # the user's pipe quota is spent: the default size works, with more waiting
             fcntl.fcntl(self._fd, fcntl.F_SETPIPE_SZ, _ROOM)
@@ -82,6 +81,14 @@ class Channel:
         while self._waiting:
             select.select([], [self._fd], [])
             self.pump()
+
+
+def to_high_number(fd: int) -> int:
+    """Move a descriptor far from the low numbers that a scenario may close or write to by mistake."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, min(_HIGH_FD, max(0, limit - _ABOVE)))
+    os.close(fd)
+    return high
 
 
 def _identity(fd: int) -> tuple[int, int] | None:

@@ -55,14 +55,14 @@ class Reporter:
         """Tell what an error means for a variant; ends the process where the device is in error for good."""
         if variant is None:
             self.channel.emit(failure(error, self._path, None, stage))
-        elif isinstance(error, RefusedError):
+        elif type(error) is RefusedError:
             self.channel.emit(VariantRefused(variant=variant, reason=error.finding))
-        elif isinstance(error, WrongOutputError):
+        elif type(error) is WrongOutputError:
             when = CheckTime.AFTER if stage == Stage.RE_CHECK else CheckTime.BEFORE
             self.channel.emit(Checked(variant=variant, when=when, ok=False, error=error.error, reason=error.finding))
-        elif isinstance(error, SkippedError):
+        elif type(error) is SkippedError:
             self.channel.emit(VariantSkipped(variant=variant, reason=error.finding))
-        elif isinstance(error, UncheckedError):
+        elif type(error) is UncheckedError:
             self.channel.emit(Unchecked(variant=variant, reason=error.finding))
         else:
             self._failed(failure(error, self._path, variant, stage))

@@ -28,6 +28,7 @@ from gpulab.worker.building.load import load
 from gpulab.worker.building.phases import PhaseTimes, recorded
 from gpulab.worker.process.device import open_device, waiter
 from gpulab.worker.process.errors import SkippedError
+from gpulab.worker.process.exception_text import first_line, forget
 from gpulab.worker.process.memory import release
 from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.profiling.peak_memory import peak_bytes
@@ -64,9 +65,8 @@ class Profiler:
             except SkippedError:
                 continue
             except BaseException as error:
-                message = (str(error) or type(error).__name__).partition("\n")[0]
-                error.__traceback__ = None  # its frames hold tensors
-                self._reporter.notice("profiling_variant_failed", name, message=message)
+                self._reporter.notice("profiling_variant_failed", name, message=first_line(error))
+                forget(error)
             if not self._device_lives():
                 self._reporter.notice("profiling_device_in_error")
                 return

@@ -12,6 +12,8 @@ from gpulab.protocol.events import Log, Samples, WorkerExited
 from gpulab.protocol.run_file import read_run_file
 
 LINES = 200_000
+HAVE_NO_LINE = ("wrong return", "sparse output", "quantized output")
+"""The lab refuses what the variant has returned."""
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,7 @@ def test_a_failing_variant_is_named_with_stage_and_line(faults, name):
     (failure,) = [failure for failure in faults.run["failures"] if failure["variant"] == variant]
     assert (failure["kind"], failure["stage"], failure["cause"]["code"]) == (kind, stage, "exception")
     assert message in failure["cause"]["values"]["message"]
-    if name != "wrong return":
+    if name not in HAVE_NO_LINE:
         assert failure["line"] == line_of(faults.run_file.parent / "faults.py", statement)
     assert faults.variant(variant)["status"] == "failed"
     assert faults.variant(variant)["reason"] == failure["cause"]
@@ -62,6 +64,12 @@ def test_binary_output_and_escape_sequences_never_reach_the_terminal(faults):
     assert not any((ord(mark) < 32 and mark not in "\n\t") or 127 <= ord(mark) < 160 for mark in text)
     assert "[bold]x" in faults.stderr
     assert "red" in logged
+
+
+def test_a_phase_without_a_name_is_no_phase_and_no_failure(faults):
+    (finding,) = faults.findings("phases_failed")
+    assert finding["variant"] == "phases_of_no_name"
+    assert "1 to 100 visible characters" in finding["values"]["message"]
 
 
 def test_processes_that_the_scenario_started_are_stopped(faults):

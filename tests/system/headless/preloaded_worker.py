@@ -40,7 +40,7 @@ def main(path, fd=None):
 
 
 def serve(path):
-    import gpulab.worker.runner  # noqa: F401
+    import gpulab.worker.job  # noqa: F401
     from gpulab.worker.__main__ import main as work
     from gpulab.worker.timing import candidate
 

@@ -1,0 +1,200 @@
+"""What an exception becomes, whatever its class does: a message, a line, and nothing that is held on to."""
+
+import gc
+import weakref
+from itertools import repeat
+
+import pytest
+
+from gpulab.limits import MESSAGE_LENGTH, NAME_LENGTH, NAMES, TEXT_LENGTH
+from gpulab.protocol.statuses import FailureKind, Stage
+from gpulab.protocol.wire import decode, encode
+from gpulab.scenario import ScenarioError
+from gpulab.worker.building.names import Names
+from gpulab.worker.process.errors import RefusedError
+from gpulab.worker.process.exception_text import first_line, short, text_of
+from gpulab.worker.process.failure import failure, is_out_of_memory
+
+
+class UnspeakableError(Exception):
+    def __str__(self):
+        raise SystemExit(3)
+
+    __repr__ = __str__
+
+
+def nameless():
+    """In a function: pytest asks every class of a module for its attributes."""
+
+    class Meta(type):
+        @property
+        def __name__(cls):
+            raise ValueError("no name")
+
+        def __getattr__(cls, name):
+            raise KeyboardInterrupt
+
+        def __instancecheck__(cls, instance):
+            return True
+
+    class NamelessError(RuntimeError, metaclass=Meta):
+        __class__ = RefusedError
+
+    return NamelessError("x")
+
+
+class FrozenError(Exception):
+    def __setattr__(self, name, value):
+        raise TypeError("nothing may be set")
+
+    def __getattribute__(self, name):
+        raise MemoryError
+
+    __traceback__ = property(lambda self: 5)
+
+
+class Text(str):
+    __slots__ = ()
+
+    def __getitem__(self, key):
+        raise ValueError
+
+    __len__ = __str__ = __iter__ = __eq__ = __getitem__
+    __hash__ = None
+
+
+class TextError(Exception):
+    def __str__(self):
+        return Text("said")
+
+
+class Quits(SystemExit):
+    code = property(lambda self: 1 / 0)
+
+
+class BrokenError(SyntaxError):
+    msg = filename = lineno = text = property(lambda self: 1 / 0)
+
+
+def endless():
+    error = ValueError("a")
+    error.__cause__ = error.__context__ = KeyError("b")
+    error.__cause__.__cause__ = error
+    return error
+
+
+CASES = {
+    "str raises": (UnspeakableError(), "UnspeakableError: (str() of this UnspeakableError raises SystemExit)"),
+    "surrogate": (ValueError("a\ud800b"), "ValueError: a\ufffdb"),
+    "metaclass": (nameless(), "NamelessError: x"),
+    "frozen": (FrozenError("x"), "FrozenError: x"),
+    "text that is none": (TextError(), "TextError: said"),
+    "endless causes": (endless(), "ValueError: a"),
+    "exit code": (SystemExit(UnspeakableError()), "sys.exit((repr() of this UnspeakableError raises SystemExit))"),
+    "exit without code": (Quits(2), "sys.exit(2)"),
+    "syntax": (SyntaxError("bad", ("x.py", "no number", {}, 3)), "SyntaxError: bad (x.py)"),
+    "syntax without parts": (BrokenError("x"), "BrokenError:  (?)"),
+    "a group": (ExceptionGroup("g", [ValueError(1)] * 3), "ExceptionGroup: g (3 sub-exceptions)"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_odd_exception_is_described_like_any_other(name):
+    error, message = CASES[name]
+    event = described(error)
+    assert event.cause.values["message"] == message
+    assert event.kind == (FailureKind.EXIT if "exit" in name else FailureKind.ERROR)
+    assert event.line == described.__code__.co_firstlineno + 2
+    assert event.traceback.endswith(f"{message}\n")
+    assert decode(encode(event)) == event
+
+
+def described(error):
+    try:
+        raise error
+    except BaseException as raised:
+        return failure(raised, __file__, "bad", Stage.CHECK)
+
+
+def test_what_the_frames_hold_is_let_go():
+    class Held:
+        pass
+
+    held = []
+
+    def fails():
+        big = Held()
+        held.append(weakref.ref(big))
+        raise FrozenError
+
+    gc.disable()
+    try:
+        fails()
+    except FrozenError as error:
+        failure(error, __file__, "bad", Stage.CHECK)
+        assert held[0]() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("text", ["x" * 100_000_000, "line\n" * 1_000_000, "\x1b[31m" * 1_000_000])
+def test_a_long_message_is_cut_before_anything_else(text):
+    event = described(ValueError(text))
+    assert len(event.cause.values["message"]) <= MESSAGE_LENGTH
+    assert len(event.traceback) <= MESSAGE_LENGTH
+    assert "more characters)" in event.traceback
+    assert decode(encode(event)) == event
+
+
+def test_code_that_claims_to_stand_in_a_device_is_not_looked_up_there():
+    for file in ("/dev/zero", "/proc/self/mem", "a\0b", "\ud800", __file__):
+        error = None
+        try:
+            exec(compile("1 / 0", file, "exec"))
+        except (ZeroDivisionError, ValueError, UnicodeEncodeError) as raised:
+            error = raised
+        assert failure(error, __file__, None, Stage.LOAD).cause.values["message"]
+
+
+def test_a_deep_stack_shows_its_end():
+    def deep(depth):
+        return deep(depth - 1) if depth else 1 / 0
+
+    try:
+        deep(500)
+    except ZeroDivisionError as error:
+        event = failure(error, __file__, None, Stage.BUILD)
+    assert event.traceback.endswith("ZeroDivisionError: division by zero\n")
+    assert len(event.traceback) < TEXT_LENGTH
+
+
+def test_the_memory_that_is_missing_is_told_from_the_text_of_its_error():
+    assert is_out_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory"))
+    assert not is_out_of_memory(nameless())
+    assert not is_out_of_memory(UnspeakableError())
+
+
+def test_values_are_told_in_few_visible_characters():
+    assert text_of(UnspeakableError()) == "(str() of this UnspeakableError raises SystemExit)"
+    assert first_line(ValueError("a\nb")) == "a"
+    assert first_line(ValueError()) == "ValueError"
+    assert short("a\nb\x1b[2J") == "'a\\nb\\x1b[2J'"
+    assert len(short("x" * 10**6)) < 2 * NAME_LENGTH
+
+
+@pytest.mark.parametrize(
+    "name", [5, "", " ", "a\nb", "\ud800", "\u202e", "x" * (NAME_LENGTH + 1), None, UnspeakableError()]
+)
+def test_a_name_is_a_short_visible_text(name):
+    with pytest.raises(ScenarioError, match=r"lab.report\(.*1 to 100 visible characters, such as 'tokens/s'"):
+        Names("lab.report", "tokens/s").take(name)
+
+
+def test_a_scenario_has_a_limited_number_of_names():
+    names = Names("lab.phase", "data")
+    for number in range(NAMES):
+        assert names.take(f"phase {number}") == f"phase {number}"
+    assert type(names.take(Text("phase 1"))) is str
+    for name in repeat("one more", 2):
+        with pytest.raises(ScenarioError, match="at most 100 different names"):
+            names.take(name)

@@ -1,0 +1,105 @@
+"""What a scenario puts in the place of the lab's own functions is named at the end of its job; nothing else is."""
+
+import builtins
+import resource
+import time
+
+import pytest
+import torch
+
+import gpulab.worker.job  # noqa: F401  # all that a worker has loaded before its scenario
+from gpulab.worker import checks
+from gpulab.worker.building import build, tensors
+from gpulab.worker.checks import Checker
+from gpulab.worker.process import failure
+from gpulab.worker.process.integrity import LabFunctions
+from gpulab.worker.process.position import WorkerPosition
+from gpulab.worker.timing import clock
+from gpulab.worker.timing.clock import WallClock
+
+
+def other(*arguments, **keywords):
+    return 0
+
+
+CASES = {
+    # name of what is replaced: (holder, attribute, value)
+    "gpulab.worker.timing.clock.perf_counter_ns": (clock, "perf_counter_ns", other),
+    "gpulab.worker.timing.clock.median": (clock, "median", other),
+    "gpulab.worker.timing.clock.resource": (clock, "resource", torch),
+    "gpulab.worker.timing.clock._MOST_STEPS": (clock, "_MOST_STEPS", 1),
+    "gpulab.worker.timing.clock.WallClock._run": (WallClock, "_run", other),
+    "gpulab.worker.timing.clock.WallClock.__getattribute__": (WallClock, "__getattribute__", object.__getattribute__),
+    "gpulab.worker.timing.clock.max": (clock, "max", other),
+    "gpulab.worker.building.tensors.agree": (tensors, "agree", other),
+    "gpulab.worker.building.tensors.TOLERANCE": (tensors, "TOLERANCE", dict(tensors.TOLERANCE)),
+    "gpulab.worker.building.build.perf_counter": (build, "perf_counter", other),
+    "gpulab.worker.checks.Checker": (checks, "Checker", type("Checker", (Checker,), {})),
+    "gpulab.worker.checks.Checker.after": (Checker, "after", other),
+    "gpulab.worker.process.position.WorkerPosition.stage": (WorkerPosition, "stage", property(other)),
+    "time.perf_counter": (time, "perf_counter", other),
+    "resource.getrusage": (resource, "getrusage", other),
+    "torch.equal": (torch, "equal", other),
+    "torch.cuda.synchronize": (torch.cuda, "synchronize", other),
+    "torch.Tensor.copy_": (torch.Tensor, "copy_", other),
+    "torch.Tensor.__ne__": (torch.Tensor, "__ne__", other),
+    "builtins.max": (builtins, "max", lambda *values, **options: sorted(values)[-1]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_replaced_is_named(monkeypatch, name):
+    functions = LabFunctions()
+    assert functions.replaced() == []
+    holder, attribute, value = CASES[name]
+    with monkeypatch.context() as patch:
+        patch.setattr(holder, attribute, value, raising=False)
+        replaced = functions.replaced()
+    assert name in replaced
+    assert len(replaced) <= 3  # a class is in the modules that import it too
+
+
+CHANGES = {
+    "gpulab.worker.building.tensors.agree": (tensors.agree, "__code__", other.__code__),
+    "gpulab.worker.building.tensors.changed": (tensors.changed, "__defaults__", (None,)),
+    "gpulab.worker.checks.Checker.before": (Checker.before, "__code__", other.__code__),
+    "gpulab.worker.building.tensors.put_back": (tensors.put_back.__wrapped__, "__code__", other.__code__),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_function_that_is_changed_in_place_is_named(name):
+    functions = LabFunctions()
+    function, attribute, value = CHANGES[name]
+    before = getattr(function, attribute)
+    keywords = function.__kwdefaults__
+    try:
+        setattr(function, attribute, value)
+        replaced = functions.replaced()
+    finally:
+        setattr(function, attribute, before)
+        function.__kwdefaults__ = keywords
+    assert name in replaced
+    assert functions.replaced() == []
+
+
+def test_keyword_defaults_and_contents_of_constants_are_looked_at(monkeypatch):
+    functions = LabFunctions()
+    monkeypatch.setitem(tensors.agree.__kwdefaults__, "tolerance", 1.0)
+    monkeypatch.setitem(tensors.TOLERANCE, "fp32", 1.0)
+    assert functions.replaced() == [
+        "gpulab.worker.building.tensors.TOLERANCE",
+        "gpulab.worker.building.tensors.agree",
+    ]
+
+
+def test_what_the_lab_and_compilers_do_themselves_is_no_replacement(monkeypatch):
+    functions = LabFunctions()
+    import torch._dynamo
+
+    torch._dynamo.reset()
+    tensors.agree([torch.ones(2)], [torch.ones(2)])
+    failure.failure(ValueError("x"), "", None, "build")
+    monkeypatch.setattr(clock, "__compiled_fn_1", other, raising=False)
+    monkeypatch.setattr(builtins, "print", other)
+    assert functions.replaced() == []
