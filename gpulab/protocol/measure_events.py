@@ -166,7 +166,7 @@ class Samples(Event, frozen=True):
         ]
         columns += [self.ended, self.steps] if self.ended or self.steps else []
         columns += [self.sm_mhz] if self.sm_mhz else []
-        if len(set(map(len, columns))) > 1 or not all(0 <= index < len(self.names) for index in self.variant):
+        if len(set(map(len, columns))) > 1 or max(self.variant, default=-1) >= len(self.names):
             raise ValueError("samples whose columns do not fit together")
 
 
