@@ -196,6 +196,7 @@ class Session:
                 if not self._take_from(streams[fd].take()):
                     poll.unregister(fd)
             if worker.exit_fd in ready:
+                worker.end_strays()  # they may hold the pipes, and write to them without end
                 for stream in worker.streams:
                     while self._take_from(stream.take()):
                         pass

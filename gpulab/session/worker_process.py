@@ -14,6 +14,7 @@ from gpulab.protocol.events import AnyEvent
 from gpulab.protocol.frames import job_message
 from gpulab.protocol.jobs import AnyJob
 from gpulab.session.captured_output import CapturedOutput
+from gpulab.session.strays import Strays
 from gpulab.session.streams import Lines, Stream, pipe, read_available
 from gpulab.session.worker_environment import worker_environment
 from gpulab.session.worker_transcript import WorkerTranscript
@@ -37,6 +38,8 @@ class WorkerProcess:
 
     def __enter__(self) -> WorkerProcess:
         with self._resources, ExitStack() as worker_ends:
+            self._strays = self._resources.enter_context(Strays())
+            self._resources.callback(self.end_strays)
             events_fd, events_w = pipe(self._resources, worker_ends)
             output_fd, output_w = pipe(self._resources, worker_ends)
             self._process = subprocess.Popen(
@@ -47,8 +50,9 @@ class WorkerProcess:
                 pass_fds=[events_w],
                 bufsize=0,  # what a write leaves in a buffer would be written again when the pipe is closed
                 start_new_session=True,
-                env=worker_environment(self._job),
+                env=worker_environment(self._job) | self._strays.environment,
             )
+            self._strays.supervisor = self._process.pid
             self._resources.enter_context(self._process)
             self._resources.callback(self._kill)
             self.streams = [
@@ -73,6 +77,10 @@ class WorkerProcess:
         with suppress(BrokenPipeError, ValueError):
             while command:
                 command = command[commands.write(command) or 0 :]
+
+    def end_strays(self) -> None:
+        """End what the supervisor can no longer end; it is gone."""
+        self._transcript.strays += self._strays.end()
 
     def _take_events(self, fd: int) -> tuple[list[AnyEvent], bool]:
         data = read_available(fd) or b""

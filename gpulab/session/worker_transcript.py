@@ -29,6 +29,8 @@ class WorkerTranscript:
     done: WorkerDone | None = None
     events: int = 0
     malformed: int = 0
+    strays: int = 0
+    """Processes that outlived the supervisor as well."""
     _problems: dict[str, Finding] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -69,8 +71,8 @@ class WorkerTranscript:
     def findings(self) -> list[Finding]:
         """What the reader of the result must know of how it went."""
         findings = []
-        if self.exited and self.exited.orphans:
-            findings.append(finding("processes_left_running", count=self.exited.orphans))
+        if left := self.strays + (self.exited.orphans if self.exited else 0):
+            findings.append(finding("processes_left_running", count=left))
         if self.malformed > (self.done is None):  # a worker that was killed may leave half a line
             findings.append(finding("malformed_event_lines", count=self.malformed))
         return findings

@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "worker": {*CORE, "protocol", "analysis", "worker", "msgspec", "torch", "numpy", "cupy", "triton", "jax", "psutil"},
     "telemetry": {*CORE, "protocol", "telemetry", "msgspec", "psutil", "pynvml"},
     "catalog": {*CORE, "protocol", "catalog", "msgspec"},
-    "session": {*CORE, "protocol", "analysis", "report", "catalog", "session", "msgspec", "platformdirs"},
+    "session": {*CORE, "protocol", "analysis", "report", "catalog", "session", "msgspec", "platformdirs", "psutil"},
     "doctor": {*CORE, "protocol", "catalog", "session", "doctor", "msgspec"},
     "views": {*CORE, "protocol", "analysis", "report", "views", "msgspec", "rich", "matplotlib"},
     "headless": {*CORE, "protocol", "analysis", "report", "catalog", "session", "doctor", "views", "headless"}
