@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gpulab.session.settings import Settings
 
 Refined = TypeVar("Refined", bound="Settings")
+_INTERRUPTED = 130
 _DESCRIPTION = """\
 A lab for GPU performance. A scenario holds variants of the same work; gpulab
 measures them in a background process, side by side and again and again on fresh
@@ -62,13 +63,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prepare()
     try:
         code = _run_command(arguments)
-        check_stdout()
+        if code != _INTERRUPTED:  # by the end of the terminal, perhaps
+            check_stdout()
         return code
     except OutputError as error:
         print_error(str(error))
         return OUTPUT_LOST
     except KeyboardInterrupt:
-        return 130
+        return _INTERRUPTED
     except BrokenPipeError:
         # The reader of a pipe, such as head, went away: nobody is left to print to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

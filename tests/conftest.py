@@ -184,6 +184,18 @@ def driver(lab, standin):
 
 
 @pytest.fixture
+def tmux(lab):
+    if not shutil.which("tmux"):
+        pytest.skip("tmux is not installed")
+    from tmux import Tmux
+
+    server = Tmux(lab)
+    yield server
+    server.close()
+    lab.none_left()
+
+
+@pytest.fixture
 def drive(lab, monkeypatch):
     """`journey.visit` with the homes of the lab."""
     monkeypatch.setenv(MARK, lab.mark)

@@ -11,7 +11,10 @@ import time
 
 
 class Pty:
-    """Starts `command`, a list, on a terminal of `size`; `env` is its whole environment; `output` is all it wrote."""
+    """Starts `command`, a list, on a terminal of `size`; `env` is its whole environment; `output` is all it wrote.
+
+    `flags` are the local ones of the terminal's settings, once it has ended.
+    """
 
     def __init__(self, command, *, size=(80, 24), env=None, cwd=None):
         self.output = b""
@@ -52,6 +55,7 @@ class Pty:
             if pid:
                 if self.fd is not None:
                     self.read(0.2)
+                    self.flags = termios.tcgetattr(self.fd)[3]
                     os.close(self.fd)
                 return os.waitstatus_to_exitcode(status)
             time.sleep(0.02)

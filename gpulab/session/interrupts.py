@@ -23,6 +23,7 @@ class Interrupts:
     def __init__(self, signals: Sequence[signal.Signals] = SIGNALS) -> None:
         self.received: int | None = None
         """The last signal that came."""
+        self._pending: int | None = None
         self._signals = signals
         self._before: dict[signal.Signals, Any] = {}
         self._stop: Callable[[], object] | None = None
@@ -49,10 +50,11 @@ class Interrupts:
         while self._before:
             which, handler = self._before.popitem()
             signal.signal(which, handler)
-        if self.received is not None and not answered:
-            signal.raise_signal(self.received)
+        pending, self._pending = self._pending, None
+        if pending is not None and not answered:
+            signal.raise_signal(pending)
 
     def _take(self, which: int, _: object) -> None:
-        self.received = which
+        self.received = self._pending = which
         if self._stop is not None:
             self._stop()

@@ -59,12 +59,12 @@ class LabApp(App[int]):
         self.interrupts = Interrupts()
         self.theme = "ansi-dark"  # the terminal's own colours, in the fewest bytes
         self.animation_level = "none"
-        self._filters: list[LineFilter] = [PlainFilter(), *([AsciiFilter()] if ascii_only else [])]
+        self._own_filters: list[LineFilter] = [PlainFilter(), *([AsciiFilter()] if ascii_only else [])]
         tick_s = 1 / (_HZ_OVER_SSH if over_ssh() else _HZ)
         self._lab = LabScreen(catalog(paths), settings or Settings(), Glyphs(ascii_only), tick_s, starter)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        return [*super().get_line_filters(), *self._filters]
+        return [*super().get_line_filters(), *self._own_filters]
 
     def get_default_screen(self) -> Screen[int]:
         return self._lab

@@ -133,15 +133,16 @@ class App(OnTerminal):
 
     def __init__(self, lab):
         super().__init__(lab)
+        self.lab = lab
         self._due = time.monotonic() + GUARD_S / 2
-        self._running = False
+        self._running = self._leaving = False
 
     def read(self, seconds, until=None):
         data = super().read(seconds, until)
         if not self._running and b"quit" in self.output:
             self._running = True
             self.press(b"r")
-        elif b"run file" in self.output[-10_000:]:
+        elif any(map(outcome_of, self.lab.folder.rglob("*.jsonl"))):
             self.leave()
         if time.monotonic() > self._due:
             self._due += 1.0  # what is typed while the terminal changes hands is lost
@@ -149,7 +150,8 @@ class App(OnTerminal):
         return data
 
     def leave(self):
-        self._due = min(self._due, time.monotonic())
+        if not self._leaving:
+            self._leaving, self._due = True, time.monotonic()
 
 
 FACES = {"headless, files": Headless, "headless, terminal": OnTerminal, "app": App}

@@ -63,7 +63,7 @@ class LabScreen(Screen[int]):
         self._settings, self._glyphs, self._tick_s, self._starter = settings, glyphs, tick_s, starter
         self._runs: dict[str, Run] = {}
         self._running_name: str | None = None
-        self._stopping = self._quitting = False
+        self._stopping = self._quitting = self._complete = False
         self._stop_asked_at: float | None = None
         self._message: tuple[str, str] = ("", "")
         self._ticks: Timer | None = None
@@ -96,6 +96,9 @@ class LabScreen(Screen[int]):
         if self._tab:
             self.action_show(self._tab)
         self._resized()
+        self._complete = True
+        if self._quitting:
+            self._leave()
 
     def on_resize(self, event: Resize) -> None:
         self.call_after_refresh(self._resized)
@@ -183,10 +186,15 @@ class LabScreen(Screen[int]):
         self.quit()
 
     def quit(self) -> None:
+        if not self._quitting:
+            self._quitting = True
+            if self._complete:  # what is half mounted cannot be left
+                self._leave()
+
+    def _leave(self) -> None:
         if self._running_name is None:
             self.app.exit(0)
-        elif not self._quitting:
-            self._quitting = True
+        else:
             self._stop()
 
     def on_unmount(self) -> None:

@@ -3,15 +3,14 @@
 import json
 import os
 import re
-import shutil
 import signal
-import subprocess
 import sys
-import time
 
 import pytest
 from faults import scenario
 from pseudo_terminal import Pty
+
+from gpulab.protocol.run_file import read_run_file
 
 GPULAB = f"{sys.executable} -m gpulab --device cpu --time 0.9 --telemetry off fault.py"
 COLOUR = re.compile(rb"\x1b\[[0-9;]*(?:3[0-7]|4[0-7]|9[0-7]|[34]8;[25])[0-9;]*m")
@@ -81,7 +80,7 @@ def test_a_signal_ends_it_with_all_it_started(lab, which):
         terminal.press(b"\x03")
     else:
         os.kill(terminal.pid, which)
-    assert terminal.end() == 0
+    assert terminal.end() == (0 if which == signal.SIGINT else 130)
     assert restored(terminal.output)
     assert lab.none_left(within=0.5)
 
@@ -91,7 +90,9 @@ def test_a_terminal_that_goes_away_takes_it_along(lab):
     start_run(terminal, until=b"start ")
     terminal.read(1)
     terminal.hang_up()
-    terminal.end()
+    assert terminal.end() == 130
+    (file,) = (lab.folder / "state").rglob("*.jsonl")
+    assert read_run_file(file).events[-1].outcome == "cancelled"
     assert lab.none_left(within=1)
 
 
@@ -108,44 +109,6 @@ def test_without_a_terminal_it_says_what_there_is(lab):
     done = lab.call("--device", "cpu")
     assert done.code == 2
     assert "the screen needs a terminal" in done.stderr
-
-
-class Tmux:
-    """A tmux server of its own, with one window of 80x24."""
-
-    def __init__(self, lab):
-        self.socket = f"gpulab-{lab.mark}"
-        env = {**lab.env, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "PS1": "$ "}
-        command = ["new-session", "-d", "-x", "80", "-y", "24", "env", "PS1=$ ", "sh"]
-        self.call("-u", "-f", "/dev/null", *command, env=env, cwd=lab.folder)
-
-    def call(self, *arguments, **options):
-        command = ["tmux", "-L", self.socket, *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
-
-    def press(self, *keys):
-        self.call("send-keys", *keys)
-
-    @property
-    def text(self):
-        return self.call("capture-pane", "-p")
-
-    def until(self, text, within=40.0):
-        end = time.monotonic() + within
-        while text not in self.text:
-            assert time.monotonic() < end, self.text
-            time.sleep(0.1)
-        return self.text
-
-
-@pytest.fixture
-def tmux(lab):
-    if not shutil.which("tmux"):
-        pytest.skip("tmux is not installed")
-    server = Tmux(lab)
-    yield server
-    subprocess.run(["tmux", "-L", server.socket, "kill-server"], check=False, capture_output=True)
-    lab.none_left()
 
 
 def test_a_whole_visit_in_tmux_with_keys_alone(lab, tmux):
@@ -171,4 +134,4 @@ def test_a_whole_visit_in_tmux_with_keys_alone(lab, tmux):
     screen = tmux.until("code 0")
     assert "before" in screen
     assert "batched_matmul" not in screen.partition("code 0")[2]
-    assert tmux.call("display", "-p", "#{cursor_flag} #{alternate_on}").split() == ["1", "0"]
+    assert tmux.flags() == ["1", "0"]

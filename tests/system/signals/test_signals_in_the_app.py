@@ -1,0 +1,121 @@
+"""A signal at any moment of the app ends it with its run, and gives the terminal back; so does a crash."""
+
+import os
+import shutil
+import signal
+from contextlib import suppress
+
+import pytest
+from program import SCENARIO
+from signal_programs import ENDING, PROGRAM, RUN, app, outcome_of, restored
+
+
+@pytest.mark.parametrize(
+    ("stage", "signals"),
+    [
+        ("START", [signal.SIGINT, signal.SIGHUP]),
+        ("IDLE", [signal.SIGTERM, signal.SIGQUIT]),
+        ("MEASURE", [signal.SIGINT, signal.SIGHUP]),
+        ("PROFILE", [signal.SIGTERM, signal.SIGQUIT]),
+    ],
+)
+def test_a_signal_ends_the_app_and_its_run(lab, stage, signals):
+    for which in signals:
+        terminal, file = app(lab, stage)
+        os.kill(terminal.pid, which)
+        assert terminal.end() == 130
+        assert restored(terminal)
+        assert b"Traceback" not in terminal.output
+        assert file is None or outcome_of(file) == "cancelled"
+        assert lab.none_left(within=0.5)
+        shutil.rmtree(lab.folder / "state", ignore_errors=True)
+
+
+def test_a_storm_of_signals_ends_the_app_like_one_of_them(lab):
+    terminal, file = app(lab, "MEASURE")
+    for _ in range(10):
+        for which in (*ENDING, signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT):
+            with suppress(ProcessLookupError):
+                os.kill(terminal.pid, which)
+        terminal.read(0.01)
+    assert terminal.end() in (130, *(-which for which in ENDING))  # what comes after the screen ends the program
+    assert restored(terminal)
+    assert b"Traceback" not in terminal.output
+    assert outcome_of(file) == "cancelled"
+    assert lab.none_left(within=0.5)
+
+
+def test_a_run_that_is_stopped_by_q_and_by_a_signal_has_its_end(lab):
+    terminal, file = app(lab, "MEASURE")
+    terminal.press(b"qqq")
+    os.kill(terminal.pid, signal.SIGTERM)
+    assert terminal.end() in (0, 130, -signal.SIGTERM)
+    assert outcome_of(file) == "cancelled"
+    assert lab.none_left(within=0.5)
+
+
+def test_what_goes_on_without_having_been_stopped_keeps_the_settings_of_its_terminal(lab):
+    terminal, _ = app(lab, "IDLE")
+    os.kill(terminal.pid, signal.SIGCONT)
+    terminal.read(1)
+    terminal.press(b"q")
+    assert terminal.end() == 0
+    assert restored(terminal)
+
+
+CRASH = "from gpulab.tui.screens.lab import LabScreen; LabScreen.action_stop = lambda screen: 1 / 0"
+
+
+def test_a_crash_is_shown_and_is_no_success(lab):
+    terminal, file = app(lab, "MEASURE", CRASH)
+    terminal.press(b"s")
+    assert terminal.end() == 1
+    assert restored(terminal)
+    assert b"ZeroDivisionError" in terminal.output[terminal.output.rindex(b"\x1b[?1049l") :]
+    assert outcome_of(file) == "cancelled"
+    assert lab.none_left(within=0.5)
+
+
+def shell_command(lab, *arguments):
+    lab.write("waits.py", SCENARIO)
+    return " ".join([*PROGRAM, *arguments, "--set", "wait=MEASURE"]) + "; echo code $?"
+
+
+def pid_of(lab):
+    (pid,) = [pid for pid, command in lab.processes().items() if b"program.py" in command]
+    return pid
+
+
+def test_ctrl_z_gives_the_shell_its_cursor_and_the_run_goes_on(lab, tmux):
+    tmux.press(shell_command(lab, *RUN, "run.jsonl"), "Enter")
+    tmux.until("measure one")
+    assert tmux.flags() == ["0", "0"]
+    tmux.press("C-z")
+    tmux.until("Stopped")
+    assert tmux.flags() == ["1", "0"]
+    tmux.press("clear; fg; echo code $?", "Enter")
+    tmux.until("measure one")
+    assert tmux.flags() == ["0", "0"]
+    tmux.press("C-c")
+    tmux.until("code 130")
+    assert tmux.flags() == ["1", "0"]
+    assert outcome_of(lab.folder / "run.jsonl") == "cancelled"
+
+
+def test_an_app_that_is_stopped_gives_the_terminal_to_the_shell_and_takes_it_again(lab, tmux):
+    tmux.press(shell_command(lab, "waits.py", "--device", "cpu", "--telemetry", "off"), "Enter")
+    tmux.until("r run")
+    tmux.until("lesson")
+    tmux.press("r")
+    tmux.until("measure one")
+    os.kill(pid_of(lab), signal.SIGTSTP)
+    tmux.until("Stopped")
+    assert tmux.flags() == ["1", "0"]
+    tmux.press("clear; fg; echo code $?", "Enter")
+    tmux.until("measure one")
+    assert tmux.flags()[1] == "1"
+    tmux.press("q")
+    tmux.until("code 0")
+    assert tmux.flags() == ["1", "0"]
+    (file,) = (lab.folder / "state").rglob("*.jsonl")
+    assert outcome_of(file) == "cancelled"
