@@ -1,0 +1,239 @@
+"""What a command prints, wherever that goes: closed, full, or broken outputs, terminals without a width, odd names."""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+from conftest import GPULAB
+from scripted import SCENARIO
+
+from gpulab.session.scripting import load
+
+OVER_SCRIPT = (
+    sys.executable,
+    "-c",
+    "import sys; from functools import partial; from scripted import WORKER; from gpulab.cli import main; "
+    "from gpulab.session import launch, session; launch.Session = partial(session.Session, command=WORKER); "
+    "sys.exit(main())",
+)
+"""The command line over workers that play a script, in a process of its own."""
+NOBODY, CLOSED, FULL = "$'no\\e[31m\\u202e\\nforged\\xff'", "it is closed", "No space left on device"
+
+
+@pytest.fixture
+def shell(lab):
+    """`shell("ARGUMENTS >&-")`: gpulab with the redirections of a shell; over a script where it runs something."""
+    lab.write("mine.py", SCENARIO)
+    folders = [str(Path(__file__).parent), str(Path(__file__).parent.parent.parent)]
+    lab.env |= {"PYTHONPATH": os.pathsep.join([*folders, os.environ.get("PYTHONPATH", "")])}
+
+    def call(line, env=None, program=GPULAB):
+        words = " ".join(f"'{word}'" for word in program)
+        command = ["bash", "-c", f"set -o pipefail; {words} {line}"]
+        return subprocess.run(command, cwd=lab.folder, env=lab.env | (env or {}), capture_output=True, timeout=100)
+
+    return call
+
+
+def safe(data):
+    text = data.decode()
+    return all(mark == "\n" or mark.isprintable() or unicodedata.category(mark) == "Zs" for mark in text)
+
+
+@pytest.mark.parametrize("arguments", ["--list", "--help", "--version", "--guide", "--guide verdict", "--list --json"])
+@pytest.mark.parametrize(("target", "reason"), [(">&-", CLOSED), (">/dev/full", FULL)])
+def test_output_that_cannot_be_written_is_said_and_ends_with_74(shell, arguments, target, reason):
+    done = shell(f"{arguments} {target}")
+    assert done.stderr.decode() == f"gpulab: stdout cannot be written: {reason}\n"
+    assert done.returncode == 74
+
+
+@pytest.mark.parametrize("target", [">&-", ">/dev/full"])
+def test_a_run_whose_result_cannot_be_printed_is_measured_and_kept_with_its_json(lab, shell, target):
+    done = shell(f"--run mine.py --profile off --output run.jsonl --json r.json {target}", program=OVER_SCRIPT)
+    assert done.returncode == 74
+    assert done.stderr.decode().splitlines()[-1].startswith("gpulab: stdout cannot be written")
+    assert b"Traceback" not in done.stderr
+    assert load(lab.folder / "run.jsonl").exit_code == 0
+    assert json.loads((lab.folder / "r.json").read_text())["runs"][0]["outcome"] == "measured"
+
+
+@pytest.mark.parametrize("target", ["2>&-", "2>/dev/full", "<&-", "<&- 2>&-"])
+def test_a_run_needs_neither_stderr_nor_stdin(lab, shell, target):
+    done = shell(f"--run mine.py --profile off --output run.jsonl --json {target}", program=OVER_SCRIPT)
+    assert json.loads(done.stdout)["runs"][0]["outcome"] == "measured"
+    assert done.returncode == 0
+    assert load(lab.folder / "run.jsonl").exit_code == 0
+
+
+@pytest.mark.parametrize("target", ["2>&-", "2>/dev/full", "<&- >&- 2>&-"])
+def test_a_mistake_is_one_where_nobody_reads_of_it_too(shell, target):
+    assert shell(f"--run nothing_such {target}").returncode == 2
+    assert shell(f"--nothing-such {target}").returncode == 2
+    assert shell(target).returncode == 2  # the screen, without a terminal
+
+
+def test_a_broken_pipe_ends_quietly_with_141(shell):
+    for line in ("--list | true", "--help | true", "--list 2>&1 | true", "--list --json | true"):
+        done = shell(line)
+        assert (done.returncode, done.stdout, done.stderr) == (141, b"", b"")
+
+
+def test_an_output_that_does_not_block_gets_all_of_it(lab):
+    """As where another program shares the terminal, and made it so."""
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    os.set_blocking(writer, False)
+    process = lab.start("--list", "--json", stdout=writer, stderr=subprocess.DEVNULL)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as file:
+        data = file.read()
+    assert process.wait(100) == 0
+    assert len(data) > 8192
+    assert json.loads(data)
+
+
+def test_a_json_file_on_a_full_disk_ends_with_74(shell):
+    done = shell("--list --json /dev/full")
+    assert done.returncode == 74
+    assert done.stderr == b"gpulab: --json /dev/full: No space left on device\n"
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "abc", "-5", "\u00b2", "9" * 5000, "99999999"])
+def test_a_width_that_no_terminal_has_is_none(shell, columns):
+    usual = shell("--list", {"COLUMNS": "80"})
+    odd = shell("--list", {"COLUMNS": columns, "LINES": columns})
+    assert (odd.stdout, odd.stderr, odd.returncode) == (usual.stdout, b"", 0)
+    assert len(usual.stdout) > 1000
+    assert shell("--help", {"COLUMNS": columns}).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "NOBODY --run x",
+        "--run NOBODY",
+        "--run NOBODY.py",
+        "--run x/NOBODY.py:step",
+        "--list NOBODY",
+        "--new NOBODY.txt",
+        "--guide NOBODY",
+        "--NOBODY",
+        "--device NOBODY --calibrate",
+        "--telemetry NOBODY --calibrate",
+        "--run mine.py --set NOBODY=1",
+        "--run mine.py --set n=NOBODY",
+        "--run mine.py --sweep NOBODY=1",
+        "--run mine.py --sweep n=NOBODY",
+        "--run mine.py --plot NOBODY.gif",
+        "--run mine.py --trace NOBODY/x.json",
+        "--run mine.py --output mine.py/NOBODY",
+        "--run mine.py --json mine.py/NOBODY",
+        "--run mine.py --time NOBODY",
+        "--profile NOBODY",
+        "NOBODY",
+    ],
+)
+def test_a_mistake_shows_what_was_given_and_nothing_of_it_reaches_the_terminal(shell, arguments):
+    done = shell(arguments.replace("NOBODY", NOBODY))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert safe(done.stderr)
+    assert not [line for line in done.stderr.decode().splitlines() if line.startswith("forged")]
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("flag", ["--list", "--new", "--run mine.py --output", "--run mine.py --plot", "--guide"])
+def test_a_name_that_is_too_long_is_a_mistake(shell, flag):
+    done = shell(f"{flag} {'x' * 300}.png")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"Traceback" not in done.stderr
+
+
+ODD = b"x\x1b[31m\xe2\x80\xae\nforged \xff.py"
+"""Escape sequence, right-to-left override, newline, and a byte that is no UTF-8."""
+
+
+@pytest.fixture
+def odd(lab, shell):
+    """A scenario whose file has that name; the folder of it alone."""
+    folder = lab.folder / "odd"
+    folder.mkdir()
+    (lab.folder / "mine.py").rename(os.fsdecode(bytes(folder) + b"/" + ODD))
+    return folder
+
+
+def test_odd_names_of_files_are_listed_and_written_safely(shell, odd):
+    for line in ("--list odd", "--list odd --ascii", "--list odd --json"):
+        done = shell(line)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert safe(done.stdout)
+        assert b"forged" in done.stdout
+        assert not [line for line in done.stdout.decode().splitlines() if line.startswith("forged")]
+    assert any("forged" in row["path"] for row in json.loads(done.stdout))
+
+
+def test_a_scenario_with_an_odd_name_runs_and_every_file_that_it_makes_has_a_plain_one(lab, shell, odd):
+    (lab.folder / "odd" / os.fsdecode(ODD)).rename(lab.folder / "odd" / "x\x1b[31m\u202e\nforged .py")
+    name = "odd/$'x\\e[31m\\u202e\\nforged .py'"
+    done = shell(
+        f"--run {name} --profile off --sweep n=64,65 --output runs --plot out.svg --json r.json", program=OVER_SCRIPT
+    )
+    assert done.returncode == 0, done.stderr
+    assert safe(done.stdout)
+    assert safe(done.stderr)
+    lines = done.stdout.decode().splitlines() + done.stderr.decode().splitlines()
+    assert not [line for line in lines if line.startswith("forged")]
+    assert safe((lab.folder / "r.json").read_bytes())
+    made = [path.name for path in [*(lab.folder / "runs").iterdir(), *lab.folder.glob("out*")]]
+    assert len(made) == 4
+    assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-.") for name in made), made
+
+
+def test_a_scenario_is_written_whatever_its_name_is(lab, shell):
+    for name in ('$\'a"""; 1+0 #\\e[31m\\xff.py\'', "'___.py'", "'\\.py'"):
+        done = shell(f"--new {name}")
+        assert done.returncode == 0, done.stderr
+        assert safe(done.stdout)
+        assert shell(f"--list {name}").stdout.decode().count("your own") == 1
+    for path in lab.folder.glob("*.py"):
+        compile(path.read_bytes(), "new", "exec")
+
+
+BROKEN = {
+    "formulas": b"text.usetex: True\n",
+    "no text": b"\xff\xfe\x00\n",
+    "no settings": b"figure.dpi: many\nfont.size\nsavefig.dpi: -3\n",
+}
+
+
+@pytest.mark.parametrize("settings", BROKEN.values(), ids=BROKEN)
+def test_settings_of_matplotlib_that_lie_around_lose_nothing(lab, shell, settings):
+    (lab.folder / "matplotlibrc").write_bytes(settings)
+    done = shell(
+        "--run mine.py --profile off --output run.jsonl --json r.json --plot out.svg",
+        {"MATPLOTLIBRC": str(lab.folder / "matplotlibrc")},
+        OVER_SCRIPT,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (lab.folder / "out.svg").read_bytes().startswith(b"<?xml")
+    assert json.loads((lab.folder / "r.json").read_text())["runs"]
+
+
+def test_a_picture_that_cannot_be_made_is_said_after_everything_else(lab, shell):
+    done = shell(
+        "--run mine.py --profile off --output run.jsonl --json --plot out.svg",
+        {"MPLBACKEND": "no\x1b[31msuch"},
+        OVER_SCRIPT,
+    )
+    assert done.returncode == 74
+    assert json.loads(done.stdout)["runs"][0]["outcome"] == "measured"
+    last = done.stderr.decode().splitlines()[-1]
+    assert last.startswith("gpulab: --plot out.svg: the picture could not be made: ValueError: ")
+    assert safe(done.stderr)
+    assert b"Traceback" not in done.stderr
+    assert not (lab.folder / "out.svg").exists()
