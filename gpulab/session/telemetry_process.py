@@ -55,7 +55,7 @@ class TelemetryProcess:
 
     def stop(self) -> list[AnyEvent]:
         """End it; what it still sent, and its end. One that hangs in the driver is killed, and not waited for."""
-        self._stopped = True
+        self._stopped = self._stopped or self._process.poll() is None  # else its end is still to be read
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.close()
@@ -90,6 +90,7 @@ class TelemetryProcess:
             self._stopped = True
             reason = finding("telemetry_process_ended")
             events.append(TelemetryLost(reason=reason) if self._started else TelemetryStarted(no_gpu_reason=reason))
+            self._started = True
         return events, bool(data)
 
     def _tell(self, line: bytes) -> None:

@@ -108,6 +108,18 @@ def test_a_process_that_is_killed_is_lost_and_ends_all_the_same(driver):
     assert [type(event) for event in sampling.stop()[-2:]] == [TelemetryLost, TelemetryEnded]
 
 
+@pytest.mark.parametrize("read", [True, False], ids=["seen", "not seen before the stop"])
+def test_a_process_that_is_killed_before_its_first_word_is_not_taken_for_a_driver_that_hangs(driver, read):
+    sampling = driver.sample("slow=600000")
+    sampling.process._process.kill()
+    sampling.process._process.wait()
+    if read:
+        assert sampling.started.no_gpu_reason == finding("telemetry_process_ended")
+    started, ended = sampling.stop()
+    assert started.no_gpu_reason == finding("telemetry_process_ended")
+    assert isinstance(ended, TelemetryEnded)
+
+
 def test_a_pause_makes_no_readings_and_what_follows_covers_none_of_it(driver):
     sampling = driver.sample("")
     sampling.readings(2)
