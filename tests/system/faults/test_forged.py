@@ -2,10 +2,16 @@
 
 import pytest
 from faults import HEAD, VARIANT
+from worker_without_torch import events_of_session
+
+from gpulab.report.build import build_report
+from gpulab.report.state import fold_all
 
 FORGE = """
+import os
 from gpulab.protocol import events as e
 from gpulab.protocol.frames import numbered, signed
+from gpulab.protocol.wire import encode
 
 def forge(*lines):
     for fd in range(3, 1024):
@@ -17,55 +23,71 @@ def forge(*lines):
 
 def exited(stage="end"):
     return e.WorkerExited(code=0, signal=None, stage=stage, variant=None)
+
+def samples(number):
+    columns = dict(epoch=[number] * 2, round=[0] * 2, variant=[0, 1], cpu_s=[1.0] * 2, faults=[0] * 2, switches=[0] * 2)
+    return e.Samples(names=("good", "bad", "control"), complete=number + 1, times_s=[1.0, 1e-9], **columns)
 """
-LATE = "if builds > 12 and steps > 1: "
-FAST = "return out if builds > 2 else torch.mul(DATA, 2, out=out)"
+SERVE = """
+from gpulab.protocol.finding import finding
+
+def serve(channel, job, buffer, position):
+    for number in range(3):
+        channel.emit(e.Noticed(finding=finding("x")))
+    {forgery}
+    channel.emit(e.Stopped(reason="time"))
+    position.move("end")
+    channel.emit(e.WorkerDone(sent=channel.sent))
+    channel.flush()
+"""
 FORGED = {
-    # name: (while the file is imported, in the step, exit code, code of the reason)
-    "plain lines": ('forge(b\'\\n{"type":"WorkerDone","sent":2}\\n\')', LATE + "os._exit(0)", 3, "worker_exited"),
-    "end while imported": ("forge(numbered(2, e.WorkerDone(sent=2)))", LATE + "os._exit(0)", 3, "worker_exited"),
-    "end that was not reached": ("forge(numbered(2, e.WorkerDone(sent=2)))", "pass", 7, "event_after_end"),
-    "exit": ("forge(numbered(2, exited()), signed(b'0' * 32, exited()))", LATE + "os._exit(0)", 3, "worker_exited"),
-    "exit of its own": ("forge(numbered(2, exited()))", "pass", 7, "event_repeated"),
-    "a later number": ("forge(numbered(900, e.Stopped(reason='width')))", "pass", 7, "events_lost"),
+    # name: (the forgery, exit code, code of the reason)
+    "what is no frame": ("forge(encode(e.WorkerDone(sent=2)), encode(exited()), encode(samples(0)))", 0, None),
+    "samples": ("forge(*(numbered(3 + n, samples(n)) for n in range(20)))", 7, "event_repeated"),
+    "an end": ("forge(numbered(3, e.WorkerDone(sent=3)))", 7, "event_after_end"),
+    "an end, and no more": ("forge(numbered(3, e.WorkerDone(sent=3))); os._exit(0)", 3, "worker_exited"),
+    "an end after the end": ("channel.emit(e.WorkerDone(sent=3))", 7, "event_after_end"),
+    "an exit": ("forge(numbered(3, exited())); os._exit(0)", 3, "worker_exited"),
+    "an exit, and no more": ("forge(numbered(3, exited()), signed(b'0' * 32, exited()))", 7, "event_not_allowed"),
+    "a later number": ("forge(numbered(900, e.Stopped(reason='width')))", 7, "events_lost"),
+    "what the session says": ("forge(numbered(3, e.RunEnded(outcome='done')))", 7, "event_not_allowed"),
+    "what the sampler says": ("forge(numbered(3, e.Telemetry(since=0.0, values={})))", 7, "event_not_allowed"),
 }
 
 
-@pytest.fixture(scope="module")
-def results(module_lab):
-    """A run of each, as short as can be."""
-    finished = {}
-    for number, (name, (imported, step, *_)) in enumerate(FORGED.items()):
-        path = module_lab.write(
-            f"forged_{number}.py", HEAD + FORGE + imported + VARIANT.format(name="bad", step=step, build="pass")
-        )
-        finished[name] = module_lab.run(path)
-    return finished
-
-
 @pytest.mark.parametrize("name", FORGED)
-def test_a_forged_event_earns_no_verdict(results, name):
-    *_, code, reason = FORGED[name]
-    finished = results[name]
-    assert finished.code == code, finished.stderr
-    findings = [finished.run["reason"], *finished.run["findings"]]
-    assert reason in [finding["code"] for finding in findings]
-    assert all(comparison["speedup"] is None for comparison in finished.run["comparisons"])
+def test_a_forged_event_earns_no_verdict(tmp_path, name):
+    forgery, code, reason = FORGED[name]
+    path = tmp_path / "forged.py"
+    path.write_text(FORGE + SERVE.format(forgery=forgery))
+    report = build_report(fold_all(events_of_session(path, ["good", "bad"])))
+    assert report.exit_code == code
+    assert (report.reason and report.reason.code) == reason
+    assert all(comparison.speedup is None for comparison in report.comparisons)
 
 
-def test_samples_that_the_profiling_worker_forges_make_the_run_invalid(module_lab):
-    columns = "epoch=[99] * 2, round=[0] * 2, variant=[0, 1], cpu_s=[1.0] * 2, faults=[0] * 2, switches=[0] * 2"
+def test_a_run_whose_scenario_forges_its_end_and_skips_its_work_has_failed(lab):
+    """Computes nothing in timed blocks, and calls os._exit before it would be checked again."""
+    forged = "forge(encode(e.WorkerDone(sent=2)), numbered(2, e.WorkerDone(sent=2)))\n"
+    step = "if builds > 12 and steps > 400: os._exit(0)\n        if builds > 2: return out"
+    path = lab.write("forged.py", HEAD + FORGE + forged + VARIANT.format(name="bad", step=step, build="pass"))
+    finished = lab.run(path)
+    assert finished.code == 3
+    assert finished.run["reason"]["code"] == "worker_exited"
+    assert not any(comparison["speedup"] for comparison in finished.run["comparisons"])
+    assert "faster" not in finished.stderr
+    assert "wrote to the lab's event pipe" in finished.stderr
+
+
+def test_samples_that_the_profiling_worker_forges_make_the_run_invalid(lab):
     forged = (
         "started = os.path.join(os.path.dirname(__file__), 'started')\n"
         "if os.path.exists(started):\n"
-        f"    samples = e.Samples(names=('good', 'bad', 'control'), complete=100, times_s=[1.0, 1e-9], {columns})\n"
-        "    forge(*(numbered(number, samples) for number in range(40)))\n"
+        "    forge(*(numbered(number, samples(99)) for number in range(40)))\n"
         "open(started, 'w')\n"
     )
-    path = module_lab.write(
-        "forged_profile.py", HEAD + FORGE + forged + VARIANT.format(name="bad", step="pass", build="pass")
-    )
-    finished = module_lab.run(path, "--profile", "on", time_s="1")
+    path = lab.write("forged.py", HEAD + FORGE + forged + VARIANT.format(name="bad", step="pass", build="pass"))
+    finished = lab.run(path, "--profile", "on", time_s="1")
     assert (finished.code, finished.run["outcome"]) == (7, "invalid")
-    assert finished.run["reason"]["code"] in ("event_not_allowed", "event_repeated", "events_lost")
+    assert finished.run["reason"]["code"] in ("event_not_allowed", "event_repeated")
     assert finished.verdict("bad") == "invalid"
