@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import get_character_cell_size
 from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
@@ -12,15 +12,20 @@ from gpulab.views.text import to_ascii
 
 
 class PlainFilter(LineFilter):
-    """What a reader cannot see would drive the terminal: it is replaced, and every segment stays as wide as it was."""
+    """What a reader cannot see would drive the terminal; every segment stays as wide as it was."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [
             segment
             if segment.control or segment.text.isprintable()
-            else Segment(set_cell_size(plain(segment.text), cell_len(segment.text)), segment.style)
+            else Segment("".join(map(_as_wide, segment.text)), segment.style)
             for segment in segments
         ]
+
+
+def _as_wide(mark: str) -> str:
+    """The character, or where nobody sees it as many replacements as it has cells, which is none for most."""
+    return mark if plain(mark) == mark else "\ufffd" * max(0, get_character_cell_size(mark))
 
 
 class AsciiFilter(LineFilter):
