@@ -1,0 +1,31 @@
+"""A scenario that puts its own functions in the place of the lab's earns no verdict, and the run says which."""
+
+import pytest
+from faults import HEAD, VARIANT
+
+CLOCK = """
+from gpulab.worker.timing import clock
+counted = clock.perf_counter_ns
+clock.perf_counter_ns = lambda: counted() // (5 if counts["bad"] else 1)
+"""
+CHECK = """
+from gpulab.worker.building import tensors
+tensors.agree.__code__ = (lambda output, reference, *, tolerance=None, dtypes=(): Agreement(True, 0.0)).__code__
+"""
+REPLACED = {
+    "a clock": (CLOCK, "gpulab.worker.timing.clock.perf_counter_ns"),
+    "a check": (CHECK, "gpulab.worker.building.tensors.agree"),
+}
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_a_run_of_another_clock_or_check_is_invalid(module_lab, name):
+    code, replaced = REPLACED[name]
+    variant = VARIANT.format(name="bad", step="pass", build="pass")
+    finished = module_lab.run(module_lab.write("replaced.py", HEAD + variant + code))
+    assert finished.code == 7
+    assert finished.run["reason"]["code"] == "lab_functions_replaced"
+    assert finished.run["reason"]["values"] == {"count": 1, "names": [replaced]}
+    assert replaced in finished.stderr
+    assert finished.verdict("bad") == "invalid"
+    assert all(comparison["speedup"] is None for comparison in finished.run["comparisons"])
