@@ -14,6 +14,7 @@ import msgspec
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.machine import DriverProbe, TorchProbe
 from gpulab.protocol.text import plain
+from gpulab.session.interrupts import Interrupts
 
 TORCH_PROBE = (sys.executable, "-P", "-m", "gpulab.worker.probe")
 DRIVER_PROBE = (sys.executable, "-P", "-m", "gpulab.telemetry.probe")
@@ -57,14 +58,16 @@ def _answer(command: Sequence[str], timeout_s: float, answer_type: type[Answer])
 def _output_of(command: Sequence[str], timeout_s: float) -> bytes:
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         # Files, not pipes: a process that hangs in a driver survives even KILL, and must not be waited for.
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
-        try:
-            code = process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(1.0)
-            raise ProbeError(finding("probe_hangs", timeout_s=timeout_s)) from None
+        with Interrupts() as interrupts:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
+            interrupts.stop_with(process.kill)
+            try:
+                code = process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(1.0)
+                raise ProbeError(finding("probe_hangs", timeout_s=timeout_s)) from None
         output.seek(0)
         errors.seek(0)
         if code:

@@ -9,6 +9,8 @@ from types import TracebackType
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+PATIENCE_S = 30
+"""Longer than the end of a run takes, whose supervisor has ten seconds for its last word."""
 _DEFAULTS = (signal.SIG_DFL, signal.default_int_handler)
 
 
@@ -18,13 +20,16 @@ class Interrupts:
     A handler may come in the middle of anything, another handler too: it must wait for no lock, so what it calls must
     do no more than wake somebody. Signals that are ignored, as under nohup, and handlers of others stay as they are;
     outside the main thread, where Python takes no handlers, all of them.
+
+    `patience_s`, whole seconds: when they have passed since the first signal and this has not been left, the process
+    ends by SIGALRM. So it does not hang on, whatever the main thread waits for: a terminal that takes no output.
     """
 
-    def __init__(self, signals: Sequence[signal.Signals] = SIGNALS) -> None:
+    def __init__(self, signals: Sequence[signal.Signals] = SIGNALS, patience_s: int | None = PATIENCE_S) -> None:
         self.received: int | None = None
         """The last signal that came."""
         self._pending: int | None = None
-        self._signals = signals
+        self._signals, self._patience_s = signals, patience_s
         self._before: dict[signal.Signals, Any] = {}
         self._stop: Callable[[], object] | None = None
 
@@ -50,11 +55,15 @@ class Interrupts:
         while self._before:
             which, handler = self._before.popitem()
             signal.signal(which, handler)
+        if self.received is not None and self._patience_s:
+            signal.alarm(0)
         pending, self._pending = self._pending, None
         if pending is not None and not answered:
             signal.raise_signal(pending)
 
     def _take(self, which: int, _: object) -> None:
+        if self.received is None and self._patience_s:
+            signal.alarm(self._patience_s)
         self.received = self._pending = which
         if self._stop is not None:
             self._stop()

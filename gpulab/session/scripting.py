@@ -61,7 +61,7 @@ def run(
     if isinstance(request, RunReport):
         return request
     # Ctrl+C again, while the run is being stopped, must not leave its worker behind.
-    with Interrupts((signal.SIGINT,)) as interrupts:
+    with Interrupts((signal.SIGINT,), patience_s=None) as interrupts:
         source = start(request, Path(output) if output is not None else default_path(launch.label))
         interrupts.stop_with(source.cancel)
         return drive_to_end(source, required_speedup).report

@@ -77,6 +77,7 @@ class LabApp(App[int]):
         loop = asyncio.get_running_loop()
 
         def wake() -> None:
+            self._lab.cancel_run()
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self._interrupt)
 

@@ -206,6 +206,12 @@ class LabScreen(Screen[int]):
             source.cancel()
             source.wait()
 
+    def cancel_run(self) -> None:
+        """Stop what runs, from a handler too, which must not wait for the loop: that may wait for the terminal."""
+        run = self._runs.get(self._running_name or "")
+        if (cancel := getattr(run and run.source, "cancel", None)) is not None:
+            cancel()
+
     @property
     def _list(self) -> ScenarioList:
         return self.query_one(ScenarioList)

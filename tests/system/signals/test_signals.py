@@ -210,3 +210,13 @@ signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 def test_a_handler_in_the_middle_of_a_cancel_waits_for_nothing(lab):
     subprocess.run([sys.executable, "-c", NESTED], cwd=lab.folder, env=lab.env, check=True, timeout=20)
+
+
+def test_the_doctor_leaves_no_probe_behind(lab):
+    process = lab.start("--doctor")
+    wait_for(lambda: any(b"probe" in command for command in lab.processes().values()))
+    process.terminate()
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGTERM
+    assert b"Traceback" not in stderr
+    assert lab.none_left(within=0.5)

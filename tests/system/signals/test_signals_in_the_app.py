@@ -1,11 +1,16 @@
 """A signal at any moment of the app ends it with its run, and gives the terminal back; so does a crash."""
 
+import fcntl
 import os
 import shutil
 import signal
+import struct
+import termios
+import time
 from contextlib import suppress
 
 import pytest
+from conftest import wait_for
 from program import SCENARIO
 from signal_programs import ENDING, PROGRAM, RUN, app, outcome_of, restored
 
@@ -119,3 +124,17 @@ def test_an_app_that_is_stopped_gives_the_terminal_to_the_shell_and_takes_it_aga
     assert tmux.flags() == ["1", "0"]
     (file,) = (lab.folder / "state").rglob("*.jsonl")
     assert outcome_of(file) == "cancelled"
+
+
+SHORT = "from gpulab.session import interrupts; interrupts.Interrupts.__init__.__defaults__ = (interrupts.SIGNALS, 3)"
+
+
+def test_a_terminal_that_takes_no_output_keeps_neither_the_run_nor_the_process(lab):
+    terminal, file = app(lab, "MEASURE", SHORT)
+    for number in range(400):  # every new size is drawn, and nobody reads it
+        fcntl.ioctl(terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24 + number % 2, 80, 0, 0))
+        time.sleep(0.005)
+    os.kill(terminal.pid, signal.SIGTERM)
+    wait_for(lambda: outcome_of(file) == "cancelled", within=20)
+    wait_for(lambda: not lab.processes(), within=20)
+    assert terminal.end() == -signal.SIGALRM

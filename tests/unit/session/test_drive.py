@@ -1,11 +1,8 @@
 """One loop drives a run to its end; whatever is raised in it, nothing of the run is left behind."""
 
-import signal
-
 import pytest
 from recorded import SMALL_RUN
 
-from gpulab.headless.drive import drive
 from gpulab.session import drive as driving
 from gpulab.session.drive import drive_to_end
 
@@ -65,15 +62,6 @@ def test_what_a_watcher_raises_stops_the_run_too():
     with pytest.raises(ZeroDivisionError):
         drive_to_end(live, None, [lambda run: 1 / 0])
     assert live.calls[-2:] == ["cancel", "wait"]
-
-
-def test_signals_stop_a_run_of_the_command_line_and_get_their_handlers_back(monkeypatch):
-    live = ScriptedLive(SMALL_RUN[:2], SMALL_RUN[2:])
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    run = drive(live, None, [lambda run: signal.raise_signal(signal.SIGTERM)])
-    assert live.cancelled
-    assert run.report.log.head  # what had come is there
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
 def test_the_driver_looks_in_at_its_tick(monkeypatch):
