@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,8 +15,10 @@ from gpulab.headless.standard_streams import OutputError
 from gpulab.headless.whole_file import check_writable, write_whole
 from gpulab.protocol.files import open_regular
 from gpulab.protocol.run_file import is_run_file
-from gpulab.protocol.text import plain, plain_json
+from gpulab.protocol.text import plain_json
 from gpulab.session.settings import UsageError
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def write_json(value: Any, target: str) -> None:
@@ -41,7 +44,7 @@ def _encoded(value: Any) -> bytes:
 
 def _encodable(value: Any) -> Any:
     if isinstance(value, str):
-        return plain(value) if any("\ud800" <= mark <= "\udfff" for mark in value) else value
+        return _SURROGATES.sub("\ufffd", value)
     if isinstance(value, dict):
         return {_encodable(key): _encodable(item) for key, item in value.items()}
     return [_encodable(item) for item in value] if isinstance(value, list) else value

@@ -237,3 +237,15 @@ def test_a_picture_that_cannot_be_made_is_said_after_everything_else(lab, shell)
     assert safe(done.stderr)
     assert b"Traceback" not in done.stderr
     assert not (lab.folder / "out.svg").exists()
+
+
+def test_a_state_folder_whose_name_is_no_text_is_shown_and_still_gives_json(lab, shell):
+    home = os.fsdecode(bytes(lab.folder) + b"/state\xff\x1b[31m")
+    done = shell("--run mine.py --profile off --json", {"XDG_STATE_HOME": home}, OVER_SCRIPT)
+    assert done.returncode == 0, done.stderr
+    assert safe(done.stderr)
+    assert json.loads(done.stdout.decode())["runs"][0]["run_file"].startswith(
+        f"{lab.folder}/state\ufffd\x1b[31m/gpulab"
+    )
+    assert len(list(Path(home).rglob("*.jsonl"))) == 1
+    assert safe(shell("--doctor", {"XDG_STATE_HOME": home}).stdout)
