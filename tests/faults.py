@@ -166,6 +166,7 @@ ENDS = {
     "segfault": ("ctypes.string_at(0)", "crash", "crashed", {"signal": "SIGSEGV"}),
     "abort": ("os.abort()", "crash", "crashed", {"signal": "SIGABRT"}),
     "killed": ("os.kill(os.getpid(), 9)", "killed", "killed", {}),
+    "cpu time": ("os.kill(os.getpid(), signal.SIGXCPU); time.sleep(600)", "killed", "cpu_time_spent", {}),
     "pipe closed": ("os.closerange(3, 4096); channel.emit(WorkerDone(sent=0))", "crash", "event_pipe_closed", {}),
     "raises beside a thread": (
         "import threading; threading.Thread(target=time.sleep, args=(600,)).start(); raise ValueError",

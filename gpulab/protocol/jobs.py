@@ -112,6 +112,8 @@ class Profile(Job, frozen=True, kw_only=True, tag="profile"):
     """The file for a trace; of several variants each has its name in its own."""
     memory: Text | None = None
     """A path without suffix for memory snapshots of a GPU; the peak of a step is measured where it is given."""
+    folder: Text | None = None
+    """For files that nobody keeps: the session makes it, and removes it; so does the worker's supervisor."""
 
 
 AnyJob = Measure | TimeFunctions | Calibrate | Profile

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import select
 import socket
+import tempfile
 import threading
 import weakref
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
+
+from msgspec.structs import replace
 
 from gpulab.protocol.events import (
     DEVICE_LOST,
@@ -163,8 +166,9 @@ class Session:
             )
             transcript, error = WorkerTranscript(profile), None
             try:
-                # What the scenario prints has been seen before: it is loaded once more.
-                self._work(profile, transcript, output=None)
+                with tempfile.TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True) as folder:
+                    # What the scenario prints has been seen before: it is loaded once more.
+                    self._work(replace(profile, folder=folder), transcript, output=None)
             except Exception as raised:
                 error = raised
             self._problems += transcript.problems

@@ -12,6 +12,7 @@ import ctypes
 import faulthandler
 import os
 import select
+import shutil
 import signal
 import sys
 import time
@@ -23,7 +24,7 @@ from typing import NoReturn
 
 from gpulab.protocol.events import WorkerExited
 from gpulab.protocol.frames import read_secret
-from gpulab.protocol.jobs import CEILINGS_KNOWN, AnyJob, subject_of
+from gpulab.protocol.jobs import CEILINGS_KNOWN, AnyJob, Profile, subject_of
 from gpulab.protocol.statuses import Stage
 from gpulab.scenario import CONTROL
 from gpulab.worker.process.channel import Channel, to_high_number
@@ -59,6 +60,8 @@ def supervise(channel: Channel, job: AnyJob, commands: int, serve: Server) -> No
     channel.sign(secret)
     status = _watch(pid, commands, position)
     orphans = _kill_orphans()
+    if isinstance(job, Profile) and job.folder:
+        shutil.rmtree(job.folder, ignore_errors=True)  # the session may be gone
     if len(buffer):
         channel.emit(buffer.take())
     code = os.waitstatus_to_exitcode(status)

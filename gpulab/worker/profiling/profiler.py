@@ -149,7 +149,7 @@ class Profiler:
         activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if self._device.type == "cuda" else [])
         with profile(activities=activities, record_shapes=True) as recording, recorded(WINDOW):
             times = self._lab.phases.record(run, traced=True)
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir=self._job.folder) as folder:
             exported = Path(folder) / "trace.json"
             recording.export_chrome_trace(str(exported))
             data = exported.read_bytes()

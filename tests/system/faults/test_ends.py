@@ -26,7 +26,7 @@ def serve(channel, job, buffer, position):
 def step(channel):
     {statement}
 """
-HAVE_NO_STACK = ("os._exit", "killed", "pipe closed", "raises beside a thread")
+HAVE_NO_STACK = ("os._exit", "killed", "cpu time", "pipe closed", "raises beside a thread")
 TESTS = Path(__file__).parent.parent.parent
 
 

@@ -1,6 +1,7 @@
 """Whatever a scenario does, the lab says what happened and where, keeps what was measured, and leaves nothing."""
 
 import os
+import resource
 import signal
 
 import pytest
@@ -113,6 +114,13 @@ def test_ctrl_c_ends_the_run_and_keeps_its_file(lab):
     assert b"Traceback" not in stderr
     assert lab.none_left(within=0.5)
     assert read_run_file(file).events[-1].outcome == "cancelled"
+
+
+def test_a_run_needs_few_descriptors(lab):
+    lab.start_options["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    finished = lab.run(scenario(lab), "--telemetry", "on", time_s="0.1")
+    assert finished.code == 0, finished.stderr
+    assert finished.comparison("bad")["pairs"] > 0
 
 
 ARGUMENTS = """

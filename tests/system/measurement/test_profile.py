@@ -1,8 +1,12 @@
 """Goodput in a real run: by arithmetic, with marks and without, and beside steps that end under the profiler."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+from conftest import wait_for
 from worker_without_torch import events_of_session
 
 from gpulab.analysis.trace import validate
@@ -10,7 +14,10 @@ from gpulab.headless.options import Options
 from gpulab.headless.run_plan import plan_runs
 from gpulab.protocol.events import Noticed, VariantFailed
 from gpulab.protocol.jobs import ProfileOptions
+from gpulab.protocol.run_file import read_run_file
 from gpulab.protocol.statuses import CeilingChoice, Outcome
+
+TESTS = Path(__file__).parent.parent.parent
 
 HALVES = '''
 """Halves: steps that wait and compute, and time themselves; others that a profiler meets."""
@@ -138,6 +145,7 @@ def test_a_trace_that_cannot_be_written_costs_no_partition(profiled):
 
 ENDS = """
 import os, time
+from pathlib import Path
 from gpulab.protocol.events import Noticed, Samples, WorkerDone
 from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import Profile
@@ -145,7 +153,8 @@ from gpulab.protocol.statuses import Stage
 
 def serve(channel, job, buffer, position):
     if isinstance(job, Profile):
-        channel.emit(Noticed(finding=finding("asked", names=list(job.names))))
+        Path(job.folder, "trace.json").write_text("half a trace")
+        channel.emit(Noticed(finding=finding("asked", names=list(job.names), folder=job.folder)))
         channel.flush()
     if isinstance(job, Profile) and "dies" in job.names:
         position.move(Stage.PROFILE, "dies")
@@ -155,7 +164,9 @@ def serve(channel, job, buffer, position):
         time.sleep(600)
     for index, name in enumerate(("dies", "hangs")):
         columns = {column: [0] for column in ("epoch", "round", "faults", "switches")}
-        channel.emit(Samples(names=("dies", "hangs"), complete=1, variant=[index], times_s=[1], cpu_s=[1], **columns))
+        names = ("dies", "hangs", "control")
+        channel.emit(Samples(names=names, complete=1, variant=[index], times_s=[1], cpu_s=[1], **columns))
+    position.move(Stage.END)
     channel.emit(WorkerDone(sent=channel.sent))
     channel.flush()
 """
@@ -166,6 +177,9 @@ def test_what_ends_the_profiling_process_takes_no_other_variant_with_it_and_fail
     path.write_text(ENDS)
     events = events_of_session(path, ["dies", "hangs"], timeout_s=3.0, profile=ProfileOptions())
     findings = [event.finding for event in events if isinstance(event, Noticed)]
+    folders = [finding.values.pop("folder") for finding in findings if finding.code == "asked"]
+    assert len(folders) == 2
+    assert not any(Path(folder).exists() for folder in folders)
     assert [(finding.code, finding.variant, finding.values) for finding in findings] == [
         ("asked", None, {"names": ["dies", "hangs"]}),
         ("profiling_ended", "dies", {"cause": "worker_exited", "code": 7}),
@@ -174,6 +188,23 @@ def test_what_ends_the_profiling_process_takes_no_other_variant_with_it_and_fail
     ]
     assert not any(isinstance(event, VariantFailed) for event in events)
     assert events[-1].outcome == Outcome.DONE
+
+
+def test_no_folder_is_left_where_the_session_is_killed_as_well(lab):
+    path = lab.write("ends.py", ENDS)
+    code = (
+        "from pathlib import Path; from worker_without_torch import *; from gpulab.protocol.jobs import *; "
+        f"events_of_session(Path({str(path)!r}), ['dies', 'hangs'], profile=ProfileOptions())"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], env=lab.env | {"PYTHONPATH": str(TESTS)})
+    file = path.with_suffix(".jsonl")
+    wait_for(lambda: file.exists() and b'"names":["hangs"]' in file.read_bytes())
+    folder = Path(read_run_file(file).events[-1].finding.values["folder"])
+    assert (folder / "trace.json").exists()
+    process.kill()
+    process.wait()
+    assert lab.none_left()
+    assert not folder.exists()
 
 
 def test_of_several_runs_each_has_its_trace_and_a_smoke_run_measures_no_ceilings(lab):
