@@ -5,8 +5,8 @@ Whoever applies one names it in the message. Standard library only.
 
 SOURCE_BYTES = 1_000_000
 """Of a scenario's file."""
-SOURCE_TOKENS = 200_000
-"""Words, marks and newlines in it. To parse one costs up to 6 µs and 1.5 kB, whatever the file is for."""
+SOURCE_TOKENS = 100_000
+"""Words, marks and newlines in it: Python takes up to 10 µs and 1.5 kB to parse one."""
 SOURCE_BRACES = 1_000
 """Opening braces in a file of SOURCE_BYTES; more in a smaller one. See `catalog.reader` for their cost."""
 MESSAGE_LENGTH = 64 * 1024

@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import warnings
+from itertools import islice
 from typing import Literal
 
 from gpulab.limits import SOURCE_BRACES, SOURCE_BYTES, SOURCE_TOKENS, TEXT_LENGTH
@@ -47,7 +48,7 @@ def source_of(data: bytes) -> str:
 def module_of(source: str) -> ast.Module:
     """The tree of a file's text. UnreadableError where Python cannot parse it, or would need seconds and gigabytes."""
     # A token has a character at least: this counts in large files only.
-    if len(source) > SOURCE_TOKENS and sum(1 for _ in _TOKEN.finditer(source)) > SOURCE_TOKENS:
+    if len(source) > SOURCE_TOKENS and next(islice(_TOKEN.finditer(source), SOURCE_TOKENS, None), None):
         raise UnreadableError(1, f"more than {SOURCE_TOKENS} words, marks and lines", "split the file")
     # Before Python 3.12 each braced part of an f-string walks over all of that string.
     if sys.version_info < (3, 12) and source.count("{") * len(source) > SOURCE_BRACES * SOURCE_BYTES:
