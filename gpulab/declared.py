@@ -118,7 +118,7 @@ def shown(value: object) -> str:
     try:
         text = repr(value)
     except Exception:  # whole numbers of over 4,300 digits have no text
-        return f"a {type(value).__name__}"
+        return f"some {type(value).__name__}"
     return text if len(text) <= NAME_LENGTH else f"{text[:NAME_LENGTH]}..."
 
 

@@ -1,5 +1,7 @@
 """What a user names becomes runs to make, or the reason why one cannot be made here."""
 
+from dataclasses import replace
+
 import pytest
 from recorded import SMALL_REQUEST
 from scenario_files import FUNCTIONS, SCENARIO, write
@@ -65,6 +67,24 @@ def test_a_label_is_fit_for_a_file_name(files):
     assert [launches.Launch(entry).label for entry in entries[:2]] == ["b_good", "b_good"]
     many = launches.Launch(entries[0], tuple(f"function_{number}" for number in range(100)))
     assert len(many.label) == 100
+
+
+def test_no_label_leaves_its_folder_or_is_too_long_for_a_file(files):
+    good = single_launch("many/b_good.py")
+    for point in (("n", "../../x"), ("../../x", "1"), ("n", "é" * 5000), ("n", "\0\n\x1b[2J"), ("n", "\udcff")):
+        label = replace(good, point=point).label
+        assert "/" not in label
+        assert len(label.encode()) < 200
+
+
+def test_a_file_that_hides_a_lesson_is_said_to_be_it(files):
+    mine = write(files / "scenarios" / "batched_matmul.py")
+    hides = plan(single_launch("batched_matmul"), ON_CPU).job.subject.hides
+    assert hides == single_launch("batched_matmul").entry.hides
+    assert (hides.values["file"], hides.values["lesson"]) == (str(mine), True)
+    assert plan(single_launch(str(mine)), ON_CPU).job.subject.hides is None
+    write(mine, "from gpulab import Scenario\nscenario = Scenario(\n")
+    assert plan(single_launch("batched_matmul"), ON_CPU).explanations == [hides]
 
 
 def test_functions_of_a_file_are_one_run(files):

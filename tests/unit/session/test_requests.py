@@ -1,5 +1,6 @@
 """A request holds what a run needs; every mistake in the settings is found before anything runs."""
 
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ def test_a_scenario_is_measured_with_what_its_file_says(request_of):
     subject = job.subject
     assert (subject.scenario, subject.topic, subject.no_effect_reason) == ("x", "mine", "it is small")
     assert subject.title == "Twice: one multiplication and two."
-    assert len(subject.source_sha256) == 64
+    assert sha256(subject.source.encode()).hexdigest() == subject.source_sha256
+    assert subject.source == SCENARIO
     assert (job.device, job.threads, job.seed, job.per, job.roof) == ("cpu", 2, 3, "item", None)
     two, one, on_gpu, scale = subject.variants
     assert [variant.against for variant in subject.variants] == [None, "two", "one", None]
@@ -73,6 +75,26 @@ def test_parameters_come_from_the_scenario_the_cpu_the_smoke_run_and_then_the_us
         ({"chosen": {"n": "True"}}, "n takes a whole number"),
         ({"chosen": {"ratio": "'a'"}}, "ratio takes a number, as in ratio=0.5"),
         ({"chosen": {"flag": "maybe"}}, "flag takes true or false"),
+        ({"chosen": {"n": "9**64**64"}}, "takes a whole number, as in n=64 .a whole number beyond 9223372036854775807"),
+        ({"chosen": {"n": "9**64"}}, "takes a whole number, as in n=64 .a whole number beyond 9223372036854775807"),
+        ({"chosen": {"n": "1" * 100_000}}, "n=1{100}.* takes a whole number.*more than 4096 characters"),
+        ({"chosen": {"n": "9" * 4000}}, "a whole number beyond 9223372036854775807"),
+        ({"chosen": {"n": "(" * 3000}}, "n takes a whole number, as in n=64 .not a literal"),
+        ({"chosen": {"n": "-" * 50 + "1"}}, "nested more than 20 deep"),
+        ({"chosen": {"n": "1e300"}}, "n takes a whole number"),
+        ({"chosen": {"n": "\udcff"}}, "n takes a whole number"),
+        ({"chosen": {"n": "nan"}}, "n takes a whole number"),
+        ({"chosen": {"ratio": "1e999"}}, "ratio takes a number, as in ratio=0.5 .not a finite number"),
+        ({"chosen": {"ratio": "1j"}}, "ratio takes a number"),
+        ({"chosen": {"name": "\udcff"}}, "--set name=.*: write it in UTF-8"),
+        ({"chosen": {"name": "x" * 4097}}, "a text has at most 4096 characters"),
+        ({"chosen": {"m" * 9000: "1"}}, "has no parameter 'mmm.*8900 more characters"),
+        ({"time_s": 1e300}, "--time 1e.300: write seconds above 0, and at most 604800"),
+        ({"time_s": float("nan")}, "--time nan: write seconds"),
+        ({"timeout_s": -1.0}, "--timeout -1: write seconds above 0"),
+        ({"seed": 2**63}, "--seed: write a whole number between"),
+        ({"device": "cuda:" + "9" * 9000}, "--device cuda:999.*write cpu, cuda or cuda:N"),
+        ({"functions": [f"f{number}" for number in range(300)]}, "300 functions, and one run takes at most 200"),
         ({"device": "gpu"}, "--device gpu: write cpu, cuda or cuda:N"),
         ({"device": "cuda:x"}, "write cpu, cuda or cuda:N"),
         ({"threads": 10**6}, "--threads 1000000: this process may use"),
@@ -197,6 +219,8 @@ def test_a_single_sweep_of_its_own_needs_no_name(tmp_path):
         ("", SCENARIO.replace(SWEEP, ""), "x has no sweep of its own"),
         ("name", SCENARIO, "--sweep name: x has no sweep of it; write --sweep name=a,b,c"),
         ("n= , ", SCENARIO, "it has no values; write --sweep n=a,b,c"),
+        ("n=" + ",".join(map(str, range(201))), SCENARIO, "--sweep n: 201 values, and one sweep takes at most 200"),
+        ("m" * 9000, SCENARIO, "8900 more characters.: x has no sweep of it"),
         ("n=1", FUNCTIONS, r"--sweep requires a scenario, and x\.py has none"),
     ],
 )

@@ -62,6 +62,14 @@ def test_what_is_not_there_has_no_line():
     assert lines == ["Short", "", "a  Does.", "", "file  short.py"]
 
 
+def test_a_file_that_hides_a_lesson_says_so():
+    hides = finding("hides_another", file="scenarios/x.py", hidden="gpulab/scenarios/x.py", lesson=True)
+    text = "this is scenarios/x.py, which hides the shipped lesson of this name, gpulab/scenarios/x.py"
+    assert lines_of(ScenarioRow(name="x", path="scenarios/x.py", hides=hides), 200)[-1] == f"note  {text}"
+    bad = ScenarioRow(name="x", path="scenarios/x.py", error="line 2: syntax error", hides=hides)
+    assert lines_of(bad, 200) == ["scenarios/x.py", "line 2: syntax error", text]
+
+
 def test_an_unreadable_file_shows_its_error():
     row = ScenarioRow(name="bad", path="bad.py", error="line 2: syntax error; fix the syntax")
     assert lines_of(row) == ["bad.py", "line 2: syntax error; fix the syntax"]
