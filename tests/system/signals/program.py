@@ -15,12 +15,13 @@ from gpulab.session.session import Session
 
 SCENARIO = """
     \"\"\"Waits: in one of its stages, until it is ended.\"\"\"
+    import signal
     import time
     from gpulab import Scenario, Work
-    scenario = Scenario("waits", params={"wait": "MEASURE"})
+    scenario = Scenario("waits", params={"wait": "MEASURE", "stubborn": False})
 
     @scenario.variant
-    def one(lab, wait): ...
+    def one(lab, wait, stubborn): ...
 
     def serve(channel, job, buffer, position):
         import os
@@ -37,6 +38,8 @@ SCENARIO = """
         position.move(stage, "one")
         channel.emit(e.StageStarted(stage=stage, variant="one"))
         if wait == stage.name:
+            if job.subject.params["stubborn"]:
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
             time.sleep(600)
         if stage == Stage.MEASURE:
             channel.emit(SAMPLES)

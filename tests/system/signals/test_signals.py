@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from conftest import GPULAB, wait_for
@@ -53,10 +54,12 @@ def test_while_it_is_imported_a_signal_ends_it_as_that_signal(lab):
     assert not (lab.folder / "run").exists()
 
 
-@pytest.mark.parametrize("stage", ["LOAD", "MEASURE", "PROFILE"])
-def test_a_run_that_a_signal_stops_has_its_end(lab, stage):
+@pytest.mark.parametrize(
+    ("stage", "names"), [("LOAD", ["SIGINT", "SIGQUIT"]), ("MEASURE", NAMES), ("PROFILE", ["SIGTERM", "SIGHUP"])]
+)
+def test_a_run_that_a_signal_stops_has_its_end(lab, stage, names):
     processes, files = {}, {}
-    for name in NAMES:
+    for name in names:
         processes[name], files[name] = headless(lab, stage, name)
     for name, process in processes.items():
         wait_for(lambda: is_at(files[name], stage), within=30)  # noqa: B023
@@ -72,7 +75,7 @@ def test_a_run_that_a_signal_stops_has_its_end(lab, stage):
 def test_while_it_prints_a_signal_ends_it_as_that_signal(lab):
     processes, files = {}, {}
     read_end, write_end = full_pipe()
-    for name in NAMES:
+    for name in ("SIGINT", "SIGTERM"):
         processes[name], files[name] = headless(lab, "never", name, stdout=write_end)
     for name, process in processes.items():
         wait_for(lambda: outcome_of(files[name]) == "done", within=30)  # noqa: B023
@@ -161,7 +164,7 @@ from gpulab.session.session import Session
 launch.Session = partial(Session, command=COMMAND)
 assert handlers == [signal.getsignal(which) for which in signal.valid_signals()]
 try:
-    gpulab.run("waits.py", params={"wait": "MEASURE"}, device="cpu", telemetry="off", output="run.jsonl")
+    gpulab.run("waits.py", params={"stubborn": True}, device="cpu", telemetry="off", output="run.jsonl")
 except KeyboardInterrupt:
     assert handlers == [signal.getsignal(which) for which in signal.valid_signals()]
     report = gpulab.load("run.jsonl")
@@ -173,8 +176,8 @@ except KeyboardInterrupt:
 def test_in_a_notebook_ctrl_c_passes_on_once_the_run_has_ended(lab):
     """Asked a second time while it waits it still leaves no worker behind."""
     lab.write("waits.py", SCENARIO)
-    tests = os.pathsep.join(path for path in sys.path if path.endswith("tests"))
-    environment = {**lab.env, "PYTHONPATH": tests}
+    folders = (lab.env.get("PYTHONPATH", ""), str(Path(__file__).parents[2]))
+    environment = {**lab.env, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
     process = subprocess.Popen(
         [sys.executable, "-c", NOTEBOOK],
         cwd=lab.folder,
@@ -184,8 +187,9 @@ def test_in_a_notebook_ctrl_c_passes_on_once_the_run_has_ended(lab):
     )
     file = lab.folder / "run.jsonl"
     wait_for(lambda: is_at(file, "MEASURE"), within=30)
-    while not outcome_of(file) and process.poll() is None:
+    for _ in range(3):  # the end of a worker that ignores SIGTERM takes longer
         process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
     stdout, stderr = process.communicate(timeout=30)
     assert (stdout, process.returncode) == (b"130\n", 0), stderr.decode()
     assert lab.none_left(within=0.5)
