@@ -15,7 +15,7 @@ import msgspec
 from gpulab.limits import LINE_BYTES
 from gpulab.protocol.event import Event
 from gpulab.protocol.jobs import AnyJob
-from gpulab.protocol.wire import encode
+from gpulab.protocol.wire import decode, encode
 
 _SECRET_LENGTH = 32
 _MOST_DIGITS = 18
@@ -67,7 +67,10 @@ def split(line: bytes, secret: bytes) -> tuple[int | None, bytes] | None:
 
 
 def _line(origin: bytes, event: Event) -> bytes:
-    line = b"\n" + origin + b" " + encode(event)
+    """ValueError where the session would refuse it: there it would look as if the scenario had written to the pipe."""
+    data = encode(event)
+    decode(data)
+    line = b"\n" + origin + b" " + data
     if len(line) > LINE_BYTES:
         raise ValueError(f"an event of {len(line)} bytes: the pipe takes {LINE_BYTES}")
     return line

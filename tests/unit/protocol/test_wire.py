@@ -3,6 +3,9 @@
 import pytest
 
 from gpulab.protocol import events as e
+from gpulab.protocol import senders
+from gpulab.protocol.finding import finding
+from gpulab.protocol.frames import numbered
 from gpulab.protocol.telemetry_fields import reason_letters, reason_names
 from gpulab.protocol.text import plain
 from gpulab.protocol.wire import decode, encode
@@ -83,3 +86,51 @@ def test_reasons_of_the_clocks_have_letters_where_they_hold_back_and_names(reaso
 )
 def test_text_of_a_scenario_is_made_safe(text, safe):
     assert plain(text) == safe
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        e.Built(variant="a", build_s=0.0, first_step_s=0.0, items=0.0),
+        e.Samples(**SAMPLES | {"times_s": [1.0, 0.0]}),
+        e.Samples(**SAMPLES | {"complete": 10**12}),
+        e.Reported(variant="a" * 101, name="x", value=1.0),
+        e.Noticed(finding=finding("x", message="x" * 100_000)),
+        e.Log(lines=["x" * 4000] * 500),
+    ],
+)
+def test_what_the_session_would_refuse_is_refused_where_it_is_sent(event):
+    with pytest.raises(ValueError, match=r"a broken|an event of \d+ bytes"):
+        numbered(0, event)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        b'"t":1e999',
+        b'"t":NaN',
+        b'"sent":-1',
+        b'"sent":99999999999999999999',
+        b'"sent":1.5',
+        b'"rank":-1,"sent":1',
+        b'"sent":' + b"[" * 100_000,
+    ],
+)
+def test_numbers_out_of_range_are_no_event(change):
+    with pytest.raises(ValueError, match=r"not an event|a broken WorkerDone"):
+        decode(b'{"type":"WorkerDone","sent":1,' + change + b"}")
+
+
+def test_every_event_is_sent_by_somebody_and_none_by_a_worker_that_is_the_sessions():
+    assert senders.SUPERVISOR.union(senders.TELEMETRY, senders.SESSION, *senders.WORKER.values()) == {
+        *e.AnyEvent.__args__
+    }
+    for sent in workers:
+        assert not sent & {e.RunStarted, e.RunEnded, e.Log, e.WorkerExited, *senders.TELEMETRY}
+
+
+def test_what_is_invisible_stands_as_an_escape_and_comes_back():
+    event = e.Log(t=1.0, lines=["\x1b[2J\x7f\u202e\u200b\u2028\U000e0041é\n"])
+    line = encode(event)
+    assert not [mark for mark in line.decode().rstrip() if not mark.isprintable()]
+    assert decode(line) == event
