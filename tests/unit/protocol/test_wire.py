@@ -122,9 +122,9 @@ def test_numbers_out_of_range_are_no_event(change):
 
 
 def test_every_event_is_sent_by_somebody_and_none_by_a_worker_that_is_the_sessions():
-    assert senders.SUPERVISOR.union(senders.TELEMETRY, senders.SESSION, *senders.WORKER.values()) == {
-        *e.AnyEvent.__args__
-    }
+    workers = senders.WORKER.values()
+    everything = senders.SUPERVISOR.union(senders.TELEMETRY, senders.SESSION, *workers)
+    assert everything == {*e.AnyEvent.__args__}
     for sent in workers:
         assert not sent & {e.RunStarted, e.RunEnded, e.Log, e.WorkerExited, *senders.TELEMETRY}
 
