@@ -128,23 +128,22 @@ class Entry:
 def read_file(path: Path) -> Entry:
     """Read one file, once. Whatever is wrong with it, it is an entry, with its error."""
     path = real_path(path)
-    entry = Entry(shown_path(path.stem), path)
+    name, digest, source = shown_path(path.stem), "", ""
     try:
         str(path).encode()
         data = read_regular(path, SOURCE_BYTES)
-        entry = replace(entry, sha256=sha256(data).hexdigest())
-        entry = replace(entry, source=source_of(data))
-        return replace(entry, text=read_text(entry.source))
-    except UnreadableError as error:
-        return replace(entry, error=error)
+        digest = sha256(data).hexdigest()
+        source = source_of(data)
+        return Entry(name, path, digest, read_text(source), source=source)
+    except UnreadableError as raised:
+        error = raised
     except UnicodeEncodeError:
-        return replace(entry, error=UnreadableError(1, "its path is not UTF-8", "rename the file or folder"))
-    except OSError as error:
-        message = f"cannot be read: {error.strerror or error}"
-        return replace(entry, error=UnreadableError(1, message, "is this a Python file?"))
-    except Exception as error:  # one file must not keep the others from being listed
-        message = f"cannot be read: {type(error).__name__}"
-        return replace(entry, error=UnreadableError(1, message, "simplify the file"))
+        error = UnreadableError(1, "its path is not UTF-8", "rename the file or folder")
+    except OSError as raised:
+        error = UnreadableError(1, f"cannot be read: {raised.strerror or raised}", "is this a Python file?")
+    except Exception as raised:  # one file must not keep the others from being listed
+        error = UnreadableError(1, f"cannot be read: {type(raised).__name__}", "simplify the file")
+    return Entry(name, path, digest, error=error, source=source)
 
 
 def read_again(entry: Entry) -> Entry:

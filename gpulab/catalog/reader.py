@@ -56,34 +56,42 @@ def read_text(text: str) -> ScenarioText:
     calls = [(node, call) for node in tree.body if (call := _call_of(node, "Scenario")) is not None]
     if len(calls) > 1:
         raise UnreadableError(calls[1][0].lineno, "a second Scenario", "keep one Scenario in a file")
-    scenario = _scenario(tree, *calls[0]) if calls else None
+    scenario = _scenario(text, tree, *calls[0]) if calls else None
     return ScenarioText(lesson, scenario, _functions(tree), _callable_names(tree))
 
 
-def _scenario(tree: ast.Module, node: ast.stmt, call: ast.Call) -> Scenario:
+def _scenario(text: str, tree: ast.Module, node: ast.stmt, call: ast.Call) -> Scenario:
     name = _target(node)
     values = _keywords(call, "Scenario", _SCENARIO_KEYWORDS)
     if len(call.args) > 1:
         raise UnreadableError(call.lineno, "Scenario takes one positional value, the topic", "name the others")
     topic = [_literal_of("topic", call.args[0])] if call.args else []
     scenario: Scenario = _construct(call, "Scenario", _SCENARIO_KEYWORDS, lambda: Scenario(*topic, **values))
-    accepted: set[ast.expr] = set()
     for function in tree.body:
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for decorator in function.decorator_list:
                 if _is_variant(decorator, name):
-                    accepted.add(_callee(decorator))
                     _add_variant(scenario, function, decorator)
-    for expression in ast.walk(tree):
-        if isinstance(expression, ast.expr) and _is_variant(expression, name) and _callee(expression) not in accepted:
-            raise UnreadableError(
-                expression.lineno,
-                "a variant registered in a loop, a condition or a call",
-                f"decorate a function at the top level of the file with @{name}.variant",
-            )
+    _require_plain_decorators(text, tree, name, len(scenario.variants))
     if not scenario.variants:
         raise UnreadableError(call.lineno, "a Scenario without variants", f"decorate a function with @{name}.variant")
     return scenario
+
+
+def _require_plain_decorators(text: str, tree: ast.Module, name: str, count: int) -> None:
+    """UnreadableError where a variant is registered otherwise than by the `count` decorators that were read."""
+    # Most files have the word nowhere else, and need not be walked. Python takes some other letters for these, too.
+    if text.isascii() and text.count("variant") == count:
+        return
+    functions = [node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    accepted = {_callee(decorator) for function in functions for decorator in function.decorator_list}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and _is_variant(node, name) and node not in accepted:
+            raise UnreadableError(
+                node.lineno,
+                "a variant registered in a loop, a condition or a call",
+                f"decorate a function at the top level of the file with @{name}.variant",
+            )
 
 
 def _add_variant(scenario: Scenario, function: ast.FunctionDef | ast.AsyncFunctionDef, decorator: ast.expr) -> None:

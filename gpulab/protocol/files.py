@@ -24,7 +24,10 @@ def open_regular(path: Path) -> BinaryIO:
 def read_regular(path: Path, most_bytes: int) -> bytes:
     """The whole of a regular file. OSError where it is none, or is larger than `most_bytes`."""
     with open_regular(path) as file:
-        data = file.read(most_bytes + 1)
+        size = min(os.fstat(file.fileno()).st_size, most_bytes)
+        data = file.read(size + 1)  # a buffer as large as the limit would take longer than to read most files
+        if len(data) > size:
+            data += file.read(most_bytes - size)
     if len(data) > most_bytes:
         raise OSError(errno.EFBIG, f"larger than {most_bytes} bytes", str(path))
     return data
