@@ -5,10 +5,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from queue import Full
 from typing import Any
 
 from textual.drivers.linux_driver import LinuxDriver
 
+_LOOK_S = 0.5
 _STOP = (signal.SIGTSTP,)
 
 
@@ -30,6 +32,14 @@ class LabDriver(LinuxDriver):
     def stop_application_mode(self) -> None:
         self._on_screen = False
         super().stop_application_mode()
+
+    def write(self, data: str) -> None:
+        """Queue it for the terminal. Where that takes nothing this waits, but so that handlers of signals run."""
+        writer = self._writer_thread
+        while writer is not None and writer.is_alive():  # it ends with an error once the terminal is gone
+            with suppress(Full):
+                writer._queue.put(data, timeout=_LOOK_S)
+                return
 
     def _sigtstp_application(self, *_: object) -> None:
         if not self._stop_asked:

@@ -328,5 +328,10 @@ def main(trials=200, kills=60, seed=0):
     return failed + series("kills", kills, kill_trial, durations, chance)
 
 
+def in_a_folder(*arguments):
+    with tempfile.TemporaryDirectory() as tempfile.tempdir:
+        return main(*arguments)
+
+
 if __name__ == "__main__":
-    sys.exit(bool(main(*map(int, sys.argv[1:]))))
+    sys.exit(bool(in_a_folder(*map(int, sys.argv[1:]))))
