@@ -35,7 +35,7 @@ def source_of(data: bytes) -> str:
         source = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise UnreadableError(line, f"not UTF-8 ({error.reason})", "save the file as UTF-8") from None
+        raise UnreadableError(line, f"cannot be read: not UTF-8 ({error.reason})", "save it as UTF-8") from None
     first, second, *_ = [*_NEWLINE.split(source.removeprefix(BYTE_ORDER_MARK), maxsplit=2), ""]
     for line, text in enumerate((first, second) if _COMMENT.fullmatch(first) else (first,), 1):
         cookie = _COOKIE.match(text)
