@@ -248,7 +248,8 @@ class Session:
         events += [RunInvalid(reason=problem) for problem in (*transcript.problems, *self._problems)]
         if transcript.complete and self._stopped != Outcome.CANCELLED:  # a timeout that came too late changes nothing
             return [*events, RunEnded(outcome=Outcome.DONE)]
-        if not (transcript.exited and transcript.exited.code == DEVICE_LOST):  # the worker has reported that one
+        reported = transcript.exited and transcript.exited.code == DEVICE_LOST and not transcript.problems
+        if not reported:  # by the worker itself
             events.append(failure_of(self._request, transcript, self._stopped, self._error))
         return [*events, RunEnded(outcome=self._stopped or Outcome.FAILED)]
 

@@ -188,6 +188,8 @@ def series(title, count, trial, durations, chance):
 
 
 def main(trials=200, kills=60, seed=0):
+    for which in ENDING:  # a shell starts its background jobs with some of them ignored, and so would be the program's
+        signal.signal(which, signal.SIG_DFL)
     chance = random.Random(seed)
     durations = {name: duration_of(face) for name, face in FACES.items()}
     print("usual durations: " + ", ".join(f"{name} {took:.1f} s" for name, took in durations.items()), flush=True)
