@@ -27,26 +27,29 @@ from gpulab.report.state import fold_all
 EVERY_S, LINE_S = 5.0, 60.0
 FOLLOWERS = 2
 STEP = '''
-"""Soak: a small step, and builds that differ, so that no interval narrows."""
-import os
+"""Soak: a small step, and a variant of which every other build is slow, so that its interval never narrows."""
 import torch
 from gpulab import Scenario, Work
 scenario = Scenario("benchmark")
+builds = 0
 @scenario.variant
-def random(lab):
-    """So many additions as chance will have it."""
-    data, count = torch.ones(1 << 12), os.urandom(1)[0] % 8 + 1
+def steady(lab):
+    """One addition."""
+    data = torch.ones(1 << 12)
+    return Work(lambda: data + 1, inputs=data)
+@scenario.variant
+def by_turns(lab):
+    """One addition, or eight."""
+    global builds
+    builds += 1
+    print("build", builds)
+    lab.report("builds", builds)
+    data, count = torch.ones(1 << 12), 8 if builds % 2 else 1
     def step():
         for _ in range(count):
             out = data + 1
         return out
     return Work(step, inputs=data)
-@scenario.variant
-def again(lab):
-    """The same."""
-    print("a build")
-    lab.report("builds", 1.0)
-    return random(lab)
 '''
 FOLLOW = """
 import sys, time
