@@ -73,10 +73,12 @@ class WorkerExited(Event, frozen=True):
     trace: Text = ""
     orphans: Count = 0
     """Processes that the worker left running, and that were killed."""
+    sent: Count | None = None
+    """Events that the worker sent: no more can have come."""
 
 
 class WorkerDone(Event, frozen=True):
-    """The worker did its whole job; `sent` counts its events before this one, so that a lost one shows."""
+    """The worker did its whole job; `sent` counts its events before this one."""
 
     sent: Count
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 
-from gpulab.limits import KEPT_LINES
+from gpulab.limits import KEPT_LINES, TEXT_LENGTH
 from gpulab.protocol.events import Log
 from gpulab.protocol.text import plain
 
-_LONGEST = 4096
+_LINES_OF_EVENT = 100
+"""All of them, in bytes that are no text, would be a line that no reader of the run file takes."""
 
 
 class CapturedOutput:
@@ -23,7 +24,7 @@ class CapturedOutput:
     def take(self, data: bytes) -> list[Log]:
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
-        if len(self._rest) > _LONGEST:
+        if len(self._rest) > TEXT_LENGTH:
             lines.append(self._rest)
             self._rest = b""
         room = KEPT_LINES - self._head
@@ -38,10 +39,12 @@ class CapturedOutput:
         logs = self.take(b"\n") if self._rest else []
         if self._tail:
             skipped = self._held_back - len(self._tail)
-            logs.append(Log(lines=[_text(line) for line in self._tail], skipped=skipped))
+            lines = [_text(line) for line in self._tail]
+            for start in range(0, len(lines), _LINES_OF_EVENT):
+                logs.append(Log(lines=lines[start : start + _LINES_OF_EVENT], skipped=0 if start else skipped))
         return logs
 
 
 def _text(line: bytes) -> str:
-    text = line[:_LONGEST].decode(errors="replace").rstrip("\r")
+    text = line[:TEXT_LENGTH].decode(errors="replace").rstrip("\r")
     return plain(text.rpartition("\r")[2])  # a progress bar that redraws its line: its last state

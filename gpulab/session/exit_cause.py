@@ -18,14 +18,14 @@ def failure_of(
 ) -> VariantFailed:
     """The failure that ended the run. `stopped`: by the timeout or the user; `error`: of the session itself."""
     if error is not None:
-        return _of_whole_run(FailureKind.CRASH, Stage.START, finding("worker_not_run", message=str(error)))
+        return failure_of_whole_run(FailureKind.CRASH, Stage.START, finding("worker_not_run", message=str(error)))
     if transcript.exited is None:
         kind = FailureKind.KILLED if stopped is None else FailureKind(stopped.value)
-        return _of_whole_run(kind, Stage.END, finding("supervisor_gone"))
+        return failure_of_whole_run(kind, Stage.END, finding("supervisor_gone"))
     return _of_exit(request, transcript.exited, stopped)
 
 
-def _of_whole_run(kind: FailureKind, stage: Stage, cause: Finding) -> VariantFailed:
+def failure_of_whole_run(kind: FailureKind, stage: Stage, cause: Finding) -> VariantFailed:
     return VariantFailed(variant=None, kind=kind, stage=stage, cause=cause)
 
 
@@ -62,5 +62,5 @@ def _cause(exited: WorkerExited) -> tuple[FailureKind, Finding]:
 
 def _line(trace: str, path: str) -> int | None:
     """The scenario's innermost line in a faulthandler stack, most recent call first."""
-    match = re.search(rf'File "{re.escape(path)}", line (\d+)', trace)
+    match = re.search(rf'File "{re.escape(path)}", line (\d{{1,9}})', trace)
     return int(match.group(1)) if match else None

@@ -47,15 +47,17 @@ from gpulab.protocol.jobs import (
     RunRequest,
 )
 from gpulab.protocol.run_file import RunFile
-from gpulab.protocol.statuses import Outcome
+from gpulab.protocol.statuses import FailureKind, Outcome, Stage
 from gpulab.session.captured_output import CapturedOutput
 from gpulab.session.ceiling_cache import CeilingCache
 from gpulab.session.event_log import EventLog
-from gpulab.session.exit_cause import failure_of
+from gpulab.session.exit_cause import failure_of, failure_of_whole_run
 from gpulab.session.telemetry_process import TelemetryProcess
 from gpulab.session.worker_process import WORKER, WorkerProcess
 from gpulab.session.worker_transcript import WorkerTranscript
 
+_MOST_READS = 64
+"""Of what is left in a pipe once the supervisor has ended: more than it holds. Somebody may still be writing."""
 _LAST_WORD_S = 10.0
 """How long a supervisor that was told to stop may take."""
 
@@ -124,9 +126,12 @@ class Session:
             if self._request.profile and self._transcript.complete and not self._stopped:
                 self._profile(self._request.profile)
             self._append(*self._last_events())
+        except Exception as error:  # of the lab's own: the run has an end all the same
+            failure = finding("worker_not_run", message=f"{type(error).__name__}: {error}")
+            self._append(failure_of_whole_run(FailureKind.CRASH, Stage.END, failure), RunEnded(outcome=Outcome.FAILED))
         finally:
-            self._log.close()
             self._ended.set()
+            self._log.close()
 
     def _measure(self) -> None:
         output = CapturedOutput()
@@ -172,6 +177,7 @@ class Session:
             except Exception as raised:
                 error = raised
             self._problems += transcript.problems
+            self._append(*(Noticed(finding=notice) for notice in transcript.findings))
             if (transcript.complete and error is None) or self._stopped == Outcome.CANCELLED:
                 return
             variant = transcript.exited.variant if transcript.exited else None
@@ -202,8 +208,9 @@ class Session:
             if worker.exit_fd in ready:
                 worker.end_strays()  # they may hold the pipes, and write to them without end
                 for stream in worker.streams:
-                    while self._take_from(stream.take()):
-                        pass
+                    for _ in range(_MOST_READS):
+                        if not self._take_from(stream.take()):
+                            break
                 return
             if (stop := self._stop_asked(cancelled=self._wake_r in ready)) and self._stopped is None:
                 self._stopped, last_word_by = stop, monotonic() + _LAST_WORD_S

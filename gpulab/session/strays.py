@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MARK = "GPULAB_WORKER"
 _PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
-_DYING_S, _SWEEP_S = 0.1, 5.0
+_DYING_S, _SWEEP_S = 1.0, 5.0
 
 
 class Strays:
@@ -45,7 +45,9 @@ class Strays:
         """Kill what is left, once the supervisor is gone; how many processes that were."""
         if not self._alive():
             return 0
-        sleep(_DYING_S)  # the worker itself dies with its supervisor, and was not left behind
+        dead_by = monotonic() + _DYING_S  # the worker itself dies with its supervisor, and was not left behind
+        while self._alive() and monotonic() < dead_by:
+            sleep(0.01)
         killed: set[int] = set()
         deadline = monotonic() + _SWEEP_S
         while (alive := self._alive()) and monotonic() < deadline:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from select import PIPE_BUF
 from types import TracebackType
 
 from gpulab.protocol.events import AnyEvent
@@ -63,7 +65,10 @@ class WorkerProcess:
             self.exit_fd = os.pidfd_open(self._process.pid)
             """Readable once the supervisor, which outlives its worker, has ended."""
             self._resources.callback(os.close, self.exit_fd)
-            self.tell(job_message(self._job, self._transcript.secret))
+            message = job_message(self._job, self._transcript.secret)
+            with suppress(OSError):  # so that a supervisor that hangs before it reads holds nobody
+                fcntl.fcntl(self._process.stdin or -1, fcntl.F_SETPIPE_SZ, min(len(message) + PIPE_BUF, 1 << 20))
+            self.tell(message)
             self._resources = self._resources.pop_all()
         return self
 

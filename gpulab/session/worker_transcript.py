@@ -57,6 +57,8 @@ class WorkerTranscript:
             return None
         if isinstance(event, WorkerExited):
             self.exited = event
+            if event.sent is not None and self.events > event.sent:
+                self._note(finding("events_forged", count=self.events - event.sent))
         elif isinstance(event, WorkerDone):
             self.done = event
         return event

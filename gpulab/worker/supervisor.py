@@ -22,6 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
+from gpulab.limits import MESSAGE_LENGTH
 from gpulab.protocol.events import WorkerExited
 from gpulab.protocol.frames import read_secret
 from gpulab.protocol.jobs import CEILINGS_KNOWN, AnyJob, Profile, subject_of
@@ -37,7 +38,6 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _GRACE_S = 1.0
 _TRACEBACK_S = 0.2
 _SWEEP_S = 5.0
-_MOST_TRACE = 65536
 
 
 def supervise(channel: Channel, job: AnyJob, commands: int, serve: Server) -> NoReturn:
@@ -57,8 +57,9 @@ def supervise(channel: Channel, job: AnyJob, commands: int, serve: Server) -> No
     if secret is None:
         _kill_group(pid, signal.SIGKILL)
         os._exit(1)
-    channel.sign(secret)
     status = _watch(pid, commands, position)
+    sent = channel.sent
+    channel.sign(secret)
     orphans = _kill_orphans()
     if isinstance(job, Profile) and job.folder:
         shutil.rmtree(job.folder, ignore_errors=True)  # the session may be gone
@@ -71,8 +72,9 @@ def supervise(channel: Channel, job: AnyJob, commands: int, serve: Server) -> No
             signal=-code if code < 0 else None,
             stage=position.stage,
             variant=position.variant,
-            trace=os.pread(trace, _MOST_TRACE, 0).decode(errors="replace"),
+            trace=os.pread(trace, MESSAGE_LENGTH, 0).decode(errors="replace"),
             orphans=orphans,
+            sent=sent,
         )
     )
     channel.flush()

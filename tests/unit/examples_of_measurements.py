@@ -200,6 +200,10 @@ REWORDED = {
         {"count": 2},
         "2 events of the measurement lost, or a number forged: did the scenario write to the lab's event pipe?",
     ),
+    "events_forged": (
+        {"count": 32},
+        "32 events came that the worker never sent: the scenario wrote to the lab's event pipe",
+    ),
     "event_repeated": (
         {"number": 7},
         "event 7 of the worker came twice, and only one of them is the lab's: the scenario wrote to the lab's event "

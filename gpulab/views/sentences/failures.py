@@ -31,6 +31,9 @@ WORDS = {
         "{count:count event|events} of the measurement lost, or a number forged: did the scenario write to the lab's "
         "event pipe?"
     ),
+    "events_forged": Words(
+        "{count:count event|events} came that the worker never sent: the scenario wrote to the lab's event pipe"
+    ),
     "event_repeated": Words(
         "event {number} of the worker came twice, and only one of them is the lab's: the scenario wrote to the lab's "
         "event pipe"

@@ -7,9 +7,11 @@ something is timed: what the pipe does not take waits here and leaves between bl
 from __future__ import annotations
 
 import fcntl
+import mmap
 import os
 import resource
 import select
+import struct
 import sys
 from contextlib import suppress
 from typing import NoReturn
@@ -18,6 +20,7 @@ from gpulab.protocol.events import PIPE_LOST, Event
 from gpulab.protocol.frames import numbered, signed
 
 _HIGH_FD, _ABOVE = 400, 8
+_COUNT = struct.Struct("<Q")
 _ROOM = 1 << 20
 _MOST_WAITING = 64 << 20
 
@@ -32,8 +35,8 @@ class Channel:
             fcntl.fcntl(self._fd, fcntl.F_SETPIPE_SZ, _ROOM)
         self._identity = _identity(self._fd)
         self._waiting = bytearray()
+        self._sent = mmap.mmap(-1, _COUNT.size)
         self._secret: bytes | None = None
-        self.sent = 0
         self.most_waiting = 0
         """The most bytes that ever waited for the reader."""
         self.adopt()
@@ -42,6 +45,11 @@ class Channel:
         """Make the calling process the one that writes; a fork of it closes the pipe and never writes."""
         self._pid = os.getpid()
 
+    @property
+    def sent(self) -> int:
+        """Events so far, in memory that the worker shares with its supervisor: whoever forges more is found out."""
+        return int(_COUNT.unpack_from(self._sent)[0])
+
     def sign(self, secret: bytes) -> None:
         """Send as the supervisor from now on."""
         self._secret = secret
@@ -49,13 +57,14 @@ class Channel:
     def forked(self) -> None:
         with suppress(OSError):
             os.close(self._fd)
+        self._sent = mmap.mmap(-1, _COUNT.size)
 
     def emit(self, *events: Event) -> None:
         if os.getpid() != self._pid:
             os._exit(PIPE_LOST)  # a child forked by the scenario came back into the lab's own code
         for event in events:
             self._waiting += numbered(self.sent, event) if self._secret is None else signed(self._secret, event)
-            self.sent += 1
+            _COUNT.pack_into(self._sent, 0, self.sent + 1)
         self.pump()
         self.most_waiting = max(self.most_waiting, len(self._waiting))
         if len(self._waiting) > _MOST_WAITING:

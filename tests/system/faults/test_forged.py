@@ -4,12 +4,14 @@ import pytest
 from faults import HEAD, VARIANT
 from worker_without_torch import events_of_session
 
+from gpulab.protocol.statuses import Verdict
 from gpulab.report.build import build_report
 from gpulab.report.state import fold_all
 
 FORGE = """
 import os
 from gpulab.protocol import events as e
+from gpulab.protocol.ceiling import Ceiling
 from gpulab.protocol.frames import numbered, signed
 from gpulab.protocol.wire import encode
 
@@ -40,10 +42,24 @@ def serve(channel, job, buffer, position):
     channel.emit(e.WorkerDone(sent=channel.sent))
     channel.flush()
 """
+RESULT = """
+    from gpulab.protocol.statuses import CheckTime
+    checks = [e.Checked(variant=n, when="before", ok=True, error=0.0, tolerance=1.0) for n in ("good", "bad")]
+    columns = dict(round=[0] * 3, variant=[0, 1, 2], cpu_s=[1.0] * 3, faults=[0] * 3, switches=[0] * 3)
+    names = ("good", "bad", "control")
+    batches = [
+        e.Samples(names=names, complete=n + 1, epoch=[n] * 3, times_s=[1.0, 0.1, 1.0], **columns) for n in range(30)
+    ]
+    ceiling = Ceiling(roof="matrix", kind="fp32", unit="FLOP/s", best=1.0, median=1.0)
+    ceilings = e.CeilingsMeasured(ceilings=(ceiling,), at="2026-01-01", complete=True)
+    forge(*(numbered(3 + n, event) for n, event in enumerate([*checks, *batches, ceilings])))
+"""
 FORGED = {
     # name: (the forgery, exit code, code of the reason)
     "what is no frame": ("forge(encode(e.WorkerDone(sent=2)), encode(exited()), encode(samples(0)))", 0, None),
     "samples": ("forge(*(numbered(3 + n, samples(n)) for n in range(20)))", 7, "event_repeated"),
+    "a result": (f"{RESULT}", 7, "event_repeated"),
+    "a result, and no more": (f"{RESULT}    os._exit(0)", 3, "worker_exited"),
     "an end": ("forge(numbered(3, e.WorkerDone(sent=3)))", 7, "event_after_end"),
     "an end, and no more": ("forge(numbered(3, e.WorkerDone(sent=3))); os._exit(0)", 3, "worker_exited"),
     "an end after the end": ("channel.emit(e.WorkerDone(sent=3))", 7, "event_after_end"),
@@ -63,6 +79,8 @@ def test_a_forged_event_earns_no_verdict(tmp_path, name):
     report = build_report(fold_all(events_of_session(path, ["good", "bad"])))
     assert report.exit_code == code
     assert (report.reason and report.reason.code) == reason
+    assert bool(report.comparisons) == (name == "samples" or name.startswith("a result"))
+    assert all(comparison.verdict == Verdict.INVALID for comparison in report.comparisons)
     assert all(comparison.speedup is None for comparison in report.comparisons)
 
 

@@ -1,7 +1,9 @@
 """The session: one ordered stream, nothing lost, whatever the worker does."""
 
+import os
 import resource
 import signal
+import textwrap
 import time
 
 import psutil
@@ -249,3 +251,17 @@ def test_output_without_a_newline_is_bounded():
     logs = [log for _ in range(100) for log in output.take(b"x" * 10_000)] + output.end()
     assert logs
     assert all(len(line) <= 4096 for log in logs for line in log.lines)
+
+
+def test_somebody_who_never_stops_writing_does_not_hold_the_session(tmp_path):
+    code = """
+        import subprocess
+        flood = subprocess.Popen(["yes"], env={}, start_new_session=True)
+        open("flood", "w").write(str(flood.pid))
+        os.kill(os.getpid(), 9)
+    """
+    try:
+        events = finished(tmp_path, f"os.chdir({str(tmp_path)!r})\n{textwrap.dedent(code)}")
+        assert events[-1].outcome == Outcome.FAILED
+    finally:
+        os.kill(int((tmp_path / "flood").read_text()), signal.SIGKILL)

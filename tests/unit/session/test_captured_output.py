@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.limits import KEPT_LINES
+from gpulab.limits import KEPT_LINES, RUN_FILE_LINE_BYTES
+from gpulab.protocol.wire import encode
 from gpulab.report import log_history
 from gpulab.report.log_history import LogHistory
 from gpulab.session import captured_output
@@ -59,3 +60,11 @@ def test_a_report_has_every_line_that_the_session_has():
         history.add(log)
     log = history.report()
     assert (len(log.head), log.skipped, len(log.tail)) == (KEPT_LINES, 7, KEPT_LINES)
+
+
+def test_lines_that_are_no_text_fit_into_lines_of_the_run_file():
+    output = CapturedOutput()
+    logs = [log for _ in range(3000) for log in output.take(b"\xff" * 4096 + b"\n")] + output.end()
+    assert max(len(encode(log)) for log in logs) < RUN_FILE_LINE_BYTES / 2
+    assert sum(len(log.lines) for log in logs) == 2000
+    assert sum(log.skipped for log in logs) == 1000

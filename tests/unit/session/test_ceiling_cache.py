@@ -133,6 +133,13 @@ def test_a_file_that_cannot_be_read_is_as_good_as_none_and_is_named(tmp_path, ki
     assert cache.findings == [finding("ceiling_cache_unreadable", file=str(file))]
 
 
+def test_what_a_run_that_failed_measured_is_not_kept():
+    cache = CeilingCache(RunRequest(job=measure()))
+    for event in (ready(), sampled(), COMPLETE, e.RunEnded(outcome="failed")):
+        cache.see(event)
+    assert watch(ready(), sampled()) == []
+
+
 def test_what_an_invalid_run_measured_is_not_kept():
     watch(ready(), sampled(), COMPLETE, e.RunInvalid(reason=finding("event_repeated", number=1)))
     assert watch(ready(), sampled()) == []

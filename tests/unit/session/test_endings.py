@@ -57,6 +57,10 @@ def test_a_variant_that_the_request_does_not_have_is_the_whole_run():
     assert (calibration.variant, calibration.line) == (None, None)
 
 
+def test_a_trace_that_somebody_wrote_is_no_line():
+    assert failure(exited(code=3, trace=f'File "s.py", line {"9" * 5000}')).line == 999_999_999
+
+
 def test_a_trace_drives_no_terminal():
     assert failure(exited(code=3, trace="\x1b[31mred")).traceback == "red"
 
