@@ -11,7 +11,7 @@ from gpulab.protocol.text import plain_json
 
 TAGS: frozenset[str] = frozenset(event_type.__struct_config__.tag for event_type in AnyEvent.__args__)
 UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
-"""What msgspec raises where JSON is none, or not of the type that is asked for."""
+"""What msgspec raises for text that is not JSON, or is not of the type asked for."""
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _raw_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(dict[str, msgspec.Raw])
 

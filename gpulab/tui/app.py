@@ -19,8 +19,8 @@ from gpulab.doctor.terminal import over_ssh, shows_unicode
 from gpulab.report.exit_codes import ExitCode
 from gpulab.session.interrupts import Interrupts
 from gpulab.session.settings import Settings, check_paths, check_settings
-from gpulab.tui.ascii import AsciiFilter, PlainFilter
 from gpulab.tui.driver import LabDriver, release_stop_signals
+from gpulab.tui.filters import AsciiFilter, PlainFilter
 from gpulab.tui.screens.lab import LabScreen, Starter
 from gpulab.views.text import Glyphs
 

@@ -15,7 +15,7 @@ _STOP = (signal.SIGTSTP,)
 
 
 class LabDriver(LinuxDriver):
-    """Stops and goes on with the terminal as a shell expects it, whatever the signals come in between of.
+    """Stops and goes on with the terminal as a shell expects it, whatever a signal interrupts.
 
     Textual does that within its handlers, which then may wait for a lock that the interrupted code holds. And at a
     SIGCONT without a stop it would start twice, and take its own settings of the terminal for the user's.

@@ -8,7 +8,7 @@ from gpulab.worker.process.exception_text import short
 
 
 class Names:
-    """At most NAMES different ones, each a text of visible characters; ScenarioError for what is none."""
+    """At most NAMES different ones, each a text of visible characters; ScenarioError for anything else."""
 
     def __init__(self, call: str, example: str) -> None:
         """`call`: what takes the names, as an author writes it."""
