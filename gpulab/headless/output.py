@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 
 from gpulab.headless.standard_streams import OutputError
-from gpulab.headless.whole_file import check_writable, write_whole
-from gpulab.protocol.files import open_regular
+from gpulab.protocol.files import check_writable, open_regular, write_whole
 from gpulab.protocol.run_file import is_run_file
 from gpulab.protocol.text import plain_json
 from gpulab.session.settings import UsageError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpulab.headless.standard_streams import OutputError
 from gpulab.headless.terminal import Terminal
-from gpulab.headless.whole_file import check_writable, write_whole
+from gpulab.protocol.files import check_writable, write_whole
 from gpulab.report.report import RunReport
 from gpulab.session.settings import UsageError
 

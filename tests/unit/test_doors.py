@@ -1,7 +1,7 @@
 """Text and file names of others have one door each: no code goes around it, read from the text of every file.
 
 What is printed goes through `headless/console.py` (Rich), `headless/standard_streams.py` (one line of an error) or
-`headless/output.py` (JSON); on the screen through the filters of `tui/ascii.py`. What becomes a part of a file's name
+`headless/output.py` (JSON); on the screen through the filters of `tui/filters.py`. What becomes a part of a file's name
 goes through `protocol.text.file_name`.
 """
 
@@ -30,6 +30,7 @@ SAFE_NAMES = {
     "now": "a time",
     "number": "a number",
     "hexdigest": "hexadecimal digits",
+    "urandom.hex": "hexadecimal digits",
 }
 """Ends of expressions that may be a part of a file's name as they are."""
 
