@@ -29,6 +29,8 @@ class _Stream(io.FileIO):
     """A descriptor whose first error is kept, and which takes everything after it without a word."""
 
     error: OSError | None = None
+    ends_program = False
+    """Whether it is the end where nobody reads its pipe any more."""
 
     def write(self, data: Any, /) -> int:
         if self.error is not None:
@@ -36,9 +38,9 @@ class _Stream(io.FileIO):
         try:
             while (written := super().write(data)) is None:  # whoever shares the terminal made it non-blocking
                 select.select([], [self], [])
-        except BrokenPipeError:
-            raise
         except OSError as error:
+            if self.ends_program and isinstance(error, BrokenPipeError):
+                raise
             self.error = error
             return len(data)
         return written
@@ -79,8 +81,10 @@ def print_error(message: str) -> None:
 
 
 def _text_stream(fd: int, like: TextIO | None, errors: str) -> TextIO:
+    stream = _Stream(fd, "w", closefd=False)
+    stream.ends_program = fd == 1  # what goes to stderr is progress
     return io.TextIOWrapper(
-        io.BufferedWriter(_Stream(fd, "w", closefd=False)),
+        io.BufferedWriter(stream),
         encoding=like.encoding if like else "utf-8",
         errors=like.errors if like else errors,
         line_buffering=True,

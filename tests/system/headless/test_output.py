@@ -84,6 +84,28 @@ def test_a_broken_pipe_ends_quietly_with_141(shell):
         assert (done.returncode, done.stdout, done.stderr) == (141, b"", b"")
 
 
+def test_a_run_goes_on_where_the_reader_of_its_progress_went_away(lab, shell):
+    done = shell("--run mine.py --profile off --output run.jsonl --json r.json 2> >(true)", program=OVER_SCRIPT)
+    assert done.returncode == 0
+    assert json.loads((lab.folder / "r.json").read_text())["runs"][0]["outcome"] == "measured"
+    assert load(lab.folder / "run.jsonl").exit_code == 0
+
+
+@pytest.mark.parametrize("target", ["/dev/stdout | cat", "/dev/fd/3 3>&1 >/dev/null | cat", ">(cat) >/dev/null"])
+def test_json_is_written_to_a_pipe_by_its_descriptor(shell, target):
+    done = shell(f"--list --json {target}")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)
+
+
+def test_json_for_stdout_follows_what_is_printed_to_its_file(lab, shell):
+    done = shell("--run mine.py --profile off --json /dev/stdout > both.txt", program=OVER_SCRIPT)
+    assert done.returncode == 0, done.stderr
+    table, brace, data = (lab.folder / "both.txt").read_text().partition("\n{\n")
+    assert "before" in table
+    assert json.loads(brace + data)["runs"]
+
+
 def test_an_output_that_does_not_block_gets_all_of_it(lab):
     """As where another program shares the terminal, and made it so."""
     reader, writer = os.pipe()
