@@ -11,7 +11,7 @@ import msgspec
 from gpulab.limits import CACHE_FILE_BYTES
 from gpulab.protocol.device import Device
 from gpulab.protocol.events import AnyEvent, CeilingsMeasured, RunEnded, RunInvalid, TelemetryStarted, WorkerReady
-from gpulab.protocol.files import read_regular
+from gpulab.protocol.files import read_regular, write_whole
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, RunRequest, ScenarioFile, subject_of
 from gpulab.protocol.statuses import CeilingChoice
@@ -124,9 +124,8 @@ class CeilingCache:
             return
         with suppress(OSError):  # without a cache they are measured again, that is all
             key.path.parent.mkdir(parents=True, exist_ok=True)
-            new = key.path.with_suffix(".new")
-            new.write_bytes(msgspec.json.encode(CacheEntry(key=key, device=ready.device, measured=measured)))
-            new.replace(key.path)
+            entry = CacheEntry(key=key, device=ready.device, measured=measured)
+            write_whole(key.path, msgspec.json.encode(entry))
 
 
 def load(key: Key) -> tuple[CacheEntry | None, list[Path]]:

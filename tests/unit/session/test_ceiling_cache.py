@@ -71,6 +71,19 @@ def test_another_device_or_another_state_of_it_is_measured_anew(events):
     assert watch(*events) == []
 
 
+def test_pipes_in_the_cache_neither_block_nor_break_a_run():
+    watch(ready(), sampled(), COMPLETE)
+    (path,) = Path(os.environ["XDG_CACHE_HOME"]).rglob("*.json")
+    os.mkfifo(path.with_suffix(".new"))
+    watch(ready(), sampled(), COMPLETE)
+    path.unlink()
+    os.mkfifo(path)
+    watch(ready(), sampled(), COMPLETE)
+    path.unlink()
+    watch(ready(), sampled(), COMPLETE)
+    assert len(watch(ready(), sampled())) == 1
+
+
 def test_without_telemetry_they_are_kept_too():
     assert watch(ready(), COMPLETE, telemetry="off") == []
     assert len(watch(ready(), telemetry="off")) == 1
