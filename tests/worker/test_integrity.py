@@ -1,6 +1,8 @@
 """What a scenario puts in the place of the lab's own functions is named at the end of its job; nothing else is."""
 
 import builtins
+import copy
+import pickle
 import resource
 import time
 
@@ -8,6 +10,7 @@ import pytest
 import torch
 
 import gpulab.worker.job  # noqa: F401  # all that a worker has loaded before its scenario
+from gpulab.scenario import Scenario, Work
 from gpulab.worker import checks
 from gpulab.worker.building import build, tensors
 from gpulab.worker.checks import Checker
@@ -91,6 +94,28 @@ def test_keyword_defaults_and_contents_of_constants_are_looked_at(monkeypatch):
         "gpulab.worker.building.tensors.TOLERANCE",
         "gpulab.worker.building.tensors.agree",
     ]
+
+
+class OwnWork(Work):
+    pass
+
+
+def test_copies_of_the_lab_s_objects_are_no_replacement():
+    functions = LabFunctions()
+    for item in (Work(abs), OwnWork(abs), Scenario("t")):
+        copy.copy(item)
+        pickle.loads(pickle.dumps(item))
+    assert "__slotnames__" in vars(Work)
+    assert functions.replaced() == []
+
+
+@pytest.mark.parametrize("name", ["__bool__", "__getattr__", "__eq__"])
+def test_a_method_that_python_calls_by_itself_is_named(monkeypatch, name):
+    functions = LabFunctions()
+    with monkeypatch.context() as patch:
+        patch.setattr(Checker, name, other, raising=False)
+        replaced = functions.replaced()
+    assert f"gpulab.worker.checks.Checker.{name}" in replaced
 
 
 def test_what_the_lab_and_compilers_do_themselves_is_no_replacement(monkeypatch):

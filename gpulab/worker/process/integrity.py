@@ -50,7 +50,8 @@ class LabFunctions:
     def __init__(self) -> None:
         self._modules = {name: module for name, module in sys.modules.items() if _is_of_the_lab(name)}
         modules: dict[str, Mapping[str, Any]] = {name: module.__dict__ for name, module in self._modules.items()}
-        self._namespaces = modules | dict(_classes(modules))
+        self._classes = dict(_classes(modules))
+        self._namespaces = modules | {name: vars(value) for name, value in self._classes.items()}
         self._names = {name: set(namespace) for name, namespace in self._namespaces.items()}
         self._parts = [
             (name, key)
@@ -80,7 +81,7 @@ class LabFunctions:
         """New names that hide others: a builtin in a module, what a class inherits. A compiler adds harmless ones."""
         for name, namespace in self._namespaces.items():
             for key in set(namespace) - self._names[name]:
-                if hasattr(builtins, key) if name in self._modules else type(namespace[key]) is not dict:
+                if hasattr(builtins, key) if name in self._modules else _hides(self._classes[name], key):
                     yield name, key
 
 
@@ -88,12 +89,22 @@ def _is_of_the_lab(module: str) -> bool:
     return module == "gpulab" or module.startswith("gpulab.")
 
 
-def _classes(modules: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The namespaces of all classes that modules define, by name."""
+def _classes(modules: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, type]]:
+    """All classes that modules define, by name."""
     for module, namespace in modules.items():
         for name, value in namespace.items():
             if isinstance(value, type) and value.__module__ == module:
-                yield f"{module}.{name}", vars(value)
+                yield f"{module}.{name}", value
+
+
+def _hides(owner: type, key: str) -> bool:
+    """Whether a name of a class hides what it inherits, or is a method that Python calls by itself.
+
+    Lists and tables are Python's own: copies and annotations leave `__slotnames__` and `__annotations__` there.
+    """
+    value = vars(owner)[key]
+    inherited = any(hasattr(base, key) for base in owner.__mro__[1:])
+    return type(value) not in (dict, list) and (inherited or (key.startswith("__") and callable(value)))
 
 
 def _is_constant(name: str, value: object) -> bool:
