@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any
 
 from gpulab.catalog.source import parsed
-from gpulab.limits import LARGEST_INTEGER, LITERAL_DEPTH, TEXT_LENGTH
+from gpulab.limits import LARGEST_EXPONENT, LARGEST_INTEGER, LITERAL_DEPTH, TEXT_LENGTH
 from gpulab.scenario import GiB, KiB, MiB
 
 _UNITS = {"KiB": KiB, "MiB": MiB, "GiB": GiB}
@@ -21,8 +21,6 @@ _SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Pow: operator.pow,
 }
-_LARGEST_EXPONENT = 64
-"""Every side of a sum is within LARGEST_INTEGER, so that no power has more than 64 x 63 bits before it is refused."""
 
 
 def literal(node: ast.expr, depth: int = LITERAL_DEPTH) -> Any:
@@ -61,8 +59,8 @@ def literal_of(text: str) -> Any:
 
 def _sum(operation: ast.operator, left: Any, right: Any) -> Any:
     _number(left)
-    if isinstance(operation, ast.Pow) and abs(_number(right)) > _LARGEST_EXPONENT:
-        raise ValueError(f"an exponent above {_LARGEST_EXPONENT}")
+    if isinstance(operation, ast.Pow) and abs(_number(right)) > LARGEST_EXPONENT:
+        raise ValueError(f"an exponent above {LARGEST_EXPONENT}")
     try:
         return _bounded(_SUMS[type(operation)](left, _number(right)))
     except ArithmeticError as error:

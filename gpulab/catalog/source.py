@@ -6,18 +6,24 @@ import ast
 import re
 import sys
 import warnings
+from collections.abc import Iterator
 from itertools import islice
 from typing import Literal
 
 from gpulab.limits import SOURCE_BRACES, SOURCE_BYTES, SOURCE_TOKENS, TEXT_LENGTH
-from gpulab.protocol.text import cut
+from gpulab.protocol.text import BYTE_ORDER_MARK, cut
 
-BYTE_ORDER_MARK = "\ufeff"
 _NEWLINE = re.compile(r"\r\n?|\n")
 _COOKIE = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _COMMENT = re.compile(r"[ \t\f]*(#.*)?")
 _UTF_8 = re.compile(r"utf[-_]?8([-_].*)?", re.IGNORECASE)
-_TOKEN = re.compile(r"\w+|[^\w\s]|\n")
+_WORD = r"\w+|[^\w\s]|\n"
+_STRING = r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+(?:""")?|"(?:[^"\\\n]|\\[\s\S])*+"?'
+_QUOTED = r"""(?P<quote>"{3}|'{3}|"(?!"")|'(?!''))(?:[^"'\\]|\\[^"'])*+(?P=quote)"""
+_CODE = rf"""(?P<code>(?i:[ft]r?|r[ft])(?:{_QUOTED}|["'][\s\S]*))"""
+"""An f-string. One with quotes in it goes on to the end: since Python 3.12 they may open strings within its braces."""
+_TOKEN = re.compile("|".join((_CODE, _STRING, _STRING.replace('"', "'"), "#.*", _WORD)))
+_F_STRING = re.compile(r"\b(f|fr|rf)[\"']", re.IGNORECASE)
 
 
 class UnreadableError(Exception):
@@ -48,11 +54,12 @@ def source_of(data: bytes) -> str:
 def module_of(source: str) -> ast.Module:
     """The tree of a file's text. UnreadableError where Python cannot parse it, or would need seconds and gigabytes."""
     # A token has a character at least: this counts in large files only.
-    if len(source) > SOURCE_TOKENS and next(islice(_TOKEN.finditer(source), SOURCE_TOKENS, None), None):
+    if len(source) > SOURCE_TOKENS and next(islice(_tokens(source), SOURCE_TOKENS, None), None):
         raise UnreadableError(1, f"more than {SOURCE_TOKENS} words, marks and lines", "split the file")
     # Before Python 3.12 each braced part of an f-string walks over all of that string.
-    if sys.version_info < (3, 12) and source.count("{") * len(source) > SOURCE_BRACES * SOURCE_BYTES:
-        raise UnreadableError(1, f"{source.count('{')} braces in a file of {len(source)} characters", "split the file")
+    braces = source.count("{") if sys.version_info < (3, 12) else 0
+    if braces * len(source) > SOURCE_BRACES * SOURCE_BYTES and _F_STRING.search(source):
+        raise UnreadableError(1, f"{braces} braces in a file of {len(source)} characters", "split the file")
     try:
         return parsed(source.removeprefix(BYTE_ORDER_MARK), "exec")  # type: ignore[return-value]
     except SyntaxError as error:
@@ -61,6 +68,12 @@ def module_of(source: str) -> ast.Module:
         raise UnreadableError(1, "not readable as Python: it is nested too deeply", "simplify it") from None
     except ValueError as error:
         raise UnreadableError(1, f"not readable as Python: {error}", "is this a Python file?") from None
+
+
+def _tokens(source: str) -> Iterator[re.Match[str]]:
+    """What Python takes its time for: a string and a comment are one, the words of an f-string are code."""
+    for token in _TOKEN.finditer(_NEWLINE.sub("\n", source)):
+        yield from re.finditer(_WORD, token[0]) if token["code"] else (token,)
 
 
 def parsed(text: str, mode: Literal["exec", "eval"]) -> ast.AST:

@@ -12,6 +12,7 @@ import unicodedata
 
 from gpulab.limits import FILE_NAME_BYTES
 
+BYTE_ORDER_MARK = "\ufeff"
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_]|[ -/]+[0-~])?")
 _NOT_OF_FILE_NAMES = re.compile(r"[^\w.+-]")
 
@@ -51,10 +52,10 @@ def plain_json(data: bytes) -> bytes:
     return "".join(mark if mark == "\n" or _is_visible(mark) else _escaped(mark) for mark in data.decode()).encode()
 
 
-def file_name(text: str) -> str:
-    """The text as a part of a file's name, on every system: no separator, and not too long."""
+def file_name(text: str, most: int = FILE_NAME_BYTES) -> str:
+    """The text as a part of a file's name, on every system: no separator, and at most so many bytes."""
     name = _NOT_OF_FILE_NAMES.sub("_", text)
-    return name.encode(errors="ignore")[:FILE_NAME_BYTES].decode(errors="ignore")
+    return name.encode(errors="ignore")[:most].decode(errors="ignore")
 
 
 def _is_visible(mark: str) -> bool:

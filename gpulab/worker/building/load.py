@@ -14,9 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 from gpulab.protocol.jobs import FunctionFile, ScenarioFile
+from gpulab.protocol.text import BYTE_ORDER_MARK
 from gpulab.scenario import Lab, Scenario, ScenarioError, Variant, Work
-
-_BYTE_ORDER_MARK = "\ufeff"
 
 
 class _Text(ExecutionLoader):
@@ -27,7 +26,7 @@ class _Text(ExecutionLoader):
 
     def __init__(self, path: str, source: str) -> None:
         self._path = path
-        self._source = StringIO(source.removeprefix(_BYTE_ORDER_MARK), newline=None).read()
+        self._source = StringIO(source.removeprefix(BYTE_ORDER_MARK), newline=None).read()
         # Tracebacks, and torch.compile and Triton through `inspect`, read lines by the path. Without a time of
         # modification they are taken from here, and never compared with the file.
         lines = StringIO(self._source if self._source.endswith("\n") else f"{self._source}\n").readlines()

@@ -13,6 +13,8 @@ def params(value):
     return scenario(f"params={{'n': {value}}}")
 
 
+NUMBERS = "1," * 400_000
+CUDA = "__global__ void k(float *a, int n) { if (n > 0) { a[0] = 1; } }  // it's\n" * 5_000
 REFUSED = {
     "minus a text": (params('-"a"'), "not a number"),
     "a table as a key": (scenario("params={{}: 1}"), "keys that are no texts"),
@@ -61,13 +63,27 @@ REFUSED = {
     "a coding in the second line": ("#!/usr/bin/python\n# -*- coding: latin-1 -*-\n" + scenario(""), "latin-1"),
     "a coding after a carriage return": ("\r# vim: set fileencoding=cp1252 :\n" + scenario(""), "cp1252"),
     "a million lines": ("a\n" * 400_000, "more than 100000 words"),
-    "a million numbers": (f"[{'1,' * 400_000}]", "more than 100000 words"),
+    "a million numbers": (f"[{NUMBERS}]", "more than 100000 words"),
+    "strings without number": ('"",' * 300_000, "more than 100000 words"),
+    "comments without number": ("#\n" * 400_000, "more than 100000 words"),
+    "numbers in an f-string": (f"f'{{[{NUMBERS}]}}'", "more than 100000 words"),
+    "numbers after a quote in an f-string": (f"""f"{{'"'}}", [{NUMBERS}] # '""", "more than 100000 words"),
+    "numbers after an f-string that begins with a quote": (
+        f"""f\"\"\"" \"\"\"; [{NUMBERS}]""",
+        "more than 100000 words",
+    ),
+    "numbers after a string of two lines": (f"""x = "\\\r\n", [{NUMBERS}] # \"""", "more than 100000 words"),
+    "a string without end": ('"' + '\\"' * 400_000, "unterminated string"),
+    "three quotes without end": ('"""' + '\\"' * 400_000, "unterminated triple-quoted"),
 }
 """By what they hold: text, and what is said of it."""
 if sys.version_info < (3, 12):
     REFUSED["a long text with braces"] = ('f"' + "{a}" * 30_000 + '"', "30000 braces")
     REFUSED["braces in a long text"] = ('f"' + "b" * 900_000 + "{a}" * 2_000 + '"', "2000 braces")
 ACCEPTED = {
+    "a long source of CUDA": scenario("") + f'CUDA = r"""{CUDA}"""\n',
+    "a long source of CUDA in a string of each kind": scenario("") + f"CUDA = r'''{CUDA[:-4]}'''\nB = {CUDA!r}\n",
+    "long comments": scenario("") + "# a b c d e f g h i j\n" * 20_000,
     "a byte order mark": "\ufeff" + scenario(""),
     "a coding of UTF-8": "# -*- coding: utf8 -*-\n" + scenario(""),
     "a byte order mark and a coding": "\ufeff# coding: UTF-8\n" + scenario(""),
