@@ -41,6 +41,8 @@ def plan_runs(names: Sequence[str], options: Options) -> list[PlannedRun]:
     if options.trace and options.trace.resolve() in {path.resolve() for path in (*paths, Path(options.json or "-"))}:
         raise UsageError(f"--trace {options.trace}: that is where the run file or --json goes")
     pictures = _pictures(launches, options)
+    if options.trace and len({launch.label for launch in launches}) < len(launches):
+        raise UsageError("--trace: two of the runs have the same name; run them one by one")
     planned = []
     for launch, request, path, picture in zip(launches, requests, paths, pictures, strict=True):
         if isinstance(request, RunRequest):

@@ -10,6 +10,7 @@ from msgspec.structs import replace as replace_fields
 from gpulab.catalog.catalog import Entry, ScenarioNotFoundError, catalog, find, read_file
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.paths import is_folder, is_there, real_path
+from gpulab.limits import FILE_NAME_BYTES
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import RunRequest
 from gpulab.protocol.run_file import RunFile
@@ -24,8 +25,6 @@ from gpulab.session.source import Live
 from gpulab.version import __version__
 
 ALL = "all"
-_LONGEST_LABEL = 100
-"""Characters, without a swept value, which shall be left of a name that is too long for a file."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Launch:
 
         From the file and its functions: the entry's name also depends on what else a face lists.
         """
-        name = file_name("-".join((self.entry.path.stem, *self.functions)))[:_LONGEST_LABEL]
+        name = file_name("-".join((self.entry.path.stem, *self.functions)), FILE_NAME_BYTES // 2)
         return file_name("-".join((name, *(self.point or ()))))
 
 

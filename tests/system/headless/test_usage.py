@@ -45,6 +45,10 @@ def gpulab(lab, monkeypatch, capsys):
         (["--run", "mine.py", "--plot", "x.svg", "--json", "x.svg"], "that is where --json goes"),
         (["--run", "mine.py:before", "mine.py:before", "--plot", "x.svg"], "have the same name"),
         (["--run", "mine.py", "--trace", "x.json", "--json", "x.json"], "that is where the run file or --json goes"),
+        (
+            ["--run", "mine.py:before", "mine.py:before", "--trace", "t.json"],
+            "--trace: two of the runs have the same name",
+        ),
         (["--run", "all", "--observer-effect"], "scenarios: name one"),
         (["--run", "mine.py", "other.py", "--observer-effect"], "--observer-effect takes one scenario"),
         (["--run", "mine.py", "--observer-effect", "--telemetry", "off"], "takes one scenario, with its telemetry"),

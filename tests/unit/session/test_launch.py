@@ -66,7 +66,7 @@ def test_a_label_is_fit_for_a_file_name(files):
     assert [entry.name for entry in entries[:2]] == ["b_good", "more/b_good"]
     assert [launches.Launch(entry).label for entry in entries[:2]] == ["b_good", "b_good"]
     many = launches.Launch(entries[0], tuple(f"function_{number}" for number in range(100)))
-    assert len(many.label) == 100
+    assert len(many.label) == 90
 
 
 def test_no_label_leaves_its_folder_or_is_too_long_for_a_file(files):
@@ -75,6 +75,13 @@ def test_no_label_leaves_its_folder_or_is_too_long_for_a_file(files):
         label = replace(good, point=point).label
         assert "/" not in label
         assert len(label.encode()) < 200
+
+
+def test_a_long_name_leaves_its_swept_value(files):
+    path = write(files / f"{'名' * 80}.py")
+    label = replace(single_launch(str(path)), point=("n", "64")).label
+    assert label.endswith("名-n-64")
+    assert len(label.encode()) < 200
 
 
 def test_a_file_that_hides_a_lesson_is_said_to_be_it(files):
