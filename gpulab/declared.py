@@ -116,10 +116,15 @@ def as_text(keyword: str, value: object) -> str:
 def shown(value: object) -> str:
     """A value in a message: its beginning, whatever it is."""
     try:
-        text = repr(value)
+        text = repr(beginning(value) if isinstance(value, str) else value)
     except Exception:  # whole numbers of over 4,300 digits have no text
         return f"some {type(value).__name__}"
-    return text if len(text) <= NAME_LENGTH else f"{text[:NAME_LENGTH]}..."
+    return text if isinstance(value, str) else beginning(text)
+
+
+def beginning(text: str) -> str:
+    """A text in a message: as much of it as a name may have."""
+    return text if len(text) <= NAME_LENGTH else f"{text[:NAME_LENGTH]}... ({len(text) - NAME_LENGTH} more characters)"
 
 
 def as_choices(keyword: str, values: Iterable[str], allowed: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,41 +6,42 @@ import argparse
 import re
 from pathlib import Path
 
-from gpulab.limits import LARGEST_INTEGER, NAME_LENGTH, TIME_S
+from gpulab.declared import shown
+from gpulab.limits import LARGEST_INTEGER, TIME_S
 
 
 def setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
-        raise argparse.ArgumentTypeError(f"{_shown(text)}: write NAME=VALUE")
+        raise argparse.ArgumentTypeError(f"{shown(text)}: write NAME=VALUE")
     return name, value
 
 
 def seconds(text: str) -> float:
     value = _number(text)
     if not 0 < value <= TIME_S:
-        message = f"{_shown(text)} is not a number of seconds above 0, and at most {TIME_S:.0f}"
+        message = f"{shown(text)} is not a number of seconds above 0, and at most {TIME_S:.0f}"
         raise argparse.ArgumentTypeError(message)
     return value
 
 
 def seed(text: str) -> int:
     if not re.fullmatch(r"[+-]?[0-9]{1,19}", text) or abs(int(text)) > LARGEST_INTEGER:
-        message = f"{_shown(text)} is not a whole number between {-LARGEST_INTEGER} and {LARGEST_INTEGER}"
+        message = f"{shown(text)} is not a whole number between {-LARGEST_INTEGER} and {LARGEST_INTEGER}"
         raise argparse.ArgumentTypeError(message)
     return int(text)
 
 
 def telemetry(text: str) -> str:
     if not re.fullmatch(r"on|off|[0-9]{1,4}|(GPU|MIG)-[a-zA-Z0-9_./-]{1,90}", text):
-        message = f"{_shown(text)} is not on, off, or a GPU's index or UUID (nvidia-smi -L lists them)"
+        message = f"{shown(text)} is not on, off, or a GPU's index or UUID (nvidia-smi -L lists them)"
         raise argparse.ArgumentTypeError(message)
     return text
 
 
 def count(text: str) -> int:
     if not re.fullmatch(r"[1-9][0-9]{0,3}", text):
-        raise argparse.ArgumentTypeError(f"{_shown(text)} is not a number of threads, 1 or more")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number of threads, 1 or more")
     return int(text)
 
 
@@ -49,7 +50,7 @@ def path(text: str) -> Path:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise argparse.ArgumentTypeError(f"{_shown(text)}: write a path in UTF-8") from None
+        raise argparse.ArgumentTypeError(f"{shown(text)}: write a path in UTF-8") from None
     return Path(text)
 
 
@@ -60,14 +61,14 @@ def trace(text: str) -> Path:
     except OSError:  # a name that is too long, or the folder one stands in was deleted
         fits = False
     if not fits:
-        raise argparse.ArgumentTypeError(f"{_shown(text)}: write FILE.json, in a folder that exists")
+        raise argparse.ArgumentTypeError(f"{shown(text)}: write FILE.json, in a folder that exists")
     return file
 
 
 def speedup(text: str) -> float:
     value = _number(text.removesuffix("x"))
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{_shown(text)} is not a speedup, such as 1.2x")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a speedup, such as 1.2x")
     return value
 
 
@@ -77,8 +78,3 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return 0.0
-
-
-def _shown(text: str) -> str:
-    """A value in a message: its beginning."""
-    return repr(text if len(text) <= NAME_LENGTH else f"{text[:NAME_LENGTH]}...")

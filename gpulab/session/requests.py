@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from gpulab.catalog.catalog import Entry
 from gpulab.catalog.literals import literal_of
 from gpulab.catalog.needs import first_missing
-from gpulab.limits import LARGEST_INTEGER, NAME_LENGTH, SWEEP_VALUES, TEXT_LENGTH, VARIANTS
+from gpulab.declared import beginning, shown
+from gpulab.limits import LARGEST_INTEGER, SWEEP_VALUES, TEXT_LENGTH, VARIANTS
 from gpulab.protocol.jobs import (
     TELEMETRY_OFF,
     Calibrate,
@@ -72,7 +73,9 @@ def values_to_sweep(entry: Entry, text: str) -> tuple[str, list[str]]:
     if scenario is None:
         raise UsageError(f"--sweep requires a scenario, and {entry.path.name} has none")
     name, equals, listed = text.partition("=")
-    own = "; ".join(f"{parameter}={_short(','.join(map(str, values)))}" for parameter, values in scenario.sweep.items())
+    own = "; ".join(
+        f"{parameter}={beginning(','.join(map(str, values)))}" for parameter, values in scenario.sweep.items()
+    )
     if not name:
         if len(scenario.sweep) != 1:
             reason = f"{entry.name} has several, name one: {own}" if own else f"{entry.name} has no sweep of its own"
@@ -80,14 +83,14 @@ def values_to_sweep(entry: Entry, text: str) -> tuple[str, list[str]]:
         name = next(iter(scenario.sweep))
     if not equals:
         if name not in scenario.sweep:
-            text = _short(name)
+            text = beginning(name)
             raise UsageError(f"--sweep {text}: {entry.name} has no sweep of it; write --sweep {text}=a,b,c")
         return name, [str(value) for value in scenario.sweep[name]]
     values = list(dict.fromkeys(value.strip() for value in listed.split(",") if value.strip()))
     if not values:
-        raise UsageError(f"--sweep {_short(text)}: it has no values; write --sweep {_short(name)}=a,b,c")
+        raise UsageError(f"--sweep {beginning(text)}: it has no values; write --sweep {beginning(name)}=a,b,c")
     if len(values) > SWEEP_VALUES:
-        raise UsageError(f"--sweep {_short(name)}: {len(values)} values, and one sweep takes at most {SWEEP_VALUES}")
+        raise UsageError(f"--sweep {beginning(name)}: {len(values)} values, and one sweep takes at most {SWEEP_VALUES}")
     return name, values
 
 
@@ -132,12 +135,12 @@ def _time_functions(
     if len(functions) > VARIANTS:
         raise UsageError(f"{entry.path.name}: {len(functions)} functions, and one run takes at most {VARIANTS}")
     if len(set(functions)) < len(functions):
-        raise UsageError(f"{_short(','.join(functions))}: name each function once")
+        raise UsageError(f"{beginning(','.join(functions))}: name each function once")
     for name in functions:
         if name not in entry.text.names:
             names = ", ".join(entry.text.names)
             hint = f"it defines {cut(names, TEXT_LENGTH)}" if names else "the file defines no functions"
-            raise UsageError(f"{entry.path.name} defines no {_short(name)!r} at its top level; {hint}")
+            raise UsageError(f"{entry.path.name} defines no {shown(name)} at its top level; {hint}")
     subject = FunctionFile(
         scenario=f"{entry.path.stem}:{','.join(functions)}",
         path=str(entry.path),
@@ -181,8 +184,8 @@ def _typed_params(scenario: str, defaults: Mapping[str, Param], chosen: Mapping[
     params: dict[str, Param] = {}
     for name, text in chosen.items():
         if name not in defaults:
-            available = ", ".join(f"{other}={_short(repr(value))}" for other, value in defaults.items()) or "none"
-            raise UsageError(f"{scenario} has no parameter {_short(name)!r}; its parameters: {available}")
+            available = ", ".join(f"{other}={shown(value)}" for other, value in defaults.items()) or "none"
+            raise UsageError(f"{scenario} has no parameter {shown(name)}; its parameters: {available}")
         params[name] = _typed(name, text, defaults[name])
     return params
 
@@ -204,20 +207,16 @@ def _typed(name: str, text: str, default: Param) -> Param:
         value = int(value) if abs(value) <= LARGEST_INTEGER else None
     if type(value) is not type(default):
         kind = _KINDS[type(default)]
-        message = f"--set {name}={_short(text)}: {name} takes {kind}, as in {name}={default!r}{reason}"
+        message = f"--set {name}={beginning(text)}: {name} takes {kind}, as in {name}={default!r}{reason}"
         raise UsageError(message)
     return value
 
 
 def _checked_text(name: str, text: str) -> str:
     if len(text) > TEXT_LENGTH:
-        raise UsageError(f"--set {name}={_short(text)}: a text has at most {TEXT_LENGTH} characters")
+        raise UsageError(f"--set {name}={beginning(text)}: a text has at most {TEXT_LENGTH} characters")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UsageError(f"--set {name}={_short(text)}: write it in UTF-8") from None
+        raise UsageError(f"--set {name}={beginning(text)}: write it in UTF-8") from None
     return text
-
-
-def _short(text: str) -> str:
-    return cut(text, NAME_LENGTH)

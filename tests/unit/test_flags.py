@@ -179,7 +179,7 @@ def test_values_are_read(arguments, values):
         ("--timeout", "604801", "and at most 604800"),
         ("--time", "nan", "and at most 604800"),
         ("--seed", str(2**63), "not a whole number between -9223372036854775807 and 9223372036854775807"),
-        ("--seed", "1" * 100_000, "111[.]{3}' is not a whole number between"),
+        ("--seed", "1" * 100_000, "111[.]{3} .99900 more characters.' is not a whole number between"),
         ("--seed", "1.5", "not a whole number"),
         ("--fail-below", "nanx", "not a speedup, such as 1.2x"),
         ("--telemetry", "9" * 1000, "not on, off, or a GPU's index or UUID"),

@@ -23,14 +23,15 @@ MAY_IMPORT = {
     "worker": {*CORE, "protocol", "analysis", "worker", "msgspec", "torch", "numpy", "cupy", "triton", "jax", "psutil"},
     "telemetry": {*CORE, "protocol", "telemetry", "msgspec", "psutil", "pynvml"},
     "catalog": {*CORE, "protocol", "catalog", "msgspec"},
-    "session": {*CORE, "protocol", "analysis", "report", "catalog", "session", "msgspec", "platformdirs", "psutil"},
+    "session": {*CORE, "declared", "protocol", "analysis", "report", "catalog", "session"}
+    | {"msgspec", "platformdirs", "psutil"},
     "doctor": {*CORE, "protocol", "catalog", "session", "doctor", "msgspec"},
     "views": {*CORE, "protocol", "analysis", "report", "views", "msgspec", "rich", "matplotlib"},
     "headless": {*CORE, "protocol", "analysis", "report", "catalog", "session", "doctor", "views", "headless"}
     | {"msgspec", "rich"},
     "tui": {*CORE, "protocol", "report", "catalog", "session", "doctor", "views", "tui", "rich", "textual"},
     "flags": {"headless", "flag_values"},
-    "flag_values": {"limits"},
+    "flag_values": {"declared", "limits"},
     "cli": {*CORE, "flags", "protocol", "catalog", "session", "views", "headless", "tui"},
     "__main__": {"cli"},
     "__init__": {*CORE, "session"},
