@@ -21,7 +21,7 @@ HAVE_NO_LINE = ("wrong return", "sparse output", "quantized output")
 def faults(module_lab):
     """One run of every fault that ends no process; the path of its scenario is `faults.py`."""
     finished = module_lab.run(scenario_of(module_lab, CASES | ODD, ODD_TAIL), time_s="0.3")
-    finished.processes_left = not module_lab.none_left(within=0.5)
+    finished.processes_left = not module_lab.none_left()
     return finished
 
 
@@ -112,7 +112,7 @@ def test_ctrl_c_ends_the_run_and_keeps_its_file(lab):
     _, stderr = process.communicate(timeout=20)
     assert process.returncode == 130
     assert b"Traceback" not in stderr
-    assert lab.none_left(within=0.5)
+    assert lab.none_left()
     assert read_run_file(file).events[-1].outcome == "cancelled"
 
 

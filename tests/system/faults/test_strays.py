@@ -55,7 +55,7 @@ def test_what_outlives_the_supervisor_is_ended_and_counted(lab, monkeypatch, str
     monkeypatch.setenv(MARK, lab.mark)
     path = lab.write("strays.py", DAEMON + SERVE.format(statement=ATTACKS[name]))
     events = events_of_session(path, ["good", "bad"])
-    assert lab.none_left(within=0.5)
+    assert lab.none_left()
     assert stranger.poll() is None
     findings = {event.finding.code: event.finding for event in events if isinstance(event, Noticed)}
     assert findings["processes_left_running"].values == {"count": 1}
@@ -66,7 +66,7 @@ def test_what_outlives_the_supervisor_is_ended_and_counted(lab, monkeypatch, str
 
 def test_a_run_whose_supervisor_is_killed_has_failed(lab):
     finished = lab.run(scenario(lab, build=ATTACKS["daemon"], tail=DAEMON))
-    assert lab.none_left(within=0.5)
+    assert lab.none_left()
     assert finished.code == 3
     assert finished.run["reason"]["code"] == "supervisor_gone"
     assert finished.findings("processes_left_running")[0]["values"] == {"count": 1}

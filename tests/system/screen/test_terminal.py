@@ -82,7 +82,7 @@ def test_a_signal_ends_it_with_all_it_started(lab, which):
         os.kill(terminal.pid, which)
     assert terminal.end() == (0 if which == signal.SIGINT else 130)
     assert restored(terminal.output)
-    assert lab.none_left(within=0.5)
+    assert lab.none_left()
 
 
 def test_a_terminal_that_goes_away_takes_it_along(lab):

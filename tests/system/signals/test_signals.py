@@ -69,7 +69,7 @@ def test_a_run_that_a_signal_stops_has_its_end(lab, stage, names):
         assert b"Traceback" not in printed
         assert outcome_of(files[name]) == "cancelled"
         assert json.loads(files[name].with_suffix(".json").read_text())["exit_code"] == 130
-    assert lab.none_left(within=0.5)
+    assert lab.none_left()
 
 
 def test_while_it_prints_a_signal_ends_it_as_that_signal(lab):
@@ -85,7 +85,7 @@ def test_while_it_prints_a_signal_ends_it_as_that_signal(lab):
         assert b"Traceback" not in printed
         assert not files[name].with_suffix(".json").exists()  # neither half of it nor an empty one
     os.close(read_end), os.close(write_end)
-    assert lab.none_left(within=0.5)
+    assert lab.none_left()
 
 
 def test_a_storm_of_signals_stops_a_run_like_one_of_them(lab):
@@ -101,7 +101,7 @@ def test_a_storm_of_signals_stops_a_run_like_one_of_them(lab):
     assert process.returncode in (130, *(-which for which in ENDING))  # what comes after the run ends the program
     assert b"Traceback" not in stderr
     assert outcome_of(file) == "cancelled"
-    assert lab.none_left(within=0.5)
+    assert lab.none_left()
 
 
 def test_what_was_ignored_stays_ignored(lab):
@@ -132,7 +132,7 @@ def test_on_a_terminal_the_cursor_is_shown_again(lab):
     assert restored(terminal)
     assert b"Traceback" not in terminal.output
     assert outcome_of(file) == "cancelled"
-    assert lab.none_left(within=0.5)
+    assert lab.none_left()
 
 
 def test_a_terminal_that_goes_away_ends_the_run_with_its_file(lab):
@@ -141,7 +141,7 @@ def test_a_terminal_that_goes_away_ends_the_run_with_its_file(lab):
     terminal.hang_up()
     assert terminal.end() == 130
     assert outcome_of(file) == "cancelled"
-    assert lab.none_left(within=0.5)
+    assert lab.none_left()
 
 
 def test_a_killed_run_leaves_no_half_a_result(lab):
@@ -192,7 +192,7 @@ def test_in_a_notebook_ctrl_c_passes_on_once_the_run_has_ended(lab):
         time.sleep(0.2)
     stdout, stderr = process.communicate(timeout=30)
     assert (stdout, process.returncode) == (b"130\n", 0), stderr.decode()
-    assert lab.none_left(within=0.5)
+    assert lab.none_left()
 
 
 NESTED = """
@@ -223,4 +223,4 @@ def test_the_doctor_leaves_no_probe_behind(lab):
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == -signal.SIGTERM
     assert b"Traceback" not in stderr
-    assert lab.none_left(within=0.5)
+    assert lab.none_left()

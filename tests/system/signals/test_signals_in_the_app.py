@@ -32,7 +32,7 @@ def test_a_signal_ends_the_app_and_its_run(lab, stage, signals):
         assert restored(terminal)
         assert b"Traceback" not in terminal.output
         assert file is None or outcome_of(file) == "cancelled"
-        assert lab.none_left(within=0.5)
+        assert lab.none_left()
         shutil.rmtree(lab.folder / "state", ignore_errors=True)
 
 
@@ -47,7 +47,7 @@ def test_a_storm_of_signals_ends_the_app_like_one_of_them(lab):
     assert restored(terminal)
     assert b"Traceback" not in terminal.output
     assert outcome_of(file) == "cancelled"
-    assert lab.none_left(within=0.5)
+    assert lab.none_left()
 
 
 def test_a_run_that_is_stopped_by_q_and_by_a_signal_has_its_end(lab):
@@ -56,7 +56,7 @@ def test_a_run_that_is_stopped_by_q_and_by_a_signal_has_its_end(lab):
     os.kill(terminal.pid, signal.SIGTERM)
     assert terminal.end() in (0, 130, -signal.SIGTERM)
     assert outcome_of(file) == "cancelled"
-    assert lab.none_left(within=0.5)
+    assert lab.none_left()
 
 
 def test_what_goes_on_without_having_been_stopped_keeps_the_settings_of_its_terminal(lab):
@@ -78,7 +78,7 @@ def test_a_crash_is_shown_and_is_no_success(lab):
     assert restored(terminal)
     assert b"ZeroDivisionError" in terminal.output[terminal.output.rindex(b"\x1b[?1049l") :]
     assert outcome_of(file) == "cancelled"
-    assert lab.none_left(within=0.5)
+    assert lab.none_left()
 
 
 def shell_command(lab, *arguments):
