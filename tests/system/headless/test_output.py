@@ -89,13 +89,15 @@ def test_a_run_goes_on_where_the_reader_of_its_progress_went_away(lab, shell):
     assert done.returncode == 0
     assert json.loads((lab.folder / "r.json").read_text())["runs"][0]["outcome"] == "measured"
     assert load(lab.folder / "run.jsonl").exit_code == 0
+    assert lab.none_left()
 
 
 @pytest.mark.parametrize("target", ["/dev/stdout | cat", "/dev/fd/3 3>&1 >/dev/null | cat", ">(cat) >/dev/null"])
-def test_json_is_written_to_a_pipe_by_its_descriptor(shell, target):
+def test_json_is_written_to_a_pipe_by_its_descriptor(lab, shell, target):
     done = shell(f"--list --json {target}")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)
+    assert lab.none_left()  # nobody waits for a process of >()
 
 
 def test_json_for_stdout_follows_what_is_printed_to_its_file(lab, shell):
