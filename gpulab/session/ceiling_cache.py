@@ -14,7 +14,7 @@ from gpulab.protocol.events import AnyEvent, CeilingsMeasured, RunEnded, RunInva
 from gpulab.protocol.files import read_regular, write_whole
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, RunRequest, ScenarioFile, subject_of
-from gpulab.protocol.statuses import CeilingChoice
+from gpulab.protocol.statuses import CeilingChoice, Outcome
 from gpulab.protocol.values import Amount, Count, Line
 from gpulab.protocol.wire import UNREADABLE
 
@@ -77,7 +77,7 @@ class CeilingCache:
                 return self._look_up()
             case RunInvalid():
                 self._of_the_device = False  # nor is anything that was forged
-            case RunEnded():
+            case RunEnded(outcome=Outcome.DONE):
                 self._save()
         return None
 
