@@ -137,4 +137,4 @@ def test_a_terminal_that_takes_no_output_keeps_neither_the_run_nor_the_process(l
     os.kill(terminal.pid, signal.SIGTERM)
     wait_for(lambda: outcome_of(file) == "cancelled", within=20)
     wait_for(lambda: not lab.processes(), within=20)
-    assert terminal.end() == -signal.SIGALRM
+    assert terminal.end() in (130, -signal.SIGALRM)  # 130 where the last bytes still found room
