@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 KINDS = ("scenario_files", "values", "run_files", "cache_files", "event_streams")
-BUDGET_S = 3.0
+BUDGET_S = 2.0
 MOST_S = 10.0
 """Of one case, on a machine that others share; `run.py` asks for 2."""
 

@@ -3,7 +3,7 @@
 import unicodedata
 
 import pytest
-from journey import visit
+from journey import until, visit
 from rich.cells import cell_len
 from rich.segment import ControlType, Segment
 from rich.text import Text
@@ -38,14 +38,15 @@ def test_whatever_a_widget_shows_has_been_looked_at(ascii_only, tmp_path):
     file.write_text("from gpulab import Scenario\nscenario = Scenario()\n@scenario.variant\ndef a(lab): ...\n")
     drawn = []
 
+    def shown(pilot):
+        """Whether it is drawn: as of a view that forgot its glyphs, until the screen shows something else there."""
+        pilot.app.screen.query_one("#status", Pane).show(Text(HOSTILE.replace("\n", "")))
+        drawn[:] = [strip.text for strip in pilot.app.screen._compositor.render_strips()]
+        return "forged" in "".join(drawn)
+
     async def journey(pilot):
-        pilot.app.screen.query_one("#status", Pane).show(
-            Text(HOSTILE.replace("\n", ""))
-        )  # as of a view that forgot its glyphs
-        await pilot.pause()
-        drawn.extend(strip.text for strip in pilot.app.screen._compositor.render_strips())
+        await until(pilot, lambda: shown(pilot))
 
     visit(journey, file, ascii_only=ascii_only)
-    assert "forged" in "".join(drawn)
     assert all(map(visible, drawn))
     assert "".join(drawn).isascii() == ascii_only

@@ -124,9 +124,7 @@ def texts_of(figure):
     return [text for text in figure.findobj(Text) if text.get_text()]
 
 
-@pytest.mark.parametrize(
-    "text", [r"$\frac{$", "$x$ and $y$", r"\$5$", "a\n\nfaster\x1b[31m\u202e\u2028", "\ud800", "x" * 9999]
-)
+@pytest.mark.parametrize("text", [r"$\frac{$ and \$5$", "$x$\n\nfaster\x1b[31m\u202e\u2028\ud800" + "x" * 9999])
 def test_no_text_is_parsed_or_has_lines_of_its_own(text):
     drawn = hostile(report(), text=text)
     assert image(drawn, "svg")
@@ -142,10 +140,9 @@ def test_no_text_is_parsed_or_has_lines_of_its_own(text):
     assert any(label._preprocess_math(label.get_text())[0].startswith(begins) for label in shown)
 
 
-@pytest.mark.parametrize("settings", ["text.usetex: True", "figure.dpi: 9\nsavefig.bbox: tight"])
-def test_settings_of_matplotlib_change_nothing(settings, tmp_path, monkeypatch):
+def test_settings_of_matplotlib_change_nothing(tmp_path, monkeypatch):
     before = image(report(), "png")
     file = tmp_path / "matplotlibrc"
-    file.write_text(settings)
+    file.write_text("text.usetex: True\nfigure.dpi: 9\nsavefig.bbox: tight")
     with matplotlib.rc_context(fname=file):
         assert image(report(), "png") == before
