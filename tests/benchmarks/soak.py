@@ -20,9 +20,9 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from pseudo_terminal import Pty
 
-import gpulab
 from gpulab.protocol.run_file import read_run_file
 from gpulab.report.state import fold_all
+from gpulab.session.scripting import load
 
 EVERY_S, LINE_S = 5.0, 60.0
 FOLLOWERS = 2
@@ -92,7 +92,7 @@ def soak(time_s, folder):
     screen.press(b"q")
     print(f"\nexit code {screen.end(60)}")
     print_growth(samples)
-    state, report = fold_all(read_run_file(file).events), gpulab.load(file)
+    state, report = fold_all(read_run_file(file).events), load(file)
     job = state.request.job
     print(
         f"asked for {job.time_s:.0f} s of rounds: they and their builds took "
