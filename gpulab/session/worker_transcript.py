@@ -82,8 +82,11 @@ class WorkerTranscript:
     @property
     def problems(self) -> list[Finding]:
         """Why what was sent is no evidence, the first of each kind."""
-        problems = list(self._problems.values())
-        return problems or [finding("events_lost", count=1)] if self.complete and self.done is None else problems
+        if self._problems:
+            return list(self._problems.values())
+        if self.exited is None and self.events:  # a scenario may forge events, and then kill who would say so
+            return [finding("events_unconfirmed", count=self.events)]
+        return [finding("events_lost", count=1)] if self.complete and self.done is None else []
 
     def _in_order(self, number: int) -> bool:
         if self.done is not None:

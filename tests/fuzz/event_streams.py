@@ -54,8 +54,6 @@ def check(stream, folder):
         run = Run(source)
         run.poll()
         show(run)
-        codes = [failure.cause.code for failure in run.report.failures]
-        assert "events_make_no_sense" not in codes, run.report.failures[0].cause.values
 
 
 @cache

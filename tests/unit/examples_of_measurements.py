@@ -204,6 +204,10 @@ REWORDED = {
         {"count": 32},
         "32 events came that the worker never sent: the scenario wrote to the lab's event pipe",
     ),
+    "events_unconfirmed": (
+        {"count": 32},
+        "the supervisor ended before it could say that 32 events are the worker's own",
+    ),
     "event_repeated": (
         {"number": 7},
         "event 7 of the worker came twice, and only one of them is the lab's: the scenario wrote to the lab's event "

@@ -34,6 +34,9 @@ WORDS = {
     "events_forged": Words(
         "{count:count event|events} came that the worker never sent: the scenario wrote to the lab's event pipe"
     ),
+    "events_unconfirmed": Words(
+        "the supervisor ended before it could say that {count:count event is|events are} the worker's own"
+    ),
     "event_repeated": Words(
         "event {number} of the worker came twice, and only one of them is the lab's: the scenario wrote to the lab's "
         "event pipe"

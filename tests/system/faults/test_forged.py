@@ -9,7 +9,7 @@ from gpulab.report.build import build_report
 from gpulab.report.state import fold_all
 
 FORGE = """
-import os
+import os, time
 from gpulab.protocol import events as e
 from gpulab.protocol.ceiling import Ceiling
 from gpulab.protocol.frames import numbered, signed
@@ -60,6 +60,7 @@ FORGED = {
     "samples": ("forge(*(numbered(3 + n, samples(n)) for n in range(20)))", 7, "event_repeated"),
     "a result": (f"{RESULT}", 7, "event_repeated"),
     "a result, and no more": (f"{RESULT}    os._exit(0)", 3, "worker_exited"),
+    "a result, and no supervisor": (f"{RESULT}    os.kill(os.getppid(), 9); time.sleep(9)", 3, "supervisor_gone"),
     "an end": ("forge(numbered(3, e.WorkerDone(sent=3)))", 7, "event_after_end"),
     "an end, and no more": ("forge(numbered(3, e.WorkerDone(sent=3))); os._exit(0)", 3, "worker_exited"),
     "an end after the end": ("channel.emit(e.WorkerDone(sent=3))", 7, "event_after_end"),
