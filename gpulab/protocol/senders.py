@@ -19,8 +19,10 @@ _TIMING: frozenset[type[Event]] = _CALIBRATING.union(
         e.VariantSkipped,
         e.Calibrated,
         e.WarmedUp,
+        e.ProcessStarted,
         e.Planned,
         e.Samples,
+        e.TimerBracket,
         e.SoloRun,
         e.OtherClock,
         e.Stopped,
@@ -28,7 +30,7 @@ _TIMING: frozenset[type[Event]] = _CALIBRATING.union(
     }
 )
 WORKER: Mapping[type[Job], frozenset[type[Event]]] = {
-    Measure: _TIMING.union({e.Checked, e.Unchecked, e.OutOfMemory}),
+    Measure: _TIMING.union({e.Checked, e.Unchecked, e.OutOfMemory, e.Examined, e.OutputSample}),
     TimeFunctions: _TIMING,
     Calibrate: _CALIBRATING,
     Profile: _ANY_JOB.union({e.Profiled}),
@@ -49,6 +51,7 @@ SESSION: frozenset[type[Event]] = frozenset(
         e.Log,
         e.Noticed,
         e.VariantFailed,
+        e.Examined,
         e.RunInvalid,
         e.RunEnded,
     }

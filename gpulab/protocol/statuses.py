@@ -117,6 +117,7 @@ class CeilingChoice(StrEnum):
 class IntervalUnit(StrEnum):
     """What the values are that an interval is over."""
 
+    PROCESSES = "processes"
     EPOCH_MEDIANS = "epoch medians"
     PAIRS = "pairs"
 
@@ -127,3 +128,31 @@ class Relation(StrEnum):
     OVERLAP = "overlap"
     COMPOUND = "compound"
     MULTIPLY = "multiply"
+
+
+class CheckKind(StrEnum):
+    """The kinds of checks that a trust report lists, in its order."""
+
+    OUTPUTS = "outputs"
+    TIMED_STEPS = "timed steps"
+    INPUTS = "inputs"
+    NULL_ANSWERS = "null answers"
+    DETERMINISM = "determinism"
+    WORK = "work counted"
+    PHYSICS = "physics"
+    STREAMS = "streams and threads"
+    CONTEXT = "context and output"
+    TIMER = "timer"
+    OUTSIDE = "outputs compared outside"
+    CONTROL = "control"
+    PROCESSES = "processes"
+    CONTENTION = "contention"
+    CLOCKS = "clocks"
+
+
+class Grade(StrEnum):
+    """Whether a comparison may be believed: every check passed, outputs were not compared, or some check has doubts."""
+
+    VERIFIED = "verified"
+    UNCHECKED = "unchecked"
+    DOUBTFUL = "doubtful"

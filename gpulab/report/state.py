@@ -18,7 +18,7 @@ from gpulab.protocol.ceiling import LAUNCH
 from gpulab.protocol.device import Device
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, RunRequest, TimedJob, TimeFunctions, VariantInfo
-from gpulab.protocol.statuses import FailureKind, Outcome, Stage, Status, StopReason
+from gpulab.protocol.statuses import CheckKind, FailureKind, Outcome, Stage, Status, StopReason
 from gpulab.report.log_history import LogHistory
 from gpulab.report.samples import SampleHistory
 from gpulab.report.telemetry_history import TelemetryHistory
@@ -44,6 +44,8 @@ class VariantState:
     calibrated: e.Calibrated | None = None
     warmed: e.WarmedUp | None = None
     solo_run: e.SoloRun | None = None
+    examined: dict[CheckKind, e.Examined] = field(default_factory=dict)
+    """What each kind of check showed, all its events as one: the first that failed, and how often it ran."""
     other_clock: e.OtherClock | None = None
     failure: e.VariantFailed | None = None
     out_of_memory: e.OutOfMemory | None = None
@@ -85,6 +87,10 @@ class RunState:
     figures: dict[tuple[str | None, str], float | None] = field(default_factory=dict)
     log: LogHistory = field(default_factory=LogHistory)
     telemetry: TelemetryHistory = field(default_factory=TelemetryHistory)
+    processes: list[e.ProcessStarted] = field(default_factory=list)
+    """Those that measured, in their order; none in files from before they were recorded."""
+    examined: dict[CheckKind, e.Examined] = field(default_factory=dict)
+    """Checks of the whole run: see `VariantState.examined`."""
     invalid: list[Finding] = field(default_factory=list)
     """Why none of the verdicts holds."""
     outcome: Outcome | None = None
@@ -122,6 +128,12 @@ class RunState:
                 self.planned = event
             case e.Samples():
                 self._fold_samples(event)
+            case e.ProcessStarted():
+                self.processes.append(event)
+            case e.Examined():
+                self._examine(event)
+            case e.TimerBracket() | e.OutputSample():
+                pass
             case e.Stopped():
                 self.stopped = event.reason
                 self.samples.close()
@@ -233,6 +245,17 @@ class RunState:
             variant.failure = event
         if variant.status == Status.PENDING and event.kind not in _FROM_OUTSIDE:
             variant.status, variant.reason = Status.FAILED, event.cause
+
+    def _examine(self, event: e.Examined) -> None:
+        variant = self.variants.get(event.variant or "")
+        examined = self.examined if variant is None else variant.examined
+        before = examined.get(event.check)
+        if before is not None:
+            decisive = before if event.ok and not before.ok else event
+            event = replace(decisive, count=before.count + event.count)
+        examined[event.check] = event
+        if variant is not None and not event.ok and variant.status in (Status.PENDING, Status.OK):
+            variant.status, variant.reason = (Status.WRONG if event.wrong else Status.INVALID), event.reason
 
     def _fold_samples(self, event: e.Samples) -> None:
         items = {name: variant.items for name, variant in self.variants.items()}

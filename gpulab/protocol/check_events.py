@@ -1,0 +1,61 @@
+"""What a worker reports of the checks that a result rests on, and what lets others check the worker."""
+
+from __future__ import annotations
+
+from gpulab.protocol.event import Event
+from gpulab.protocol.finding import Finding, Value
+from gpulab.protocol.statuses import CheckKind
+from gpulab.protocol.values import Count, Index, Integer, Name, Number, PositiveCount, Seconds
+
+
+class ProcessStarted(Event, frozen=True):
+    """A process began to measure: its number, its entropy, and the first epoch that is built in it."""
+
+    process: Index
+    seed: Integer
+    epoch: Index = 0
+
+
+class Examined(Event, frozen=True):
+    """A kind of check ran `count` times on a variant, since the last such event; `ok` is False where any failed.
+
+    `wrong`: a check that failed proves that the variant does not compute what it should; else it cannot be measured
+    fairly. `values` are what it showed, the numbers of a sentence. `skipped` says why it could not run at all.
+    """
+
+    variant: Name | None
+    check: CheckKind
+    ok: bool = True
+    count: Count = 1
+    wrong: bool = False
+    values: dict[Name, Value] = {}
+    reason: Finding | None = None
+    skipped: Finding | None = None
+
+
+class TimerBracket(Event, frozen=True):
+    """Sent just before (`claimed_s` None) and just after a stretch of steps of one variant.
+
+    `claimed_s` is what the worker's clock says that the stretch took. The session holds it against its own clock.
+    """
+
+    variant: Name
+    number: Index
+    claimed_s: Seconds | None = None
+
+
+class OutputSample(Event, frozen=True):
+    """Some elements of the output of a timed step, for the same values of the inputs in every variant.
+
+    `number` tells which values; elements are by their place in all output tensors, one after the other. The session
+    compares those of a variant with the baseline's itself.
+    """
+
+    variant: Name
+    number: Index
+    elements: PositiveCount
+    """Of all outputs together."""
+    places: list[Index]
+    values: list[Number | None]
+    """None where one is not finite."""
+    tolerance: Number
