@@ -170,7 +170,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             help="seconds of rounds a scenario may take (10; it stops early when intervals are narrow)",
         ),
         _flag("--threads", _ON_A_DEVICE, type=flag_values.count, metavar="N", help="CPU threads of torch (1)"),
-        _flag("--seed", _ON_A_DEVICE, type=flag_values.seed, metavar="N", help="seed for data and variant order (0)"),
+        _flag("--seed", _ON_A_DEVICE, type=flag_values.seed, metavar="N", help="seed for data and variant order (fresh)"),
         _flag("--smoke", _MEASURES, action="store_true", help="tiny sizes, to see whether it runs"),
         _flag(
             "--timeout",

@@ -38,7 +38,7 @@ _TIME_S = 40.0
 class _Switch:
     """Turns the sampler off and on while the rounds run."""
 
-    def __init__(self, live: Live, seed: int) -> None:
+    def __init__(self, live: Live, seed: int | None) -> None:
         self._live, self._random = live, random.Random(seed)
         self._next: list[bool] = []
         self._due = 0.0

@@ -6,7 +6,18 @@ import msgspec
 
 from gpulab.protocol.finding import Finding
 from gpulab.protocol.statuses import Cache, CeilingChoice, Clock, Per
-from gpulab.protocol.values import Count, Integer, Line, Name, ParamValue, Seconds, Source, Text
+from gpulab.protocol.values import (
+    Count,
+    Fraction,
+    Integer,
+    Line,
+    Name,
+    ParamValue,
+    PositiveAmount,
+    Seconds,
+    Source,
+    Text,
+)
 
 CANCEL, CEILINGS_KNOWN = b"c", b"k"
 """What a session may tell the supervisor of a worker: to stop it, and that the device's ceilings are known."""
@@ -22,6 +33,10 @@ class VariantInfo(msgspec.Struct, frozen=True, kw_only=True):
     claim: Line | None = None
     unchecked: Line | None = None
     missing: Finding | None = None
+    function: Name | None = None
+    """The variant of the file that builds it; None: the one of its name."""
+    params: dict[Name, ParamValue] = {}
+    """What differs from the parameters of the run: several points of a sweep may be variants of one run."""
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
@@ -60,7 +75,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, tag_field="job"):
 
     device: Name = "cpu"
     threads: Count = 1
-    seed: Integer = 0
+    seed: Integer | None = None
+    """None: fresh entropy in every process, which the events record."""
 
 
 class TimedJob(Job, frozen=True, kw_only=True):
@@ -74,6 +90,10 @@ class TimedJob(Job, frozen=True, kw_only=True):
     """A short run: fewer epochs and wider intervals, marked in every result."""
     stop_early: bool = True
     """Whether narrow intervals end the run before its time is spent."""
+    width: Fraction | None = None
+    """The relative half-width of an interval that counts as narrow; None: the lab's own."""
+    required_speedup: PositiveAmount | None = None
+    """What every comparison must reach: the run may end as soon as each is known to, or one is known not to."""
     solo_runs: bool = True
     """Whether each variant runs alone for some seconds at the end, for telemetry."""
     ceilings: CeilingChoice = CeilingChoice.NONE

@@ -129,6 +129,8 @@ class Planned(Event, frozen=True):
     epochs: Index
     floor: Fraction
     expensive: bool
+    expected_s: Seconds | None = None
+    """The estimate of all that this worker is still to do; None where nobody estimated."""
 
 
 class Samples(Event, frozen=True):

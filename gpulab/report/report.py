@@ -237,7 +237,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     source_sha256: str = ""
     params: dict[str, Param] = {}
-    seed: int = 0
+    seed: int | None = None
+    """As given; None: fresh entropy in every process."""
     smoke: bool = False
     quick: bool = False
     functions: bool = False

@@ -24,7 +24,7 @@ def run(
     params: Mapping[str, Param] | None = None,
     threads: int = 1,
     time_s: float | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     smoke: bool = False,
     quick: bool = False,
     timeout_s: float | None = None,

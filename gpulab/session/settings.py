@@ -35,7 +35,8 @@ class Settings:
     """Parameters by name, as text."""
     threads: int = 1
     time_s: float | None = None
-    seed: int = 0
+    seed: int | None = None
+    """None: fresh entropy in every process."""
     smoke: bool = False
     timeout_s: float | None = None
     telemetry: str | None = None
@@ -57,7 +58,7 @@ def check_settings(settings: Settings) -> None:
     for flag, value in (("--time", settings.time_s), ("--timeout", settings.timeout_s)):
         if value is not None and not 0 < value <= TIME_S:
             raise UsageError(f"{flag} {value:g}: write seconds above 0, and at most {TIME_S:.0f}")
-    if abs(settings.seed) > LARGEST_INTEGER:
+    if settings.seed is not None and abs(settings.seed) > LARGEST_INTEGER:
         raise UsageError(f"--seed: write a whole number between {-LARGEST_INTEGER} and {LARGEST_INTEGER}")
     cores = len(os.sched_getaffinity(0))
     if settings.threads > cores:

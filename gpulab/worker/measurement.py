@@ -47,7 +47,7 @@ class Measurement:
         control = Candidate(CONTROL, baseline.variant, baseline.items, baseline.steps, baseline.step_s)
         self.candidates = [baseline, control, *candidates[1:]]
         self.exclusive = context.exclusive
-        self._order = random.Random(context.job.seed + 2)
+        self._order = random.Random((context.job.seed or 0) + 2)
         items = {candidate.name: candidate.items for candidate in self.candidates}
         self._recorder = Recorder(context.reporter.channel, context.buffer, items, keys_of(context.job))
         self._other_times: dict[str, list[float]] = {}

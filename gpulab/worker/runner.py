@@ -62,7 +62,7 @@ class Runner:
             return
         lab = WorkerLab(device, info, reporter.position)
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
-        builder = Builder(lab, params, job.seed, wait)
+        builder = Builder(lab, params, job.seed or 0, wait)
         clock, other_clock = clocks_for(job, device, info, wait)
         self._context = WorkerContext(
             job=job,

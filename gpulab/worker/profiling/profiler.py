@@ -56,7 +56,7 @@ class Profiler:
         job = self._job
         scenario = load(job.subject)
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
-        self._builder = Builder(self._lab, params, job.seed, self._wait)
+        self._builder = Builder(self._lab, params, job.seed or 0, self._wait)
         self._record(_nothing)  # the profiler's own first start takes a second
         for name in job.names:
             self._reporter.stage(Stage.PROFILE, name)
