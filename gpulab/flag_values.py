@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from gpulab.declared import shown
-from gpulab.limits import LARGEST_INTEGER, TIME_S
+from gpulab.limits import LARGEST_INTEGER, SPEEDUPS, TIME_S
 
 
 def setting(text: str) -> tuple[str, str]:
@@ -67,8 +67,16 @@ def trace(text: str) -> Path:
 
 def speedup(text: str) -> float:
     value = _number(text.removesuffix("x"))
-    if not 0 < value < float("inf"):
+    if not SPEEDUPS[0] <= value <= SPEEDUPS[1]:
         raise argparse.ArgumentTypeError(f"{shown(text)} is not a speedup, such as 1.2x")
+    return value
+
+
+def width(text: str) -> float:
+    """0.2%, or the same as a share: 0.002."""
+    value = _number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a share of a speedup, such as 0.2%")
     return value
 
 

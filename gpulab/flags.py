@@ -169,8 +169,17 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             metavar="S",
             help="seconds of rounds a scenario may take (10; it stops early when intervals are narrow)",
         ),
+        _flag(
+            "--width",
+            _RUNS,
+            type=flag_values.width,
+            metavar="0.2%",
+            help="measure until every interval is within so much of its speedup (1%%), or --time is spent",
+        ),
         _flag("--threads", _ON_A_DEVICE, type=flag_values.count, metavar="N", help="CPU threads of torch (1)"),
-        _flag("--seed", _ON_A_DEVICE, type=flag_values.seed, metavar="N", help="seed for data and variant order (fresh)"),
+        _flag(
+            "--seed", _ON_A_DEVICE, type=flag_values.seed, metavar="N", help="seed for data and variant order (fresh)"
+        ),
         _flag("--smoke", _MEASURES, action="store_true", help="tiny sizes, to see whether it runs"),
         _flag(
             "--timeout",
@@ -178,7 +187,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             dest="timeout_s",
             type=flag_values.seconds,
             metavar="S",
-            help="stop a run after so long (600, or 20 x --time)",
+            help="stop a run after so long (by default after 10 minutes without progress)",
         ),
         _flag(
             "--telemetry",
@@ -221,6 +230,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag(
             "--fail-below",
             _ONLY_RUN,
+            dest="required_speedup",
             type=flag_values.speedup,
             metavar="1.2x",
             help="exit 5 where a comparison is below, 6 where it is inconclusive",

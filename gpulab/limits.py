@@ -41,5 +41,7 @@ FILE_NAME_BYTES = 180
 """Of what a scenario's name and values add to the name of a file: file systems allow 255 in all."""
 TIME_S = 7 * 24 * 3600.0
 """Of a run, and of every duration that the command line takes."""
+SPEEDUPS = (1e-9, 1e9)
+"""The least and the largest that may be required."""
 EPOCHS = 100_000_000
 """Epochs, rounds and steps that an event may count."""

@@ -14,7 +14,6 @@ class Options(Settings):
 
     output: Path | None = None
     json: str | None = None
-    fail_below: float | None = None
     ascii: bool = False
     plot: Path | None = None
     sweep: str | None = None

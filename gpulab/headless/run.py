@@ -43,7 +43,7 @@ def run(names: Sequence[str], options: Options) -> int:
             if isinstance(report, RunRequest):
                 before, last = several.lines if several else (), number == len(planned)
                 live = start(report, planned_run.path)
-                report = drive(live, interrupts, terminal, options.fail_below, before=before, last=last)
+                report = drive(live, interrupts, terminal, options.required_speedup, before=before, last=last)
                 show_failures(report, terminal)
             reports.append(report)
             environment = report.environment or environment

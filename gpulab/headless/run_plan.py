@@ -54,7 +54,7 @@ def plan_runs(names: Sequence[str], options: Options) -> list[PlannedRun]:
 def _check(launches: Sequence[Launch], options: Options) -> None:
     if not launches:
         raise UsageError("there is nothing to run: no scenario was found")
-    if options.fail_below and any(launch.functions for launch in launches):
+    if options.required_speedup and any(launch.functions for launch in launches):
         raise UsageError("--fail-below: plain functions are not compared; put them into a scenario (--new FILE)")
     available = {name for launch in launches if launch.entry.scenario for name in launch.entry.scenario.params}
     for name in options.chosen:

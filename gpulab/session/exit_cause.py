@@ -14,25 +14,34 @@ from gpulab.session.worker_transcript import WorkerTranscript
 
 
 def failure_of(
-    request: RunRequest, transcript: WorkerTranscript, stopped: Outcome | None, error: Exception | None
+    request: RunRequest,
+    transcript: WorkerTranscript,
+    stopped: Outcome | None,
+    error: Exception | None,
+    overtime: Finding | None = None,
 ) -> VariantFailed:
-    """The failure that ended the run. `stopped`: by the timeout or the user; `error`: of the session itself."""
+    """The failure that ended the run. `stopped`: by the timeout, for the reason `overtime`, or by the user.
+
+    `error`: of the session itself.
+    """
     if error is not None:
         return failure_of_whole_run(FailureKind.CRASH, Stage.START, finding("worker_not_run", message=str(error)))
     if transcript.exited is None:
         kind = FailureKind.KILLED if stopped is None else FailureKind(stopped.value)
         return failure_of_whole_run(kind, Stage.END, finding("supervisor_gone"))
-    return _of_exit(request, transcript.exited, stopped)
+    return _of_exit(request, transcript.exited, stopped, overtime)
 
 
 def failure_of_whole_run(kind: FailureKind, stage: Stage, cause: Finding) -> VariantFailed:
     return VariantFailed(variant=None, kind=kind, stage=stage, cause=cause)
 
 
-def _of_exit(request: RunRequest, exited: WorkerExited, stopped: Outcome | None) -> VariantFailed:
+def _of_exit(
+    request: RunRequest, exited: WorkerExited, stopped: Outcome | None, overtime: Finding | None
+) -> VariantFailed:
     kind, cause = _cause(exited)
     if stopped == Outcome.TIMEOUT:
-        kind, cause = FailureKind.TIMEOUT, finding("timeout", timeout_s=request.timeout_s)
+        kind, cause = FailureKind.TIMEOUT, overtime or finding("timeout", timeout_s=request.timeout_s)
     elif stopped == Outcome.CANCELLED:
         kind, cause = FailureKind.CANCELLED, finding("cancelled")
     subject = subject_of(request.job)

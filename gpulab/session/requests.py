@@ -26,7 +26,6 @@ from gpulab.scenario import FIRST, Param, Scenario
 from gpulab.session.settings import Settings, UsageError, check_settings, device_of, telemetry_of
 
 _SMOKE_TIME_S, _QUICK_TIME_S, _TIME_S = 0.5, 1.5, 10.0
-_TIMEOUT_S, _TIMEOUT_OF_TIME = 600.0, 20
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 _LEAST_FOR_CEILINGS_S = 1.0
 """A run shorter than this draws no conclusions about the device, and measuring it would take longer."""
@@ -48,6 +47,8 @@ def request_for(
         "smoke": settings.smoke,
         "quick": settings.quick,
         "stop_early": stop_early,
+        "width": settings.width,
+        "required_speedup": settings.required_speedup,
         "solo_runs": telemetry != TELEMETRY_OFF,
         "ceilings": CeilingChoice.NONE if settings.smoke or time_s < _LEAST_FOR_CEILINGS_S else CeilingChoice.NEEDED,
     }
@@ -55,7 +56,7 @@ def request_for(
     return RunRequest(
         job=job,
         telemetry=telemetry,
-        timeout_s=settings.timeout_s or max(_TIMEOUT_S, _TIMEOUT_OF_TIME * time_s),
+        timeout_s=settings.timeout_s,
         profile=_profile(settings, time_s),
     )
 
@@ -64,7 +65,7 @@ def calibration_request(settings: Settings) -> RunRequest:
     """The request that measures the ceilings of the device, and nothing else."""
     check_settings(settings)
     job = Calibrate(device=device_of(settings), threads=settings.threads, seed=settings.seed)
-    return RunRequest(job=job, telemetry=telemetry_of(settings), timeout_s=settings.timeout_s or _TIMEOUT_S)
+    return RunRequest(job=job, telemetry=telemetry_of(settings), timeout_s=settings.timeout_s)
 
 
 def values_to_sweep(entry: Entry, text: str) -> tuple[str, list[str]]:

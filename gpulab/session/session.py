@@ -50,6 +50,7 @@ from gpulab.protocol.run_file import RunFile
 from gpulab.protocol.statuses import FailureKind, Outcome, Stage
 from gpulab.session.captured_output import CapturedOutput
 from gpulab.session.ceiling_cache import CeilingCache
+from gpulab.session.deadline import Deadline
 from gpulab.session.event_log import EventLog
 from gpulab.session.exit_cause import failure_of, failure_of_whole_run
 from gpulab.session.telemetry_process import TelemetryProcess
@@ -79,7 +80,9 @@ class Session:
         self._stopped: Outcome | None = None
         """By the user or the timeout; None where nobody stopped it."""
         self._error: Exception | None = None
-        self._deadline = monotonic() + request.timeout_s if request.timeout_s else None
+        self._deadline = Deadline(request.timeout_s)
+        self._overtime: Finding | None = None
+        """Why it was too late."""
         self._wake_r, self._wake_w = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         # They live as long as anybody may cancel: a number that was given back may be another file by then.
         weakref.finalize(self, _close, self._wake_r, self._wake_w).atexit = False
@@ -181,13 +184,14 @@ class Session:
             if (transcript.complete and error is None) or self._stopped == Outcome.CANCELLED:
                 return
             variant = transcript.exited.variant if transcript.exited else None
-            cause = failure_of(self._request, transcript, self._stopped, error).cause
+            cause = failure_of(self._request, transcript, self._stopped, error, self._overtime).cause
             self._append(Noticed(finding=_profiling_ended(variant, cause)))
             names = names[names.index(variant) + 1 :] if variant in names else []
 
     def _work(self, job: AnyJob, transcript: WorkerTranscript, output: CapturedOutput | None) -> None:
         with WorkerProcess(job, transcript, output, self._command) as worker:
             self._worker = worker
+            self._deadline.worker_started()
             self._follow(worker)
 
     def _follow(self, worker: WorkerProcess) -> None:
@@ -200,7 +204,7 @@ class Session:
             poll.register(fd, select.POLLIN)
         last_word_by: float | None = None
         while True:
-            until = min((t for t in (self._deadline, last_word_by) if t), default=None)
+            until = min((t for t in (self._deadline.at, last_word_by) if t), default=None)
             ready = {fd for fd, _ in poll.poll(None if until is None else max(0.0, until - monotonic()) * 1000)}
             for fd in ready & streams.keys():
                 if not self._take_from(streams[fd].take()):
@@ -220,8 +224,8 @@ class Session:
 
     def _stop_asked(self, *, cancelled: bool) -> Outcome | None:
         stop = Outcome.CANCELLED if cancelled and self._cancel_asked() else None
-        if self._deadline and monotonic() >= self._deadline:
-            stop, self._deadline = Outcome.TIMEOUT, None
+        if overtime := self._deadline.passed():
+            stop, self._overtime = Outcome.TIMEOUT, overtime
         return stop
 
     def _cancel_asked(self) -> bool:
@@ -238,6 +242,7 @@ class Session:
         self._log.append(*events)
         for event in events:
             self._measured.see(event)
+            self._deadline.see(event)
             if isinstance(event, WorkerReady) and self._telemetry:
                 self._telemetry.target(event)
             if (ceilings := self._ceilings.see(event)) is not None:
@@ -257,7 +262,7 @@ class Session:
             return [*events, RunEnded(outcome=Outcome.DONE)]
         reported = transcript.exited and transcript.exited.code == DEVICE_LOST and not transcript.problems
         if not reported:  # by the worker itself
-            events.append(failure_of(self._request, transcript, self._stopped, self._error))
+            events.append(failure_of(self._request, transcript, self._stopped, self._error, self._overtime))
         return [*events, RunEnded(outcome=self._stopped or Outcome.FAILED)]
 
 

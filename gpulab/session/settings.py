@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gpulab.catalog.needs import default_device, missing
 from gpulab.catalog.paths import is_there
-from gpulab.limits import LARGEST_INTEGER, NAME_LENGTH, TIME_S
+from gpulab.limits import LARGEST_INTEGER, NAME_LENGTH, SPEEDUPS, TIME_S
 from gpulab.protocol.finding import Finding
 from gpulab.protocol.jobs import TELEMETRY_OFF, TELEMETRY_ON
 from gpulab.protocol.text import cut
@@ -35,6 +35,10 @@ class Settings:
     """Parameters by name, as text."""
     threads: int = 1
     time_s: float | None = None
+    width: float | None = None
+    """The relative half-width of every interval at which a run stops."""
+    required_speedup: float | None = None
+    """What every comparison must reach."""
     seed: int | None = None
     """None: fresh entropy in every process."""
     smoke: bool = False
@@ -58,6 +62,11 @@ def check_settings(settings: Settings) -> None:
     for flag, value in (("--time", settings.time_s), ("--timeout", settings.timeout_s)):
         if value is not None and not 0 < value <= TIME_S:
             raise UsageError(f"{flag} {value:g}: write seconds above 0, and at most {TIME_S:.0f}")
+    if settings.width is not None and not 0 < settings.width < 1:
+        raise UsageError(f"--width {settings.width:g}: write a share of the speedup, such as 0.2%")
+    required = settings.required_speedup
+    if required is not None and not SPEEDUPS[0] <= required <= SPEEDUPS[1]:
+        raise UsageError(f"--fail-below {required:g}: write a speedup, such as 1.2x")
     if settings.seed is not None and abs(settings.seed) > LARGEST_INTEGER:
         raise UsageError(f"--seed: write a whole number between {-LARGEST_INTEGER} and {LARGEST_INTEGER}")
     cores = len(os.sched_getaffinity(0))

@@ -189,6 +189,14 @@ REWORDED = {
         "it takes arguments (x, y), and is called with none: wrap it, or give defaults",
     ),
     "timeout": ({"timeout_s": 6.0}, "no end after 6 s: raise --timeout, or fix the hang"),
+    "no_progress": (
+        {"silence_s": 600.0, "during": "build compiled"},
+        "no progress for 600 s (build compiled): fix the hang, or set --timeout if it is only slow",
+    ),
+    "overdue": (
+        {"expected_s": 1000.0, "taken_s": 4300.4},
+        "no end after 4300 s, where 1000 s were expected: fix the hang, or set --timeout if it is only slow",
+    ),
     "killed": ({}, "killed: by the system for want of memory, by a limit such as ulimit -t, or by somebody"),
     "cpu_time_spent": ({}, "the worker used up its CPU time: raise the limit (ulimit -t)"),
     "lab_functions_replaced": (

@@ -18,6 +18,13 @@ WORDS = {
     "takes_arguments": Words("it takes arguments ({arguments}), and is called with none: wrap it, or give defaults"),
     "device_in_error": Words("the device is in error, and so is every later measurement of this process: {message}"),
     "timeout": Words("no end after {timeout_s:g} s: raise --timeout, or fix the hang"),
+    "no_progress": Words(
+        "no progress for {silence_s:.0f} s ({during}): fix the hang, or set --timeout if it is only slow"
+    ),
+    "overdue": Words(
+        "no end after {taken_s:.0f} s, where {expected_s:.0f} s were expected: fix the hang, or set --timeout if it is "
+        "only slow"
+    ),
     "cancelled": Words("stopped by the user"),
     "killed": Words("killed: by the system for want of memory, by a limit such as ulimit -t, or by somebody"),
     "cpu_time_spent": Words("the worker used up its CPU time: raise the limit (ulimit -t)"),

@@ -50,6 +50,12 @@ def test_a_scenario_is_measured_with_what_its_file_says(request_of):
     assert (on_gpu.missing, scale.missing) == (finding("run_on_cpu", need="cuda"), None)
 
 
+def test_a_run_ends_when_what_was_asked_is_settled(request_of):
+    job = request_of(width=0.002, required_speedup=1.2).job
+    assert (job.width, job.required_speedup, job.seed) == (0.002, 1.2, None)
+    assert (request_of().job.width, request_of().job.required_speedup) == (None, None)
+
+
 def test_the_clock_of_the_device_is_taken_on_a_device_only(request_of):
     assert request_of().job.clock == Clock.WALL
     assert request_of(device="cuda").job.clock == Clock.DEVICE
@@ -91,6 +97,8 @@ def test_parameters_come_from_the_scenario_the_cpu_the_smoke_run_and_then_the_us
         ({"chosen": {"m" * 9000: "1"}}, "has no parameter 'mmm.*8900 more characters"),
         ({"time_s": 1e300}, "--time 1e.300: write seconds above 0, and at most 604800"),
         ({"time_s": float("nan")}, "--time nan: write seconds"),
+        ({"width": 0.0}, "--width 0: write a share of the speedup, such as 0.2%"),
+        ({"required_speedup": 1e300}, "--fail-below 1e.300: write a speedup, such as 1.2x"),
         ({"timeout_s": -1.0}, "--timeout -1: write seconds above 0"),
         ({"seed": 2**63}, "--seed: write a whole number between"),
         ({"device": "cuda:" + "9" * 9000}, "--device cuda:999.*write cpu, cuda or cuda:N"),
@@ -125,11 +133,11 @@ def test_a_device_that_is_not_there_has_a_reason(request_of, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "time_s", "timeout_s", "ceilings"),
     [
-        ({}, 10.0, 600.0, CeilingChoice.NEEDED),
-        ({"time_s": 60.0}, 60.0, 1200.0, CeilingChoice.NEEDED),
-        ({"time_s": 0.9}, 0.9, 600.0, CeilingChoice.NONE),
-        ({"quick": True}, 1.5, 600.0, CeilingChoice.NEEDED),
-        ({"smoke": True}, 0.5, 600.0, CeilingChoice.NONE),
+        ({}, 10.0, None, CeilingChoice.NEEDED),
+        ({"time_s": 60.0}, 60.0, None, CeilingChoice.NEEDED),
+        ({"time_s": 0.9}, 0.9, None, CeilingChoice.NONE),
+        ({"quick": True}, 1.5, None, CeilingChoice.NEEDED),
+        ({"smoke": True}, 0.5, None, CeilingChoice.NONE),
         ({"smoke": True, "time_s": 5.0, "timeout_s": 9.0}, 5.0, 9.0, CeilingChoice.NONE),
     ],
 )
@@ -190,7 +198,7 @@ def test_a_run_may_be_told_to_spend_its_whole_time(request_of):
 def test_a_calibration_measures_the_device_and_nothing_else():
     request = calibration_request(Settings(device="cpu", threads=1, seed=3, telemetry="off"))
     assert request.job == Calibrate(device="cpu", threads=1, seed=3)
-    assert (request.telemetry, request.timeout_s, request.profile) == ("off", 600.0, None)
+    assert (request.telemetry, request.timeout_s, request.profile) == ("off", None, None)
     with pytest.raises(UsageError, match="write cpu, cuda or cuda:N"):
         calibration_request(Settings(device="tpu"))
 

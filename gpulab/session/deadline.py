@@ -1,0 +1,100 @@
+"""When a run has taken too long: absolutely where the user says so, else by what it has shown of its own pace.
+
+Before anything is calibrated nobody knows how long a build or a step takes, so only silence ends a run. Once the
+engine has planned, its own estimate does too, with room for a machine that is busier than it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+
+from gpulab.protocol.events import (
+    AnyEvent,
+    Built,
+    Calibrated,
+    Log,
+    Noticed,
+    Planned,
+    Reported,
+    StageStarted,
+    Telemetry,
+    TelemetryEnded,
+    TelemetryLost,
+    TelemetryStarted,
+    TelemetrySwitched,
+)
+from gpulab.protocol.finding import Finding, finding
+from gpulab.protocol.statuses import Stage
+
+_SILENCE_S = 600.0
+_SILENCE_STEPS = 30
+"""A check takes several steps, a profile more, and none of them is an event."""
+_MARGIN, _MARGIN_S = 4.0, 300.0
+"""Of what was expected, and on top of it."""
+_NO_PROGRESS = (Log, Noticed, Reported, Telemetry, TelemetryEnded, TelemetryLost, TelemetryStarted, TelemetrySwitched)
+"""What comes while a step hangs, too."""
+
+
+class Deadline:
+    """Watches one run. `at` is None where nothing ends it, on the clock of the events."""
+
+    def __init__(self, timeout_s: float | None, now: Callable[[], float] = monotonic) -> None:
+        self._now, self._timeout_s, self._ended = now, timeout_s, False
+        self._started = self._heard = now()
+        self._step_s = 0.0
+        self._planned: Planned | None = None
+        self._planned_at = 0.0
+        self._stage = Stage.START
+        self._variant: str | None = None
+
+    @property
+    def at(self) -> float | None:
+        if self._ended:
+            return None
+        if self._timeout_s is not None:
+            return self._started + self._timeout_s
+        return min(self._heard + self._silence_s, self._overdue_at or float("inf"))
+
+    def see(self, event: AnyEvent) -> None:
+        """Take an event in, as soon as it came."""
+        if isinstance(event, _NO_PROGRESS):
+            return
+        self._heard = self._now()
+        match event:
+            case StageStarted():
+                self._stage, self._variant = event.stage, event.variant
+            case Built():
+                self._step_s = max(self._step_s, event.first_step_s)
+            case Calibrated():
+                self._step_s = max(self._step_s, event.step_s)
+            case Planned():
+                self._planned, self._planned_at = event, self._heard
+
+    def worker_started(self) -> None:
+        """Another process begins, of which nothing was planned."""
+        self._heard, self._planned = self._now(), None
+
+    def passed(self) -> Finding | None:
+        """Why the run is to be stopped, once."""
+        at = self.at
+        if at is None or self._now() < at:
+            return None
+        self._ended = True
+        if self._timeout_s is not None:
+            return finding("timeout", timeout_s=self._timeout_s)
+        if self._planned and self._planned.expected_s is not None and at == self._overdue_at:
+            expected_s, taken_s = self._planned.expected_s, self._now() - self._planned_at
+            return finding("overdue", expected_s=expected_s, taken_s=taken_s)
+        place = " ".join(part for part in (self._stage.value, self._variant) if part)
+        return finding("no_progress", silence_s=self._silence_s, during=place)
+
+    @property
+    def _silence_s(self) -> float:
+        return max(_SILENCE_S, _SILENCE_STEPS * self._step_s)
+
+    @property
+    def _overdue_at(self) -> float | None:
+        if self._planned is None or self._planned.expected_s is None:
+            return None
+        return self._planned_at + _MARGIN * self._planned.expected_s + _MARGIN_S

@@ -1,0 +1,92 @@
+"""A run ends by the user's timeout; without one by silence, or long after the end that the engine expected."""
+
+import pytest
+
+from gpulab.protocol import events as e
+from gpulab.protocol.finding import finding
+from gpulab.protocol.statuses import Stage
+from gpulab.session.deadline import Deadline
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def planned(expected_s):
+    return e.Planned(rounds=5, epochs=20, floor=0.01, expensive=False, expected_s=expected_s)
+
+
+def at(stage, variant=None):
+    return e.StageStarted(stage=stage, variant=variant)
+
+
+def test_a_timeout_of_the_user_is_absolute_and_said_once(clock):
+    deadline = Deadline(30.0, clock)
+    deadline.see(at(Stage.MEASURE))
+    deadline.see(planned(1000.0))
+    assert deadline.at == 130.0
+    assert deadline.passed() is None
+    clock.now = 130.0
+    assert deadline.passed() == finding("timeout", timeout_s=30.0)
+    assert (deadline.at, deadline.passed()) == (None, None)
+
+
+def test_without_one_only_silence_ends_a_run_that_has_no_plan(clock):
+    deadline = Deadline(None, clock)
+    for _ in range(10):
+        clock.now += 599.0
+        assert deadline.passed() is None
+        deadline.see(at(Stage.BUILD, "compiled"))
+    clock.now += 300.0
+    deadline.see(e.Log(lines=["still here"]))
+    deadline.see(e.Reported(variant=None, name="x", value=1.0))
+    clock.now += 301.0
+    assert deadline.passed() == finding("no_progress", silence_s=600.0, during="build compiled")
+
+
+def test_steps_that_take_long_are_given_longer(clock):
+    deadline = Deadline(None, clock)
+    deadline.see(e.Built(variant="a", build_s=1.0, first_step_s=120.0, items=1.0))
+    clock.now += 3599.0
+    assert deadline.passed() is None
+    clock.now += 2.0
+    assert deadline.passed().values["silence_s"] == 3600.0
+
+
+def test_a_plan_ends_a_run_that_takes_several_times_as_long(clock):
+    deadline = Deadline(None, clock)
+    deadline.see(planned(1000.0))
+    for _ in range(42):
+        clock.now += 100.0
+        deadline.see(at(Stage.MEASURE))
+        assert deadline.passed() is None
+    clock.now += 100.0
+    deadline.see(at(Stage.MEASURE))
+    assert deadline.passed() == finding("overdue", expected_s=1000.0, taken_s=4300.0)
+
+
+def test_two_variants_of_ten_seconds_a_step_have_their_time(clock):
+    deadline = Deadline(None, clock)
+    deadline.see(e.Calibrated(variant="a", steps_per_block=1, step_s=10.0, empty_block_s=0.0))
+    deadline.see(planned(8 * 60.0))
+    for _ in range(60):
+        clock.now += 10.0
+        deadline.see(at(Stage.MEASURE))
+    assert deadline.passed() is None
+
+
+def test_a_worker_that_follows_is_not_held_to_the_plan_of_the_first(clock):
+    deadline = Deadline(None, clock)
+    deadline.see(planned(1.0))
+    clock.now += 300.0
+    deadline.worker_started()
+    clock.now += 599.0
+    assert deadline.passed() is None
