@@ -18,6 +18,7 @@ from gpulab.protocol.events import (
     Planned,
     Reported,
     StageStarted,
+    Stopped,
     Telemetry,
     TelemetryEnded,
     TelemetryLost,
@@ -70,6 +71,8 @@ class Deadline:
                 self._step_s = max(self._step_s, event.step_s)
             case Planned():
                 self._planned, self._planned_at = event, self._heard
+            case Stopped():
+                self._planned = None  # solo runs and checks are not in it
 
     def worker_started(self) -> None:
         """Another process begins, of which nothing was planned."""

@@ -21,7 +21,7 @@ def clock():
 
 
 def planned(expected_s):
-    return e.Planned(rounds=5, epochs=20, floor=0.01, expensive=False, expected_s=expected_s)
+    return e.Planned(rounds=5, epochs=20, expected_s=expected_s)
 
 
 def at(stage, variant=None):
@@ -71,6 +71,14 @@ def test_a_plan_ends_a_run_that_takes_several_times_as_long(clock):
     clock.now += 100.0
     deadline.see(at(Stage.MEASURE))
     assert deadline.passed() == finding("overdue", expected_s=1000.0, taken_s=4300.0)
+
+
+def test_what_follows_the_rounds_is_not_in_the_plan(clock):
+    deadline = Deadline(None, clock)
+    deadline.see(planned(1.0))
+    deadline.see(e.Stopped(reason="width"))
+    clock.now += 500.0
+    assert deadline.passed() is None
 
 
 def test_two_variants_of_ten_seconds_a_step_have_their_time(clock):
