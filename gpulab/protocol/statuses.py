@@ -71,9 +71,12 @@ class FailureKind(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Why measuring ended: intervals narrow enough, time spent, epochs spent, or nothing left to compare."""
+    """Why measuring ended: intervals narrow enough, the required speedup reached or not, time or epochs spent, or
+    nothing left to compare.
+    """
 
     WIDTH = "width"
+    SETTLED = "settled"
     TIME = "time"
     EPOCHS = "epochs"
     FAILED = "failed"
@@ -148,6 +151,15 @@ class CheckKind(StrEnum):
     PROCESSES = "processes"
     CONTENTION = "contention"
     CLOCKS = "clocks"
+
+
+class CheckState(StrEnum):
+    """What a check came to: it passed, it casts doubt, it refuses the comparison, or it did not run."""
+
+    PASSED = "passed"
+    DOUBTFUL = "doubtful"
+    FAILED = "failed"
+    NOT_RUN = "not run"
 
 
 class Grade(StrEnum):
