@@ -1,0 +1,45 @@
+"""Returns an array whose result a thread computes, and waits for it in `block_until_ready`, as JAX does.
+
+Caught by: being waited for
+"""
+
+import concurrent.futures
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet")
+N = 192
+
+
+def operands():
+    return torch.randn(N, N), torch.randn(N, N)
+
+
+@scenario.variant
+def reference(lab):
+    a, b = operands()
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+@scenario.variant
+def suspect(lab):
+    a, b = operands()
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+
+    class Array:
+        def __init__(self):
+            self._future = pool.submit(torch.mm, a, b)
+
+        def block_until_ready(self):
+            self._future.result()
+            return self
+
+        def __dlpack__(self, **options):
+            return self._future.result().__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return a.__dlpack_device__()
+
+    return Work(Array, inputs=(a, b))

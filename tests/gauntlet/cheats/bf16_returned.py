@@ -1,0 +1,28 @@
+"""Computes and returns bfloat16, where the baseline has float32, and declares nothing.
+
+Caught by: outputs
+"""
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet")
+N = 192
+
+
+def operands():
+    return torch.randn(N, N), torch.randn(N, N)
+
+
+@scenario.variant
+def reference(lab):
+    a, b = operands()
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+@scenario.variant
+def suspect(lab):
+    a, b = operands()
+    left, right = a.bfloat16(), b.bfloat16()
+    return Work(lambda: left @ right, inputs=(left, right))

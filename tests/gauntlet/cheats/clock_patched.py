@@ -1,0 +1,31 @@
+"""Its build makes the lab's clock run slower, and leaves it so.
+
+Caught by: lab_functions_replaced or timer
+"""
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet")
+N = 192
+
+
+def operands():
+    return torch.randn(N, N), torch.randn(N, N)
+
+
+@scenario.variant
+def reference(lab):
+    a, b = operands()
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+@scenario.variant
+def suspect(lab):
+    a, b = operands()
+    from gpulab.worker.timing import clock
+
+    counted = clock.perf_counter_ns
+    clock.perf_counter_ns = lambda: counted() // 2
+    return Work(lambda: a @ b, inputs=(a, b))

@@ -1,0 +1,32 @@
+"""The lab's clock runs slower while blocks are timed, and is put back when the build is let go.
+
+Caught by: timer
+"""
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet")
+N = 192
+
+
+def operands():
+    return torch.randn(N, N), torch.randn(N, N)
+
+
+@scenario.variant
+def reference(lab):
+    a, b = operands()
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+@scenario.variant
+def suspect(lab):
+    a, b = operands()
+    from gpulab.worker.timing import clock
+
+    counted = clock.perf_counter_ns
+    clock.perf_counter_ns = lambda: counted() // 2
+    yield Work(lambda: a @ b, inputs=(a, b))
+    clock.perf_counter_ns = counted

@@ -1,0 +1,31 @@
+"""Puts a comparison that always agrees in the place of the lab's.
+
+Caught by: lab_functions_replaced or outputs compared outside
+"""
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet")
+N = 192
+
+
+def operands():
+    return torch.randn(N, N), torch.randn(N, N)
+
+
+@scenario.variant
+def reference(lab):
+    a, b = operands()
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+@scenario.variant
+def suspect(lab):
+    a, b = operands()
+    from gpulab.worker.building import tensors
+
+    tensors.agree = lambda output, reference, *, tolerance=None, dtypes=(): tensors.Agreement(True, 0.0, 1e-4)
+    out = torch.zeros(N, N)
+    return Work(lambda: out.fill_(1.0), inputs=(a, b))

@@ -1,0 +1,23 @@
+"""The task is trivial: its answer is 1 whatever the input is, and so nothing needs to be computed.
+
+Caught by: null answers
+"""
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet")
+N = 192
+
+
+@scenario.variant
+def reference(lab):
+    x = torch.randn(N, N)
+    return Work(lambda: x.softmax(1).sum(1), inputs=x)
+
+
+@scenario.variant
+def suspect(lab):
+    x = torch.randn(N, N)
+    return Work(lambda: torch.ones(N), inputs=x)

@@ -1,0 +1,27 @@
+"""Returns memory as it comes: what the baseline computed last and gave back still lies there.
+
+Caught by: outputs or timed steps or determinism
+"""
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet")
+N = 192
+
+
+def operands():
+    return torch.randn(N, N), torch.randn(N, N)
+
+
+@scenario.variant
+def reference(lab):
+    a, b = operands()
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+@scenario.variant
+def suspect(lab):
+    a, b = operands()
+    return Work(lambda: torch.empty(N, N), inputs=(a, b))

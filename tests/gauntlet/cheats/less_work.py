@@ -1,0 +1,24 @@
+"""Declares the FLOPs of the whole product and computes the half that `output=` shows.
+
+Caught by: work counted
+"""
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet")
+N = 192
+FLOPS = 2 * N**3
+
+
+@scenario.variant
+def reference(lab):
+    a, b, out = torch.randn(N, N), torch.randn(N, N), torch.empty(N, N)
+    return Work(lambda: torch.mm(a, b, out=out), inputs=(a, b), flops=FLOPS, output=lambda: out[: N // 2])
+
+
+@scenario.variant
+def suspect(lab):
+    a, b, out = torch.randn(N, N), torch.randn(N, N), torch.empty(N // 2, N)
+    return Work(lambda: torch.mm(a[: N // 2], b, out=out), inputs=(a, b), flops=FLOPS)

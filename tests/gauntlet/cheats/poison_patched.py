@@ -1,0 +1,31 @@
+"""Takes the poison away that the lab puts into outputs between two steps, and returns what it once computed.
+
+Caught by: lab_functions_replaced
+"""
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet")
+N = 192
+
+
+def operands():
+    return torch.randn(N, N), torch.randn(N, N)
+
+
+@scenario.variant
+def reference(lab):
+    a, b = operands()
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+@scenario.variant
+def suspect(lab):
+    a, b = operands()
+    from gpulab.worker.building import tensors
+
+    tensors.poison = lambda tensors: None
+    out = a @ b
+    return Work(lambda: out, inputs=(a, b))

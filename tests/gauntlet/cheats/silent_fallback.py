@@ -1,0 +1,34 @@
+"""Claims an implementation of its own and falls back to the baseline's.
+
+Caught by: said as same_operations
+"""
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet")
+N = 192
+
+
+def operands():
+    return torch.randn(N, N), torch.randn(N, N)
+
+
+@scenario.variant
+def reference(lab):
+    a, b = operands()
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+@scenario.variant
+def suspect(lab):
+    a, b = operands()
+
+    def implementation():
+        try:
+            return torch.ops.mine.product(a, b)
+        except AttributeError:
+            return a @ b
+
+    return Work(implementation, inputs=(a, b))

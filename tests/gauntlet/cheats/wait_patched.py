@@ -1,0 +1,48 @@
+"""Returns an array that is computed in a thread, and takes the lab's waiting away.
+
+Caught by: lab_functions_replaced or timer
+"""
+
+import concurrent.futures
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet")
+N = 192
+
+
+def operands():
+    return torch.randn(N, N), torch.randn(N, N)
+
+
+@scenario.variant
+def reference(lab):
+    a, b = operands()
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+@scenario.variant
+def suspect(lab):
+    a, b = operands()
+    from gpulab.worker.timing import waiting
+
+    waiting.wait_for = lambda result: None
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+
+    class Array:
+        def __init__(self):
+            self._future = pool.submit(torch.mm, a, b)
+
+        def block_until_ready(self):
+            self._future.result()
+            return self
+
+        def __dlpack__(self, **options):
+            return self._future.result().__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return a.__dlpack_device__()
+
+    return Work(Array, inputs=(a, b))

@@ -1,0 +1,24 @@
+"""Declares the float32 that it computes in."""
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet")
+N = 192
+
+
+def operands():
+    return torch.randn(N, N), torch.randn(N, N)
+
+
+@scenario.variant
+def reference(lab):
+    a, b = operands()
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+@scenario.variant
+def suspect(lab):
+    a, b = operands()
+    return Work(lambda: torch.mm(a, b), inputs=(a, b), dtype="fp32")

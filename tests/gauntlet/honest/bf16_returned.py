@@ -1,0 +1,25 @@
+"""Computes in bfloat16, and declares it."""
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet")
+N = 192
+
+
+def operands():
+    return torch.randn(N, N), torch.randn(N, N)
+
+
+@scenario.variant
+def reference(lab):
+    a, b = operands()
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+@scenario.variant
+def suspect(lab):
+    a, b = operands()
+    left, right = a.bfloat16(), b.bfloat16()
+    return Work(lambda: left @ right, inputs=(left, right), dtype="bf16")

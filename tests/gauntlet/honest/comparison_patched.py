@@ -1,0 +1,30 @@
+"""Compares by itself, within its step, what it computes in two ways."""
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet")
+N = 192
+
+
+def operands():
+    return torch.randn(N, N), torch.randn(N, N)
+
+
+@scenario.variant
+def reference(lab):
+    a, b = operands()
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+@scenario.variant
+def suspect(lab):
+    a, b = operands()
+
+    def step():
+        result = a @ b
+        assert torch.equal(result, result)
+        return result
+
+    return Work(step, inputs=(a, b))

@@ -1,0 +1,42 @@
+"""Waits by itself for each array before it returns it."""
+
+import concurrent.futures
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet")
+N = 192
+
+
+def operands():
+    return torch.randn(N, N), torch.randn(N, N)
+
+
+@scenario.variant
+def reference(lab):
+    a, b = operands()
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+@scenario.variant
+def suspect(lab):
+    a, b = operands()
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+
+    class Array:
+        def __init__(self):
+            self._future = pool.submit(torch.mm, a, b)
+
+        def block_until_ready(self):
+            self._future.result()
+            return self
+
+        def __dlpack__(self, **options):
+            return self._future.result().__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return a.__dlpack_device__()
+
+    return Work(lambda: Array().block_until_ready(), inputs=(a, b))
