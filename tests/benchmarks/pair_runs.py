@@ -1,0 +1,114 @@
+"""Runs of the pairs in `pairs/`: each in a fresh process, and what its run file holds of processes and builds."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic
+
+from msgspec.structs import replace
+
+from gpulab.analysis.series import Epoch
+from gpulab.protocol.events import Built, ProcessStarted, Samples
+from gpulab.protocol.run_file import read_run_file
+from gpulab.report.build import build_report
+from gpulab.report.state import fold_all
+
+FOLDER = Path(__file__).parent / "pairs"
+KINDS = ("compute_bound", "cache_resident", "memory_bound", "small_ops", "allocating")
+EXPENSIVE = ("compiled", "expensive_builds")
+"""Kinds whose builds are expensive."""
+BASELINE, UNLIKE = "baseline", "unlike"
+LIKE = {"control": BASELINE, "twin": BASELINE, "compiled_twin": UNLIKE}
+"""Variants that do what another one does, so that every difference is a false verdict."""
+NEVER_NARROW = "0.001%"
+"""A width that no run reaches, so that it measures for all of its time."""
+QUIET = ("--profile", "off", "--telemetry", "off")
+
+
+def run_pair(kind, device, run_file, *flags):
+    """Measure a pair in a fresh process: its exit code, and when the command was started on the clock of its events.
+
+    CalledProcessError where there was no run, since no other would come of the same command.
+    """
+    command = [sys.executable, "-m", "gpulab", "--run", str(FOLDER / f"{kind}.py"), "--device", device]
+    command += ["--output", str(run_file), *flags]
+    began = monotonic()
+    done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if not run_file.exists():
+        print(done.stderr, file=sys.stderr)
+        done.check_returncode()
+    return done.returncode, began
+
+
+def pin(core):
+    """Keep this process, and all that it starts, on one core."""
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+
+
+def events_of(run_file):
+    return read_run_file(run_file).events
+
+
+def process_of_epochs(events):
+    """A function from the number of an epoch to the place, from 0, of the process that measured it."""
+    firsts = sorted(event.epoch for event in events if isinstance(event, ProcessStarted))
+    return lambda epoch: max(sum(first <= epoch for first in firsts) - 1, 0)
+
+
+def processes_of(events):
+    """Every process of a run in its order: its epochs, with seconds per item by name."""
+    items = {event.variant: event.items for event in events if isinstance(event, Built)}
+    rounds_of, process_of = {}, process_of_epochs(events)
+    for batch in (event for event in events if isinstance(event, Samples)):
+        for epoch, number, index, time_s in zip(batch.epoch, batch.round, batch.variant, batch.times_s, strict=True):
+            name = batch.names[index]
+            rounds_of.setdefault(epoch, {}).setdefault(number, {})[name] = time_s / items.get(name, 1.0)
+    processes = {}
+    for epoch in sorted(rounds_of):
+        rounds = [rounds_of[epoch][number] for number in sorted(rounds_of[epoch])]
+        processes.setdefault(process_of(epoch), []).append(Epoch(rounds))
+    return [processes[place] for place in sorted(processes)]
+
+
+def halves(events):
+    """The run twice: with nothing but its even processes, and with nothing but its odd ones."""
+    process_of = process_of_epochs(events)
+    firsts = sorted(event.epoch for event in events if isinstance(event, ProcessStarted))
+    return [
+        [_half(event, process_of, parity) for event in events if not _of_others(event, firsts, parity)]
+        for parity in (0, 1)
+    ]
+
+
+def _of_others(event, firsts, parity):
+    return isinstance(event, ProcessStarted) and firsts.index(event.epoch) % 2 != parity
+
+
+def _half(event, process_of, parity):
+    """The event; of samples those of every other process."""
+    if not isinstance(event, Samples):
+        return event
+    rows = [place for place, epoch in enumerate(event.epoch) if process_of(epoch) % 2 == parity]
+    columns = ("epoch", "round", "variant", "times_s", "cpu_s", "faults", "switches", "ended", "steps", "sm_mhz")
+    values = {name: getattr(event, name) for name in columns}
+    return replace(event, **{name: [column[row] for row in rows] for name, column in values.items() if column})
+
+
+def comparisons_of(events):
+    """What the lab makes of these events: by variant its comparison, the control's too, as data."""
+    report = build_report(fold_all(events))
+    control = {} if report.control is None else {"control": _entry(report.control, BASELINE)}
+    compared = {entry.variant: _entry(entry, entry.against) for entry in reversed(report.comparisons)}
+    return control | compared
+
+
+def _entry(comparison, against):
+    return {
+        "against": against,
+        "speedup": comparison.speedup,
+        "low": comparison.low,
+        "high": comparison.high,
+        "verdict": comparison.verdict.value,
+    }
