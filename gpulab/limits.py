@@ -15,6 +15,10 @@ LINE_BYTES = 1 << 20
 """Of one event on the pipe of a process."""
 RUN_FILE_LINE_BYTES = 8 << 20
 """Of one line of a run file: the first event holds the scenario's source."""
+HISTORY_BYTES = 4 << 20
+"""Of the index of earlier runs: some thousands. It is read before every run."""
+HISTORY_RUN_BYTES = 64 << 10
+"""Of one run in it."""
 CACHE_FILE_BYTES = 1 << 20
 """Of a file of measured ceilings."""
 NAMES = 100

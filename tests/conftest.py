@@ -135,6 +135,14 @@ class Lab:
         return not self.processes()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory):
+    """Runs that tests make in their own process are no history of the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture
 def lab(tmp_path):
     yield from _lab(tmp_path)

@@ -28,10 +28,13 @@ from gpulab.protocol.measure_events import VariantSkipped as VariantSkipped
 from gpulab.protocol.measure_events import WarmedUp as WarmedUp
 from gpulab.protocol.profile_events import Phases as Phases
 from gpulab.protocol.profile_events import Profiled as Profiled
+from gpulab.protocol.roof_events import RoofProbed as RoofProbed
 from gpulab.protocol.run_events import DEVICE_LOST as DEVICE_LOST
 from gpulab.protocol.run_events import PIPE_LOST as PIPE_LOST
+from gpulab.protocol.run_events import EarlierRuns as EarlierRuns
 from gpulab.protocol.run_events import Log as Log
 from gpulab.protocol.run_events import Noticed as Noticed
+from gpulab.protocol.run_events import PastSpeedups as PastSpeedups
 from gpulab.protocol.run_events import RunEnded as RunEnded
 from gpulab.protocol.run_events import RunInvalid as RunInvalid
 from gpulab.protocol.run_events import RunStarted as RunStarted
@@ -49,6 +52,7 @@ from gpulab.protocol.telemetry_events import TelemetrySwitched as TelemetrySwitc
 AnyEvent = (
     RunStarted
     | WorkerReady
+    | EarlierRuns
     | StageStarted
     | Built
     | Counted
@@ -76,6 +80,7 @@ AnyEvent = (
     | Examined
     | TimerBracket
     | OutputSample
+    | RoofProbed
     | Stopped
     | Reported
     | Log

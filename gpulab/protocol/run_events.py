@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from gpulab.protocol.device import Device
 from gpulab.protocol.event import Event
 from gpulab.protocol.finding import Finding
 from gpulab.protocol.jobs import RunRequest
 from gpulab.protocol.statuses import FailureKind, Outcome, Stage
-from gpulab.protocol.values import Count, Line, Name, SignalNumber, Text
+from gpulab.protocol.values import Count, Line, Name, PositiveAmount, SignalNumber, Text
 
 PIPE_LOST, DEVICE_LOST = 97, 98
 """Exit codes of a worker whose event pipe was taken from it, and of one whose device is in error for good."""
@@ -19,6 +21,20 @@ class RunStarted(Event, frozen=True):
     request: RunRequest
     at: Name
     host: Line
+
+
+class PastSpeedups(msgspec.Struct, frozen=True, kw_only=True):
+    """What earlier runs gave for one comparison, the oldest first."""
+
+    variant: Name
+    against: Name
+    speedups: list[PositiveAmount]
+
+
+class EarlierRuns(Event, frozen=True):
+    """Said by the session: runs on this machine of the same file with the same parameters, device and versions."""
+
+    comparisons: tuple[PastSpeedups, ...]
 
 
 class WorkerReady(Event, frozen=True):

@@ -23,6 +23,7 @@ _TIMING: frozenset[type[Event]] = _CALIBRATING.union(
         e.Planned,
         e.Samples,
         e.TimerBracket,
+        e.RoofProbed,
         e.SoloRun,
         e.OtherClock,
         e.Stopped,
@@ -44,6 +45,7 @@ TELEMETRY: frozenset[type[Event]] = frozenset(
 SESSION: frozenset[type[Event]] = frozenset(
     {
         e.RunStarted,
+        e.EarlierRuns,
         e.CeilingsMeasured,
         e.TelemetryStarted,
         e.TelemetryLost,

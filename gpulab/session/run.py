@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from gpulab.protocol.events import AnyEvent, RunEnded, RunStarted, VariantFailed
 from gpulab.protocol.finding import finding
 from gpulab.protocol.statuses import FailureKind
 from gpulab.report.build import build_report
 from gpulab.report.report import RunReport
 from gpulab.report.state import RunState
-from gpulab.session.source import Source
+from gpulab.session import history
+from gpulab.session.source import Live, Source
 
 
 class Run:
@@ -20,6 +23,7 @@ class Run:
         self._required_speedup = required_speedup
         self._report: RunReport | None = None
         self._understood = True
+        self._lives = isinstance(source, Live)
 
     def poll(self) -> list[AnyEvent]:
         """Take in what came since the last call; returns it."""
@@ -31,6 +35,9 @@ class Run:
                 except Exception as error:
                     self._give_up(error)
         self._report = None
+        if self.ended and self._lives:
+            self._lives = False
+            self._keep()
         return events
 
     @property
@@ -48,6 +55,11 @@ class Run:
                 self._give_up(error)
                 self._report = self._built()
         return self._report
+
+    def _keep(self) -> None:
+        """A run of this process is history for the next."""
+        with suppress(Exception):  # which is no part of this one
+            history.keep(self.state, self.report)
 
     def _built(self) -> RunReport:
         return build_report(

@@ -9,12 +9,22 @@ from pathlib import Path
 from gpulab.protocol.text import file_name
 
 
-def default_path(scenario: str) -> Path:
-    """A new file, named by time, scenario and process."""
+def state_folder() -> Path:
+    """Where run files and their index are kept."""
     from platformdirs import user_state_path
 
+    return user_state_path("gpulab")
+
+
+def default_path(scenario: str) -> Path:
+    """A new file, named by time, scenario and process."""
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
-    return user_state_path("gpulab") / "runs" / f"{now}-{file_name(scenario)}-{os.getpid()}.jsonl"
+    return runs_folder() / f"{now}-{file_name(scenario)}-{os.getpid()}.jsonl"
+
+
+def runs_folder() -> Path:
+    """Of run files that nobody named: sorted by name they are sorted by time."""
+    return state_folder() / "runs"
 
 
 def at_home(path: Path) -> str:

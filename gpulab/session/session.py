@@ -53,6 +53,7 @@ from gpulab.session.ceiling_cache import CeilingCache
 from gpulab.session.deadline import Deadline
 from gpulab.session.event_log import EventLog
 from gpulab.session.exit_cause import failure_of, failure_of_whole_run
+from gpulab.session.history import History
 from gpulab.session.telemetry_process import TelemetryProcess
 from gpulab.session.worker_process import WORKER, WorkerProcess
 from gpulab.session.worker_transcript import WorkerTranscript
@@ -70,6 +71,7 @@ class Session:
         self._request, self._command = request, command
         self._log = EventLog(run_file)
         self._ceilings = CeilingCache(request)
+        self._history = History(request)
         self._measured = _MeasuredVariants()
         self._worker: WorkerProcess | None = None
         self._telemetry: TelemetryProcess | None = None
@@ -125,6 +127,7 @@ class Session:
     def _run(self) -> None:
         try:
             self._append(RunStarted(request=self._request, at=datetime.now(UTC).isoformat(), host=socket.gethostname()))
+            self._history.read()
             self._measure()
             if self._request.profile and self._transcript.complete and not self._stopped:
                 self._profile(self._request.profile)
@@ -245,6 +248,8 @@ class Session:
             self._deadline.see(event)
             if isinstance(event, WorkerReady) and self._telemetry:
                 self._telemetry.target(event)
+            if (earlier := self._history.see(event)) is not None:
+                self._append(earlier)
             if (ceilings := self._ceilings.see(event)) is not None:
                 if self._worker:
                     self._worker.tell(CEILINGS_KNOWN)

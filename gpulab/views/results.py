@@ -7,17 +7,23 @@ from collections.abc import Iterable
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from gpulab.analysis.comparison import Comparison
 from gpulab.protocol.finding import Finding
 from gpulab.protocol.statuses import FailureKind, Status, Verdict
 from gpulab.report.build import CLOSE
 from gpulab.report.exit_codes import ExitCode
 from gpulab.report.report import RunReport, VariantReport
-from gpulab.views.findings import lines, sentence, sentence_with_place
+from gpulab.views.earlier import earlier_runs
+from gpulab.views.findings import sentence, sentence_with_place
 from gpulab.views.goodput import goodput, phases
+from gpulab.views.notes import MOST, conclusions
+from gpulab.views.notes import notes as ranked_notes
 from gpulab.views.operations import operations
+from gpulab.views.sustained import alone, headline
 from gpulab.views.table import comparison_table
 from gpulab.views.telemetry import solo_runs
-from gpulab.views.text import STYLES, Glyphs, plural, seconds, times
+from gpulab.views.text import STYLES, Glyphs, plural, seconds, times, without_boilerplate
+from gpulab.views.trust import checks, grades
 
 _LAST_LINES = 10
 _BROKEN = (Status.FAILED, Status.WRONG, Status.INVALID, Status.OUT_OF_MEMORY)
@@ -25,24 +31,38 @@ _Line = tuple[str, str]
 """Text and style."""
 
 
-def result(report: RunReport, glyphs: Glyphs) -> RenderableType:
-    """Header, table, claim, findings, method: everything of a finished run but where its file is."""
+def result(report: RunReport, glyphs: Glyphs, *, verbose: bool = False) -> RenderableType:
+    """Header, table, grades, claim, notes, method: everything of a finished run but where its file is.
+
+    `verbose`: all notes, and every check.
+    """
     parts: list[RenderableType] = [_header(report, glyphs), ""]
+    sustained, reason = headline(report)
+    if sustained:
+        parts += [Text(glyphs(sustained), "bold"), Text(glyphs(reason), "dim"), ""]
     if any(variant.time_s for variant in report.variants):
         parts += [comparison_table(report, glyphs), ""]
+    if below := _below_table(report):
+        parts += [*(Text(glyphs(line), style) for line, style in below), ""]
+    if verbose and (listed := checks(report, glyphs)) is not None:
+        parts += [listed, ""]
     for view in (solo_runs, phases, goodput, operations):
         part = view(report, glyphs)
         parts += [part, ""] if part is not None else []
-    parts += [Text(glyphs(line), style) for line, style in _notes(report)]
+    parts += [Text(glyphs(line), style) for line, style in _notes(report, verbose=verbose)]
     return Group(*parts)
 
 
 def failures(report: RunReport, glyphs: Glyphs) -> Text:
     """What a failed run leaves to look at: the tracebacks, and the last lines that the scenario printed."""
     text = Text()
-    for failure in report.failures:
-        if failure.traceback and failure.kind not in (FailureKind.CANCELLED, FailureKind.TIMEOUT):
-            text.append(glyphs.block(failure.traceback.rstrip()) + "\n", "dim")
+    tracebacks = dict.fromkeys(
+        without_boilerplate(failure.traceback).rstrip()
+        for failure in report.failures
+        if failure.traceback and failure.kind not in (FailureKind.CANCELLED, FailureKind.TIMEOUT)
+    )
+    for traceback in tracebacks:
+        text.append(glyphs.block(traceback) + "\n", "dim")
     printed = [*report.log.head, *report.log.tail][-_LAST_LINES:]
     cancelled = any(failure.kind == FailureKind.CANCELLED for failure in report.failures)
     if report.failures and printed and not cancelled:
@@ -56,7 +76,7 @@ def claims(report: RunReport) -> list[_Line]:
     if report.claim:
         nothing, so_far = ("nothing yet", " so far") if report.under_way else ("nothing", "")
         measured = [
-            f"{comparison.variant} {times(comparison.speedup)} ({comparison.verdict}{so_far})"
+            f"{comparison.variant} {_speedup(comparison)} ({comparison.verdict}{so_far})"
             for comparison in report.comparisons
             if comparison.speedup is not None and comparison.against == report.baseline
         ]
@@ -65,9 +85,15 @@ def claims(report: RunReport) -> list[_Line]:
     for variant in report.variants:
         comparison = report.comparison(variant.name)
         if variant.claim and comparison and comparison.speedup is not None:
-            text = f"claim of {variant.name}: {variant.claim}; measured here: {times(comparison.speedup)}"
+            text = f"claim of {variant.name}: {variant.claim}; measured here: {_speedup(comparison)}"
             claimed.append((text, ""))
     return claimed
+
+
+def _speedup(comparison: Comparison) -> str:
+    """The one that heads the result."""
+    sustained = comparison.sustained
+    return f"{times(sustained.speedup)} sustained" if sustained and sustained.heads else times(comparison.speedup)
 
 
 def _header(report: RunReport, glyphs: Glyphs) -> Text:
@@ -85,9 +111,23 @@ def _header(report: RunReport, glyphs: Glyphs) -> Text:
     return text
 
 
-def _notes(report: RunReport) -> list[_Line]:
+def _below_table(report: RunReport) -> list[_Line]:
+    """What belongs to the numbers of the table: grades, the best, and variants that each ran alone."""
+    below = grades(report)
+    if len(report.best_among) > 1 and report.best is None:
+        *most, last = report.best_among
+        below.append((f"best: {', '.join(most)} or {last}, which cannot be told apart", ""))
+    elif report.best and report.method.comparisons > 1:
+        below.append((f"best: {report.best}", ""))
+    sustained = alone(report)
+    return [*below, *([(sustained, "dim")] if sustained else [])]
+
+
+def _notes(report: RunReport, *, verbose: bool) -> list[_Line]:
     """Lines below the table, the cause of a failure first."""
     notes = [*_causes(report), *claims(report)]
+    if earlier := earlier_runs(report.comparisons):
+        notes.append((earlier, "dim"))
     if report.sweet_spot:
         text = f"sweet spot: {report.sweet_spot}, the first within {CLOSE:.0%} of the best time per item"
         notes.append((text, "bold"))
@@ -98,9 +138,11 @@ def _notes(report: RunReport) -> list[_Line]:
     for figure in report.figures:
         if figure.value is not None:
             notes.append((f"{figure.variant or report.scenario}: {figure.name} {figure.value:g}", ""))
-    notes += [(line, "") for line in lines(report.explanations)]
+    remarks, weakening, more = ranked_notes(report, most=None if verbose else MOST)
+    notes += [(line, "") for line in [*conclusions(report), *remarks]]
     notes += _both_clocks(report.variants)
-    notes += [(f"note: {line}", "yellow") for line in lines(report.findings)]
+    notes += [(f"note: {line}", "yellow") for line in weakening]
+    notes += [(f"{plural(more, 'more note')}: --verbose", "dim")] if more else []
     if report.telemetry and report.telemetry.no_gpu_reason:
         style = "yellow" if report.on_gpu else "dim"
         notes.append((f"no GPU telemetry: {sentence(report.telemetry.no_gpu_reason)}", style))
@@ -115,11 +157,13 @@ def _causes(report: RunReport) -> list[_Line]:
     broken = [variant for variant in report.variants if variant.status in _BROKEN]
     if report.reason and report.exit_code != ExitCode.MEASURED and not _is_of_a_variant(report.reason, broken):
         causes.append((f"{report.outcome}: {sentence_with_place(report.reason)}", STYLES[Status.FAILED]))
+    names: dict[tuple[str, str], list[str]] = {}
     for variant in broken:
         place = ", ".join(str(part) for part in (variant.stage, f"line {variant.line}" * bool(variant.line)) if part)
         where = f" ({place})" if place else ""
         reason = f": {sentence(variant.reason)}" if variant.reason else ""
-        causes.append((f"{variant.name} {variant.status}{where}{reason}", STYLES[variant.status]))
+        names.setdefault((f"{variant.status}{where}{reason}", STYLES[variant.status]), []).append(variant.name)
+    causes += [(f"{', '.join(together)} {text}", style) for (text, style), together in names.items()]
     skipped: dict[str, list[str]] = {}
     for variant in report.variants:
         if variant.status == Status.SKIPPED and variant.reason:

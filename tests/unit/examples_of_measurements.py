@@ -189,6 +189,11 @@ REWORDED = {
         "it takes arguments (x, y), and is called with none: wrap it, or give defaults",
     ),
     "timeout": ({"timeout_s": 6.0}, "no end after 6 s: raise --timeout, or fix the hang"),
+    "outside_earlier_runs": (
+        {"speedup": 1.904, "runs": 6, "low": 1.52, "high": 1.69},
+        "1.90x lies outside of 6 earlier runs here (1.52x to 1.69x): measure again, and look for what changed on this "
+        "machine",
+    ),
     "no_progress": (
         {"silence_s": 600.0, "during": "build compiled"},
         "no progress for 600 s (build compiled): fix the hang, or set --timeout if it is only slow",

@@ -38,6 +38,10 @@ WORDS = {
     "nothing_compared": Words("--fail-below requires a comparison, and nothing is compared"),
     "below_required": Words("the interval of {variant} lies below the required {required:g}x"),
     "not_shown_to_reach": Words("{variant} is inconclusive against the required {required:g}x"),
+    "outside_earlier_runs": Words(
+        "{speedup:times} lies outside of {runs} earlier runs here ({low:times} to {high:times}): measure again, and "
+        "look for what changed on this machine"
+    ),
     "ended_before": Words("not measured: the run ended before it"),
     "pairs_dropped": Words("{dropped} of {pairs} pairs dropped"),
     "too_few_values": Words("{count} {unit}: a 99 % interval needs {needed}"),
