@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from math import log
 
 import msgspec
 from msgspec.structs import replace
 
+from gpulab.analysis.earlier import Earlier
 from gpulab.analysis.series import Key, Pair
-from gpulab.analysis.statistics import FEWEST, Interval, as_speedup
+from gpulab.analysis.statistics import CONFIDENCE, FEWEST, Interval, as_speedup, correlated_interval
+from gpulab.analysis.sustained import Sustained
+from gpulab.analysis.trust import Trust
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import Measure, TimedJob, TimeFunctions
-from gpulab.protocol.statuses import Verdict
+from gpulab.protocol.statuses import IntervalUnit, Verdict
 from gpulab.scenario import CONTROL
 
 FLOOR = 0.01
-EXPENSIVE_FLOOR = 0.03
 SAME = 0.02
 NARROW = 0.01
 """Measuring stops early when the half-width of every interval is at most this."""
@@ -39,6 +41,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     dropped: int = 0
     verdict: Verdict = Verdict.INCONCLUSIVE
     reason: Finding | None = None
+    sustained: Sustained | None = None
+    """Each by itself; None where one of them had no solo run that compares."""
+    trust: Trust | None = None
+    earlier: Earlier | None = None
+    """What runs before this one gave; None where there are none."""
 
 
 def pairs_of(job: TimedJob, measured: Container[str]) -> list[Pair]:
@@ -89,21 +96,20 @@ def compare(
     theta: Interval | None,
     *,
     pairs: int,
-    epochs: int,
-    expensive: bool = False,
+    units: int,
+    unit: IntervalUnit = IntervalUnit.PROCESSES,
     floor: float = FLOOR,
     dropped: int = 0,
 ) -> Comparison:
     """Compare two variants of one run by the interval of log(t_variant / t_against).
 
-    `pairs` in `epochs` are left of what was measured; `dropped` were left out for an outside cause before this.
+    `pairs` in so many `units` are left of what was measured; `dropped` were left out for an outside cause before this.
     """
     blank = Comparison(variant=pair[0], against=pair[1], pairs=pairs, dropped=dropped)
     if dropped > MOST_DROPPED * (pairs + dropped):
         return refused(blank, Verdict.INVALID, finding("pairs_dropped", dropped=dropped, pairs=pairs + dropped))
     if theta is None:
-        unit, count = ("pairs", pairs) if expensive else ("epochs", epochs)
-        return replace(blank, reason=finding("too_few_values", count=count, unit=unit, needed=FEWEST))
+        return replace(blank, reason=finding("too_few_values", count=units, unit=unit.value, needed=FEWEST))
     speedup = as_speedup(theta)
     mde = floor + 1.5 * theta.half_width
     verdict, reason = verdict_of(theta, floor), None
@@ -122,11 +128,28 @@ def refused(comparison: Comparison, verdict: Verdict, reason: Finding | None) ->
     return replace(comparison, verdict=verdict, reason=reason, speedup=None, low=None, high=None, mde=None)
 
 
-def is_narrow_time(time: Interval | None) -> bool:
+def is_narrow_time(time: Interval | None, width: float = NARROW) -> bool:
     """Whether the interval of a variant's own time is narrow enough to stop."""
-    return time is not None and time.half_width <= NARROW * time.median
+    return time is not None and time.half_width <= width * time.median
 
 
-def are_narrow(thetas: Iterable[Interval | None]) -> bool:
+def are_narrow(thetas: Iterable[Interval | None], width: float = NARROW) -> bool:
     """Whether every interval is narrow enough to stop. Width only: stopping on significance finds false effects."""
-    return all(theta is not None and theta.half_width <= NARROW for theta in thetas)
+    return all(theta is not None and theta.half_width <= width for theta in thetas)
+
+
+def is_settled(units: Sequence[float], required: float) -> bool | None:
+    """Whether a speedup reaches what is required, by the log-ratios of each unit in their order; None: not yet known.
+
+    Looking again and again finds false effects, so it looks at 8, 16, 32, ... units alone, at half the error each time:
+    of all looks together 1 in 100 is wrong at most.
+    """
+    looks = FEWEST
+    confidence = CONFIDENCE
+    while looks * 2 <= len(units):
+        looks, confidence = looks * 2, (1 + confidence) / 2
+    theta = correlated_interval(units[:looks], confidence)
+    if theta is None:
+        return None
+    speedup = as_speedup(theta)
+    return True if speedup.low >= required else False if speedup.high < required else None

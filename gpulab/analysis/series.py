@@ -1,29 +1,29 @@
 """Epochs, and what is kept of them: a series of medians for each time and each ratio.
 
 A pair is two blocks of one round; a build is shared by all pairs of an epoch, and where a build lies in memory is the
-error that pairing cannot see. So the values that carry an interval are epoch medians of log(t_variant / t_baseline),
-never the pooled pairs, unless builds are too expensive to repeat.
+error that pairing cannot see. Builds of one process share its address space, its moment and its data, and the ratio of
+unlike variants drifts with the machine over seconds. So the values that carry an interval are one for each process,
+the median of its epoch medians of log(t_variant / t_baseline): never the pooled pairs. Where processes that follow
+each other are alike, the interval is wider for it.
 """
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from statistics import median
 
-from gpulab.analysis.statistics import FEWEST, Interval, interval_of_sorted, log_ratios, median_interval
+from gpulab.analysis.statistics import Interval, correlated_interval, log_ratios
 from gpulab.analysis.time_spans import Span, union
 
 Pair = tuple[str, str]
 """A variant, and what it is compared with."""
 Key = tuple[str, ...]
 """What a series is of: (name,) of a time, (variant, against) of a log-ratio."""
-_FEW = 16
-"""So many values are cheaper to insert into sorted ones than to sort with them: a live report adds one or two."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,14 @@ class Window:
 
 @dataclass(frozen=True)
 class Epoch:
-    """All rounds on one build of every variant: seconds per item, and when each block began and ended, if known."""
+    """All rounds on one build of every variant: seconds per item, and when each block began and ended, if known.
+
+    `process` is the one that measured it; None where that was not recorded, and an epoch counts as a process.
+    """
 
     rounds: Sequence[Mapping[str, float]]
     spans: Sequence[Mapping[str, Span]] = ()
+    process: int | None = None
 
     @property
     def blocks(self) -> int:
@@ -79,7 +83,7 @@ class Epoch:
             {name: time for name, time in times.items() if not _touches(spans[name], invalid)}
             for times, spans in zip(self.rounds, self.spans, strict=True)
         ]
-        return Epoch(rounds, self.spans)
+        return Epoch(rounds, self.spans, self.process)
 
     @cached_property
     def _values(self) -> dict[Key, list[float]]:
@@ -102,60 +106,62 @@ def _touches(span: Span, invalid: Sequence[Span]) -> bool:
     return index < len(invalid) and invalid[index][0] < span[1]
 
 
+Values = tuple[int | None, Sequence[float]]
+"""The process of an epoch, and its values of one quantity."""
+
+
 class Series:
-    """One quantity over the epochs: the median of each, and all values only as long as there are few epochs."""
+    """One quantity over the processes of a run: the median of each, from the medians of its epochs."""
 
     def __init__(self) -> None:
         self.medians = array("d")
+        """One for each process that has ended."""
         self.count = 0
-        """Values behind the medians."""
-        self._pool: list[float] = []
-        self._ordered: list[float] = []
-        self._interval: tuple[int, Interval | None] = (0, None)
+        """Values behind them."""
+        self._process: int | None = None
+        self._epochs: list[float] = []
+        """Epoch medians of the process under way."""
+        self._interval: tuple[int, int, Interval | None] = (0, 0, None)
 
-    def add(self, values: Sequence[float]) -> None:
+    def add(self, process: int | None, values: Sequence[float]) -> None:
         """The values of one epoch; of one that has none, nothing."""
         if not values:
             return
-        self.medians.append(median(values))
+        self._close_before(process)
+        self._process = process
+        self._epochs.append(median(values))
         self.count += len(values)
-        if len(self.medians) < FEWEST:
-            self._pool.extend(values)
-        else:
-            self._pool.clear()
 
-    def interval(self, unsettled: Sequence[Sequence[float]] = (), *, expensive: bool = False) -> Interval | None:
-        """The interval over epoch medians; over all values where builds were too expensive to have enough epochs.
+    def processes(self, unsettled: Sequence[Values] = ()) -> list[float]:
+        """The median of every process, in their order; `unsettled` are epochs that may still change."""
+        more = [(process, median(values)) for process, values in unsettled if values]
+        medians, process, epochs = list(self.medians), self._process, list(self._epochs)
+        for other, value in more:
+            if epochs and (other is None or other != process):
+                medians.append(median(epochs))
+                epochs = []
+            process = other
+            epochs.append(value)
+        return [*medians, median(epochs)] if epochs else medians
 
-        `unsettled` are values of epochs that may still change.
-        """
-        more = [values for values in unsettled if values]
-        if expensive and len(self.medians) + len(more) < FEWEST:
-            return median_interval([*self._pool, *(value for values in more for value in values)])
-        if not more:
-            if self._interval[0] != len(self.medians):
-                self._interval = len(self.medians), interval_of_sorted(self._sorted())
-            return self._interval[1]
-        ordered = [*self._sorted()]
-        for values in more:
-            insort(ordered, median(values))
-        return interval_of_sorted(ordered)
+    def interval(self, unsettled: Sequence[Values] = ()) -> Interval | None:
+        """The interval over processes, wider by their correlation; None of fewer than carry one."""
+        if any(values for _, values in unsettled):
+            return correlated_interval(self.processes(unsettled))
+        state = len(self.medians), len(self._epochs)
+        if self._interval[:2] != state:
+            self._interval = (*state, correlated_interval(self.processes()))
+        return self._interval[2]
 
-    def rough(self, unsettled: Sequence[Sequence[float]] = ()) -> float | None:
+    def rough(self, unsettled: Sequence[Values] = ()) -> float | None:
         """The median of whatever there is, where there is too little for an interval."""
-        more = [value for values in unsettled for value in values]
-        pool = [*(self._pool or self.medians), *more]
-        return median(pool) if pool else None
+        medians = self.processes(unsettled)
+        return median(medians) if medians else None
 
-    def _sorted(self) -> list[float]:
-        recent = self.medians[len(self._ordered) :]
-        if len(recent) <= _FEW:
-            for value in recent:
-                insort(self._ordered, value)
-        else:
-            self._ordered.extend(recent)
-            self._ordered.sort()
-        return self._ordered
+    def _close_before(self, process: int | None) -> None:
+        if self._epochs and (process is None or process != self._process):
+            self.medians.append(median(self._epochs))
+            self._epochs = []
 
 
 class EpochSeries:
@@ -168,7 +174,7 @@ class EpochSeries:
     def add(self, epoch: Epoch) -> None:
         self.epochs += 1
         for key, series in self._series.items():
-            series.add(epoch.values(key))
+            series.add(epoch.process, epoch.values(key))
 
     def __getitem__(self, key: Key) -> Series:
         return self._series[key]

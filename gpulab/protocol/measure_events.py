@@ -44,6 +44,14 @@ class Counted(Event, frozen=True):
     variant: Name
     operations: Count
     flops: Count | None
+    operand_bytes: Count | None = None
+    """Bytes of the tensors that its operations read and write, each counted as often as it is one of an operation's."""
+    strided_bytes: Count = 0
+    """Those of them whose elements an operation does not find in their order in memory."""
+    distinct_bytes: Count | None = None
+    """Bytes of memory below all of them, each counted once."""
+    fewer_flops: bool = False
+    """Whether some operation may compute its result with fewer FLOPs than its formula has: convolutions."""
 
 
 class CeilingsMeasured(Event, frozen=True):
@@ -119,18 +127,19 @@ class WarmedUp(Event, frozen=True):
     drifting: bool
 
 
-class Planned(Event, frozen=True):
-    """What the engine will do: rounds per epoch, and epochs before width may stop it.
+class Planned(Event, frozen=True, kw_only=True):
+    """What the engine will do: `epochs` of so many rounds in each process, `processes` before width may stop it.
 
-    `expensive`: builds are too expensive for enough epochs, so intervals are over pairs, with a wider floor.
+    `expected_s`: how long measuring takes from here, if nothing stops it early, by what the first builds and steps
+    took.
     """
 
     rounds: Index
     epochs: Index
-    floor: Fraction
-    expensive: bool
+    floor: Fraction = 0.01
+    processes: Index = 0
+    """0 in files from before processes were recorded: `epochs` are those of the whole run."""
     expected_s: Seconds | None = None
-    """The estimate of all that this worker is still to do; None where nobody estimated."""
 
 
 class Samples(Event, frozen=True):
@@ -182,6 +191,9 @@ class SoloRun(Event, frozen=True):
     time_s: StepTime
     restored_bytes: Count = 0
     """Traffic of restoring the state meanwhile, which belongs to none of its steps."""
+    low_s: StepTime | None = None
+    high_s: StepTime | None = None
+    """The ends of the interval of `time_s` over its blocks."""
 
 
 class OtherClock(Event, frozen=True):

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from math import prod
 
 from gpulab.analysis.ceilings import RoofSet
-from gpulab.analysis.comparison import FLOOR, Comparison
+from gpulab.analysis.comparison import Comparison
+from gpulab.analysis.statistics import CONFIDENCE
 from gpulab.protocol.events import VariantFailed
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, Measure, TimeFunctions, subject_of
-from gpulab.protocol.statuses import Cache, Clock, IntervalUnit, Per, Relation, Stage, Verdict
+from gpulab.protocol.statuses import Cache, Clock, Per, Relation, Stage, Status
+from gpulab.report.best import best_of
 from gpulab.report.comparisons import comparisons_of
+from gpulab.report.earlier import outside_of_earlier, with_earlier
 from gpulab.report.exit_codes import ExitCode, conclusion_of
 from gpulab.report.findings import explanations_of, warnings_of
 from gpulab.report.outcome import outcome_of
@@ -28,6 +31,8 @@ from gpulab.report.report import (
 )
 from gpulab.report.roofline_points import disagreements, roofs_of
 from gpulab.report.state import RunState
+from gpulab.report.sustained import with_sustained
+from gpulab.report.trust import with_trust
 from gpulab.report.variants import variant_report
 
 CLOSE = 0.05
@@ -62,15 +67,26 @@ def build_report(
     now = state.t if now is None or state.outcome is not None else now
     samples = state.samples.view(state.telemetry.windows.windows())
     control, comparisons = comparisons_of(state, samples)
-    code, reason = outcome_of(state, control, comparisons, required_speedup, under_way=under_way)
     roofs = roofs_of(state)
     variants = [
         variant_report(state, variant, samples, roofs, under_way=under_way) for variant in state.variants.values()
     ]
+    comparisons = with_earlier(with_sustained(state, comparisons, variants), state.earlier)
+    code, reason = outcome_of(state, control, comparisons, required_speedup, under_way=under_way)
+    weakening = [
+        *findings,
+        *(problem for problem in state.invalid if problem is not reason),
+        *warnings_of(state, samples, variants),
+        *disagreements(state, roofs),
+        *outside_of_earlier(comparisons),
+    ]
+    comparisons = with_trust(state, samples, control, comparisons, variants, weakening)
+    best, best_among = best_of(variants, comparisons, samples)
     job, subject = request.job, subject_of(request.job)
     scenario = job.subject if isinstance(job, Measure) else None
     functions = isinstance(job, TimeFunctions)
-    together = _together(comparisons)
+    ended = {variant.name for variant in variants if variant.status in (Status.OK, Status.PENDING)}
+    together = _together([comparison for comparison in comparisons if comparison.variant in ended])
     control_report = _control(control) if control else None
     no_effect_reason = scenario.no_effect_reason if scenario else ""
     return RunReport(
@@ -85,23 +101,19 @@ def build_report(
         per=job.per if isinstance(job, Measure) else Per.STEP,
         device=state.device,
         environment=state.environment,
-        method=_method(state),
+        method=_method(state, comparisons),
         control=control_report,
         claim=scenario.claim if scenario else "",
         run_file=run_file,
         outcome=conclusion_of(code),
         exit_code=code,
         reason=reason,
-        findings=[
-            *findings,
-            *(problem for problem in state.invalid if problem is not reason),
-            *warnings_of(state, samples, variants),
-            *disagreements(state, roofs),
-        ],
+        findings=weakening,
         explanations=explanations_of(state, variants, comparisons, control_report, together, no_effect_reason),
         variants=variants,
         comparisons=comparisons,
-        best=_best(variants, comparisons),
+        best=best,
+        best_among=best_among,
         no_effect_reason=no_effect_reason,
         together=together,
         sweet_spot=_sweet_spot(variants)
@@ -131,18 +143,6 @@ def _together(comparisons: Sequence[Comparison]) -> Together | None:
     return Together(product=product, speedup=total.speedup, low=total.low, high=total.high, relation=relation)
 
 
-def _best(variants: Sequence[VariantReport], comparisons: Sequence[Comparison]) -> str | None:
-    candidates = [
-        comparison for comparison in comparisons if comparison.speedup and comparison.against == variants[0].name
-    ]
-    best = max(
-        candidates,
-        key=lambda comparison: (comparison.verdict != Verdict.INCONCLUSIVE, comparison.speedup or 0.0),
-        default=None,
-    )
-    return best.variant if best else None
-
-
 def _sweet_spot(variants: list[VariantReport]) -> str | None:
     """The smallest variant whose time per item comes close to the best."""
     times = {variant.name: time.median for variant in variants if (time := variant.time_per_item) and time.low}
@@ -163,16 +163,19 @@ def _control(comparison: Comparison) -> Control:
     return Control(speedup=comparison.speedup, low=comparison.low, high=comparison.high, verdict=comparison.verdict)
 
 
-def _method(state: RunState) -> Method:
+def _method(state: RunState, comparisons: Sequence[Comparison]) -> Method:
     empty_blocks = [variant.calibrated.empty_block_s for variant in state.variants.values() if variant.calibrated]
     job = state.timed_job
+    intervals = sum(comparison.low is not None for comparison in comparisons)
     return Method(
+        comparisons=intervals,
+        familywise=min(1.0, intervals * (1 - CONFIDENCE)),
         clock=job.clock if job else Clock.WALL,
         cache=job.cache if job else Cache.HOT,
         epochs=state.samples.epochs,
         rounds=state.samples.rounds,
-        floor=state.planned.floor if state.planned else FLOOR,
-        unit=IntervalUnit.PAIRS if state.expensive else IntervalUnit.EPOCH_MEDIANS,
+        unit=state.unit,
+        processes=len(state.processes),
         empty_block_s=empty_blocks[0] if empty_blocks else None,
         stopped=state.stopped,
     )

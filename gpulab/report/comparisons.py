@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from gpulab.analysis.comparison import FLOOR, Comparison, compare, pairs_of, refused
+from gpulab.analysis.comparison import Comparison, compare, pairs_of, refused
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.statuses import Status, Verdict
 from gpulab.report.samples import SampleView
@@ -25,17 +25,15 @@ def comparisons_of(state: RunState, samples: SampleView) -> tuple[Comparison | N
     pairs = [
         (name, against)
         for name, against in pairs_of(job, state.samples.measured | refusals)
-        # A baseline that failed late keeps the pairs that it completed; one that is wrong has none.
-        if name not in failed and (against not in refusals or name in refusals)
+        # What failed late keeps the pairs that it completed; what is wrong has none.
+        if against not in refusals or name in refusals
     ]
-    floor = state.planned.floor if state.planned else FLOOR
     compared = []
     for pair in pairs:
-        count, epochs, dropped = samples.counts(pair)
-        theta = samples.interval(pair, expensive=state.expensive)
-        compared.append(
-            compare(pair, theta, pairs=count, epochs=epochs, expensive=state.expensive, floor=floor, dropped=dropped)
-        )
+        count, units, dropped = samples.counts(pair)
+        theta = samples.interval(pair)
+        compared.append(compare(pair, theta, pairs=count, units=units, unit=state.unit, dropped=dropped))
+    compared = [comparison for comparison in compared if comparison.speedup or comparison.variant not in failed]
     if not compared:
         return None, []
     if state.invalid:
@@ -43,7 +41,16 @@ def comparisons_of(state: RunState, samples: SampleView) -> tuple[Comparison | N
     control, *others = compared
     if reason := control_differs(control):
         others = [refused(comparison, Verdict.INVALID, reason) for comparison in others]
-    return control, [_with_status(state, comparison) for comparison in others]
+    return control, [_with_status(state, comparison, samples) for comparison in others]
+
+
+def failed_after(state: RunState, samples: SampleView, comparison: Comparison) -> Finding | None:
+    """That one of the two failed later on, and after how much; None where both came to their end."""
+    pair = comparison.variant, comparison.against
+    name = next((name for name in pair if name in state.variants and state.variants[name].status in _FAILED), None)
+    if name is None or comparison.speedup is None:
+        return None
+    return finding("failed_after", name, count=len(samples.units(pair)), unit=state.unit.value)
 
 
 def control_differs(control: Comparison | None) -> Finding | None:
@@ -53,7 +60,7 @@ def control_differs(control: Comparison | None) -> Finding | None:
     return finding("control_differs", verdict=control.verdict.value, speedup=control.speedup)
 
 
-def _with_status(state: RunState, comparison: Comparison) -> Comparison:
+def _with_status(state: RunState, comparison: Comparison, samples: SampleView) -> Comparison:
     variant = state.variants.get(comparison.variant)
     if variant is None:
         return comparison
@@ -62,5 +69,6 @@ def _with_status(state: RunState, comparison: Comparison) -> Comparison:
     baseline = next(iter(state.variants.values()))
     unchecked = variant.unchecked or baseline.unchecked
     if unchecked is None or comparison.speedup is None:
-        return comparison
+        failed = failed_after(state, samples, comparison)
+        return replace(comparison, reason=failed) if failed else comparison
     return replace(comparison, verdict=Verdict.UNCHECKED, reason=unchecked)

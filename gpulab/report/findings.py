@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpulab.analysis.comparison import Comparison
+from gpulab.analysis.statistics import FEWEST, Interval
+from gpulab.analysis.sustained import differ
 from gpulab.analysis.telemetry import SLOWED_CODE
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import TimeFunctions, subject_of
-from gpulab.protocol.statuses import Cache, Verdict
+from gpulab.protocol.statuses import Cache, Clock, Verdict
 from gpulab.report.report import Control, Together, VariantReport
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState, VariantState
 
 _BUSY = 0.1
-_SUSTAINED = 0.03
 _PAGE = 4096
 _MANY_FAULTS = 256
 _SETTING_UP_S, _SETTING_UP = 0.5, 100
@@ -24,9 +25,6 @@ _SETTING_UP_S, _SETTING_UP = 0.5, 100
 def warnings_of(state: RunState, samples: SampleView, variants: Sequence[VariantReport]) -> list[Finding]:
     """What weakens the result, of the run first."""
     warnings = [*state.findings, *_disturbances(state, samples)]
-    if state.planned and state.planned.expensive:
-        epochs = state.samples.epochs
-        warnings.append(finding("expensive_builds", epochs=epochs, floor=state.planned.floor))
     functions = isinstance(state.job, TimeFunctions)
     if functions:
         warnings.append(finding("plain_functions"))
@@ -34,7 +32,7 @@ def warnings_of(state: RunState, samples: SampleView, variants: Sequence[Variant
     tolerance = next(checked, None)
     for variant, report in zip(state.variants.values(), variants, strict=True):
         warnings += _warnings_of_variant(state, variant, tolerance, functions=functions)
-        warnings += _solo_differs(state, variant, report)
+        warnings += _solo_differs(state, samples, variant, report)
     return warnings
 
 
@@ -121,13 +119,24 @@ def _warnings_of_variant(
     return warnings
 
 
-def _solo_differs(state: RunState, variant: VariantState, report: VariantReport) -> list[Finding]:
-    """Whether a variant alone runs as it did among the others: they share one power state and one cache."""
-    interleaved_s, solo = report.clocks.get("wall"), variant.solo_run
-    cold = state.timed_job is not None and state.timed_job.cache == Cache.COLD
-    if solo is None or not interleaved_s or cold:  # flushing is most of a cold solo run
+def _solo_differs(state: RunState, samples: SampleView, variant: VariantState, report: VariantReport) -> list[Finding]:
+    """Whether a variant alone runs as it did among the others: they share one power state and one cache.
+
+    A solo run is of one process, so it differs only where its interval lies outside of what every process came to.
+    """
+    interleaved_s, solo = report.clocks.get(Clock.WALL), variant.solo_run
+    job = state.timed_job
+    if solo is None or not interleaved_s or job is None or job.cache == Cache.COLD:  # flushing is most of a cold one
+        return []
+    if job.clock == Clock.WALL:
+        times = [time * variant.items for time in samples.units((variant.info.name,))]
+    else:
+        times = variant.other_clock.times_s if variant.other_clock else []
+    if len(times) < FEWEST:
+        return []
+    alone = Interval(solo.time_s, solo.low_s or solo.time_s, solo.high_s or solo.time_s, 0)
+    among = Interval(interleaved_s, min(times), max(times), len(times))
+    if not differ(alone, among):
         return []
     change = solo.time_s / interleaved_s - 1
-    if abs(change) <= _SUSTAINED:
-        return []
     return [finding("solo_run_differs", variant.info.name, change=change, seconds=solo.ended - solo.started)]

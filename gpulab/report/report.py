@@ -34,15 +34,20 @@ from gpulab.scenario import Param
 
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):
-    """How it was measured. `unit` is what the interval is over."""
+    """How it was measured. `unit` is what the interval is over; `processes` how many measured, one after the other."""
 
     clock: Clock = Clock.WALL
     cache: Cache = Cache.HOT
     epochs: int = 0
     rounds: int = 0
+    processes: int = 0
     confidence: float = CONFIDENCE
     floor: float = FLOOR
     unit: IntervalUnit = IntervalUnit.EPOCH_MEDIANS
+    comparisons: int = 0
+    """How many have an interval."""
+    familywise: float = 0.0
+    """The chance, at most, that any of their intervals misses."""
     empty_block_s: float | None = None
     stopped: StopReason | None = None
 
@@ -83,6 +88,10 @@ class SoloReport(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     readings: int
     time_s: float
+    low_s: float | None = None
+    high_s: float | None = None
+    """The ends of the interval of `time_s`; None in files from before it was recorded."""
+    items_per_s: float | None = None
     energy_j: float | None = None
     means: dict[str, float] = {}
     clocks: str = "n/a"
@@ -107,6 +116,7 @@ class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     time_s: Time | None = None
     clocks: dict[str, float] = {}
     """Median seconds per step by each clock that was used."""
+    items_per_s: float | None = None
     bytes_per_s: float | None = None
     flops_per_s: float | None = None
     """Both derived from declared work and the median time."""
@@ -261,7 +271,9 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     variants: list[VariantReport] = []
     comparisons: list[Comparison] = []
     best: str | None = None
-    """The variant with the largest speedup over the baseline, those that are not inconclusive first."""
+    """The variant that is shown to beat each of the others that are compared with the baseline; None where none is."""
+    best_among: list[str] = []
+    """Those among which the best is: the largest speedup, and what cannot be told apart from it."""
     no_effect_reason: str = ""
     together: Together | None = None
     sweet_spot: str | None = None

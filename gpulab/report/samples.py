@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
-from gpulab.analysis.series import Epoch, EpochSeries, Key, Pair, Window
+from gpulab.analysis.series import Epoch, EpochSeries, Key, Pair, Values, Window
 from gpulab.analysis.statistics import Interval
 from gpulab.analysis.time_spans import Span
 from gpulab.protocol.events import Samples
@@ -34,6 +35,12 @@ class SampleHistory:
         """Both of the settled epochs."""
         self._open: dict[int, _Rounds] = {}
         self._complete_below = 0
+        self._first_epochs: list[int] = []
+        """Of each process that measured."""
+
+    def process_started(self, epoch: int) -> None:
+        """Epochs from this one on are of another process."""
+        self._first_epochs.append(epoch)
 
     @property
     def all_rounds(self) -> int:
@@ -101,7 +108,8 @@ class SampleHistory:
         for epoch_number in sorted(other for other in self._open if other < complete):
             rounds = self._open.pop(epoch_number)
             order = sorted(rounds)
-            epoch = Epoch([rounds[number][0] for number in order], [rounds[number][1] for number in order])
+            process = bisect_right(self._first_epochs, epoch_number) - 1 if self._first_epochs else None
+            epoch = Epoch([rounds[number][0] for number in order], [rounds[number][1] for number in order], process)
             self.epochs += 1
             self.rounds += len(order)
             self.blocks += epoch.blocks
@@ -117,21 +125,24 @@ class SampleView:
         self._history, self._windows = history, windows
         self._kept = [epoch.outside(windows) for epoch in history.unsettled]
 
-    def interval(self, key: Key, *, expensive: bool) -> Interval | None:
+    def interval(self, key: Key) -> Interval | None:
         """The interval of a time in seconds per item, or of a log-ratio."""
-        return self._history.series[key].interval(self._values(key), expensive=expensive)
+        return self._history.series[key].interval(self._values(key))
+
+    def units(self, key: Key) -> list[float]:
+        """The values that the interval is over, in their order."""
+        return self._history.series[key].processes(self._values(key))
 
     def rough(self, name: str) -> float | None:
         """Median seconds per item of whatever there is, also of the epoch under way."""
-        return self._history.series[(name,)].rough([*self._values((name,)), self._history.open_values(name)])
+        return self._history.series[(name,)].rough([*self._values((name,)), (None, self._history.open_values(name))])
 
     def counts(self, pair: Pair) -> tuple[int, int, int]:
-        """(pairs left, epochs that have any, pairs dropped)."""
-        series, values = self._history.series[pair], self._values(pair)
+        """(pairs left, units of the interval, pairs dropped)."""
+        series, values = self._history.series[pair], self._kept_values(pair)
         pairs = series.count + sum(map(len, values))
-        epochs = len(series.medians) + sum(map(bool, values))
         whole = sum(len(epoch.values(pair)) for epoch in self._history.unsettled)
-        return pairs, epochs, self._history.dropped_pairs[pair] + whole - sum(map(len, values))
+        return pairs, len(self.units(pair)), self._history.dropped_pairs[pair] + whole - sum(map(len, values))
 
     def dropped_blocks(self) -> dict[_Cause, int]:
         """Blocks that touch a window, by its cause."""
@@ -140,7 +151,10 @@ class SampleView:
             dropped += _lost_blocks(epoch, self._windows)
         return dict(dropped)
 
-    def _values(self, key: Key) -> list[list[float]]:
+    def _values(self, key: Key) -> list[Values]:
+        return [(epoch.process, epoch.values(key)) for epoch in self._kept]
+
+    def _kept_values(self, key: Key) -> list[list[float]]:
         return [epoch.values(key) for epoch in self._kept]
 
 

@@ -18,13 +18,15 @@ from gpulab.protocol.ceiling import LAUNCH
 from gpulab.protocol.device import Device
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, RunRequest, TimedJob, TimeFunctions, VariantInfo
-from gpulab.protocol.statuses import CheckKind, FailureKind, Outcome, Stage, Status, StopReason
+from gpulab.protocol.statuses import CheckKind, FailureKind, IntervalUnit, Outcome, Stage, Status, StopReason
 from gpulab.report.log_history import LogHistory
 from gpulab.report.samples import SampleHistory
 from gpulab.report.telemetry_history import TelemetryHistory
 
 _FROM_OUTSIDE = frozenset({FailureKind.CANCELLED, FailureKind.TIMEOUT})
 """Ends of a run that say nothing about the variant that was on the clock."""
+_MOST_OTHER_TIMES = 1000
+_MOST_ROOFS = 1000
 
 
 @dataclass
@@ -84,6 +86,8 @@ class RunState:
     findings: list[Finding] = field(default_factory=list)
     explanations: list[Finding] = field(default_factory=list)
     ceilings: e.CeilingsMeasured | None = None
+    roofs_probed: list[e.RoofProbed] = field(default_factory=list)
+    """Of every process that measured, of a long run the latest."""
     figures: dict[tuple[str | None, str], float | None] = field(default_factory=dict)
     log: LogHistory = field(default_factory=LogHistory)
     telemetry: TelemetryHistory = field(default_factory=TelemetryHistory)
@@ -93,7 +97,11 @@ class RunState:
     """Checks of the whole run: see `VariantState.examined`."""
     invalid: list[Finding] = field(default_factory=list)
     """Why none of the verdicts holds."""
+    earlier: e.EarlierRuns | None = None
     outcome: Outcome | None = None
+    at: str = ""
+    """When it started: UTC, ISO 8601."""
+    host: str = ""
     started_t: float = 0.0
     t: float = 0.0
 
@@ -108,8 +116,9 @@ class RunState:
         return job if isinstance(job, TimedJob) else None
 
     @property
-    def expensive(self) -> bool:
-        return self.planned is not None and self.planned.expensive
+    def unit(self) -> IntervalUnit:
+        """What intervals are over: an epoch counts as a process where processes were not recorded."""
+        return IntervalUnit.PROCESSES if self.processes else IntervalUnit.EPOCH_MEDIANS
 
     def fold(self, event: e.AnyEvent) -> None:
         """Take one more event in."""
@@ -119,6 +128,8 @@ class RunState:
                 self._start(event)
             case e.WorkerReady():
                 self.device, self.environment = event.device, event.environment
+            case e.EarlierRuns():
+                self.earlier = event
             case e.StageStarted():
                 self.stage, self.stage_variant, self.stage_detail = event.stage, event.variant, event.detail
                 self.telemetry.stage_started()
@@ -130,8 +141,11 @@ class RunState:
                 self._fold_samples(event)
             case e.ProcessStarted():
                 self.processes.append(event)
+                self.samples.process_started(event.epoch)
             case e.Examined():
                 self._examine(event)
+            case e.RoofProbed():
+                self.roofs_probed = [*self.roofs_probed, event][-_MOST_ROOFS:]
             case e.TimerBracket() | e.OutputSample():
                 pass
             case e.Stopped():
@@ -177,6 +191,7 @@ class RunState:
 
     def _start(self, event: e.RunStarted) -> None:
         self.request, self.started_t = event.request, event.t
+        self.at, self.host = event.at, event.host
         job = event.request.job
         if isinstance(job, Calibrate):
             return
@@ -217,7 +232,7 @@ class RunState:
             case e.WarmedUp():
                 variant.warmed = event
             case e.OtherClock():
-                variant.other_clock = event
+                variant.other_clock = _with_other_clock(variant.other_clock, event)
             case e.SoloRun():
                 variant.solo_run = event
                 self.telemetry.solo_run(event)
@@ -310,6 +325,14 @@ def _added(before: e.Phases | None, event: e.Phases) -> e.Phases:
         seconds=_sums(before.seconds, event.seconds),
         running_s=_sums(before.running_s, event.running_s),
     )
+
+
+def _with_other_clock(before: e.OtherClock | None, event: e.OtherClock) -> e.OtherClock:
+    """The times of one process together with those of the others, of a long run the latest."""
+    if before is None:
+        return event
+    times_s = [*before.times_s, *event.times_s][-_MOST_OTHER_TIMES:]
+    return replace(event, times_s=times_s, exposed=before.exposed or event.exposed)
 
 
 def _sums(first: dict[str, float], second: dict[str, float]) -> dict[str, float]:

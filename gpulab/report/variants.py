@@ -24,7 +24,7 @@ def variant_report(
     status, reason = _final_status(state, variant, under_way=under_way)
     device = state.device
     one_thread = device is not None and device.kind == "cpu" and device.threads == 1
-    time = _time(variant, status, samples, expensive=state.expensive)
+    time = _time(variant, status, samples)
     clocks = _clocks(state, variant, time)
     point = roofline_point(state, variant, roofs, time, clocks)
     by_host = bool(variant.blocks and state.timed_job and state.timed_job.clock == Clock.WALL)
@@ -43,6 +43,7 @@ def variant_report(
         clocks=clocks,
         bytes_per_s=_rate(built.bytes if built else None, time.median if time else None),
         flops_per_s=_rate(built.flops if built else None, time.median if time else None),
+        items_per_s=variant.items / time.median if time and time.median else None,
         steps_per_block=variant.calibrated.steps_per_block if variant.calibrated else None,
         contention=variant.contention if one_thread else None,
         faults_per_block=variant.faults / variant.blocks if by_host else None,
@@ -73,12 +74,12 @@ def _final_status(state: RunState, variant: VariantState, *, under_way: bool) ->
     return Status.SKIPPED, finding("ended_before", variant.info.name)
 
 
-def _time(variant: VariantState, status: Status, samples: SampleView, *, expensive: bool) -> Time | None:
+def _time(variant: VariantState, status: Status, samples: SampleView) -> Time | None:
     """Seconds per step with their interval, as far as they are known."""
     if status not in (Status.OK, Status.PENDING):
         return None
     name, items = variant.info.name, variant.items
-    interval = samples.interval((name,), expensive=expensive)
+    interval = samples.interval((name,))
     if interval is not None:
         return Time(median=interval.median * items, low=interval.low * items, high=interval.high * items)
     rough = samples.rough(name)
@@ -105,6 +106,9 @@ def _solo_run(state: RunState, variant: VariantState) -> SoloReport | None:
         seconds=solo.ended - solo.started,
         readings=means.readings,
         time_s=solo.time_s,
+        low_s=solo.low_s,
+        high_s=solo.high_s,
+        items_per_s=variant.items / solo.time_s,
         energy_j=None if means.energy_j is None or cold else means.energy_j / variant.items,
         means=means.means,
         clocks=reason_letters(means.reasons),

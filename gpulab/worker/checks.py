@@ -6,7 +6,7 @@ poisoned between steps, the inputs are changed in place and everything is comput
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -73,6 +73,20 @@ class Checker:
         checked = self._against_reference(name, CheckTime.BEFORE, build, first)
         self._check_other_inputs(name, build, inputs, saved, first)
         return checked
+
+    @property
+    def stateful(self) -> set[str]:
+        """Variants whose output changes from step to step."""
+        return self._stateful
+
+    @property
+    def dtype(self) -> str | None:
+        """The baseline's declared one."""
+        return self._dtype
+
+    def resume(self, baseline: str, dtype: str | None, stateful: Iterable[str]) -> None:
+        """Go on from what an earlier process found out; the baseline's output is this one's own."""
+        self._baseline, self._dtype, self._stateful = baseline, dtype, set(stateful)
 
     def still(self, name: str, build: Build) -> None:
         """Once the build has been stepped for a while: WrongOutputError where its output is another by now."""

@@ -23,6 +23,8 @@ class WorkerContext:
     """
 
     job: Measure | TimeFunctions
+    seed: int
+    """Of this process."""
     device: torch.device
     wait: Callable[[], None] | None
     reporter: Reporter
@@ -44,6 +46,11 @@ class WorkerContext:
     @property
     def increasing_memory(self) -> bool:
         return isinstance(self.job, Measure) and self.job.increasing_memory
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether builds may not stay while another variant runs."""
+        return self.exclusive or self.increasing_memory
 
     @property
     def wall_clock(self) -> WallClock:

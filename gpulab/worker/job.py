@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from gpulab.protocol.events import RunInvalid, WorkerDone
+import os
+from collections.abc import Callable
+
+from gpulab.protocol.events import RunInvalid, WorkerDone, WorkerReady
 from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import AnyJob, Profile
+from gpulab.protocol.jobs import AnyJob, Calibrate, Profile
 from gpulab.protocol.statuses import Stage
 from gpulab.worker.building import compiled
+from gpulab.worker.calibration.calibration import Calibration
+from gpulab.worker.conductor import Ask, Conductor
+from gpulab.worker.handover import Handover
 from gpulab.worker.process.channel import Channel
+from gpulab.worker.process.device import environment, open_device, waiter
 from gpulab.worker.process.exception_text import first_line
+from gpulab.worker.process.forking import Forks
 from gpulab.worker.process.integrity import LabFunctions
 from gpulab.worker.process.position import WorkerPosition
 from gpulab.worker.process.reporting import Reporter
@@ -19,24 +27,51 @@ from gpulab.worker.runner import Runner
 _MOST_NAMES = 10
 
 
-def serve(channel: Channel, job: AnyJob, buffer: SampleBuffer, position: WorkerPosition) -> None:
+def serve(channel: Channel, job: AnyJob, buffer: SampleBuffer, position: WorkerPosition, forks: Forks) -> None:
     """Do a job; returns when the last event has left."""
     lab_functions = LabFunctions()
     reporter = Reporter(channel, job, position)
-    try:
-        if isinstance(job, Profile):
-            Profiler(job, reporter).serve()
-        else:
-            Runner(job, reporter, buffer).serve()
-    except BaseException as error:  # from where no code of a scenario was expected to raise
-        if isinstance(job, Profile):
-            reporter.notice("profiling_failed", message=first_line(error))
-        else:
-            reporter.failed(None, position.stage, error)
-    if replaced := lab_functions.replaced():
-        reason = finding("lab_functions_replaced", names=replaced[:_MOST_NAMES], count=len(replaced))
-        channel.emit(RunInvalid(reason=reason))
-    compiled.end()
+
+    def guarded(work: Callable[[], None]) -> None:
+        """Where the code of a scenario runs: whatever it does ends as an event, and the lab is compared at the end."""
+        channel.adopt()
+        try:
+            work()
+        except BaseException as error:  # from where no code of a scenario was expected to raise
+            if isinstance(job, Profile):
+                reporter.notice("profiling_failed", message=first_line(error))
+            else:
+                reporter.failed(None, position.stage, error)
+        if replaced := lab_functions.replaced():
+            reason = finding("lab_functions_replaced", names=replaced[:_MOST_NAMES], count=len(replaced))
+            channel.emit(RunInvalid(reason=reason))
+        compiled.end()
+        channel.flush()
+
+    if isinstance(job, Profile):
+        guarded(lambda: Profiler(job, reporter).serve())
+    elif isinstance(job, Calibrate):
+        guarded(lambda: _calibrate(job, reporter))
+    else:
+
+        def process(number: int, before: Handover | None, ask: Ask) -> None:
+            guarded(lambda: Runner(job, reporter, buffer, number, before, ask).serve())
+
+        Conductor(job, forks, position, process).serve()
+        channel.adopt()
     position.move(Stage.END)
     channel.emit(WorkerDone(sent=channel.sent))
     channel.flush()
+
+
+def _calibrate(job: Calibrate, reporter: Reporter) -> None:
+    """Measure every ceiling of the device."""
+    try:
+        reporter.stage(Stage.LOAD)
+        device, info = open_device(job.device, job.threads)
+        reporter.channel.emit(WorkerReady(pid=os.getpid(), device=info, environment=environment()))
+        reporter.wait = waiter(device)
+        reporter.stage(Stage.CEILINGS)
+        Calibration(reporter, device, info, reporter.wait).everything()
+    except BaseException as error:
+        reporter.failed(None, reporter.position.stage, error)

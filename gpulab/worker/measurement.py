@@ -1,17 +1,15 @@
-"""The measurement: epochs that rebuild every variant, and in each one rounds in random order."""
+"""The measurement in one process: epochs that rebuild every variant, and in each one rounds in random order."""
 
 from __future__ import annotations
 
 import gc
 import random
-from math import ceil
 from time import perf_counter
 
-from gpulab.analysis.comparison import are_narrow, is_narrow_time, keys_of, pairs_of
+from gpulab.analysis.comparison import keys_of
 from gpulab.analysis.statistics import FEWEST
-from gpulab.protocol.events import OtherClock, Phases, Planned, Stopped
-from gpulab.protocol.jobs import TimeFunctions
-from gpulab.protocol.statuses import Clock, Stage, StopReason
+from gpulab.protocol.events import OtherClock, Phases, Planned
+from gpulab.protocol.statuses import Clock, Stage
 from gpulab.scenario import CONTROL
 from gpulab.worker.building import compiled
 from gpulab.worker.context import WorkerContext
@@ -24,10 +22,7 @@ from gpulab.worker.timing.plan import Plan, plan
 from gpulab.worker.timing.recorder import Recorder
 
 _SETTLE_S, _SETTLING_BLOCKS = 0.01, 3
-_LOOK_EVERY = 10
 _PHASES_S = 0.05
-_MOST_OTHER_TIMES = 10_000
-"""A run of a day has more epochs than fit into one event."""
 
 
 class _BaselineLostError(Exception):
@@ -39,21 +34,37 @@ class _TooMuchTogetherError(Exception):
 
 
 class Measurement:
-    """Runs the epochs of all candidates until they are narrow enough, or the time or the epochs are spent."""
+    """Runs the epochs of all candidates in one process, the control's among them, until its part of the time is spent.
 
-    def __init__(self, context: WorkerContext, candidates: list[Candidate]) -> None:
+    `epochs` is how many the run has had before, `planned` the plan of an earlier process; without it there is a new
+    one after the first builds, for processes that take `start_s` to start.
+    """
+
+    def __init__(
+        self,
+        context: WorkerContext,
+        candidates: list[Candidate],
+        *,
+        epochs: int,
+        planned: Plan | None,
+        exclusive: bool,
+        start_s: float,
+    ) -> None:
         self._context = context
-        baseline = candidates[0]
-        control = Candidate(CONTROL, baseline.variant, baseline.items, baseline.steps, baseline.step_s)
-        self.candidates = [baseline, control, *candidates[1:]]
-        self.exclusive = context.exclusive
-        self._order = random.Random((context.job.seed or 0) + 2)
+        self.candidates = candidates
+        self.exclusive = exclusive
+        self.planned = planned
+        self.baseline_lost = False
+        self.measured_s = 0.0
+        self._start_s = start_s
+        self._baseline = candidates[0].variant
+        self._order = random.Random(context.seed + 2)
         items = {candidate.name: candidate.items for candidate in self.candidates}
-        self._recorder = Recorder(context.reporter.channel, context.buffer, items, keys_of(context.job))
-        self._other_times: dict[str, list[float]] = {}
-        self._exposed: set[str] = set()
+        self.recorder = Recorder(context.reporter.channel, context.buffer, items, keys_of(context.job), epochs)
+        self._first = epochs
+        self._builds_s = 0.0
+        """Of the builds that every epoch makes anew."""
         self._torn_down_badly: set[str] = set()
-        self._rounds_s = self._builds_s = self._longest_build_s = 0.0
 
     def run(self) -> None:
         """Measure. The builds of the last epoch stay, for the re-check; `close` lets them go."""
@@ -62,82 +73,69 @@ class Measurement:
         gc.collect()
         gc.freeze()  # what is loaded by now stays: collecting between epochs then costs little
         gc.disable()
+        started = perf_counter()
         try:
-            reason = self._epochs()
+            self._epochs()
         except _BaselineLostError:
-            reason = StopReason.FAILED
+            self.baseline_lost = True
         finally:
             gc.enable()
-        self._recorder.send()
-        if self._context.other_clock is not None:
-            clock = Clock(self._context.other_clock.name)
-            for name, all_times in self._other_times.items():
-                times = all_times[:: max(1, ceil(len(all_times) / _MOST_OTHER_TIMES))]
-                exposed = name in self._exposed
-                reporter.channel.emit(OtherClock(variant=name, clock=clock, times_s=times, exposed=exposed))
-        reporter.channel.emit(Stopped(reason=reason))
+        self.measured_s = perf_counter() - started
+        self.recorder.send()
 
     def close(self) -> None:
         for candidate in self.candidates:
             self._close(candidate)
 
-    def _epochs(self) -> StopReason:
-        planned: Plan | None = None
+    def _epochs(self) -> None:
+        started = perf_counter()
         while True:
             try:
                 self._build_all()
             except _TooMuchTogetherError:
                 self.exclusive = True
+                self.close()
                 self._let_go()
                 self._context.reporter.notice("ran_one_at_a_time")
-            if planned is None:
-                planned = self._plan()
+            planned = self.planned = self.planned or self._plan()
+            ends = started + planned.stretch_s
             if self.exclusive:
                 self._exclusive_rounds(planned)
             else:
-                self._interleaved_rounds(planned)
-            self._recorder.end_epoch()
-            if reason := self._stop_reason(planned):
-                return reason
+                self._interleaved_rounds(planned, ends)
+            self.recorder.end_epoch()
+            if self.recorder.epochs - self._first >= planned.epochs or perf_counter() >= ends:
+                return
+            for candidate in self.candidates:
+                if not candidate.kept:
+                    self._close(candidate)
             self._let_go()
 
     def _let_go(self) -> None:
-        self.close()
         self._context.builder.free_padding()
-        compiled.reset()
+        if not any(candidate.kept for candidate in self.candidates):
+            compiled.reset()
         release(self._context.device)
-
-    def _stop_reason(self, planned: Plan) -> StopReason | None:
-        job, epochs = self._context.job, self._recorder.epochs
-        if job.stop_early and epochs >= planned.epochs and self._is_narrow(planned):
-            return StopReason.WIDTH
-        spent = self._rounds_s >= job.time_s or self._builds_s >= job.time_s
-        if spent and (epochs >= FEWEST or planned.expensive):
-            return StopReason.TIME
-        enough = planned.most is not None and epochs >= planned.most
-        return StopReason.EPOCHS if enough and job.stop_early else None
-
-    def _is_narrow(self, planned: Plan) -> bool:
-        names = {candidate.name for candidate in self.candidates}
-        job, expensive = self._context.job, planned.expensive
-        if isinstance(job, TimeFunctions):  # their time is all there is to say of them
-            times = (self._recorder.interval((name,), expensive=expensive) for name in names)
-            if not all(map(is_narrow_time, times)):
-                return False
-        return are_narrow(self._recorder.interval(pair, expensive=expensive) for pair in pairs_of(job, names))
 
     def _plan(self) -> Plan:
         if self.exclusive:
             self._build_each_once()
+        job = self._context.job
         planned = plan(
-            time_s=self._context.job.time_s,
-            round_s=sum((candidate.steps + 1) * candidate.step_s for candidate in self.candidates),
-            longest_build_s=self._longest_build_s,
+            time_s=job.time_s,
+            round_s=sum(candidate.round_s for candidate in self.candidates),
             builds_s=self._builds_s,
+            start_s=self._start_s,
+            processes=1 if job.smoke else FEWEST,
             exclusive=self.exclusive,
         )
         self._context.reporter.channel.emit(
-            Planned(rounds=planned.rounds, epochs=planned.epochs, floor=planned.floor, expensive=planned.expensive)
+            Planned(
+                rounds=planned.rounds,
+                epochs=planned.epochs,
+                processes=planned.processes,
+                expected_s=planned.expected_s,
+            )
         )
         return planned
 
@@ -146,46 +144,52 @@ class Measurement:
         self._order.shuffle(order)
         return order
 
-    def _interleaved_rounds(self, planned: Plan) -> None:
-        job = self._context.job
-        last = self._recorder.epochs + 1 == planned.most
+    def _interleaved_rounds(self, planned: Plan, ends: float) -> None:
+        # At a moment that no step can foresee; an epoch of one round has its own after it.
+        checked_after = self._order.randrange(planned.rounds)
         for number in range(planned.rounds):
             for candidate in self._shuffled():
                 self._block(number, candidate)
-            self._recorder.pump()
-            if not planned.expensive or number < FEWEST or number % _LOOK_EVERY:
-                continue
-            # Pairs of one build are narrow by nature: width counts only once all builds are in.
-            if self._rounds_s >= job.time_s or (last and job.stop_early and self._is_narrow(planned)):
+            self.recorder.pump()
+            over = perf_counter() >= ends
+            if number == checked_after or (over and number < checked_after):
+                self._check_timed_steps()
+            if over:
                 break
-        for candidate in list(self.candidates):
-            self._time_by_other_clock(candidate)
-            self._record_phases(candidate)
+        if self.recorder.epochs == self._first:
+            for candidate in list(self.candidates):
+                self._time_by_other_clock(candidate)
+                self._record_phases(candidate)
 
     def _exclusive_rounds(self, planned: Plan) -> None:
         for candidate in self._shuffled():
             if self._build(candidate):
                 for number in range(planned.rounds):
                     self._block(number, candidate)
-                self._time_by_other_clock(candidate)
-                self._record_phases(candidate)
-                self._recorder.pump()
+                if self.recorder.epochs == self._first:
+                    self._time_by_other_clock(candidate)
+                    self._record_phases(candidate)
+                self.recorder.pump()
             self._close(candidate)
             release(self._context.device)
 
+    def _check_timed_steps(self) -> None:
+        """Whether what is timed computes: see the checks. A candidate that fails is taken out."""
+
     def _time_by_other_clock(self, candidate: Candidate) -> None:
-        """One block per epoch by the clock that the verdict does not take."""
+        """One block by the clock that the verdict does not take."""
         other = self._context.other_clock
         if other is None or candidate.build is None or candidate.name == CONTROL:
             return
         try:
-            time_s = other.block(candidate.build, candidate.steps).time_s
+            time_s = other.block(candidate.build, candidate.steps, lead_in=candidate.lead_in).time_s
         except BaseException as error:
             self._drop(candidate, Stage.MEASURE, error)
         else:
-            self._other_times.setdefault(candidate.name, []).append(time_s)
-            if isinstance(other, DeviceClock) and other.exposes(candidate.build):
-                self._exposed.add(candidate.name)
+            exposed = isinstance(other, DeviceClock) and other.exposes(candidate.build)
+            self._context.reporter.channel.emit(
+                OtherClock(variant=candidate.name, clock=Clock(other.name), times_s=[time_s], exposed=exposed)
+            )
 
     def _record_phases(self, candidate: Candidate) -> None:
         """One window per epoch with phases on, where the variant has any."""
@@ -208,19 +212,19 @@ class Measurement:
         if candidate.build is None:
             return
         self._context.reporter.position.move(Stage.MEASURE, candidate.variant.name)
-        started = perf_counter()
         try:
-            block = self._context.clock.block(candidate.build, candidate.steps)
+            block = self._context.clock.block(candidate.build, candidate.steps, lead_in=candidate.lead_in)
         except BaseException as error:
             self._drop(candidate, Stage.MEASURE, error)
         else:
-            self._recorder.add(number, candidate.name, block)
-        self._rounds_s += perf_counter() - started
+            self.recorder.add(number, candidate.name, block)
 
     def _build_all(self) -> None:
+        self._builds_s = 0.0
         if not self.exclusive:
             for candidate in self._shuffled():
-                self._build(candidate)
+                if candidate.build is None:
+                    self._build(candidate)
 
     def _build_each_once(self) -> None:
         for candidate in list(self.candidates):
@@ -243,15 +247,17 @@ class Measurement:
             for _ in range(_SETTLING_BLOCKS if candidate.block_s < _SETTLE_S else 0):
                 self._context.clock.block(build, candidate.steps)
         except BaseException as error:
-            first = not self._recorder.epochs  # later ones have the same builds, and would mix two ways of pairing
+            first = not self.recorder.epochs  # later ones have the same builds, and would mix two ways of pairing
             increasing = self._context.increasing_memory
             if increasing and first and not self.exclusive and is_out_of_memory(error):
                 forget(error)
                 raise _TooMuchTogetherError from None
             self._drop(candidate, stage, error)
             return False
-        self._builds_s += seconds
-        self._longest_build_s = max(self._longest_build_s, seconds)
+        if candidate.kept:
+            self._start_s += seconds
+        else:
+            self._builds_s += seconds
         self._context.reporter.channel.pump()
         return True
 
@@ -272,7 +278,6 @@ class Measurement:
         """Take a candidate out; without its baseline nothing remains to compare."""
         self._context.reporter.failed(candidate.variant.name, stage, error)
         self._close(candidate)
-        baseline = self.candidates[0].variant
         self.candidates = [other for other in self.candidates if other is not candidate]
-        if candidate.variant is baseline:
+        if candidate.variant is self._baseline:
             raise _BaselineLostError

@@ -1,13 +1,14 @@
-"""A job that measures, from loading the file to what follows the rounds."""
+"""What one measuring process does, from loading the file to what follows the rounds."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from time import monotonic
 
-from gpulab.protocol.events import Built, Reported, VariantSkipped, WorkerReady
+from gpulab.protocol.events import Built, ProcessStarted, Reported, Stopped, VariantSkipped, WorkerReady
 from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import Calibrate, Measure, ScenarioFile, TimeFunctions
+from gpulab.protocol.jobs import Measure, ScenarioFile, TimeFunctions
 from gpulab.protocol.statuses import CeilingChoice, Per, Stage
 from gpulab.scenario import CONTROL, Variant
 from gpulab.worker.building import compiled, tensors
@@ -16,7 +17,9 @@ from gpulab.worker.building.lab import WorkerLab
 from gpulab.worker.building.load import load
 from gpulab.worker.calibration.calibration import Calibration
 from gpulab.worker.checks import Checker
+from gpulab.worker.conductor import Ask
 from gpulab.worker.context import WorkerContext
+from gpulab.worker.handover import CandidateFacts, Handover, expensive_modules
 from gpulab.worker.measurement import Measurement
 from gpulab.worker.process import memory
 from gpulab.worker.process.device import environment, open_device, waiter
@@ -25,47 +28,73 @@ from gpulab.worker.process.exception_text import first_line
 from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.process.sample_buffer import SampleBuffer
 from gpulab.worker.profiling.counting import count
-from gpulab.worker.timing.candidate import Candidate, calibrate, warm_up
+from gpulab.worker.timing.candidate import Candidate, calibrate, warm, warm_up
 from gpulab.worker.timing.clocks import clocks_for
 from gpulab.worker.timing.device_clock import DeviceClock
+from gpulab.worker.timing.plan import is_kept
 from gpulab.worker.timing.solo_run import solo_run
 
 _HOST_MARGIN, _HOST_MARGIN_S = 1.1, 50e-6
+_SEED_STEP, _SEEDS = 1_000_003, 2**31
+_SEED_BYTES = 4
+_START_S = 0.3
+"""What a process is expected to take to start, until one has."""
+_LONG_BLOCK_S = 0.1
+"""A block that warms itself."""
 
 
 class Runner:
-    """One job that measures. Everything the scenario can do wrong ends as an event."""
+    """Measures in one process. Everything the scenario can do wrong ends as an event.
 
-    def __init__(self, job: Measure | TimeFunctions | Calibrate, reporter: Reporter, buffer: SampleBuffer) -> None:
+    The first process (`before` is None) checks, calibrates and warms up for all of them; the others start from what
+    the one before handed over, and check their outputs again on their own data.
+    """
+
+    def __init__(
+        self,
+        job: Measure | TimeFunctions,
+        reporter: Reporter,
+        buffer: SampleBuffer,
+        number: int,
+        before: Handover | None,
+        ask: Ask,
+    ) -> None:
         self._job, self._reporter, self._buffer = job, reporter, buffer
-        self._declared: set[str] = set()
+        self._number, self._before, self._ask = number, before, ask
+        self._declared: set[str] = set(before.declared if before else ())
         """Dtypes of the work that variants declare."""
+        self._kept: set[Build] = set()
+        """Builds that are too expensive for every epoch."""
+        self._started = monotonic()
 
     def serve(self) -> None:
-        job, reporter = self._job, self._reporter
+        job, reporter, before = self._job, self._reporter, self._before
         try:
-            reporter.stage(Stage.LOAD)
+            if before is None:
+                reporter.stage(Stage.LOAD)
             device, info = open_device(job.device, job.threads)
             if isinstance(job, Measure) and job.increasing_memory and device.type == "cpu":
                 memory.limit_to_free_memory()
-            reporter.channel.emit(WorkerReady(pid=os.getpid(), device=info, environment=environment()))
+            if before is None:
+                reporter.channel.emit(WorkerReady(pid=os.getpid(), device=info, environment=environment()))
             wait = reporter.wait = waiter(device)
             self._calibration = Calibration(reporter, device, info, wait)
-            if isinstance(job, Calibrate):
-                reporter.stage(Stage.CEILINGS)
-                self._calibration.everything()
-                return
             scenario = load(job.subject)
             variants = [scenario.variants[info.name] for info in job.subject.variants if info.missing is None]
         except BaseException as error:
             reporter.failed(None, reporter.position.stage, error)
+            self._ask(Handover())
             return
+        seed = _seed(job.seed, self._number)
+        epochs = before.epochs if before else 0
+        reporter.channel.emit(ProcessStarted(process=self._number, seed=seed, epoch=epochs))
         lab = WorkerLab(device, info, reporter.position)
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
-        builder = Builder(lab, params, job.seed or 0, wait)
+        builder = Builder(lab, params, seed, wait)
         clock, other_clock = clocks_for(job, device, info, wait)
         self._context = WorkerContext(
             job=job,
+            seed=seed,
             device=device,
             wait=wait,
             reporter=reporter,
@@ -74,14 +103,16 @@ class Runner:
             checker=Checker(builder),
             clock=clock,
             other_clock=other_clock,
-            checked=_checked(variants) if isinstance(job, Measure) else set(),
+            checked=set(before.checked) if before else _checked(variants) if isinstance(job, Measure) else set(),
+            with_phases=set(before.with_phases) if before else set(),
         )
-        candidates = self._prepare(variants)
+        candidates = self._prepare_again(variants, before) if before else self._prepare(variants)
         if candidates:
-            self._measure_ceilings()
-            self._measure(candidates)
-            if device.type == "cpu":  # once more: a machine with other users drifts
+            if before is None:
                 self._measure_ceilings()
+            self._measure(candidates)
+        else:
+            self._ask(Handover())
         for (variant, name), value in lab.figures.items():
             reporter.channel.emit(Reported(variant=variant, name=name, value=value))
 
@@ -99,7 +130,7 @@ class Runner:
             elif not candidates and isinstance(self._job, Measure):
                 return []
             self._release()
-        return candidates
+        return [*candidates[:1], *map(_control, candidates[:1]), *candidates[1:]]
 
     def _prepare_variant(self, variant: Variant, baseline_items: float | None) -> Candidate | None:
         reporter, context, name = self._reporter, self._context, variant.name
@@ -109,7 +140,7 @@ class Runner:
             reporter.stage(Stage.BUILD, name)
             build = context.builder.build(variant)
             reporter.stage(Stage.CHECK, name)
-            self._check(variant, build, baseline_items)
+            first_step_s = self._check(variant, build, baseline_items)
             reporter.stage(Stage.CALIBRATE, name)
             candidate = calibrate(context.clock, variant, build)
             reporter.stage(Stage.WARM_UP, name)
@@ -119,16 +150,67 @@ class Runner:
             self._count(name, build, countable=compiled.frames() == frames)
             if name in context.checked:
                 context.checker.still(name, build)
+            setting_up_s = max(0.0, first_step_s - candidate.step_s)
+            if is_kept(build.build_s, setting_up_s, context.job.time_s) and not context.one_at_a_time:
+                candidate.kept, candidate.build = True, build
+                self._kept.add(build)
         except BaseException as error:
             reporter.failed(name, reporter.position.stage, error)
             return None
         finally:
-            if build is not None:
+            if build is not None and build not in self._kept:
                 self._close(variant, build)
         return candidate
 
-    def _check(self, variant: Variant, build: Build, baseline_items: float | None) -> None:
-        """Take the first step, and compare outputs where there are any. RefusedError, WrongOutputError."""
+    def _prepare_again(self, variants: list[Variant], before: Handover) -> list[Candidate]:
+        """The candidates of an earlier process, their outputs compared on this one's data, and their code warm."""
+        by_name = {variant.name: variant for variant in variants}
+        context = self._context
+        context.checker.resume(before.candidates[0].variant, before.dtype, before.stateful)
+        candidates: list[Candidate] = []
+        for facts in before.candidates:
+            variant = by_name[facts.variant]
+            candidate = Candidate(facts.name, variant, facts.items, facts.steps, facts.step_s, kept=facts.kept)
+            if facts.name == CONTROL or self._prepare_variant_again(candidate):
+                candidates.append(candidate)
+            elif not candidates and isinstance(self._job, Measure):
+                return []
+            self._release()
+        return candidates
+
+    def _prepare_variant_again(self, candidate: Candidate) -> bool:
+        reporter, context, variant = self._reporter, self._context, candidate.variant
+        name, build, fit = variant.name, None, False
+        stage = Stage.BUILD
+        reporter.position.move(stage, name)
+        try:
+            context.builder.pad()
+            build = context.builder.build(variant)
+            stage = Stage.CHECK
+            reporter.position.move(stage, name)
+            context.builder.first_step(build)
+            compiled.strict()
+            if name in context.checked:
+                context.checker.still(name, build)
+            stage = Stage.WARM_UP
+            reporter.position.move(stage, name)
+            if candidate.block_s < _LONG_BLOCK_S:
+                warm(context.clock, candidate, build)
+            fit = True
+        except BaseException as error:
+            reporter.failed(name, stage, error)
+        finally:
+            if fit and candidate.kept:
+                candidate.build = build
+            elif build is not None:
+                self._close(variant, build)
+        return fit
+
+    def _check(self, variant: Variant, build: Build, baseline_items: float | None) -> float:
+        """Take the first step, and compare outputs where there are any; seconds of that step.
+
+        RefusedError, WrongOutputError.
+        """
         context, name, work = self._context, variant.name, build.work
         inputs = tensors.live_leaves("inputs", work.inputs) if name in context.checked else []
         saved = tensors.copies(inputs)
@@ -152,7 +234,7 @@ class Runner:
         if variant.against is not None:
             self._require_equal_items(build, baseline_items)
         if name not in context.checked:
-            return
+            return first_step_s
         try:
             self._reporter.channel.emit(context.checker.before(name, build, inputs, saved))
         except UncheckedError as error:
@@ -162,6 +244,7 @@ class Runner:
         for notice in context.checker.findings:
             self._reporter.notice(notice.code, notice.variant, **notice.values)
         context.checker.findings.clear()
+        return first_step_s
 
     def _require_equal_items(self, build: Build, baseline_items: float | None) -> None:
         items = build.work.items
@@ -209,17 +292,63 @@ class Runner:
             self._reporter.require_device(Stage.CEILINGS)
 
     def _measure(self, candidates: list[Candidate]) -> None:
-        measurement = Measurement(self._context, candidates)
+        """The rounds of this process; and where it was the last, what follows them."""
+        before, context = self._before, self._context
+        prepared_s = monotonic() - self._started
+        measurement = Measurement(
+            context,
+            candidates,
+            epochs=before.epochs if before else 0,
+            planned=before.plan if before else None,
+            exclusive=before.exclusive if before else context.exclusive,
+            start_s=prepared_s if before else _START_S,
+        )
         measurement.run()
+        reason = self._ask(self._handover(measurement, prepared_s))
+        if reason is None:
+            measurement.close()
+            return
+        self._reporter.channel.emit(Stopped(reason=reason))
         exclusive = measurement.exclusive
-        if self._context.job.solo_runs:
+        for candidate in measurement.candidates:
+            if candidate.name in context.checked:
+                self._after_rounds(Stage.RE_CHECK, candidate, self._check_again, exclusive=exclusive)
+        if context.job.solo_runs:
             for candidate in measurement.candidates:
                 if candidate.name != CONTROL:
                     self._after_rounds(Stage.SOLO_RUN, candidate, self._solo_run, exclusive=exclusive)
-        for candidate in measurement.candidates:
-            if candidate.name in self._context.checked:
-                self._after_rounds(Stage.RE_CHECK, candidate, self._check_again, exclusive=exclusive)
         measurement.close()
+        if context.device.type == "cpu":  # once more: a machine with other users drifts
+            self._measure_ceilings()
+
+    def _handover(self, measurement: Measurement, prepared_s: float) -> Handover:
+        context = self._context
+        return Handover(
+            candidates=[
+                CandidateFacts(
+                    name=candidate.name,
+                    variant=candidate.variant.name,
+                    items=candidate.items,
+                    steps=candidate.steps,
+                    step_s=candidate.step_s,
+                    kept=candidate.kept,
+                )
+                for candidate in measurement.candidates
+            ],
+            plan=measurement.planned,
+            epochs=measurement.recorder.epochs,
+            values=measurement.recorder.values,
+            exclusive=measurement.exclusive,
+            baseline_lost=measurement.baseline_lost,
+            measured_s=measurement.measured_s,
+            start_s=prepared_s if self._before else _START_S,
+            checked=sorted(context.checked),
+            stateful=sorted(context.checker.stateful),
+            dtype=context.checker.dtype,
+            with_phases=sorted(context.with_phases),
+            declared=sorted(self._declared),
+            modules=expensive_modules(),
+        )
 
     def _after_rounds(
         self, stage: Stage, candidate: Candidate, act: Callable[[Candidate], None], *, exclusive: bool
@@ -265,6 +394,20 @@ class Runner:
     def _release(self) -> None:
         compiled.reset()
         memory.release(self._context.device)
+
+
+def _control(baseline: Candidate) -> Candidate:
+    """A second build of the baseline, measured as if it were a variant."""
+    control = Candidate(CONTROL, baseline.variant, baseline.items, baseline.steps, baseline.step_s)
+    control.kept = baseline.kept
+    return control
+
+
+def _seed(pinned: int | None, process: int) -> int:
+    """Of the data, the order and the padding of one process: fresh entropy, or what follows from a pinned seed."""
+    if pinned is None:
+        return int.from_bytes(os.urandom(_SEED_BYTES)) % _SEEDS
+    return (pinned + process * _SEED_STEP) % _SEEDS if process else pinned
 
 
 def _checked(variants: list[Variant]) -> set[str]:

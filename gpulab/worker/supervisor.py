@@ -8,7 +8,6 @@ worker's own children.
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import os
 import select
@@ -29,12 +28,13 @@ from gpulab.protocol.jobs import CEILINGS_KNOWN, AnyJob, Profile, subject_of
 from gpulab.protocol.statuses import Stage
 from gpulab.scenario import CONTROL
 from gpulab.worker.process.channel import Channel, to_high_number
+from gpulab.worker.process.forking import Forks, die_with_parent, prctl
 from gpulab.worker.process.position import WorkerPosition
 from gpulab.worker.process.sample_buffer import SampleBuffer
 
-Server = Callable[[Channel, AnyJob, SampleBuffer, WorkerPosition], None]
+Server = Callable[[Channel, AnyJob, SampleBuffer, WorkerPosition, Forks], None]
 """What serves a job in the forked worker, and returns when its last event has left."""
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_PR_SET_CHILD_SUBREAPER = 36
 _GRACE_S = 1.0
 _TRACEBACK_S = 0.2
 _SWEEP_S = 5.0
@@ -42,7 +42,7 @@ _SWEEP_S = 5.0
 
 def supervise(channel: Channel, job: AnyJob, commands: int, serve: Server) -> NoReturn:
     """Run one worker to its end. `commands`: a file descriptor of CEILINGS_KNOWN, or a byte that cancels."""
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
     subject = subject_of(job)
     names = (*(variant.name for variant in subject.variants), CONTROL) if subject else (CONTROL,)
     position, buffer = WorkerPosition(names), SampleBuffer(names)
@@ -50,9 +50,9 @@ def supervise(channel: Channel, job: AnyJob, commands: int, serve: Server) -> No
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _become_worker(channel, position, buffer, commands, trace, parent)
+        forks = _become_worker(channel, position, buffer, commands, trace, parent)
         position.move(Stage.LOAD)
-        _work(lambda: serve(channel, job, buffer, position))
+        work(lambda: serve(channel, job, buffer, position, forks))
     secret = read_secret(commands)  # only now: the worker has everything that was read before
     if secret is None:
         _kill_group(pid, signal.SIGKILL)
@@ -83,10 +83,8 @@ def supervise(channel: Channel, job: AnyJob, commands: int, serve: Server) -> No
 
 def _become_worker(
     channel: Channel, position: WorkerPosition, buffer: SampleBuffer, commands: int, trace: int, supervisor: int
-) -> None:
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != supervisor:
-        os._exit(1)
+) -> Forks:
+    die_with_parent(supervisor)
     os.setpgid(0, 0)
     with suppress(OSError):
         # Out of memory must take the worker, never the face.
@@ -99,13 +97,11 @@ def _become_worker(
     faulthandler.register(signal.SIGUSR1, file=trace_fd)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a crash must not take what was printed
     channel.adopt()
-    # A fork holds the pipe open for as long as it lives, and writes to memory that is shared with the supervisor.
-    os.register_at_fork(after_in_child=channel.forked)
-    os.register_at_fork(after_in_child=position.forked)
-    os.register_at_fork(after_in_child=buffer.forked)
+    position.adopt()
+    return Forks((channel, position, buffer))
 
 
-def _work(serve: Callable[[], None]) -> NoReturn:
+def work(serve: Callable[[], None]) -> NoReturn:
     """Serve and end, however that went: what the scenario left in the process, such as a thread, must not hold it."""
     code = 1
     try:
@@ -129,18 +125,27 @@ def _watch(pid: int, commands: int, position: WorkerPosition) -> int:
             position.set_ceilings_known()
             continue
         if command:
-            _stop(pid, exit_fd)
+            _stop(pid, exit_fd, position)
         _kill_group(pid, signal.SIGKILL)
         break
     return os.waitpid(pid, 0)[1]
 
 
-def _stop(pid: int, exit_fd: int) -> None:
+def _stop(pid: int, exit_fd: int, position: WorkerPosition) -> None:
     """TERM and a second of grace; before it, faulthandler's stack, which comes even out of a long operation."""
-    os.kill(pid, signal.SIGUSR1)
+    with suppress(ProcessLookupError):
+        # The process that is at work; the number lies in memory that a scenario could write to.
+        os.kill(position.pid if _is_in_group(position.pid, pid) else pid, signal.SIGUSR1)
     if not select.select([exit_fd], [], [], _TRACEBACK_S)[0]:
         _kill_group(pid, signal.SIGTERM)
         select.select([exit_fd], [], [], _GRACE_S)
+
+
+def _is_in_group(pid: int, group: int) -> bool:
+    try:
+        return pid > 1 and os.getpgid(pid) == group
+    except ProcessLookupError:
+        return False
 
 
 def _kill_group(pid: int, which: signal.Signals) -> None:
@@ -169,8 +174,3 @@ def _kill_orphans() -> int:
             with suppress(psutil.Error):
                 child.kill()
         time.sleep(0.005)
-
-
-def _prctl(option: int, value: int) -> None:
-    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0):
-        print(f"gpulab: prctl({option}) failed: {os.strerror(ctypes.get_errno())}", file=sys.stderr)

@@ -27,8 +27,10 @@ _MOST_PADDING = 16 << 20
 class Build:
     """A built variant. `close` runs what follows its `yield` and drops every reference to its tensors."""
 
-    def __init__(self, work: Work, seconds: float, teardown: Iterator[Any] | None) -> None:
+    def __init__(self, work: Work, seconds: float, teardown: Iterator[Any] | None, variant: str = "") -> None:
         self.work = work
+        self.variant = variant
+        """The name of what was built."""
         self.build_s = seconds
         self._teardown = teardown
         self._state = live_leaves("state", work.state)
@@ -102,7 +104,7 @@ class Builder:
         _refuse(changed, "set_while_building")
         if not isinstance(work, Work):
             raise ScenarioError(f"the variant returned {type(work).__name__}: return Work(step, ...)")
-        return Build(work, seconds, teardown)
+        return Build(work, seconds, teardown, variant.name)
 
     def first_step(self, build: Build) -> float:
         """Take the first step of a build and adopt the state it makes. Returns its seconds."""

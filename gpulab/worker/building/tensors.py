@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite, sqrt
@@ -10,9 +11,15 @@ from typing import Any
 import torch
 
 from gpulab.protocol.finding import Finding, finding
+from gpulab.protocol.statuses import CheckKind
+from gpulab.worker.process.errors import RefusedError
 
 TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 5e-3, "bf16": 2e-2, "fp8": 1e-1}
 """Relative Frobenius error allowed by dtype; the largest single error may be 10 x this x rms(reference)."""
+_CAP, _MOST = 10, 0.1
+"""`Work(tolerance=)` may be 10 x that of the dtype, and no more than this."""
+_INTEGER_CAP = 5e-2
+"""Of whole numbers, which are equal unless a tolerance is named; and of what is computed in int8."""
 _DTYPES = {
     torch.float64: "fp64",
     torch.complex128: "fp64",
@@ -29,6 +36,10 @@ _WITHOUT_ARITHMETIC = {
     if hasattr(torch, name)
 }
 _MAX_ERROR = 10
+_ROOM = 8
+"""Times of its bytes that are free on a device, for a copy to stay there."""
+_ARRAYS = ("numpy", "cupy", "jax", "jaxlib")
+"""Packages whose arrays have their values when they are handed over, or are waited for."""
 _CHUNK = {"cpu": 1 << 16, "cuda": 1 << 24}
 """Elements compared at a time: what a core's cache holds, what fills a GPU. Larger ones took a CPU 10x longer."""
 
@@ -56,6 +67,7 @@ def _has_number(tree: Any) -> bool:
 
 def _walk(tree: Any) -> Iterator[torch.Tensor]:
     if isinstance(tree, torch.Tensor):
+        _require_values(tree, ("torch",))
         yield _dense(tree.data)  # no part of a graph, and no version counter: restoring must not upset autograd
     elif isinstance(tree, torch.nn.Module):
         yield from _walk([*tree.parameters(), *tree.buffers()])
@@ -69,9 +81,17 @@ def _walk(tree: Any) -> Iterator[torch.Tensor]:
     elif isinstance(tree, (bool, int, float)):
         yield torch.tensor(tree, dtype=torch.float64)
     elif hasattr(tree, "__dlpack__"):
+        _require_values(tree, _ARRAYS)
         yield _dense(torch.utils.dlpack.from_dlpack(tree))
     elif tree is not None:
         raise TypeError(f"a {type(tree).__name__} is not a tensor, an array, a number, or a collection of them")
+
+
+def _require_values(tree: Any, packages: tuple[str, ...]) -> None:
+    """RefusedError for a kind of tensor that code of a scenario made up: it may compute when it is looked at."""
+    kind = type(tree)
+    if kind.__module__.partition(".")[0] not in packages or kind.__module__ not in sys.modules:
+        raise RefusedError(finding("computes_when_read", kind=kind.__name__), check=CheckKind.STREAMS)
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
@@ -98,6 +118,18 @@ def _has_values(tensor: torch.Tensor) -> bool:
 
 def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     return [tensor.clone() for tensor in tensors]
+
+
+def kept(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Copies that outlive a step: on their device where it has ample room for them, else on the host."""
+    return [tensor.detach().clone() if _has_room(tensor) else tensor.detach().to("cpu", copy=True) for tensor in tensors]
+
+
+def _has_room(tensor: torch.Tensor) -> bool:
+    if tensor.device.type != "cuda":
+        return True
+    free, _ = torch.cuda.mem_get_info(tensor.device)
+    return _ROOM * tensor.nbytes <= free
 
 
 @torch.inference_mode()  # it may write to inference tensors too
@@ -137,7 +169,7 @@ def halve(tensors: Sequence[torch.Tensor]) -> None:
     """Half of every float, in place: other data, whatever the layout, and valid wherever the first was."""
     for tensor in tensors:
         if tensor.is_floating_point() or tensor.is_complex():
-            tensor.copy_(_computable(tensor) * 0.5)
+            tensor.copy_(computable(tensor) * 0.5)
 
 
 @torch.inference_mode()
@@ -149,7 +181,7 @@ def roll(tensors: Sequence[torch.Tensor]) -> None:
 
 
 def finite(tensors: Sequence[torch.Tensor]) -> bool:
-    return all(bool(torch.isfinite(_computable(tensor)).all()) for tensor in tensors)
+    return all(bool(torch.isfinite(computable(tensor)).all()) for tensor in tensors)
 
 
 @dataclass(frozen=True)
@@ -174,6 +206,13 @@ def tolerance_of(output: torch.Tensor, reference: torch.Tensor, dtypes: Sequence
     return max(TOLERANCE.get(name, 0.0) for name in (*names, *dtypes) if name)
 
 
+def cap_of(output: torch.Tensor, reference: torch.Tensor, dtypes: Sequence[str | None] = ()) -> float:
+    """The largest tolerance that may be named for them."""
+    default = tolerance_of(output, reference, dtypes)
+    integers = _INTEGER_CAP if not default or "int8" in dtypes else 0.0
+    return max(default, min(_CAP * default, _MOST), integers)
+
+
 def agree(
     output: Sequence[torch.Tensor],
     reference: Sequence[torch.Tensor],
@@ -181,7 +220,10 @@ def agree(
     tolerance: float | None = None,
     dtypes: Sequence[str | None] = (),
 ) -> Agreement:
-    """Compare in float64, tensor by tensor; as one run of numbers where the two are cut up differently."""
+    """Compare in float64, tensor by tensor; as one run of numbers where the two are cut up differently.
+
+    `tolerance` replaces that of the dtypes, up to its cap.
+    """
     if len(output) != len(reference):
         output, reference = _joined(output), _joined(reference)
     agreements: list[Agreement] = []
@@ -189,7 +231,10 @@ def agree(
         if actual.numel() != expected.numel():
             counts = finding("element_counts_differ", elements=actual.numel(), baseline=expected.numel())
             return Agreement(False, reason=counts, tensor=place)
-        allowed = tolerance_of(actual, expected, dtypes) if tolerance is None else tolerance
+        if tolerance is None:
+            allowed = tolerance_of(actual, expected, dtypes)
+        else:
+            allowed = min(tolerance, cap_of(actual, expected, dtypes))
         agreement = replace(_agree(actual.reshape(-1), expected.reshape(-1), allowed), tensor=place)
         if not agreement.ok:
             return agreement
@@ -198,7 +243,10 @@ def agree(
 
 
 def _joined(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    return [torch.cat([tensor.reshape(-1).to("cpu") for tensor in tensors])]
+    if not tensors:
+        return [torch.empty(0)]
+    device = tensors[0].device
+    return [torch.cat([tensor.reshape(-1).to(device) for tensor in tensors])]
 
 
 def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Agreement:
@@ -210,15 +258,15 @@ def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Ag
     squares = total = largest = 0.0
     chunk = _CHUNK.get(actual.device.type, _CHUNK["cpu"])
     for start in range(0, actual.numel(), chunk):
-        a = _wide(actual[start : start + chunk])
-        b = _wide(expected[start : start + chunk]).to(a.device)
-        difference = (a - b).abs()
-        difference[a == b] = 0  # equal infinities
-        if torch.isnan(difference).any():
+        narrow = expected[start : start + chunk].to(actual.device)  # before it is widened: less crosses a link
+        a, b = _wide(actual[start : start + chunk]), _wide(narrow)
+        difference = torch.where(a == b, 0.0, (a - b).abs())  # infinities may be equal
+        sums = (difference.square().sum(), b.abs().square().sum(), difference.max())
+        if torch.isnan(sums[0]):
             return Agreement(False, None, tolerance, finding("output_has_nan"))
-        squares += float(difference.square().sum())
-        total += float(b.abs().square().sum())
-        largest = max(largest, float(difference.max()))
+        squares += float(sums[0])
+        total += float(sums[1])
+        largest = max(largest, float(sums[2]))
     error = sqrt(squares / total) if total else (inf if squares else 0.0)
     if not error <= tolerance:
         bounded = error if isfinite(error) else None
@@ -230,7 +278,7 @@ def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Ag
     return Agreement(True, error, tolerance)
 
 
-def _computable(tensor: torch.Tensor) -> torch.Tensor:
+def computable(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor, or a wider copy where torch has no arithmetic for its dtype, as for fp8."""
     return tensor if tensor.element_size() > 1 else tensor.float()
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import mmap
+import os
+import struct
 
 from gpulab.protocol.statuses import Stage
 
 _STAGES = tuple(Stage)
 _NO_VARIANT = 255
+_FLAGS = 3
+_PID = struct.Struct("<q")
 
 
 class WorkerPosition:
@@ -15,8 +19,17 @@ class WorkerPosition:
 
     def __init__(self, variants: tuple[str, ...]) -> None:
         self._names = variants
-        self._cell = mmap.mmap(-1, 3)
+        self._cell = mmap.mmap(-1, _FLAGS + _PID.size)
         self.move(Stage.START)
+
+    def adopt(self) -> None:
+        """Make the calling process the one that is at work."""
+        _PID.pack_into(self._cell, _FLAGS, os.getpid())
+
+    @property
+    def pid(self) -> int:
+        """The process that is at work; 0 before there is any."""
+        return int(_PID.unpack_from(self._cell, _FLAGS)[0])
 
     def move(self, stage: Stage, variant: str | None = None) -> None:
         self._cell[0] = _STAGES.index(stage)
@@ -24,7 +37,7 @@ class WorkerPosition:
 
     def forked(self) -> None:
         """A child that the scenario forks has a position of its own."""
-        self._cell = mmap.mmap(-1, 3)
+        self._cell = mmap.mmap(-1, len(self._cell))
 
     @property
     def stage(self) -> Stage:

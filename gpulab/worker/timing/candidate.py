@@ -9,29 +9,53 @@ from gpulab.protocol.events import Calibrated, WarmedUp
 from gpulab.scenario import Variant
 from gpulab.worker.building.build import Build
 from gpulab.worker.process.channel import Channel
-from gpulab.worker.timing.clock import WallClock
+from gpulab.worker.timing.clock import WallClock, lead_in_steps
 
 _WARM_UP_S, _MOST_WARM_UP_S, _DRIFT = 0.3, 3.0, 0.01
+_WARM_AGAIN_S = 0.03
 
 
 class Candidate:
     """One row of the measurement: a variant that passed its checks, or the control."""
 
-    def __init__(self, name: str, variant: Variant, items: float, steps: int, step_s: float) -> None:
+    def __init__(
+        self, name: str, variant: Variant, items: float, steps: int, step_s: float, *, kept: bool = False
+    ) -> None:
         self.name, self.variant, self.items = name, variant, items
         self.steps, self.step_s = steps, step_s
+        self.kept = kept
+        """Whether its build is too expensive for every epoch, and stays as long as the process."""
         self.build: Build | None = None
 
     @property
     def block_s(self) -> float:
-        """About how long a block takes, its untimed step not counted."""
+        """About how long a block takes, its untimed steps not counted."""
         return self.steps * self.step_s
+
+    @property
+    def round_s(self) -> float:
+        """About what it adds to a round, with the untimed steps before its block."""
+        return (self.steps + self.lead_in) * self.step_s
+
+    @property
+    def lead_in(self) -> int:
+        """Untimed steps before each block."""
+        return lead_in_steps(self.steps, self.step_s)
 
 
 def calibrate(clock: WallClock, variant: Variant, build: Build) -> Candidate:
     """Find the steps that fill a block, well enough to warm up with."""
     steps, step_s = clock.steps_per_block(build)
     return Candidate(variant.name, variant, build.work.items, steps, step_s)
+
+
+def warm(clock: WallClock, candidate: Candidate, build: Build) -> None:
+    """Of a process that follows another: the device is warm, what is new are the caches of this process."""
+    started = perf_counter()
+    while True:
+        clock.block(build, candidate.steps)
+        if perf_counter() - started >= _WARM_AGAIN_S:
+            return
 
 
 def warm_up(clock: WallClock, channel: Channel, candidate: Candidate, build: Build) -> None:

@@ -16,6 +16,7 @@ _CPU_BLOCK_S = 200e-6
 _CUDA_BLOCK_S = 1e-3
 _EMPTY_BLOCKS = 50  # so that an empty block is less than 2 % of one
 _MOST_STEPS = 1 << 24
+_LONG_STEP_S = 1.0
 
 
 class WallClock:
@@ -37,13 +38,15 @@ class WallClock:
         """What a block of no steps takes."""
         return self._run(_nothing, 0).time_s
 
-    def block(self, build: Build, steps: int) -> Block:
-        """Restore, one untimed step that brings the caches back, then `steps` timed ones; cold ones one by one."""
-        build.restore()
+    def block(self, build: Build, steps: int, *, lead_in: int = 1, restore: bool = True) -> Block:
+        """Restore, untimed steps that bring the caches back, then `steps` timed ones; cold ones one by one."""
+        if restore:
+            build.restore()
         mark_step()
         step = build.work.step
         with build.context():
-            step()
+            for _ in repeat(None, lead_in):
+                step()
             if self.flush:
                 self.flush()
             return self._run(step, steps)
@@ -85,6 +88,14 @@ class WallClock:
             # A margin, since the next blocks may run faster than this one.
             target = int(1.2 * self.block_s / max(step_s, 1e-9)) + 1
             steps = min(max(target, steps + 1), 10 * steps, _MOST_STEPS)
+
+
+def lead_in_steps(steps: int, step_s: float) -> int:
+    """Untimed steps before a block of `steps`: what runs by itself is warmer than after one step among others.
+
+    A long step has brought back what it needs soon after it began.
+    """
+    return 0 if step_s >= _LONG_STEP_S else max(1, steps // 2)
 
 
 def _nothing() -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from time import monotonic, perf_counter, thread_time_ns
-from weakref import WeakKeyDictionary
 
 import torch
 
@@ -26,7 +25,7 @@ _MHZ = 1e6
 
 @dataclass
 class _Queueing:
-    """What is known of one build: builds are timed in turn, and what hides one says nothing of the next."""
+    """What is known of one variant: they are timed in turn, and what hides one says nothing of the next."""
 
     step_s: float = 0.0
     """Seconds to queue one step, as the last block showed: what the spin must outlast."""
@@ -41,23 +40,27 @@ class DeviceClock(WallClock):
 
     def __init__(self, wait: Callable[[], None], flush: Callable[[], None] | None) -> None:
         self._hz = 1e9  # of the SMs, as the last spin showed
-        self._queueing: WeakKeyDictionary[Build, _Queueing] = WeakKeyDictionary()
+        self._queueing: dict[str, _Queueing] = {}
         super().__init__(wait, flush)
 
-    def block(self, build: Build, steps: int) -> Block:
+    def block(self, build: Build, steps: int, *, lead_in: int = 1, restore: bool = True) -> Block:
         """One block; where the queueing outlasted the spin, again with a longer one, then with fewer steps."""
-        queueing = self._queueing.setdefault(build, _Queueing())
+        queueing = self._queueing.setdefault(build.variant, _Queueing())
         steps = 1 if queueing.exposed else min(steps, _MOST_STEPS)
         for attempt in range(1 if queueing.exposed else _TRIES):
-            build.restore()
+            if restore:
+                build.restore()
             mark_step()
             with build.context():
-                build.work.step()
+                for _ in range(lead_in):
+                    build.work.step()
                 self.wait()
                 time_block = self._cold_block if self.flush else self._hot_block
                 block, covered = time_block(build, steps, queueing)
             if covered:
                 return block
+            if attempt and steps == 1:  # it waits for the device, or has more launches than a queue holds
+                break
             if attempt:  # a longer spin was not enough: the queue is full, and the host waits in it
                 steps = max(1, steps // 4)
                 queueing.step_s = 0.0
@@ -66,7 +69,7 @@ class DeviceClock(WallClock):
 
     def exposes(self, build: Build) -> bool:
         """Whether the last block of a build had gaps between launches in it that no spin could hide."""
-        return build in self._queueing and self._queueing[build].exposed
+        return build.variant in self._queueing and self._queueing[build.variant].exposed
 
     def _spin(self, steps: int, queueing: _Queueing) -> tuple[int, float]:
         """Queue a kernel that outlasts the queueing of so many steps; its cycles, and how long it should take."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from time import monotonic
 
-from gpulab.analysis.series import Epoch, EpochSeries, Key
-from gpulab.analysis.statistics import Interval
+from gpulab.analysis.series import Epoch, Key
 from gpulab.worker.process.channel import Channel
 from gpulab.worker.process.sample_buffer import Block, SampleBuffer
 
@@ -14,18 +13,19 @@ _EVERY_S = 0.1
 
 
 class Recorder:
-    """The worker's own view of the samples: what the stop rule reads is what is sent. `items` are per step."""
+    """The epochs of one process, from number `first` on; `items` are per step."""
 
-    def __init__(self, channel: Channel, buffer: SampleBuffer, items: Mapping[str, float], keys: Iterable[Key]) -> None:
-        self._series = EpochSeries(keys)
+    def __init__(
+        self, channel: Channel, buffer: SampleBuffer, items: Mapping[str, float], keys: Iterable[Key], first: int
+    ) -> None:
         self._channel, self._buffer, self._items = channel, buffer, items
+        self._keys = list(keys)
+        self.epochs = first
+        """Of the run, that have ended."""
+        self.values: list[tuple[Key, list[list[float]]]] = [(key, []) for key in self._keys]
+        """Of each quantity, its values in every epoch of this process."""
         self._rounds: list[dict[str, float]] = []
         self._sent_at = monotonic()
-
-    @property
-    def epochs(self) -> int:
-        """Epochs that have ended."""
-        return self._series.epochs
 
     def add(self, number: int, name: str, block: Block) -> None:
         """One block of round `number` of the current epoch."""
@@ -43,15 +43,14 @@ class Recorder:
         self._channel.pump()
 
     def end_epoch(self) -> None:
-        self._series.add(Epoch(self._rounds))
+        epoch = Epoch(self._rounds)
+        for key, values in self.values:
+            if epoch_values := epoch.values(key):
+                values.append(epoch_values)
         self._rounds = []
+        self.epochs += 1
         self._buffer.complete(self.epochs)
         self.pump()
-
-    def interval(self, key: Key, *, expensive: bool) -> Interval | None:
-        """Of a time in seconds per item, or of a log-ratio; the epoch under way counts too."""
-        opened = [Epoch(self._rounds).values(key)] if self._rounds else []
-        return self._series[key].interval(opened, expensive=expensive)
 
     def send(self) -> None:
         """Send all rows now."""

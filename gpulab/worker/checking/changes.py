@@ -1,0 +1,150 @@
+"""New values for the inputs of a step, made of their own: valid wherever the first were, and alike in every variant."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+
+from gpulab.worker.building import tensors
+from gpulab.worker.checking.matching import Matched, Relation
+
+_ELEMENTWISE = {Relation.SAME, Relation.SCALED}
+_HAS_FIRST = {*_ELEMENTWISE, Relation.REPEATED, Relation.PREFIX}
+_LATE = 0.75
+
+
+@dataclass(frozen=True)
+class Everything:
+    """Every float scaled and, where `shift` is not 0, moved along; without floats every whole number mirrored or moved.
+
+    Whole numbers stay as they are beside floats: they may be places, or sizes, that must not change.
+    """
+
+    name: ClassVar[str] = "everything"
+    scale: float
+    shift: float = 0.0
+    """As a share of all elements."""
+
+    def fits(self, inputs: Sequence[Matched]) -> bool:
+        """Whether it does the same to a variant's inputs as to the baseline's."""
+        return not self.shift or all(matched.relation in _ELEMENTWISE for matched in inputs if matched.numel)
+
+    @torch.inference_mode()
+    def make(self, inputs: Sequence[torch.Tensor], matched: Sequence[Matched]) -> None:
+        """Write to the inputs in place."""
+        for tensor, match in zip(inputs, matched, strict=True):
+            is_float = tensor.is_floating_point() or tensor.is_complex()
+            quantized = match.relation == Relation.SCALED and not is_float
+            if not tensor.numel() or tensor.dtype == torch.bool:
+                continue
+            if not (is_float or quantized):
+                if not _has_floats(inputs):
+                    self._change_integers(tensor)
+                continue
+            values = tensors.computable(tensor)
+            if self.shift and tensor.dim() and match.relation != Relation.OTHER:
+                values = _moved(values, self.shift)
+            scaled = values * self.scale
+            tensor.copy_(scaled.round() if quantized else scaled)
+
+    def _change_integers(self, tensor: torch.Tensor) -> None:
+        if self.shift:
+            tensor.copy_(_moved(tensor, self.shift))
+        elif not _is_sorted(tensor):
+            low, high = tensor.amin(), tensor.amax()
+            tensor.copy_(high - (tensor - low))
+
+
+@dataclass(frozen=True)
+class LateElement:
+    """One element of one input takes the value of another, or one many times the largest; all else stays."""
+
+    name: ClassVar[str] = "late element"
+    input: int
+    """The baseline's input, by its place."""
+    place: float
+    source: float
+    """Both as shares of its elements."""
+    times: float = 0.0
+    """Of the largest size of all; 0 takes the value at the source instead."""
+
+    def fits(self, inputs: Sequence[Matched]) -> bool:
+        """Whether a variant has that element too."""
+        allowed = _ELEMENTWISE if self.times else _HAS_FIRST
+        return any(matched.index == self.input and matched.relation in allowed for matched in inputs)
+
+    @torch.inference_mode()
+    def make(self, inputs: Sequence[torch.Tensor], matched: Sequence[Matched]) -> None:
+        """Write to the inputs in place."""
+        for tensor, match in zip(inputs, matched, strict=True):
+            if match.index != self.input or match.relation not in _HAS_FIRST:
+                continue
+            period = min(match.numel, tensor.numel())
+            places = [int(self.place * (period - 1))]
+            if match.relation == Relation.REPEATED:
+                places = list(range(places[0], tensor.numel(), period))
+            if self.times:
+                largest = tensors.computable(tensor).abs().amax()
+                value = (largest * self.times).to(tensor.dtype)
+            else:
+                value = _element(tensor, int(self.source * (period - 1))).clone()
+            for place in places:
+                _element(tensor, place).copy_(value)
+
+
+Change = Everything | LateElement
+
+
+def everything(draw: random.Random) -> list[Change]:
+    """Changes of all values, the strongest first: the next one is for steps to which the one before is not valid."""
+    scale = round(draw.uniform(0.5, 0.9), 3)
+    shift = draw.uniform(0.1, 0.9)
+    return [Everything(scale, shift), Everything(scale), Everything(1.0, shift)]
+
+
+def late_element(inputs: Sequence[torch.Tensor], draw: random.Random) -> list[Change]:
+    """Changes of one late element, the mildest first: the next one is for where that one cannot be seen."""
+    floats = _has_floats(inputs)
+    places = [
+        index
+        for index, tensor in enumerate(inputs)
+        if tensor.numel() > 1 and tensor.dtype != torch.bool and (tensor.is_floating_point() or not floats)
+    ]
+    if not places:
+        return []
+    largest = max(inputs[index].numel() for index in places)
+    index = draw.choice([index for index in places if inputs[index].numel() * 16 >= largest])
+    tensor, place = inputs[index], draw.uniform(_LATE, 1.0)
+    last = tensor.numel() - 1
+    now = float(_element(tensor, int(place * last)).double())
+    sources = [draw.random() for _ in range(16)]
+    source = max(sources, key=lambda share: abs(float(_element(tensor, int(share * last)).double()) - now))
+    change = LateElement(index, place, source)
+    return [change, *(replace(change, times=times) for times in (4.0, 64.0) if tensor.is_floating_point())]
+
+
+def _element(tensor: torch.Tensor, place: int) -> torch.Tensor:
+    """The element at a place of the logical order, as a view."""
+    index = []
+    for size in reversed(tensor.shape):
+        place, position = divmod(place, size)
+        index.append(position)
+    return tensor[tuple(reversed(index))]
+
+
+def _moved(tensor: torch.Tensor, shift: float) -> torch.Tensor:
+    return tensor.reshape(-1).roll(int(shift * tensor.numel()) or 1).view(tensor.shape)
+
+
+def _has_floats(inputs: Sequence[torch.Tensor]) -> bool:
+    return any(tensor.is_floating_point() or tensor.is_complex() for tensor in inputs)
+
+
+def _is_sorted(tensor: torch.Tensor) -> bool:
+    """Offsets, which would lead out of memory in another order."""
+    flat = tensor.reshape(-1)
+    return bool((flat[1:] >= flat[:-1]).all())

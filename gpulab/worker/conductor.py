@@ -1,0 +1,236 @@
+"""The process that forks the measuring ones: it imports torch once, runs no code of a scenario, and says when to stop.
+
+Each measuring process has a device context, an address space, a moment and entropy of its own. What lies between two
+of them is the error that an interval has to cover, and that no number of rounds in one process shows.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+from typing import NoReturn
+
+import msgspec
+
+from gpulab.analysis.comparison import NARROW, are_narrow, is_narrow_time, is_settled, keys_of, pairs_of
+from gpulab.analysis.series import Epoch, EpochSeries, Key
+from gpulab.analysis.statistics import FEWEST, Interval
+from gpulab.protocol.jobs import Measure, TimedJob, TimeFunctions
+from gpulab.protocol.statuses import StopReason
+from gpulab.scenario import CONTROL
+from gpulab.worker.handover import Handover
+from gpulab.worker.process.forking import Forks
+from gpulab.worker.process.position import WorkerPosition
+
+_NEXT = "next"
+_FINISHED = b"\n"
+
+Ask = Callable[[Handover], StopReason | None]
+"""Hands over, and waits for the word whether this was the last process, and why."""
+Process = Callable[[int, Handover | None, Ask], None]
+"""Measures in a forked process: its number, what the one before left, and how to hand over."""
+
+
+class Conductor:
+    """Runs one measuring process after the other until the run is to stop."""
+
+    def __init__(self, job: TimedJob, forks: Forks, position: WorkerPosition, process: Process) -> None:
+        self._job, self._forks, self._position, self._process = job, forks, position, process
+        self._series = EpochSeries(keys_of(job))
+        self._processes = 0
+        self._elapsed_s = 0.0
+        """Of all processes but what the first one takes to prepare."""
+
+    def serve(self) -> None:
+        """Returns when the last process has done everything; where one dies, this one dies alike."""
+        gc.collect()
+        gc.freeze()  # what is shared with the children is not written to by their collector
+        handover: Handover | None = None
+        while True:
+            handover, last = self._run(handover)
+            if last:
+                return
+            for name in handover.modules:
+                with suppress(Exception):
+                    importlib.import_module(name)
+
+    def _run(self, before: Handover | None) -> tuple[Handover, bool]:
+        """One process. (what it handed over, whether it was the last)."""
+        up_r, up_w = os.pipe2(os.O_CLOEXEC)
+        down_r, down_w = os.pipe2(os.O_CLOEXEC)
+        sys.stdout.flush()
+        started = monotonic()
+        pid = self._forks.fork()
+        if pid == 0:
+            os.close(up_r)
+            os.close(down_w)
+            self._become_process(before, _Pipes(up_w, down_r))
+        os.close(up_w)
+        os.close(down_r)
+        try:
+            answers = _Lines(up_r, pid)
+            line = answers.take()
+            if line is None:
+                _die_as(answers.status)
+            handover = msgspec.json.decode(line, type=Handover)
+            reason = self._judge(handover, monotonic() - started)
+            os.write(down_w, (reason.value if reason else _NEXT).encode() + b"\n")
+            finished = answers.take()
+            answers.wait()
+            if finished is None or answers.status:
+                _die_as(answers.status)
+            return handover, reason is not None or not handover.candidates
+        finally:
+            os.close(up_r)
+            os.close(down_w)
+
+    def _become_process(self, before: Handover | None, pipes: _Pipes) -> NoReturn:
+        from gpulab.worker.supervisor import work
+
+        self._position.adopt()
+        os.register_at_fork(after_in_child=pipes.forked)
+        if before is not None:  # whatever it prints has been printed by the first
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            for fd in (1, 2):
+                os.dup2(nothing, fd)
+            os.close(nothing)
+
+        def serve() -> None:
+            self._process(self._processes, before, pipes.ask)
+            pipes.finish()
+
+        work(serve)
+
+    def _judge(self, handover: Handover, process_s: float) -> StopReason | None:
+        """Why measuring ends with this process; None where it goes on."""
+        first = self._processes == 0
+        self._elapsed_s += handover.start_s + handover.measured_s if first else process_s
+        values = dict(handover.values)
+        for epoch in range(max(map(len, values.values()), default=0)):
+            present = {key: epochs[epoch] for key, epochs in values.items() if epoch < len(epochs)}
+            self._series.add(_Values(present, self._processes))
+        self._processes += 1
+        if not handover.candidates or handover.baseline_lost:
+            return StopReason.FAILED
+        job = self._job
+        if job.smoke:
+            return StopReason.EPOCHS
+        if self._processes < FEWEST:
+            return None
+        names = {candidate.name for candidate in handover.candidates}
+        if job.stop_early and self._is_narrow(names):
+            return StopReason.WIDTH
+        if job.required_speedup is not None and self._is_settled(names, job.required_speedup):
+            return StopReason.SETTLED
+        return StopReason.TIME if self._elapsed_s >= job.time_s else None
+
+    def _is_narrow(self, names: set[str]) -> bool:
+        job = self._job
+        width = job.width or NARROW
+        if isinstance(job, TimeFunctions):  # their time is all there is to say of them
+            times = (self._interval((name,)) for name in names)
+            if not all(is_narrow_time(time, width) for time in times):
+                return False
+        return are_narrow((self._interval(pair) for pair in pairs_of(job, names)), width)
+
+    def _interval(self, key: Key) -> Interval | None:
+        return self._series[key].interval()
+
+    def _is_settled(self, names: set[str], required: float) -> bool:
+        """Whether every comparison is known to reach what is required, or one is known not to."""
+        if not isinstance(self._job, Measure):
+            return False
+        pairs = [pair for pair in pairs_of(self._job, names) if pair[0] != CONTROL]
+        settled = [is_settled(self._series[pair].processes(), required) for pair in pairs]
+        return bool(settled) and (False in settled or None not in settled)
+
+
+class _Values(Epoch):
+    """An epoch of which the values of each quantity are known, and not its blocks."""
+
+    def __init__(self, values: dict[Key, list[float]], process: int) -> None:
+        super().__init__((), (), process)
+        self._values.update(values)
+
+    def _computed(self, key: Key) -> list[float]:
+        return []
+
+
+class _Pipes:
+    """The measuring process's ends of its two pipes with the conductor."""
+
+    def __init__(self, up: int, down: int) -> None:
+        self._up, self._down = up, down
+
+    def ask(self, handover: Handover) -> StopReason | None:
+        _write(self._up, msgspec.json.encode(handover) + b"\n")
+        answer = b""
+        while not answer.endswith(b"\n"):
+            part = os.read(self._down, 64)
+            if not part:  # the conductor is gone, and this process with it
+                os._exit(1)
+            answer += part
+        word = answer.decode().strip()
+        return None if word == _NEXT else StopReason(word)
+
+    def finish(self) -> None:
+        """Everything is done: what follows is the end of the process."""
+        _write(self._up, _FINISHED)
+
+    def forked(self) -> None:
+        """A child that the scenario forks writes nothing."""
+        for fd in (self._up, self._down):
+            with suppress(OSError):
+                os.close(fd)
+
+
+class _Lines:
+    """What a process writes, and its end: whoever else holds the pipe open keeps nobody waiting."""
+
+    def __init__(self, fd: int, pid: int) -> None:
+        self._fd, self._pid = fd, pid
+        self._exit_fd = os.pidfd_open(pid)
+        self._data = b""
+        self.status: int | None = None
+
+    def take(self) -> bytes | None:
+        """The next line without its end; None where the process ended first."""
+        while b"\n" not in self._data:
+            ready = select.select([self._fd, self._exit_fd], [], [])[0]
+            part = os.read(self._fd, 1 << 16) if self._fd in ready else b""
+            self._data += part
+            if not part:
+                self.wait()
+                return None
+        line, _, self._data = self._data.partition(b"\n")
+        return line
+
+    def wait(self) -> None:
+        if self.status is None:
+            self.status = os.waitpid(self._pid, 0)[1]
+            os.close(self._exit_fd)
+
+
+def _die_as(status: int | None) -> NoReturn:
+    """End as a measuring process ended: the supervisor, which sees this process alone, tells the session of it."""
+    code = os.waitstatus_to_exitcode(status or 0)
+    if code >= 0:
+        os._exit(code)
+    import faulthandler
+
+    faulthandler.disable()  # the stack that counts has been written
+    signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
+    os.kill(os.getpid(), -code)
+    os._exit(128 - code)
+
+
+def _write(fd: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(fd, data) :]

@@ -1,0 +1,56 @@
+"""What one measuring process leaves to the next, through the process that forked both."""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+
+from gpulab.analysis.series import Key
+from gpulab.worker.timing.plan import Plan
+
+_EXPENSIVE_MODULES = ("numpy", "torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.cudagraph_trees")
+"""What scenarios import that takes a second or more, and runs nothing when it is imported."""
+
+
+class CandidateFacts(msgspec.Struct, frozen=True):
+    """A row of the measurement, without its build; `kept`: its builds are too expensive for every epoch."""
+
+    name: str
+    variant: str
+    items: float
+    steps: int
+    step_s: float
+    kept: bool
+
+
+class Handover(msgspec.Struct, frozen=True, kw_only=True):
+    """After its rounds. Nothing of a scenario crosses but names and numbers."""
+
+    candidates: list[CandidateFacts] = []
+    """Empty where the baseline failed its checks: nothing can be measured."""
+    plan: Plan | None = None
+    epochs: int = 0
+    """Of the run so far."""
+    values: list[tuple[Key, list[list[float]]]] = []
+    """Of each quantity, its values in every epoch of the process."""
+    exclusive: bool = False
+    baseline_lost: bool = False
+    measured_s: float = 0.0
+    """Since the process had started and was warm."""
+    start_s: float = 0.0
+    """Before that; of the first process, what the next ones are expected to take."""
+    checked: list[str] = []
+    stateful: list[str] = []
+    dtype: str | None = None
+    """The baseline's declared one."""
+    with_phases: list[str] = []
+    declared: list[str] = []
+    """Dtypes of declared work."""
+    modules: list[str] = []
+    """Worth importing before the next process is forked."""
+
+
+def expensive_modules() -> list[str]:
+    """Those that are imported by now."""
+    return [name for name in _EXPENSIVE_MODULES if name in sys.modules]
