@@ -255,6 +255,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             action="store_true",
             help="the most memory that a step allocates; on a GPU with a snapshot of it",
         ),
+        _flag("--verbose", _ONLY_RUN, action="store_true", help="every check of each comparison, and all notes"),
         _flag("--ascii", frozenset(Mode), action="store_true", help="no character outside ASCII"),
     ),
 }

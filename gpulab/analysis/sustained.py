@@ -5,6 +5,9 @@ Interleaved variants share one power budget, one temperature and one cache; prod
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from statistics import median
+
 import msgspec
 
 from gpulab.analysis.statistics import Interval
@@ -30,6 +33,15 @@ def ratio_of(before: Interval, after: Interval) -> Interval:
     """A quotient of two independent times, from end to end: wider than either interval makes it, never narrower."""
     ends = before.low / after.high, before.high / after.low
     return Interval(before.median / after.median, *ends, min(before.n, after.n))
+
+
+def of_another_process(values: Sequence[float]) -> Interval:
+    """Where the value of one more process may lie: as far from their median as those that are known lie apart.
+
+    Of eight processes that is 2.8 standard deviations to each side; a solo run is of one process, too.
+    """
+    middle, apart = median(values), max(values) - min(values)
+    return Interval(middle, middle - apart, middle + apart, len(values))
 
 
 def differ(first: Interval, second: Interval) -> bool:

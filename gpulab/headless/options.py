@@ -15,6 +15,7 @@ class Options(Settings):
     output: Path | None = None
     json: str | None = None
     ascii: bool = False
+    verbose: bool = False
     plot: Path | None = None
     sweep: str | None = None
     """name=a,b,c; or a name, or nothing, for the scenario's own values."""

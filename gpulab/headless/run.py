@@ -50,7 +50,7 @@ def run(names: Sequence[str], options: Options) -> int:
             if several:
                 several.add(report)
             elif planned_run.launch.point is None:
-                show_report(report, terminal)
+                show_report(report, terminal, verbose=options.verbose)
             if report.exit_code == ExitCode.INTERRUPTED:
                 break
     sweeps = _sweeps(planned, reports)

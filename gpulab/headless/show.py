@@ -17,9 +17,9 @@ def show_failures(report: RunReport, terminal: Terminal) -> None:
     terminal.err.print(failures(report, terminal.glyphs), end="", soft_wrap=True)
 
 
-def show_report(report: RunReport, terminal: Terminal) -> None:
-    """Print the result of one run."""
-    terminal.show(result(report, terminal.glyphs))
+def show_report(report: RunReport, terminal: Terminal, *, verbose: bool = False) -> None:
+    """Print the result of one run; `verbose`: with all notes and every check."""
+    terminal.show(result(report, terminal.glyphs, verbose=verbose))
     if any(variant.roofline for variant in report.variants):
         show_roofline(report, terminal)
     terminal.say(*([f"run file: {report.run_file}"] if report.run_file else []), "")

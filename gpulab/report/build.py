@@ -71,7 +71,7 @@ def build_report(
     variants = [
         variant_report(state, variant, samples, roofs, under_way=under_way) for variant in state.variants.values()
     ]
-    comparisons = with_earlier(with_sustained(state, comparisons, variants), state.earlier)
+    comparisons = with_earlier(with_sustained(state, samples, comparisons, variants), state.earlier)
     code, reason = outcome_of(state, control, comparisons, required_speedup, under_way=under_way)
     weakening = [
         *findings,

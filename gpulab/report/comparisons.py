@@ -50,7 +50,8 @@ def failed_after(state: RunState, samples: SampleView, comparison: Comparison) -
     name = next((name for name in pair if name in state.variants and state.variants[name].status in _FAILED), None)
     if name is None or comparison.speedup is None:
         return None
-    return finding("failed_after", name, count=len(samples.units(pair)), unit=state.unit.value)
+    unit = "processes" if state.processes else "epochs"
+    return finding("failed_after", name, count=len(samples.units(pair)), unit=unit)
 
 
 def control_differs(control: Comparison | None) -> Finding | None:

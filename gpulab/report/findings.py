@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gpulab.analysis.comparison import Comparison
 from gpulab.analysis.statistics import FEWEST, Interval
-from gpulab.analysis.sustained import differ
+from gpulab.analysis.sustained import differ, of_another_process
 from gpulab.analysis.telemetry import SLOWED_CODE
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import TimeFunctions, subject_of
@@ -122,7 +122,7 @@ def _warnings_of_variant(
 def _solo_differs(state: RunState, samples: SampleView, variant: VariantState, report: VariantReport) -> list[Finding]:
     """Whether a variant alone runs as it did among the others: they share one power state and one cache.
 
-    A solo run is of one process, so it differs only where its interval lies outside of what every process came to.
+    A solo run is of one process: it differs where it lies outside of what one more process may come to.
     """
     interleaved_s, solo = report.clocks.get(Clock.WALL), variant.solo_run
     job = state.timed_job
@@ -135,8 +135,7 @@ def _solo_differs(state: RunState, samples: SampleView, variant: VariantState, r
     if len(times) < FEWEST:
         return []
     alone = Interval(solo.time_s, solo.low_s or solo.time_s, solo.high_s or solo.time_s, 0)
-    among = Interval(interleaved_s, min(times), max(times), len(times))
-    if not differ(alone, among):
+    if not differ(alone, of_another_process(times)):
         return []
     change = solo.time_s / interleaved_s - 1
     return [finding("solo_run_differs", variant.info.name, change=change, seconds=solo.ended - solo.started)]

@@ -8,8 +8,9 @@ from contextlib import suppress
 from gpulab.limits import TEXT_LENGTH
 from gpulab.protocol.finding import Finding
 from gpulab.protocol.text import cut, one_line
-from gpulab.views.sentences import checks, failures, machine, measurement, rooflines, telemetry
+from gpulab.views.sentences import checks, failures, machine, measurement, rooflines, telemetry, trust
 from gpulab.views.sentences.words import Values, Words, filled
+from gpulab.views.text import without_boilerplate
 
 WORDS: Mapping[str, Words] = {
     **measurement.WORDS,
@@ -18,6 +19,7 @@ WORDS: Mapping[str, Words] = {
     **machine.WORDS,
     **telemetry.WORDS,
     **rooflines.WORDS,
+    **trust.WORDS,
 }
 """By the code of a finding."""
 _NOT_OURS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
@@ -31,7 +33,7 @@ def sentence(finding: Finding) -> str:
     except _NOT_OURS:
         values = (f"{name} {value}" for name, value in finding.values.items())
         text = ", ".join([finding.code.replace("_", " "), *values])
-    return cut(one_line(text), TEXT_LENGTH)
+    return cut(one_line(without_boilerplate(text)), TEXT_LENGTH)
 
 
 def _sentence(finding: Finding) -> str:

@@ -67,7 +67,8 @@ def mark(report: RunReport) -> tuple[str, str]:
     if report.exit_code != ExitCode.MEASURED:
         style = "dim" if report.under_way or report.exit_code == ExitCode.INTERRUPTED else "bold red"
         return _SHORT_OUTCOMES.get(report.outcome, report.outcome), style
-    best = report.comparison(report.best) if report.best else None
+    fastest = report.best or next(iter(report.best_among), None)
+    best = report.comparison(fastest) if fastest else None
     if best is None:
         return with_star("done", quick=report.quick), "dim"
     inconclusive = best.verdict == Verdict.INCONCLUSIVE

@@ -90,6 +90,11 @@ def claims(report: RunReport) -> list[_Line]:
     return claimed
 
 
+def _is_faster(report: RunReport, name: str) -> bool:
+    comparison = report.comparison(name)
+    return comparison is not None and comparison.verdict == Verdict.FASTER
+
+
 def _speedup(comparison: Comparison) -> str:
     """The one that heads the result."""
     sustained = comparison.sustained
@@ -117,7 +122,7 @@ def _below_table(report: RunReport) -> list[_Line]:
     if len(report.best_among) > 1 and report.best is None:
         *most, last = report.best_among
         below.append((f"best: {', '.join(most)} or {last}, which cannot be told apart", ""))
-    elif report.best and report.method.comparisons > 1:
+    elif report.best and len(report.best_among) < report.method.comparisons and _is_faster(report, report.best):
         below.append((f"best: {report.best}", ""))
     sustained = alone(report)
     return [*below, *([(sustained, "dim")] if sustained else [])]
@@ -132,7 +137,8 @@ def _notes(report: RunReport, *, verbose: bool) -> list[_Line]:
         text = f"sweet spot: {report.sweet_spot}, the first within {CLOSE:.0%} of the best time per item"
         notes.append((text, "bold"))
     for comparison in report.comparisons:
-        if comparison.verdict == Verdict.INCONCLUSIVE and comparison.reason:
+        kept = comparison.reason is not None and comparison.reason.code == "failed_after"
+        if comparison.reason and (kept or comparison.verdict == Verdict.INCONCLUSIVE):
             text = f"{comparison.variant} against {comparison.against}: {sentence(comparison.reason)}"
             notes.append((text, STYLES[Verdict.INCONCLUSIVE]))
     for figure in report.figures:

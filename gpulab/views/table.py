@@ -57,7 +57,10 @@ def _conclusion(
 ) -> list[RenderableType]:
     """Speedup, interval and verdict of a variant, or its status where it came to none."""
     if variant.status not in (Status.OK, Status.PENDING):
-        return ["", "", _status(report, variant)]
+        # What failed late keeps its completed pairs, and no verdict stands beside them.
+        kept = next((comparison for comparison in comparisons if comparison.speedup is not None), None)
+        both = _speedup(report, kept, glyphs)[:2] if kept else ["", ""]
+        return [*both, _status(report, variant)]
     if not comparisons:
         return [Text(label, style="dim"), "", _status(report, variant)]
     return _speedup(report, comparisons[0], glyphs)

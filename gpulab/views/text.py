@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from rich.console import OverflowMethod
@@ -13,6 +14,12 @@ from gpulab.scenario import GiB, KiB, MiB
 
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps"), (1e-15, "fs"))
 _RATES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_BOILERPLATE = re.compile(
+    r"\s*(?:Search for `cuda\w+' in \S+ for more information\."
+    r"|CUDA kernel errors might be asynchronously reported at some other API call[^\n]*?incorrect\."
+    r"|For debugging consider passing CUDA_LAUNCH_BLOCKING=1\.?"
+    r"|Compile with `?TORCH_USE_CUDA_DSA`? to enable device-side assertions\.)"
+)
 _SIZES = ((GiB, "GiB"), (MiB, "MiB"), (KiB, "KiB"), (1, "B"))
 QUICK = "* a quick run: short, with wide intervals"
 """What the star of `with_star` means."""
@@ -83,6 +90,7 @@ _TO_ASCII = {
     **dict.fromkeys(map(ord, "┌┐└┘├┤┬┴┼╭╮╯╰"), "+"),
     ord("µ"): "u",
     ord("±"): "+-",
+    ord("◦"): "o",
     ord("…"): "~",
     ord("▸"): ">",
     ord("▼"): "v",
@@ -94,6 +102,11 @@ _TO_ASCII = {
     ord("⏎"): ">",
     ord("�"): "?",
 }
+
+
+def without_boilerplate(text: str) -> str:
+    """A CUDA error without the advice that torch repeats below each."""
+    return _BOILERPLATE.sub("", text)
 
 
 def seconds(value: float | None) -> str:

@@ -23,7 +23,8 @@ def content(selection: Selection) -> RenderableType:
     if not run.ended:
         return progress_view(run.report, glyphs)
     run_file = at_home(Path(run.report.run_file))
-    return Group(result(run.report, glyphs), Text(glyphs(f"run file: {run_file}"), "dim"), failures(run.report, glyphs))
+    shown = result(run.report, glyphs, verbose=True)
+    return Group(shown, Text(glyphs(f"run file: {run_file}"), "dim"), failures(run.report, glyphs))
 
 
 def changing(run: Run) -> Hashable:

@@ -1,0 +1,227 @@
+"""What each kind of check showed of one comparison: from the events of the checks, or from what else is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpulab.analysis.comparison import Comparison
+from gpulab.analysis.statistics import FEWEST, MOST_CORRELATION, positive_correlation
+from gpulab.analysis.trust import Check
+from gpulab.protocol.events import Examined
+from gpulab.protocol.finding import Finding, finding
+from gpulab.protocol.jobs import TELEMETRY_OFF
+from gpulab.protocol.statuses import CheckKind, CheckState, Verdict
+from gpulab.report.report import VariantReport
+from gpulab.report.state import RunState, VariantState
+
+RESULTS = {
+    CheckKind.OUTPUTS: "outputs_compared",
+    CheckKind.TIMED_STEPS: "timed_steps_checked",
+    CheckKind.INPUTS: "inputs_compared",
+    CheckKind.NULL_ANSWERS: "null_answers_refused",
+    CheckKind.DETERMINISM: "steps_repeated",
+    CheckKind.WORK: "work_counted",
+    CheckKind.PHYSICS: "rate_below_roof",
+    CheckKind.STREAMS: "nothing_left_running",
+    CheckKind.CONTEXT: "context_and_output_watched",
+    CheckKind.TIMER: "timer_bracketed",
+    CheckKind.OUTSIDE: "outputs_compared_outside",
+    CheckKind.CONTROL: "control_measured",
+    CheckKind.PROCESSES: "processes_measured",
+    CheckKind.CONTENTION: "contention_measured",
+    CheckKind.CLOCKS: "clocks_watched",
+}
+"""By kind the code of what a check showed."""
+DOUBTS = {
+    "state_not_named": CheckKind.DETERMINISM,
+    "state_not_restored": CheckKind.DETERMINISM,
+    "baseline_is_zeros": CheckKind.NULL_ANSWERS,
+    "no_inputs_named": CheckKind.INPUTS,
+    "output_ignores_change": CheckKind.INPUTS,
+    "flops_differ": CheckKind.WORK,
+    "work_beside_the_stream": CheckKind.STREAMS,
+    "off_the_cpu": CheckKind.CONTENTION,
+    "gpu_shared": CheckKind.CONTENTION,
+    "processes_not_checked": CheckKind.CONTENTION,
+    "clocks_slowed": CheckKind.CLOCKS,
+    "clocks_not_checked": CheckKind.CLOCKS,
+    "telemetry_ended_early": CheckKind.CLOCKS,
+    "warm_up_drifts": CheckKind.CLOCKS,
+    "xid": CheckKind.CLOCKS,
+    "ecc_errors": CheckKind.CLOCKS,
+    "row_remapping_failed": CheckKind.CLOCKS,
+}
+"""Findings that cast doubt on a comparison, and the check that they belong to."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that is known of one comparison. `doubts` are the findings among `DOUBTS` that concern it."""
+
+    state: RunState
+    comparison: Comparison
+    control: Comparison | None
+    reports: Mapping[str, VariantReport]
+    doubts: Sequence[Finding]
+    units: Sequence[float] = ()
+    """The values that its interval is over, in their order."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.comparison.variant, self.comparison.against
+
+    @property
+    def variants(self) -> list[VariantState]:
+        """The variant, and what it is compared with."""
+        return [self.state.variants[name] for name in self.names if name in self.state.variants]
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.state.device is not None and self.state.device.on_gpu
+
+
+def checks_of(evidence: Evidence) -> list[Check]:
+    """Every kind of check, in its order."""
+    return [_check(evidence, kind) for kind in CheckKind]
+
+
+def _check(evidence: Evidence, kind: CheckKind) -> Check:
+    examined = _examined(evidence, kind)
+    check = _as_check(examined) if examined else _DERIVED.get(kind, _not_recorded)(evidence, kind)
+    doubt = next((doubt for doubt in evidence.doubts if DOUBTS.get(doubt.code) == kind), None)
+    if doubt is None or check.state == CheckState.FAILED:
+        return check
+    state = CheckState.NOT_RUN if check.state == CheckState.NOT_RUN else CheckState.DOUBTFUL
+    return Check(kind=kind, state=state, result=doubt)
+
+
+def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:
+    """What the worker reported: of the variant before the baseline and the run, a failure before all."""
+    sources = [variant.examined for variant in evidence.variants] + [evidence.state.examined]
+    reported = [examined for source in sources if (examined := source.get(kind))]
+    ranked = sorted(reported, key=lambda examined: (examined.ok, examined.reason is None, bool(examined.skipped)))
+    return ranked[0] if ranked else None
+
+
+def _as_check(examined: Examined) -> Check:
+    kind = examined.check
+    if not examined.ok:
+        return Check(kind=kind, state=CheckState.FAILED, result=examined.reason)
+    if examined.skipped:
+        return Check(kind=kind, state=CheckState.NOT_RUN, result=examined.skipped)
+    if examined.reason:
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=examined.reason)
+    return _passed(kind, **{**examined.values, "count": examined.count})
+
+
+def _passed(kind: CheckKind, **values: object) -> Check:
+    result = Finding(code=RESULTS[kind], values=values)  # type: ignore[arg-type]
+    return Check(kind=kind, state=CheckState.PASSED, result=result)
+
+
+def _not_run(kind: CheckKind, reason: Finding) -> Check:
+    return Check(kind=kind, state=CheckState.NOT_RUN, result=reason)
+
+
+def _not_recorded(evidence: Evidence, kind: CheckKind) -> Check:
+    """Of a run file from before such checks were recorded, or of a run that ended before this one."""
+    return _not_run(kind, finding("check_ended_before" if evidence.state.processes else "check_not_recorded"))
+
+
+def _outputs(evidence: Evidence, kind: CheckKind) -> Check:
+    variant, *_ = evidence.variants
+    if reason := next((other.unchecked for other in evidence.variants if other.unchecked), None):
+        return _not_run(kind, reason)
+    checked = variant.checked
+    if checked is None:
+        return _not_recorded(evidence, kind)
+    if not checked.ok:
+        return Check(kind=kind, state=CheckState.FAILED, result=checked.reason)
+    return _passed(kind, error=checked.error, allowed=checked.tolerance)
+
+
+def _work(evidence: Evidence, kind: CheckKind) -> Check:
+    after, before = (evidence.reports.get(name) for name in evidence.names)
+    if after is None or before is None or (after.operations is None and after.flops_counted is None):
+        return _not_recorded(evidence, kind)
+    return _passed(
+        kind,
+        items=after.items,
+        baseline_items=before.items,
+        operations=after.operations,
+        baseline_operations=before.operations,
+        flops=after.flops_counted,
+        baseline_flops=before.flops_counted,
+        declared_flops=after.flops,
+    )
+
+
+def _control(evidence: Evidence, kind: CheckKind) -> Check:
+    control = evidence.control
+    if control is None:
+        return _not_recorded(evidence, kind)
+    values = {"speedup": control.speedup, "low": control.low, "high": control.high}
+    if control.verdict == Verdict.SAME:
+        return _passed(kind, **values)
+    if control.verdict == Verdict.INCONCLUSIVE:
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=finding("control_inconclusive", **values))
+    reason = control.reason or finding("control_differs", verdict=control.verdict.value, speedup=control.speedup)
+    return Check(kind=kind, state=CheckState.FAILED, result=reason)
+
+
+def _processes(evidence: Evidence, kind: CheckKind) -> Check:
+    processes, units = evidence.state.processes, len(evidence.units)
+    if not processes:
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=finding("measured_in_one_process"))
+    if units < FEWEST:
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=finding("few_processes", count=units, needed=FEWEST))
+    correlation = positive_correlation(evidence.units)
+    if correlation >= MOST_CORRELATION:
+        reason = finding("processes_correlated", correlation=correlation)
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=reason)
+    pinned = evidence.state.job is not None and evidence.state.job.seed is not None
+    return _passed(kind, count=units, pinned=pinned, correlation=correlation)
+
+
+def _contention(evidence: Evidence, kind: CheckKind) -> Check:
+    if evidence.on_gpu:
+        return _watched_on_gpu(evidence, kind, "processes")
+    reports = [evidence.reports[name] for name in evidence.names if name in evidence.reports]
+    shares = [report.contention for report in reports if report.contention is not None]
+    if not shares:
+        return _not_run(kind, finding("contention_of_threads"))
+    faults = [(report.faults_per_block or 0.0) / (report.steps_per_block or 1) for report in reports]
+    switches = [report.switches_per_block or 0.0 for report in reports]
+    return _passed(kind, share=max(shares), faults=max(faults), switches=max(switches))
+
+
+def _clocks(evidence: Evidence, kind: CheckKind) -> Check:
+    if not evidence.on_gpu:
+        return _not_run(kind, finding("clocks_of_cpu"))
+    return _watched_on_gpu(evidence, kind, "reasons")
+
+
+def _watched_on_gpu(evidence: Evidence, kind: CheckKind, field: str) -> Check:
+    """By telemetry: other processes on the GPU, or what holds its clocks back."""
+    state, telemetry = evidence.state, evidence.state.telemetry
+    if state.request is not None and state.request.telemetry == TELEMETRY_OFF:
+        return _not_run(kind, finding("telemetry_off"))
+    started = telemetry.started
+    if started is None or started.gpu is None:
+        return _not_run(kind, (started and started.no_gpu_reason) or finding("driver_did_not_answer"))
+    if cause := telemetry.unsupported.get(field):
+        return _not_run(kind, finding(cause))
+    capped = telemetry.power_capped if kind == CheckKind.CLOCKS else 0
+    return _passed(kind, readings=telemetry.while_measuring, capped=capped)
+
+
+_DERIVED: Mapping[CheckKind, Callable[[Evidence, CheckKind], Check]] = {
+    CheckKind.OUTPUTS: _outputs,
+    CheckKind.WORK: _work,
+    CheckKind.CONTROL: _control,
+    CheckKind.PROCESSES: _processes,
+    CheckKind.CONTENTION: _contention,
+    CheckKind.CLOCKS: _clocks,
+}
+"""What is known without an event of the check."""
