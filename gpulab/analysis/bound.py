@@ -1,4 +1,8 @@
-"""What limits a step, from evidence: its rates against the roofs, and its time against what launches cost."""
+"""What limits a step, from evidence: its rates against the roofs, then what was counted and timed of it.
+
+Nothing is guessed: a cause is named where a measurement shows that it takes the time. Where none does, the step is
+unexplained.
+"""
 
 from __future__ import annotations
 
@@ -7,65 +11,41 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpulab.analysis.ceilings import RoofSet
+from gpulab.analysis.evidence import HostCosts
+from gpulab.analysis.evidence import StepFacts as StepFacts
 from gpulab.protocol.ceiling import CACHE, LINKS, MEMORY, Ceiling
 from gpulab.protocol.finding import Finding, Value
 
 NEAR = 0.6
-"""A step is bound by a roof this near; where neither is, something else limits it."""
+"""A step is bound by a roof this near; where none is, something else limits it."""
 OVER = 1.05
 """Above this share of a roof the model is wrong: the bytes were in a cache, or other work was done than declared."""
-_LAUNCHES = 0.5
-_WAITING = 0.2
+_WAITING, _WAITING_FOR_ONE = 0.2, 0.5
+"""From which share of waiting for the host it limits the step: one operation alone cannot be made fewer."""
 _FITS = 0.5
 _COUNTED = 0.5
 _STREAM = 0.9
-_EXPLAINS = 0.5
-_FAR = 0.3
-_CALLS = 5
-"""Bare launches that an operation of a framework costs the host, with its checks and its autograd."""
-_MODULES = 10
-"""And with the Python of modules around it."""
+_PART, _LEAST = 1 / 3, 0.2
+"""What takes this part of the time between a step and its roof, and this share of the step, explains it."""
+_STRIDED = 0.5
+_AT_CAP = 0.95
+_RESIDENT, _FEW = 0.5, 0.25
+"""Occupancy at which an SM has warps enough to hide waiting, and at which it has too few."""
 
 
 class BoundKind(StrEnum):
     MEMORY = "memory"
     COMPUTE = "compute"
+    POWER = "power"
     LAUNCH = "launch"
+    HOST = "host"
     LATENCY = "latency"
     CACHE = "cache"
     LINK = "link"
+    PREEMPTED = "preempted"
+    PAGE_FAULTS = "page faults"
+    UNEXPLAINED = "unexplained"
     UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True)
-class StepFacts:
-    """What is known of one step. Bytes and FLOPs are declared; the rest was measured, and None where it was not."""
-
-    seconds: float
-    bytes: int | None = None
-    flops: int | None = None
-    dtype: str | None = None
-    launches: int | None = None
-    """Operations that the host starts in a step."""
-    waiting: float | None = None
-    """Share of the step in which the device waits for the host; None where the time is the device's own."""
-    on_device: bool = False
-    """Whether the time is by the device's clock, which has no launches in it but the gaps between them."""
-    dram_bytes: float | None = None
-    """What the device counted between itself and its memory."""
-    cache_bytes: int = 0
-    cache_seen: bool = False
-    """Whether so much was seen to stay in the cache; else it is the nominal size, of which half is safe."""
-    hot: bool = True
-    roof: str | None = None
-    """The roof that the scenario names."""
-    waiting_phase: tuple[str, float] | None = None
-    """The phase in which the step waits longest, and its share of the time."""
-
-    @property
-    def units(self) -> str:
-        """The dtype whose arithmetic is meant."""
-        return self.dtype or "fp32"
 
 
 @dataclass(frozen=True)
@@ -89,8 +69,7 @@ def bound_of(facts: StepFacts, roofs: RoofSet) -> Bound | None:
     ceiling, attainable = _attainable(facts, shares.bandwidth, shares.units)
     if ceiling is None:
         return None
-    far = max(shares.bytes or 0.0, shares.arithmetic or 0.0) < _FAR and not shares.incomplete
-    kind, code, values = _judged(facts, shares, _launches(facts, roofs, far=far))
+    kind, code, values = _near_a_roof(facts, shares) or _far_from_roofs(facts, shares, roofs)
     return Bound(kind, Finding(code=code, values={**shares.values, **values}), ceiling, attainable)
 
 
@@ -105,11 +84,13 @@ class _Shares:
         byte_rate = facts.bytes / facts.seconds if facts.bytes else 0.0
         flop_rate = facts.flops / facts.seconds if facts.flops else 0.0
         memory, cache = roofs.best(MEMORY) if byte_rate else None, roofs.best(CACHE)
-        self.units = roofs.compute(facts.dtype, facts.roof) if flop_rate else None
+        self.units = roofs.compute(facts.dtype) if flop_rate else None
         self.memory, self.arithmetic = _share(byte_rate, memory), _share(flop_rate, self.units)
         self.cached = bool(byte_rate) and _in_cache(facts, self.memory or 0.0)
         self.bandwidth = cache if self.cached and cache else memory
         self.bytes = _share(byte_rate, self.bandwidth)
+        self.near_bytes = _may_be_near(self.bytes, self.bandwidth)
+        self.near_arithmetic = _may_be_near(self.arithmetic, self.units)
         # A CPU loads the lines it stores to, which no declared byte shows: a copy is at the roof, far below the best.
         stream = roofs.slowest_stream()
         at_stream = stream is not None and not self.cached and byte_rate >= _STREAM * stream.median
@@ -120,6 +101,11 @@ class _Shares:
     def incomplete(self) -> bool:
         """Whether some ceiling that the work could be held against is missing."""
         return self.bytes is None or self.arithmetic is None
+
+    @property
+    def ideal(self) -> float:
+        """The share of the step that its roof accounts for."""
+        return min(1.0, max(self.bytes or 0.0, self.arithmetic or 0.0))
 
     @property
     def by_cache(self) -> bool:
@@ -138,30 +124,112 @@ class _Shares:
         return values
 
 
-def _judged(facts: StepFacts, shares: _Shares, launches: _Judgement | None) -> _Judgement:
-    """The bound and its evidence, the first that holds."""
+def _near_a_roof(facts: StepFacts, shares: _Shares) -> _Judgement | None:
+    """The roof that declared work reaches, or that its bytes reach in a cache; None where every one is far."""
     byte_share, arithmetic = shares.bytes or 0.0, shares.arithmetic or 0.0
     if arithmetic > OVER and arithmetic >= byte_share:
         return BoundKind.COMPUTE, "above_compute_roof", {}
-    if arithmetic >= max(NEAR, byte_share):
-        return BoundKind.COMPUTE, "near_compute_roof", {}
-    if not shares.cached and (byte_share >= NEAR or shares.stream):
-        as_fast: dict[str, Value] = {"as_fast_as": shares.stream} if shares.stream and byte_share < NEAR else {}
-        return BoundKind.MEMORY, "above_memory_roof" if byte_share > OVER else "near_memory_roof", as_fast
-    if shares.cached and byte_share >= NEAR:
+    if shares.near_arithmetic and arithmetic >= byte_share:
+        return BoundKind.COMPUTE, "near_compute_roof", _capped(facts)
+    if not shares.cached and (shares.near_bytes or shares.stream):
+        as_fast: dict[str, Value] = {"as_fast_as": shares.stream} if shares.stream and not shares.near_bytes else {}
+        if byte_share > OVER:
+            return BoundKind.MEMORY, "above_memory_roof", as_fast
+        return BoundKind.MEMORY, "near_memory_roof", {**as_fast, **_capped(facts)}
+    if shares.cached and (shares.near_bytes or (shares.memory or 0.0) >= NEAR):
         return _cached(facts, shares)
-    if launches:
-        return launches
-    if facts.waiting_phase and facts.waiting_phase[1] >= _WAITING:
-        phase, share = facts.waiting_phase
-        return BoundKind.LATENCY, "phase_waits", {"phase": phase, "share": share}
-    if shares.cached and (shares.memory or 0.0) >= NEAR:
-        return _cached(facts, shares)
+    return None
+
+
+def _far_from_roofs(facts: StepFacts, shares: _Shares, roofs: RoofSet) -> _Judgement:
+    """What else takes the time, the first that is shown to."""
+    costs = HostCosts.of(facts, roofs)
+    counted = _counted_near_a_roof(facts, roofs) if facts.on_gpu else None
+    if counted and (facts.waiting or 0.0) < _WAITING_FOR_ONE:
+        return counted
+    return (
+        _while_waiting(facts, costs)
+        or counted
+        or _while_on_device(facts)
+        or _on_host(facts, shares, costs)
+        or _unexplained(facts, shares, costs)
+    )
+
+
+def _while_waiting(facts: StepFacts, costs: HostCosts) -> _Judgement | None:
+    """A device that does nothing for much of the step, and what the host does meanwhile."""
+    phase = facts.waiting_phase if facts.waiting_phase and facts.waiting_phase[1] >= _LEAST else None
+    waiting = facts.waiting or 0.0
+    enough = _WAITING if (facts.launches or 0) != 1 else _WAITING_FOR_ONE
+    if facts.on_gpu and waiting >= enough:
+        launching = costs.launching_of_waiting(facts)
+        values: dict[str, Value] = {"share": waiting, "operations": facts.launches}
+        if launching is not None and launching >= 0.5 * waiting:
+            return BoundKind.LAUNCH, "device_waits_for_launches", values
+        if phase is None:
+            return BoundKind.HOST, "device_waits_for_host", {**values, "launching": launching}
+    if phase and (facts.on_gpu or phase[1] >= costs.largest):
+        return BoundKind.LATENCY, "phase_waits", {"phase": phase[0], "share": phase[1]}
+    return None
+
+
+def _counted_near_a_roof(facts: StepFacts, roofs: RoofSet) -> _Judgement | None:
+    """Memory or arithmetic that the device counted near their roofs, whatever is declared."""
+    counted, memory = facts.counters, roofs.best(MEMORY)
+    values = counted.values if counted else {}
+    if facts.dram_bytes is not None and memory is not None:
+        share = facts.dram_bytes / (facts.device_s or facts.seconds) / memory.best
+        if share >= NEAR:
+            ratio = facts.dram_bytes / facts.bytes if facts.bytes else None
+            return BoundKind.MEMORY, "counted_near_memory_roof", {**values, "dram": min(share, 1.0), "ratio": ratio}
+    if counted and (pipe := counted.busiest_pipe(NEAR)):
+        return BoundKind.COMPUTE, "pipe_is_busy", {**values, "pipe": pipe}
+    return None
+
+
+def _while_on_device(facts: StepFacts) -> _Judgement | None:
+    """By what the device counted while the variant ran alone; None where it counted nothing, or that says nothing."""
+    counted = facts.counters
+    if counted is None:
+        return None
+    values = counted.values
+    if counted.at_power_cap(_AT_CAP):
+        return BoundKind.POWER, "at_power_cap", values
+    if counted.sm is None:
+        return None
+    occupancy = counted.occupancy
+    if counted.sm < NEAR or (occupancy is not None and occupancy < _FEW):
+        return BoundKind.LATENCY, "too_little_in_flight", values
+    if occupancy is not None and occupancy >= _RESIDENT:
+        return BoundKind.LATENCY, "warps_wait", values
+    return None
+
+
+def _on_host(facts: StepFacts, shares: _Shares, costs: HostCosts) -> _Judgement | None:
+    """What a CPU was seen to do beside the work: the largest part, where that explains what is lost."""
+    if facts.on_gpu:
+        return None
+    lost = 1 - shares.ideal
+    name, share = costs.dominant
+    if share >= max(_LEAST, _PART * lost):
+        match name:
+            case "preempted":
+                return BoundKind.PREEMPTED, "thread_is_preempted", {"share": share}
+            case "page faults":
+                faults: dict[str, Value] = {"faults": facts.faults, "share": share}
+                return BoundKind.PAGE_FAULTS, "page_faults_take_the_time", faults
+            case _:
+                return BoundKind.LAUNCH, "launches_take_the_time", {"operations": facts.launches, "share": share}
+    if facts.strided is not None and facts.strided >= _STRIDED and facts.bytes:
+        return BoundKind.LATENCY, "strided_accesses", {"share": facts.strided}
+    return None
+
+
+def _unexplained(facts: StepFacts, shares: _Shares, costs: HostCosts) -> _Judgement:
     if shares.incomplete:
         return BoundKind.UNKNOWN, "ceilings_missing", {}
-    if facts.waiting is not None and facts.waiting >= _WAITING:
-        return BoundKind.LATENCY, "device_waits_for_host", {"share": facts.waiting}
-    return BoundKind.LATENCY, "no_roof_near", {}
+    counted = facts.counters.values if facts.counters else {}
+    return BoundKind.UNEXPLAINED, "unexplained", {**counted, **costs.values}
 
 
 def _bound_of_link(facts: StepFacts, roofs: RoofSet) -> Bound | None:
@@ -205,32 +273,29 @@ def _attainable(
     return bandwidth, slope
 
 
-def _launches(facts: StepFacts, roofs: RoofSet, *, far: bool) -> _Judgement | None:
-    """How launches make up the time; None where they do not. `far`: every roof is."""
-    launch_s = roofs.launch_s(on_device=facts.on_device)
-    share = facts.launches * launch_s / facts.seconds if launch_s and facts.launches else None
-    if facts.waiting is not None:  # both clocks are known: what the device does not wait for, launches do not cost
-        explained = share is None or _CALLS * share >= _EXPLAINS * facts.waiting
-        waits = facts.waiting >= _WAITING and explained
-        return (BoundKind.LAUNCH, "device_waits_for_launches", {"share": facts.waiting}) if waits else None
-    if share and share >= _LAUNCHES:
-        values: Mapping[str, Value] = {"operations": facts.launches, "share": min(share, 1.0)}
-        return BoundKind.LAUNCH, "launches_take_the_time", values
-    if share and not facts.on_device and far and _MODULES * share >= _LAUNCHES:
-        return BoundKind.LAUNCH, "launches_and_python_take_the_time", {"operations": facts.launches, "share": share}
-    return None
-
-
 def _cached(facts: StepFacts, shares: _Shares) -> _Judgement:
     memory = shares.memory or 0.0
     nearer: dict[str, Value] = {"nearer_cache": True} if shares.by_cache and (shares.bytes or 0.0) > OVER else {}
-    if memory > OVER:
-        maybe_fewer = (facts.bytes or 0) > facts.cache_bytes
-        return BoundKind.CACHE, "bytes_stay_in_cache", {**nearer, "may_move_fewer_bytes": maybe_fewer}
-    if facts.dram_bytes is not None and facts.bytes:
+    if facts.dram_bytes is not None and facts.bytes and memory <= OVER:
         return BoundKind.CACHE, "few_bytes_in_memory", {**nearer, "counted": facts.dram_bytes / facts.bytes}
+    if memory > OVER:
+        maybe_fewer = facts.dram_bytes is None and (facts.bytes or 0) > facts.cache_bytes
+        return BoundKind.CACHE, "bytes_stay_in_cache", {**nearer, "may_move_fewer_bytes": maybe_fewer}
     return BoundKind.CACHE, "bytes_fit_cache", nearer
+
+
+def _capped(facts: StepFacts) -> dict[str, Value]:
+    """The power, of a step that runs at the limit: its roof was measured there too."""
+    counted = facts.counters
+    if counted is None or not counted.at_power_cap(_AT_CAP):
+        return {}
+    return {name: counted.values[name] for name in ("power", "limit")}
 
 
 def _share(rate: float, ceiling: Ceiling | None) -> float | None:
     return 0.0 if not rate else rate / ceiling.best if ceiling else None
+
+
+def _may_be_near(share: float | None, ceiling: Ceiling | None) -> bool:
+    """Whether a roof is near, as far as it is known: a machine that drifts may have had a lower one just then."""
+    return share is not None and ceiling is not None and share * ceiling.best / ceiling.ends[0] >= NEAR

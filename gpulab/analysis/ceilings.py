@@ -6,8 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
 
-from gpulab.protocol.ceiling import LAUNCH, MATRIX, MEASURED, MEMORY, SOURCES, VECTOR, Ceiling
+from gpulab.protocol.ceiling import COSTS, LAUNCH, MATRIX, MEASURED, MEMORY, PAGE_FAULT, SOURCES, VECTOR, Ceiling
 from gpulab.protocol.finding import Finding
+
+_LOW_END = 0.05
+"""The share of samples below the lower end of a ceiling."""
 
 
 def ceiling_from(
@@ -23,7 +26,7 @@ def ceiling_from(
 
     Memory, caches and links move bytes; matrix and vector units do FLOPs.
     """
-    values = [amount / time_s for time_s in times_s] if amount else list(times_s)
+    values = sorted(amount / time_s for time_s in times_s) if amount else sorted(times_s)
     middle = median(values)
     low, _, high = quantiles(values, n=4) if len(values) > 1 else (middle, middle, middle)
     unit = "s" if not amount else "FLOP/s" if roof in (MATRIX, VECTOR) else "B/s"
@@ -31,8 +34,10 @@ def ceiling_from(
         roof=roof,
         kind=kind,
         unit=unit,
-        best=max(values) if amount else min(values),
+        best=values[-1] if amount else values[0],
         median=middle,
+        low=values[int(_LOW_END * len(values))] if amount else None,
+        high=values[-1] if amount else None,
         spread=(high - low) / middle,
         samples=len(values),
         method=method,
@@ -47,7 +52,10 @@ class RoofSet:
     ceilings: Sequence[Ceiling]
 
     def best(self, roof: str, kinds: Iterable[str] | None = None) -> Ceiling | None:
-        """The highest of a roof by its best source; None where nothing is known of it."""
+        """The highest of a roof by its best source; None where nothing is known of it.
+
+        What was measured between the blocks of the run itself comes before what was measured at another time.
+        """
         allowed = None if kinds is None else set(kinds)
         for source in SOURCES:
             candidates = [
@@ -59,7 +67,7 @@ class RoofSet:
                 and (allowed is None or ceiling.kind in allowed)
             ]
             if candidates:
-                return max(candidates, key=lambda ceiling: ceiling.best)
+                return max(candidates, key=lambda ceiling: (ceiling.processes > 0, ceiling.best))
         return None
 
     def slowest_stream(self) -> Ceiling | None:
@@ -71,19 +79,28 @@ class RoofSet:
         ]
         return min(streams, key=lambda ceiling: ceiling.best, default=None)
 
-    def compute(self, dtype: str | None, roof: str | None = None) -> Ceiling | None:
-        """The ceiling of arithmetic in a dtype: of the `roof` named, matrix or vector, or the higher of the two."""
-        by_roof = {units: self.best(units, (dtype or "fp32",)) for units in (MATRIX, VECTOR)}
-        if named := by_roof.get(roof or ""):
-            return named
-        return max(filter(None, by_roof.values()), key=lambda ceiling: ceiling.best, default=None)
+    def compute(self, dtype: str | None) -> Ceiling | None:
+        """The ceiling of arithmetic in a dtype: the higher one of matrix and vector units.
 
-    def launch_s(self, *, on_device: bool) -> float | None:
-        """What starting one operation costs: the host, or between two of them on the device."""
-        kind = "spacing" if on_device else "enqueue"
+        What can be reached in a dtype does not depend on which units some scenario is about.
+        """
+        ceilings = [self.best(units, (dtype or "fp32",)) for units in (MATRIX, VECTOR)]
+        known = [ceiling for ceiling in ceilings if ceiling]
+        # The roof that was measured in the run itself stands for the higher of the two at another time.
+        return max(known, key=lambda ceiling: (ceiling.processes > 0, ceiling.best), default=None)
+
+    def launch_s(self) -> float | None:
+        """What starting one operation costs the host."""
+        return self._cost(LAUNCH, "enqueue")
+
+    def fault_s(self) -> float | None:
+        """What one page that a process touches for the first time costs it."""
+        return self._cost(PAGE_FAULT, "")
+
+    def _cost(self, roof: str, kind: str) -> float | None:
         # However the machine was disturbed: it is a floor.
-        return next((ceiling.best for ceiling in self.ceilings if ceiling.key == (LAUNCH, kind)), None)
+        return next((ceiling.best for ceiling in self.ceilings if ceiling.key == (roof, kind)), None)
 
     def unsteady(self) -> list[Ceiling]:
         """Measured, but too unsteady to be used."""
-        return [ceiling for ceiling in self.ceilings if not ceiling.steady and ceiling.roof != LAUNCH]
+        return [ceiling for ceiling in self.ceilings if not ceiling.steady and ceiling.roof not in COSTS]

@@ -6,23 +6,31 @@ attainable FLOP/s = min(peak FLOP/s, peak B/s x arithmetic intensity).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import msgspec
 
-from gpulab.analysis.bound import BoundKind, StepFacts, bound_of
+from gpulab.analysis.bound import BoundKind, bound_of
 from gpulab.analysis.ceilings import RoofSet
-from gpulab.protocol.ceiling import LINKS, Ceiling, family
+from gpulab.analysis.evidence import StepFacts
+from gpulab.analysis.statistics import median_interval
+from gpulab.protocol.ceiling import CACHE, LINKS, MEMORY, Ceiling, family
 from gpulab.protocol.finding import Finding
+
+DIFFERS = 0.2
+"""Bytes that a device counted differ from the declared ones where they do by more than this."""
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """A variant below its roof.
 
-    `rate` is in FLOP/s, or in B/s where no FLOPs are declared; `intensity` in FLOP/byte, None where it has none.
-    `fraction` is rate over attainable; `low` and `high` are the ends of an interval. `work` says whether the
-    declared bytes are only declared or were counted by the device too.
+    `rate` is in FLOP/s, or in B/s where no FLOPs are declared; `intensity` in FLOP/byte, None where it has none. Both
+    are of declared work; `bytes_counted` is what the device counted between itself and its memory, in a step.
+    `fraction` is rate over attainable; `low` and `high` are the ends of an interval, which holds the roof's error as
+    well as the time's. `roof_processes`: in how many processes the roof was measured between the blocks, `fraction`
+    then being the median of what the blocks of each process give; 0 where the roof is of another time.
     """
 
     variant: str
@@ -40,7 +48,10 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     fraction_high: float | None = None
     bound: BoundKind
     reason: Finding
-    work: str = "declared"
+    bytes_counted: float | None = None
+    bytes_ratio: float | None = None
+    """Counted bytes over declared ones, where they differ by more than 20 %."""
+    roof_processes: int = 0
 
     @property
     def family(self) -> str:
@@ -62,9 +73,19 @@ class Roofline:
 
 
 def point_of(
-    variant: str, facts: StepFacts, roofs: RoofSet, *, low_s: float | None, high_s: float | None, work: str
+    variant: str,
+    facts: StepFacts,
+    roofs: RoofSet,
+    *,
+    low_s: float | None,
+    high_s: float | None,
+    beside: Mapping[tuple[str, str], Sequence[float]] | None = None,
 ) -> Point | None:
-    """Place one variant; None where its work is not declared, or no ceiling is known for it."""
+    """Place one variant; None where its work is not declared, or no ceiling is known for it.
+
+    `beside` has of ceilings that were measured between the variant's blocks, in every process, what one step takes of
+    the roof for each byte or FLOP of its work.
+    """
     bound = bound_of(facts, roofs)
     if bound is None:
         return None
@@ -72,6 +93,18 @@ def point_of(
     amount = (facts.bytes if on_link else facts.flops or facts.bytes) or 0
     rate = amount / facts.seconds
     rate_low, rate_high = (amount / end_s if end_s else None for end_s in (high_s, low_s))
+    intensity = facts.flops / facts.bytes if facts.flops and facts.bytes and not on_link else None
+    shares = _shares_beside(facts, bound.ceiling, beside or {})
+    if shares:
+        interval = median_interval(shares)
+        fraction = median(shares)
+        fraction_low, fraction_high = (interval.low, interval.high) if interval else (None, None)
+    else:
+        fraction = rate / bound.attainable
+        # The roof of another time may lie anywhere between its ends; below is what it takes of the higher end.
+        low, high = (end / bound.ceiling.best for end in bound.ceiling.ends)
+        fraction_low = None if rate_low is None else rate_low / bound.attainable / high
+        fraction_high = None if rate_high is None else rate_high / bound.attainable / low
     return Point(
         variant=variant,
         dtype=facts.units,
@@ -79,14 +112,30 @@ def point_of(
         rate=rate,
         rate_low=rate_low,
         rate_high=rate_high,
-        intensity=facts.flops / facts.bytes if facts.flops and facts.bytes and not on_link else None,
+        intensity=intensity,
         roof=bound.ceiling.name,
         source=bound.ceiling.source,
         attainable=bound.attainable,
-        fraction=rate / bound.attainable,
-        fraction_low=None if rate_low is None else rate_low / bound.attainable,
-        fraction_high=None if rate_high is None else rate_high / bound.attainable,
+        fraction=fraction,
+        fraction_low=fraction_low,
+        fraction_high=fraction_high,
         bound=bound.kind,
         reason=bound.reason,
-        work=work,
+        bytes_counted=facts.dram_bytes,
+        bytes_ratio=None if on_link else _bytes_ratio(facts),
+        roof_processes=len(shares),
     )
+
+
+def _bytes_ratio(facts: StepFacts) -> float | None:
+    """Bytes that were counted over those that are declared, where they are not the same."""
+    ratio = facts.dram_bytes / facts.bytes if facts.dram_bytes and facts.bytes else None
+    return None if ratio is None or abs(ratio - 1) <= DIFFERS else ratio
+
+
+def _shares_beside(
+    facts: StepFacts, ceiling: Ceiling, beside: Mapping[tuple[str, str], Sequence[float]]
+) -> list[float]:
+    """The share of the roof in each process, by blocks of both in the same rounds."""
+    amount = facts.bytes if ceiling.roof in (MEMORY, CACHE, *LINKS) else facts.flops
+    return [share * (amount or 0) for share in beside.get(ceiling.key, ())] if ceiling.processes else []

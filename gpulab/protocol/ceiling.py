@@ -13,6 +13,9 @@ SOURCES = (MEASURED, DERIVED, DATASHEET)
 MEMORY, CACHE, MATRIX, VECTOR, LAUNCH = "device memory", "cache", "matrix", "vector", "launch"
 HOST_TO_DEVICE, DEVICE_TO_HOST = "host to device", "device to host"
 LINKS = (HOST_TO_DEVICE, DEVICE_TO_HOST)
+PAGE_FAULT = "page fault"
+COSTS = (LAUNCH, PAGE_FAULT)
+"""What takes seconds, less of which is better: no roof of any work."""
 UNSTEADY = 1.5
 """A best figure this many times the median was luck, or the median was disturbed: neither is a ceiling."""
 _FAMILIES = {"fp16": "fp16/bf16", "bf16": "fp16/bf16"}
@@ -27,7 +30,9 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
     """One ceiling in B/s, FLOP/s, or seconds where less is better.
 
     `roof` is what limits, one of those that scenarios name; `kind` is how, or in which dtype: triad, fp32, pinned.
-    `spread` is the interquartile range over the median. `method` says how it was measured or derived.
+    `spread` is the interquartile range over the median. `method` says how it was measured or derived. `low` and `high`
+    are the ends of where it may be; by default the median and the best. `processes` in which it was measured between
+    the blocks of a run, `best` then being the median over them; 0 where it was not.
     """
 
     roof: Name
@@ -40,6 +45,9 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
     source: Name = MEASURED
     method: Finding | None = None
     sm_mhz: Amount | None = None
+    low: PositiveAmount | None = None
+    high: PositiveAmount | None = None
+    processes: Count = 0
 
     @property
     def name(self) -> str:
@@ -50,6 +58,15 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
         return self.roof, self.kind
 
     @property
+    def ends(self) -> tuple[float, float]:
+        """Between what it may be: the lower end and the higher one."""
+        low, high = min(self.best, self.median), max(self.best, self.median)
+        return low if self.low is None else self.low, high if self.high is None else self.high
+
+    @property
     def steady(self) -> bool:
-        """Whether best and median agree well enough for the ceiling to be used."""
+        """Whether it agrees with itself well enough to be used."""
+        if self.processes:
+            low, high = self.ends
+            return high <= UNSTEADY * low
         return max(self.best, self.median) <= UNSTEADY * min(self.best, self.median)

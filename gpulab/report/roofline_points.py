@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from statistics import median
 
-from gpulab.analysis.bound import OVER, StepFacts
 from gpulab.analysis.ceilings import RoofSet
 from gpulab.analysis.datasheet import nominal_ceilings
-from gpulab.analysis.roofline import Point, Roofline, point_of
-from gpulab.protocol.ceiling import CACHE, DERIVED, MEMORY, UNSTEADY
+from gpulab.analysis.roofline import DIFFERS, Point, Roofline, point_of
+from gpulab.analysis.statistics import median_interval
+from gpulab.protocol.ceiling import CACHE, LINKS, MATRIX, MEMORY, UNSTEADY, VECTOR, Ceiling
+from gpulab.protocol.events import RoofProbed
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import Calibrate, Measure
-from gpulab.protocol.partition import WAITING
-from gpulab.protocol.statuses import Cache, CeilingChoice, Clock
-from gpulab.protocol.telemetry_fields import PERCENT
+from gpulab.protocol.statuses import CeilingChoice
 from gpulab.report.report import RunReport, Time
 from gpulab.report.state import RunState, VariantState
+from gpulab.report.step_facts import dram_bytes_per_step, step_facts
 
-DECLARED, COUNTED = "declared", "counted"
-_AGREE = 0.2
 _FLOPS_AGREE = 0.1
 _MOST_ARROWS = 2
 
@@ -30,7 +29,10 @@ def roofs_of(state: RunState) -> RoofSet | None:
     if not wanted or state.device is None:
         return None
     measured = state.ceilings.ceilings if state.ceilings else ()
-    return RoofSet((*measured, *nominal_ceilings(state.device)))
+    beside = [_probed_ceiling(events, measured) for events in _probed(state).values()]
+    probed = {ceiling.key for ceiling in beside}
+    others = (ceiling for ceiling in measured if ceiling.key not in probed)
+    return RoofSet((*beside, *others, *nominal_ceilings(state.device)))
 
 
 def roofline_point(
@@ -40,27 +42,13 @@ def roofline_point(
     built, job = variant.built, state.timed_job
     if roofs is None or time is None or built is None or not time.median or job is None:
         return None
-    dram_bytes = dram_bytes_per_step(state, variant, roofs)
-    on_device = job.clock == Clock.DEVICE
-    facts = StepFacts(
-        seconds=time.median,
-        bytes=built.bytes,
-        flops=built.flops,
-        dtype=built.dtype,
-        launches=variant.counted.operations if variant.counted else None,
-        waiting=None if on_device or _is_exposed(variant) else _waiting(clocks),
-        on_device=on_device,
-        dram_bytes=dram_bytes,
-        cache_bytes=_cache_bytes(state),
-        cache_seen=bool(state.ceilings and state.ceilings.cache_bytes is not None),
-        hot=job.cache == Cache.HOT,
-        roof=job.roof if isinstance(job, Measure) else None,
-        waiting_phase=_waiting_phase(variant),
-    )
-    agree = dram_bytes is not None and built.bytes and abs(dram_bytes / built.bytes - 1) <= _AGREE
-    return point_of(
-        variant.info.name, facts, roofs, low_s=time.low, high_s=time.high, work=COUNTED if agree else DECLARED
-    )
+    facts = step_facts(state, variant, roofs, time.median, clocks)
+    name = variant.info.name
+    beside = {
+        key: [event.ratios[name] / event.amount for event in events if name in event.ratios]
+        for key, events in _probed(state).items()
+    }
+    return point_of(name, facts, roofs, low_s=time.low, high_s=time.high, beside=beside)
 
 
 def roofline_of(report: RunReport) -> Roofline | None:
@@ -77,22 +65,6 @@ def roofline_of(report: RunReport) -> Roofline | None:
         if before in places and after in places and before not in tangled
     ]
     return Roofline(report.ceilings.ceilings, points, arrows)
-
-
-def dram_bytes_per_step(state: RunState, variant: VariantState, roofs: RoofSet) -> float | None:
-    """Bytes a step between the device and its memory, by the share of its bandwidth that the device counted."""
-    solo, job = variant.solo_run, state.timed_job
-    nominal = next(
-        (ceiling for ceiling in roofs.ceilings if ceiling.roof == MEMORY and ceiling.source == DERIVED), None
-    )
-    means = state.telemetry.solo_means(variant.info.name)
-    if solo is None or means is None or nominal is None or (job is not None and job.cache == Cache.COLD):
-        return None
-    share = means.means.get("dram")
-    if share is None:
-        return None
-    counted = share / PERCENT * nominal.best * (solo.ended - solo.started)
-    return max(0.0, counted - solo.restored_bytes) / solo.steps
 
 
 def disagreements(state: RunState, roofs: RoofSet | None) -> list[Finding]:
@@ -115,35 +87,40 @@ def disagreements(state: RunState, roofs: RoofSet | None) -> list[Finding]:
         flops = (built.flops, counted.flops) if built and counted else (None, None)
         if flops[0] and flops[1] and abs(flops[0] / flops[1] - 1) > _FLOPS_AGREE:
             findings.append(finding("flops_differ", name, declared=flops[0], counted=flops[1]))
-        dram_bytes = dram_bytes_per_step(state, variant, roofs)
-        if dram_bytes and built and built.bytes and dram_bytes > (OVER + _AGREE) * built.bytes:
+        # Bytes that are declared for a link are read and written by its memory as well, and by whatever waits for them.
+        dram_bytes = None if roof in LINKS else dram_bytes_per_step(state, variant, roofs)
+        if dram_bytes and built and built.bytes and dram_bytes > (1 + DIFFERS) * built.bytes:
             findings.append(finding("moves_more_bytes", name, ratio=dram_bytes / built.bytes))
+        operands = counted.operand_bytes if counted else None
+        # Where torch sees no operation there is no count; what others do beside its operations is not in it.
+        if built and built.bytes and operands and built.bytes > (1 + DIFFERS) * operands:
+            findings.append(finding("declares_more_bytes", name, declared=built.bytes, operands=operands))
     return findings
 
 
-def _waiting_phase(variant: VariantState) -> tuple[str, float] | None:
-    """The longest of the phases that wait by their name, and its share; None where there is none."""
-    seconds = variant.phases.seconds if variant.phases else {}
-    longest = max(WAITING & seconds.keys(), key=lambda name: seconds[name], default=None)
-    return (longest, seconds[longest] / sum(seconds.values())) if longest and seconds[longest] else None
+def _probed(state: RunState) -> dict[tuple[str, str], list[RoofProbed]]:
+    """What was measured of roofs between the blocks, by roof and kind."""
+    by_key: dict[tuple[str, str], list[RoofProbed]] = defaultdict(list)
+    for event in state.roofs_probed:
+        by_key[event.roof, event.kind].append(event)
+    return by_key
 
 
-def _cache_bytes(state: RunState) -> int:
-    """What the last-level cache holds for this run: as it was seen, else as the system reports.
-
-    A virtual machine reports the cache of its whole socket, and gets a slice of it.
-    """
-    if state.ceilings and state.ceilings.cache_bytes is not None:
-        return state.ceilings.cache_bytes
-    return state.device.l2_bytes if state.device else 0
-
-
-def _is_exposed(variant: VariantState) -> bool:
-    """Whether the device's own time has gaps between launches in it, and so does not tell waiting from working."""
-    return variant.other_clock is not None and variant.other_clock.exposed
-
-
-def _waiting(clocks: dict[str, float]) -> float | None:
-    """Share of the wall time that the device's own clock does not have."""
-    wall, device = clocks.get(Clock.WALL), clocks.get(Clock.DEVICE)
-    return max(0.0, 1 - device / wall) if wall and device else None
+def _probed_ceiling(events: list[RoofProbed], measured: tuple[Ceiling, ...]) -> Ceiling:
+    """A roof as it was during the run: the median over its processes, and the interval of that."""
+    first = events[0]
+    rates = [event.amount / event.time_s for event in events]
+    interval = median_interval(rates)
+    method = next((ceiling.method for ceiling in measured if ceiling.key == (first.roof, first.kind)), None)
+    return Ceiling(
+        roof=first.roof,
+        kind=first.kind,
+        unit="FLOP/s" if first.roof in (MATRIX, VECTOR) else "B/s",
+        best=median(rates),
+        median=median(rates),
+        low=interval.low if interval else min(rates),
+        high=interval.high if interval else max(rates),
+        samples=sum(event.blocks for event in events),
+        processes=len(events),
+        method=method,
+    )

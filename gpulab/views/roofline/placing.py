@@ -11,6 +11,8 @@ from gpulab.views.roofline.canvas import cells
 from gpulab.views.text import Glyphs
 
 POINT, BADGE, HEAD, CEILING, NAME = "point", "badge", "head", "ceiling", "name"
+BY_COUNT = "by count"
+"""Where a point would be by the bytes that the device counted."""
 DIM = "dim"
 _COVERS, _COVERS_DIM = 10.0, 0.1
 """What it costs a label to cover one cell of a line, in candidates further down its list; of a dim line this share."""

@@ -12,12 +12,14 @@ from string import ascii_lowercase, ascii_uppercase
 from gpulab.analysis.roofline import Point, Roofline
 from gpulab.views.roofline.axes import Axes, FamilyRoofs
 from gpulab.views.roofline.canvas import fit
-from gpulab.views.roofline.placing import BADGE, CEILING, DIM, HEAD, NAME, POINT, Anchor, Cell, Placed, Plot
+from gpulab.views.roofline.placing import BADGE, BY_COUNT, CEILING, DIM, HEAD, NAME, POINT, Anchor, Cell, Placed, Plot
 from gpulab.views.roofline.roofs import aside, draw_roofs
 from gpulab.views.text import Glyphs
 
 _ARROW = "magenta"
 _LONGEST_NAME = 18
+COUNTED = "◦"
+"""Marks the intensity of a point by the bytes that were counted."""
 _LETTERS = ascii_uppercase + ascii_lowercase
 
 
@@ -35,6 +37,7 @@ def plot_of(roofline: Roofline, roofs: FamilyRoofs, axes: Axes, family: str, gly
     plot = Plot(axes, glyphs)
     labels = draw_roofs(plot, roofs)
     points = _place_points(plot, roofline.points, family)
+    _place_counted(plot, roofline.points, family)
     for start, end in roofline.arrows:
         if start in points and end in points:
             _arrow(plot, points[start], points[end])
@@ -68,6 +71,15 @@ def _place_points(plot: Plot, points: Sequence[Point], family: str) -> dict[int,
         if badge := _badge(plot, index, *cell):
             by_index[index] = badge
     return by_index
+
+
+def _place_counted(plot: Plot, points: Sequence[Point], family: str) -> None:
+    """A mark in the row of a point where its intensity would be by the bytes that were counted, if there is room."""
+    for index, point in enumerate(points):
+        if point.is_drawable and point.bytes_ratio and point.family == family:
+            cell = plot.axes.row(point.rate), plot.axes.column((point.intensity or 0.0) / point.bytes_ratio)
+            if plot.inside(*cell) and plot.free(*cell, 1):
+                plot.place(BY_COUNT, *cell, COUNTED, "", (index,))
 
 
 def _badge(plot: Plot, index: int, row: int, column: int) -> Placed | None:

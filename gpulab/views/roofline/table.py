@@ -10,12 +10,14 @@ from textwrap import wrap
 from gpulab.analysis.roofline import Point
 from gpulab.protocol.ceiling import MEASURED
 from gpulab.views.roofline.canvas import Canvas, fit, wide
-from gpulab.views.roofline.placing import DIM, Plot
-from gpulab.views.roofline.plot import letter, letters
+from gpulab.views.roofline.placing import BY_COUNT, DIM, Plot
+from gpulab.views.roofline.plot import COUNTED, letter, letters
 from gpulab.views.roofline.roofs import aside, name, per_second
-from gpulab.views.text import Glyphs, three_digits
+from gpulab.views.text import Glyphs, three_digits, times
 
 _BAR = 9
+_UNLIKE = 2.0
+"""Ends of an interval that differ by more than this factor get a figure each."""
 _SHORTEST_NAME, _READABLE_NAME, _LONGEST_NAME = 4, 12, 32
 
 
@@ -116,17 +118,29 @@ def _bar(point: Point, glyphs: Glyphs) -> str:
 
 
 def _shares(points: Sequence[Point], glyphs: Glyphs) -> list[str]:
-    """Percent of what is attainable, with half of its interval's width."""
+    """Percent of what is attainable, with its interval: the time's error and the roof's."""
     values = [f"{_percent(point.fraction)} %" for point in points]
     digits = max(map(len, values), default=0)
     shares = []
     for point, value in zip(points, values, strict=True):
-        half = ""
-        if point.fraction_low is not None and point.fraction_high is not None:
-            width = 50 * (point.fraction_high - point.fraction_low)
-            half = f" ±{width:.{int(width < 9.95)}f}"
-        shares.append(glyphs(f"{value:>{digits}}{half}"))
+        shares.append(glyphs(f"{value:>{digits}}{_ends(point)}"))
     return shares
+
+
+def _ends(point: Point) -> str:
+    """How far the ends of an interval are from its middle: one figure, or two where they are not alike."""
+    if point.fraction_low is None or point.fraction_high is None:
+        return ""
+    below, above = 100 * (point.fraction - point.fraction_low), 100 * (point.fraction_high - point.fraction)
+    if max(below, above) > max(_UNLIKE * min(below, above), 1.0):
+        return f" +{_points(above)} -{_points(below)}"
+    return f" ±{_points((below + above) / 2)}"
+
+
+def _points(width: float) -> str:
+    """Points of per cent."""
+    width = max(0.0, width)
+    return f"{width:.{int(width < 9.95)}f}"
 
 
 def _percent(share: float) -> str:
@@ -135,20 +149,18 @@ def _percent(share: float) -> str:
 
 
 def _notes(points: Sequence[Point], family: str, plot: Plot | None) -> list[str]:
-    works: dict[str, list[int]] = defaultdict(list)
     dimmed: dict[str, list[int]] = defaultdict(list)
     for index, point in enumerate(points):
-        if point.intensity is not None or point.unit == "B/s":  # the others declare no bytes
-            works[point.work].append(index)
         if point.family != family:
             dimmed[point.family].append(index)
     notes = [f"{len(indices)} at one place: {letters(indices)}" for indices in (plot.together() if plot else ())]
     notes += [f"dim: {letters(indices)} ({other})" for other, indices in dimmed.items()]
     if sources := dict.fromkeys(point.source for point in points if point.source != MEASURED):
         notes.append(f"* roof: {' / '.join(sources)}")
-    most, *fewer = sorted(works, key=lambda work: -len(works[work])) or [""]
-    if most:
-        notes.append("; ".join([f"bytes: {most}", *(f"{work}: {letters(works[work])}" for work in fewer)]))
+    ratios = [f"{letter(index)} {times(point.bytes_ratio)}" for index, point in enumerate(points) if point.bytes_ratio]
+    if ratios:
+        mark = f"{COUNTED} " if plot and plot.of_kinds(BY_COUNT) else ""
+        notes.append(f"{mark}bytes counted, of those declared: {', '.join(ratios)}")
     if undrawn := [index for index, point in enumerate(points) if not point.is_drawable]:
         notes.append(f"no FLOP/byte: {letters(undrawn)}")
     roofs: dict[str, list[str]] = defaultdict(list)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpulab.views.sentences.words import Template, Values, Words, filled
+from gpulab.views.text import plural, rate
 
 _FEWER_BYTES = "fewer bytes make it faster"
 _FEWER_OPERATIONS = "fewer or cheaper operations make it faster"
@@ -22,13 +23,51 @@ def _shares(values: Values) -> str:
     return ", ".join(shares)
 
 
+_COUNTERS = {
+    "sm": "SMs busy",
+    "occupancy": "occupancy",
+    "tensor": "tensor",
+    "fp64": "FP64",
+    "fp32": "FP32",
+    "fp16": "FP16",
+    "dram": "DRAM",
+}
+_LEAST_SHOWN = 0.02
+
+
+def _counters(values: Values) -> str:
+    """What the device counted, the pipes only where they did anything; with its power."""
+    shares = {key: values.get(key) for key in _COUNTERS}
+    parts = [
+        f"{_COUNTERS[key]} {share:.0%}"
+        for key, share in shares.items()
+        if isinstance(share, float) and (share >= _LEAST_SHOWN or key in ("sm", "occupancy", "dram"))
+    ]
+    return ", ".join([*parts, *([_power(values)] if "power" in values else [])])
+
+
+def _power(values: Values) -> str:
+    power, limit = values.get("power"), values.get("limit")
+    of_limit = f" of {limit:.0f}" if isinstance(limit, float) else ""
+    return f"{power:.0f}{of_limit} W" if isinstance(power, float) else ""
+
+
+def _host(values: Values) -> str:
+    """What the host is known to have spent on something else than the work."""
+    names = {"launching": "bare launches", "faulting": "page faults", "preempted": "preempted"}
+    shares = ((name, values.get(key)) for key, name in names.items())
+    return ", ".join(f"{name} {share:.0%}" for name, share in shares if isinstance(share, float))
+
+
 def _bound(template: Template) -> Words:
-    """A template that may name the `shares`, and whether it is as fast as a stream."""
+    """A template that may name the `shares`, what was `counted`, and whether it is as fast as a stream, or `capped`."""
 
     def sentence(values: Values) -> str:
         stream = values.get("as_fast_as")
         as_fast = f", as fast as a {stream} moves its bytes" if stream else ""
-        return filled(template, {**values, "shares": _shares(values), "as_fast": as_fast})
+        capped = f", at the power cap ({_power(values)})" if "power" in values else ""
+        known = {"shares": _shares(values), "counters": _counters(values), "as_fast": as_fast, "capped": capped}
+        return filled(template, {**values, **known})
 
     return Words(sentence)
 
@@ -60,30 +99,93 @@ def _ceilings_missing(values: Values) -> str:
     return filled("not every ceiling is known ({shares}){again}", {**values, "again": again})
 
 
+def _above_roof(values: Values) -> str:
+    unit = values["unit"]
+    rates = {key: f"{rate(values[key])}{unit}/s" for key in ("rate", "roof_rate")}
+    return filled(
+        "declares {amount}{unit} in {time_s:seconds}: {rate}, {ratio:times} of {roof} ({roof_rate}), which no "
+        "work that is done can reach",
+        {**values, **rates, "amount": rate(values["declared"])},
+    )
+
+
 _STARTING = "starting its {operations:count operation|operations} takes {share:.0%} of its time"
 _NO_ROOF_NEAR = "and no roof is near ({shares})"
+_PIPES = {"tensor": "tensor cores", "fp64": "FP64 units", "fp32": "FP32 units", "fp16": "FP16 units"}
+
+
+def _pipe(values: Values) -> str:
+    pipe = _PIPES.get(str(values.get("pipe")), "")
+    share = values.get(str(values.get("pipe")))
+    busy = f"{share:.0%}" if isinstance(share, float) else "most"
+    rest = f"the {pipe} work {busy} of the time ({_counters(values)}), on more than is declared ({_shares(values)})"
+    return f"{rest}: {_FEWER_OPERATIONS}"
+
+
+def _counted_memory(values: Values) -> str:
+    ratio, share = values.get("ratio"), values.get("dram")
+    of_declared = f", {ratio:.1f}x of what is declared" if isinstance(ratio, float) else ""
+    roof = f"{share:.0%}" if isinstance(share, float) else "most"
+    return f"the device moves {roof} of what its memory can{of_declared} ({_shares(values)}): {_FEWER_BYTES}"
+
+
+def _unexplained(values: Values) -> str:
+    evidence = "; ".join(filter(None, (_counters(values), _host(values))))
+    seen = f" ({evidence})" if evidence else ""
+    return f"no roof is near ({_shares(values)}), and nothing that was measured says why{seen}"
+
+
+def _waits_for_host(values: Values) -> str:
+    operations, launching = values.get("operations"), values.get("launching")
+    bare = ""
+    if isinstance(operations, int) and isinstance(launching, float):
+        bare = f"; starting {plural(operations, 'operation')} bare takes {launching:.0%}"
+    return filled(
+        "the device waits for the host {share:.0%} of the time{bare} ({shares})",
+        {**values, "bare": bare, "shares": _shares(values)},
+    )
+
+
 _FEWER_LAUNCHES = "fewer, larger operations make it faster"
 WORDS = {
     "above_compute_roof": _bound(f"{{shares}}: {_ABOVE}"),
-    "near_compute_roof": _bound(f"{{shares}}: {_FEWER_OPERATIONS}"),
+    "near_compute_roof": _bound(f"{{shares}}{{capped}}: {_FEWER_OPERATIONS}"),
     "above_memory_roof": _bound(f"{{shares}}{{as_fast}}: {_ABOVE}"),
-    "near_memory_roof": _bound(f"{{shares}}{{as_fast}}: {_FEWER_BYTES}"),
+    "near_memory_roof": _bound(f"{{shares}}{{as_fast}}{{capped}}: {_FEWER_BYTES}"),
     "bytes_stay_in_cache": _cached("{memory:.1f}x of what device memory can: its bytes stay in the cache{fewer}{roof}"),
     "few_bytes_in_memory": _cached("the device counted only {counted:.0%} of its bytes in memory: cached{roof}"),
     "bytes_fit_cache": _cached("its bytes fit into the cache, and so may stay there{roof}"),
     "launches_take_the_time": _bound(f"{_STARTING}, {_NO_ROOF_NEAR}: {_FEWER_LAUNCHES}"),
-    "launches_and_python_take_the_time": _bound(
-        f"{_STARTING} bare, and several times that with checks and Python, {_NO_ROOF_NEAR}: {_FEWER_LAUNCHES}"
-    ),
     "device_waits_for_launches": _bound(
         f"the device waits for the host {{share:.0%}} of the time, {_NO_ROOF_NEAR}: {_FEWER_LAUNCHES}"
     ),
     "phase_waits": _bound(f"its {{phase}} phase takes {{share:.0%}} of the time, {_NO_ROOF_NEAR}: fix that first"),
     "ceilings_missing": _bound(_ceilings_missing),
-    "device_waits_for_host": _bound(
-        "the device waits for the host {share:.0%} of the time, and not for launches ({shares})"
+    "device_waits_for_host": Words(_waits_for_host),
+    "counted_near_memory_roof": Words(_counted_memory),
+    "pipe_is_busy": Words(_pipe),
+    "at_power_cap": _bound(
+        "it draws all the power there is ({counters}), and no roof is near ({shares}): what takes less energy is faster"
     ),
-    "no_roof_near": _bound("no roof is near ({shares}): too little in flight, or accesses that waste bandwidth"),
+    "too_little_in_flight": _bound(
+        "too little in flight: {counters}, and no roof is near ({shares}): more, or larger, work at once"
+    ),
+    "warps_wait": _bound(
+        "the SMs are full of warps that wait: {counters}, and no roof is near ({shares}): accesses that waste "
+        "bandwidth, or atomics"
+    ),
+    "strided_accesses": _bound(
+        "{share:.0%} of the bytes of its operands are not gone through in their order in memory, and no roof is near "
+        "({shares}): read and write contiguously"
+    ),
+    "page_faults_take_the_time": _bound(
+        "{faults:.0f} page faults a step take {share:.0%} of its time, and no roof is near ({shares}): reuse memory "
+        "instead of allocating it"
+    ),
+    "thread_is_preempted": _bound(
+        "its thread does not run {share:.0%} of the time, and no roof is near ({shares}): measure on a quiet machine"
+    ),
+    "unexplained": Words(_unexplained),
     "link_and_near_compute_roof": _link(f"{{share:.0%}} of the {{link}} link{{units}}: {_FEWER_OPERATIONS}"),
     "above_link_roof": _link(f"{{share:.0%}} of the {{link}} link{{units}}: {_ABOVE}"),
     "near_link_roof": _link(f"{{share:.0%}} of the {{link}} link{{units}}: {_FEWER_BYTES}"),
@@ -109,6 +211,12 @@ WORDS = {
         "more bytes moved than declared, which are the least they must, by the device's own counters:",
         "{ratio:.1f}x",
     ),
+    "declares_more_bytes": Words(
+        "declares {declared:bytes} a step, and the operands of its operations are {operands:bytes}",
+        "declared bytes of a step, and those of the operands of its operations:",
+        "{declared:bytes} and {operands:bytes}",
+    ),
+    "above_roof": Words(_above_roof),
     "datasheet": Words("datasheet of {device}"),
     "memory_clock": Words("{mhz:.0f} MHz x {transfers} x {bits} bit"),
     "sm_clock": Words("{sms} SMs x {per_clock:g} {unit} x {mhz:.0f} MHz"),

@@ -23,7 +23,7 @@ _FEWER_FLOPS = re.compile(r"aten::\w*conv\w*\b")
 
 
 class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts what the host starts: every operation that is no mere view, its operands, its FLOPs by torch's formulas."""
+    """Counts what the host starts: every operation that is no mere view, its operands, FLOPs by torch's formulas."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

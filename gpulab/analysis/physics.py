@@ -1,0 +1,119 @@
+"""Whether declared work can have been done in the time that was measured: no device is faster than its roofs.
+
+Errors count in favour of the variant: the slow end of its time, the high end of the roof, every roof that could apply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gpulab.analysis.ceilings import RoofSet
+from gpulab.protocol.ceiling import CACHE, MATRIX, MEASURED, MEMORY, VECTOR, Ceiling
+
+MOST = 1.1
+"""A rate this many times the roof is not believed, with its whole interval above it."""
+MOST_WITHOUT_INTERVAL = 2.0
+"""The same where there are too few values for an interval."""
+_EMULATED = {"fp32": (("tf32", 3), ("bf16", 3)), "fp64": (("int8", 28),)}
+"""Libraries make a product in one dtype of several in another, as exact: so many for each."""
+_FEWER_FLOPS = 4.0
+"""Winograd's F(4x4, 3x3) multiplies so many times less than the convolution that it computes."""
+_NEARER_CACHES = 4 << 20
+"""What is smaller may lie in a nearer cache of a CPU than the one that was measured."""
+
+
+@dataclass(frozen=True)
+class DeclaredWork:
+    """What a step is said to do, and what limits how fast it could."""
+
+    seconds: float
+    high_s: float | None
+    """The slow end of the time's interval; None where there is none."""
+    bytes: int | None = None
+    flops: int | None = None
+    dtype: str | None = None
+    distinct_bytes: int | None = None
+    """The most that lies below the operands of its operations; None where that was not seen."""
+    fewer_flops: bool = False
+    """Whether a library may do it with fewer FLOPs than are declared."""
+    cache_bytes: int = 0
+    """The most that a cache could hold."""
+    hot: bool = True
+    on_gpu: bool = False
+
+
+@dataclass(frozen=True)
+class RateCheck:
+    """The arithmetic of one check: `amount` in `unit`, over the time, against a roof."""
+
+    unit: str
+    amount: float
+    seconds: float
+    roof: str
+    roof_rate: float
+    ratio: float
+    """Of the median time."""
+    possible: bool
+
+    @property
+    def rate(self) -> float:
+        return self.amount / self.seconds
+
+
+def rate_checks(work: DeclaredWork, roofs: RoofSet) -> list[RateCheck]:
+    """FLOPs and bytes, as far as roofs are known that they could be held against, the worst first."""
+    checks = []
+    if work.flops and (limit := _arithmetic(work, roofs)):
+        checks.append(_check(work, "FLOP", work.flops, *limit))
+    checks += [_check(work, "B", amount, roof.name, roof.ends[1]) for amount, roof in _bytes(work, roofs)]
+    return sorted(checks, key=lambda check: -check.ratio)
+
+
+def _check(work: DeclaredWork, unit: str, amount: float, roof: str, roof_rate: float) -> RateCheck:
+    ratio = amount / work.seconds / roof_rate
+    most, slow_s = (MOST_WITHOUT_INTERVAL, work.seconds) if work.high_s is None else (MOST, work.high_s)
+    possible = amount / slow_s / roof_rate <= most
+    return RateCheck(unit, amount, work.seconds, roof, roof_rate, ratio, possible)
+
+
+def _arithmetic(work: DeclaredWork, roofs: RoofSet) -> tuple[str, float] | None:
+    """(the roof, its rate at most): of the dtype and of what it may be made of; of all where no dtype is declared."""
+    if work.dtype is None:
+        kinds = {ceiling.kind for ceiling in roofs.ceilings if ceiling.roof in (MATRIX, VECTOR)}
+        ceilings = [(ceiling, 1) for kind in kinds for ceiling in _units(roofs, kind)]
+    else:
+        ceilings = [(ceiling, 1) for ceiling in _units(roofs, work.dtype)]
+        for kind, products in _EMULATED.get(work.dtype, ()) if ceilings else ():
+            ceilings += [(ceiling, products) for ceiling in _units(roofs, kind)]
+    if not any(ceiling.source == MEASURED for ceiling, _ in ceilings):
+        return None
+    ceiling, products = max(ceilings, key=lambda item: item[0].ends[1] / item[1])
+    return ceiling.name, ceiling.ends[1] / products * (_FEWER_FLOPS if work.fewer_flops else 1.0)
+
+
+def _units(roofs: RoofSet, kind: str) -> Iterable[Ceiling]:
+    """Matrix and vector units, each by its best source."""
+    return [ceiling for units in (MATRIX, VECTOR) if (ceiling := roofs.best(units, (kind,)))]
+
+
+def _bytes(work: DeclaredWork, roofs: RoofSet) -> Iterable[tuple[float, Ceiling]]:
+    """Bytes, with the roof that they must have passed.
+
+    All of them came through a cache. What no cache can have kept of them since the last step came from memory.
+    """
+    if not work.bytes:
+        return
+    memory, cache = _measured(roofs, MEMORY), _measured(roofs, CACHE)
+    distinct = None if work.distinct_bytes is None else min(work.bytes, work.distinct_bytes)
+    if cache and (work.on_gpu or (distinct or work.bytes) > _NEARER_CACHES):
+        yield work.bytes, max(cache, memory or cache, key=lambda ceiling: ceiling.ends[1])
+    if memory and distinct is not None:
+        uncached = distinct - (work.cache_bytes if work.hot else 0)
+        if uncached > 0:
+            yield uncached, memory
+
+
+def _measured(roofs: RoofSet, roof: str) -> Ceiling | None:
+    ceiling = roofs.best(roof)
+    return ceiling if ceiling and ceiling.source == MEASURED else None
