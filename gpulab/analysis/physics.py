@@ -15,7 +15,7 @@ MOST = 1.1
 """A rate this many times the roof is not believed, with its whole interval above it."""
 MOST_WITHOUT_INTERVAL = 2.0
 """The same where there are too few values for an interval."""
-_EMULATED = {"fp32": (("tf32", 3), ("bf16", 3)), "fp64": (("int8", 28),)}
+_EMULATED = {"fp32": (("tf32", 3), ("bf16", 9)), "fp64": (("int8", 28),)}
 """Libraries make a product in one dtype of several in another, as exact: so many for each."""
 _FEWER_FLOPS = 4.0
 """Winograd's F(4x4, 3x3) multiplies so many times less than the convolution that it computes."""

@@ -18,6 +18,7 @@ from gpulab.report.earlier import outside_of_earlier, with_earlier
 from gpulab.report.exit_codes import ExitCode, conclusion_of
 from gpulab.report.findings import explanations_of, warnings_of
 from gpulab.report.outcome import outcome_of
+from gpulab.report.physics import with_physics
 from gpulab.report.report import (
     CeilingsReport,
     Control,
@@ -66,8 +67,9 @@ def build_report(
         state = state.closed()
     now = state.t if now is None or state.outcome is not None else now
     samples = state.samples.view(state.telemetry.windows.windows())
-    control, comparisons = comparisons_of(state, samples)
     roofs = roofs_of(state)
+    state = with_physics(state, samples, roofs)
+    control, comparisons = comparisons_of(state, samples)
     variants = [
         variant_report(state, variant, samples, roofs, under_way=under_way) for variant in state.variants.values()
     ]

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from gpulab.analysis.comparison import Comparison, compare, pairs_of, refused
 from gpulab.protocol.finding import Finding, finding
-from gpulab.protocol.statuses import Status, Verdict
+from gpulab.protocol.statuses import CheckKind, Status, Verdict
 from gpulab.report.samples import SampleView
-from gpulab.report.state import RunState
+from gpulab.report.state import CHECKED_ELSEWHERE, RunState
 
 _REFUSED = {Status.WRONG: Verdict.WRONG, Status.INVALID: Verdict.INVALID}
 _FAILED = (Status.FAILED, Status.OUT_OF_MEMORY)
@@ -26,7 +26,7 @@ def comparisons_of(state: RunState, samples: SampleView) -> tuple[Comparison | N
         (name, against)
         for name, against in pairs_of(job, state.samples.measured | refusals)
         # What failed late keeps the pairs that it completed; what is wrong has none.
-        if against not in refusals or name in refusals
+        if against not in refusals or name in refusals or is_above_roof(state, against)
     ]
     compared = []
     for pair in pairs:
@@ -42,6 +42,12 @@ def comparisons_of(state: RunState, samples: SampleView) -> tuple[Comparison | N
     if reason := control_differs(control):
         others = [refused(comparison, Verdict.INVALID, reason) for comparison in others]
     return control, [_with_status(state, comparison, samples) for comparison in others]
+
+
+def is_above_roof(state: RunState, name: str) -> bool:
+    """Whether a variant was faster than its device can be: what is compared with it says so."""
+    examined = state.variants[name].examined.get(CheckKind.PHYSICS) if name in state.variants else None
+    return examined is not None and not examined.ok
 
 
 def failed_after(state: RunState, samples: SampleView, comparison: Comparison) -> Finding | None:
@@ -67,9 +73,11 @@ def _with_status(state: RunState, comparison: Comparison, samples: SampleView) -
         return comparison
     if verdict := _REFUSED.get(variant.status):
         return refused(comparison, verdict, variant.reason)
+    if is_above_roof(state, comparison.against):
+        return refused(comparison, Verdict.INVALID, state.variants[comparison.against].reason)
     baseline = next(iter(state.variants.values()))
     unchecked = variant.unchecked or baseline.unchecked
-    if unchecked is None or comparison.speedup is None:
+    if unchecked is None or unchecked.code == CHECKED_ELSEWHERE or comparison.speedup is None:
         failed = failed_after(state, samples, comparison)
         return replace(comparison, reason=failed) if failed else comparison
     return replace(comparison, verdict=Verdict.UNCHECKED, reason=unchecked)

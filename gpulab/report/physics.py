@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gpulab.analysis.ceilings import RoofSet
 from gpulab.analysis.physics import DeclaredWork, RateCheck, rate_checks
 from gpulab.protocol.ceiling import LINKS
 from gpulab.protocol.events import Examined
 from gpulab.protocol.finding import Finding, Value, finding
 from gpulab.protocol.jobs import Measure
-from gpulab.protocol.statuses import Cache, CheckKind
+from gpulab.protocol.statuses import Cache, CheckKind, Status
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState, VariantState
+
+
+def with_physics(state: RunState, samples: SampleView, roofs: RoofSet | None) -> RunState:
+    """The state with what the roofs say of every variant; those that are faster than they allow are invalid."""
+    judged = {name: _judged(state, variant, samples, roofs) for name, variant in state.variants.items()}
+    return replace(state, variants=judged)
+
+
+def _judged(state: RunState, variant: VariantState, samples: SampleView, roofs: RoofSet | None) -> VariantState:
+    examined = physics_of(state, variant, samples, roofs)
+    if examined is None:
+        return variant
+    by_kind = {**variant.examined, CheckKind.PHYSICS: examined}
+    if examined.ok or variant.status not in (Status.PENDING, Status.OK):
+        return replace(variant, examined=by_kind)
+    return replace(variant, examined=by_kind, status=Status.INVALID, reason=examined.reason)
 
 
 def physics_of(state: RunState, variant: VariantState, samples: SampleView, roofs: RoofSet | None) -> Examined | None:
