@@ -1,6 +1,6 @@
 """A worker that imports no torch: the lab's own supervisor and pipe around a few lines of Python, in half a second.
 
-As a command it is a worker: the file of its job defines `serve(channel, job, buffer, position)`, in place of the
+As a command it is a worker: the file of its job defines `serve(channel, job, buffer, position, forks)`, in place of the
 lab's own. What a test shows with it holds for every worker, since a supervisor does not know what it watches.
 """
 
@@ -28,11 +28,11 @@ def events_of_session(path, names, *, timeout_s=20.0, profile=None):
     return session.take()
 
 
-def _serve(channel, job, buffer, position):
+def _serve(channel, job, buffer, position, forks):
     spec = importlib.util.spec_from_file_location("scenario", job.subject.path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    module.serve(channel, job, buffer, position)
+    module.serve(channel, job, buffer, position, forks)
 
 
 def main():

@@ -9,7 +9,7 @@ import torch
 
 from gpulab.protocol import events as e
 from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
-from gpulab.protocol.statuses import Outcome, Stage
+from gpulab.protocol.statuses import Outcome, Stage, StopReason
 from gpulab.scenario import CONTROL
 from gpulab.worker.process.position import WorkerPosition
 from gpulab.worker.process.reporting import Reporter
@@ -21,7 +21,7 @@ import time
 import torch
 from gpulab import Scenario, Work
 scenario = Scenario("runner")
-builds = 0
+builds = {"first": [], "slow": []}
 
 def work(times):
     data = torch.rand(1000)
@@ -57,7 +57,7 @@ def job_events(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     threads = torch.get_num_threads()
 
-    def run(bodies, **options):
+    def run(bodies, before=None, **options):
         path = tmp_path / "scenario.py"
         path.write_text(HEAD + "".join(VARIANT.format(name=name, body=body) for name, body in bodies.items()))
         baseline = next(iter(bodies))
@@ -68,7 +68,15 @@ def job_events(tmp_path, monkeypatch):
         )
         job = Measure(subject=subject, solo_runs=False, **options)
         channel, names = RecordingChannel(), (*bodies, CONTROL)
-        Runner(job, Reporter(channel, job, WorkerPosition(names)), SampleBuffer(names)).serve()
+        handovers = []
+
+        def ask(handover):
+            handovers.append(handover)
+            return StopReason.TIME if handover.candidates else StopReason.FAILED
+
+        reporter, buffer = Reporter(channel, job, WorkerPosition(names)), SampleBuffer(names)
+        Runner(job, reporter, buffer, 0, before, ask).serve()
+        run.handover = handovers[-1]
         started = e.RunStarted(request=RunRequest(job=job, telemetry="off"), at="", host="")
         return [started, *channel.events, e.RunEnded(outcome=Outcome.DONE)]
 
@@ -99,13 +107,32 @@ def test_a_baseline_that_returns_nothing_leaves_every_variant_unchecked(job_even
     assert {name for event in of_kind(events, e.Samples) for name in event.names} == {"silent", "second", CONTROL}
 
 
-def test_expensive_builds_are_few_and_take_all_rounds(job_events):
-    slow = "globals().update(builds=builds + 1); builds > 1 and time.sleep(1.02); return work(9)"
-    events = job_events({"first": "return work(1)", "slow": slow}, time_s=3.0)
-    (planned,) = of_kind(events, e.Planned)
-    assert (planned.expensive, planned.epochs, planned.floor) == (True, 2, 0.03)
-    batches = of_kind(events, e.Samples)
-    assert batches[-1].complete == 2
-    rounds = {row for batch in batches for row in zip(batch.epoch, batch.round, strict=True)}
-    assert len(rounds) >= 20
-    assert [event.stage for event in of_kind(events, e.StageStarted)][-2:] == [Stage.RE_CHECK] * 2
+def test_an_expensive_build_stays_for_the_epochs_of_its_process_and_the_others_are_made_anew(job_events):
+    count = "lab.report('{0}', len(builds[{0!r}].append(1) or builds[{0!r}]));"
+    slow = f"{count.format('slow')} time.sleep(1.02); return work(9)"
+    events = job_events({"first": f"{count.format('first')} return work(1)", "slow": slow}, time_s=40.0)
+    built = {event.name: event.value for event in of_kind(events, e.Reported)}
+    epochs = of_kind(events, e.Samples)[-1].complete
+    assert epochs > 2
+    assert built == {"first": 1 + 2 * epochs, "slow": 1}  # the control is a second build of the first
+    assert [facts.kept for facts in job_events.handover.candidates] == [False, False, True]
+
+
+def test_a_later_process_starts_from_what_the_first_handed_over(job_events):
+    bodies = {"first": "return work(1)", "second": "return work(3)"}
+    first = job_events(bodies, time_s=0.3)
+    second = job_events(bodies, before=job_events.handover, time_s=0.3)
+    assert of_kind(second, e.Built) == of_kind(second, e.Calibrated) == of_kind(second, e.Planned) == []
+    (started,) = of_kind(second, e.ProcessStarted)
+    assert started.epoch == of_kind(first, e.Samples)[-1].complete
+    assert started.seed != of_kind(first, e.ProcessStarted)[0].seed
+    assert {epoch for batch in of_kind(second, e.Samples) for epoch in batch.epoch} >= {started.epoch}
+
+
+def test_a_later_process_finds_a_wrong_output_of_its_own(job_events):
+    right = {"first": "return work(1)", "second": "return work(3)"}
+    job_events(right, time_s=0.3)
+    wrong = {**right, "second": "data = torch.rand(1000); return Work(lambda: data * 3, inputs=data)"}
+    events = job_events(wrong, before=job_events.handover, time_s=0.3)
+    (checked,) = [event for event in of_kind(events, e.Checked) if not event.ok]
+    assert (checked.variant, checked.reason.code) == ("second", "relative_error")

@@ -11,6 +11,7 @@ from time import monotonic, perf_counter_ns, thread_time_ns
 from gpulab.worker.building.build import Build
 from gpulab.worker.building.compiled import mark_step
 from gpulab.worker.process.sample_buffer import Block
+from gpulab.worker.timing.waiting import paced, wait_for
 
 _CPU_BLOCK_S = 200e-6
 _CUDA_BLOCK_S = 1e-3
@@ -45,11 +46,33 @@ class WallClock:
         mark_step()
         step = build.work.step
         with build.context():
+            for _ in repeat(None, lead_in - 1):
+                step()
+            if lead_in:
+                step = paced(step, step())
+            if self.flush:
+                self.flush()
+            return self._run(step, steps)
+
+    def interrupted(self, build: Build, steps: tuple[int, int], lead_in: int, change: Callable[[], object]) -> object:
+        """A block as any other for its steps, which `change` interrupts after the first of two numbers of them.
+
+        Nothing is restored before the others. Returns what the last step returned.
+        """
+        build.restore()
+        mark_step()
+        step = build.work.step
+        with build.context():
             for _ in repeat(None, lead_in):
                 step()
             if self.flush:
                 self.flush()
-            return self._run(step, steps)
+            self._run(step, steps[0])
+            change()
+            self._run(step, steps[1] - 1)
+            returned = step()
+            self.wait()
+            return returned
 
     def _run(self, step: Callable[[], object], steps: int) -> Block:
         wait = self.wait
@@ -57,8 +80,9 @@ class WallClock:
         before = resource.getrusage(resource.RUSAGE_THREAD)
         cpu = thread_time_ns()
         started = perf_counter_ns()
-        for _ in repeat(None, steps):
+        for _ in repeat(None, steps - 1):
             step()
+        wait_for(step() if steps else None)
         wait()
         ended = perf_counter_ns()
         cpu = thread_time_ns() - cpu

@@ -14,6 +14,8 @@ ROUNDS = 5
 _MOST_ROUNDS, _MOST_EPOCHS = 50, 8
 _LEAST_SHARE = 0.4
 """Of a process's part of the time that is measured, however long it takes to start."""
+_MOST_SHARE_S, _MOST_STARTS = 2.0, 4
+"""A part of the time that is longer than this is spent better on more processes."""
 _KEPT_BUILD_S, _KEPT_SHARE = 0.3, 0.5
 
 
@@ -38,7 +40,7 @@ def plan(
     `round_s` is a round's time, `builds_s` that of the builds that every epoch makes anew, and `start_s` what a
     process takes before its first round, with the builds that it keeps.
     """
-    share_s = time_s / PROCESSES
+    share_s = min(time_s / PROCESSES, max(_MOST_SHARE_S, _MOST_STARTS * start_s))
     stretch_s = max(_LEAST_SHARE * share_s, share_s - start_s)
     fit = max(1, int((stretch_s - builds_s) / round_s)) if stretch_s > builds_s else 1
     # Rounds take at least half as long as the builds they run on.

@@ -19,7 +19,7 @@ from gpulab.protocol.events import Noticed, WorkerDone
 from gpulab.protocol.finding import finding
 from gpulab.protocol.statuses import Stage
 
-def serve(channel, job, buffer, position):
+def serve(channel, job, buffer, position, forks):
     position.move(Stage.CHECK, "bad")
     step(channel)
 

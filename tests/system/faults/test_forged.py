@@ -33,7 +33,7 @@ def samples(number):
 SERVE = """
 from gpulab.protocol.finding import finding
 
-def serve(channel, job, buffer, position):
+def serve(channel, job, buffer, position, forks):
     for number in range(3):
         channel.emit(e.Noticed(finding=finding("x")))
     {forgery}

@@ -36,7 +36,7 @@ ATTACKS = {
 }
 SERVE = """
 import ctypes, os, subprocess, time
-def serve(channel, job, buffer, position):
+def serve(channel, job, buffer, position, forks):
     {statement}
 """
 

@@ -151,7 +151,7 @@ from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import Profile
 from gpulab.protocol.statuses import Stage
 
-def serve(channel, job, buffer, position):
+def serve(channel, job, buffer, position, forks):
     if isinstance(job, Profile):
         Path(job.folder, "trace.json").write_text("half a trace")
         channel.emit(Noticed(finding=finding("asked", names=list(job.names), folder=job.folder)))

@@ -23,7 +23,7 @@ SCENARIO = """
     @scenario.variant
     def one(lab, wait, stubborn): ...
 
-    def serve(channel, job, buffer, position):
+    def serve(channel, job, buffer, position, forks):
         import os
         from gpulab.protocol import events as e
         from gpulab.protocol.device import Device

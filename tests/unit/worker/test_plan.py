@@ -1,55 +1,51 @@
-"""The plan: epochs before rounds, within the time, never below what carries an interval."""
+"""The plan: a part of the time for each process, in it epochs before rounds, and never less than one of each."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.analysis.comparison import EXPENSIVE_FLOOR, FLOOR
 from gpulab.analysis.statistics import FEWEST
-from gpulab.worker.timing.plan import EPOCHS, ROUNDS, plan
+from gpulab.worker.timing.plan import PROCESSES, ROUNDS, is_kept, plan
 
 SECONDS = st.floats(1e-5, 100)
 
 
-def test_a_cheap_step_gets_twenty_epochs_of_five_rounds_or_more():
-    planned = plan(time_s=10, round_s=0.01, longest_build_s=0.001, builds_s=0.004)
-    assert (planned.rounds, planned.epochs, planned.expensive, planned.floor) == (ROUNDS, EPOCHS, False, FLOOR)
+def test_a_cheap_step_gets_several_builds_in_each_process():
+    planned = plan(time_s=10, round_s=0.01, builds_s=0.004, start_s=0.1)
+    assert planned.epochs == 8
+    assert planned.rounds > ROUNDS
+    assert planned.processes == FEWEST
 
 
-def test_a_slow_step_keeps_eight_epochs_with_fewer_rounds():
-    planned = plan(time_s=10, round_s=1.0, longest_build_s=0.1, builds_s=0.4)
-    assert (planned.rounds, planned.epochs) == (1, 10)
-    assert plan(time_s=10, round_s=5.0, longest_build_s=0.1, builds_s=0.4).epochs == FEWEST
+def test_a_slow_step_gets_one_round_in_each_process():
+    planned = plan(time_s=10, round_s=5.0, builds_s=0.4, start_s=0.1)
+    assert (planned.rounds, planned.epochs) == (1, 1)
+    assert planned.expected_s > 10
 
 
 def test_builds_that_take_longer_than_their_rounds_get_more_rounds():
-    assert plan(time_s=10, round_s=0.005, longest_build_s=0.1, builds_s=0.2).rounds == 20
+    assert plan(time_s=10, round_s=0.005, builds_s=0.1, start_s=0.1).rounds == 10
 
 
-def test_expensive_builds_get_fewer_epochs_a_wider_floor_and_enough_pairs():
-    planned = plan(time_s=10, round_s=0.1, longest_build_s=3.0, builds_s=4.0)
-    assert (planned.epochs, planned.expensive, planned.floor) == (2, True, EXPENSIVE_FLOOR)
-    assert plan(time_s=10, round_s=9.0, longest_build_s=60.0, builds_s=99.0).rounds == FEWEST
-    assert plan(time_s=100, round_s=0.1, longest_build_s=1.5, builds_s=5.0).expensive is False
+def test_a_process_that_takes_long_to_start_still_measures():
+    planned = plan(time_s=10, round_s=0.01, builds_s=0.004, start_s=5.0)
+    assert planned.stretch_s == 0.4
 
 
-def test_exclusive_variants_are_never_compared_within_one_build():
-    planned = plan(time_s=10, round_s=0.1, longest_build_s=30.0, builds_s=99.0, exclusive=True)
-    assert not planned.expensive
-    assert planned.epochs >= FEWEST
+def test_more_time_makes_more_processes():
+    assert plan(time_s=100, round_s=0.01, builds_s=0.004, start_s=0.1).stretch_s <= 2.0
 
 
-def test_a_run_that_is_asked_for_an_hour_is_stopped_by_no_number_of_epochs():
-    planned = plan(time_s=3600, round_s=0.005, longest_build_s=0.01, builds_s=0.02)
-    assert (planned.most, planned.epochs, planned.rounds) == (None, EPOCHS, 50)
+def test_a_build_that_takes_a_large_part_of_a_process_stays_in_it():
+    assert is_kept(1.1, 0.0, 10.0)
+    assert is_kept(0.01, 2.0, 10.0)
+    assert not is_kept(0.01, 0.01, 10.0)
 
 
-@given(SECONDS, SECONDS, SECONDS, st.integers(1, 6))
-def test_every_plan_can_carry_an_interval(time_s, round_s, build_s, variants):
-    planned = plan(time_s=time_s, round_s=round_s, longest_build_s=build_s, builds_s=build_s * variants)
-    assert 1 <= planned.epochs <= EPOCHS
-    assert planned.most == (planned.epochs if planned.expensive else None)
+@given(SECONDS, SECONDS, SECONDS, SECONDS)
+def test_every_plan_fits_its_time_or_is_the_least_there_is(time_s, round_s, builds_s, start_s):
+    planned = plan(time_s=time_s, round_s=round_s, builds_s=builds_s, start_s=start_s)
     assert planned.rounds >= 1
-    assert planned.rounds * planned.epochs >= FEWEST
-    assert planned.expensive or planned.epochs >= FEWEST
-    if planned.epochs > FEWEST:
-        assert planned.epochs * planned.rounds * round_s <= time_s * 1.01 or planned.rounds == FEWEST
+    assert planned.epochs >= 1
+    assert planned.stretch_s <= time_s / PROCESSES
+    epochs_s = planned.epochs * (builds_s + planned.rounds * round_s)
+    assert epochs_s <= 1.01 * time_s / PROCESSES or planned.epochs * planned.rounds == 1
