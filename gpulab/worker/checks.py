@@ -6,72 +6,87 @@ poisoned between steps, the inputs are changed in place and everything is comput
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+import random
+from collections.abc import Callable, Iterable
 
 import torch
 
-from gpulab.protocol.events import Checked
-from gpulab.protocol.finding import Finding, finding
-from gpulab.protocol.statuses import CheckTime
+from gpulab.protocol.event import Event
+from gpulab.protocol.events import Checked, Examined, Unchecked
+from gpulab.protocol.finding import Finding, Value, finding
+from gpulab.protocol.statuses import CheckKind, CheckTime
 from gpulab.worker.building import tensors
 from gpulab.worker.building.build import Build, Builder
-from gpulab.worker.process.errors import RefusedError, UncheckedError, WrongOutputError
+from gpulab.worker.checking import changes, fresh_memory, matching, null_answers, outputs, reading
+from gpulab.worker.checking.changes import Change
+from gpulab.worker.checking.reading import ReadingTimes
+from gpulab.worker.process.errors import RefusedError, UncheckedError, WrongOutputError, checking
 
-_CHANGES: tuple[Callable[[Sequence[torch.Tensor]], None], ...] = (tensors.halve, tensors.roll)
+_MORE_STEPS = 3
+"""Steps by which an output that changed once has to show that it changes every time."""
+Tensors = list[torch.Tensor]
 
 
 class Checker:
-    """Holds the baseline's outputs, on the host, and compares each variant with them."""
+    """Holds the baseline's outputs and compares each variant with them; says with `emit` what each check showed."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: Builder, emit: Callable[[Event], None] | None = None) -> None:
         self._builder = builder
+        self._emit: Callable[[Event], None] = emit or (lambda event: None)
         self._baseline: str | None = None
-        self._named_inputs = False
+        self._inputs: list[matching.Memory] = []
+        """Of the baseline, as far as it names them."""
         self._dtype: str | None = None
-        self._reference: list[torch.Tensor] = []
-        self._changed: tuple[int, list[torch.Tensor]] | None = None
-        """Which of `_CHANGES` was made to the inputs, and the baseline's output then."""
+        self._reference: Tensors = []
+        self._reads_inputs = False
+        """Whether the baseline's output lies in its inputs."""
+        self._later: list[Tensors] = []
+        """The baseline's outputs step by step, where they change."""
+        self._changed: list[tuple[Change, Tensors]] = []
+        """Changes that the baseline's output follows, and its output then."""
+        self._times = ReadingTimes(0.0, 0.0)
+        """Of the baseline."""
         self._stateful: set[str] = set()
         """Variants whose output changes from step to step."""
         self.findings: list[Finding] = []
 
-    def before(self, name: str, build: Build, inputs: list[torch.Tensor], saved: list[torch.Tensor]) -> Checked:
+    def before(self, name: str, build: Build, inputs: Tensors, saved: Tensors) -> Checked:
         """All checks on a build whose first step has run; `saved` are its inputs before. The baseline comes first.
 
         WrongOutputError, RefusedError, and UncheckedError where a step returns nothing that could be compared.
         """
-        if self._baseline is None:
-            self._baseline, self._named_inputs, self._dtype = name, bool(inputs), build.work.dtype
-        elif self._named_inputs and not inputs:
-            raise RefusedError(finding("inputs_not_named"))
-        first = self._output(build)
-        if tensors.changed(inputs, saved):
-            raise WrongOutputError(finding("changes_inputs"))
-        if not first or (name == self._baseline and not any(tensor.numel() for tensor in first)):
-            raise UncheckedError(finding("returns_nothing", name))
+        with checking(CheckKind.INPUTS):
+            matched = self._match(name, build, saved)
+        with checking(CheckKind.OUTPUTS):
+            first = self._first(name, build, inputs, saved)
         if not tensors.finite(first):  # NaN never equals itself, which is no state that changes from step to step
             return self._against_reference(name, CheckTime.BEFORE, build, first)
-        second = self._step(build)  # compared where it is: only what must outlive a step is copied to the host
-        repeated = self._agree(build, second, first)
+        fresh_memory.fill(self._builder.device, first, fresh_memory.PATTERNS[1])
+        live, times = reading.timed_step(self._builder, build)
+        repeated = self._agree(build, live, first)
         if not repeated.ok:
-            # No state is named, or other state than the output depends on: three steps since the build, and so
-            # are the re-check's.
-            self._stateful.add(name)
-            self.findings.append(
-                finding(
-                    "state_not_restored" if build.state else "state_not_named",
-                    name,
-                    output=repeated.tensor + 1,
-                    outputs=len(first),
-                    error=repeated.error,
-                )
-            )
-            return self._against_reference(name, CheckTime.BEFORE, build, _on_host(second))
-        del second
-        self._check_poisoned(build, first, inputs)
+            return self._moving(name, build, first, tensors.kept(live), repeated)
+        outputs.spoil(build, live, inputs)
+        del live
+        fresh_memory.fill(self._builder.device, first, fresh_memory.PATTERNS[0])
+        again, more_times = reading.timed_step(self._builder, build)
+        times += more_times
+        if not self._agree(build, again, first).ok:
+            self._tell_apart(build, first)
+        self._examined(name, CheckKind.DETERMINISM, patterns=len(fresh_memory.PATTERNS), count=3)
         checked = self._against_reference(name, CheckTime.BEFORE, build, first)
-        self._check_other_inputs(name, build, inputs, saved, first)
+        self._note_cap(name, build, first)
+        lies_in = outputs.lies_in(again, inputs)
+        del again
+        if name == self._baseline:
+            self._reads_inputs, self._times = lies_in, times
+            self._change_baseline_inputs(name, build, inputs, saved, matched, first)
+        elif lies_in and not self._reads_inputs:
+            raise WrongOutputError(finding("output_is_its_input"), check=CheckKind.OUTPUTS)
+        else:
+            self._check_other_inputs(name, build, inputs, saved, matched, first)
+        self._check_reading(name, build, inputs, saved, matched, times)
+        self._try_null_answers(name, build, saved)
         return checked
 
     @property
@@ -105,88 +120,231 @@ class Checker:
         finally:
             fresh.close()
 
-    def _step(self, build: Build) -> list[torch.Tensor]:
+    def agree(self, build: Build, output: Tensors, reference: Tensors) -> tensors.Agreement:
+        """By the tolerance of a build, and of both dtypes that are declared."""
+        return tensors.agree(output, reference, tolerance=build.work.tolerance, dtypes=(build.work.dtype, self._dtype))
+
+    _agree = agree
+
+    def _match(self, name: str, build: Build, inputs: Tensors) -> matching.Matching:
+        """Compare the inputs with the baseline's. RefusedError where they are others."""
+        if self._baseline is None:
+            self._baseline, self._dtype = name, build.work.dtype
+            self._inputs = [matching.Memory(tensor) for tensor in inputs]
+        if name == self._baseline:
+            if not inputs:
+                skipped = finding("no_inputs_named", name)
+                self._emit(Examined(variant=name, check=CheckKind.INPUTS, skipped=skipped))
+            return matching.identity(inputs)
+        if self._inputs and not inputs:
+            raise RefusedError(finding("inputs_not_named"))
+        if not self._inputs:
+            return matching.Matching(tuple(matching.Matched(matching.Relation.OTHER) for _ in inputs), 0)
+        dtypes = (build.work.dtype, self._dtype)
+        loosest = max(tensors.tolerance_of(tensor, tensor, dtypes) for tensor in inputs)
+        matched = matching.match(self._inputs, inputs, loosest)
+        doubt = finding("inputs_not_matched", name, missing=matched.missing, inputs=matched.baseline)
+        self._emit(
+            Examined(
+                variant=name,
+                check=CheckKind.INPUTS,
+                values={"inputs": len(inputs), "baseline": matched.baseline, "allowed": loosest},
+                reason=doubt if matched.missing else None,
+            )
+        )
+        return matched
+
+    def _first(self, name: str, build: Build, inputs: Tensors, saved: Tensors) -> Tensors:
+        fresh_memory.fill(self._builder.device, (), fresh_memory.PATTERNS[0])
+        first = tensors.kept(self._step(build))
+        if tensors.changed(inputs, saved):
+            raise WrongOutputError(finding("changes_inputs"))
+        if not first or (name == self._baseline and not any(tensor.numel() for tensor in first)):
+            raise UncheckedError(finding("returns_nothing", name))
+        return first
+
+    def _step(self, build: Build, within: Callable[[], object] | None = None) -> Tensors:
         """One step from restored state; returns the live output tensors."""
         build.restore()
-        returned, _ = self._builder.step(build)
-        output: Any = build.work.output
-        if output is None:
-            output = returned
-        return tensors.leaves(output() if callable(output) and not hasattr(output, "__dlpack__") else output)
+        returned, _ = self._builder.step(build, within)
+        return outputs.read(build, returned)
 
-    def _output(self, build: Build) -> list[torch.Tensor]:
-        return _on_host(self._step(build))
+    def _moving(self, name: str, build: Build, first: Tensors, second: Tensors, repeated: tensors.Agreement) -> Checked:
+        """An output that changed: no state is named, or other state than it depends on. It has to change every time.
 
-    def _check_poisoned(self, build: Build, expected: list[torch.Tensor], inputs: list[torch.Tensor]) -> None:
-        live = self._step(build)
-        shared = tensors.storages([*inputs, *build.state])
-        tensors.poison([tensor for tensor in live if not tensors.storages([tensor]) & shared])
-        del live
-        if not self._agree(build, self._step(build), expected).ok:
-            raise WrongOutputError(finding("does_not_write_its_output"))
+        Three steps since the build, and so are the re-check's.
+        """
+        self._stateful.add(name)
+        code = "state_not_restored" if build.state else "state_not_named"
+        place = {"output": repeated.tensor + 1, "outputs": len(first), "error": repeated.error}
+        self.findings.append(finding(code, name, **place))
+        if name != self._baseline and self._baseline not in self._stateful:
+            self._against_reference(name, CheckTime.BEFORE, build, first)
+        later = [first, second]
+        for step in range(_MORE_STEPS):
+            later.append(tensors.kept(self._step(build)))
+            if self._agree(build, later[-1], later[-2]).ok:
+                raise RefusedError(finding("output_wobbles", step=step + 3), check=CheckKind.DETERMINISM)
+        if name == self._baseline:
+            self._later = later
+        for output, expected in zip(later, self._later, strict=False):
+            agreement = self._agree(build, output, expected)
+            if agreement.reason:
+                raise WrongOutputError(agreement.reason, agreement.error)
+        reason = finding(code, name, **place)
+        self._emit(Examined(variant=name, check=CheckKind.DETERMINISM, count=len(later), reason=reason))
+        return self._against_reference(name, CheckTime.BEFORE, build, second)
 
-    def _against_reference(self, name: str, when: CheckTime, build: Build, output: list[torch.Tensor]) -> Checked:
-        if name == self._baseline and not self._reference:
-            self._set_reference(output)
-        agreement = self._agree(build, output, self._reference)
-        if agreement.reason:
-            raise WrongOutputError(agreement.reason, agreement.error)
+    def _tell_apart(self, build: Build, first: Tensors) -> None:
+        """After an output was poisoned, and memory filled, another one came: which of the two it was."""
+        if self._agree(build, self._step(build), first).ok:
+            raise WrongOutputError(finding("depends_on_fresh_memory"), check=CheckKind.DETERMINISM)
+        raise WrongOutputError(finding("does_not_write_its_output"))
+
+    def _against_reference(self, name: str, when: CheckTime, build: Build, output: Tensors) -> Checked:
+        with checking(CheckKind.OUTPUTS):
+            if name == self._baseline and not self._reference:
+                self._set_reference(output)
+            agreement = self._agree(build, output, self._reference)
+            if agreement.reason:
+                raise WrongOutputError(agreement.reason, agreement.error)
+        self._examined(
+            name, CheckKind.OUTPUTS, error=agreement.error, allowed=agreement.tolerance, cap=self._cap(build, output)
+        )
         return Checked(variant=name, when=when, ok=True, error=agreement.error, tolerance=agreement.tolerance)
 
-    def _set_reference(self, output: list[torch.Tensor]) -> None:
+    def _cap(self, build: Build, output: Tensors) -> float:
+        dtypes = (build.work.dtype, self._dtype)
+        pairs = zip(output, self._reference, strict=False)
+        return max((tensors.cap_of(actual, expected, dtypes) for actual, expected in pairs), default=0.0)
+
+    def _note_cap(self, name: str, build: Build, output: Tensors) -> None:
+        declared, cap = build.work.tolerance, self._cap(build, output)
+        if declared is not None and declared > cap:
+            self.findings.append(finding("tolerance_capped", name, declared=declared, cap=cap))
+
+    def _set_reference(self, output: Tensors) -> None:
         if not tensors.finite(output):
             raise WrongOutputError(finding("baseline_not_finite"))
         if not any(bool((tensor != 0).any()) for tensor in output):
             self.findings.append(finding("baseline_is_zeros"))
-        self._reference = output
+        self._reference = tensors.kept(output)
 
     def _check_other_inputs(
-        self, name: str, build: Build, inputs: list[torch.Tensor], saved: list[torch.Tensor], usual: list[torch.Tensor]
+        self, name: str, build: Build, inputs: Tensors, saved: Tensors, matched: matching.Matching, usual: Tensors
     ) -> None:
         """Change the inputs in place and compare with the baseline on inputs changed alike: a stale result stays."""
-        if name == self._baseline:
-            self._change_baseline_inputs(name, build, inputs, saved, usual)
-        elif self._changed is not None:
-            change, expected = self._changed
-            output = self._changed_output(build, _CHANGES[change], inputs, saved)
-            agreement = self._agree(build, output, expected)
-            if agreement.reason is None:
-                return
-            if tensors.agree(output, usual, tolerance=0.0).ok:
-                raise WrongOutputError(finding("ignores_its_inputs"), agreement.error)
-            values = {**agreement.reason.values, "other_inputs": True}
-            raise WrongOutputError(Finding(code=agreement.reason.code, values=values), agreement.error)
+        change, expected = self._change_for(matched)
+        if change is None:
+            return
+        # The context is entered before the inputs change: what it computes is stale by then.
+        within = self._changed_output(build, change, inputs, saved, matched, inside=True)
+        if self._agree(build, within, expected).ok:
+            return
+        outside = self._changed_output(build, change, inputs, saved, matched)
+        agreement = self._agree(build, outside, expected)
+        if agreement.reason is None:
+            raise RefusedError(finding("context_computes"), check=CheckKind.CONTEXT)
+        if tensors.agree(outside, usual, tolerance=0.0).ok:
+            raise WrongOutputError(finding("ignores_its_inputs"), agreement.error, check=CheckKind.OUTPUTS)
+        values: dict[str, Value] = {**agreement.reason.values, "other_inputs": True}
+        reason = Finding(code=agreement.reason.code, values=values)
+        raise WrongOutputError(reason, agreement.error, check=CheckKind.OUTPUTS)
+
+    def _change_for(self, matched: matching.Matching) -> tuple[Change | None, Tensors]:
+        """The first change that does to these inputs what it did to the baseline's, and the baseline's output then."""
+        return next(((change, output) for change, output in self._changed if change.fits(matched)), (None, []))
 
     def _change_baseline_inputs(
-        self, name: str, build: Build, inputs: list[torch.Tensor], saved: list[torch.Tensor], usual: list[torch.Tensor]
+        self, name: str, build: Build, inputs: Tensors, saved: Tensors, matched: matching.Matching, usual: Tensors
     ) -> None:
-        """Find a change of the inputs that the baseline's output follows, and keep that output."""
-        for index, change in enumerate(_CHANGES if inputs else ()):
+        """Find changes of the inputs that the baseline's output follows, and keep that output."""
+        for change in changes.everything(random.Random()) if inputs else ():
             try:
-                output = self._changed_output(build, change, inputs, saved)
+                output = self._changed_output(build, change, inputs, saved, matched)
             except (RuntimeError, ValueError, IndexError):
                 continue  # the values are no longer valid, as with a matrix that must be positive definite
             if tensors.finite(output) and not self._agree(build, output, usual).ok:
-                self._changed = index, output
+                self._changed.append((change, output))
+            if len(self._changed) == 2:  # the one for inputs in another order is among them
                 return
-        self.findings.append(finding("output_ignores_change" if inputs else "no_inputs_named", name))
+        if not self._changed:
+            self.findings.append(finding("output_ignores_change" if inputs else "no_inputs_named", name))
 
     def _changed_output(
         self,
         build: Build,
-        change: Callable[[Sequence[torch.Tensor]], None],
-        inputs: list[torch.Tensor],
-        saved: list[torch.Tensor],
-    ) -> list[torch.Tensor]:
-        change(inputs)
+        change: Change,
+        inputs: Tensors,
+        saved: Tensors,
+        matched: matching.Matching,
+        *,
+        inside: bool = False,
+    ) -> Tensors:
+        """The output for changed inputs; `inside`: they change once the context is entered."""
+
+        make = self._making(change, inputs, matched)
         try:
-            return self._output(build)
+            if not inside:
+                make()
+            return tensors.kept(self._step(build, make if inside else None))
         finally:
             tensors.put_back(inputs, saved)
+            self._builder.wait()
 
-    def _agree(self, build: Build, output: list[torch.Tensor], reference: list[torch.Tensor]) -> tensors.Agreement:
-        return tensors.agree(output, reference, tolerance=build.work.tolerance, dtypes=(build.work.dtype, self._dtype))
+    def _making(self, change: Change, inputs: Tensors, matched: matching.Matching) -> Callable[[], None]:
+        def make() -> None:
+            change.make(inputs, matched)
+            self._builder.wait()
 
+        return make
 
-def _on_host(live: list[torch.Tensor]) -> list[torch.Tensor]:
-    return [tensor.detach().to("cpu", copy=True) for tensor in live]
+    def _check_reading(
+        self,
+        name: str,
+        build: Build,
+        inputs: Tensors,
+        saved: Tensors,
+        matched: matching.Matching,
+        times: ReadingTimes,
+    ) -> None:
+        """Read an output after its inputs have changed, and no step since: only what computes then follows."""
+        with checking(CheckKind.CONTEXT):
+            change, expected = self._change_for(matched)
+            if change is not None and not self._reads_inputs:
+                try:
+                    late = reading.late(self._builder, build, self._making(change, inputs, matched))
+                    if self._agree(build, late, expected).ok:
+                        raise RefusedError(finding("output_computes_when_read"))
+                finally:
+                    tensors.put_back(inputs, saved)
+                    self._builder.wait()
+            reading.require_quick(build, times, self._times, self._builder.device.type)
+        context = build.work.context is not None
+        self._examined(name, CheckKind.CONTEXT, output_s=times.read_s, step_s=times.step_s, context=context)
+
+    def _try_null_answers(self, name: str, build: Build, saved: Tensors) -> None:
+        """What knows nothing of the step must fail the check, or the check proves nothing."""
+
+        def agree(answer: Tensors, reference: Tensors) -> bool:
+            return self._agree(build, answer, reference).ok
+
+        passed = null_answers.passing(self._reference, saved, agree)
+        for _, output in self._changed:
+            again = null_answers.passing(output, (), agree)
+            passed = {answer: passes and again.get(answer, True) for answer, passes in passed.items()}
+        allowed = self._agree(build, self._reference, self._reference).tolerance
+        answer = next((answer for answer, passes in passed.items() if passes), None)
+        if answer is not None:
+            reason = finding("null_answer_passes", name, answer=answer, allowed=allowed)
+            self._emit(Examined(variant=name, check=CheckKind.NULL_ANSWERS, ok=False, count=len(passed), reason=reason))
+            self._emit(Unchecked(variant=name, reason=reason))
+        else:
+            self._examined(name, CheckKind.NULL_ANSWERS, count=len(passed), allowed=allowed)
+        if self._inputs and not self._changed:
+            reason = finding("output_ignores_change", name)
+            self._emit(Examined(variant=name, check=CheckKind.INPUTS, reason=reason))
+            self._emit(Unchecked(variant=name, reason=reason))
+
+    def _examined(self, name: str, kind: CheckKind, *, count: int = 1, **values: Value) -> None:
+        self._emit(Examined(variant=name, check=kind, count=count, values=values))

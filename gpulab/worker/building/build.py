@@ -96,8 +96,7 @@ class Builder:
             returned = variant.function(self.lab, **arguments)
             teardown: Iterator[Any] | None = returned if isgenerator(returned) else None
             work = next(teardown, None) if teardown is not None else returned
-            if self._wait:
-                self._wait()
+            self.wait()
         finally:
             changed = settings.put_back(before)
         seconds = perf_counter() - started
@@ -112,24 +111,37 @@ class Builder:
         build.adopt()
         return seconds
 
-    def step(self, build: Build) -> tuple[Any, float]:
-        """One step, seeded: what it returns, and its seconds. RefusedError where it changes a global setting."""
-        seed_everything(self._seed)
+    def step(self, build: Build, within: Callable[[], object] | None = None) -> tuple[Any, float]:
+        """One step, seeded: what it returns, and its seconds. RefusedError where it changes a global setting.
+
+        `within` is called just before the step, once its context is entered.
+        """
+        self.seed()
         mark_step()
         before = settings.read()
         try:
             with build.context():
                 inside = settings.read()
+                if within is not None:
+                    within()
                 started = perf_counter()
                 returned = build.work.step()
-                if self._wait:
-                    self._wait()
+                self.wait()
                 seconds = perf_counter() - started
                 _refuse(settings.put_back(inside), "set_while_stepping")
         finally:
             remaining = settings.put_back(before)
         _refuse(remaining, "left_by_context")
         return returned, seconds
+
+    def wait(self) -> None:
+        """Wait until the device is idle."""
+        if self._wait:
+            self._wait()
+
+    def seed(self) -> None:
+        """Seed every generator that a step may draw from, as before each checked step."""
+        seed_everything(self._seed)
 
     def phase_times(self, build: Build, steps: int) -> PhaseTimes:
         """A window of steps with phases on: seconds of each."""
@@ -142,8 +154,7 @@ class Builder:
 
         with build.context():
             step()
-            if self._wait:
-                self._wait()
+            self.wait()
             return self.lab.phases.record(run)
 
     def pad(self) -> None:

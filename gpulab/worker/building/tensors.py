@@ -122,7 +122,9 @@ def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 def kept(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """Copies that outlive a step: on their device where it has ample room for them, else on the host."""
-    return [tensor.detach().clone() if _has_room(tensor) else tensor.detach().to("cpu", copy=True) for tensor in tensors]
+    return [
+        tensor.detach().clone() if _has_room(tensor) else tensor.detach().to("cpu", copy=True) for tensor in tensors
+    ]
 
 
 def _has_room(tensor: torch.Tensor) -> bool:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import torch
 
 from gpulab.worker.building import tensors
-from gpulab.worker.checking.matching import Matched, Relation
+from gpulab.worker.checking.matching import Matching, Relation
 
 _ELEMENTWISE = {Relation.SAME, Relation.SCALED}
 _HAS_FIRST = {*_ELEMENTWISE, Relation.REPEATED, Relation.PREFIX}
@@ -29,32 +29,38 @@ class Everything:
     shift: float = 0.0
     """As a share of all elements."""
 
-    def fits(self, inputs: Sequence[Matched]) -> bool:
+    def fits(self, matching: Matching) -> bool:
         """Whether it does the same to a variant's inputs as to the baseline's."""
-        return not self.shift or all(matched.relation in _ELEMENTWISE for matched in inputs if matched.numel)
+        if self.shift:
+            return matching.all_are(_ELEMENTWISE)
+        return not matching.missing or all(
+            matched.is_float for matched in matching.inputs if matched.relation == Relation.OTHER
+        )
 
     @torch.inference_mode()
-    def make(self, inputs: Sequence[torch.Tensor], matched: Sequence[Matched]) -> None:
-        """Write to the inputs in place."""
-        for tensor, match in zip(inputs, matched, strict=True):
-            is_float = tensor.is_floating_point() or tensor.is_complex()
-            quantized = match.relation == Relation.SCALED and not is_float
-            if not tensor.numel() or tensor.dtype == torch.bool:
+    def make(self, inputs: Sequence[torch.Tensor], matching: Matching) -> None:
+        """Write to the inputs in place. Those beyond the baseline's stay, where all of those are there."""
+        for tensor, match in zip(inputs, matching.inputs, strict=True):
+            quantized = match.relation == Relation.SCALED and not match.is_float
+            beyond = match.relation == Relation.OTHER and not matching.missing
+            if beyond or not tensor.numel() or tensor.dtype == torch.bool:
                 continue
-            if not (is_float or quantized):
+            if not (match.is_float or quantized):
                 if not _has_floats(inputs):
                     self._change_integers(tensor)
                 continue
             values = tensors.computable(tensor)
-            if self.shift and tensor.dim() and match.relation != Relation.OTHER:
+            if self.shift and tensor.dim():
                 values = _moved(values, self.shift)
             scaled = values * self.scale
             tensor.copy_(scaled.round() if quantized else scaled)
 
     def _change_integers(self, tensor: torch.Tensor) -> None:
+        if _is_sorted(tensor):
+            return
         if self.shift:
             tensor.copy_(_moved(tensor, self.shift))
-        elif not _is_sorted(tensor):
+        else:
             low, high = tensor.amin(), tensor.amax()
             tensor.copy_(high - (tensor - low))
 
@@ -72,15 +78,17 @@ class LateElement:
     times: float = 0.0
     """Of the largest size of all; 0 takes the value at the source instead."""
 
-    def fits(self, inputs: Sequence[Matched]) -> bool:
-        """Whether a variant has that element too."""
-        allowed = _ELEMENTWISE if self.times else _HAS_FIRST
-        return any(matched.index == self.input and matched.relation in allowed for matched in inputs)
+    def fits(self, matching: Matching) -> bool:
+        """Whether a variant has that element too, and can hold its value."""
+        own = [matched for matched in matching.inputs if matched.index == self.input]
+        return bool(own) and all(
+            matched.relation in _HAS_FIRST and (matched.same_dtype or not self.times) for matched in own
+        )
 
     @torch.inference_mode()
-    def make(self, inputs: Sequence[torch.Tensor], matched: Sequence[Matched]) -> None:
+    def make(self, inputs: Sequence[torch.Tensor], matching: Matching) -> None:
         """Write to the inputs in place."""
-        for tensor, match in zip(inputs, matched, strict=True):
+        for tensor, match in zip(inputs, matching.inputs, strict=True):
             if match.index != self.input or match.relation not in _HAS_FIRST:
                 continue
             period = min(match.numel, tensor.numel())
@@ -112,7 +120,7 @@ def late_element(inputs: Sequence[torch.Tensor], draw: random.Random) -> list[Ch
     places = [
         index
         for index, tensor in enumerate(inputs)
-        if tensor.numel() > 1 and tensor.dtype != torch.bool and (tensor.is_floating_point() or not floats)
+        if tensor.numel() > 1 and tensor.dtype != torch.bool and tensor.is_floating_point() == floats
     ]
     if not places:
         return []

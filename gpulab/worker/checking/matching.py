@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import torch
 
-from gpulab.protocol.finding import Finding, finding
+from gpulab.protocol.finding import finding
 from gpulab.protocol.statuses import CheckKind
 from gpulab.worker.building import tensors
 from gpulab.worker.process.errors import RefusedError
@@ -43,6 +43,27 @@ class Matched:
     relation: Relation
     numel: int = 0
     index: int = -1
+    is_float: bool = True
+    same_dtype: bool = True
+
+
+@dataclass(frozen=True)
+class Matching:
+    """All inputs of a variant against the baseline's, of which there are `baseline`."""
+
+    inputs: tuple[Matched, ...]
+    baseline: int
+
+    @property
+    def missing(self) -> int:
+        """Inputs of the baseline that none of the variant's was found to hold."""
+        return self.baseline - len({matched.index for matched in self.inputs if matched.index >= 0})
+
+    def all_are(self, relations: Collection[Relation]) -> bool:
+        """Whether each of the baseline's has a counterpart, and all counterparts are of these kinds."""
+        return not self.missing and all(
+            matched.relation in relations for matched in self.inputs if matched.relation != Relation.OTHER
+        )
 
 
 class Memory:
@@ -91,32 +112,37 @@ def at(tensor: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     return (values.abs() if values.is_complex() else values).double()
 
 
-def match(baseline: Sequence[Memory], inputs: Sequence[torch.Tensor], tolerance: float) -> list[Matched]:
+def match(baseline: Sequence[Memory], inputs: Sequence[torch.Tensor], tolerance: float) -> Matching:
     """For each input of a variant the baseline's that it holds: the one of its own place where that fits.
 
     RefusedError where the inputs cannot be those that the step should read.
     """
-    places = {index: [index, *(other for other in range(len(baseline)) if other != index)] for index in range(len(inputs))}
     results: list[Matched] = []
     taken: set[int] = set()
     for index, tensor in enumerate(inputs):
-        candidates = [place for place in places[index] if place < len(baseline) and place not in taken]
-        relations = ((place, baseline[place].relation(tensor, tolerance)) for place in candidates)
-        place, relation = next(((p, r) for p, r in relations if r != Relation.OTHER), (-1, Relation.OTHER))
-        if relation == Relation.OTHER:
-            results.append(Matched(relation))
+        others = sorted(range(len(baseline)), key=lambda place: (place != index, place in taken))
+        relations = ((place, baseline[place].relation(tensor, tolerance)) for place in others)
+        place, relation = next((pair for pair in relations if pair[1] != Relation.OTHER), (-1, Relation.OTHER))
+        is_float = tensor.is_floating_point() or tensor.is_complex()
+        if place < 0:
+            results.append(Matched(relation, is_float=is_float))
             continue
         taken.add(place)
-        results.append(Matched(relation, baseline[place].numel, place))
+        memory = baseline[place]
+        results.append(Matched(relation, memory.numel, place, is_float, tensor.dtype == memory.dtype))
     _require(baseline, inputs, results, taken)
-    return results
+    return Matching(tuple(results), len(baseline))
 
 
-def doubt(baseline: Sequence[Memory], results: Sequence[Matched], variant: str) -> Finding | None:
-    """Said where inputs of the baseline have no counterpart among a variant's."""
-    taken = {matched.index for matched in results if matched.relation != Relation.OTHER}
-    missing = len(baseline) - len(taken)
-    return finding("inputs_not_matched", variant, inputs=len(baseline), missing=missing) if missing else None
+def identity(inputs: Sequence[torch.Tensor]) -> Matching:
+    """The baseline's own inputs against themselves."""
+    return Matching(
+        tuple(
+            Matched(Relation.SAME, tensor.numel(), index, tensor.is_floating_point() or tensor.is_complex())
+            for index, tensor in enumerate(inputs)
+        ),
+        len(inputs),
+    )
 
 
 def _require(

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from gpulab.protocol.events import (
     DEVICE_LOST,
     Checked,
+    Examined,
     Noticed,
     OutOfMemory,
     StageStarted,
@@ -22,7 +23,7 @@ from gpulab.protocol.finding import Value, finding
 from gpulab.protocol.jobs import AnyJob, Measure, subject_of
 from gpulab.protocol.statuses import CheckTime, FailureKind, Stage
 from gpulab.worker.process.channel import Channel
-from gpulab.worker.process.errors import RefusedError, SkippedError, UncheckedError, WrongOutputError
+from gpulab.worker.process.errors import RefusedError, SkippedError, UncheckedError, VariantError, WrongOutputError
 from gpulab.worker.process.failure import failure
 from gpulab.worker.process.position import WorkerPosition
 
@@ -66,7 +67,21 @@ class Reporter:
             self.channel.emit(Unchecked(variant=variant, reason=error.finding))
         else:
             self._failed(failure(error, self._path, variant, stage))
+        if variant is not None:
+            self._examined(variant, error)
         self.require_device(stage)
+
+    def _examined(self, variant: str, error: BaseException) -> None:
+        """Tell which check it was, where it was one."""
+        if type(error) in (RefusedError, WrongOutputError, UncheckedError) and isinstance(error, VariantError):
+            if error.check is None:
+                return
+            if type(error) is UncheckedError:
+                self.channel.emit(Examined(variant=variant, check=error.check, skipped=error.finding))
+            else:
+                wrong = type(error) is WrongOutputError
+                reason = error.finding
+                self.channel.emit(Examined(variant=variant, check=error.check, ok=False, wrong=wrong, reason=reason))
 
     def require_device(self, stage: Stage) -> None:
         """A CUDA error sticks to its process: nothing measured after it can be believed."""

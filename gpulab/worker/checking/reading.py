@@ -1,0 +1,56 @@
+"""Reading an output, which comes after the clock: nothing of the step's work may be left to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+import torch
+
+from gpulab.protocol.finding import finding
+from gpulab.worker.building.build import Build, Builder
+from gpulab.worker.checking import outputs
+from gpulab.worker.process.errors import RefusedError
+
+_GAINED, _MOVED, _SLACK_S = 0.2, 0.5, {"cpu": 50e-6, "cuda": 200e-6}
+"""A step that gains this part of the baseline's may not spend that part of the gain on reading its output."""
+
+
+@dataclass(frozen=True)
+class ReadingTimes:
+    """Seconds of a step, and of reading its output."""
+
+    step_s: float
+    read_s: float
+
+    def __add__(self, other: ReadingTimes) -> ReadingTimes:
+        """The shorter of both: what is longer was disturbed."""
+        return ReadingTimes(min(self.step_s, other.step_s), min(self.read_s, other.read_s))
+
+
+def timed_step(builder: Builder, build: Build) -> tuple[list[torch.Tensor], ReadingTimes]:
+    """A step from restored state: its live output, and the seconds of both."""
+    build.restore()
+    returned, step_s = builder.step(build)
+    started = perf_counter()
+    live = outputs.read(build, returned)
+    builder.wait()
+    return live, ReadingTimes(step_s, perf_counter() - started)
+
+
+def late(builder: Builder, build: Build, change: Callable[[], None]) -> list[torch.Tensor]:
+    """The output of a step on unchanged inputs, read after they have changed."""
+    build.restore()
+    returned, _ = builder.step(build)
+    change()
+    return outputs.read(build, returned)
+
+
+def require_quick(build: Build, times: ReadingTimes, baseline: ReadingTimes, device: str) -> None:
+    """RefusedError where reading the output takes much of what the step gains."""
+    gained, more = baseline.step_s - times.step_s, times.read_s - baseline.read_s
+    moved = more > max(_MOVED * gained, _SLACK_S.get(device, 0.0))
+    if callable(build.work.output) and gained > _GAINED * baseline.step_s and moved:
+        seconds = {"output_s": times.read_s, "step_s": times.step_s, "baseline_s": baseline.step_s}
+        raise RefusedError(finding("output_takes_the_time", **seconds))
