@@ -224,6 +224,7 @@ WORDS = {
     "product": Words("product of {size}^3, random data"),
     "fma_chains": Words("{chains} chains of FMAs a thread, {blocks} blocks of {threads}"),
     "repeated_reads": Words("{passes} reads of {bytes:bytes} in one launch"),
+    "first_touches": Words("first touches of {pages} pages, one by one"),
     "additions": Words("additions of one element, {count} in a row"),
     "additions_on_device_clock": Words("additions of one element, {count} in a row, on the device's clock"),
     "graph_of_additions": Words("a graph of {count} additions"),

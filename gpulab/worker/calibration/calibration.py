@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from gpulab.analysis.ceilings import ceiling_from
-from gpulab.protocol.ceiling import CACHE, DERIVED, LAUNCH, LINKS, MATRIX, MEMORY, VECTOR, Ceiling
+from gpulab.protocol.ceiling import CACHE, COSTS, DERIVED, LINKS, MATRIX, MEMORY, VECTOR, Ceiling
 from gpulab.protocol.device import Device
 from gpulab.protocol.events import CeilingsMeasured
 from gpulab.protocol.finding import Finding, finding
@@ -80,7 +80,7 @@ class Calibration:
         if self._device.type == "cuda":
             self.everything()
         else:
-            roofs = (MEMORY, CACHE, LAUNCH)
+            roofs = (MEMORY, CACHE, *COSTS)
             self._pass(lambda probe: probe.roof in roofs or probe.kind in dtypes, _BRIEF_S, brief=True)
 
     def _pass(self, wanted: Callable[[PlannedProbe], bool], seconds: float, *, brief: bool) -> None:
@@ -104,7 +104,7 @@ class Calibration:
         ceilings = self._ceilings()
         if not ceilings:
             return
-        steady = all(ceiling.steady for ceiling in ceilings if ceiling.roof not in (LAUNCH, *LINKS))
+        steady = all(ceiling.steady for ceiling in ceilings if ceiling.roof not in (*COSTS, *LINKS))
         self._reporter.channel.emit(
             CeilingsMeasured(
                 ceilings=tuple(ceilings),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import mmap
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Any
 
 import torch
 
-from gpulab.protocol.ceiling import CACHE, HOST_TO_DEVICE, LAUNCH, LINKS, MATRIX, MEMORY, VECTOR
+from gpulab.protocol.ceiling import CACHE, HOST_TO_DEVICE, LAUNCH, LINKS, MATRIX, MEMORY, PAGE_FAULT, VECTOR
 from gpulab.protocol.device import Device
 from gpulab.protocol.finding import Finding, finding
 from gpulab.scenario import GiB, KiB, MiB, Work
@@ -25,6 +26,7 @@ _FEWEST_BYTES = 64 * MiB  # of one array: what is smaller is cached somewhere, w
 _MOST_BYTES_CPU = 256 * MiB  # a virtual machine may name hundreds of MiB of cache: touching gigabytes takes minutes
 _LARGEST_PRODUCT, _PRODUCT_S = 8192, 0.06
 _LAUNCHES = 200
+_PAGES = 256
 _PATTERN = 4096  # drawing a gigabyte of numbers would take longer than moving it
 _TRANSFERS = (4 * KiB, 1 * MiB, 16 * MiB, 256 * MiB)
 _DTYPES = {
@@ -67,7 +69,7 @@ class PlannedProbe:
 
 def plan(device: torch.device, info: Device, *, brief: bool = False) -> Iterator[PlannedProbe]:
     """All that the device has. `brief`: only the fastest and the slowest way, and no footprints that take long."""
-    array = _array_bytes(device, info)
+    array = array_bytes(device, info)
     for kind in ("copy", "update") if brief else ("copy", "triad", "update", "read"):
         yield PlannedProbe(MEMORY, kind, partial(_stream, device, kind, array))
     footprints = _footprints(device, info)
@@ -82,6 +84,8 @@ def plan(device: torch.device, info: Device, *, brief: bool = False) -> Iterator
     if device.type == "cuda" and kernels.available():
         for kind in ("fp32", "fp64"):
             yield PlannedProbe(VECTOR, kind, partial(_of_kernel, kernels.fma_chain, device, info, kind))
+    if device.type == "cpu":
+        yield PlannedProbe(PAGE_FAULT, "", _first_touches)
     for kind in ("enqueue", "spacing", "graph node") if device.type == "cuda" else ("enqueue",):
         yield PlannedProbe(LAUNCH, kind, partial(_launches, device, kind))
     for roof in LINKS if device.type == "cuda" else ():
@@ -106,7 +110,7 @@ def _footprints(device: torch.device, info: Device) -> list[int]:
     return sizes[::-1]
 
 
-def _array_bytes(device: torch.device, info: Device) -> int:
+def array_bytes(device: torch.device, info: Device) -> int:
     """Bytes of an array that no cache holds, and that three of fit into memory."""
     if device.type == "cuda":
         return min(GiB, info.memory_bytes // _MOST_OF_MEMORY)
@@ -169,6 +173,29 @@ def _product(device: torch.device, kind: str) -> Probe:
         size *= 2
 
 
+def product_of(device: torch.device, kind: str, size: int) -> Probe:
+    """A product of two random matrices of this size."""
+    context = _tf32 if kind == "tf32" else None
+    return Probe(Work(_multiply(device, kind, size), context=context), 2 * size**3, finding("product", size=size))
+
+
+def products_of(device: torch.device, kind: str, sizes: Iterable[int], most_s: float) -> Probe:
+    """The largest product of these sizes, which grow, that takes no longer; else the first."""
+    first, *others = sizes
+    probe = product_of(device, kind, first)
+    for size in others:
+        larger = product_of(device, kind, size)
+        if min(_step_s(device, larger.work.step) for _ in range(2)) > most_s:
+            break
+        probe = larger
+    return probe
+
+
+def read_of(device: torch.device, array: int) -> Probe:
+    """A read of an array."""
+    return _stream(device, "read", array)
+
+
 def _step_s(device: torch.device, step: Callable[[], object]) -> float:
     started = perf_counter()
     step()
@@ -187,6 +214,19 @@ def _multiply(device: torch.device, kind: str, size: int) -> Callable[[], torch.
         b, scale = b.t().contiguous().t(), torch.ones((), dtype=torch.float32, device=device)  # the hardware's layout
         return partial(torch._scaled_mm, a, b, scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16)
     return partial(torch.mm, a, b, out=torch.empty(size, size, dtype=dtype, device=device))
+
+
+def _first_touches() -> Probe:
+    """Memory that is new to the process, a page at a time: what a step pays that allocates."""
+    page = mmap.PAGESIZE
+
+    def step() -> None:
+        with mmap.mmap(-1, _PAGES * page) as memory:
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
+            for start in range(0, _PAGES * page, page):
+                memory[start] = 1
+
+    return Probe(Work(step), 0, finding("first_touches", pages=_PAGES), "wall", _PAGES)
 
 
 def _launches(device: torch.device, kind: str) -> Probe:
