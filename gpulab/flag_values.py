@@ -39,6 +39,12 @@ def telemetry(text: str) -> str:
     return text
 
 
+def repetitions(text: str) -> int:
+    if not re.fullmatch(r"[1-9][0-9]{0,3}", text) or int(text) < 2:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number of runs, 2 or more")
+    return int(text)
+
+
 def count(text: str) -> int:
     if not re.fullmatch(r"[1-9][0-9]{0,3}", text):
         raise argparse.ArgumentTypeError(f"{shown(text)} is not a number of threads, 1 or more")

@@ -162,6 +162,21 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             help="one run for each value of a parameter; NAME alone, or nothing, takes the scenario's own",
         ),
         _flag(
+            "--repeat",
+            _ONLY_RUN,
+            type=flag_values.repetitions,
+            metavar="N",
+            help="measure N times in fresh processes: the interval over runs, 99 %% from 8 on",
+        ),
+        _flag(
+            "--every",
+            _ONLY_RUN,
+            dest="every_s",
+            type=flag_values.seconds,
+            metavar="S",
+            help="with --repeat: start one every S seconds",
+        ),
+        _flag(
             "--time",
             _MEASURES,
             dest="time_s",
@@ -208,7 +223,8 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             "--profile",
             _RUNS,
             choices=("on", "off"),
-            help="show where the time of a step goes, in a second process after the measurement (on)",
+            help="show where the time of a step goes, in a second process after the measurement (on; with --repeat in "
+            "the first run)",
         ),
     ),
     "what to print and keep": (

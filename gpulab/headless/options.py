@@ -17,6 +17,10 @@ class Options(Settings):
     ascii: bool = False
     verbose: bool = False
     plot: Path | None = None
+    repeat: int | None = None
+    """How many times the whole is measured, in fresh processes."""
+    every_s: float | None = None
+    """From the start of one time to that of the next."""
     sweep: str | None = None
     """name=a,b,c; or a name, or nothing, for the scenario's own values."""
 

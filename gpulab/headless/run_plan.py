@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -11,7 +12,8 @@ from msgspec.structs import replace
 from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, check_run_file
 from gpulab.headless.plot import check_plot
-from gpulab.protocol.jobs import RunRequest
+from gpulab.protocol.jobs import Measure, RunRequest, TimeFunctions
+from gpulab.protocol.statuses import CeilingChoice
 from gpulab.report.report import RunReport
 from gpulab.session.launch import Launch, launches_of, plan, sweep_launches
 from gpulab.session.run_files import default_path
@@ -20,35 +22,44 @@ from gpulab.session.settings import UsageError
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run, with its files; `request` is a report where it cannot run here."""
+    """One run, with its files; `request` is a report where it cannot run here. Repetitions are counted from 0."""
 
     launch: Launch
     request: RunRequest | RunReport
     path: Path
     picture: Path | None
+    label: str
+    repetition: int = 0
 
 
 def plan_runs(names: Sequence[str], options: Options) -> list[PlannedRun]:
-    """Everything that the names stand for. UsageError, ScenarioNotFoundError."""
+    """Everything that the names stand for; what is repeated as a whole. UsageError, ScenarioNotFoundError."""
     launches = [launch for name in names for launch in launches_of(name)]
     if options.sweep is not None:
         launches = [point for launch in launches for point in sweep_launches(launch, options.sweep, options)]
     _check(launches, options)
     several = len({launch.entry.path for launch in launches}) > 1
-    requests = [plan(launch, options, several=several) for launch in launches]
-    paths = _paths(launches, options)
+    settings = replace_fields(options, required_speedup=None) if options.repeat else options
+    requests = [plan(launch, settings, several=several) for launch in launches]
+    labels = [launch.label for launch in launches]
+    if options.trace and len(set(labels)) < len(labels):
+        raise UsageError("--trace: two of the runs have the same name; run them one by one")
+    pictures = _pictures(labels, options)
+    planned = []
+    for repetition in range(options.repeat or 1):
+        for launch, request, picture in zip(launches, requests, pictures, strict=True):
+            label = _numbered(launch.label, repetition, options.repeat)
+            if isinstance(request, RunRequest):
+                again = repetition > 0 and options.profile != "on"
+                request = _times_only(request) if again else request
+                request = _with_own_trace(request, label) if len(launches) > 1 or repetition else request
+            picture = None if repetition else picture
+            planned.append(PlannedRun(launch, request, Path(), picture, label, repetition))
+    paths = _paths([planned_run.label for planned_run in planned], options)
     check_json(options.json_file, paths)
     if options.trace and options.trace.resolve() in {path.resolve() for path in (*paths, Path(options.json or "-"))}:
         raise UsageError(f"--trace {options.trace}: that is where the run file or --json goes")
-    pictures = _pictures(launches, options)
-    if options.trace and len({launch.label for launch in launches}) < len(launches):
-        raise UsageError("--trace: two of the runs have the same name; run them one by one")
-    planned = []
-    for launch, request, path, picture in zip(launches, requests, paths, pictures, strict=True):
-        if isinstance(request, RunRequest):
-            request = _with_own_trace(request, launch.label) if len(launches) > 1 else request
-        planned.append(PlannedRun(launch, request, path, picture))
-    return planned
+    return [replace_fields(planned_run, path=path) for planned_run, path in zip(planned, paths, strict=True)]
 
 
 def _check(launches: Sequence[Launch], options: Options) -> None:
@@ -56,10 +67,27 @@ def _check(launches: Sequence[Launch], options: Options) -> None:
         raise UsageError("there is nothing to run: no scenario was found")
     if options.required_speedup and any(launch.functions for launch in launches):
         raise UsageError("--fail-below: plain functions are not compared; put them into a scenario (--new FILE)")
+    if options.repeat and options.sweep is not None:
+        raise UsageError("--repeat and --sweep: one or the other")
+    if options.every_s and not options.repeat:
+        raise UsageError("--every requires --repeat N")
     available = {name for launch in launches if launch.entry.scenario for name in launch.entry.scenario.params}
     for name in options.chosen:
         if len(launches) > 1 and name not in available:
             raise UsageError(f"--set {name}=...: none of the scenarios has such a parameter")
+
+
+def _numbered(label: str, repetition: int, repeat: int | None) -> str:
+    """The label of one of several runs of the same: sorted by name they are in their order."""
+    return f"{label}-{repetition + 1:0{len(str(repeat))}}" if repeat else label
+
+
+def _times_only(request: RunRequest) -> RunRequest:
+    """Without what does not enter an interval over runs, and takes longer than it does. A GPU's ceilings are kept."""
+    job = request.job
+    if isinstance(job, (Measure, TimeFunctions)) and job.device == "cpu":
+        job = replace(job, ceilings=CeilingChoice.NONE)
+    return replace(request, job=job, profile=None)
 
 
 def _with_own_trace(request: RunRequest, label: str) -> RunRequest:
@@ -70,9 +98,8 @@ def _with_own_trace(request: RunRequest, label: str) -> RunRequest:
     return replace(request, profile=replace(request.profile, trace=str(trace.with_stem(f"{trace.stem}-{label}"))))
 
 
-def _paths(launches: Sequence[Launch], options: Options) -> list[Path]:
+def _paths(labels: Sequence[str], options: Options) -> list[Path]:
     """Where each run file goes. UsageError where one is there already, or two would be one."""
-    labels = [launch.label for launch in launches]
     if options.output is None:
         return [default_path(f"{label}-{number}" if number else label) for number, label in enumerate(labels)]
     paths = [options.output / f"{label}.jsonl" for label in labels] if len(labels) > 1 else [options.output]
@@ -83,15 +110,14 @@ def _paths(launches: Sequence[Launch], options: Options) -> list[Path]:
     return paths
 
 
-def _pictures(launches: Sequence[Launch], options: Options) -> list[Path | None]:
+def _pictures(labels: Sequence[str], options: Options) -> list[Path | None]:
     """Where each run's picture goes: of several, each has the run's label in its name. UsageError."""
     target = options.plot
     if target is None:
-        return [None] * len(launches)
+        return [None] * len(labels)
     if options.json_file == target:
         raise UsageError(f"--plot {target}: that is where --json goes")
-    several = len(launches) > 1
-    pictures = [target.with_stem(f"{target.stem}-{launch.label}") if several else target for launch in launches]
+    pictures = [target.with_stem(f"{target.stem}-{label}") if len(labels) > 1 else target for label in labels]
     if len(set(pictures)) < len(pictures):
         raise UsageError("--plot: two of the runs have the same name; run them one by one")
     for picture in pictures:

@@ -11,6 +11,7 @@ from gpulab.protocol.ceiling import Ceiling
 from gpulab.protocol.device import Device
 from gpulab.protocol.finding import Finding
 from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.report.over_runs import OverRuns
 from gpulab.report.report import RunReport
 from gpulab.scenario import Param
 from gpulab.version import __version__
@@ -18,16 +19,29 @@ from gpulab.version import __version__
 SCHEMA = "gpulab.result/1"
 
 
-class Sweep(msgspec.Struct, frozen=True, kw_only=True):
-    """Several runs of one scenario, one per value of a parameter.
+class Contender(msgspec.Struct, frozen=True, kw_only=True):
+    """One variant at one value, which in the final is a variant of this name."""
 
-    `best` is the value with the least time per item of each variant; `near` are those whose interval overlaps it.
+    name: str
+    variant: str
+    value: Param
+
+
+class Sweep(msgspec.Struct, frozen=True, kw_only=True):
+    """Several runs of one scenario, one per value of a parameter, and a final one that compares the best of them.
+
+    By variant: `best` is the value with the least time per item, `best_among` that one and those that it cannot be
+    told from, `paired` whether that was decided by pairs of the final run, or else by medians of separate runs.
     """
 
     scenario: str
     parameter: str
     best: dict[str, Param] = {}
-    near: dict[str, list[Param]] = {}
+    best_among: dict[str, list[Param]] = {}
+    paired: dict[str, bool] = {}
+    contenders: list[Contender] = []
+    """Of the final; those of a variant are compared with its first."""
+    final: RunReport | None = None
 
 
 class CalibrationReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +95,9 @@ class CommandReport(msgspec.Struct, frozen=True, kw_only=True):
     schema: str = SCHEMA
     outcome: Conclusion = Conclusion.MEASURED
     exit_code: ExitCode = ExitCode.MEASURED
+    reason: Finding | None = None
+    """Why the interval over runs does not reach what is required."""
     environment: dict[str, str | None] = {}
     runs: list[RunReport] = []
     sweeps: list[Sweep] = []
+    over_runs: list[OverRuns] = []

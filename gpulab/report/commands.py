@@ -1,36 +1,41 @@
-"""Of several runs of one command: their sweeps, and the exit code that counts."""
+"""Of several runs of one command: the exit code that counts, and what they give together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from gpulab.report.command_report import CommandReport, Sweep
-from gpulab.report.exit_codes import conclusion_of, first_in_order
-from gpulab.report.report import RunReport, Time
-from gpulab.scenario import Param
+from gpulab.report.exit_codes import ExitCode, conclusion_of, first_in_order
+from gpulab.report.over_runs import OverRuns, gate
+from gpulab.report.report import RunReport
 
 
-def sweep_of(parameter: str, runs: Sequence[RunReport]) -> Sweep:
-    """The sweep that the runs are; a variant that was measured at one value only has no best."""
-    points: dict[str, list[tuple[Param, Time]]] = {}
-    for run in runs:
-        for variant in run.variants:
-            if (time := variant.time_per_item) and parameter in run.params:
-                points.setdefault(variant.name, []).append((run.params[parameter], time))
-    best, near = {}, {}
-    for name, measured in points.items():
-        if len(measured) < 2:
-            continue
-        value, fastest = min(measured, key=lambda point: point[1].median)
-        best[name] = value
-        _, highest = fastest.ends
-        near[name] = [other for other, time in measured if other != value and time.ends[0] <= highest]
-    return Sweep(scenario=runs[0].scenario, parameter=parameter, best=best, near=near)
+def combine(
+    runs: list[RunReport],
+    environment: dict[str, str | None],
+    sweeps: Sequence[Sweep] = (),
+    over_runs: Sequence[OverRuns] | None = None,
+    *,
+    required_speedup: float | None = None,
+    interrupted: bool = False,
+) -> CommandReport:
+    """All runs of one command. `over_runs`, None of a command that repeats nothing, must reach what is required.
 
-
-def combine(runs: list[RunReport], environment: dict[str, str | None], sweeps: Sequence[Sweep] = ()) -> CommandReport:
-    """All runs of one command."""
-    code = first_in_order(run.exit_code for run in runs)
+    `interrupted`: while no run was under way.
+    """
+    code = first_in_order([*(run.exit_code for run in runs), *([ExitCode.INTERRUPTED] if interrupted else [])])
+    finals = (sweep.final for sweep in sweeps if sweep.final)
+    if any(final.exit_code == ExitCode.INTERRUPTED for final in finals):
+        code = ExitCode.INTERRUPTED  # whatever else a final comes to: the points have been measured
+    reason = None
+    if over_runs is not None and required_speedup is not None and code == ExitCode.MEASURED:
+        code, reason = gate(over_runs, required_speedup)
     return CommandReport(
-        outcome=conclusion_of(code), exit_code=code, environment=environment, runs=runs, sweeps=list(sweeps)
+        outcome=conclusion_of(code),
+        exit_code=code,
+        reason=reason,
+        environment=environment,
+        runs=runs,
+        sweeps=list(sweeps),
+        over_runs=list(over_runs or ()),
     )

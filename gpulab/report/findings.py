@@ -13,7 +13,7 @@ from gpulab.protocol.jobs import TimeFunctions, subject_of
 from gpulab.protocol.statuses import Cache, Clock, Verdict
 from gpulab.report.report import Control, Together, VariantReport
 from gpulab.report.samples import SampleView
-from gpulab.report.state import RunState, VariantState
+from gpulab.report.state import CHECKED_ELSEWHERE, RunState, VariantState
 
 _BUSY = 0.1
 _PAGE = 4096
@@ -111,7 +111,7 @@ def _warnings_of_variant(
     on_cpu = job is not None and job.device == "cpu"  # elsewhere the host waits for the device, and may sleep
     if on_cpu and variant.contention is not None and variant.contention > _BUSY:
         warnings.append(finding("off_the_cpu", name, share=variant.contention))
-    if variant.unchecked and not functions:
+    if variant.unchecked and not functions and variant.unchecked.code != CHECKED_ELSEWHERE:
         warnings.append(finding(variant.unchecked.code, name, **variant.unchecked.values))
     allowed = variant.checked.tolerance if variant.checked else None
     if allowed and tolerance and allowed > tolerance:

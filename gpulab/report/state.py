@@ -29,6 +29,10 @@ _MOST_OTHER_TIMES = 1000
 _MOST_ROOFS = 1000
 
 
+CHECKED_ELSEWHERE = "checked_in_its_own_run"
+"""Of a contender of a sweep's final: with other parameters than the first it has another output."""
+
+
 @dataclass
 class VariantState:
     """One variant so far. Sums are over its timed blocks."""
@@ -269,7 +273,9 @@ class RunState:
             decisive = before if event.ok and not before.ok else event
             event = replace(decisive, count=before.count + event.count)
         examined[event.check] = event
-        if variant is not None and not event.ok and variant.status in (Status.PENDING, Status.OK):
+        # Where nothing could be told apart, nothing is claimed; but nobody is accused.
+        accused = not event.ok and event.check != CheckKind.NULL_ANSWERS
+        if variant is not None and accused and variant.status in (Status.PENDING, Status.OK):
             variant.status, variant.reason = (Status.WRONG if event.wrong else Status.INVALID), event.reason
 
     def _fold_samples(self, event: e.Samples) -> None:
@@ -310,6 +316,8 @@ def _initial(info: VariantInfo, *, functions: bool) -> VariantState:
     unchecked = None if info.unchecked is None else finding("declared_unchecked", info.name, reason=info.unchecked)
     if functions:
         unchecked = finding("plain_function", info.name)
+    elif unchecked is None and info.function is not None:
+        unchecked = finding("checked_in_its_own_run", info.name)
     if info.missing is not None:
         return VariantState(info, status=Status.SKIPPED, reason=info.missing, unchecked=unchecked)
     return VariantState(info, unchecked=unchecked)

@@ -30,7 +30,7 @@ def run(
     quick: bool = False,
     timeout_s: float | None = None,
     telemetry: str | None = None,
-    profile: str = "on",
+    profile: str | None = None,
     trace: Path | str | None = None,
     memory: bool = False,
     output: Path | str | None = None,

@@ -46,7 +46,8 @@ class Settings:
     telemetry: str | None = None
     """on, off, or the index or UUID of a GPU; None: on, but off in a quick run."""
     quick: bool = False
-    profile: str = "on"
+    profile: str | None = None
+    """on or off; None: on, and of several runs of the same in the first."""
     trace: Path | None = None
     memory: bool = False
 

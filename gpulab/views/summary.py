@@ -13,7 +13,7 @@ from gpulab.report.exit_codes import ExitCode
 from gpulab.report.goodput_report import GoodputReport
 from gpulab.report.report import RunReport
 from gpulab.views.findings import sentence_with_place
-from gpulab.views.text import QUICK, STYLES, Glyphs, span, times, with_star
+from gpulab.views.text import QUICK, STYLES, Glyphs, seconds, span, times, with_star
 
 _HEADS = ("", "speedup", "99 % interval", "verdict", "goodput")
 _LEFT_ALIGNED = (0, 3)
@@ -27,6 +27,8 @@ def run_line(report: RunReport, glyphs: Glyphs, number: int, count: int) -> Text
         for comparison in report.comparisons
         if comparison.against == report.baseline
     ]
+    if report.functions:
+        verdicts = [f"{variant.name} {seconds(variant.time_s.median)}" for variant in report.variants if variant.time_s]
     measured = report.exit_code == ExitCode.MEASURED
     text = Text(glyphs(f"{number:>2} of {count}  {report.scenario}: "), no_wrap=True, overflow=glyphs.overflow)
     text.append(with_star(report.outcome, quick=report.quick), "" if measured else "bold red")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log
 
@@ -14,7 +14,7 @@ from gpulab.protocol.statuses import Status
 from gpulab.report.command_report import Sweep
 from gpulab.report.report import RunReport, Time, VariantReport
 from gpulab.views.findings import lines, sentence_with_place
-from gpulab.views.text import OUTCOME_STYLES, QUICK, STYLES, Glyphs, plus_minus, seconds, span, times, with_star
+from gpulab.views.text import OUTCOME_STYLES, QUICK, STYLES, Glyphs, plural, plus_minus, seconds, span, times, with_star
 
 _LOG_FROM = 5.0
 """Times that differ by more than this factor are drawn on a logarithmic axis."""
@@ -30,7 +30,7 @@ class _Point:
     report: RunReport
     variant: VariantReport
     rank: str
-    """best, ~best where its interval overlaps that of the best, or empty."""
+    """best, ~best where the best cannot be told from it, or empty."""
 
     @property
     def time(self) -> Time | None:
@@ -39,7 +39,10 @@ class _Point:
 
 
 def sweep_view(sweep: Sweep, reports: Sequence[RunReport], glyphs: Glyphs, width: int = 80) -> RenderableType:
-    """The runs of one scenario, in the order of the parameter's values. The best of each variant is marked."""
+    """The runs of one scenario, in the order of the parameter's values. The best of each variant is marked.
+
+    The mark is by the evidence of the final, and a line for each variant says what that is.
+    """
     parameter = sweep.parameter
     points = [
         _Point(str(value), report, variant, _rank(sweep, variant.name, value))
@@ -52,6 +55,7 @@ def sweep_view(sweep: Sweep, reports: Sequence[RunReport], glyphs: Glyphs, width
     parts: list[RenderableType] = [Text(glyphs(head), "bold"), "", _table(parameter, points, glyphs), ""]
     if any(point.time for point in points):
         parts += [_chart(parameter, points, glyphs, width), ""]
+    parts += [Text(glyphs(line), style) for line, style in _best(sweep, points)]
     if any(report.quick for report in reports):
         parts.append(Text(QUICK, "dim"))
     reasons = {report.reason and sentence_with_place(report.reason) for report in reports}
@@ -66,10 +70,51 @@ def sweep_view(sweep: Sweep, reports: Sequence[RunReport], glyphs: Glyphs, width
     return Group(*parts)
 
 
+def _best(sweep: Sweep, points: Sequence[_Point]) -> Iterator[tuple[str, str]]:
+    """What is known of the best value of each variant: lines with their styles."""
+    parameter, final = sweep.parameter, sweep.final
+    for variant, value in sweep.best.items():
+        among = sweep.best_among.get(variant, [value])
+        count = sum(point.variant.name == variant and point.time is not None for point in points)
+        named = " and ".join(f"{parameter}={other}" for other in among)
+        if final is None or not sweep.paired.get(variant):
+            yield f"{variant}: {parameter}={value} by medians of separate runs, which no final compared", "yellow"
+        elif len(among) == count:
+            yield f"{variant}: no value of {parameter} can be told from another", "bold"
+        elif len(among) > 1:
+            yield f"{variant}: {named} cannot be told apart; each is faster than the others", "bold"
+        else:
+            yield f"{variant}: {parameter}={value} is the best{_margin(sweep, variant, final)}", "bold"
+    if final is not None:
+        processes = f", {plural(final.method.processes, 'process')[:-1]}es" if final.method.processes > 1 else ""
+        compared = plural(len(final.variants), "point")
+        yield f"final: {compared} of one run in turn{processes}, times per item, paired", "dim"
+        if final.reason:
+            text = f"final: {final.outcome}: {sentence_with_place(final.reason)}"
+            yield text, OUTCOME_STYLES[final.outcome]
+
+
+def _margin(sweep: Sweep, variant: str, final: RunReport) -> str:
+    """How much faster than the next: both of the final, where the least median is what others are compared with."""
+    best = sweep.best[variant]
+    reference, *others = [contender for contender in sweep.contenders if contender.variant == variant]
+    speedups = {}
+    for contender in others:
+        comparison = final.comparison(contender.name)
+        if comparison and comparison.speedup and comparison.low and comparison.high:
+            speedups[contender.value] = comparison.speedup, comparison.low, comparison.high
+    if best in speedups:
+        other, (speedup, low, high) = reference.value, speedups[best]
+    else:
+        other, (slower, lowest, highest) = max(speedups.items(), key=lambda item: item[1])
+        speedup, low, high = 1 / slower, 1 / highest, 1 / lowest
+    return f", {times(speedup)} ({span(low, high)}) against {sweep.parameter}={other}"
+
+
 def _rank(sweep: Sweep, variant: str, value: object) -> str:
     if sweep.best.get(variant) == value:
         return "best"
-    return "~best" if value in sweep.near.get(variant, ()) else ""
+    return "~best" if value in sweep.best_among.get(variant, ()) else ""
 
 
 def _table(parameter: str, points: Sequence[_Point], glyphs: Glyphs) -> Table:

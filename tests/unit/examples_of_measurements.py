@@ -189,6 +189,8 @@ REWORDED = {
         "it takes arguments (x, y), and is called with none: wrap it, or give defaults",
     ),
     "timeout": ({"timeout_s": 6.0}, "no end after 6 s: raise --timeout, or fix the hang"),
+    "checked_in_its_own_run": ({}, "checked in its own run: with another parameter it has another output"),
+    "too_few_runs": ({"runs": 7, "needed": 8}, "7 runs: a 99 % interval over runs needs 8"),
     "outside_earlier_runs": (
         {"speedup": 1.904, "runs": 6, "low": 1.52, "high": 1.69},
         "1.90x lies outside of 6 earlier runs here (1.52x to 1.69x): measure again, and look for what changed on this "

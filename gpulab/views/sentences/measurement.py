@@ -38,6 +38,8 @@ WORDS = {
     "nothing_compared": Words("--fail-below requires a comparison, and nothing is compared"),
     "below_required": Words("the interval of {variant} lies below the required {required:g}x"),
     "not_shown_to_reach": Words("{variant} is inconclusive against the required {required:g}x"),
+    "checked_in_its_own_run": Words("checked in its own run: with another parameter it has another output"),
+    "too_few_runs": Words("{runs:count run|runs}: a 99 % interval over runs needs {needed}"),
     "outside_earlier_runs": Words(
         "{speedup:times} lies outside of {runs} earlier runs here ({low:times} to {high:times}): measure again, and "
         "look for what changed on this machine"
