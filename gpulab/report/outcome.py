@@ -72,6 +72,7 @@ def _against_required(comparisons: Sequence[Comparison], required: float) -> tup
         if comparison.high is not None and comparison.high < required:
             return ExitCode.SLOWER, finding("below_required", comparison.variant, required=required)
     for comparison in comparisons:
-        if comparison.low is None or comparison.low < required:
+        contradicted = comparison.reason is not None and comparison.reason.code == "sustained_contradicts"
+        if comparison.low is None or comparison.low < required or contradicted:
             return ExitCode.INCONCLUSIVE, finding("not_shown_to_reach", comparison.variant, required=required)
     return ExitCode.MEASURED, None

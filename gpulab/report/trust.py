@@ -10,6 +10,7 @@ from gpulab.analysis.comparison import Comparison
 from gpulab.analysis.trust import Check, Trust, grade_of
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.statuses import CheckKind, CheckState, Verdict
+from gpulab.report.comparisons import failed_after
 from gpulab.report.report import VariantReport
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState
@@ -41,6 +42,8 @@ def with_trust(
         others = [
             doubt for doubt in findings if doubt.code in _OF_THE_RUN and doubt.variant in (None, comparison.variant)
         ]
+        if failed := failed_after(state, samples, comparison):
+            others.insert(0, failed)
         graded.append(replace(comparison, trust=_trust(evidence, others)))
     return graded
 
@@ -49,21 +52,25 @@ def _trust(evidence: Evidence, others: Sequence[Finding]) -> Trust:
     checks, comparison = checks_of(evidence), evidence.comparison
     if comparison.verdict in _REFUSED:
         return Trust(grade=None, reasons=[comparison.reason] if comparison.reason else [], checks=checks)
-    outputs = checks[0]
-    compared = outputs.state != CheckState.NOT_RUN
-    doubts = [*others, *evidence.doubts, *_reasons(checks)]
-    failed_late = comparison.reason is not None and comparison.reason.code == "failed_after"
-    if failed_late and comparison.reason:
-        doubts.insert(0, comparison.reason)
-    grade = grade_of(claims=True, compared=compared, doubts=doubts)
-    unchecked = [outputs.result] if not compared and outputs.result else []
+    states = {check.kind: check for check in checks}
+    outputs, null_answers = states[CheckKind.OUTPUTS], states[CheckKind.NULL_ANSWERS]
+    # Where a null answer passes as well, comparing outputs has shown nothing.
+    without = [outputs] if outputs.state == CheckState.NOT_RUN else []
+    without += [null_answers] if null_answers.state == CheckState.FAILED else []
+    compared, unchecked = not without, [check.result for check in without if check.result]
+    doubts = [*others, *evidence.doubts, *_reasons(checks, on_gpu=evidence.on_gpu)]
+    grade = grade_of(claims=comparison.speedup is not None, compared=compared, doubts=doubts)
     return Trust(grade=grade, reasons=_each_once([*unchecked, *doubts]), checks=checks)
 
 
-def _reasons(checks: Sequence[Check]) -> list[Finding]:
+def _reasons(checks: Sequence[Check], *, on_gpu: bool) -> list[Finding]:
     """What the checks themselves cast doubt with, and those that would decide and did not run."""
     reasons = [check.result for check in checks if check.state == CheckState.DOUBTFUL and check.result]
-    missing = [check.kind.value for check in checks if check.kind in _DECISIVE and check.state == CheckState.NOT_RUN]
+    not_run = {check.kind: check.result for check in checks if check.state == CheckState.NOT_RUN}
+    clocks = not_run.get(CheckKind.CLOCKS)
+    if clocks and on_gpu:
+        reasons.append(clocks)
+    missing = [kind.value for kind in _DECISIVE if kind in not_run]
     return [*reasons, *([finding("checks_not_run", checks=missing)] if missing else [])]
 
 

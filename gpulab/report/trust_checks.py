@@ -33,6 +33,8 @@ RESULTS = {
     CheckKind.CLOCKS: "clocks_watched",
 }
 """By kind the code of what a check showed."""
+_ENOUGH_TO_JUDGE = 2 * FEWEST
+"""Of eight independent values one run in twenty looks as correlated as can be."""
 DOUBTS = {
     "state_not_named": CheckKind.DETERMINISM,
     "state_not_restored": CheckKind.DETERMINISM,
@@ -177,7 +179,7 @@ def _processes(evidence: Evidence, kind: CheckKind) -> Check:
     if units < FEWEST:
         return Check(kind=kind, state=CheckState.DOUBTFUL, result=finding("few_processes", count=units, needed=FEWEST))
     correlation = positive_correlation(evidence.units)
-    if correlation >= MOST_CORRELATION:
+    if correlation >= MOST_CORRELATION and units >= _ENOUGH_TO_JUDGE:
         reason = finding("processes_correlated", correlation=correlation)
         return Check(kind=kind, state=CheckState.DOUBTFUL, result=reason)
     pinned = evidence.state.job is not None and evidence.state.job.seed is not None

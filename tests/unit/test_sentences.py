@@ -9,6 +9,7 @@ from pathlib import Path
 
 import examples_of_machines as machines
 import examples_of_measurements as measurements
+import examples_of_trust as of_trust
 import pytest
 
 from gpulab.protocol.finding import Finding, finding
@@ -21,18 +22,27 @@ EXAMPLES = {
     **measurements.REWORDED,
     **machines.AS_BEFORE,
     **machines.REWORDED,
+    **of_trust.EXAMPLES,
 }
 MAKERS = {"finding": 0, "notice": 0, "explain": 0}
 """Functions that take a code, by the place of the argument."""
 MADE_BY_NAME = {
     "analysis/bound.py": {
         *("above_compute_roof", "near_compute_roof", "above_memory_roof", "near_memory_roof", "bytes_stay_in_cache"),
-        *("few_bytes_in_memory", "bytes_fit_cache", "launches_take_the_time", "launches_and_python_take_the_time"),
-        *("device_waits_for_launches", "phase_waits", "ceilings_missing", "device_waits_for_host", "no_roof_near"),
+        *("few_bytes_in_memory", "bytes_fit_cache", "launches_take_the_time", "device_waits_for_launches"),
+        *("phase_waits", "ceilings_missing", "device_waits_for_host", "counted_near_memory_roof", "pipe_is_busy"),
+        *("at_power_cap", "too_little_in_flight", "warps_wait", "thread_is_preempted", "page_faults_take_the_time"),
+        *("strided_accesses", "unexplained"),
         *("link_and_near_compute_roof", "above_link_roof", "near_link_roof", "far_from_link_roof"),
     },
     "analysis/telemetry.py": {"clocks_slowed", "gpu_shared"},
     "report/findings.py": {"clocks_not_checked", "processes_not_checked"},
+    "report/trust_checks.py": {
+        *("outputs_compared", "timed_steps_checked", "inputs_compared", "null_answers_refused", "steps_repeated"),
+        *("work_counted", "rate_below_roof", "nothing_left_running", "context_and_output_watched", "timer_bracketed"),
+        *("outputs_compared_outside", "control_measured", "processes_measured", "contention_measured"),
+        "clocks_watched",
+    },
     "telemetry/gpu.py": {"not_in_client", "keeps_failing"},
     "telemetry/nvml.py": {
         *("not_supported", "not_in_driver", "not_permitted", "no_driver", "driver_not_loaded", "driver_was_updated"),
@@ -117,6 +127,7 @@ def test_each_example_has_the_values_that_are_given_where_the_finding_is_made():
 
 def test_no_example_is_of_a_code_that_is_gone_or_stands_twice():
     parts = (measurements.AS_BEFORE, measurements.REWORDED, machines.AS_BEFORE, machines.REWORDED)
+    parts = (*parts, of_trust.EXAMPLES)
     assert sum(map(len, parts)) == len(EXAMPLES)
     assert EXAMPLES.keys() == WORDS.keys()
 

@@ -9,11 +9,16 @@ from gpulab.views.sentences.words import Template, Values, Words
 from gpulab.views.text import plural, rate, span, times
 
 _ALIKE = 0.01
-_NAMED = ("count", "error", "allowed")
+_NAMED = ("count", "error", "allowed", "variant")
+_MANY = 10_000
 
 
 def _number(value: object) -> str:
     return f"{value:.2g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else "unknown"
+
+
+def _amount(value: float) -> str:
+    return f"{value:g}" if value < _MANY else rate(value)
 
 
 def _error(values: Values) -> str:
@@ -57,15 +62,23 @@ def _work(values: Values) -> str:
     parts = []
     items, before = values.get("items"), values.get("baseline_items")
     if items is not None and before is not None:
-        parts.append(
-            f"{rate(items)} item{'s' * (items != 1)}{'' if items == before else f', the baseline {rate(before)}'}"
-        )
+        compared = "" if items == before else f", the baseline {_amount(before)}"
+        parts.append(f"{_amount(items)} item{'s' * (items != 1)}{compared}")
     operations, before = values.get("operations"), values.get("baseline_operations")
     if operations is not None:
         compared = ", as the baseline" if operations == before else f", the baseline {before:,}" if before else ""
         parts.append(f"{plural(operations, 'operation')}{compared}")
     parts += _flops(values)
-    own = {"items", "baseline_items", "operations", "baseline_operations", "flops", "baseline_flops", "declared_flops"}
+    own = {
+        "count",
+        "items",
+        "baseline_items",
+        "operations",
+        "baseline_operations",
+        "flops",
+        "baseline_flops",
+        "declared_flops",
+    }
     return "; ".join([*parts, *_others({name: value for name, value in values.items() if name not in own})])
 
 

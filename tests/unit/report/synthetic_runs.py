@@ -40,16 +40,20 @@ def functions_request(*names):
     return RunRequest(job=TimeFunctions(subject=file), telemetry=TELEMETRY_OFF)
 
 
-def opening(run_request=None, *, device=CPU, expensive=False, floor=0.01, **built):
-    """A run up to its first round. `built` has fields of every build."""
+def opening(run_request=None, *, device=CPU, processes=0, epochs=20, **built):
+    """A run up to its first round. `processes` share the epochs evenly; `built` has fields of every build."""
     run_request = run_request or request()
     build = {"build_s": 0.1, "first_step_s": 0.1, "items": 2.0, **built}
     return [
         e.RunStarted(request=run_request, at="", host="h", t=STARTED_T),
         e.WorkerReady(pid=1, device=device, environment={}, t=0.1),
         *(e.Built(variant=info.name, t=0.2, **build) for info in run_request.job.subject.variants),
-        e.Planned(rounds=5, epochs=20, floor=floor, expensive=expensive, t=0.3),
+        e.Planned(rounds=5, epochs=20, t=0.3),
         e.StageStarted(stage=Stage.MEASURE, t=0.4),
+        *(
+            e.ProcessStarted(process=number, seed=number, epoch=number * epochs // processes, t=0.4)
+            for number in range(processes)
+        ),
     ]
 
 

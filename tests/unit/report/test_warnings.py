@@ -2,10 +2,11 @@
 
 import pytest
 from devices import H200
+from msgspec.structs import replace
 from synthetic_runs import END, INFOS, opening, report_of, request, run_of, samples
 
 from gpulab.protocol import events as e
-from gpulab.protocol.ceiling import Ceiling
+from gpulab.protocol.ceiling import LINKS, Ceiling
 from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import VariantInfo
 from gpulab.protocol.statuses import Cache, CeilingChoice, CheckTime, Clock
@@ -29,8 +30,8 @@ def test_a_run_on_a_quiet_machine_has_no_finding():
 def test_what_was_wrong_with_the_run_file_comes_first_then_what_the_worker_noticed():
     noticed = e.Noticed(finding=finding("ran_one_at_a_time"), t=0.3)
     garbled = finding("garbled_lines", lines=["7"])
-    report = report_of([*opening(expensive=True, floor=0.03), noticed, *samples({}), *END], findings=[garbled])
-    assert report.findings == [garbled, noticed.finding, finding("expensive_builds", epochs=20, floor=0.03)]
+    report = report_of([*opening(), noticed, *samples({}), *END], findings=[garbled])
+    assert report.findings == [garbled, noticed.finding]
 
 
 def test_errors_of_the_device_are_findings_once_each():
@@ -124,10 +125,26 @@ def test_a_cold_solo_run_is_mostly_flushing_and_on_the_device_clock_the_wall_is_
     assert codes(report_of(run_of({}, run_request=request(cache=Cache.COLD), later=[solo]))) == []
     device = request(clock=Clock.DEVICE)
     assert codes(report_of(run_of({}, run_request=device, later=[solo]))) == []
-    wall = e.OtherClock(variant="a", clock=Clock.WALL, times_s=[3.0, 6.0, 5.0], t=7.0)
+    wall = e.OtherClock(variant="a", clock=Clock.WALL, times_s=[4.0, *[5.0] * 7, 6.0], t=7.0)
     report = report_of(run_of({}, run_request=device, later=[wall, solo]))
     assert report.findings == [finding("solo_run_differs", "a", change=pytest.approx(0.8), seconds=2.0)]
     assert set(report.variant("a").clocks) == {"device", "wall"}
+
+
+@pytest.mark.parametrize(
+    ("time_s", "ends", "differs"),
+    [
+        (1.06e-3, (1.05e-3, 1.07e-3), True),
+        (1.06e-3, (0.99e-3, 1.2e-3), False),  # its own blocks differ by as much
+        (1.025e-3, (1.02e-3, 1.03e-3), False),  # too little to matter
+    ],
+)
+def test_a_solo_run_differs_beyond_the_intervals_of_both_times_only(time_s, ends, differs):
+    low_s, high_s = ends
+    solo = e.SoloRun(variant="a", started=5.0, ended=7.0, steps=1000, time_s=time_s, low_s=low_s, high_s=high_s, t=7.0)
+    assert codes(report_of(run_of({}, later=[solo]))) == ["solo_run_differs"] * differs
+    noisy = report_of(run_of({}, later=[solo], spread=0.2))
+    assert codes(noisy) == []
 
 
 def ceilings(*measured):
@@ -175,3 +192,5 @@ def test_a_gpu_that_counts_more_bytes_than_declared(share, ratio):
     events = [*opened, e.TelemetryStarted(**GPU, t=0.35), *samples({}, spread=0.0), *readings, solo, *END]
     expected = [finding("moves_more_bytes", "b", ratio=pytest.approx(ratio, rel=1e-6))] if ratio else []
     assert findings(report_of(events), "moves_more_bytes") == expected
+    started = replace(opened[0], request=replace(opened[0].request, job=replace(opened[0].request.job, roof=LINKS[0])))
+    assert findings(report_of([started, *events[1:]]), "moves_more_bytes") == []  # the bytes are those of the link
