@@ -10,8 +10,11 @@ from itertools import pairwise
 from math import pi, sqrt
 from statistics import fmean, median
 
-_NORMAL = 0.6745 * sqrt(2)
-"""Median of |x - y| of two normal values, in standard deviations."""
+_NORMAL_DEVIATION = 0.6745
+"""Median of |x - mean| of a normal value, in standard deviations."""
+_NORMAL = _NORMAL_DEVIATION * sqrt(2)
+"""Of |x - y| of two."""
+_MOST_DEVIATIONS = 4.0
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,23 @@ def block_sd(groups):
     """The standard deviation of single values, from differences of neighbours in each group: no drift, no outliers."""
     differences = [abs(second - first) for group in groups for first, second in pairwise(group)]
     return median(differences) / _NORMAL if differences else 0.0
+
+
+def drawn_in(groups, most=_MOST_DEVIATIONS):
+    """The values with outliers drawn in: no further from their group's median than so many standard deviations.
+
+    A lab that takes medians does not see them, and a mean of squares would see nothing else. The standard deviation is
+    that of all groups together, by the median of absolute deviations.
+    """
+    centres = [median(group) for group in groups]
+    deviations = [
+        abs(value - centre) for group, centre in zip(groups, centres, strict=True) if len(group) > 1 for value in group
+    ]
+    limit = most * median(deviations) / _NORMAL_DEVIATION if deviations else 0.0
+    return [
+        [min(max(value, centre - limit), centre + limit) for value in group] if len(group) > 1 else list(group)
+        for group, centre in zip(groups, centres, strict=True)
+    ]
 
 
 def median_noise(variance, count):

@@ -1,13 +1,14 @@
 """Do verdicts reproduce? Default runs of every kind of pair in fresh processes, spread over an hour or more.
 
-    python tests/benchmarks/reproduce.py RESULTS.jsonl [--runs 40] [--long 20] [--core 0] [--kinds a,b] [--minutes 90]
+    python tests/benchmarks/reproduce.py RESULTS.jsonl [--runs 40] [--long 12] [--core 0] [--kinds a,b] [--minutes 90]
     python tests/benchmarks/reproduce.py RESULTS.jsonl --report       # the tables of what there is, at any time
 
 Each finished run appends a line to RESULTS, and another call goes on with the runs that are missing. The kinds take
 turns, so that the runs of each are spread over all of the time. Two calls with other kinds, and each with a core of its
 own, may share RESULTS. Runs are quiet (no profile, no telemetry) unless `--full`.
 
-Runs of twice the time stand among them: their even and their odd processes make two runs that alternate in time.
+Longer runs of twice as many processes stand among them: the even and the odd ones make two runs that alternate in time.
+More `--time` makes more processes only where their start costs little: kinds with expensive builds need a longer one.
 """
 
 import argparse
@@ -35,14 +36,14 @@ from pair_runs import (
 from stages import run_seconds
 
 DEFAULT, LONG = "default", "long"
-LONG_TIME_S = 20
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("results", type=Path)
     parser.add_argument("--runs", type=int, default=40, help="default runs of each kind")
-    parser.add_argument("--long", type=int, default=20, help="runs of twice the time of each kind")
+    parser.add_argument("--long", type=int, default=12, help="longer runs of each kind")
+    parser.add_argument("--long-time", type=float, default=40.0, help="seconds of rounds of a longer run")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no run after so long")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--core", type=int, help="keep everything on one core")
@@ -86,7 +87,7 @@ def schedule(kinds, counts):
 def measured(kind, mode, options):
     """One run, as the line that is kept of it."""
     flags = () if options.full else QUIET
-    flags = (*flags, "--time", str(LONG_TIME_S), "--width", NEVER_NARROW) if mode == LONG else flags
+    flags = (*flags, "--time", str(options.long_time), "--width", NEVER_NARROW) if mode == LONG else flags
     at = time()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.jsonl"

@@ -10,6 +10,7 @@ of every variant, a build is timed in rounds. So of log(t_variant / t_baseline)
     visits (time) > runs (fresh interpreters) > processes (forked) > epochs (builds) > rounds (blocks)
 
 are nested random effects, and each level's variance is what its means differ by beyond what the levels below explain.
+Epochs and processes that lie far out are drawn in, since the lab's medians do not see them either.
 Run files stay in FOLDER, and another call goes on with the visits that are missing.
 
 The twin has the code of the baseline: what changes with the machine's state changes both, so that its builds and
@@ -25,11 +26,13 @@ from pathlib import Path
 from statistics import fmean, median
 from time import monotonic
 
-from components import block_sd, components, lag_1, median_noise
+from components import block_sd, components, drawn_in, lag_1, median_noise
 from pair_runs import BASELINE, KINDS, NEVER_NARROW, QUIET, UNLIKE, events_of, pin, processes_of, run_pair
 
 RUNS = 2
 """Of a visit."""
+LEAST_ROUNDS = 3
+"""Of an epoch: the last one of a process is cut off when its time is over."""
 LEVELS = ("builds", "processes", "interpreters", "time")
 COLUMNS = ("pair", "variant", "blocks", *LEVELS, "lag-1 processes", "lag-1 visits", "visits", "processes each")
 
@@ -51,7 +54,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--time", type=float, default=4.0, help="seconds of rounds of each run")
+    parser.add_argument("--time", type=float, default=10.0, help="seconds of rounds of each run")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--core", type=int, help="keep everything on one core")
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=KINDS)
@@ -104,27 +107,52 @@ def table(folder, kinds):
 
 def split_of(visits, key):
     """The split of one ratio, from visits of runs of processes of epochs. None where nothing was measured."""
-    tree = [
-        [[[values for epoch in process if (values := epoch.values(key))] for process in run] for run in visit]
-        for visit in visits
-    ]
-    tree = [[[process for process in run if process] for run in visit] for visit in tree]
-    tree = [visit for visit in ([run for run in visit if run] for visit in tree) if visit]
-    if not tree:
+    rounds = _without_empty(
+        [
+            [
+                [[values for epoch in process if len(values := epoch.values(key)) >= LEAST_ROUNDS] for process in run]
+                for run in visit
+            ]
+            for visit in visits
+        ],
+        len(LEVELS),
+    )
+    if not rounds:
         return None
-    every = [values for visit in tree for run in visit for process in run for values in process]
-    sd = block_sd(every)
-
-    variances = components(tree, lambda values: (median(values), median_noise(sd**2, len(values))), len(LEVELS))
+    runs = [run for visit in rounds for run in visit]
+    sd = block_sd([values for run in runs for process in run for values in process])
+    leaves = iter([leaf for run in runs for leaf in _leaves(run, sd**2)])
+    epochs = [[[[next(leaves) for _ in process] for process in run] for run in visit] for visit in rounds]
+    variances = components(epochs, lambda leaf: leaf, len(LEVELS))
     levels = {
         name: None if variance is None else sqrt(max(0.0, variance))
         for name, variance in zip(LEVELS, variances, strict=True)
     }
-    by_visit = [[[fmean(map(median, process)) for process in run] for run in visit] for visit in tree]
-    runs = [run for visit in by_visit for run in visit]
+    by_visit = [[[fmean(value for value, _ in process) for process in run] for run in visit] for visit in epochs]
     means = [fmean(mean for run in visit for mean in run) for visit in by_visit]
-    processes = fmean(sum(map(len, visit)) for visit in tree)
-    return Split(sd, levels, lag_1(runs), lag_1([means]), len(tree), processes)
+    processes = sum(map(len, runs)) / len(rounds)
+    return Split(
+        sd, levels, lag_1([run for visit in by_visit for run in visit]), lag_1([means]), len(rounds), processes
+    )
+
+
+def _leaves(run, block_variance):
+    """(median, the variance that its blocks give it) of every epoch of a run, with outliers drawn in."""
+    medians = drawn_in([[median(values) for values in process] for process in run])
+    means = [fmean(process) for process in medians]
+    (drawn,) = drawn_in([means])
+    for process, values, shift in zip(
+        run, medians, (new - old for new, old in zip(drawn, means, strict=True)), strict=True
+    ):
+        for epoch, value in zip(process, values, strict=True):
+            yield value + shift, median_noise(block_variance, len(epoch))
+
+
+def _without_empty(tree, depth):
+    """The tree without its empty branches."""
+    if not depth:
+        return tree
+    return [branch for inner in tree if (branch := _without_empty(inner, depth - 1))]
 
 
 def cells(kind, variant, split):

@@ -5,7 +5,7 @@ from random import Random
 from statistics import fmean, median
 
 import pytest
-from components import block_sd, components, lag_1, median_noise
+from components import block_sd, components, drawn_in, lag_1, median_noise
 from variance import split_of
 
 from gpulab.analysis.series import Epoch
@@ -61,6 +61,19 @@ def test_block_noise_ignores_drift_and_outliers():
     for group in groups:
         group[7] = 1.0
     assert block_sd(groups) == pytest.approx(0.02, rel=0.05)
+
+
+def test_outliers_are_drawn_in_and_nothing_else_is_touched():
+    random = Random(8)
+    groups = [[shift + random.gauss(0, 0.01) for _ in range(8)] for shift in (0.0, 0.5, 1.0) for _ in range(50)]
+    groups[3][5] = 7.0
+    groups.append([3.0])
+    drawn = drawn_in(groups)
+    changed = [(g, i) for g, group in enumerate(groups) for i, value in enumerate(group) if drawn[g][i] != value]
+    assert (3, 5) in changed
+    assert len(changed) < 5
+    assert drawn[3][5] < 0.1
+    assert drawn[-1] == [3.0], "a group of its own has nothing to be far from"
 
 
 @pytest.mark.parametrize("count", [1, 3, 5, 21])
