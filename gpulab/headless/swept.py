@@ -40,7 +40,7 @@ class SweptScenario:
     def announcement(self) -> str:
         request = self.request
         count = len(request.job.subject.variants) if request and isinstance(request.job, Measure) else 0
-        return f"{self.planned[0].launch.label} final: {plural(count, 'point')} in turn"
+        return f"{replace(self.planned[0].launch, point=None).label} final: {plural(count, 'point')} in turn"
 
     @property
     def sweep(self) -> Sweep:

@@ -24,6 +24,7 @@ def over_runs_view(entries: Sequence[OverRuns], glyphs: Glyphs) -> RenderableTyp
     several = len({(entry.scenario, *entry.params.items()) for entry in entries}) > 1
     compared = any(entry.against is not None for entry in entries)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    mixed = fewest < FEWEST <= most
     between = "99 % interval" if fewest >= FEWEST else "range" if most < FEWEST else "99 % interval, or range"
     heads = ["scenario"] * several + ["variant", "runs", "speedup" if compared else "time/step", between]
     for head in heads + ["verdict"] * compared:
@@ -31,7 +32,8 @@ def over_runs_view(entries: Sequence[OverRuns], glyphs: Glyphs) -> RenderableTyp
         table.add_column(head, justify="right" if numbers else "left", overflow="fold")
     for entry in entries:
         cells: list[RenderableType] = [glyphs(entry.scenario)] if several else []
-        cells += [glyphs(entry.variant), str(entry.runs), glyphs(_median(entry)), glyphs(_between(entry))]
+        cells += [glyphs(entry.variant), str(entry.runs), glyphs(_median(entry))]
+        cells.append(glyphs(f"{'range ' * (mixed and entry.runs < FEWEST)}{_between(entry)}"))
         if compared:
             cells.append(Text(entry.verdict, STYLES[entry.verdict]) if entry.verdict else "")
         table.add_row(*cells)
@@ -59,7 +61,7 @@ def _between(entry: OverRuns) -> str:
     if entry.against is not None:
         if entry.low is not None and entry.high is not None:
             return span(entry.low, entry.high)
-        return f"range {span(min(entry.speedups), max(entry.speedups))}"
+        return span(min(entry.speedups), max(entry.speedups))
     if entry.time_s and entry.time_s.low is not None and entry.time_s.high is not None:
         return f"{seconds(entry.time_s.low)} to {seconds(entry.time_s.high)}"
-    return f"range {seconds(min(entry.times_s))} to {seconds(max(entry.times_s))}"
+    return f"{seconds(min(entry.times_s))} to {seconds(max(entry.times_s))}"

@@ -82,7 +82,7 @@ def _best(sweep: Sweep, points: Sequence[_Point]) -> Iterator[tuple[str, str]]:
         elif len(among) == count:
             yield f"{variant}: no value of {parameter} can be told from another", "bold"
         elif len(among) > 1:
-            yield f"{variant}: {named} cannot be told apart; each is faster than the others", "bold"
+            yield f"{variant}: {named} cannot be told apart", "bold"
         else:
             yield f"{variant}: {parameter}={value} is the best{_margin(sweep, variant, final)}", "bold"
     if final is not None:

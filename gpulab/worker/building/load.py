@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from importlib.abc import ExecutionLoader
 from importlib.util import module_from_spec, spec_from_file_location
+from inspect import signature
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
@@ -58,7 +59,30 @@ def load(subject: ScenarioFile | FunctionFile) -> Scenario:
             f"the file registered the variants {', '.join(registered) or 'none'} when it ran, "
             f"but its text declares {', '.join(declared)}: register each with a plain decorator"
         )
-    return scenario
+    return _scenario_of_contenders(scenario, subject) if contenders else scenario
+
+
+def _scenario_of_contenders(scenario: Scenario, subject: ScenarioFile | FunctionFile) -> Scenario:
+    """The points of a sweep that its final puts beside each other: their outputs are not to be compared."""
+    final = Scenario(topic=scenario.topic)
+    for info in subject.variants:
+        variant = scenario.variants[info.function or info.name]
+        function = _with_parameters(variant.function, info.params)
+        unchecked = variant.unchecked or "checked in its own run"
+        final.add(Variant(name=info.name, unchecked=unchecked, function=function))
+    return final
+
+
+def _with_parameters(function: Callable[..., object] | None, params: Mapping[str, object]) -> Callable[..., object]:
+    """The function with parameters of its own, in place of those of the run."""
+    assert function is not None  # the file has been executed
+    taken = {name: value for name, value in params.items() if name in signature(function).parameters}
+
+    def build(lab: Lab, **given: object) -> object:
+        return function(lab, **{**given, **taken})
+
+    build.__signature__ = signature(function)  # type: ignore[attr-defined]
+    return build
 
 
 def _execute(subject: ScenarioFile | FunctionFile) -> ModuleType:
