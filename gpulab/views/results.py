@@ -44,12 +44,12 @@ def result(report: RunReport, glyphs: Glyphs, *, verbose: bool = False) -> Rende
         parts += [comparison_table(report, glyphs), ""]
     if below := _below_table(report):
         parts += [*(Text(glyphs(line), style) for line, style in below), ""]
-    if verbose and (listed := checks(report, glyphs)) is not None:
-        parts += [listed, ""]
     for view in (solo_runs, phases, goodput, operations):
         part = view(report, glyphs)
         parts += [part, ""] if part is not None else []
     parts += [Text(glyphs(line), style) for line, style in _notes(report, verbose=verbose)]
+    if verbose and (listed := checks(report, glyphs)) is not None:
+        parts += ["", listed]
     return Group(*parts)
 
 

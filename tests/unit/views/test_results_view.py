@@ -2,14 +2,16 @@
 
 import pytest
 from conftest import printed
+from msgspec.structs import replace
 from recorded import report_of
 from run_reports import CPU, compared, run, two_variants, variant
 
+from gpulab.analysis.sustained import Sustained
 from gpulab.protocol.device import Device
 from gpulab.protocol.finding import finding
-from gpulab.protocol.statuses import Stage, Status, Verdict
+from gpulab.protocol.statuses import FailureKind, Stage, Status, Verdict
 from gpulab.report.exit_codes import Conclusion, ExitCode
-from gpulab.report.report import Control, Figure, Method, TelemetryReport
+from gpulab.report.report import Control, Failure, Figure, Method, SoloReport, TelemetryReport
 from gpulab.views.results import claims, failures, result
 from gpulab.views.text import Glyphs
 
@@ -36,7 +38,7 @@ def test_the_cause_of_a_failed_variant_stands_before_claims_and_notes(recorded):
     lines = lines_of(recorded("raises"))
     cause = place_of(lines, "bad failed (check, line 13): ValueError: boom")
     assert cause < place_of(lines, "claim: nothing; measured here: third 2.27x (faster)")
-    assert cause < place_of(lines, "fourth against good: below the minimum detectable effect of 3.4%")
+    assert cause < place_of(lines, "fourth against good: below the minimum detectable effect of 4.4%")
     assert [line for line in lines if "boom" in line] == [lines[cause]]
 
 
@@ -105,8 +107,6 @@ def test_notes_of_one_kind_are_one_line_that_names_the_variants(recorded):
     lines = lines_of(recorded("phases"))
     assert [line for line in lines if line.startswith("note: ")] == [
         "note: off the CPU for a part of the time (a busy machine, or steps that wait): waits 48%, hardly 12%",
-        "note: in a solo run of 1 s a step took more or less time than when interleaved: waits 8.4% longer, "
-        "hardly 15.7% longer",
     ]
 
 
@@ -201,3 +201,103 @@ def test_nothing_of_a_recorded_run_is_wider_than_the_terminal_nor_outside_ascii_
         text = printed(result(recorded(name), Glyphs(ascii=True)), width)
         assert text.isascii()
         assert max(map(len, text.splitlines())) <= width
+
+
+def noted(*codes):
+    return [finding(code, "first", drift=0.04, share=0.5, change=0.2, seconds=2.0, ratio=3.0) for code in codes]
+
+
+def test_three_notes_stand_those_that_change_the_result_first_and_the_rest_is_counted():
+    findings = noted("solo_run_differs", "moves_more_bytes", "warm_up_drifts", "work_beside_the_stream", "off_the_cpu")
+    report = run(variant("first"), findings=[*findings[:3], finding("xid", xid=31), findings[4]])
+    lines = lines_of(report)
+    notes = [line for line in lines if line.startswith("note: ")]
+    assert [line.partition(":")[2].split()[0] for line in notes] == ["the", "first:", "first:"]
+    assert "Xid 31" in notes[0]
+    assert "2 more notes: --verbose" in lines
+    verbose = printed(result(report, GLYPHS, verbose=True), WIDE)
+    assert verbose.count("note: ") == 5
+    assert "more note" not in verbose
+
+
+def test_what_explains_a_number_is_shown_where_there_is_room():
+    explanations = [finding("first_step_sets_up", "first", first_step_s=3.0), finding("no_effect", "first", reason="x")]
+    few = lines_of(run(variant("first"), explanations=explanations, findings=noted("warm_up_drifts")))
+    assert any("which compiles or sets up" in line for line in few)
+    many = lines_of(
+        run(variant("first"), explanations=explanations, findings=noted("warm_up_drifts", "off_the_cpu", "xid"))
+    )
+    assert not any("which compiles or sets up" in line for line in many)
+    assert "first: no effect here: x" in many  # belongs to the result
+    assert "1 more note: --verbose" in many
+
+
+CUDA_ERROR = (
+    "AcceleratorError: CUDA error: an illegal memory access was encountered\n"
+    "Search for `cudaErrorIllegalAddress' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html "
+    "for more information.\n"
+    "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be "
+    "incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+    "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+)
+
+
+def test_a_cuda_error_is_said_once_and_without_what_torch_repeats_below_it():
+    reason = finding("exception", message=CUDA_ERROR)
+    broken = [
+        variant(name, status=Status.FAILED, time_s=None, reason=reason, stage=Stage.BUILD) for name in ("bad", "worse")
+    ]
+    failure = Failure(
+        variant="bad", kind=FailureKind.ERROR, stage=Stage.BUILD, cause=reason, traceback=f"  File x\n{CUDA_ERROR}"
+    )
+    report = run(variant("good"), *broken, failures=[failure, replace(failure, variant="worse")])
+    lines = lines_of(report)
+    text = "bad, worse failed (build): AcceleratorError: CUDA error: an illegal memory access was encountered"
+    assert text in lines
+    assert failures(report, GLYPHS).plain.splitlines() == [
+        "  File x",
+        "AcceleratorError: CUDA error: an illegal memory access was encountered",
+    ]
+
+
+def test_what_failed_late_keeps_its_numbers_and_no_verdict_stands_beside_them():
+    kept = compared("new", reason=finding("failed_after", "new", count=11, unit="processes"))
+    lines = lines_of(run(variant("old"), variant("new", status=Status.FAILED, time_s=None, line=3), comparisons=[kept]))
+    row = next(line for line in lines if line.startswith("new "))
+    assert row.split() == ["new", "1.50x", "1.425", "to", "1.575", "failed"]
+    assert "new against old: it failed after 11 processes; their pairs are kept" in lines
+
+
+def test_the_best_is_named_where_it_is_shown_to_be():
+    several = Method(epochs=9, rounds=9, comparisons=3, familywise=0.03)
+    names = [variant(name) for name in ("old", "first", "second", "third")]
+    both = [compared(name) for name in ("first", "second", "third")]
+    assert "best: second" in lines_of(
+        run(*names, comparisons=both, method=several, best="second", best_among=["second"])
+    )
+    apart = lines_of(run(*names, comparisons=both, method=several, best_among=["third", "first", "second"]))
+    assert "best: third, first or second, which cannot be told apart" in apart
+    single = lines_of(run(*names[:2], comparisons=both[:1], best="first", best_among=["first"]))
+    assert not [line for line in single if line.startswith("best")]
+
+
+def test_a_sustained_speedup_that_heads_the_result_stands_above_the_table_and_in_the_claim():
+    sustained = Sustained(speedup=6.923, low=6.9, high=6.95, heads=finding("power_cap_alone", "new"))
+    solo = SoloReport(seconds=2.0, readings=0, time_s=1e-3, items_per_s=176e12)
+    report = run(
+        variant("old"),
+        variant("new", solo_run=solo),
+        claim="10x",
+        comparisons=[compared("new", speedup=7.81, sustained=sustained)],
+    )
+    lines = lines_of(report)
+    head = place_of(lines, "new sustained 6.92x (6.90 to 6.95), interleaved 7.81x")
+    assert (
+        head
+        < place_of(lines, "production runs one variant: alone each is held at the power cap")
+        < place_of(lines, "variant ")
+    )
+    assert "claim: 10x; measured here: new 6.92x sustained (faster)" in lines
+    assert "sustained, each alone: new 176 T items/s" in lines
+    beside = run(*report.variants, comparisons=[compared("new", sustained=replace(sustained, heads=None))])
+    assert "sustained, each alone: new 6.92x (6.90 to 6.95), 176 T items/s" in lines_of(beside)

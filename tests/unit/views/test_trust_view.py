@@ -1,0 +1,98 @@
+"""Grades in a line, and the list of checks behind them."""
+
+import pytest
+from conftest import printed
+from recorded import report_of
+from run_reports import compared, run, variant
+
+from gpulab.analysis.trust import Check, Trust
+from gpulab.protocol.finding import finding
+from gpulab.protocol.statuses import CheckKind, CheckState, Grade
+from gpulab.report.report import Method
+from gpulab.report.trust_checks import DOUBTS, RESULTS
+from gpulab.views.findings import WORDS
+from gpulab.views.sentences.trust import REASONS
+from gpulab.views.text import Glyphs
+from gpulab.views.trust import checks, grades, in_short
+
+GLYPHS = Glyphs()
+PASSED = [
+    Check(kind=kind, state=CheckState.PASSED, result=finding(RESULTS[kind], count=4, speedup=1.0, low=0.99, high=1.01))
+    for kind in CheckKind
+]
+
+
+def trusted(*trusts):
+    """A run that compares so many variants, each with its trust report."""
+    names = [f"v{number}" for number in range(len(trusts))]
+    comparisons = [compared(name, trust=trust) for name, trust in zip(names, trusts, strict=True)]
+    return run(variant("old"), *map(variant, names), comparisons=comparisons)
+
+
+def lines_of(report, width=80):
+    return [line.rstrip() for line in printed(checks(report, GLYPHS), width).splitlines()]
+
+
+VERIFIED = Trust(grade=Grade.VERIFIED, checks=PASSED)
+DOUBTFUL = Trust(
+    grade=Grade.DOUBTFUL,
+    reasons=[finding("off_the_cpu", "v0", share=0.25), finding("checks_not_run", checks=["timed steps", "timer"])],
+    checks=PASSED,
+)
+
+
+def test_comparisons_of_one_grade_for_the_same_reasons_share_a_line():
+    unchecked = Trust(grade=Grade.UNCHECKED, reasons=[finding("returns_nothing")], checks=PASSED)
+    assert grades(trusted(DOUBTFUL, VERIFIED, VERIFIED, unchecked)) == [
+        ("v0 doubtful: contention 25%, not checked: timed steps, timer", "yellow"),
+        ("v1, v2 verified: 15 checks ran", "green"),
+        ("v3 unchecked: returns nothing", "yellow"),
+    ]
+    assert grades(trusted(*[VERIFIED] * 4)) == [("all 4 comparisons verified: 15 checks ran", "green")]
+
+
+def test_a_comparison_that_claims_nothing_has_no_line():
+    assert grades(trusted(Trust(checks=PASSED))) == []
+    assert grades(run(variant("old"), variant("new"), comparisons=[compared()])) == []
+    assert checks(run(variant("old"), variant("new"), comparisons=[compared()]), GLYPHS) is None
+
+
+def test_of_two_variants_that_are_doubted_alike_each_line_has_its_own_number():
+    both = [finding("off_the_cpu", "old", share=0.9), finding("off_the_cpu", "v0", share=0.25)]
+    assert grades(trusted(Trust(grade=Grade.DOUBTFUL, reasons=both))) == [("v0 doubtful: contention 25%", "yellow")]
+
+
+def test_every_check_has_a_row_in_its_order_and_those_that_showed_the_same_share_it():
+    other = [Check(kind=CheckKind.OUTPUTS, state=CheckState.DOUBTFUL, result=finding("returns_nothing")), *PASSED[1:]]
+    lines = lines_of(trusted(VERIFIED, Trust(grade=Grade.DOUBTFUL, checks=other)), 200)
+    assert [line.split("  ")[0] for line in lines[1:] if not line.startswith(" ")] == [kind.value for kind in CheckKind]
+    assert lines[1].split() == ["outputs", "passed", "v0:", *lines[1].split()[3:]]
+    assert lines[2].split()[:2] == ["doubtful", "v1:"]
+    assert lines[3].split()[:6] == ["timed", "steps", "passed", "4", "blocks", "checked,"]
+
+
+def test_what_one_interval_means_for_several_is_said_once():
+    report = trusted(VERIFIED, VERIFIED)
+    several = run(*report.variants, comparisons=report.comparisons, method=Method(comparisons=7, familywise=0.07))
+    text = "7 comparisons: the interval of each misses in 1% of runs at most, any of them in 7%"
+    assert " ".join(lines_of(several)).endswith(text)
+    assert "comparisons" not in " ".join(lines_of(report))
+
+
+def test_reasons_in_short_are_of_findings_that_there_are():
+    assert REASONS.keys() <= WORDS.keys()
+    assert DOUBTS.keys() <= WORDS.keys()
+    assert in_short(finding("xid", xid=31)) == "the driver reported Xid 31"
+    assert in_short(finding("off_the_cpu", share="?")) == "off the cpu, share ?"
+    assert in_short(finding("of_another_gpulab", x=1)) == "of another gpulab, x 1"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_nothing_of_a_recorded_run_is_wider_than_the_terminal(width, ascii_only, tmp_path):
+    for name in ("precision-h100-1", "checks", "crash-late", "version-2/healthy"):
+        report = report_of(name, tmp_path)
+        drawn = checks(report, Glyphs(ascii=ascii_only))
+        text = printed(drawn, width) if drawn else ""
+        assert max(map(len, text.splitlines()), default=0) <= width
+        assert text.isascii() or not ascii_only
