@@ -132,12 +132,68 @@ AS_BEFORE = {
         ),
     ),
     "device_waits_for_host": (
-        {"memory": 0.01, "share": 0.9},
-        "the device waits for the host 90% of the time, and not for launches (memory 1%)",
+        {"memory": 0.01, "share": 0.9, "operations": 3, "launching": 0.02},
+        "the device waits for the host 90% of the time; starting 3 operations bare takes 2% (memory 1%)",
     ),
-    "no_roof_near": (
-        {"memory": 0.126, "arithmetic": 0.35, "dtype": "fp32"},
-        "no roof is near (memory 13%, fp32 arithmetic 35%): too little in flight, or accesses that waste bandwidth",
+    "counted_near_memory_roof": (
+        {"memory": 0.23, "sm": 0.8, "dram": 0.75, "ratio": 2.85},
+        (
+            "the device moves 75% of what its memory can, 2.9x of what is declared (memory 23%): fewer bytes make it "
+            "faster"
+        ),
+    ),
+    "pipe_is_busy": (
+        {"arithmetic": 0.2, "dtype": "fp16", "sm": 0.9, "tensor": 0.7, "pipe": "tensor"},
+        (
+            "the tensor cores work 70% of the time (SMs busy 90%, tensor 70%), on more than is declared (fp16 "
+            "arithmetic 20%): fewer or cheaper operations make it faster"
+        ),
+    ),
+    "at_power_cap": (
+        {"arithmetic": 0.55, "dtype": "fp32", "sm": 0.97, "tensor": 0.32, "fp16": 0.0, "power": 699.0, "limit": 700.0},
+        (
+            "it draws all the power there is (SMs busy 97%, tensor 32%, 699 of 700 W), and no roof is near (fp32 "
+            "arithmetic 55%): what takes less energy is faster"
+        ),
+    ),
+    "too_little_in_flight": (
+        {"memory": 0.03, "sm": 0.44, "occupancy": 0.02, "dram": 0.0},
+        (
+            "too little in flight: SMs busy 44%, occupancy 2%, DRAM 0%, and no roof is near (memory 3%): more, or "
+            "larger, work at once"
+        ),
+    ),
+    "warps_wait": (
+        {"memory": 0.13, "sm": 0.99, "occupancy": 0.9, "dram": 0.37},
+        (
+            "the SMs are full of warps that wait: SMs busy 99%, occupancy 90%, DRAM 37%, and no roof is near (memory "
+            "13%): accesses that waste bandwidth, or atomics"
+        ),
+    ),
+    "strided_accesses": (
+        {"memory": 0.05, "share": 0.99},
+        (
+            "99% of the bytes of its operands are not gone through in their order in memory, and no roof is near "
+            "(memory 5%): read and write contiguously"
+        ),
+    ),
+    "page_faults_take_the_time": (
+        {"memory": 0.2, "faults": 4096.0, "share": 0.6},
+        (
+            "4096 page faults a step take 60% of its time, and no roof is near (memory 20%): reuse memory instead of "
+            "allocating it"
+        ),
+    ),
+    "thread_is_preempted": (
+        {"memory": 0.3, "share": 0.45},
+        ("its thread does not run 45% of the time, and no roof is near (memory 30%): measure on a quiet machine"),
+    ),
+    "unexplained": (
+        {"memory": 0.13, "arithmetic": 0.35, "dtype": "fp32", "launching": 0.02, "preempted": 0.0},
+        (
+            "no roof is near (memory 13%, fp32 arithmetic 35%), and nothing that was measured says why (bare launches "
+            "2%, preempted 0%)"
+        ),
     ),
     "link_and_near_compute_roof": (
         {"link": "host to device", "share": 0.2, "arithmetic": 0.9, "dtype": "fp32"},
@@ -182,6 +238,21 @@ AS_BEFORE = {
         {"ratio": 3.04},
         "moves 3.0x of the bytes that it declares, which are the least it must: by the device's own counters",
     ),
+    "declares_more_bytes": (
+        {"declared": 419430400, "operands": 52428800},
+        "declares 400 MiB a step, and the operands of its operations are 50.0 MiB",
+    ),
+    "above_roof": (
+        {
+            **{"declared": 1.0e12, "unit": "FLOP", "time_s": 1.42e-3, "rate": 7.03e14, "roof": "matrix fp32"},
+            **{"roof_rate": 1.454e11, "ratio": 4834.8},
+        },
+        (
+            "declares 1.00 TFLOP in 1.42 ms: 703 TFLOP/s, 4,835x of matrix fp32 (145 GFLOP/s), which no work that is "
+            "done can reach"
+        ),
+    ),
+    "first_touches": ({"pages": 256}, "first touches of 256 pages, one by one"),
     "datasheet": ({"device": "NVIDIA H200"}, "datasheet of NVIDIA H200"),
     "memory_clock": ({"mhz": 3201.0, "transfers": 2, "bits": 6016}, "3201 MHz x 2 x 6016 bit"),
     "sm_clock": ({"sms": 132, "per_clock": 256, "unit": "FLOP", "mhz": 1980.0}, "132 SMs x 256 FLOP x 1980 MHz"),
@@ -231,13 +302,6 @@ REWORDED = {
     ),
     "xid": ({"xid": 79}, "the driver reported Xid 79: the kernel's log (dmesg) has more"),
     "row_remapping_failed": ({}, "a remapping of memory rows failed: the device needs replacement"),
-    "launches_and_python_take_the_time": (
-        {"memory": 0.01, "cache": 0.1, "operations": 1, "share": 0.15},
-        (
-            "starting its 1 operation takes 15% of its time bare, and several times that with checks and "
-            "Python, and no roof is near (memory 1%, cache 10%): fewer, larger operations make it faster"
-        ),
-    ),
     "phase_waits": (
         {"memory": 0.01, "phase": "data", "share": 0.57},
         "its data phase takes 57% of the time, and no roof is near (memory 1%): fix that first",

@@ -61,21 +61,34 @@ def test_the_slowest_stream_is_of_those_measured_and_steady():
 def test_a_launch_costs_what_its_clock_measures_however_unsteady():
     enqueue, spacing = ceiling("launch", "enqueue", 2e-6, median=9e-6), ceiling("launch", "spacing", 1e-6)
     roofs = RoofSet([enqueue, spacing])
-    assert (roofs.launch_s(on_device=False), roofs.launch_s(on_device=True)) == (2e-6, 1e-6)
-    assert RoofSet([enqueue]).launch_s(on_device=True) is None
+    assert (roofs.launch_s(), roofs.fault_s()) == (2e-6, None)
+    assert RoofSet([ceiling("page fault", "", 5e-7)]).fault_s() == 5e-7
+    assert RoofSet([spacing]).launch_s() is None
     assert roofs.unsteady() == []  # its best is a floor, whatever disturbed the others
 
 
-def test_the_roof_of_arithmetic_is_the_named_one_or_the_higher():
+def test_the_roof_of_arithmetic_is_the_higher_one_of_the_dtype():
     matrix, vector = ceiling(MATRIX, "fp32", 51.0), ceiling(VECTOR, "fp32", 63.0)
     roofs = RoofSet([matrix, vector, ceiling(MATRIX, "bf16", 800.0)])
     assert roofs.compute("fp32") is vector
     assert roofs.compute(None) is vector
-    assert roofs.compute("fp32", "matrix") is matrix
-    assert roofs.compute("fp32", "vector") is vector
-    assert roofs.compute("bf16", "vector").best == 800.0  # it has no such units
+    assert roofs.compute("bf16").best == 800.0
     assert roofs.compute("fp8") is None
     assert [family(name) for name in ("fp16", "bf16", None, "tf32")] == ["fp16/bf16", "fp16/bf16", "fp32", "tf32"]
+
+
+def test_what_was_measured_between_the_blocks_of_the_run_comes_first():
+    beside = Ceiling(roof=MATRIX, kind="fp32", unit="", best=40.0, median=40.0, low=38.0, high=43.0, processes=8)
+    roofs = RoofSet([ceiling(MATRIX, "fp32", 51.0), ceiling(VECTOR, "fp32", 63.0), beside])
+    assert (roofs.best(MATRIX), roofs.compute("fp32")) == (beside, beside)
+    drifted = Ceiling(roof=MATRIX, kind="fp32", unit="", best=40.0, median=40.0, low=30.0, high=60.0, processes=8)
+    assert RoofSet([ceiling(MATRIX, "fp32", 51.0), drifted]).best(MATRIX).best == 51.0
+
+
+def test_a_ceiling_has_the_ends_of_its_samples():
+    measured = ceiling_from(MEMORY, "copy", 100, [1 / value for value in range(50, 101)])
+    assert (measured.best, *measured.ends) == pytest.approx((10000.0, 5200.0, 10000.0))
+    assert ceiling(MEMORY, "copy", 50.0, median=45.0).ends == (45.0, 50.0)  # of an earlier version
 
 
 @pytest.mark.parametrize(

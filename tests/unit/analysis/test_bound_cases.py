@@ -1,0 +1,249 @@
+"""Steps whose cause is known, named rightly: those of a GPU as an H100 was recorded, those of a CPU by hand.
+
+The cause of each recorded step is what made it faster there, or what its source says that it does.
+"""
+
+import pytest
+
+from gpulab.analysis.bound import bound_of
+from gpulab.analysis.ceilings import RoofSet
+from gpulab.analysis.evidence import DeviceCounters, StepFacts
+from gpulab.protocol.ceiling import Ceiling
+
+
+def ceiling(roof, kind, best, median=None):
+    return Ceiling(roof=roof, kind=kind, unit="", best=best, median=median or best)
+
+
+H100 = RoofSet(
+    [
+        *(ceiling("device memory", kind, best) for kind, best in (("copy", 3.02e12), ("read", 3.07e12))),
+        ceiling("cache", "read", 7.41e12),
+        ceiling("matrix", "fp32", 5.17e13),
+        ceiling("matrix", "tf32", 4.12e14, 3.66e14),
+        ceiling("matrix", "fp16", 7.6e14, 6.68e14),
+        ceiling("vector", "fp32", 6.3e13),
+        ceiling("launch", "enqueue", 5.59e-6),
+        ceiling("launch", "spacing", 2.1e-6),
+        ceiling("host to device", "pinned 256 MiB", 5.5e10),
+    ]
+)
+CPU = RoofSet(
+    [
+        ceiling("device memory", "update", 2e10, 1.8e10),
+        ceiling("device memory", "copy", 1.4e10),
+        ceiling("cache", "update", 6e10),
+        ceiling("matrix", "fp32", 1e11),
+        ceiling("launch", "enqueue", 1e-6),
+        ceiling("page fault", "", 5e-7),
+    ]
+)
+MIB = 2**20
+
+
+def on_h100(seconds, counters=(), **facts):
+    """A step of an H100, with the shares that its solo run counted."""
+    known = {"limit": 700.0, **dict(counters)}
+    return StepFacts(seconds, on_gpu=True, cache_bytes=52428800, counters=DeviceCounters(**known), **facts)
+
+
+def on_cpu(seconds, **facts):
+    known = {"contention": 0.01, "faults": 0.0, "strided": 0.0, "launches": 2, **facts}
+    return StepFacts(seconds, cache_bytes=4 * MIB, cache_seen=True, **known)
+
+
+RECORDED = {
+    "attention in fp32 at the power limit": (
+        on_h100(
+            4.01e-3,
+            {"sm": 1.0, "occupancy": 0.185, "tensor": 0.328, "fp32": 0.102, "dram": 0.04, "power": 699, "capped": True},
+            **{"bytes": 268435456, "flops": 140123308032, "launches": 1, "waiting": 0.0, "dram_bytes": 5.05e8},
+        ),
+        "power",
+    ),
+    "a power-capped product": (
+        on_h100(
+            2.84e-3,
+            {"sm": 1.0, "occupancy": 0.2, "tensor": 1.0, "dram": 0.3, "power": 698.0, "capped": True},
+            **{"bytes": 805306368, "flops": 1099511627776, "dtype": "tf32", "waiting": 0.0, "dram_bytes": 2.75e9},
+        ),
+        "compute",
+    ),
+    "a large product": (
+        on_h100(
+            2.1e-2,
+            {"sm": 0.98, "occupancy": 0.123, "fp32": 0.782, "dram": 0.07, "power": 702.0, "capped": True},
+            **{"bytes": 805306368, "flops": 1099511627776, "launches": 1, "waiting": 0.0, "dram_bytes": 4.89e9},
+        ),
+        "compute",
+    ),
+    "a convolution that reorders its channels, at the power limit": (
+        on_h100(
+            2.08e-4,
+            {"sm": 0.883, "occupancy": 0.462, "tensor": 0.312, "dram": 0.446, "power": 693.0, "capped": True},
+            **{"bytes": 103055360, "flops": 59190018048, "dtype": "fp16", "waiting": 0.056, "dram_bytes": 3.09e8},
+        ),
+        "power",
+    ),
+    "a stream": (
+        on_h100(
+            5.3e-4,
+            {"sm": 0.987, "occupancy": 0.819, "fp32": 0.008, "dram": 0.9, "power": 510.0},
+            **{"bytes": 1610612736, "flops": 134217728, "launches": 1, "waiting": 0.003, "dram_bytes": 1.61e9},
+        ),
+        "memory",
+    ),
+    "a layer norm, power-capped as well": (
+        on_h100(
+            4.17e-4,
+            {"sm": 1.0, "occupancy": 0.726, "fp32": 0.209, "dram": 0.763, "power": 692.0, "capped": True},
+            **{"bytes": 1073741824, "flops": 939524096, "launches": 1, "waiting": 0.0, "dram_bytes": 1.07e9},
+        ),
+        "memory",
+    ),
+    "an optimizer that goes through memory three times": (
+        on_h100(
+            2e-3,
+            {"sm": 0.803, "occupancy": 0.398, "dram": 0.691, "power": 429.0},
+            **{"bytes": 1410662400, "launches": 203, "waiting": 0.235, "device_s": 1.53e-3, "dram_bytes": 4.02e9},
+        ),
+        "memory",
+    ),
+    "an optimizer that starts a thousand operations": (
+        on_h100(
+            6.96e-3,
+            {"sm": 0.341, "occupancy": 0.124, "dram": 0.223, "power": 178.0},
+            **{"bytes": 1410662400, "launches": 962, "waiting": 0.636, "device_s": 2.53e-3, "dram_bytes": 1.75e9},
+        ),
+        "launch",
+    ),
+    "a copy at 109 % of the memory roof": (
+        on_h100(
+            3.93e-6,
+            {"sm": 0.486, "occupancy": 0.281, "power": 238.0},
+            **{"bytes": 13107200, "launches": 1, "waiting": 0.21, "launching": 0.19, "dram_bytes": 166.0},
+        ),
+        "cache",
+    ),
+    "a smaller copy in the cache": (
+        on_h100(
+            2.7e-6,
+            {"sm": 0.29, "occupancy": 0.148, "power": 181.0},
+            **{"bytes": 6553600, "launches": 1, "waiting": 0.285, "launching": 0.257, "dram_bytes": 143.0},
+        ),
+        "cache",
+    ),
+    "a tiny product": (
+        on_h100(
+            8.01e-6,
+            {"sm": 0.442, "occupancy": 0.024, "fp32": 0.064, "power": 170.0},
+            **{"bytes": 786432, "flops": 33554432, "launches": 1, "waiting": 0.222, "launching": 0.21},
+            dram_bytes=475.0,
+        ),
+        "latency",
+    ),
+    "forty tiny products in a loop": (
+        on_h100(
+            4.77e-4,
+            {"sm": 0.044, "occupancy": 0.001, "fp32": 0.008, "power": 133.0},
+            **{"bytes": 13107200, "flops": 167772160, "launches": 40, "waiting": 0.45, "launching": 0.441},
+            dram_bytes=1.1e4,
+        ),
+        "launch",
+    ),
+    "the same products in one call": (
+        on_h100(
+            1.23e-5,
+            {"sm": 0.683, "occupancy": 0.051, "fp32": 0.213, "power": 393.0},
+            **{"bytes": 13107200, "flops": 167772160, "launches": 1, "waiting": 0.132, "launching": 0.124},
+            dram_bytes=273.0,
+        ),
+        "latency",
+    ),
+    "a training loop launched from Python": (
+        on_h100(
+            2.08e-2,
+            {"sm": 0.107, "occupancy": 0.01, "power": 127.0},
+            **{"flops": 1342177280, "launches": 520, "waiting": 0.885, "launching": 0.616, "device_s": 3.25e-3},
+        ),
+        "launch",
+    ),
+    "the same loop as a graph of tiny kernels": (
+        on_h100(
+            2.58e-3,
+            {"sm": 0.131, "occupancy": 0.012, "power": 150.0},
+            **{"flops": 1342177280, "launches": 16, "waiting": 0.094, "launching": 0.037, "device_s": 2.48e-3},
+        ),
+        "latency",
+    ),
+    "a transposing copy": (
+        on_h100(
+            2.65e-3,
+            {"sm": 0.99, "occupancy": 0.906, "fp32": 0.004, "dram": 0.373, "power": 561.0},
+            **{"bytes": 1073807360, "flops": 536870912, "launches": 2, "waiting": 0.038, "device_s": 2.56e-3},
+            dram_bytes=3.22e9,
+        ),
+        "latency",
+    ),
+    "batches that wait for their data": (
+        on_h100(
+            0.624,
+            {"sm": 0.025, "occupancy": 0.005, "power": 137.0},
+            **{"flops": 549755813888, "launches": 197, "waiting_phase": ("data", 0.96)},
+        ),
+        "latency",
+    ),
+    "copies from the host beside products": (
+        on_h100(
+            1.37e-2,
+            {"sm": 0.864, "fp32": 0.656, "power": 542.0},
+            **{"bytes": 536870912, "flops": 549755813888, "roof": "host to device", "waiting": 0.014},
+        ),
+        "link",
+    ),
+}
+BY_HAND = {
+    "strided reads": (on_cpu(8e-3, bytes=16 * MIB, flops=8 * MIB, strided=0.99), "latency"),
+    "the same reads in order": (on_cpu(1.1e-3, bytes=16 * MIB, flops=8 * MIB), "memory"),
+    "an element-wise step of a roof that drifts": (
+        on_cpu(16 * MIB / 1.1e10, bytes=16 * MIB, flops=4 * MIB, launches=1),
+        "memory",
+    ),
+    "additions of single elements": (on_cpu(1.2e-5, bytes=96, flops=8, launches=8), "launch"),
+    "memory that is new in every step": (on_cpu(1e-2, bytes=64 * MIB, faults=16384.0), "page faults"),
+    "a thread that has half of a core": (on_cpu(4e-3, bytes=16 * MIB, contention=0.52), "preempted"),
+    "an epoch that loads its data": (on_cpu(1.0, flops=10**9, waiting_phase=("data", 0.8)), "latency"),
+    "an update in the cache": (on_cpu(3e-5, bytes=1536 * 1024), "cache"),
+    "tangents, which no declared FLOP counts": (on_cpu(2e-2, bytes=64 * MIB, flops=16 * MIB), "unexplained"),
+    "a GPU that counts nothing": (
+        StepFacts(1e-3, bytes=100 * MIB, flops=10**9, on_gpu=True, launches=1, waiting=0.02),
+        "unexplained",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RECORDED)
+def test_a_recorded_step_is_named_rightly(case):
+    facts, kind = RECORDED[case]
+    bound = bound_of(facts, H100)
+    assert bound.kind == kind, bound.reason
+
+
+@pytest.mark.parametrize("case", BY_HAND)
+def test_a_step_made_by_hand_is_named_rightly(case):
+    facts, kind = BY_HAND[case]
+    bound = bound_of(facts, H100 if facts.on_gpu else CPU)
+    assert bound.kind == kind, bound.reason
+
+
+def test_there_are_more_than_twenty_of_nearly_every_kind():
+    kinds = {kind for _, kind in (*RECORDED.values(), *BY_HAND.values())}
+    assert len(RECORDED) + len(BY_HAND) >= 20
+    assert kinds >= {"memory", "compute", "power", "launch", "latency", "cache", "link", "preempted", "page faults"}
+
+
+def test_fewer_larger_operations_are_advised_only_where_starting_them_takes_the_time():
+    for facts, kind in (*RECORDED.values(), *BY_HAND.values()):
+        codes = {"launches_take_the_time", "device_waits_for_launches"}
+        bound = bound_of(facts, H100 if facts.on_gpu else CPU)
+        assert (bound.reason.code in codes) == (kind == "launch")

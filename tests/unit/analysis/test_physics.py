@@ -1,0 +1,115 @@
+"""No work is done faster than its roofs allow; whatever could excuse a rate does."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpulab.analysis.ceilings import RoofSet
+from gpulab.analysis.physics import DeclaredWork, rate_checks
+from gpulab.protocol.ceiling import Ceiling
+
+GIGA, TERA, MIB = 10**9, 10**12, 2**20
+
+
+def ceiling(roof, kind, best, *, median=None, source="measured"):
+    return Ceiling(roof=roof, kind=kind, unit="", best=best, median=median or best, source=source)
+
+
+MEMORY, CACHE = ceiling("device memory", "update", 20 * GIGA), ceiling("cache", "update", 60 * GIGA)
+ROOFS = RoofSet([MEMORY, CACHE, ceiling("matrix", "fp32", 100 * GIGA), ceiling("matrix", "int8", 400 * GIGA)])
+PRODUCT = DeclaredWork(seconds=1.0, high_s=1.0, flops=100 * GIGA, dtype="fp32")
+COPY = DeclaredWork(
+    seconds=1.0, high_s=1.0, bytes=20 * GIGA, dtype="fp32", distinct_bytes=20 * GIGA, cache_bytes=32 * MIB
+)
+
+
+def possible(work, roofs=ROOFS):
+    return [check.possible for check in rate_checks(work, roofs)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "high_s", "expected"),
+    [
+        (1.0, 1.0, True),
+        (0.92, 0.93, True),
+        (0.8, 0.95, True),  # its slow end is no more than the roof allows
+        (0.8, 0.85, False),
+        (1.4e-4, 1.5e-4, False),
+        (0.6, None, True),  # too few values for an interval
+        (0.4, None, False),
+    ],
+)
+def test_the_whole_interval_of_a_rate_must_lie_above_the_roof(seconds, high_s, expected):
+    assert possible(replace(PRODUCT, seconds=seconds, high_s=high_s)) == [expected]
+
+
+def test_the_arithmetic_is_shown():
+    (check,) = rate_checks(replace(PRODUCT, seconds=0.1, high_s=0.11), ROOFS)
+    assert (check.unit, check.amount, check.seconds, check.roof) == ("FLOP", 100 * GIGA, 0.1, "matrix fp32")
+    assert (check.rate, check.roof_rate, check.ratio) == pytest.approx((TERA, 100 * GIGA, 10.0))
+
+
+def test_roofs_that_were_not_measured_or_are_unsteady_accuse_nobody():
+    fast = replace(PRODUCT, seconds=0.1, high_s=0.1)
+    for unknown in (
+        ceiling("matrix", "fp32", 100 * GIGA, source="datasheet"),
+        ceiling("matrix", "fp32", 100 * GIGA, median=60 * GIGA),
+    ):
+        assert possible(fast, RoofSet([unknown])) == []
+    # The vector units that nobody measured may be faster than a library's product.
+    derived = RoofSet([ceiling("matrix", "fp32", 100 * GIGA), ceiling("vector", "fp32", 2 * TERA, source="derived")])
+    assert possible(fast, derived) == [True]
+
+
+def test_the_high_end_of_a_roof_counts():
+    drifting = Ceiling(roof="matrix", kind="fp32", unit="", best=100e9, median=100e9, low=90e9, high=130e9, processes=8)
+    assert possible(replace(PRODUCT, seconds=0.75, high_s=0.76), RoofSet([drifting])) == [True]
+    assert possible(replace(PRODUCT, seconds=0.65, high_s=0.66), RoofSet([drifting])) == [False]
+
+
+def test_work_without_a_dtype_may_be_of_any():
+    fast = replace(PRODUCT, dtype=None, seconds=0.25, high_s=0.25)
+    assert possible(fast) == [True]
+    assert possible(replace(fast, seconds=0.2, high_s=0.2)) == [False]
+
+
+def test_products_that_are_made_of_products_in_another_dtype_may_be_faster_than_their_own_units():
+    units = RoofSet([ceiling("matrix", "fp32", 50 * TERA), ceiling("matrix", "tf32", 400 * TERA)])
+    assert possible(DeclaredWork(1.0, 1.0, flops=130 * TERA, dtype="fp32"), units) == [True]
+    assert possible(DeclaredWork(1.0, 1.0, flops=150 * TERA, dtype="fp32"), units) == [False]
+
+
+def test_a_convolution_may_need_fewer_flops_than_are_declared():
+    assert possible(replace(PRODUCT, seconds=0.3, high_s=0.3)) == [False]
+    assert possible(replace(PRODUCT, seconds=0.3, high_s=0.3, fewer_flops=True)) == [True]
+
+
+def test_bytes_come_from_memory_but_for_what_a_cache_can_have_kept():
+    assert possible(replace(COPY, seconds=0.5, high_s=0.5)) == [False, True]
+    small = replace(COPY, bytes=32 * MIB, distinct_bytes=32 * MIB)
+    assert possible(replace(small, seconds=6e-4, high_s=6e-4)) == [True]  # out of the cache
+    assert possible(replace(small, seconds=3e-4, high_s=3e-4)) == [False]
+    cold = replace(small, hot=False, seconds=6e-4, high_s=6e-4)
+    assert possible(cold) == [False, True]
+
+
+def test_bytes_that_are_moved_again_and_again_may_all_be_cached():
+    passes = replace(COPY, distinct_bytes=16 * MIB, seconds=0.4, high_s=0.4)
+    assert possible(passes) == [True]
+    assert possible(replace(passes, distinct_bytes=None)) == [True]
+
+
+def test_without_a_roof_of_the_cache_there_is_no_verdict_on_what_may_be_cached():
+    roofs = RoofSet([MEMORY])
+    assert possible(replace(COPY, bytes=MIB, distinct_bytes=MIB, seconds=1e-6, high_s=1e-6), roofs) == []
+    assert possible(replace(COPY, distinct_bytes=None, seconds=0.01, high_s=0.01), roofs) == []
+
+
+def test_what_fits_into_a_nearer_cache_of_a_cpu_has_no_roof_here():
+    tiny = replace(COPY, bytes=MIB, distinct_bytes=MIB, seconds=1e-6, high_s=1e-6)
+    assert possible(tiny) == []
+    assert possible(replace(tiny, on_gpu=True)) == [False]
+
+
+def test_nothing_declared_is_nothing_to_check():
+    assert possible(DeclaredWork(seconds=1.0, high_s=1.0)) == []
