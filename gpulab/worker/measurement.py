@@ -12,6 +12,7 @@ from gpulab.protocol.events import OtherClock, Phases, Planned
 from gpulab.protocol.statuses import Clock, Stage
 from gpulab.scenario import CONTROL
 from gpulab.worker.building import compiled
+from gpulab.worker.checking.timed_steps import TimedChecks
 from gpulab.worker.context import WorkerContext
 from gpulab.worker.process.exception_text import first_line, forget
 from gpulab.worker.process.failure import is_out_of_memory
@@ -61,6 +62,7 @@ class Measurement:
         self._order = random.Random(context.seed + 2)
         items = {candidate.name: candidate.items for candidate in self.candidates}
         self.recorder = Recorder(context.reporter.channel, context.buffer, items, keys_of(context.job), epochs)
+        self._timed_checks = TimedChecks(context)
         self._first = epochs
         self._builds_s = 0.0
         """Of the builds that every epoch makes anew."""
@@ -69,7 +71,8 @@ class Measurement:
     def run(self) -> None:
         """Measure. The builds of the last epoch stay, for the re-check; `close` lets them go."""
         reporter = self._context.reporter
-        reporter.stage(Stage.MEASURE)
+        if self.planned is None:
+            reporter.stage(Stage.MEASURE)
         gc.collect()
         gc.freeze()  # what is loaded by now stays: collecting between epochs then costs little
         gc.disable()
@@ -82,6 +85,7 @@ class Measurement:
             gc.enable()
         self.measured_s = perf_counter() - started
         self.recorder.send()
+        self._timed_checks.finish()
 
     def close(self) -> None:
         for candidate in self.candidates:
@@ -174,7 +178,9 @@ class Measurement:
             release(self._context.device)
 
     def _check_timed_steps(self) -> None:
-        """Whether what is timed computes: see the checks. A candidate that fails is taken out."""
+        """Whether what is timed computes. A candidate that fails is taken out."""
+        for candidate, error in self._timed_checks.check(self.candidates):
+            self._drop(candidate, Stage.MEASURE, error)
 
     def _time_by_other_clock(self, candidate: Candidate) -> None:
         """One block by the clock that the verdict does not take."""

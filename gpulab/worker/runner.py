@@ -100,7 +100,7 @@ class Runner:
             reporter=reporter,
             buffer=self._buffer,
             builder=builder,
-            checker=Checker(builder),
+            checker=Checker(builder, reporter.channel.emit),
             clock=clock,
             other_clock=other_clock,
             checked=set(before.checked) if before else _checked(variants) if isinstance(job, Measure) else set(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -15,6 +15,7 @@ from gpulab.worker.checking.matching import Matching, Relation
 _ELEMENTWISE = {Relation.SAME, Relation.SCALED}
 _HAS_FIRST = {*_ELEMENTWISE, Relation.REPEATED, Relation.PREFIX}
 _LATE = 0.75
+Undo = Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,16 @@ class Everything:
         return not matching.missing or all(
             matched.is_float for matched in matching.inputs if matched.relation == Relation.OTHER
         )
+
+    def made(self, inputs: Sequence[torch.Tensor], matching: Matching) -> Undo:
+        """Write to the inputs in place; returns what puts them back."""
+        saved = tensors.kept(inputs)
+        try:
+            self.make(inputs, matching)
+        except BaseException:
+            tensors.put_back(inputs, saved)
+            raise
+        return lambda: tensors.put_back(inputs, saved)
 
     @torch.inference_mode()
     def make(self, inputs: Sequence[torch.Tensor], matching: Matching) -> None:
@@ -85,23 +96,32 @@ class LateElement:
             matched.relation in _HAS_FIRST and (matched.same_dtype or not self.times) for matched in own
         )
 
+    def made(self, inputs: Sequence[torch.Tensor], matching: Matching) -> Undo:
+        """Write to the inputs in place; returns what puts the element back."""
+        elements = [element for _, element in self._elements(inputs, matching)]
+        saved = tensors.copies(elements)
+        self.make(inputs, matching)
+        return lambda: tensors.put_back(elements, saved)
+
     @torch.inference_mode()
     def make(self, inputs: Sequence[torch.Tensor], matching: Matching) -> None:
         """Write to the inputs in place."""
-        for tensor, match in zip(inputs, matching.inputs, strict=True):
-            if match.index != self.input or match.relation not in _HAS_FIRST:
-                continue
-            period = min(match.numel, tensor.numel())
-            places = [int(self.place * (period - 1))]
-            if match.relation == Relation.REPEATED:
-                places = list(range(places[0], tensor.numel(), period))
+        for (tensor, period), element in self._elements(inputs, matching):
             if self.times:
-                largest = tensors.computable(tensor).abs().amax()
-                value = (largest * self.times).to(tensor.dtype)
+                element.copy_(tensors.computable(tensor).abs().amax() * self.times)
             else:
-                value = _element(tensor, int(self.source * (period - 1))).clone()
-            for place in places:
-                _element(tensor, place).copy_(value)
+                element.copy_(_element(tensor, int(self.source * (period - 1))).clone())
+
+    def _elements(
+        self, inputs: Sequence[torch.Tensor], matching: Matching
+    ) -> Iterator[tuple[tuple[torch.Tensor, int], torch.Tensor]]:
+        """((an input, its elements until it repeats), the element to change as a view)."""
+        for tensor, match in zip(inputs, matching.inputs, strict=True):
+            if match.index == self.input and match.relation in _HAS_FIRST:
+                period = min(match.numel, tensor.numel())
+                last = tensor.numel() if match.relation == Relation.REPEATED else period
+                for place in range(int(self.place * (period - 1)), last, period):
+                    yield (tensor, period), _element(tensor, place)
 
 
 Change = Everything | LateElement

@@ -72,7 +72,7 @@ class Memory:
     def __init__(self, tensor: torch.Tensor) -> None:
         self.numel, self.shape, self.dtype, self.nbytes = tensor.numel(), tensor.shape, tensor.dtype, tensor.nbytes
         places = torch.linspace(0, max(self.numel - 1, 0), min(self.numel, _SAMPLES), dtype=torch.float64)
-        self._places = places.round().long().unique()
+        self._places = torch.unique_consecutive(places.round().long())
         self._values = at(tensor, self._places)
         self._figures = _figures(tensor)
 

@@ -54,10 +54,13 @@ class WallClock:
                 self.flush()
             return self._run(step, steps)
 
-    def interrupted(self, build: Build, steps: tuple[int, int], lead_in: int, change: Callable[[], object]) -> object:
+    def interrupted(
+        self, build: Build, steps: tuple[int, int], lead_in: int, change: Callable[[object], object]
+    ) -> object:
         """A block as any other for its steps, which `change` interrupts after the first of two numbers of them.
 
-        Nothing is restored before the others. Returns what the last step returned.
+        Nothing is restored before the others. `change` is given what the step before it returned; what the last one
+        returned is the result.
         """
         build.restore()
         mark_step()
@@ -67,10 +70,14 @@ class WallClock:
                 step()
             if self.flush:
                 self.flush()
-            self._run(step, steps[0])
-            change()
+            self._run(step, steps[0] - 1)
+            returned = step()
+            wait_for(returned)
+            change(returned)
+            del returned
             self._run(step, steps[1] - 1)
             returned = step()
+            wait_for(returned)
             self.wait()
             return returned
 

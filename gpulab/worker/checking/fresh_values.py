@@ -1,0 +1,95 @@
+"""Whether a step takes longer when the values of its inputs are new: then it remembers results for old ones."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from time import perf_counter
+
+import torch
+
+from gpulab.worker.building import tensors
+from gpulab.worker.building.build import Build
+from gpulab.worker.building.compiled import mark_step
+from gpulab.worker.checking.changes import Everything, LateElement
+from gpulab.worker.checking.matching import Matching, identity
+
+_ALL_BYTES = 4 << 20
+"""Inputs up to this size are written as a whole, larger ones in one element."""
+_PAIRS_S, _MOST_PAIRS = 0.01, 5
+RATIO, LEAST_S = 3.0, 50e-6
+"""Times, and seconds, by which a step on new values may take longer than on old ones."""
+
+
+@dataclass
+class FreshTimes:
+    """Seconds of single steps whose inputs were written anew just before, with new values or with those they had."""
+
+    fresh_s: list[float] = field(default_factory=list)
+    same_s: list[float] = field(default_factory=list)
+
+    @property
+    def ratio(self) -> float:
+        return median(self.fresh_s) / max(median(self.same_s), 1e-9)
+
+    @property
+    def is_suspicious(self) -> bool:
+        return self.ratio > RATIO and median(self.fresh_s) - median(self.same_s) > LEAST_S
+
+
+def pairs_for(step_s: float) -> int:
+    """How many pairs of such steps a check can afford."""
+    return max(1, min(_MOST_PAIRS, int(_PAIRS_S / max(2 * step_s, 1e-9))))
+
+
+def time_pairs(
+    times: FreshTimes,
+    build: Build,
+    inputs: Sequence[torch.Tensor],
+    matching: Matching,
+    pairs: int,
+    draw: random.Random,
+    wait: Callable[[], None],
+) -> None:
+    """Add so many pairs of steps; inputs and state are as before afterwards."""
+    saved = tensors.kept(inputs)
+    scale = 1.0
+    try:
+        with build.context():
+            for _ in range(pairs):
+                for seconds, fresh in ((times.same_s, False), (times.fresh_s, True)):
+                    scale = draw.uniform(0.5, 0.95) if fresh else scale
+                    _write(inputs, saved, matching, scale, draw if fresh else None)
+                    mark_step()
+                    wait()
+                    started = perf_counter()
+                    build.work.step()
+                    wait()
+                    seconds.append(perf_counter() - started)
+    finally:
+        wait()
+        tensors.put_back(inputs, saved)
+        build.restore()
+        wait()
+
+
+def _write(
+    inputs: Sequence[torch.Tensor],
+    saved: Sequence[torch.Tensor],
+    matching: Matching,
+    scale: float,
+    draw: random.Random | None,
+) -> None:
+    """Write new values, or without `draw` as many that are those of the step before."""
+    has_floats = any(tensor.is_floating_point() for tensor in inputs)
+    if has_floats and sum(tensor.nbytes for tensor in inputs) <= _ALL_BYTES:
+        tensors.put_back(inputs, saved)
+        Everything(scale).make(inputs, matching)
+        return
+    own = identity(inputs)
+    for index, tensor in enumerate(inputs):
+        if tensor.numel() > 1 and tensor.is_floating_point() == has_floats and tensor.dtype != torch.bool:
+            place = draw.random() if draw else 1.0
+            LateElement(index, place, draw.random() if draw else place).make(inputs, own)

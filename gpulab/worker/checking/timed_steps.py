@@ -1,0 +1,280 @@
+"""Whether what is timed computes: in every epoch blocks like any other, of which new inputs interrupt the steps."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import isfinite
+from time import perf_counter
+
+import torch
+
+from gpulab.protocol.events import Examined, OutputSample
+from gpulab.protocol.finding import finding
+from gpulab.protocol.statuses import CheckKind
+from gpulab.worker.building import tensors
+from gpulab.worker.building.build import Build
+from gpulab.worker.checking import outputs, state_updates
+from gpulab.worker.checking.changes import Change, LateElement
+from gpulab.worker.checking.fresh_values import RATIO, FreshTimes, pairs_for, time_pairs
+from gpulab.worker.checking.matching import Matching, Memory, identity, match
+from gpulab.worker.checking.references import References, Result
+from gpulab.worker.context import WorkerContext
+from gpulab.worker.process.errors import RefusedError, WrongOutputError, checking
+from gpulab.worker.process.failure import is_out_of_memory
+from gpulab.worker.timing.candidate import Candidate
+
+_SHARE = 0.12
+"""Of the time since the measurement began, for checks of what has been checked before."""
+_SHORT_BLOCK_S = 0.02
+_MOST_STATEFUL_STEPS = 3
+_LOOSER, _LOOSEST = 4.0, 0.5
+"""Times by which each further step of a training loosens the tolerance, and to what."""
+_SAMPLED = 16
+_NUMBERS = 100_000_000
+_PAIRS_TO_CONFIRM = 7
+Tensors = list[torch.Tensor]
+
+
+@dataclass
+class _Shown:
+    """What the checks of a variant showed in this process."""
+
+    blocks: int = 0
+    late: int = 0
+    error: float = 0.0
+    allowed: float = 0.0
+    state: int = 0
+    fresh: FreshTimes = field(default_factory=FreshTimes)
+
+
+class TimedChecks:
+    """Of one measuring process. `check` is called at a random moment of each epoch, `finish` after the last."""
+
+    def __init__(self, context: WorkerContext) -> None:
+        pinned = context.job.seed is not None
+        self._draw = random.Random(context.seed + 3 if pinned else int.from_bytes(os.urandom(8)))
+        self._context, self._builder, self._checker = context, context.builder, context.checker
+        self._started, self._spent_s = perf_counter(), 0.0
+        self._memories: list[Memory] | None = None
+        self._matchings: dict[str, Matching] = {}
+        self._shown: dict[str, _Shown] = {}
+
+    def check(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, BaseException]]:
+        """Check some variants against the first one; returns those that failed, and why."""
+        baseline, started = candidates[0], perf_counter()
+        others = [candidate for candidate in candidates[1:] if self._can_check(candidate)]
+        if not others or baseline.build is None or not self._can_check(baseline):
+            return []
+        failed: list[tuple[Candidate, BaseException]] = []
+        references = References(self._builder, baseline.name, baseline.build, self._draw)
+        for number, candidate in enumerate(self._in_turn(others)):
+            spent_s = self._spent_s + perf_counter() - started
+            may = spent_s < _SHARE * (perf_counter() - self._started)
+            first = candidate.name not in self._shown and (not number or candidate.block_s < _SHORT_BLOCK_S)
+            if not (may or first):
+                continue
+            try:
+                with checking(CheckKind.TIMED_STEPS):
+                    self._check(references, candidate)
+            except BaseException as error:
+                if is_out_of_memory(error):
+                    continue
+                failed.append((candidate, error))
+        self._spent_s += perf_counter() - started
+        return failed
+
+    def finish(self) -> None:
+        """Tell what the checks showed."""
+        for name, shown in self._shown.items():
+            if not shown.blocks or name not in self._context.checked:
+                continue
+            self._context.reporter.channel.emit(
+                Examined(
+                    variant=name,
+                    check=CheckKind.TIMED_STEPS,
+                    count=shown.blocks,
+                    values={
+                        "late": shown.late,
+                        "error": shown.error,
+                        "allowed": shown.allowed,
+                        "state": shown.state,
+                        "fresh_ratio": shown.fresh.ratio if shown.fresh.fresh_s else None,
+                    },
+                )
+            )
+
+    def _can_check(self, candidate: Candidate) -> bool:
+        name = candidate.variant.name
+        return (
+            candidate.build is not None and name in self._context.checked and name not in self._context.checker.stateful
+        )
+
+    def _in_turn(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Those that were checked least come first, in a random order."""
+        self._draw.shuffle(candidates)
+        return sorted(candidates, key=lambda candidate: self._shown.get(candidate.name, _Shown()).blocks)
+
+    def _matching(self, candidate: Candidate, baseline_inputs: Tensors, inputs: Tensors) -> Matching:
+        name = candidate.variant.name
+        if self._memories is None:
+            self._memories = [Memory(tensor) for tensor in baseline_inputs]
+        if name not in self._matchings:
+            dtypes = (candidate.build.work.dtype if candidate.build else None, self._checker.dtype)
+            loosest = max((tensors.tolerance_of(tensor, tensor, dtypes) for tensor in inputs), default=0.0)
+            self._matchings[name] = match(self._memories, inputs, loosest)
+        return self._matchings[name]
+
+    def _check(self, references: References, candidate: Candidate) -> None:
+        build = candidate.build
+        assert build is not None
+        inputs = tensors.live_leaves("inputs", build.work.inputs)
+        matching = self._matching(candidate, references.inputs, inputs)
+        both = bool(build.state) and bool(references.build.state)
+        either = bool(build.state) or bool(references.build.state)
+        one_step = (either and not both) or not references.usual(1).output or references.draws
+        steps = self._steps(candidate, one_step=one_step, advances=both)
+        change, expected = self._chosen(references, candidate, matching, steps[1] if both else 1)
+        result = self._interrupted(candidate, change, inputs, matching, steps)
+        agreement = self._checker.agree(build, result.output, expected.output)
+        looser = min(_LOOSEST, agreement.tolerance * _LOOSER ** (steps[1] - 1)) if both else 0.0
+        if agreement.reason and not (agreement.error is not None and agreement.error <= looser):
+            usual = references.usual(steps[1] if both else 1)
+            stale = change is not None and self._checker.agree(build, result.output, usual.output).ok
+            raise WrongOutputError(
+                finding(
+                    "timed_step_is_stale" if stale else "timed_step_is_wrong",
+                    candidate.variant.name,
+                    error=agreement.error,
+                    allowed=agreement.tolerance,
+                    change=change.name if change else "",
+                ),
+                agreement.error,
+            )
+        updates = state_updates.compare(result.before, result.after, expected.before, expected.after)
+        if updates.reason:
+            raise WrongOutputError(updates.reason, updates.error)
+        self._remembers(references, candidate, inputs, matching)
+        shown = self._shown.setdefault(candidate.name, _Shown())
+        shown.blocks += 1
+        shown.late += isinstance(change, LateElement)
+        shown.error = max(shown.error, agreement.error or 0.0)
+        shown.allowed = agreement.tolerance
+        shown.state = max(shown.state, updates.compared)
+        if candidate.name == candidate.variant.name:
+            self._send_samples(references, candidate, result.output, expected.output, agreement.tolerance)
+
+    def _steps(self, candidate: Candidate, *, one_step: bool, advances: bool) -> tuple[int, int]:
+        """Steps of a block before and after its inputs change: nobody can know which is the last one."""
+        total = max(2, candidate.steps)
+        if one_step or self._draw.random() < 0.5:
+            after = 1
+        else:
+            after = self._draw.randint(1, min(_MOST_STATEFUL_STEPS, total - 1) if advances else total - 1)
+        return (total - after, after) if candidate.steps > 1 else (1, 1)
+
+    def _chosen(
+        self, references: References, candidate: Candidate, matching: Matching, steps: int
+    ) -> tuple[Change | None, Result]:
+        """A change of the inputs that can be seen in the baseline's output, and what it leaves there."""
+        assert candidate.build is not None
+        usual = references.usual(steps)
+        for change in references.changes():
+            result = references.changed(change, steps) if change.fits(matching) else None
+            if result and not self._checker.agree(candidate.build, result.output, usual.output).ok:
+                return change, result
+        return None, usual
+
+    def _interrupted(
+        self, candidate: Candidate, change: Change | None, inputs: Tensors, matching: Matching, steps: tuple[int, int]
+    ) -> Result:
+        build, context = candidate.build, self._context
+        assert build is not None
+        undo: list[Callable[[], None]] = []
+        before: Tensors = []
+
+        def interrupt(returned: object) -> None:
+            self._builder.wait()
+            if steps[0]:
+                _spoil(build, returned, inputs)
+            build.restore()
+            before.extend(tensors.kept(build.state))
+            if change is not None:
+                undo.append(change.made(inputs, matching))
+            self._builder.seed()
+            self._builder.wait()
+
+        try:
+            returned = context.wall_clock.interrupted(build, steps, candidate.lead_in, interrupt)
+            output = tensors.kept(outputs.read(build, returned))
+            after = tensors.kept(build.state)
+        finally:
+            self._builder.wait()
+            for action in undo:
+                action()
+            build.restore()
+            self._builder.wait()
+        return Result(output, before, after)
+
+    def _remembers(self, references: References, candidate: Candidate, inputs: Tensors, matching: Matching) -> None:
+        """RefusedError where steps take many times longer on new values than on old ones, and the baseline's do not."""
+        build = candidate.build
+        assert build is not None
+        if not inputs:
+            return
+        shown = self._shown.setdefault(candidate.name, _Shown())
+        pairs, wait = pairs_for(candidate.step_s), self._builder.wait
+        time_pairs(shown.fresh, build, inputs, matching, pairs, self._draw, wait)
+        if not shown.fresh.is_suspicious:
+            return
+        again, baseline = FreshTimes(), FreshTimes()
+        time_pairs(again, build, inputs, matching, _PAIRS_TO_CONFIRM, self._draw, wait)
+        own = identity(references.inputs)
+        time_pairs(baseline, references.build, references.inputs, own, _PAIRS_TO_CONFIRM, self._draw, wait)
+        shown.fresh = again
+        if again.is_suspicious and again.ratio > RATIO * max(1.0, baseline.ratio):
+            ratios = {"ratio": again.ratio, "baseline": baseline.ratio}
+            raise RefusedError(finding("remembers_its_inputs", candidate.variant.name, **ratios))
+
+    def _send_samples(
+        self, references: References, candidate: Candidate, output: Tensors, expected: Tensors, tolerance: float
+    ) -> None:
+        """Some elements of both outputs, for whoever wants to compare them elsewhere."""
+        elements = sum(tensor.numel() for tensor in expected)
+        if not elements:
+            return
+        number = self._draw.randrange(_NUMBERS)
+        places = sorted(self._draw.sample(range(elements), min(_SAMPLED, elements)))
+        for name, values in ((references.name, expected), (candidate.name, output)):
+            self._context.reporter.channel.emit(
+                OutputSample(
+                    variant=name,
+                    number=number,
+                    elements=elements,
+                    places=places,
+                    values=_at(values, places),
+                    tolerance=tolerance,
+                )
+            )
+
+
+def _spoil(build: Build, returned: object, inputs: Tensors) -> None:
+    with suppress(RuntimeError):  # memory that a graph of the compiler has taken back
+        outputs.spoil(build, outputs.read(build, returned), inputs)
+
+
+def _at(output: Tensors, places: Sequence[int]) -> list[float | None]:
+    """Elements by their places in all tensors one after the other; None where one is not finite."""
+    values: list[float | None] = []
+    for place in places:
+        index = 0
+        while place >= output[index].numel():
+            place -= output[index].numel()
+            index += 1
+        element = tensors.computable(output[index].reshape(-1)[place])
+        value = float(element.abs() if element.is_complex() else element)
+        values.append(value if isfinite(value) else None)
+    return values
