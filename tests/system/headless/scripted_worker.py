@@ -1,7 +1,7 @@
 """A worker without torch, whose times follow from the run's parameters: what the command line makes of it is exact.
 
 A step of the first variant takes `n` microseconds, of the second half as long, of the third a third. The second one
-fails where `n` is `fails_at`. A job that must not stop early is measured as long as it asks for. A calibration is the
+fails where `n` is `fails_at`. Contenders of a final have the `n` of their own. A job that must not stop early is measured as long as it asks for. A calibration is the
 recorded one.
 """
 
@@ -24,6 +24,8 @@ from gpulab.protocol.statuses import CheckTime, FailureKind, Stage, StopReason
 from gpulab.scenario import CONTROL
 
 EPOCHS, ROUNDS = 20, 5
+NUMBERS = {"before": 1, "after": 2}
+"""Of the variants that contenders of a final are."""
 BLOCK_S = 0.005
 
 
@@ -57,20 +59,22 @@ class Script:
         for number, variant in enumerate(job.subject.variants, 1):
             if variant.missing:
                 continue
+            n = {**params, **variant.params}["n"]
+            number = NUMBERS.get(variant.function, number)
             self.emit(e.StageStarted(stage=Stage.BUILD, variant=variant.name))
-            if number == 2 and params.get("fails_at") == params["n"]:
+            if number == 2 and params.get("fails_at") == n:
                 cause = finding("exception", message="AssertionError: no")
                 traceback = "Traceback (most recent call last):\nAssertionError: no"
                 place = {"kind": FailureKind.ERROR, "stage": Stage.BUILD, "line": 7}
                 self.emit(e.VariantFailed(variant=variant.name, cause=cause, traceback=traceback, **place))
                 continue
-            step_s[variant.name] = params["n"] * 1e-6 / number
+            step_s[variant.name] = n * 1e-6 / number
             self.emit(e.Built(variant=variant.name, build_s=1e-3, first_step_s=1e-3, items=1.0))
             self.emit(e.Checked(variant=variant.name, when=CheckTime.BEFORE, ok=True, error=0.0, tolerance=1e-4))
         self.emit(e.StageStarted(stage=Stage.MEASURE))
-        self.emit(e.Planned(rounds=ROUNDS, epochs=EPOCHS, floor=0.01, expensive=False))
+        self.emit(e.Planned(rounds=ROUNDS, epochs=EPOCHS))
         print("measuring", flush=True)
-        self.measure({**step_s, CONTROL: params["n"] * 1e-6})
+        self.measure({**step_s, CONTROL: next(iter(step_s.values()))})
         self.emit(e.Stopped(reason=StopReason.WIDTH if job.stop_early else StopReason.TIME))
 
     def measure(self, step_s):

@@ -13,9 +13,11 @@ from gpulab.protocol import events as e
 from gpulab.protocol.finding import Finding
 from gpulab.protocol.wire import decode, encode
 from gpulab.report.command_report import CalibrationReport, CommandReport
-from gpulab.report.commands import combine, sweep_of
+from gpulab.report.commands import combine
 from gpulab.report.exit_codes import ExitCode
+from gpulab.report.over_runs import over_runs_of
 from gpulab.report.report import RunReport
+from gpulab.report.sweeps import sweep_of
 
 
 def refuse(constant):
@@ -52,7 +54,7 @@ def report(request, tmp_path_factory):
 def test_a_report_survives_its_json(report):
     text = msgspec.json.encode(report)
     assert msgspec.json.decode(text, type=RunReport) == report
-    command = combine([report], report.environment, [sweep_of("size", [report, report])])
+    command = combine([report], report.environment, [sweep_of("size", [report, report], report)], over_runs_of([report] * 9))
     assert msgspec.json.decode(msgspec.json.encode(command), type=CommandReport) == command
 
 

@@ -14,8 +14,9 @@ from gpulab.protocol.finding import finding
 from gpulab.protocol.listing import ScenarioRow
 from gpulab.protocol.machine import CheckStatus, MachineCheck
 from gpulab.report.command_report import ObserverEffect
-from gpulab.report.commands import sweep_of
+from gpulab.report.over_runs import over_runs_of
 from gpulab.report.roofline_points import roofline_of
+from gpulab.report.sweeps import sweep_of
 from gpulab.views import (
     ceilings,
     doctor,
@@ -24,6 +25,7 @@ from gpulab.views import (
     listing,
     log,
     observer_effect,
+    over_runs,
     progress,
     results,
     status,
@@ -75,6 +77,7 @@ def of_report(report, glyphs):
     yield "run_line", summary.run_line(report, glyphs, 1, 2)
     yield "summary", summary.summary([report, report], glyphs)
     yield "sweep_view", sweep.sweep_view(sweep_of(parameter, [report]), [report], glyphs)
+    yield "over_runs_view", over_runs.over_runs_view(over_runs_of([report, report]), glyphs)
     yield "ceilings", ceilings.ceilings(report, glyphs)
     yield "effect_line", glyphs(observer_effect.effect_line(effect, report.reason, 0.5))
     if roofline:

@@ -1,0 +1,113 @@
+"""Several runs of the same: the exact interval over their medians, which of them count, and the gate on it."""
+
+from math import exp
+
+import pytest
+
+from gpulab.analysis.comparison import Comparison
+from gpulab.protocol.finding import finding
+from gpulab.protocol.statuses import Status, Verdict
+from gpulab.report.commands import combine
+from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.report.over_runs import over_runs_of
+from gpulab.report.report import RunReport, Time, VariantReport
+
+EIGHT = [1.6, 1.52, 1.69, 1.55, 1.58, 1.66, 1.61, 1.59]
+
+
+def run(speedup, *, verdict=Verdict.FASTER, scenario="s", variant="new", **changes):
+    comparison = Comparison(variant=variant, against="old", speedup=speedup, low=speedup, high=speedup, verdict=verdict)
+    variants = [
+        VariantReport(name="old", status=Status.OK, time_s=Time(median=1.0)),
+        VariantReport(name=variant, status=Status.OK, time_s=Time(median=1 / speedup)),
+    ]
+    return RunReport(scenario=scenario, variants=variants, comparisons=[comparison], **changes)
+
+
+def test_eight_runs_carry_the_exact_interval():
+    (entry,) = over_runs_of([run(speedup) for speedup in EIGHT])
+    assert (entry.variant, entry.against, entry.runs, entry.verdict) == ("new", "old", 8, Verdict.FASTER)
+    assert (entry.low, entry.high) == pytest.approx((1.52, 1.69))
+    assert entry.speedup == pytest.approx((1.59 * 1.6) ** 0.5)  # the median of log-ratios
+    assert entry.speedups == EIGHT
+    assert (entry.time_s.low, entry.time_s.high) == pytest.approx((1 / 1.69, 1 / 1.52))
+
+
+def test_more_runs_leave_out_the_outermost():
+    speedups = [exp(0.01 * number) for number in range(20)]
+    (entry,) = over_runs_of([run(speedup) for speedup in speedups])
+    assert (entry.low, entry.high) == pytest.approx((speedups[3], speedups[16]))
+
+
+def test_fewer_have_no_interval_and_no_verdict():
+    (entry,) = over_runs_of([run(speedup) for speedup in EIGHT[:7]])
+    assert (entry.low, entry.high, entry.verdict, entry.runs) == (None, None, Verdict.INCONCLUSIVE, 7)
+    assert entry.speedup == 1.6
+    assert over_runs_of([]) == []
+
+
+def test_what_is_no_measurement_does_not_count():
+    stopped = {"outcome": Conclusion.INTERRUPTED, "exit_code": ExitCode.INTERRUPTED}
+    runs = [
+        run(1.5),
+        run(9.0, **stopped, reason=finding("stopped_while_measuring")),
+        run(1.6, **stopped, reason=finding("stopped_after_measuring")),
+        run(9.0, verdict=Verdict.WRONG),
+        run(9.0, verdict=Verdict.INVALID),
+        RunReport(scenario="s", outcome=Conclusion.FAILED, exit_code=ExitCode.FAILED),
+    ]
+    (entry,) = over_runs_of(runs)
+    assert entry.speedups == [1.5, 1.6]
+
+
+def test_an_unchecked_speedup_is_unchecked_over_runs():
+    runs = [run(speedup) for speedup in EIGHT] + [run(1.6, verdict=Verdict.UNCHECKED)]
+    assert over_runs_of(runs)[0].verdict == Verdict.UNCHECKED
+
+
+def test_scenarios_and_variants_are_kept_apart():
+    runs = [run(1.5), run(2.5, scenario="t"), run(1.6), run(2.6, scenario="t"), run(3.5, variant="newer")]
+    runs.append(run(9.0, params={"n": 1}))
+    assert [(entry.scenario, entry.variant, entry.speedups) for entry in over_runs_of(runs)] == [
+        ("s", "new", [1.5, 1.6]),
+        ("s", "newer", [3.5]),
+        ("t", "new", [2.5, 2.6]),
+        ("s", "new", [9.0]),
+    ]
+
+
+def test_of_functions_the_times_count():
+    runs = [
+        RunReport(
+            scenario="f",
+            functions=True,
+            variants=[VariantReport(name="step", status=Status.OK, time_s=Time(median=time_s))],
+        )
+        for time_s in EIGHT
+    ]
+    (entry,) = over_runs_of(runs)
+    assert (entry.variant, entry.against, entry.speedup, entry.verdict) == ("step", None, None, None)
+    assert (entry.time_s.median, entry.time_s.low, entry.time_s.high) == pytest.approx((1.595, 1.52, 1.69))
+
+
+@pytest.mark.parametrize(
+    ("speedups", "required", "code", "reason"),
+    [
+        (EIGHT, 1.5, 0, None),
+        (EIGHT, 1.55, 6, finding("not_shown_to_reach", "new", required=1.55)),
+        (EIGHT, 1.7, 5, finding("below_required", "new", required=1.7)),
+        (EIGHT[:7], 1.2, 6, finding("too_few_runs", "new", runs=7, needed=8)),
+        ([], 1.2, 6, finding("nothing_compared", required=1.2)),
+    ],
+)
+def test_the_gate_is_for_the_interval_over_runs(speedups, required, code, reason):
+    runs = [run(speedup) for speedup in speedups]
+    command = combine(runs, {}, (), over_runs_of(runs), required_speedup=required)
+    assert (command.exit_code, command.reason) == (code, reason)
+
+
+def test_a_run_that_failed_comes_before_the_gate():
+    runs = [*(run(speedup) for speedup in EIGHT), RunReport(scenario="s", exit_code=ExitCode.FAILED)]
+    assert combine(runs, {}, (), over_runs_of(runs), required_speedup=1.2).exit_code == ExitCode.FAILED
+    command = combine(runs[:3], {}, (), over_runs_of(runs[:3]), interrupted=True)
+    assert (command.exit_code, len(command.over_runs)) == (ExitCode.INTERRUPTED, 1)
