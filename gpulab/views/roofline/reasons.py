@@ -12,12 +12,20 @@ from gpulab.views.findings import sentence
 from gpulab.views.roofline.plot import letter
 from gpulab.views.text import Glyphs
 
+_WORDS = {
+    BoundKind.CACHE: "cache-resident",
+    BoundKind.PAGE_FAULTS: "page-fault-bound",
+    BoundKind.PREEMPTED: "preempted",
+    BoundKind.UNEXPLAINED: "unexplained",
+    BoundKind.UNKNOWN: "unknown",
+}
+
 
 def reasons(points: Sequence[Point], glyphs: Glyphs) -> Text:
     """A line a point: its letter, its bound, and the evidence for it."""
     text = Text()
     for index, point in enumerate(points):
-        bound = "cache-resident" if point.bound == BoundKind.CACHE else f"{point.bound}-bound"
+        bound = _WORDS.get(point.bound, f"{point.bound}-bound")
         text.append(glyphs(f"{letter(index)} {point.variant}: "))
         text.append(bound, "bold")
         text.append(glyphs(f": {sentence(point.reason)}") + "\n")

@@ -16,8 +16,8 @@ from gpulab.views.roofline.roofs import aside, name, per_second
 from gpulab.views.text import Glyphs, three_digits, times
 
 _BAR = 9
-_UNLIKE = 2.0
-"""Ends of an interval that differ by more than this factor get a figure each."""
+_UNLIKE, _FAR_END = 2.0, 3.0
+"""Ends of an interval get a figure each where they differ by this factor, and one is so many points away."""
 _SHORTEST_NAME, _READABLE_NAME, _LONGEST_NAME = 4, 12, 32
 
 
@@ -132,7 +132,7 @@ def _ends(point: Point) -> str:
     if point.fraction_low is None or point.fraction_high is None:
         return ""
     below, above = 100 * (point.fraction - point.fraction_low), 100 * (point.fraction_high - point.fraction)
-    if max(below, above) > max(_UNLIKE * min(below, above), 1.0):
+    if max(below, above) > max(_UNLIKE * min(below, above), _FAR_END):
         return f" +{_points(above)} -{_points(below)}"
     return f" ±{_points((below + above) / 2)}"
 
@@ -160,7 +160,7 @@ def _notes(points: Sequence[Point], family: str, plot: Plot | None) -> list[str]
     ratios = [f"{letter(index)} {times(point.bytes_ratio)}" for index, point in enumerate(points) if point.bytes_ratio]
     if ratios:
         mark = f"{COUNTED} " if plot and plot.of_kinds(BY_COUNT) else ""
-        notes.append(f"{mark}bytes counted, of those declared: {', '.join(ratios)}")
+        notes.append(f"{mark}counted bytes over declared: {', '.join(ratios)}")
     if undrawn := [index for index, point in enumerate(points) if not point.is_drawable]:
         notes.append(f"no FLOP/byte: {letters(undrawn)}")
     roofs: dict[str, list[str]] = defaultdict(list)

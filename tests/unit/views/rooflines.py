@@ -2,9 +2,9 @@
 
 import devices
 
-from gpulab.analysis.bound import StepFacts
 from gpulab.analysis.ceilings import RoofSet
 from gpulab.analysis.datasheet import nominal_ceilings
+from gpulab.analysis.evidence import StepFacts
 from gpulab.analysis.roofline import Roofline, point_of
 from gpulab.protocol.ceiling import Ceiling
 
@@ -35,13 +35,13 @@ CPU = (
 )
 
 
-def point(ceilings, name, seconds, *, dtype=None, bytes=None, flops=None, roof=None, launches=None, work="declared"):
-    facts = StepFacts(seconds=seconds, bytes=bytes, flops=flops, dtype=dtype, roof=roof, launches=launches)
-    return point_of(name, facts, RoofSet(ceilings), low_s=seconds * 0.99, high_s=seconds * 1.01, work=work)
+def point(ceilings, name, seconds, **facts):
+    known = StepFacts(seconds=seconds, **facts)
+    return point_of(name, known, RoofSet(ceilings), low_s=seconds * 0.99, high_s=seconds * 1.01)
 
 
 def h200():
-    """A ladder of attention, two variants at one place, one that only copies, one of a type without a measured roof."""
+    """A ladder of attention, two variants at one place, one that moves more than it declares, one that only copies."""
     flops, moved = 4 * 16 * 4096 * 4096 * 64, 16 * 4096 * 4096 * 2
     small = 4 * 16 * 4096 * 64 * 2
     return Roofline(
@@ -49,7 +49,7 @@ def h200():
         (
             point(H200, "naive", 1.8e-3, dtype="fp16", flops=flops, bytes=4 * moved),
             point(H200, "masked_in_place", 9.4e-4, dtype="fp16", flops=flops, bytes=3 * moved),
-            point(H200, "flash", 1.31e-4, dtype="fp16", flops=flops, bytes=small, work="counted"),
+            point(H200, "flash", 1.31e-4, dtype="fp16", flops=flops, bytes=small, dram_bytes=4.0 * small),
             point(H200, "flash_with_a_very_long_name", 1.35e-4, dtype="bf16", flops=flops, bytes=small),
             point(H200, "fp32_math", 2.9e-3, dtype="fp32", flops=flops, bytes=8 * moved),
             point(H200, "copy_only", 7.1e-4, dtype="fp16", bytes=5 * moved),

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpulab.analysis.bound import StepFacts, bound_of
+from gpulab.analysis.bound import bound_of
 from gpulab.analysis.ceilings import RoofSet
+from gpulab.analysis.evidence import DeviceCounters, StepFacts
 from gpulab.protocol.ceiling import Ceiling
 from gpulab.views.findings import sentence
 
@@ -23,7 +24,7 @@ ROOFS = RoofSet(
         ceiling("cache", "read", 300 * GIGA),
         ceiling("matrix", "fp32", 1 * TERA),
         ceiling("launch", "enqueue", 2e-6),
-        ceiling("launch", "spacing", 1e-6),
+        ceiling("page fault", "", 1e-6),
         ceiling("host to device", "pinned", 50 * GIGA),
     ]
 )
@@ -64,7 +65,7 @@ COPY = StepFacts(seconds=1.0, bytes=45 * GIGA, roof="host to device")
             "not every ceiling is known (memory 1%, fp16 arithmetic: no ceiling known here)",
         ),
         (replace(TINY, launches=4), "starting its 4 operations takes 80% of its time, and no roof is near (memory 0%"),
-        (replace(TINY, seconds=4e-5, launches=3), "takes 15% of its time bare, and several times that with checks and"),
+        (replace(TINY, seconds=4e-5, launches=3), "nothing that was measured says why (bare launches 15%)"),
         (
             replace(TINY, seconds=4e-5, flops=int(14e6), launches=3),
             "no roof is near (memory 0%, fp32 arithmetic 35%)",
@@ -73,12 +74,24 @@ COPY = StepFacts(seconds=1.0, bytes=45 * GIGA, roof="host to device")
             replace(STREAM, bytes=None, waiting_phase=("data", 0.57)),
             "its data phase takes 57% of the time, and no roof",
         ),
-        (replace(STREAM, bytes=None, waiting_phase=("data", 0.1)), "too little in flight, or accesses that waste"),
-        (replace(TINY, waiting=0.3), "the device waits for the host 30% of the time, and no roof is near"),
+        (replace(STREAM, bytes=None, waiting_phase=("data", 0.1)), "and nothing that was measured says why"),
         (
-            replace(TINY, seconds=0.1, launches=1, waiting=0.9),
-            "the device waits for the host 90% of the time, and not for launches",
+            replace(TINY, waiting=0.3, on_gpu=True, launches=4),
+            "the device waits for the host 30% of the time, and no roof is near",
         ),
+        (
+            replace(TINY, seconds=0.1, launches=1, waiting=0.9, on_gpu=True),
+            "the device waits for the host 90% of the time; starting 1 operation bare takes 0%",
+        ),
+        (
+            replace(TINY, on_gpu=True, counters=DeviceCounters(sm=0.97, occupancy=0.4, tensor=0.01, fp32=0.09)),
+            "nothing that was measured says why (SMs busy 97%, occupancy 40%, FP32 9%)",
+        ),
+        (
+            replace(STREAM, on_gpu=True, counters=DeviceCounters(power=699.0, limit=700.0, capped=True)),
+            "memory 80%, fp32 arithmetic 1%, at the power cap (699 of 700 W): fewer bytes make it faster",
+        ),
+        (replace(TINY, faults=6.0), "6 page faults a step take 60% of its time"),
         (COPY, "90% of the host to device link: fewer bytes make it faster"),
         (replace(COPY, bytes=10 * GIGA), "only 20% of the host to device link: copies that wait for other work"),
         (replace(COPY, bytes=70 * GIGA), "140% of the host to device link: above the roof"),

@@ -21,7 +21,7 @@ from gpulab.views.text import Glyphs
 
 UNICODE, ASCII = Glyphs(), Glyphs(ascii=True)
 LEFT, TOP = 5, 1
-NO_REASON = finding("no_roof_near")
+NO_REASON = finding("unexplained")
 
 names = st.one_of(
     st.text(max_size=30), st.sampled_from(["naive", "表面", "a\tb", "\x1b[31mred", "[bold]x", "é", "👩‍👧"])
@@ -49,7 +49,7 @@ def points(draw, peak):
         fraction_high=interval and interval[1],
         bound=draw(st.sampled_from(BoundKind)),
         reason=NO_REASON,
-        work=draw(st.sampled_from(["declared", "counted"])),
+        bytes_ratio=draw(st.none() | st.floats(0, 100)) if flops else None,
     )
 
 
