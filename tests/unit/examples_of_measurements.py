@@ -42,6 +42,68 @@ AS_BEFORE = {
     "element_counts_differ": ({"elements": 9, "baseline": 3}, "the output has 9 elements, the baseline's 3"),
     "elements_differ": ({"differ": 3, "elements": 9}, "3 of 9 elements differ"),
     "output_has_nan": ({}, "the output holds NaN where the baseline's does not"),
+    "inputs_not_matched": (
+        {"missing": 1, "inputs": 3},
+        "1 of the baseline's 3 inputs have no counterpart of the same values among its own: only changes that need "
+        "none were tried",
+    ),
+    "inputs_differ": (
+        {"input": 2, "inputs": 3},
+        "input 2 of 3 holds other values than the baseline's there: draw the same, or name what both read",
+    ),
+    "inputs_too_small": (
+        {"elements": 2, "baseline": 8192},
+        "its inputs hold 2 elements, the baseline's 8,192: name all that the step reads",
+    ),
+    "output_is_its_input": ({}, "its output is memory of its inputs, where the baseline writes one of its own"),
+    "output_wobbles": (
+        {"step": 3},
+        "its output changed once and no more by step 3: state that moves changes every output, so name it, "
+        "or compute the same in each step",
+    ),
+    "depends_on_fresh_memory": ({}, "its output depends on what fresh memory happens to hold"),
+    "context_computes": ({}, "its context computes: inputs that change once it is entered have no effect"),
+    "output_computes_when_read": (
+        {},
+        "its output is computed when it is read, after the clock: it follows changed inputs without another step",
+    ),
+    "output_takes_the_time": (
+        {"output_s": 2e-3, "step_s": 1e-5, "baseline_s": 2e-3},
+        "reading its output takes 2.00 ms and a step 10.0 µs, the baseline's 2.00 ms: work was moved from the step to "
+        "output=",
+    ),
+    "computes_when_read": (
+        {"kind": "Lazy"},
+        "its output is a Lazy, a class of its own that may compute when it is read: return a plain tensor or array",
+    ),
+    "tolerance_capped": (
+        {"declared": 1.0, "cap": 1e-3},
+        "tolerance=1 is more than may be named: checked to 1e-03",
+    ),
+    "null_answer_passes": (
+        {"answer": "the mean", "allowed": 0.02},
+        "the check proves nothing: the mean would pass for its output at a relative error of 2e-02",
+    ),
+    "timed_step_is_stale": (
+        {"error": 0.5, "allowed": 1e-4, "change": "late element"},
+        "in a timed block its output is that of the inputs before they changed (late element): a result was remembered",
+    ),
+    "timed_step_is_wrong": (
+        {"error": None, "allowed": 1e-4, "change": "everything"},
+        "in a timed block, after new values in its inputs (everything): relative error unbounded, allowed 1e-04",
+    ),
+    "state_not_updated": (
+        {"tensor": 1, "tensors": 4},
+        "its steps leave tensor 1 of 4 of its state as it was, and the baseline's change it",
+    ),
+    "state_differs": (
+        {"error": 0.7, "allowed": 0.5},
+        "its steps change its state otherwise: relative error 0.7, allowed 0.5",
+    ),
+    "remembers_its_inputs": (
+        {"ratio": 14.2, "baseline": 1.02},
+        "a step takes 14.2 times as long once its inputs have new values (the baseline's 1): it remembers results",
+    ),
     "relative_error": ({"error": 0.0234, "allowed": 0.0001}, "relative error 0.023, allowed 1e-04"),
     "one_element_off": ({"largest": 0.0234, "allowed": 0.001}, "one element is off by 0.023, allowed 0.001"),
     "lower_precision": (
@@ -89,7 +151,7 @@ AS_BEFORE = {
     ),
     "trace_is_no_list": ({"file": "t.json"}, "t.json: a viewer may not draw all of it: traceEvents is not a list"),
     "device_not_recorded": ({}, "nothing was recorded of the device: this is the host's time"),
-    "recordings_differ": ({}, "two recordings hold different operations: the partition is unreliable"),
+    "recordings_differ": ({}, "two recordings hold different operations: the step goodput is unreliable"),
 }
 """Code to values and sentence: the sentence that the lab said before findings had codes."""
 REWORDED = {
@@ -124,13 +186,6 @@ REWORDED = {
     "builds_differ": (
         {"speedup": 1.25},
         "two builds of the first function differ: 1.25x; times of single builds vary by as much",
-    ),
-    "expensive_builds": (
-        {"epochs": 2, "floor": 0.03},
-        (
-            "builds take over a second, so there were only 2: the interval is over pairs that share a build, "
-            "and the floor is 3%"
-        ),
     ),
     "solo_run_differs": (
         {"change": -0.038, "seconds": 2.01},
@@ -253,7 +308,16 @@ REWORDED = {
     ),
     "profiler_overhead": (
         {"overhead": 0.47},
-        "profiling slowed this step by 47%: small parts look larger than they are",
+        "profiling slowed this step by 47%: it is corrected for, and how the idle parts divide is approximate",
+    ),
+    "busy_exceeds_step": (
+        {"busy_s": 16.4e-3, "step_s": 13e-3},
+        "its recorded kernels and copies take 16.4 ms, its step without the profiler 13.0 ms: the step goodput is "
+        "unreliable",
+    ),
+    "goodput_uncertain": (
+        {"goodput": 0.68, "other": 0.6, "by": "the solo run"},
+        "step goodput is 68%, or 60% by the solo run: unreliable",
     ),
 }
 """The same of sentences that are new, or have other words than before."""

@@ -28,8 +28,56 @@ def _relative_error(values: Values) -> str:
     return f"relative error {'unbounded' if error is None else f'{error:.2g}'}, allowed {values['allowed']:.0e}"
 
 
+def _timed_step(values: Values) -> str:
+    changed = f"after new values in its inputs ({values['change']})" if values["change"] else "in between"
+    return f"in a timed block, {changed}: {_relative_error(values)}"
+
+
 WORDS = {
     "declared_unchecked": Words("unchecked: {reason}"),
+    "inputs_not_matched": Words(
+        "{missing} of the baseline's {inputs} inputs have no counterpart of the same values among its own: "
+        "only changes that need none were tried"
+    ),
+    "inputs_differ": Words(
+        "input {input} of {inputs} holds other values than the baseline's there: draw the same, or name what both read"
+    ),
+    "inputs_too_small": Words(
+        "its inputs hold {elements:,} elements, the baseline's {baseline:,}: name all that the step reads"
+    ),
+    "output_is_its_input": Words("its output is memory of its inputs, where the baseline writes one of its own"),
+    "output_wobbles": Words(
+        "its output changed once and no more by step {step}: state that moves changes every output, so name it, "
+        "or compute the same in each step"
+    ),
+    "depends_on_fresh_memory": Words("its output depends on what fresh memory happens to hold"),
+    "context_computes": Words("its context computes: inputs that change once it is entered have no effect"),
+    "output_computes_when_read": Words(
+        "its output is computed when it is read, after the clock: it follows changed inputs without another step"
+    ),
+    "output_takes_the_time": Words(
+        "reading its output takes {output_s:seconds} and a step {step_s:seconds}, the baseline's {baseline_s:seconds}: "
+        "work was moved from the step to output="
+    ),
+    "computes_when_read": Words(
+        "its output is a {kind}, a class of its own that may compute when it is read: return a plain tensor or array"
+    ),
+    "tolerance_capped": Words("tolerance={declared:g} is more than may be named: checked to {cap:.0e}"),
+    "null_answer_passes": Words(
+        "the check proves nothing: {answer} would pass for its output at a relative error of {allowed:.0e}"
+    ),
+    "timed_step_is_stale": Words(
+        "in a timed block its output is that of the inputs before they changed ({change}): a result was remembered"
+    ),
+    "timed_step_is_wrong": Words(_timed_step),
+    "state_not_updated": Words(
+        "its steps leave tensor {tensor} of {tensors} of its state as it was, and the baseline's change it"
+    ),
+    "state_differs": Words("its steps change its state otherwise: relative error {error:.2g}, allowed {allowed:g}"),
+    "remembers_its_inputs": Words(
+        "a step takes {ratio:.3g} times as long once its inputs have new values (the baseline's {baseline:.2g}): "
+        "it remembers results"
+    ),
     "returns_nothing": Words("unchecked: the step returns nothing; return its output, or name Work(output=...)"),
     "inputs_not_named": Words("it names no inputs where the baseline does, so a stale result would go unnoticed"),
     "changes_inputs": Words("the step changes its inputs: name them as state, or write elsewhere"),
