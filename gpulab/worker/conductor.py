@@ -26,11 +26,14 @@ from gpulab.protocol.jobs import Measure, TimedJob, TimeFunctions
 from gpulab.protocol.statuses import StopReason
 from gpulab.scenario import CONTROL
 from gpulab.worker.handover import Handover
+from gpulab.worker.process.channel import to_high_number
 from gpulab.worker.process.forking import Forks
+from gpulab.worker.process.orphans import adopt_orphans, kill_orphans
 from gpulab.worker.process.position import WorkerPosition
 
 _NEXT = "next"
-_FINISHED = b"\n"
+_HANDOVER, _FINISHED = b"handover ", b"finished"
+"""How a line of a measuring process begins. A scenario may write to every descriptor there is: all others are its."""
 
 Ask = Callable[[Handover], StopReason | None]
 """Hands over, and waits for the word whether this was the last process, and why."""
@@ -45,11 +48,14 @@ class Conductor:
         self._job, self._forks, self._position, self._process = job, forks, position, process
         self._series = EpochSeries(keys_of(job))
         self._processes = 0
+        self.left_running = 0
+        """Processes that a measuring one left; of the one that left most."""
         self._elapsed_s = 0.0
         """Of all processes but what the first one takes to prepare."""
 
     def serve(self) -> None:
         """Returns when the last process has done everything; where one dies, this one dies alike."""
+        adopt_orphans()
         gc.collect()
         gc.freeze()  # what is shared with the children is not written to by their collector
         handover: Handover | None = None
@@ -76,16 +82,17 @@ class Conductor:
         os.close(down_r)
         try:
             answers = _Lines(up_r, pid)
-            line = answers.take()
+            line = answers.take(_HANDOVER)
             if line is None:
                 _die_as(answers.status)
             handover = msgspec.json.decode(line, type=Handover)
             reason = self._judge(handover, monotonic() - started)
             os.write(down_w, (reason.value if reason else _NEXT).encode() + b"\n")
-            finished = answers.take()
+            finished = answers.take(_FINISHED)
             answers.wait()
             if finished is None or answers.status:
                 _die_as(answers.status)
+            self.left_running = max(self.left_running, kill_orphans())
             return handover, reason is not None or not handover.candidates
         finally:
             os.close(up_r)
@@ -167,10 +174,10 @@ class _Pipes:
     """The measuring process's ends of its two pipes with the conductor."""
 
     def __init__(self, up: int, down: int) -> None:
-        self._up, self._down = up, down
+        self._up, self._down = to_high_number(up), to_high_number(down)
 
     def ask(self, handover: Handover) -> StopReason | None:
-        _write(self._up, msgspec.json.encode(handover) + b"\n")
+        _write(self._up, b"\n" + _HANDOVER + msgspec.json.encode(handover) + b"\n")
         answer = b""
         while not answer.endswith(b"\n"):
             part = os.read(self._down, 64)
@@ -182,7 +189,7 @@ class _Pipes:
 
     def finish(self) -> None:
         """Everything is done: what follows is the end of the process."""
-        _write(self._up, _FINISHED)
+        _write(self._up, b"\n" + _FINISHED + b"\n")
 
     def forked(self) -> None:
         """A child that the scenario forks writes nothing."""
@@ -200,17 +207,19 @@ class _Lines:
         self._data = b""
         self.status: int | None = None
 
-    def take(self) -> bytes | None:
-        """The next line without its end; None where the process ended first."""
-        while b"\n" not in self._data:
-            ready = select.select([self._fd, self._exit_fd], [], [])[0]
-            part = os.read(self._fd, 1 << 16) if self._fd in ready else b""
-            self._data += part
-            if not part:
-                self.wait()
-                return None
-        line, _, self._data = self._data.partition(b"\n")
-        return line
+    def take(self, prefix: bytes) -> bytes | None:
+        """What follows the prefix in the next line that has it; None where the process ended first."""
+        while True:
+            while b"\n" not in self._data:
+                ready = select.select([self._fd, self._exit_fd], [], [])[0]
+                part = os.read(self._fd, 1 << 16) if self._fd in ready else b""
+                self._data += part
+                if not part:
+                    self.wait()
+                    return None
+            line, _, self._data = self._data.partition(b"\n")
+            if line.startswith(prefix):
+                return line.removeprefix(prefix)
 
     def wait(self) -> None:
         if self.status is None:

@@ -57,8 +57,10 @@ def serve(channel: Channel, job: AnyJob, buffer: SampleBuffer, position: WorkerP
         def process(number: int, before: Handover | None, ask: Ask) -> None:
             guarded(lambda: Runner(job, reporter, buffer, number, before, ask).serve())
 
-        Conductor(job, forks, position, process).serve()
-        channel.adopt()
+        conductor = Conductor(job, forks, position, process)
+        conductor.serve()
+        if conductor.left_running:
+            reporter.notice("processes_left_running", count=conductor.left_running)
     position.move(Stage.END)
     channel.emit(WorkerDone(sent=channel.sent))
     channel.flush()

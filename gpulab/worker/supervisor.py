@@ -28,21 +28,20 @@ from gpulab.protocol.jobs import CEILINGS_KNOWN, AnyJob, Profile, subject_of
 from gpulab.protocol.statuses import Stage
 from gpulab.scenario import CONTROL
 from gpulab.worker.process.channel import Channel, to_high_number
-from gpulab.worker.process.forking import Forks, die_with_parent, prctl
+from gpulab.worker.process.forking import Forks, die_with_parent
+from gpulab.worker.process.orphans import adopt_orphans, kill_orphans
 from gpulab.worker.process.position import WorkerPosition
 from gpulab.worker.process.sample_buffer import SampleBuffer
 
 Server = Callable[[Channel, AnyJob, SampleBuffer, WorkerPosition, Forks], None]
 """What serves a job in the forked worker, and returns when its last event has left."""
-_PR_SET_CHILD_SUBREAPER = 36
 _GRACE_S = 1.0
 _TRACEBACK_S = 0.2
-_SWEEP_S = 5.0
 
 
 def supervise(channel: Channel, job: AnyJob, commands: int, serve: Server) -> NoReturn:
     """Run one worker to its end. `commands`: a file descriptor of CEILINGS_KNOWN, or a byte that cancels."""
-    prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    adopt_orphans()
     subject = subject_of(job)
     names = (*(variant.name for variant in subject.variants), CONTROL) if subject else (CONTROL,)
     position, buffer = WorkerPosition(names), SampleBuffer(names)
@@ -60,7 +59,7 @@ def supervise(channel: Channel, job: AnyJob, commands: int, serve: Server) -> No
     status = _watch(pid, commands, position)
     sent = channel.sent
     channel.sign(secret)
-    orphans = _kill_orphans()
+    orphans = kill_orphans()
     if isinstance(job, Profile) and job.folder:
         shutil.rmtree(job.folder, ignore_errors=True)  # the session may be gone
     if len(buffer):
@@ -153,24 +152,3 @@ def _kill_group(pid: int, which: signal.Signals) -> None:
         os.killpg(pid, which)
     with suppress(ProcessLookupError):
         os.kill(pid, which)
-
-
-def _kill_orphans() -> int:
-    """Kill every process the worker left, in whatever group or session; returns how many there were."""
-    killed: set[int] = set()
-    deadline = time.monotonic() + _SWEEP_S
-    while True:
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            return len(killed)
-        if time.monotonic() > deadline:  # one that even KILL does not end: it waits in the kernel
-            return len(killed)
-        import psutil
-
-        for child in psutil.Process().children(recursive=True):
-            killed.add(child.pid)
-            with suppress(psutil.Error):
-                child.kill()
-        time.sleep(0.005)

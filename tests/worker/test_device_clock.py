@@ -1,4 +1,4 @@
-"""What the device clock learns of a build is kept for that build; the device itself is simulated."""
+"""What the device clock learns of a variant is kept for that variant; the device itself is simulated."""
 
 import pytest
 
@@ -23,7 +23,7 @@ class SimulatedClock(DeviceClock):
 
 @pytest.fixture
 def builds():
-    return [Build(Work(lambda: None), 0.0, None) for _ in range(2)]
+    return [Build(Work(lambda: None), 0.0, None, name) for name in ("waits", "hides")]
 
 
 def test_a_build_whose_launches_cannot_be_hidden_leaves_the_others_their_blocks(builds):

@@ -64,12 +64,28 @@ def test_what_outlives_the_supervisor_is_ended_and_counted(lab, monkeypatch, str
     assert not adopts()
 
 
+GRANDPARENT = """
+def supervisor():
+    # The parent of a measuring process forks them, and is the supervisor's child.
+    return int(open(f"/proc/{os.getppid()}/stat").read().rpartition(")")[2].split()[1])
+"""
+
+
 def test_a_run_whose_supervisor_is_killed_has_failed(lab):
-    finished = lab.run(scenario(lab, build=ATTACKS["daemon"], tail=DAEMON))
+    attack = ATTACKS["daemon"].replace("os.getppid()", "supervisor()")
+    finished = lab.run(scenario(lab, build=attack, tail=DAEMON + GRANDPARENT))
     assert lab.none_left()
     assert finished.code == 3
     assert finished.run["reason"]["code"] == "supervisor_gone"
     assert finished.findings("processes_left_running")[0]["values"] == {"count": 1}
+
+
+def test_a_run_of_which_the_process_that_forks_is_killed_has_failed(lab):
+    finished = lab.run(scenario(lab, build=ATTACKS["daemon"], tail=DAEMON))
+    assert lab.none_left()
+    assert finished.code == 3
+    assert finished.run["reason"]["code"] == "killed"
+    assert finished.findings("processes_left_running")[0]["values"]["count"] in (1, 2)
 
 
 def zombies():

@@ -48,7 +48,7 @@ def a(lab):
     lab.report("mmap threshold", int(os.environ["MALLOC_MMAP_THRESHOLD_"]))
     lab.report("top pad", int(os.environ.get("MALLOC_TOP_PAD_", -1)))
     lab.report("own", int(os.environ["OWN"]))
-    lab.report("own process group", os.getpgid(0) == os.getpid())
+    lab.report("own process group", os.getpgid(0) == os.getppid())  # of the process that forks those that measure
     lab.report("last to be spared", int(open("/proc/self/oom_score_adj").read()))
     yield work(9)
     note("down")
@@ -119,7 +119,7 @@ def test_the_stages_come_in_order(ladder):
         *((stage, name) for name in ("scale", "low") for stage in each),
         ("measure", None),
         *(("re-check", name) for name in ("a", "b", "c", "low")),
-    ]
+    ]  # whatever the processes after the first repeat
 
 
 def test_a_figure_of_the_author_stands_beside_the_result(ladder):

@@ -23,7 +23,7 @@ def test_a_slow_step_gets_one_round_in_each_process():
 
 
 def test_builds_that_take_longer_than_their_rounds_get_more_rounds():
-    assert plan(time_s=10, round_s=0.005, builds_s=0.1, start_s=0.1).rounds == 10
+    assert plan(time_s=10, round_s=0.005, builds_s=0.1, start_s=0.1).rounds >= 10
 
 
 def test_a_process_that_takes_long_to_start_still_measures():
