@@ -19,6 +19,7 @@ from gpulab.protocol.device import Device
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, RunRequest, TimedJob, TimeFunctions, VariantInfo
 from gpulab.protocol.statuses import CheckKind, FailureKind, IntervalUnit, Outcome, Stage, Status, StopReason
+from gpulab.report.examined import together
 from gpulab.report.log_history import LogHistory
 from gpulab.report.samples import SampleHistory
 from gpulab.report.telemetry_history import TelemetryHistory
@@ -269,10 +270,7 @@ class RunState:
         variant = self.variants.get(event.variant or "")
         examined = self.examined if variant is None else variant.examined
         before = examined.get(event.check)
-        if before is not None:
-            decisive = before if event.ok and not before.ok else event
-            event = replace(decisive, count=before.count + event.count)
-        examined[event.check] = event
+        examined[event.check] = event if before is None else together(before, event)
         # Where nothing could be told apart, nothing is claimed; but nobody is accused.
         accused = not event.ok and event.check != CheckKind.NULL_ANSWERS
         if variant is not None and accused and variant.status in (Status.PENDING, Status.OK):

@@ -33,9 +33,12 @@ RESULTS = {
     CheckKind.CLOCKS: "clocks_watched",
 }
 """By kind the code of what a check showed."""
+_CLOSE = 1.05
+"""A rate this many times the roof is within what the roof itself may be off by, and hardly more."""
 _ENOUGH_TO_JUDGE = 2 * FEWEST
 """Of eight independent values one run in twenty looks as correlated as can be."""
 DOUBTS = {
+    "tolerance_capped": CheckKind.OUTPUTS,
     "state_not_named": CheckKind.DETERMINISM,
     "state_not_restored": CheckKind.DETERMINISM,
     "baseline_is_zeros": CheckKind.NULL_ANSWERS,
@@ -112,9 +115,17 @@ def _as_check(examined: Examined) -> Check:
         return Check(kind=kind, state=CheckState.FAILED, result=examined.reason)
     if examined.skipped:
         return Check(kind=kind, state=CheckState.NOT_RUN, result=examined.skipped)
-    if examined.reason:
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=examined.reason)
+    if reason := examined.reason or _just_above_roof(examined):
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=reason)
     return _passed(kind, **{**examined.values, "count": examined.count})
+
+
+def _just_above_roof(examined: Examined) -> Finding | None:
+    """A rate that is no proof of anything, and more than a step should reach."""
+    ratio, roof = examined.values.get("ratio"), examined.values.get("roof")
+    if examined.check != CheckKind.PHYSICS or not isinstance(ratio, (int, float)) or ratio <= _CLOSE:
+        return None
+    return finding("just_above_roof", examined.variant, ratio=ratio, roof=roof)
 
 
 def _passed(kind: CheckKind, **values: object) -> Check:

@@ -6,15 +6,13 @@ EXAMPLES = {
         "largest error 3.1e-07 (allowed 0.0001)",
     ),
     "timed_steps_checked": (
-        {"count": 37, "error": 3.1e-7, "allowed": 1e-4, "one_late_element_changed": 12},
-        "37 blocks checked, largest error 3.1e-07 (allowed 0.0001), one late element changed 12",
+        {"count": 37, "error": 3.1e-7, "allowed": 1e-4, "late": 12, "state": 2, "fresh_ratio": 1.01},
+        "37 blocks checked, largest error 3.1e-07 (allowed 0.0001), 12 with one late element changed, "
+        "the state of 2 tensors as well",
     ),
-    "inputs_compared": ({"count": 3}, "3 tensors compared"),
-    "null_answers_refused": (
-        {"count": 4, "kinds": ["zeros", "mean"]},
-        "4 wrong answers refused, kinds zeros, mean",
-    ),
-    "steps_repeated": ({"count": 1, "error": None}, "1 repetition agrees, equal"),
+    "inputs_compared": ({"inputs": 3, "baseline": 2, "allowed": 1e-4}, "3 tensors compared, the baseline has 2"),
+    "null_answers_refused": ({"count": 4, "allowed": 1e-4}, "4 null answers fail as they should"),
+    "steps_repeated": ({"count": 3, "patterns": 2}, "3 steps agree, 2 patterns in fresh memory"),
     "work_counted": (
         {
             "items": 2.0,
@@ -27,13 +25,19 @@ EXAMPLES = {
         },
         "2 items; 1 operation, the baseline 40; 1.00 GFLOP counted, declared 2.00 G",
     ),
-    "rate_below_roof": ({"count": 2, "share": 0.875}, "2 roofs compared, share 0.875"),
-    "nothing_left_running": ({"count": 1}, "1 look"),
-    "context_and_output_watched": ({"count": 20}, "20 looks"),
-    "timer_bracketed": ({"count": 16}, "16 stretches timed from outside"),
+    "rate_below_roof": (
+        {"count": 2, "ratio": 0.875, "roof": "device memory", "rate": 2.1e12, "unit": "B"},
+        "2.10 TB/s, 88% of what was measured (device memory)",
+    ),
+    "nothing_left_running": ({"count": 6, "left_over_s": 0.0}, "6 looks, no work after a step"),
+    "context_and_output_watched": (
+        {"count": 1, "output_s": 3e-6, "step_s": 1.2e-3, "context": False},
+        "reading the output takes 3.00 µs, a step 1.20 ms",
+    ),
+    "timer_bracketed": ({"count": 16, "ratio": 0.999}, "16 stretches timed from outside, 0.999 of the session's clock"),
     "outputs_compared_outside": (
-        {"count": 8, "error": 0.0, "allowed": 1e-4},
-        "8 outputs compared, largest error 0 (allowed 0.0001)",
+        {"count": 8, "error": 0.0, "allowed": 1e-4, "elements": 512},
+        "8 samples compared, largest error 0 (allowed 0.0001), 512 elements",
     ),
     "control_measured": ({"speedup": 1.001, "low": 0.99, "high": 1.01}, "1.001x (0.990 to 1.010)"),
     "processes_measured": (
@@ -60,6 +64,10 @@ EXAMPLES = {
     "telemetry_off": ({}, "telemetry is off"),
     "check_not_recorded": ({}, "not recorded in this run file"),
     "check_ended_before": ({}, "the run ended before it"),
+    "just_above_roof": (
+        {"ratio": 1.08, "roof": "device memory"},
+        "108% of what was measured (device memory): more than a step should reach",
+    ),
     "checks_not_run": ({"checks": ["timed steps", "inputs"]}, "not checked: timed steps, inputs"),
     "failed_after": ({"count": 11, "unit": "processes"}, "it failed after 11 processes; their pairs are kept"),
     "power_cap_alone": ({}, "alone each is held at the power cap; interleaved, they share it"),

@@ -48,6 +48,7 @@ MADE_BY_NAME = {
         *("not_supported", "not_in_driver", "not_permitted", "no_driver", "driver_not_loaded", "driver_was_updated"),
         *("gpu_lost", "gpu_needs_reset", "no_driver_permission", "no_such_gpu"),
     },
+    "worker/checks.py": {"state_not_named", "state_not_restored"},
     "worker/building/build.py": {"set_while_building", "set_while_stepping", "left_by_context"},
     "protocol/version_1.py": {"text"},
 }

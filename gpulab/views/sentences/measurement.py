@@ -58,10 +58,6 @@ WORDS = {
     "builds_differ": Words(
         "two builds of the first function differ: {speedup:times}; times of single builds vary by as much"
     ),
-    "expensive_builds": Words(
-        "builds take over a second, so there were only {epochs}: the interval is over pairs that share a build, and "
-        "the floor is {floor:.0%}"
-    ),
     "warm_up_drifts": Words(
         "still drifting by {drift:.1%} when its warm-up ended",
         "still drifting when the warm-up ended:",

@@ -5,57 +5,98 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import isclose
 
-from gpulab.views.sentences.words import Template, Values, Words
-from gpulab.views.text import plural, rate, span, times
+from gpulab.views.sentences.words import Values, Words
+from gpulab.views.text import plural, rate, seconds, span, times
 
 _ALIKE = 0.01
-_NAMED = ("count", "error", "allowed", "variant")
 _MANY = 10_000
 
 
-def _number(value: object) -> str:
-    return f"{value:.2g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else "unknown"
+def _error(values: Values) -> str:
+    """How far off the worst of them was, and what is allowed."""
+    if values.get("error") is None:
+        return ""
+    allowed = values.get("allowed")
+    beside = f" (allowed {allowed:.2g})" if allowed is not None else ""
+    return f"largest error {values['error']:.2g}{beside}"
+
+
+def _counted(values: Values, singular: str, plurals: str) -> str:
+    count = values.get("count")
+    return "" if count is None else f"{count:,} {singular if count == 1 else plurals}"
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(filter(None, parts)) or "nothing to add"
+
+
+def _outputs(values: Values) -> str:
+    return _error(values) or "equal"
+
+
+def _timed_steps(values: Values) -> str:
+    late, state = values.get("late"), values.get("state")
+    return _joined(
+        _counted(values, "block checked", "blocks checked"),
+        _error(values),
+        f"{late:,} with one late element changed" if late else "",
+        f"the state of {state:,} tensors as well" if state else "",
+    )
+
+
+def _inputs(values: Values) -> str:
+    inputs, before = values.get("inputs"), values.get("baseline")
+    compared = "" if inputs is None else f"{inputs:,} tensor{'s' * (inputs != 1)} compared"
+    return _joined(compared, f"the baseline has {before:,}" if before not in (None, inputs) else "")
+
+
+def _null_answers(values: Values) -> str:
+    return _counted(values, "null answer fails as it should", "null answers fail as they should")
+
+
+def _repeated(values: Values) -> str:
+    patterns = values.get("patterns")
+    return _joined(
+        _counted(values, "step agrees", "steps agree"), f"{patterns} patterns in fresh memory" if patterns else ""
+    )
+
+
+def _physics(values: Values) -> str:
+    ratio, roof, value = values.get("ratio"), values.get("roof"), values.get("rate")
+    if ratio is None or roof is None:
+        return _counted(values, "roof compared", "roofs compared")
+    reached = f"{rate(value)}{values.get('unit', '')}/s" if value is not None else "its rate"
+    return f"{reached}, {ratio:.0%} of what was measured ({roof})"
+
+
+def _left_over(values: Values) -> str:
+    left = values.get("left_over_s")
+    looks = _counted(values, "look", "looks")
+    after = "" if left is None else f"{seconds(left)} of work after a step" if left else "no work after a step"
+    return _joined(looks, after)
+
+
+def _context(values: Values) -> str:
+    read_s, step_s = values.get("output_s"), values.get("step_s")
+    if read_s is None or step_s is None:
+        return _counted(values, "look", "looks")
+    return f"reading the output takes {seconds(read_s)}, a step {seconds(step_s)}"
+
+
+def _timer(values: Values) -> str:
+    ratio = values.get("ratio")
+    stretches = _counted(values, "stretch timed from outside", "stretches timed from outside")
+    return _joined(stretches, "" if ratio is None else f"{ratio:.3f} of the session's clock")
+
+
+def _outside(values: Values) -> str:
+    elements = values.get("elements")
+    outputs = _counted(values, "sample compared", "samples compared")
+    return _joined(outputs, _error(values), f"{elements:,} elements" if elements else "")
 
 
 def _amount(value: float) -> str:
     return f"{value:g}" if value < _MANY else rate(value)
-
-
-def _error(values: Values) -> str:
-    if "error" not in values:
-        return ""
-    allowed = f" (allowed {_number(values['allowed'])})" if values.get("allowed") is not None else ""
-    if values["error"] is None:
-        return "equal"
-    return f"largest error {_number(values['error'])}{allowed}"
-
-
-def _others(values: Values) -> list[str]:
-    """Numbers that a check adds: under their own names."""
-    rest = {name: value for name, value in values.items() if name not in _NAMED and value not in (None, False)}
-    shown = {
-        name.replace("_", " "): ", ".join(map(str, value)) if isinstance(value, list) else value
-        for name, value in rest.items()
-    }
-    return [
-        name if value is True else f"{name} {value:,.4g}" if isinstance(value, (int, float)) else f"{name} {value}"
-        for name, value in shown.items()
-    ]
-
-
-def _ran(noun: str, several: str) -> Template:
-    """How many of what were looked at, how far off the worst was, and whatever numbers the check adds."""
-
-    def sentence(values: Values) -> str:
-        count = values.get("count")
-        counted = "" if count is None else f"{count:,} {noun if count == 1 else several}"
-        return ", ".join(filter(None, [counted, _error(values), *_others(values)]))
-
-    return sentence
-
-
-def _outputs(values: Values) -> str:
-    return ", ".join(filter(None, [_error(values), *_others(values)])) or "equal"
 
 
 def _work(values: Values) -> str:
@@ -69,17 +110,7 @@ def _work(values: Values) -> str:
         compared = ", as the baseline" if operations == before else f", the baseline {before:,}" if before else ""
         parts.append(f"{plural(operations, 'operation')}{compared}")
     parts += _flops(values)
-    own = {
-        "count",
-        "items",
-        "baseline_items",
-        "operations",
-        "baseline_operations",
-        "flops",
-        "baseline_flops",
-        "declared_flops",
-    }
-    return "; ".join([*parts, *_others({name: value for name, value in values.items() if name not in own})])
+    return "; ".join(parts)
 
 
 def _flops(values: Values) -> list[str]:
@@ -121,16 +152,16 @@ def _clocks(values: Values) -> str:
 
 WORDS = {
     "outputs_compared": Words(_outputs),
-    "timed_steps_checked": Words(_ran("block checked", "blocks checked")),
-    "inputs_compared": Words(_ran("tensor compared", "tensors compared")),
-    "null_answers_refused": Words(_ran("wrong answer refused", "wrong answers refused")),
-    "steps_repeated": Words(_ran("repetition agrees", "repetitions agree")),
+    "timed_steps_checked": Words(_timed_steps),
+    "inputs_compared": Words(_inputs),
+    "null_answers_refused": Words(_null_answers),
+    "steps_repeated": Words(_repeated),
     "work_counted": Words(_work),
-    "rate_below_roof": Words(_ran("roof compared", "roofs compared")),
-    "nothing_left_running": Words(_ran("look", "looks")),
-    "context_and_output_watched": Words(_ran("look", "looks")),
-    "timer_bracketed": Words(_ran("stretch timed from outside", "stretches timed from outside")),
-    "outputs_compared_outside": Words(_ran("output compared", "outputs compared")),
+    "rate_below_roof": Words(_physics),
+    "nothing_left_running": Words(_left_over),
+    "context_and_output_watched": Words(_context),
+    "timer_bracketed": Words(_timer),
+    "outputs_compared_outside": Words(_outside),
     "control_measured": Words(_control),
     "processes_measured": Words(_processes),
     "contention_measured": Words(_contention),
@@ -144,6 +175,7 @@ WORDS = {
     "telemetry_off": Words("telemetry is off"),
     "check_not_recorded": Words("not recorded in this run file"),
     "check_ended_before": Words("the run ended before it"),
+    "just_above_roof": Words("{ratio:.0%} of what was measured ({roof}): more than a step should reach"),
     "checks_not_run": Words("not checked: {checks}"),
     "failed_after": Words("it failed after {count} {unit}; their pairs are kept"),
     "power_cap_alone": Words("alone each is held at the power cap; interleaved, they share it"),
@@ -176,5 +208,11 @@ REASONS: Mapping[str, str] = {
     "baseline_is_zeros": "output all zeros",
     "work_beside_the_stream": "work beside the stream",
     "returns_nothing": "returns nothing",
+    "just_above_roof": "{ratio:.0%} of its roof",
+    "tolerance_capped": "tolerance widened",
+    "null_answer_passes": "{answer} would pass",
+    "inputs_not_matched": "inputs not matched",
+    "check_not_recorded": "outputs not compared",
+    "check_ended_before": "outputs not compared",
 }
 """The same in a few words, for the line with a grade."""

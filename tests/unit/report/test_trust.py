@@ -205,3 +205,27 @@ def test_a_variant_that_failed_late_is_doubtful_for_it():
 def test_a_comparison_without_a_number_has_no_grade():
     trust = trust_of(opened=thread(5))
     assert (trust.grade, len(trust.checks)) == (None, len(CheckKind))
+
+
+def test_what_several_processes_say_of_a_check_is_added_up_and_a_doubt_outlives_what_passed():
+    reason = finding("output_ignores_change", "b")
+    events = [
+        *examined(CheckKind.TIMED_STEPS, count=3, values={"late": 1, "error": 2e-7, "ratio": None}),
+        *examined(CheckKind.TIMED_STEPS, count=4, values={"late": 2, "error": 1e-7, "ratio": 1.0}),
+        *examined(CheckKind.INPUTS, reason=reason),
+        *examined(CheckKind.INPUTS, count=2),
+        *examined(CheckKind.PHYSICS, skipped=finding("telemetry_off")),
+        *examined(CheckKind.PHYSICS, values={"ratio": 0.5}),
+    ]
+    trust = trust_of(*events)
+    values = {"count": 7, "late": 3, "error": 2e-7, "ratio": 1.0}
+    assert check_of(trust, CheckKind.TIMED_STEPS).result.values == values
+    assert (check_of(trust, CheckKind.INPUTS).state, check_of(trust, CheckKind.INPUTS).result) == ("doubtful", reason)
+    assert check_of(trust, CheckKind.PHYSICS).result.values == {"count": 1, "ratio": 0.5}
+
+
+@pytest.mark.parametrize(("ratio", "state"), [(0.9, "passed"), (1.04, "passed"), (1.08, "doubtful")])
+def test_a_rate_close_above_its_roof_is_a_doubt(ratio, state):
+    trust = trust_of(*examined(CheckKind.PHYSICS, values={"ratio": ratio, "roof": "cache"}))
+    assert check_of(trust, CheckKind.PHYSICS).state == state
+    assert ("just_above_roof" in codes(trust)) == (state == "doubtful")

@@ -68,7 +68,7 @@ def test_every_check_has_a_row_in_its_order_and_those_that_showed_the_same_share
     assert [line.split("  ")[0] for line in lines[1:] if not line.startswith(" ")] == [kind.value for kind in CheckKind]
     assert lines[1].split() == ["outputs", "passed", "v0:", *lines[1].split()[3:]]
     assert lines[2].split()[:2] == ["doubtful", "v1:"]
-    assert lines[3].split()[:6] == ["timed", "steps", "passed", "4", "blocks", "checked,"]
+    assert lines[3].split()[:6] == ["timed", "steps", "passed", "4", "blocks", "checked"]
 
 
 def test_what_one_interval_means_for_several_is_said_once():
