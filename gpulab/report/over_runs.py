@@ -63,7 +63,7 @@ def gate(entries: Sequence[OverRuns], required: float) -> tuple[ExitCode, Findin
 
 
 def _entries(reports: Sequence[RunReport]) -> Iterator[OverRuns]:
-    whole = [report for report in reports if _is_whole(report)]
+    whole = [report for report in reports if is_whole(report)]
     pairs = dict.fromkeys((entry.variant, entry.against) for report in whole for entry in report.comparisons)
     for variant, against in pairs:
         entry = _compared(whole, variant, against)
@@ -134,7 +134,7 @@ def _time(times_s: Sequence[float]) -> Time | None:
     return Time(median=interval.median, low=interval.low, high=interval.high)
 
 
-def _is_whole(report: RunReport) -> bool:
+def is_whole(report: RunReport) -> bool:
     """Whether the run came to the end of its measurement: what it has before is no median of a run."""
     stopped_later = report.reason is not None and report.reason.code == "stopped_after_measuring"
     return report.exit_code != ExitCode.INTERRUPTED or stopped_later

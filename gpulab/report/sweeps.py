@@ -15,6 +15,7 @@ from gpulab.analysis.student import for_comparisons
 from gpulab.limits import NAME_LENGTH
 from gpulab.protocol.text import cut
 from gpulab.report.command_report import Contender, Sweep
+from gpulab.report.over_runs import is_whole
 from gpulab.report.report import RunReport, Time
 from gpulab.scenario import Param
 
@@ -54,7 +55,7 @@ def sweep_of(parameter: str, runs: Sequence[RunReport], final: RunReport | None 
     contenders = contenders_of(parameter, finalists)
     for name, values in finalists.items():
         group = [contender for contender in contenders if contender.variant == name]
-        ranked = _by_pairs(group, final) if final else None
+        ranked = _by_pairs(group, final) if final and is_whole(final) else None
         paired[name] = ranked is not None
         best[name], *_ = among[name] = ranked or _overlapping(values[0], _points(parameter, runs)[name])
     return Sweep(

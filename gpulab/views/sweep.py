@@ -86,7 +86,7 @@ def _best(sweep: Sweep, points: Sequence[_Point]) -> Iterator[tuple[str, str]]:
         else:
             yield f"{variant}: {parameter}={value} is the best{_margin(sweep, variant, final)}", "bold"
     if final is not None:
-        processes = f", {plural(final.method.processes, 'process')[:-1]}es" if final.method.processes > 1 else ""
+        processes = f", {final.method.processes} processes" if final.method.processes > 1 else ""
         compared = plural(len(final.variants), "point")
         yield f"final: {compared} of one run in turn{processes}, times per item, paired", "dim"
         if final.reason:

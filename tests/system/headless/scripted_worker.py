@@ -1,8 +1,8 @@
 """A worker without torch, whose times follow from the run's parameters: what the command line makes of it is exact.
 
 A step of the first variant takes `n` microseconds, of the second half as long, of the third a third. The second one
-fails where `n` is `fails_at`. Contenders of a final have the `n` of their own. A job that must not stop early is measured as long as it asks for. A calibration is the
-recorded one.
+fails where `n` is `fails_at`. Contenders of a final have the `n` of their own. A job that must not stop early is
+measured as long as it asks for. A calibration is the recorded one.
 """
 
 import os

@@ -1,11 +1,14 @@
 """`--sweep`: one run a value, a table, a chart, the best marked, and the same in the JSON."""
 
+import signal
+
 import pytest
 from conftest import printed
 from scripted import SCENARIO, CommandLine
 
-from gpulab.report.commands import sweep_of
+from gpulab.headless.swept import SweptScenario
 from gpulab.report.report import RunReport, Time, VariantReport
+from gpulab.report.sweeps import sweep_of
 from gpulab.views.sweep import sweep_view
 from gpulab.views.text import Glyphs
 
@@ -22,14 +25,52 @@ def test_every_value_is_one_run_and_the_best_is_marked(lab, gpulab, values):
     assert process.code == 0
     assert [run["params"]["n"] for run in process.result["runs"]] == [64, 4096]
     (sweep,) = process.result["sweeps"]
-    assert sweep == {"scenario": "swept", "parameter": "n", "best": {"before": 64, "after": 64}, "near": NONE_NEAR}
-    assert sorted(file.name for file in (lab.folder / "runs").iterdir()) == ["swept-n-4096.jsonl", "swept-n-64.jsonl"]
-    assert process.stdout.count(" best") == 4  # in the table and in the chart, for each variant
+    assert (sweep["scenario"], sweep["parameter"]) == ("swept", "n")
+    assert sweep["best"] == {"before": 64, "after": 64}
+    assert sweep["best_among"] == {"before": [64], "after": [64]}
+    assert sweep["paired"] == {"before": True, "after": True}
+    files = ["swept-final-n.jsonl", "swept-n-4096.jsonl", "swept-n-64.jsonl"]
+    assert sorted(file.name for file in (lab.folder / "runs").iterdir()) == files
+    assert process.stdout.count(" best") == 6  # in the table, in the chart and in a line, for each variant
     assert "before n=64" in process.stdout
     assert "(2 of 2)" in process.stderr
+    assert "swept final: 4 points in turn" in process.stderr
 
 
-NONE_NEAR = {"before": [], "after": []}
+def test_the_best_points_take_turns_in_one_run_that_decides(gpulab):
+    process = gpulab("--run", "swept.py", "--json", "out.json", "--time", "0.2", "--sweep", "n=64,65,66,4096")
+    (sweep,) = process.result["sweeps"]
+    final = sweep["final"]
+    names = ["before n=64", "before n=65", "after n=64", "after n=65"]
+    assert [contender["name"] for contender in sweep["contenders"]] == names
+    assert [variant["name"] for variant in final["variants"]] == names
+    pairs = [(comparison["variant"], comparison["against"]) for comparison in final["comparisons"]]
+    assert pairs == [("before n=65", "before n=64"), ("after n=65", "after n=64")]
+    assert final["comparisons"][0]["speedup"] == pytest.approx(64 / 65, rel=1e-3)
+    assert (final["params"]["n"], final["outcome"], final["run_file"] != "") == (64, "measured", True)
+    assert {comparison["verdict"] for comparison in final["comparisons"]} <= {"slower", "same", "inconclusive"}
+    assert "before: n=64 is the best, 1.016x" in process.stdout
+
+
+def test_ctrl_c_in_the_final_keeps_the_points(gpulab, monkeypatch):
+    announce = SweptScenario.announcement.fget
+
+    def announcement(scenario):
+        signal.raise_signal(signal.SIGINT)
+        return announce(scenario)
+
+    monkeypatch.setattr(SweptScenario, "announcement", property(announcement))
+    process = gpulab("--run", "swept.py", "--json", "out.json", "--time", "0.2", "--sweep", "n=64,4096")
+    assert process.code == 130
+    assert [run["outcome"] for run in process.result["runs"]] == ["measured", "measured"]
+    (sweep,) = process.result["sweeps"]
+    assert (sweep["best"], sweep["final"]["outcome"]) == ({"before": 64, "after": 64}, "interrupted")
+
+
+def test_a_smoke_run_has_no_final(gpulab):
+    process = gpulab("--run", "swept.py", "--json", "out.json", "--smoke", "--sweep", "n=64,4096")
+    assert process.code == 0
+    assert process.result["sweeps"][0]["final"] is None
 
 
 @pytest.mark.parametrize(

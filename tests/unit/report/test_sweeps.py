@@ -5,7 +5,9 @@ from msgspec.structs import replace
 
 from gpulab.analysis.comparison import Comparison
 from gpulab.limits import NAME_LENGTH
+from gpulab.protocol.finding import finding
 from gpulab.protocol.statuses import Status, Verdict
+from gpulab.report.exit_codes import ExitCode
 from gpulab.report.report import Method, RunReport, Time, VariantReport
 from gpulab.report.sweeps import MOST_FINALISTS, contenders_of, finalists_of, sweep_of
 
@@ -125,6 +127,13 @@ def test_several_comparisons_share_their_confidence():
 def test_a_final_that_compared_nothing_decides_nothing(missing):
     sweep = sweep_of("size", points(1.0, 1.05), final(missing))
     assert (sweep.best, sweep.paired) == ({"a": 1}, {"a": False})
+
+
+def test_a_final_that_was_stopped_decides_nothing():
+    stopped = replace(final({"a size=2": (0.8, 0.85, 0.9)}), exit_code=ExitCode.INTERRUPTED)
+    assert not sweep_of("size", points(1.0, 1.05), stopped).paired["a"]
+    later = replace(stopped, reason=finding("stopped_after_measuring"))
+    assert sweep_of("size", points(1.0, 1.05), later).paired["a"]
 
 
 def test_each_variant_has_its_own_best():

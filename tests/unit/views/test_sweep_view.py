@@ -4,9 +4,9 @@ from conftest import printed
 from run_reports import compared, run, variant
 
 from gpulab.protocol.finding import finding
-from gpulab.report.command_report import Sweep
+from gpulab.report.command_report import Contender, Sweep
 from gpulab.report.exit_codes import Conclusion, ExitCode
-from gpulab.report.report import Time
+from gpulab.report.report import Method, Time
 from gpulab.views.sweep import sweep_view
 from gpulab.views.text import Glyphs
 
@@ -29,7 +29,7 @@ def lines_of(sweep, reports, width=80, glyphs=GLYPHS):
 
 def test_the_best_value_of_each_variant_is_marked_and_those_as_good():
     reports = [at(16, 2e-3, 1e-3), at(64, 1e-3, 4e-4), at(256, 1.005e-3, 5e-4)]
-    sweep = Sweep(scenario="s", parameter="n", best={"old": 64, "new": 64}, near={"old": [256], "new": []})
+    sweep = Sweep(scenario="s", parameter="n", best={"old": 64, "new": 64}, best_among={"old": [64, 256], "new": [64]})
     lines = lines_of(sweep, reports)
     assert lines[0] == "s · n = 16, 64, 256"
     assert lines[2].split() == ["n", "variant", "time/step", "±", "speedup", "99", "%", "interval", "verdict"]
@@ -38,6 +38,45 @@ def test_the_best_value_of_each_variant_is_marked_and_those_as_good():
     assert rows[1][0] == "new"  # a value stands once
     assert [row[-1] for row in rows[::2]] == ["±1.0%", "best", "~best"]
     assert rows[3][-2:] == ["faster", "best"]
+
+
+def final(*speedups, **changes):
+    """The final: by contender of the new variant its speedup over the first, with an interval of 5 % to both sides."""
+    comparisons = [compared(f"new n={value}", "new n=64", speedup) for value, speedup in speedups]
+    contenders = [variant("new n=64"), *(variant(comparison.variant) for comparison in comparisons)]
+    return run(*contenders, comparisons=comparisons, method=Method(processes=8), **changes)
+
+
+def swept(among, final=None, paired=True):
+    """The lines about the best of the new variant, which was measured at 16, 64 and 256."""
+    contenders = [Contender(name=f"new n={value}", variant="new", value=value) for value in (64, 16, 256)]
+    evidence = {"best": {"new": among[0]}, "best_among": {"new": among}, "paired": {"new": paired}}
+    sweep = Sweep(scenario="s", parameter="n", contenders=contenders, final=final, **evidence)
+    reports = [at(16, 2e-3, 1e-3), at(64, 1e-3, 4e-4), at(256, 1.005e-3, 5e-4)]
+    lines = lines_of(sweep, reports, width=200)
+    return [line for line in lines if line.startswith(("new: ", "final"))]
+
+
+def test_the_best_is_marked_by_the_evidence_of_the_final():
+    assert swept([64], final((16, 0.5), (256, 0.8))) == [
+        "new: n=64 is the best, 1.25x (1.190 to 1.316) against n=256",
+        "final: 3 points of one run in turn, 8 processes, times per item, paired",
+    ]
+    best, _ = swept([256], final((16, 0.5), (256, 1.2)))
+    assert best == "new: n=256 is the best, 1.20x (1.140 to 1.260) against n=64"
+
+
+def test_what_cannot_be_told_apart_is_said():
+    assert swept([64, 256], final((16, 0.5), (256, 1.0)))[0] == "new: n=64 and n=256 cannot be told apart"
+    assert swept([64, 256, 16], final((16, 1.0), (256, 1.0)))[0] == "new: no value of n can be told from another"
+
+
+def test_without_a_final_the_mark_is_by_medians_and_a_line_says_so():
+    assert swept([64], paired=False) == ["new: n=64 by medians of separate runs, which no final compared"]
+    failed = run(outcome=Conclusion.FAILED, exit_code=ExitCode.FAILED, reason=finding("killed"))
+    lines = swept([64], failed, paired=False)
+    assert lines[0] == "new: n=64 by medians of separate runs, which no final compared"
+    assert lines[-1].startswith("final: failed: killed")
 
 
 def test_times_are_of_an_item_where_steps_do_several():

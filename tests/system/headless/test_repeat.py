@@ -1,0 +1,105 @@
+"""`--repeat`: whole runs of the same, one after the other, with the interval over them, and the gate on it."""
+
+import signal
+import time
+
+import pytest
+from scripted import SCENARIO, CommandLine
+
+from gpulab.headless import run
+
+QUIET = ("--time", "0.2", "--telemetry", "off", "--json", "out.json")
+
+
+@pytest.fixture
+def gpulab(lab, monkeypatch, capsys):
+    lab.write("mine.py", SCENARIO)
+    return CommandLine(lab, monkeypatch, capsys)
+
+
+def test_eight_runs_of_the_same_give_an_interval_over_runs(lab, gpulab):
+    process = gpulab("--run", "mine.py", "--repeat", "8", "--output", "runs", *QUIET)
+    assert process.code == 0
+    assert [report["outcome"] for report in process.result["runs"]] == ["measured"] * 8
+    (entry,) = process.result["over_runs"]
+    assert (entry["variant"], entry["against"], entry["runs"], len(entry["speedups"])) == ("after", "before", 8, 8)
+    assert (entry["low"], entry["speedup"], entry["high"]) == pytest.approx((2.0, 2.0, 2.0), rel=1e-4)
+    assert entry["verdict"] == "faster"
+    assert [file.name for file in sorted((lab.folder / "runs").iterdir())] == [f"mine-{n}.jsonl" for n in range(1, 9)]
+    assert "over 8 runs, each in processes of its own" in process.stdout
+    assert "8 of 8  mine: measured  after 2.00x faster" in process.stderr
+    assert process.stdout.count("mine · Scripted") == 1  # the first in full
+    earlier = [report["comparisons"][0]["earlier"] for report in process.result["runs"]]
+    assert [entry and entry["runs"] for entry in earlier] == [None, 1, 2, 3, 4, 5, 6, 7]
+
+
+def test_fewer_than_eight_have_a_range_and_settle_no_gate(gpulab):
+    process = gpulab("--run", "mine.py", "--repeat", "3", "--fail-below", "1.2x", *QUIET)
+    assert process.code == 6
+    assert [report["exit_code"] for report in process.result["runs"]] == [0, 0, 0]
+    assert process.result["reason"]["code"] == "too_few_runs"
+    assert "range" in process.stdout
+    assert "3 runs: a 99 % interval over runs needs 8" in process.stdout
+
+
+@pytest.mark.parametrize(("required", "code"), [("1.9x", 0), ("2.1x", 5)])
+def test_the_gate_is_for_the_interval_over_runs(gpulab, required, code):
+    assert gpulab("--run", "mine.py", "--repeat", "8", "--fail-below", required, *QUIET).code == code
+
+
+def test_several_scenarios_take_turns(lab, gpulab):
+    lab.write("other.py", SCENARIO)
+    process = gpulab("--run", "mine.py", "other.py", "--repeat", "2", "--output", "runs", *QUIET)
+    assert [report["scenario"] for report in process.result["runs"]] == ["mine", "other"] * 2
+    assert [entry["scenario"] for entry in process.result["over_runs"]] == ["mine", "other"]
+
+
+def test_later_runs_measure_times_alone(lab, gpulab, monkeypatch):
+    asked = []
+    start = run.start
+
+    def recording(request, path):
+        asked.append((request.profile is not None, request.job.ceilings.value))
+        return start(request, path)
+
+    monkeypatch.setattr(run, "start", recording)
+    options = ("--time", "1", "--telemetry", "off", "--device", "cpu")
+    gpulab("--run", "mine.py", "--repeat", "2", *options)
+    assert asked == [(True, "needed"), (False, "none")]
+    asked.clear()
+    gpulab("--run", "mine.py", "--repeat", "2", "--profile", "on", *options)
+    assert asked == [(True, "needed"), (True, "needed")]
+
+
+def test_every_so_many_seconds_one_starts(gpulab, monkeypatch):
+    started = []
+    start = run.start
+    monkeypatch.setattr(run, "start", lambda request, path: (started.append(time.monotonic()), start(request, path))[1])
+    process = gpulab("--run", "mine.py", "--repeat", "3", "--every", "1.5", *QUIET)
+    assert process.code == 0
+    assert started[1] - started[0] >= 1.4
+    assert started[2] - started[0] >= 2.9
+
+
+def test_ctrl_c_while_it_waits_keeps_what_was_measured(gpulab, monkeypatch):
+    monkeypatch.setattr(run, "sleep", lambda _: signal.raise_signal(signal.SIGINT))
+    process = gpulab("--run", "mine.py", "--repeat", "8", "--every", "600", *QUIET)
+    assert process.code == 130
+    assert [report["outcome"] for report in process.result["runs"]] == ["measured"]
+    assert process.result["over_runs"][0]["runs"] == 1
+    assert process.result["outcome"] == "interrupted"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--every", "9"), "--every requires --repeat N"),
+        (("--repeat", "2", "--sweep", "n=1,2"), "--repeat and --sweep: one or the other"),
+        (("--repeat", "1"), "not a number of runs, 2 or more"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(gpulab, options, message):
+    process = gpulab("--run", "mine.py", *options)
+    assert process.code == 2
+    assert message in process.stderr
