@@ -54,6 +54,8 @@ class RateCheck:
     roof_rate: float
     ratio: float
     """Of the median time."""
+    allowed: float
+    """The ratio up to which it may be true."""
     possible: bool
 
     @property
@@ -65,16 +67,19 @@ def rate_checks(work: DeclaredWork, roofs: RoofSet) -> list[RateCheck]:
     """FLOPs and bytes, as far as roofs are known that they could be held against, the worst first."""
     checks = []
     if work.flops and (limit := _arithmetic(work, roofs)):
-        checks.append(_check(work, "FLOP", work.flops, *limit))
+        checks.append(_check(work, "FLOP", work.flops, *limit, times=_FEWER_FLOPS if work.fewer_flops else 1.0))
     checks += [_check(work, "B", amount, roof.name, roof.ends[1]) for amount, roof in _bytes(work, roofs)]
-    return sorted(checks, key=lambda check: -check.ratio)
+    return sorted(checks, key=lambda check: -check.ratio / check.allowed)
 
 
-def _check(work: DeclaredWork, unit: str, amount: float, roof: str, roof_rate: float) -> RateCheck:
+def _check(
+    work: DeclaredWork, unit: str, amount: float, roof: str, roof_rate: float, *, times: float = 1.0
+) -> RateCheck:
     ratio = amount / work.seconds / roof_rate
     most, slow_s = (MOST_WITHOUT_INTERVAL, work.seconds) if work.high_s is None else (MOST, work.high_s)
-    possible = amount / slow_s / roof_rate <= most
-    return RateCheck(unit, amount, work.seconds, roof, roof_rate, ratio, possible)
+    allowed = most * times
+    possible = amount / slow_s / roof_rate <= allowed
+    return RateCheck(unit, amount, work.seconds, roof, roof_rate, ratio, allowed, possible)
 
 
 def _arithmetic(work: DeclaredWork, roofs: RoofSet) -> tuple[str, float] | None:
@@ -89,7 +94,8 @@ def _arithmetic(work: DeclaredWork, roofs: RoofSet) -> tuple[str, float] | None:
     if not any(ceiling.source == MEASURED for ceiling, _ in ceilings):
         return None
     ceiling, products = max(ceilings, key=lambda item: item[0].ends[1] / item[1])
-    return ceiling.name, ceiling.ends[1] / products * (_FEWER_FLOPS if work.fewer_flops else 1.0)
+    parts = f" / {products}" if products > 1 else ""
+    return f"{ceiling.name}{parts}", ceiling.ends[1] / products
 
 
 def _units(roofs: RoofSet, kind: str) -> Iterable[Ceiling]:

@@ -88,6 +88,7 @@ def _arithmetic(check: RateCheck) -> dict[str, Value]:
         "roof": check.roof,
         "roof_rate": check.roof_rate,
         "ratio": check.ratio,
+        "allowed": check.allowed,
     }
 
 
@@ -102,4 +103,5 @@ def _above_roof(name: str, check: RateCheck) -> Finding:
         roof=check.roof,
         roof_rate=check.roof_rate,
         ratio=check.ratio,
+        allowed=check.allowed,
     )

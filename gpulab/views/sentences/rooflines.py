@@ -103,8 +103,8 @@ def _above_roof(values: Values) -> str:
     unit = values["unit"]
     rates = {key: f"{rate(values[key])}{unit}/s" for key in ("rate", "roof_rate")}
     return filled(
-        "declares {amount}{unit} in {time_s:seconds}: {rate}, {ratio:times} of {roof} ({roof_rate}), which no "
-        "work that is done can reach",
+        "declares {amount}{unit} in {time_s:seconds}: {rate}, {ratio:times} of {roof} ({roof_rate}), and "
+        "more than {allowed:.1f}x is not possible",
         {**values, **rates, "amount": rate(values["declared"])},
     )
 

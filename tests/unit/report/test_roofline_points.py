@@ -1,5 +1,6 @@
 """Where a run's evidence puts a variant on the roofline: what of the events becomes a fact of the step."""
 
+import msgspec
 import pytest
 from devices import H200
 from synthetic_runs import CPU, END, opening, report_of, request, run_of, samples
@@ -9,6 +10,7 @@ from gpulab.protocol.ceiling import Ceiling
 from gpulab.protocol.device import Device
 from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import Calibrate, RunRequest, VariantInfo
+from gpulab.protocol.partition import Partition
 from gpulab.protocol.statuses import Cache, CeilingChoice, Clock
 from gpulab.report.roofline_points import roofline_of
 
@@ -48,7 +50,7 @@ def test_a_point_has_its_rate_its_interval_and_its_share_of_the_roof():
     assert point.rate == pytest.approx(8e6 / time.median)
     assert (point.rate_low, point.rate_high) == pytest.approx((8e6 / time.high, 8e6 / time.low))
     assert point.fraction == pytest.approx(point.rate / 1e10)
-    assert (point.bound, point.reason.code, point.work) == ("memory", "near_memory_roof", "declared")
+    assert (point.bound, point.reason.code, point.bytes_counted) == ("memory", "near_memory_roof", None)
     assert variant.bytes_per_s == pytest.approx(point.rate)
     assert (report.ceilings.at, report.ceilings.cached) == ("2026-01-01T00:00:00+00:00", False)
     assert [ceiling.roof for ceiling in report.ceilings.ceilings] == [roof for roof, _, _ in MEASURED]
@@ -65,7 +67,7 @@ def test_a_phase_that_waits_is_why_a_step_is_far_from_every_roof():
     assert (point.bound, point.reason.code) == ("latency", "phase_waits")
     assert (point.reason.values["phase"], point.reason.values["share"]) == ("data", pytest.approx(0.6))
     brief = e.Phases(variant="a", steps=3, seconds={"": 1.0, "own": 9.0}, t=50.0)
-    assert point_of(brief, bytes=1000).reason.code == "no_roof_near"
+    assert point_of(brief, bytes=1000).reason.code == "unexplained"
 
 
 def test_operations_that_were_counted_may_explain_the_time():
@@ -77,19 +79,20 @@ def test_operations_that_were_counted_may_explain_the_time():
 
 def test_both_clocks_tell_how_long_the_device_waits_for_the_host():
     device_time = e.OtherClock(variant="a", clock=Clock.DEVICE, times_s=[0.2e-3, 0.3e-3, 0.25e-3], t=50.0)
-    point = point_of(device_time, job={"device": "cuda"}, device=H200, bytes=1000)
+    counted = e.Counted(variant="a", operations=500, flops=None, t=50.0)
+    point = point_of(device_time, counted, job={"device": "cuda"}, device=H200, bytes=1000)
     assert (point.reason.code, point.reason.values["share"]) == (
         "device_waits_for_launches",
         pytest.approx(0.75, rel=0.01),
     )
     exposed = e.OtherClock(variant="a", clock=Clock.DEVICE, times_s=[0.25e-3], exposed=True, t=50.0)
-    assert point_of(exposed, job={"device": "cuda"}, device=H200, bytes=1000).reason.code == "no_roof_near"
+    assert point_of(exposed, job={"device": "cuda"}, device=H200, bytes=1000).reason.code == "unexplained"
 
 
 def test_a_time_on_the_device_clock_has_no_launches_of_the_host_in_it():
     counted = e.Counted(variant="a", operations=800, flops=None, t=50.0)
     point = point_of(counted, job={"clock": Clock.DEVICE, "device": "cuda"}, device=H200, bytes=1000)
-    assert point.reason.code == "no_roof_near"
+    assert point.reason.code == "unexplained"
 
 
 def test_the_cache_is_what_was_seen_of_it_else_half_of_what_the_system_reports():
@@ -103,18 +106,70 @@ def test_the_cache_is_what_was_seen_of_it_else_half_of_what_the_system_reports()
     assert point_of(**small, job={"cache": Cache.COLD}).reason.code == "near_memory_roof"
 
 
-def test_the_roof_that_a_scenario_names_is_the_one_it_is_held_against():
-    measured = (*MEASURED, ("vector", "fp32", 4e12))
-    job = {"roof": "matrix"}
-    assert point_of(flops=7 * 10**8, measured=measured).roof == "vector fp32"
-    assert point_of(flops=7 * 10**8, measured=measured, job=job).roof == "matrix fp32"
+def test_the_profile_tells_what_the_host_does_while_the_device_waits():
+    """Kernels take as long under the profiler: what is left of the step, the device waited."""
+    seconds = {"useful": 0.3, "launch-bound": 1.2, "other": 0.4}
+    partition = Partition(window_s=1.9, seconds=seconds, marked=False, on_device=True)
+    profiled = e.Profiled(
+        variant="a", steps=1000, plain_s=1e-3, profiled_s=1.9e-3, partition=partition, operations=[], repeatable=True
+    )
+    point = point_of(msgspec.structs.replace(profiled, t=50.0), job={"device": "cuda"}, device=H200, bytes=1000)
+    assert (point.bound, point.reason.code) == ("launch", "device_waits_for_launches")
+    assert point.reason.values["share"] == pytest.approx(0.7, rel=0.01)
+    other = msgspec.structs.replace(partition, seconds={**seconds, "launch-bound": 0.2, "other": 1.4})
+    idle = msgspec.structs.replace(profiled, partition=other, t=50.0)
+    assert point_of(idle, job={"device": "cuda"}, device=H200, bytes=1000).bound == "host"
+    unrepeatable = msgspec.structs.replace(profiled, repeatable=False, t=50.0)
+    assert point_of(unrepeatable, job={"device": "cuda"}, device=H200, bytes=1000).bound == "unexplained"
+
+
+def test_page_faults_explain_a_step_by_what_one_costs():
+    calibrated = e.Calibrated(variant="a", steps_per_block=1, step_s=1e-3, empty_block_s=0.0, t=50.0)
+    measured = (*MEASURED, ("page fault", "", 6e-4))
+    assert point_of(calibrated, bytes=1000, measured=measured).bound == "page faults"
+    assert point_of(calibrated, bytes=1000).bound == "unexplained"
+
+
+def test_operands_that_lie_apart_explain_a_slow_step():
+    counted = e.Counted(variant="a", operations=1, flops=None, operand_bytes=1000, strided_bytes=990, t=50.0)
+    point = point_of(counted, bytes=1000)
+    assert (point.bound, point.reason.code) == ("latency", "strided_accesses")
+    assert point.reason.values["share"] == pytest.approx(0.99)
+
+
+@pytest.mark.parametrize("job", [{}, {"roof": "matrix"}, {"roof": "vector"}, {"roof": "device memory"}])
+def test_the_roof_of_arithmetic_is_the_same_whichever_a_scenario_names(job):
+    assert point_of(flops=7 * 10**8, measured=(*MEASURED, ("vector", "fp32", 4e12)), job=job).roof == "vector fp32"
+
+
+def probed(process, roof_s, ratios, *, roof="device memory", kind="update", amount=8_000_000):
+    return e.RoofProbed(
+        process=process, roof=roof, kind=kind, amount=amount, time_s=roof_s, blocks=5, ratios=ratios, t=50.0
+    )
+
+
+def test_a_roof_that_took_turns_with_the_variants_is_theirs_whatever_it_was_at_another_time():
+    """The machine is twice as fast in half of the processes; both show the same share."""
+    turns = [probed(n, 0.5e-3 + 0.01e-3 * n, {"a": 0.6 + 0.001 * n, "b": 1.2}) for n in range(9)]
+    point = point_of(*turns, bytes=8_000_000)
+    assert (point.roof, point.roof_processes) == ("device memory update", 9)
+    assert (point.fraction, point.fraction_low, point.fraction_high) == pytest.approx((0.604, 0.6, 0.608))
+    assert point.attainable == pytest.approx(8e6 / 0.54e-3)
+    report = report_of(
+        run_of(
+            {}, opened=[*opening(request(ceilings=CeilingChoice.NEEDED), bytes=1000), ceilings(*MEASURED)], later=turns
+        )
+    )
+    (ceiling,) = [ceiling for ceiling in report.ceilings.ceilings if ceiling.processes]
+    assert (ceiling.name, ceiling.samples, ceiling.source) == ("device memory update", 45, "measured")
+    assert ceiling.ends == pytest.approx((8e6 / 0.58e-3, 8e6 / 0.5e-3))
 
 
 @pytest.mark.parametrize(
-    ("share", "restored", "work"),
-    [(50.0, 0, "counted"), (58.0, 0, "counted"), (65.0, 0, "declared"), (30.0, 0, "declared"), (65.0, 300, "counted")],
+    ("share", "restored", "ratio"),
+    [(50.0, 0, None), (58.0, 0, None), (65.0, 0, 1.3), (30.0, 0, 0.6), (65.0, 300, None)],
 )
-def test_bytes_that_the_device_counted_alike_are_counted_work(share, restored, work):
+def test_bytes_that_the_device_counted_stand_beside_those_declared(share, restored, ratio):
     """Half of an H200's bandwidth for 2 s is what 1000 steps declare; restoring state moves bytes of no step."""
     declared = int(3201e6 * 2 * 6016 / 8 / 1000)
     run_request = request(ceilings=CeilingChoice.NEEDED, telemetry="on", device="cuda")
@@ -123,8 +178,10 @@ def test_bytes_that_the_device_counted_alike_are_counted_work(share, restored, w
     moved = restored * declared
     solo = e.SoloRun(variant="a", started=50.0, ended=52.0, steps=1000, time_s=1e-3, restored_bytes=moved, t=52.0)
     report = report_of([*opened, *samples({}), *readings, solo, *END])
-    assert report.variant("a").roofline.work == work
-    assert report.variant("b").roofline.work == "declared"
+    point = report.variant("a").roofline
+    assert point.bytes_ratio == (None if ratio is None else pytest.approx(ratio, rel=0.01))
+    assert point.bytes_counted == pytest.approx(share / 50 * declared - moved / 1000, rel=0.01)
+    assert report.variant("b").roofline.bytes_counted is None
 
 
 def test_arrows_lead_from_what_a_variant_is_compared_with_last():

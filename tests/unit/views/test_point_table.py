@@ -90,9 +90,9 @@ def test_ends_that_are_not_alike_get_a_figure_each():
 
 
 def test_counted_bytes_that_differ_have_a_mark_of_their_own_and_a_legend():
-    flash = msgspec.structs.replace(h200().points[2], bytes_ratio=0.25)
-    assert "◦ counted bytes over declared: A 0.250x" in drawn(Roofline(H200, [flash]), 100)
+    flash = msgspec.structs.replace(h200().points[2], bytes_ratio=4.0)
+    assert "◦ counted bytes over declared: A 4.00x" in drawn(Roofline(H200, [flash]), 100)
     text = drawn(Roofline(H200, [flash, h200().points[5]]), 100, glyphs=ASCII)
-    assert "o counted bytes over declared: A 0.250x" in text
+    assert "o counted bytes over declared: A 4.00x" in text
     alike = msgspec.structs.replace(flash, bytes_ratio=None)
     assert "counted" not in drawn(Roofline(H200, [alike]), 100)
