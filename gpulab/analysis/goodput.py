@@ -1,13 +1,14 @@
-"""Goodput: the share of a step's time that does the work the step is for, and where the rest goes.
+"""Where the time of a recorded window goes: the work that the step is for, and everything else.
 
-The sources define goodput = useful compute time / total time of an iteration. Here, over a recorded window:
-|union of the useful intervals| / window. Every instant of the window belongs to the first of `CATEGORIES` that it
-fits, by subtracting unions: nothing counts twice, and the categories sum to the window.
+Every instant of the window belongs to the first of `CATEGORIES` that it fits, by subtracting unions: nothing counts
+twice, and the categories sum to the window. The profiler makes the window longer; `step_parts` says what that leaves
+to know of the step.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
@@ -21,27 +22,35 @@ _WITH_WORKERS = "_MultiProcessingDataLoaderIter"
 _ALLOC_CALL = re.compile(r"cuda(Malloc|Free|HostAlloc|HostRegister|HostUnregister)|cuMem(?!cpy|set)")
 _SYNC_CALL = re.compile(r"cu(da)?\w*Synchronize|cu(da)?Memcpy(?!\w*Async)")
 _ALLOC_OPERATION = re.compile(r"aten::(empty|new_empty|resize_)")
+_COST_OF_PHASE = 10.0
+"""Of recording a phase, in operations."""
 
 
-def partition(trace: Trace, off_cpu: Mapping[str, float] = {}) -> Partition:
+def partition(trace: Trace, off_cpu: Mapping[str, float] = {}, plain_s: float | None = None) -> Partition:
     """Partition the window of a recording: of the device where it did anything there, else of the main thread.
 
     `off_cpu` is for a run on the CPU: the seconds in which the main thread did not run, by the innermost phase around
-    them, "" for none.
+    them, "" for none. `plain_s` is what the same steps took without the profiler: what is off the CPU beyond that was
+    taken by others, from whatever ran.
     """
     on_device = trace.on_device
     phases = _Phases(trace)
     parts = _device_parts(trace, phases) if on_device else _main_thread_parts(trace, phases)
     seconds = {category: measure(parts[category]) for category in CATEGORIES if category in parts}
     if not on_device:
-        _subtract_preempted(seconds, phases, off_cpu)
+        off_s = sum(off_cpu.values())
+        excess_s = 0.0 if plain_s is None else max(0.0, trace.window_s - plain_s)
+        _subtract_preempted(seconds, phases, off_cpu, min(1.0, excess_s / off_s) if off_s > 0 else 0.0)
     copies = union(event.span for event in trace.inside(trace.device) if _is_host_copy(event))
+    around, within = ({}, {}) if on_device else _recorded_beside(trace, parts)
     return Partition(
         window_s=trace.window_s,
         seconds=seconds,
         marked=phases.marks_useful,
         on_device=on_device,
         copied_s=measure(clip(copies, *trace.window)),
+        around=around,
+        within=within,
     )
 
 
@@ -147,6 +156,23 @@ def _main_thread_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
     return _first_match(trace.window, {**waits, **useful, "other busy": busy})
 
 
+def _recorded_beside(trace: Trace, parts: Mapping[str, list[Span]]) -> tuple[dict[str, float], dict[str, float]]:
+    """Of the main thread's operations and phases, the share that begins at the end of an instant of each category, and
+    the share that begins with one."""
+    order = sorted((start, category) for category, spans in parts.items() for start, _ in spans)
+    starts, categories = [start for start, _ in order], [category for _, category in order]
+    work = [(event.start, 1.0) for event in trace.inside(trace.operations.get(trace.main, []))]
+    notes = [event for event in trace.inside(trace.annotations) if event.thread == trace.main]
+    shares: tuple[dict[str, float], dict[str, float]] = ({}, {})
+    costs = [*work, *((event.start, _COST_OF_PHASE) for event in notes)]
+    total = sum(cost for _, cost in costs)
+    for start, cost in costs:
+        for place, by_category in zip((bisect_left(starts, start), bisect_right(starts, start)), shares, strict=True):
+            category = categories[max(0, place - 1)]
+            by_category[category] = by_category.get(category, 0.0) + cost / total
+    return shares
+
+
 def _first_match(window: Span, spans: Mapping[str, Iterable[Span]]) -> dict[str, list[Span]]:
     """The instants of the window by the first category that has them; what none has is "other"."""
     rest, parts = union([window]), {}
@@ -157,13 +183,25 @@ def _first_match(window: Span, spans: Mapping[str, Iterable[Span]]) -> dict[str,
     return {**parts, "other": rest}
 
 
-def _subtract_preempted(seconds: dict[str, float], phases: _Phases, off_cpu: Mapping[str, float]) -> None:
-    """Move what the main thread did not run to "preempted", but for what waits: phases, and DataLoaders."""
+def _subtract_preempted(seconds: dict[str, float], phases: _Phases, off_cpu: Mapping[str, float], taken: float) -> None:
+    """Move what the main thread did not run to "preempted", but for what waits: phases, and DataLoaders.
+
+    The share `taken` of it came from everything that runs in proportion; the rest are waits that no phase names, so it
+    comes from what is no work first.
+    """
     seconds["preempted"] = 0.0
     work = "other busy" if phases.marks_useful else USEFUL
     for phase, off_s in off_cpu.items():
         remaining_s = phases.beside_loaders(phase, off_s)
-        for category in () if phase in WAITING else (USEFUL,) if phase == USEFUL else ("other", work):
+        categories = () if phase in WAITING else (USEFUL,) if phase == USEFUL else ("other", work)
+        running_s = sum(seconds[category] for category in categories)
+        spread = min(1.0, max(0.0, remaining_s) * taken / running_s) if running_s > 0 else 0.0
+        for category in categories:
+            moved_s = seconds[category] * spread
+            seconds[category] -= moved_s
+            seconds["preempted"] += moved_s
+            remaining_s -= moved_s
+        for category in categories:
             moved_s = max(0.0, min(remaining_s, seconds[category]))
             seconds[category] -= moved_s
             seconds["preempted"] += moved_s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gpulab.protocol.values import Name, Number, Seconds
+from gpulab.protocol.values import Amount, Name, Number, Seconds
 
 USEFUL, DATA, COPY, SYNC = "useful", "data", "copy", "sync"
 """Phases with a meaning; any other is its author's own."""
@@ -24,6 +24,8 @@ CATEGORIES = (
     "preempted",
 )
 """Every instant belongs to the first of these that it fits."""
+BUSY = (USEFUL, "other busy", "communication", "copies")
+"""What a device does: as long under the profiler as without it."""
 _ROUNDING, _ROUNDING_S = 1 + 1e-6, 1e-6
 
 
@@ -41,9 +43,14 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     marked: bool
     on_device: bool
     copied_s: Seconds = 0.0
+    around: dict[Name, Amount] = {}
+    within: dict[Name, Amount] = {}
+    """Of a CPU, the share of the recorded operations that begin just after an instant of each category, and just before
+    one: where the time that recording them takes falls, as far as it is outside of them, and inside.
+    """
 
     def __post_init__(self) -> None:
-        if USEFUL not in self.seconds or not self.seconds.keys() <= set(CATEGORIES):
+        if USEFUL not in self.seconds or not {*self.seconds, *self.around, *self.within} <= set(CATEGORIES):
             raise ValueError("a partition by other categories")
         most_s = self.window_s * _ROUNDING + _ROUNDING_S
         if not all(-_ROUNDING_S <= part_s <= most_s for part_s in self.seconds.values()):

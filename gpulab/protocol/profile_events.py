@@ -24,7 +24,9 @@ class Profiled(Event, frozen=True):
     """A window under the profiler, in a worker of its own.
 
     `plain_s` and `profiled_s` are per step, without and with the profiler. `repeatable`: two recordings hold the same
-    operations. `peak_bytes`: the most device memory that one step had allocated, where it was asked for.
+    operations. `repeated` is the partition of the second, which records shapes too, and so takes longer; `operations`
+    are its. Files from before this field have one of both. `peak_bytes`: the most device memory that one step had
+    allocated, where it was asked for.
     """
 
     variant: Name
@@ -34,5 +36,6 @@ class Profiled(Event, frozen=True):
     partition: Partition
     operations: list[Operation]
     repeatable: bool
+    repeated: Partition | None = None
     trace: Text | None = None
     peak_bytes: Count | None = None

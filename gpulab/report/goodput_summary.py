@@ -9,11 +9,13 @@ from gpulab.protocol.ceiling import LINKS
 from gpulab.protocol.events import Phases, Profiled
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import Measure
+from gpulab.protocol.operation import Operation
 from gpulab.protocol.partition import USEFUL
-from gpulab.protocol.statuses import Cache, Clock
+from gpulab.protocol.statuses import Cache
 from gpulab.report.goodput_report import GoodputReport
 from gpulab.report.report import Time
 from gpulab.report.state import RunState, VariantState
+from gpulab.report.step_goodput import TOLERANCE, StepGoodput, step_goodput
 
 _MOST_OVERHEAD = 0.1
 _MOST_ROWS = 40
@@ -28,37 +30,38 @@ def goodput_of(state: RunState, variant: VariantState, time: Time | None, point:
     profiled, job = variant.profiled, state.timed_job
     if profiled is None:
         return GoodputReport(phases=phases, running=running, waiting=waiting) if phases else None
-    partition, steps = profiled.partition, profiled.steps
+    step = step_goodput(state, variant, profiled, time)
+    partition = profiled.partition
     # The step's least time by its roofs; the fraction of the roof is this over the measured time.
     cold = job is not None and job.cache == Cache.COLD  # it was profiled with warm caches
     ideal_s = point.fraction * time.median if point and time and not cold else None
     on_link = isinstance(job, Measure) and job.roof in LINKS  # which no useful time is spent on
-    useful_s = partition.seconds.get(USEFUL, 0.0) / steps
-    on_gpu = state.device is not None and state.device.on_gpu
-    host_only = on_gpu and not partition.on_device
+    useful_s = step.seconds.get(USEFUL, 0.0)
     right = variant.checked is not None and variant.checked.ok
-    plain_s = _plain_s(state, profiled, time)
-    overhead = profiled.profiled_s / plain_s - 1 if plain_s else 0.0
-    reasons = _why_unreliable(profiled, overhead, host_only=host_only)
+    unreliable = _why_unreliable(profiled, step)
+    overhead = [finding("profiler_overhead", profiled.variant, overhead=step.overhead)]
+    reasons = unreliable or (overhead if step.overhead > _MOST_OVERHEAD else [])
     return GoodputReport(
         phases=phases,
         running=running,
         waiting=waiting,
-        goodput=partition.goodput,
-        partition=partition.shares,
+        goodput=step.goodput,
+        partition={name: seconds / step.step_s for name, seconds in step.seconds.items()},
+        seconds=step.seconds,
+        step_s=step.step_s,
+        step_source=step.source,
         marked=partition.marked,
         efficiency=ideal_s / useful_s if ideal_s and useful_s and not on_link else None,
-        product=ideal_s * steps / partition.window_s if ideal_s else None,
+        product=ideal_s / step.step_s if ideal_s else None,
         hidden=max(0.0, 1 - partition.seconds["copies"] / partition.copied_s) if partition.copied_s else None,
         items_per_s=variant.items / time.median if variant.built and time and right else None,
-        overhead=overhead,
-        reliable=profiled.repeatable and not host_only,
+        overhead=step.overhead,
+        uncertainty=step.uncertainty,
+        reliable=not unreliable,
         accurate=not reasons,
         reasons=reasons,
-        operations=[
-            replace(row, calls=row.calls / steps, self_s=row.self_s / steps) for row in profiled.operations[:_MOST_ROWS]
-        ],
-        steps=steps,
+        operations=_operations(profiled, step),
+        steps=profiled.steps,
         peak_bytes=profiled.peak_bytes,
         trace=profiled.trace,
     )
@@ -77,22 +80,30 @@ def _phases(phases: Phases | None) -> tuple[dict[str, float], dict[str, float]]:
     return {name: seconds / total_s for name, seconds in phases.seconds.items()}, running
 
 
-def _plain_s(state: RunState, profiled: Profiled, time: Time | None) -> float:
-    """Seconds of a step without the profiler: of its own process, or of the run's where that timed the same.
+def _operations(profiled: Profiled, step: StepGoodput) -> list[Operation]:
+    """Of one step. A kernel takes as long without the profiler; an operation of the host its share of the step."""
+    recorded_s = (profiled.repeated or profiled.partition).window_s / profiled.steps
+    rows = []
+    for row in profiled.operations[:_MOST_ROWS]:
+        self_s, share = row.self_s / profiled.steps, row.share
+        if row.on_device:
+            share = self_s / step.step_s
+        elif recorded_s:
+            self_s *= step.step_s / recorded_s
+        rows.append(replace(row, calls=row.calls / profiled.steps, self_s=self_s, share=share))
+    return rows
 
-    CUPTI, once started, stays attached to a process and costs each step 10 to 20 %.
-    """
-    job, device = state.timed_job, state.device
-    if time is None or job is None or device is None or not device.on_gpu:
-        return profiled.plain_s
-    alike = job.clock == Clock.WALL and job.cache == Cache.HOT
-    return min(profiled.plain_s, time.median) if alike else profiled.plain_s
 
-
-def _why_unreliable(profiled: Profiled, overhead: float, *, host_only: bool) -> list[Finding]:
-    """Why a partition is not accurate as it stands."""
+def _why_unreliable(profiled: Profiled, step: StepGoodput) -> list[Finding]:
+    """Why the goodput is not certain within the tolerance."""
     name = profiled.variant
-    reasons = [finding("device_not_recorded", name)] if host_only else []
-    reasons += [] if profiled.repeatable else [finding("recordings_differ", name)]
-    reasons += [finding("profiler_overhead", name, overhead=overhead)] if overhead > _MOST_OVERHEAD else []
-    return reasons
+    if step.host_only:
+        return [finding("device_not_recorded", name)]
+    if not profiled.repeatable:
+        return [finding("recordings_differ", name)]
+    if step.busy_s > step.step_s * (1 + TOLERANCE):
+        return [finding("busy_exceeds_step", name, busy_s=step.busy_s, step_s=step.step_s)]
+    if step.uncertainty <= TOLERANCE or step.farthest is None:
+        return []
+    other, by = step.farthest
+    return [finding("goodput_uncertain", name, goodput=step.goodput, other=other, by=by)]

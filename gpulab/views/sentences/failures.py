@@ -72,10 +72,21 @@ WORDS = {
         "the first is {first}"
     ),
     "device_not_recorded": Words("nothing was recorded of the device: this is the host's time"),
-    "recordings_differ": Words("two recordings hold different operations: the partition is unreliable"),
+    "recordings_differ": Words("two recordings hold different operations: the step goodput is unreliable"),
+    "busy_exceeds_step": Words(
+        "its recorded kernels and copies take {busy_s:seconds}, its step without the profiler {step_s:seconds}: the "
+        "step goodput is unreliable",
+        "step goodput is unreliable where what was recorded takes longer than the step without the profiler:",
+        "{busy_s:seconds} against {step_s:seconds}",
+    ),
+    "goodput_uncertain": Words(
+        "step goodput is {goodput:.0%}, or {other:.0%} by {by}: unreliable",
+        "step goodput is unreliable where another way to know it differs by more than 5 points:",
+        "{goodput:.0%}, or {other:.0%} by {by}",
+    ),
     "profiler_overhead": Words(
-        "profiling slowed this step by {overhead:.0%}: small parts look larger than they are",
-        "profiling slowed a step, so that small parts look larger than they are:",
+        "profiling slowed this step by {overhead:.0%}: it is corrected for, and how the idle parts divide is approximate",
+        "profiling slowed a step, which is corrected for, and how the idle parts divide is approximate:",
         "by {overhead:.0%}",
     ),
 }

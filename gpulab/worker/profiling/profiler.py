@@ -15,9 +15,11 @@ from torch.profiler import ProfilerActivity, profile
 
 from gpulab.analysis.goodput import partition
 from gpulab.analysis.operations import call_counts, operations
+from gpulab.analysis.step_parts import is_disturbed
 from gpulab.analysis.trace import WINDOW, Trace, read, validate
 from gpulab.protocol.events import Profiled
 from gpulab.protocol.jobs import Profile, ScenarioFile
+from gpulab.protocol.partition import Partition
 from gpulab.protocol.statuses import Stage
 from gpulab.protocol.text import file_name
 from gpulab.scenario import Variant
@@ -41,6 +43,7 @@ _MOST_STEPS, _MOST_STATEFUL_STEPS = 200, 20
 _MOST_EVENTS = 60_000
 """A trace of more takes longer to read than the steps took."""
 _PLAIN_GROUPS = 5
+_MOST_WINDOWS = 3
 
 
 class Profiler:
@@ -85,20 +88,21 @@ class Profiler:
         build = self._builder.build(variant)
         try:
             self._builder.first_step(build)
-            plain_s = self._plain_s(build)
-            single, _ = self._recorded(build, 1)
-            steps = _window_steps(plain_s, single, stateful=bool(build.state))
-            first = single if steps == 1 else self._recorded(build, steps)[0]
-            trace_file = self._trace_file(variant.name)
-            second, times = self._recorded(build, steps, trace_file)
-            off_cpu = {name: max(0.0, wall_s - times.cpu_s[name]) for name, wall_s in times.wall_s.items()}
-            parts = partition(second, off_cpu if self._device.type == "cpu" else {})
+            warm_s = self._warm(build)
+            plain = self._plain_times(build, warm_s)
+            single, _ = self._recorded(build, 1, shapes=False)
+            steps = _window_steps(median(plain), single, stateful=bool(build.state))
+            first, parts = self._window(build, steps, median(plain), shapes=False)
+            plain += self._plain_times(build, warm_s)  # the machine as it was while it recorded
+            file = self._trace_file(variant.name)
+            second, parts_again = self._window(build, steps, median(plain), shapes=True, file=file)
             profiled = Profiled(
                 variant=variant.name,
                 steps=steps,
-                plain_s=plain_s,
+                plain_s=median(plain),
                 profiled_s=parts.window_s / steps,
                 partition=parts,
+                repeated=parts_again,
                 operations=operations(second),
                 repeatable=call_counts(first) == call_counts(second),
                 trace=self._written,
@@ -113,25 +117,43 @@ class Profiler:
         finally:
             build.close()
 
-    def _plain_s(self, build: Build) -> float:
-        """Seconds a step takes without the profiler, once it is warm."""
-        step, wait = build.work.step, self._wait
+    def _warm(self, build: Build) -> float:
+        """The shortest time of a step, once it is warm."""
         started = perf_counter()
         times: list[float] = []
         with build.context():
             while not times or perf_counter() - started < _WARM_S:
                 build.restore()
-                times.append(_seconds(step, wait))
-            if min(times) > _WARM_S:  # as long as that, a single step is enough
-                return min(times)
-            group = max(1, min(_MOST_STATEFUL_STEPS, int(_GROUP_S / min(times))))
-            times = []
+                times.append(_seconds(build.work.step, self._wait))
+        return min(times)
+
+    def _plain_times(self, build: Build, warm_s: float) -> list[float]:
+        """Seconds a step takes without the profiler: of some groups, where a step is not too long for them."""
+        if warm_s > _WARM_S:
+            return [warm_s]
+        group = max(1, min(_MOST_STATEFUL_STEPS, int(_GROUP_S / warm_s)))
+        times = []
+        with build.context():
             for _ in range(_PLAIN_GROUPS):
                 build.restore()
-                times.append(_seconds(partial(_repeat, step, group), wait) / group)
-        return median(times)
+                times.append(_seconds(partial(_repeat, build.work.step, group), self._wait) / group)
+        return times
 
-    def _recorded(self, build: Build, steps: int, file: Path | None = None) -> tuple[Trace, PhaseTimes]:
+    def _window(
+        self, build: Build, steps: int, plain_s: float, *, shapes: bool, file: Path | None = None
+    ) -> tuple[Trace, Partition]:
+        """A recording of some steps and its partition; another one where the machine was too busy for the first."""
+        for _ in range(_MOST_WINDOWS):
+            trace, times = self._recorded(build, steps, shapes=shapes, file=file)
+            off_cpu = {name: max(0.0, wall_s - times.cpu_s[name]) for name, wall_s in times.wall_s.items()}
+            parts = partition(trace, off_cpu if self._device.type == "cpu" else {}, plain_s * steps)
+            if not is_disturbed(parts, steps, plain_s):
+                break
+        return trace, parts
+
+    def _recorded(
+        self, build: Build, steps: int, *, shapes: bool, file: Path | None = None
+    ) -> tuple[Trace, PhaseTimes]:
         build.restore()
         step, wait = build.work.step, self._wait
 
@@ -142,12 +164,14 @@ class Profiler:
         with build.context():
             step()
             wait()
-            return self._record(run, file)
+            return self._record(run, shapes=shapes, file=file)
 
-    def _record(self, run: Callable[[], None], file: Path | None = None) -> tuple[Trace, PhaseTimes]:
+    def _record(
+        self, run: Callable[[], None], *, shapes: bool = False, file: Path | None = None
+    ) -> tuple[Trace, PhaseTimes]:
         """Run it under the profiler; its trace, and the times of its phases meanwhile."""
         activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if self._device.type == "cuda" else [])
-        with profile(activities=activities, record_shapes=True) as recording, recorded(WINDOW):
+        with profile(activities=activities, record_shapes=shapes) as recording, recorded(WINDOW):
             times = self._lab.phases.record(run, traced=True)
         with tempfile.TemporaryDirectory(dir=self._job.folder) as folder:
             exported = Path(folder) / "trace.json"

@@ -5,12 +5,13 @@ import pytest
 from gpulab.analysis.bound import BoundKind
 from gpulab.analysis.roofline import Point
 from gpulab.protocol.device import Device
-from gpulab.protocol.events import Built, Checked, Phases, Profiled, RunStarted
+from gpulab.protocol.events import Built, Checked, OtherClock, Phases, Profiled, RunStarted, SoloRun
 from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.protocol.operation import Operation
 from gpulab.protocol.partition import Partition
 from gpulab.protocol.statuses import Cache, CheckTime, Clock
+from gpulab.report.goodput_report import StepSource
 from gpulab.report.goodput_summary import goodput_of
 from gpulab.report.report import Time
 from gpulab.report.state import RunState, VariantState, fold_all
@@ -28,24 +29,35 @@ def state(kind="cpu", **job):
     )
 
 
-def profiled(*, useful=0.5, copies=0.1, copied=0.0, on_device=False, plain_s=1e-3, profiled_s=1.05e-3, repeatable=True):
-    """Ten steps of one millisecond; shares of the window."""
-    seconds = {"useful": useful, "copies": copies, "other": 1 - useful - copies}
-    window_s = 1e-3 * STEPS
+def profiled(
+    *, useful=0.5, copies=0.1, copied=0.0, on_device=False, plain_s=1e-3, profiled_s=1e-3, again=None, **changes
+):
+    """Ten steps of one millisecond; shares of the window. `again` is the useful share of a second recording."""
+    partition = recording(useful, copies, profiled_s, on_device=on_device, copied=copied)
     return Profiled(
         variant="v",
         steps=STEPS,
         plain_s=plain_s,
         profiled_s=profiled_s,
-        partition=Partition(
-            window_s=window_s,
-            seconds={name: share * window_s for name, share in seconds.items()},
-            marked=True,
-            on_device=on_device,
-            copied_s=copied * window_s,
-        ),
+        partition=partition,
+        repeated=None if again is None else recording(again, copies, profiled_s, on_device=on_device),
         operations=[Operation(name="mm", calls=20, self_s=4e-3, share=0.4, shapes="", on_device=on_device)],
-        repeatable=repeatable,
+        **{"repeatable": True, **changes},
+    )
+
+
+def recording(useful, copies, step_s, *, on_device, copied=0.0):
+    """What records an operation falls outside all of them."""
+    window_s = step_s * STEPS
+    seconds = {"useful": useful, "copies": copies, "other": 1 - useful - copies}
+    beside = {} if on_device else {"around": {"other": 1.0}, "within": {"other": 1.0}}
+    return Partition(
+        window_s=window_s,
+        seconds={name: share * window_s for name, share in seconds.items()},
+        marked=True,
+        on_device=on_device,
+        copied_s=copied * window_s,
+        **beside,
     )
 
 
@@ -115,8 +127,9 @@ def test_a_gpu_of_which_nothing_was_recorded_is_unreliable():
 
 
 @pytest.mark.parametrize(("profiled_s", "codes"), [(1.09e-3, []), (1.3e-3, ["profiler_overhead"])])
-def test_an_overhead_above_a_tenth_makes_a_reliable_window_inaccurate(profiled_s, codes):
-    report = goodput(variant(profiled=profiled(profiled_s=profiled_s)))
+def test_an_overhead_above_a_tenth_leaves_the_goodput_reliable_and_its_idle_parts_approximate(profiled_s, codes):
+    report = goodput(variant(profiled=profiled(profiled_s=profiled_s, useful=0.5 * 1e-3 / profiled_s, copies=0.0)))
+    assert report.goodput == pytest.approx(0.5)
     assert report.overhead == pytest.approx(profiled_s / 1e-3 - 1)
     assert (report.reliable, report.accurate) == (True, not codes)
     assert [reason.code for reason in report.reasons] == codes
@@ -124,18 +137,88 @@ def test_an_overhead_above_a_tenth_makes_a_reliable_window_inaccurate(profiled_s
 
 
 @pytest.mark.parametrize(
-    ("kind", "job", "plain_s", "overhead"),
+    ("job", "plain_s", "step_s", "source"),
     [
-        ("cuda", {}, 1.2e-3, 0.2),  # CUPTI was in that process by then
-        ("cuda", {}, 0.8e-3, 0.5),
-        ("cuda", {"clock": Clock.DEVICE}, 1.2e-3, 0.0),
-        ("cuda", {"cache": Cache.COLD}, 1.2e-3, 0.0),
-        ("cpu", {}, 1.2e-3, 0.0),
+        ({}, 1.2e-3, 1e-3, StepSource.ROUNDS),  # CUPTI was in that process by then
+        ({}, 0.98e-3, 1e-3, StepSource.ROUNDS),
+        ({"clock": Clock.DEVICE}, 1.2e-3, 1.2e-3, StepSource.PROFILER),  # and no host's clock beside it
+        ({"cache": Cache.COLD}, 1.2e-3, 1.2e-3, StepSource.PROFILER),
     ],
 )
-def test_a_step_without_the_profiler_is_the_shorter_of_two_on_a_gpu(kind, job, plain_s, overhead):
-    recorded = variant(profiled=profiled(plain_s=plain_s, profiled_s=1.2e-3, on_device=kind == "cuda"))
-    assert goodput(recorded, state(kind, **job)).overhead == pytest.approx(overhead, abs=1e-12)
+def test_on_a_gpu_kernels_keep_their_seconds_in_the_step_that_was_measured(job, plain_s, step_s, source):
+    recorded = variant(profiled=profiled(plain_s=plain_s, profiled_s=1.25e-3, useful=0.4, copies=0.0, on_device=True))
+    report = goodput(recorded, state("cuda", **job))
+    assert (report.step_s, report.step_source) == (pytest.approx(step_s), source)
+    assert report.seconds == pytest.approx({"useful": 0.5e-3, "copies": 0.0, "other": step_s - 0.5e-3})
+    assert report.goodput == pytest.approx(0.5e-3 / step_s)
+    assert report.operations[0].share == pytest.approx(4e-4 / step_s)
+    assert report.reliable
+
+
+def test_the_other_clock_times_the_step_where_the_verdict_is_the_devices():
+    recorded = variant(
+        profiled=profiled(on_device=True, profiled_s=1.9e-3, plain_s=1.8e-3, useful=0.4, copies=0.0),
+        other_clock=OtherClock(variant="v", clock=Clock.WALL, times_s=[1.5e-3, 1.6e-3, 1.7e-3]),
+    )
+    report = goodput(recorded, state("cuda", clock=Clock.DEVICE))
+    assert (report.step_s, report.goodput) == (1.6e-3, pytest.approx(0.76 / 1.6))
+
+
+def test_what_was_recorded_and_does_not_fit_into_the_step_is_unreliable():
+    report = goodput(
+        variant(profiled=profiled(on_device=True, profiled_s=1.25e-3, useful=0.72, copies=0.16, plain_s=0.9e-3)),
+        state("cuda"),
+    )
+    (reason,) = report.reasons
+    assert (reason.code, report.reliable, report.accurate) == ("busy_exceeds_step", False, False)
+    assert report.uncertainty == pytest.approx(0.1)
+    assert report.seconds == pytest.approx({"useful": 0.9e-3, "copies": 0.1e-3, "other": 0.0})
+
+
+def test_a_device_in_another_state_gets_the_step_of_that_state():
+    """Kernels of 1.2 ms where the rounds took 1 ms: a power cap, under which the profiler's own step takes as long."""
+    report = goodput(
+        variant(profiled=profiled(on_device=True, useful=0.96, copies=0, plain_s=1.2e-3, profiled_s=1.25e-3)),
+        state("cuda"),
+    )
+    assert (report.step_source, report.goodput, report.reliable) == (StepSource.PROFILER, pytest.approx(1.0), True)
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+def test_two_recordings_whose_goodput_differs_by_more_than_five_points_are_unreliable(on_device):
+    run = state("cuda" if on_device else "cpu")
+    for again, reliable in ((0.53, True), (0.57, False)):
+        report = goodput(variant(profiled=profiled(again=again, on_device=on_device)), run)
+        assert (report.reliable, report.uncertainty) == (reliable, pytest.approx(again - 0.5))
+        assert [(reason.code, reason.values["by"]) for reason in report.reasons] == (
+            [] if reliable else [("goodput_uncertain", "the second recording")]
+        )
+
+
+@pytest.mark.parametrize(("solo_s", "reliable"), [(1.05e-3, True), (1.2e-3, False)])
+def test_a_step_that_takes_another_time_by_itself_has_another_goodput(solo_s, reliable):
+    solo = SoloRun(variant="v", started=0, ended=2, steps=9, time_s=solo_s)
+    report = goodput(variant(profiled=profiled(on_device=True), solo_run=solo), state("cuda"))
+    assert report.reliable == reliable
+    assert report.uncertainty == pytest.approx(0.5 - 0.5e-3 / solo_s)
+
+
+def test_phases_that_were_timed_without_the_profiler_must_agree_on_a_cpu():
+    for useful_s, reliable in ((0.52, True), (0.6, False)):
+        phases = Phases(
+            variant="v",
+            steps=9,
+            seconds={"useful": useful_s, "": 1 - useful_s},
+            running_s={"useful": useful_s, "": 0.1},
+        )
+        report = goodput(variant(phases=phases))
+        assert report.reliable == reliable
+
+
+def test_a_process_that_runs_twice_as_slowly_leaves_the_share_of_its_step_in_doubt():
+    report = goodput(variant(profiled=profiled(plain_s=2e-3, profiled_s=2e-3)))
+    assert (report.goodput, report.step_s) == (pytest.approx(0.5), TIME.median)
+    assert (report.reliable, report.uncertainty) == (False, pytest.approx(0.25))
 
 
 def test_efficiency_is_of_the_useful_part_and_the_product_of_the_whole_step():

@@ -1,0 +1,172 @@
+"""The parts of a step without the profiler, and how far other ways to know its goodput are from this one.
+
+On a GPU the step is that of the rounds. Where kernels took longer in the recording than the step, or than the device
+in the rounds, the device was in another state (a power cap): then the step is that of the profiler's own process.
+CUPTI, once started, stays attached to a process and makes its launches longer, so that step is not taken otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from gpulab.analysis.step_parts import (
+    HALF_INSIDE,
+    busy_s,
+    parts_on_cpu,
+    parts_on_device,
+    share_without_overhead,
+)
+from gpulab.protocol.events import Phases, Profiled
+from gpulab.protocol.partition import USEFUL
+from gpulab.protocol.statuses import Cache, Clock
+from gpulab.report.goodput_report import StepSource
+from gpulab.report.report import Time
+from gpulab.report.state import RunState, VariantState
+
+TOLERANCE = 0.05
+"""Within which a goodput is certain, and a step that is too short for what was recorded of it still holds it."""
+
+_Estimate = tuple[float, str]
+"""A goodput by another way, and the name of that way."""
+
+
+@dataclass(frozen=True)
+class StepGoodput:
+    """A step without the profiler. `farthest` is the estimate by another way that differs most."""
+
+    step_s: float
+    source: StepSource
+    seconds: dict[str, float]
+    busy_s: float
+    """What the device was busy, as recorded; 0 of a CPU."""
+    overhead: float
+    host_only: bool
+    farthest: _Estimate | None
+
+    @property
+    def goodput(self) -> float:
+        return self.seconds.get(USEFUL, 0.0) / self.step_s
+
+    @property
+    def uncertainty(self) -> float:
+        too_long = max(0.0, self.busy_s / self.step_s - 1)
+        return max(too_long, abs(self.farthest[0] - self.goodput) if self.farthest else 0.0)
+
+
+def step_goodput(state: RunState, variant: VariantState, profiled: Profiled, time: Time | None) -> StepGoodput:
+    """Goodput and parts of the step of a variant that was profiled; `time` is what its rounds say."""
+    partition, steps, plain_s = profiled.partition, profiled.steps, profiled.plain_s
+    on_gpu = state.device is not None and state.device.on_gpu
+    rounds_s = _rounds_s(state, variant, time)
+    if partition.on_device:
+        device_busy_s = busy_s(partition) / steps
+        other_state = rounds_s is not None and _in_another_state(state, variant, time, device_busy_s, rounds_s)
+        fits = device_busy_s <= plain_s * (1 + TOLERANCE)
+        step_s = plain_s if rounds_s is None or (other_state and fits) else rounds_s
+        seconds = parts_on_device(partition, steps, step_s)
+        unprofiled_s = min(step_s, plain_s)
+    else:
+        device_busy_s, step_s, unprofiled_s = 0.0, rounds_s or plain_s, plain_s
+        seconds = parts_on_cpu(partition, steps, plain_s, step_s)
+    source = StepSource.ROUNDS if step_s == rounds_s else StepSource.PROFILER
+    goodput = seconds.get(USEFUL, 0.0) / step_s
+    ways = _by_device(state, variant, profiled, step_s, source) if partition.on_device else _by_host(variant, profiled)
+    estimates = [*ways, *(_of_another_step(goodput, plain_s / step_s) if not partition.on_device else ())]
+    return StepGoodput(
+        step_s=step_s,
+        source=source,
+        seconds=seconds,
+        busy_s=device_busy_s,
+        overhead=profiled.profiled_s / unprofiled_s - 1,
+        host_only=on_gpu and not partition.on_device,
+        farthest=max(estimates, key=lambda estimate: abs(estimate[0] - goodput), default=None),
+    )
+
+
+def _rounds_s(state: RunState, variant: VariantState, time: Time | None) -> float | None:
+    """The step of the rounds by the host's clock; None with cold caches, which the profiler's are not."""
+    job = state.timed_job
+    if job is None or job.cache != Cache.HOT:
+        return None
+    if job.clock == Clock.WALL:
+        return time.median if time else None
+    return _other_clock_s(variant, Clock.WALL)
+
+
+def _device_s(state: RunState, variant: VariantState, time: Time | None) -> float | None:
+    """What the device took in the rounds, with whatever gaps are in it."""
+    job = state.timed_job
+    if job is not None and job.clock == Clock.DEVICE:
+        return time.median if time else None
+    return _other_clock_s(variant, Clock.DEVICE)
+
+
+def _other_clock_s(variant: VariantState, clock: Clock) -> float | None:
+    other = variant.other_clock
+    return median(other.times_s) if other and other.times_s and other.clock == clock else None
+
+
+def _in_another_state(
+    state: RunState, variant: VariantState, time: Time | None, recorded_s: float, rounds_s: float
+) -> bool:
+    device_s = _device_s(state, variant, time)
+    longest_s = rounds_s if device_s is None else min(rounds_s, device_s)
+    return recorded_s > longest_s + TOLERANCE * rounds_s
+
+
+def _by_device(
+    state: RunState, variant: VariantState, profiled: Profiled, step_s: float, source: StepSource
+) -> Iterator[_Estimate]:
+    """The goodput by the other recording, and over other times of the step."""
+    useful_s = profiled.partition.seconds.get(USEFUL, 0.0) / profiled.steps
+    if profiled.repeated is not None:
+        yield _share(profiled.repeated.seconds.get(USEFUL, 0.0) / profiled.steps, step_s), "the second recording"
+    if source == StepSource.PROFILER:  # which the profiler may have made longer already
+        yield _share(useful_s, profiled.profiled_s), "the step with the profiler"
+        return
+    if variant.solo_run is not None:
+        yield _share(useful_s, variant.solo_run.time_s), "the solo run"
+    if profiled.plain_s < step_s:
+        yield _share(useful_s, profiled.plain_s), "the step in the profiler's process"
+
+
+def _by_host(variant: VariantState, profiled: Profiled) -> Iterator[_Estimate]:
+    """The goodput by the other recording, by another place for what recording takes, and by the phases."""
+    partition, steps, plain_s = profiled.partition, profiled.steps, profiled.plain_s
+    if profiled.repeated is not None:
+        yield _cpu_share(profiled, repeated=True), "the second recording"
+    if partition.around:
+        yield _cpu_share(profiled, inside=HALF_INSIDE), "what the profiler adds, placed elsewhere"
+    else:
+        for share in share_without_overhead(partition, steps, plain_s):
+            middle_share = (share + partition.goodput) / 2  # neither end is likely
+            yield middle_share, "what the profiler adds, placed elsewhere"
+    if partition.marked and variant.phases is not None and (share_of_phases := _ran(variant.phases)) is not None:
+        yield share_of_phases, "the phases between the rounds"
+
+
+def _of_another_step(goodput: float, ratio: float) -> Iterator[_Estimate]:
+    """The goodput of a step whose parts changed by as much as the step did, but differently.
+
+    The process of the profiler took `ratio` times as long for a step as the rounds. A share that becomes this much
+    more, or less, likely against the rest moves by s (1 - s) times the difference.
+    """
+    change = goodput * (1 - goodput) * abs(ratio - 1)
+    yield min(1.0, goodput + change), "the step in the profiler's process"
+
+
+def _cpu_share(profiled: Profiled, *, inside: float = 0.0, repeated: bool = False) -> float:
+    partition = profiled.repeated if repeated and profiled.repeated else profiled.partition
+    return parts_on_cpu(partition, profiled.steps, profiled.plain_s, 1.0, inside).get(USEFUL, 0.0)
+
+
+def _ran(phases: Phases) -> float | None:
+    """The share of the windows in which the thread ran in the phase "useful"; None where no time was recorded."""
+    total_s = sum(phases.seconds.values())
+    return phases.running_s.get(USEFUL, 0.0) / total_s if total_s and phases.running_s else None
+
+
+def _share(useful_s: float, step_s: float) -> float:
+    return min(1.0, useful_s / step_s)
