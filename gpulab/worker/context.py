@@ -9,6 +9,7 @@ import torch
 
 from gpulab.protocol.jobs import Measure, TimeFunctions
 from gpulab.worker.building.build import Builder
+from gpulab.worker.checking.streams import Streams
 from gpulab.worker.checks import Checker
 from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.process.sample_buffer import SampleBuffer
@@ -23,6 +24,8 @@ class WorkerContext:
     """
 
     job: Measure | TimeFunctions
+    number: int
+    """Of this process, from 0."""
     seed: int
     """Of this process."""
     device: torch.device
@@ -33,6 +36,7 @@ class WorkerContext:
     checker: Checker
     clock: WallClock
     other_clock: WallClock | None
+    streams: Streams
     with_phases: set[str] = field(default_factory=set)
     """Variants whose steps have phases."""
     checked: set[str] = field(default_factory=set)

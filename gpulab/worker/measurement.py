@@ -12,6 +12,7 @@ from gpulab.protocol.events import OtherClock, Phases, Planned
 from gpulab.protocol.statuses import Clock, Stage
 from gpulab.scenario import CONTROL
 from gpulab.worker.building import compiled
+from gpulab.worker.calibration.roof_probes import RoofProbes
 from gpulab.worker.checking.timed_steps import TimedChecks
 from gpulab.worker.context import WorkerContext
 from gpulab.worker.process.exception_text import first_line, forget
@@ -50,6 +51,7 @@ class Measurement:
         planned: Plan | None,
         exclusive: bool,
         start_s: float,
+        probes: RoofProbes | None = None,
     ) -> None:
         self._context = context
         self.candidates = candidates
@@ -58,6 +60,8 @@ class Measurement:
         self.baseline_lost = False
         self.measured_s = 0.0
         self._start_s = start_s
+        self._probes = probes
+        """Of the roofs that the work is held against; they share the rounds."""
         self._baseline = candidates[0].variant
         self._order = random.Random(context.seed + 2)
         items = {candidate.name: candidate.items for candidate in self.candidates}
@@ -73,6 +77,8 @@ class Measurement:
         reporter = self._context.reporter
         if self.planned is None:
             reporter.stage(Stage.MEASURE)
+        if self._probes:
+            self._probes.prepare()
         gc.collect()
         gc.freeze()  # what is loaded by now stays: collecting between epochs then costs little
         gc.disable()
@@ -86,6 +92,9 @@ class Measurement:
         self.measured_s = perf_counter() - started
         self.recorder.send()
         self._timed_checks.finish()
+        if self._probes:
+            reporter.channel.emit(*self._probes.events(self._context.number))
+            self._probes.close()
 
     def close(self) -> None:
         for candidate in self.candidates:
@@ -152,9 +161,12 @@ class Measurement:
         # At a moment that no step can foresee; an epoch of one round has its own after it.
         checked_after = self._order.randrange(planned.rounds)
         for number in range(planned.rounds):
+            round_started = perf_counter()
             for candidate in self._shuffled():
                 self._block(number, candidate)
             self.recorder.pump()
+            if self._probes:
+                self._probes.after_round(self.recorder.last_times(), perf_counter() - round_started)
             over = perf_counter() >= ends
             if number == checked_after or (over and number < checked_after):
                 self._check_timed_steps()

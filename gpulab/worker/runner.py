@@ -6,16 +6,18 @@ import os
 from collections.abc import Callable
 from time import monotonic
 
-from gpulab.protocol.events import Built, ProcessStarted, Reported, Stopped, VariantSkipped, WorkerReady
+from gpulab.protocol.events import Built, Examined, ProcessStarted, Reported, Stopped, VariantSkipped, WorkerReady
 from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import Measure, ScenarioFile, TimeFunctions
-from gpulab.protocol.statuses import CeilingChoice, Per, Stage
-from gpulab.scenario import CONTROL, Variant
+from gpulab.protocol.statuses import CeilingChoice, CheckKind, Per, Stage
+from gpulab.scenario import CONTROL, Variant, Work
 from gpulab.worker.building import compiled, tensors
 from gpulab.worker.building.build import Build, Builder
 from gpulab.worker.building.lab import WorkerLab
 from gpulab.worker.building.load import load
 from gpulab.worker.calibration.calibration import Calibration
+from gpulab.worker.calibration.roof_probes import RoofProbes, roof_probes
+from gpulab.worker.checking.streams import Streams
 from gpulab.worker.checks import Checker
 from gpulab.worker.conductor import Ask
 from gpulab.worker.context import WorkerContext
@@ -63,6 +65,8 @@ class Runner:
         self._number, self._before, self._ask = number, before, ask
         self._declared: set[str] = set(before.declared if before else ())
         """Dtypes of the work that variants declare."""
+        self._works: list[Work] = []
+        """What variants declare."""
         self._kept: set[Build] = set()
         """Builds that are too expensive for every epoch."""
         self._started = monotonic()
@@ -73,6 +77,7 @@ class Runner:
             if before is None:
                 reporter.stage(Stage.LOAD)
             device, info = open_device(job.device, job.threads)
+            self._info = info
             if isinstance(job, Measure) and job.increasing_memory and device.type == "cpu":
                 memory.limit_to_free_memory()
             if before is None:
@@ -94,6 +99,7 @@ class Runner:
         clock, other_clock = clocks_for(job, device, info, wait)
         self._context = WorkerContext(
             job=job,
+            number=self._number,
             seed=seed,
             device=device,
             wait=wait,
@@ -103,6 +109,7 @@ class Runner:
             checker=Checker(builder, reporter.channel.emit),
             clock=clock,
             other_clock=other_clock,
+            streams=Streams(device),
             checked=set(before.checked) if before else _checked(variants) if isinstance(job, Measure) else set(),
             with_phases=set(before.with_phases) if before else set(),
         )
@@ -146,10 +153,12 @@ class Runner:
             reporter.stage(Stage.WARM_UP, name)
             warm_up(context.clock, reporter.channel, candidate, build)
             self._check_device_clock(candidate, build)
+            self._check_streams(candidate, build)
             # What is compiled is one operation to torch, whatever is in it.
             self._count(name, build, countable=compiled.frames() == frames)
             if name in context.checked:
                 context.checker.still(name, build)
+            self._declare(build)
             setting_up_s = max(0.0, first_step_s - candidate.step_s)
             if is_kept(build.build_s, setting_up_s, context.job.time_s) and not context.one_at_a_time:
                 candidate.kept, candidate.build = True, build
@@ -192,6 +201,7 @@ class Runner:
             compiled.strict()
             if name in context.checked:
                 context.checker.still(name, build)
+            self._declare(build)
             stage = Stage.WARM_UP
             reporter.position.move(stage, name)
             if candidate.block_s < _LONG_BLOCK_S:
@@ -246,6 +256,10 @@ class Runner:
         context.checker.findings.clear()
         return first_step_s
 
+    def _declare(self, build: Build) -> None:
+        work = build.work
+        self._works.append(Work(lambda: None, bytes=work.bytes, flops=work.flops, dtype=work.dtype))
+
     def _require_equal_items(self, build: Build, baseline_items: float | None) -> None:
         items = build.work.items
         per_step = isinstance(self._job, Measure) and self._job.per == Per.STEP
@@ -267,7 +281,17 @@ class Runner:
         device_s, host_s, queueing_s = clock.against_host(build, candidate.steps)
         # A device that starts late, behind a long queueing, still ends within the sum of the two.
         if host_s > _HOST_MARGIN * (device_s + queueing_s) + _HOST_MARGIN_S:
-            self._reporter.notice("work_beside_the_stream", candidate.name, host_s=host_s, device_s=device_s)
+            reason = finding("work_beside_the_stream", candidate.name, host_s=host_s, device_s=device_s)
+            examined = Examined(variant=candidate.name, check=CheckKind.STREAMS, ok=False, reason=reason)
+            self._reporter.channel.emit(examined)
+            raise RefusedError(reason, check=CheckKind.STREAMS)
+
+    def _check_streams(self, candidate: Candidate, build: Build) -> None:
+        """Whether the work of a step is over when the clock says so, on any stream and in any thread."""
+        examined = self._context.streams.examine(candidate.name, build, candidate.steps, candidate.step_s)
+        self._reporter.channel.emit(examined)
+        if examined.reason is not None:
+            raise RefusedError(examined.reason, check=CheckKind.STREAMS)
 
     def _count(self, name: str, build: Build, *, countable: bool) -> None:
         """Look into one untimed step of work that is declared."""
@@ -302,6 +326,7 @@ class Runner:
             planned=before.plan if before else None,
             exclusive=before.exclusive if before else context.exclusive,
             start_s=prepared_s if before else _START_S,
+            probes=self._roof_probes(),
         )
         measurement.run()
         reason = self._ask(self._handover(measurement, prepared_s))
@@ -320,6 +345,14 @@ class Runner:
         measurement.close()
         if context.device.type == "cpu":  # once more: a machine with other users drifts
             self._measure_ceilings()
+
+    def _roof_probes(self) -> RoofProbes | None:
+        """Of the work that is declared; None where nothing is drawn of it, or nothing may run beside a variant."""
+        context = self._context
+        if context.job.ceilings == CeilingChoice.NONE or context.clock.flush or context.one_at_a_time:
+            return None
+        probes = roof_probes(context.device, self._info, self._works)
+        return RoofProbes(context.clock, context.device, probes, context.seed) if probes else None
 
     def _handover(self, measurement: Measurement, prepared_s: float) -> Handover:
         context = self._context

@@ -14,7 +14,6 @@ import select
 import shutil
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress

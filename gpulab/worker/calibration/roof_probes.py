@@ -78,11 +78,16 @@ class RoofProbes:
         self._probing: list[_Probing] | None = None
         self._allowance_s = 0.0
 
-    def after_round(self, times: Mapping[str, float], round_s: float) -> None:
-        """Measure what the time allows, at least once; `times` are the seconds per step of the round's blocks."""
-        first = self._probing is None
+    def prepare(self) -> None:
+        """Build them: their data takes longer than a round."""
         if self._probing is None:
             self._probing = list(self._built())
+
+    def after_round(self, times: Mapping[str, float], round_s: float) -> None:
+        """Measure what the time allows, at least once; `times` are the seconds per step of the round's blocks."""
+        self.prepare()
+        assert self._probing is not None
+        first = not any(probing.times_s for probing in self._probing)
         self._allowance_s += _BUDGET * round_s
         waiting = self._order.sample(self._probing, len(self._probing))
         for probing in sorted(waiting, key=lambda probing: len(probing.times_s)):

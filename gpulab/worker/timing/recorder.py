@@ -36,6 +36,10 @@ class Recorder:
             self.send()
         self._buffer.add(self.epochs, number, name, block)
 
+    def last_times(self) -> dict[str, float]:
+        """Seconds per step of the blocks of the last round."""
+        return {name: time_s * self._items[name] for name, time_s in self._rounds[-1].items()} if self._rounds else {}
+
     def pump(self) -> None:
         """Send what is due. Call it where nothing is being timed."""
         if len(self._buffer) and monotonic() - self._sent_at >= _EVERY_S:
