@@ -139,7 +139,7 @@ def _not_run(kind: CheckKind, reason: Finding) -> Check:
 
 def _not_recorded(evidence: Evidence, kind: CheckKind) -> Check:
     """Of a run file from before such checks were recorded, or of a run that ended before this one."""
-    return _not_run(kind, finding("check_ended_before" if evidence.state.processes else "check_not_recorded"))
+    return _not_run(kind, finding("check_not_made" if evidence.state.processes else "check_not_recorded"))
 
 
 def _outputs(evidence: Evidence, kind: CheckKind) -> Check:

@@ -63,7 +63,7 @@ EXAMPLES = {
     "clocks_of_cpu": ({}, "a CPU does not report what holds its clocks back"),
     "telemetry_off": ({}, "telemetry is off"),
     "check_not_recorded": ({}, "not recorded in this run file"),
-    "check_ended_before": ({}, "the run ended before it"),
+    "check_not_made": ({}, "not made in this run"),
     "just_above_roof": (
         {"ratio": 1.08, "roof": "device memory"},
         "108% of what was measured (device memory): more than a step should reach",

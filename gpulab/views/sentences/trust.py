@@ -174,7 +174,7 @@ WORDS = {
     "clocks_of_cpu": Words("a CPU does not report what holds its clocks back"),
     "telemetry_off": Words("telemetry is off"),
     "check_not_recorded": Words("not recorded in this run file"),
-    "check_ended_before": Words("the run ended before it"),
+    "check_not_made": Words("not made in this run"),
     "just_above_roof": Words("{ratio:.0%} of what was measured ({roof}): more than a step should reach"),
     "checks_not_run": Words("not checked: {checks}"),
     "failed_after": Words("it failed after {count} {unit}; their pairs are kept"),
@@ -213,6 +213,6 @@ REASONS: Mapping[str, str] = {
     "null_answer_passes": "{answer} would pass",
     "inputs_not_matched": "inputs not matched",
     "check_not_recorded": "outputs not compared",
-    "check_ended_before": "outputs not compared",
+    "check_not_made": "outputs not compared",
 }
 """The same in a few words, for the line with a grade."""

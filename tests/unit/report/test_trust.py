@@ -66,7 +66,7 @@ def test_without_a_check_that_decides_it_is_doubtful(missing):
     trust = trust_of(checked(), *examined(*others))
     assert trust.grade == Grade.DOUBTFUL
     assert trust.reasons == [finding("checks_not_run", checks=[missing.value])]
-    assert check_of(trust, missing).result == finding("check_ended_before")
+    assert check_of(trust, missing).result == finding("check_not_made")
 
 
 def test_a_check_that_does_not_apply_says_why_and_takes_nothing_away():
