@@ -50,6 +50,7 @@ ADDED = {
     *(f"telemetry.{name}" for name in ("last", "recent", "peaks", "clocks", "slowed", "age_s", "stale")),
     *(f"variants.{name}" for name in ("bytes_per_s", "flops_per_s")),
     *(f"variants.solo_run.{name}" for name in ("bytes_per_s", "flops_per_s")),
+    *(f"ceilings.ceilings.{name}" for name in ("low", "high", "processes")),
     "variants.goodput.waiting",
     "variants.goodput.accurate",
     *(f"variants.goodput.{name}" for name in ("seconds", "step_s", "step_source", "uncertainty")),
@@ -60,11 +61,12 @@ NOT_COMPARED = {
     "run_file",
     "findings",
     "variants.goodput.reasons",
+    "variants.roofline",
     *(f"variants.goodput.{name}" for name in ("goodput", "partition", "efficiency", "product", "overhead", "reliable")),
     *(f"variants.goodput.operations.{name}" for name in ("self_s", "share")),
 }
-"""The path of a file that lies elsewhere now; lists of sentences, which have tests of their own; shares of the step,
-where shares of the profiled window were.
+"""The path of a file that lies elsewhere now; lists of sentences, which have tests of their own; what limits a step,
+by other evidence; shares of the step, where shares of the profiled window were.
 """
 CHANGED = {
     ("calibration", "title"): "",  # a calibration has no file, and so no title of one
