@@ -1,218 +1,170 @@
 """Every line of the project that needs a CUDA device, in one command; ends with one table of what holds.
 
-python tests/gpu/verify.py [FOLDER] [LINE ...]      # run files and JSON go to FOLDER, by default ./verify
+    python tests/gpu/verify.py [FOLDER] [--lines a,b,c] [--budget-s 1200] [--device cuda:0]
+
+Lines run in their order of importance, each in a process of its own and no longer than its limit. A row is printed and
+kept in FOLDER (./verify by default; rows.jsonl, run files, JSON) as soon as it is known, so that a call that is cut off
+keeps what it has; what the budget leaves no time for is a row too. `--list` names the lines.
 """
 
-import json
+import argparse
 import os
+import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-from lesson_lines import GPULAB, ceilings, lessons, library, memory, partition, roofline, run
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+import device_lines
+import lesson_lines
+import msgspec
+import trust_lines
+from judging import Judgement, Row, failed, table
+from lesson_lines import Place
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
-POINTS = 10  # that a counter may differ from what was worked out
-FLOPS_PER_CLOCK = 4096  # dense bf16, of one Hopper SM
-
-
-def main():
-    arguments = sys.argv[1:]
-    folder = Path(arguments[0] if arguments else "verify")
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = []
-    for line in [LINES[name] for name in arguments[1:]] or LINES.values():
-        started = time.monotonic()
-        try:
-            results = list(line(folder))
-        except Exception as error:
-            results = [(line.__name__, "no exception", f"{type(error).__name__}: {error}"[:100], False)]
-        print(f"[{line.__name__}: {time.monotonic() - started:.0f} s]", flush=True)
-        rows += results
-    print(f"\n{'line':44} {'expected':34} {'measured':44} holds")
-    for title, expected, measured, holds in rows:
-        print(f"{title:44} {expected:34} {measured:44} {'yes' if holds else 'NO'}")
-    return not all(row[-1] for row in rows)
+CPU = "cpu"
+_LEAST_S = 10.0
+"""With less than this left no line is begun."""
+_PATIENCE_S = 10.0
 
 
-def tests(folder):
-    """The tests that need a device."""
-    command = [sys.executable, "-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", str(HERE)]
-    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    print(done.stdout[-3000:])
-    yield "pytest -m gpu", "passes", done.stdout.strip().rpartition("\n")[2][:44], done.returncode == 0
+@dataclass(frozen=True)
+class Line:
+    """A function that yields rows, its limit in seconds, and whether it says something on a CPU too."""
 
+    function: object
+    limit_s: float
+    on_cpu: bool = False
 
-def phases(folder):
-    """What a phase costs by events of the device."""
-    command = [sys.executable, str(HERE.parent / "benchmarks" / "phases.py")]
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    environment = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, env=environment)
-    costs = "; ".join(line.partition(": ")[2] for line in done.stdout.splitlines())
-    yield "a phase in a step of 1 ms", "< 1 %", costs[:44], done.returncode == 0
-
-
-def doctor(folder):
-    """What the doctor says of the machine."""
-    done = subprocess.run([*GPULAB, "--doctor", "--json"], check=False, stdout=subprocess.PIPE, text=True)
-    checks = {check["name"]: check for check in json.loads(done.stdout)}
-    for name in ("driver", "cuda:0"):
-        values = ", ".join(str(value) for value in checks[name]["result"]["values"].values())
-        yield f"--doctor: {name}", "ok", values[:44], checks[name]["status"] == "ok"
-
-
-def counters(folder):
-    """What the hardware counts against what the work makes of the measured clock."""
-    import pynvml
-    import torch
-
-    _, report = run(folder, HERE / "busy.py", "--time", "4")
-    product, copy, launches, spin = report["variants"]
-    pynvml.nvmlInit()
-    handle = pynvml.nvmlDeviceGetHandleByUUID(report["device"]["uuid"])
-    sms = torch.cuda.get_device_properties(0).multi_processor_count
-    means = product["solo_run"]["means"]
-    worked = 100 * product["flops"] / product["solo_run"]["time_s"] / (sms * FLOPS_PER_CLOCK * means["sm_clock"] * 1e6)
-    measured = f"{means['tensor']:.1f} % at {means['sm_clock']:.0f} MHz"
-    yield (
-        "GPM tensor % of a bf16 product",
-        f"{worked:.1f} % +- {POINTS}",
-        measured,
-        abs(means["tensor"] - worked) <= POINTS,
-    )
-    means = copy["solo_run"]["means"]
-    width = pynvml.nvmlDeviceGetMemoryBusWidth(handle)
-    worked = 100 * copy["bytes"] / copy["solo_run"]["time_s"] / (means["memory_clock"] * 1e6 * 2 * width / 8)
-    yield (
-        "GPM DRAM % of a copy",
-        f"{worked:.1f} % +- {POINTS}",
-        f"{means['dram']:.1f} %",
-        abs(means["dram"] - worked) <= POINTS,
-    )
-    means = spin["solo_run"]["means"]
-    measured = f"busy {means['busy']:.0f} %, SM {means['sm']:.1f} %"
-    yield "one thread that spins", "busy > 90 %, SM < 10 %", measured, means["busy"] > 90 and means["sm"] < 10
-    means, clocks = launches["solo_run"]["means"], launches["clocks"]
-    worked = 100 * clocks["device"] / clocks["wall"]
-    measured = f"busy {means['busy']:.0f} %, SM {means['sm']:.1f} %"
-    fits = abs(means["busy"] - worked) <= POINTS and means["sm"] < POINTS
-    yield "a loop of launches", f"busy {worked:.0f} % +- {POINTS}, SM < {POINTS} %", measured, fits
-    wall, device = launches["clocks"]["wall"], launches["clocks"]["device"]
-    yield "launches on both clocks", "device < wall", f"{device * 1e6:.1f} us, {wall * 1e6:.1f} us", device < wall
-
-
-def observer(folder):
-    """What telemetry does to the times of a product."""
-    out = folder / "observer.json"
-    command = [*GPULAB, "--run", str(HERE / "busy.py"), "--device", "cuda:0", "--observer-effect", "--time", "40"]
-    subprocess.run([*command, "--json", str(out)], check=False, stderr=subprocess.DEVNULL)
-    effect = json.loads(out.read_text())
-    measured = f"{effect['ratio']:.4f} [{effect['low']:.4f}, {effect['high']:.4f}], {effect['pairs']} pairs"
-    yield "observer effect of telemetry", "inside 1 %", measured, 0.99 <= effect["low"] <= effect["high"] <= 1.01
-
-
-def below_100_ms(folder):
-    """What GPM returns where two samples are too close."""
-    code = f"""
-import sys, time
-sys.path.insert(0, {str(ROOT)!r})
-import pynvml, torch
-from gpulab.telemetry.gpm import Gpm
-pynvml.nvmlInit()
-gpm = Gpm(pynvml.nvmlDeviceGetHandleByIndex(0))
-a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
-for ms in (10, 20, 50, 80, 100, 120, 200, 400):
-    gpm.sample()
-    end = time.monotonic() + ms / 1e3
-    while time.monotonic() < end:
-        a @ a
-        torch.cuda.synchronize()
-    values = gpm.sample()
-    print(f"{{ms}} ms: " + (f"tensor {{values['tensor']:.0f}} %" if "tensor" in values else "nothing"), end="; ")
-"""
-    done = subprocess.run([sys.executable, "-c", code], check=False, stdout=subprocess.PIPE, text=True)
-    print("GPM by distance of its samples:", done.stdout)
-    far = [part for part in done.stdout.split("; ") if part.startswith(("200", "400"))]
-    yield (
-        "GPM below 100 ms",
-        "printed above; 200 ms reads",
-        "; ".join(far),
-        len(far) == 2 and all("%" in part for part in far),
-    )
-
-
-def unprivileged(folder):
-    """Another user reads the counters too."""
-    code = f"""
-import sys
-sys.path.insert(0, {str(ROOT)!r})
-import pynvml
-pynvml.nvmlInit()
-from gpulab.telemetry.gpm import Gpm
-Gpm(pynvml.nvmlDeviceGetHandleByIndex(0)); print("GPM reads")
-"""
-    user = {"user": 65534} if os.geteuid() == 0 else {}
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd="/", **user)
-    output = done.stdout.strip() or done.stderr.strip().rpartition("\n")[2]
-    yield f"unprivileged (uid {user.get('user', os.geteuid())})", "GPM reads", output[:44], done.returncode == 0
-
-
-def do_bench(folder):
-    """Ours, cold, on the device clock, against Triton's, in turn in one process."""
-    code = f"""
-import sys
-sys.path.insert(0, {str(ROOT)!r})
-import torch
-from statistics import median
-from triton.testing import do_bench
-from gpulab import Work
-from gpulab.worker.building.build import Build
-from gpulab.worker.process.device import flusher, waiter
-from gpulab.worker.timing.device_clock import DeviceClock
-device = torch.device("cuda:0")
-a = torch.randn(1 << 26, device=device)  # a copy: a product is held back by its power, and clocks would differ
-out = torch.empty_like(a)
-step = lambda: out.copy_(a)
-clock = DeviceClock(waiter(device), flusher(device, 0))
-build = Build(Work(step), 0.0, None)
-ratios = []
-for _ in range(12):
-    clock_s = median(clock.block(build, 20).time_s for _ in range(20))
-    do_bench_s = do_bench(step, return_mode="median") * 1e-3
-    ratios.append(clock_s / do_bench_s)
-print(f"{{median(ratios):.4f}} {{clock_s * 1e6:.1f}} {{do_bench_s * 1e6:.1f}}")
-"""
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    if done.returncode:
-        print(done.stderr[-2000:])
-    ratio, clock_us, do_bench_us = map(float, done.stdout.split()[-3:])
-    measured = f"{ratio:.4f} ({clock_us} us, {do_bench_us} us)"
-    yield "device clock / do_bench, cold, 12 pairs", "1 +- 0.02", measured, abs(ratio - 1) <= 0.02
+    @property
+    def name(self):
+        return self.function.__name__
 
 
 LINES = {
-    line.__name__: line
+    line.name: line
     for line in (
-        doctor,
-        ceilings,
-        roofline,
-        partition,
-        library,
-        counters,
-        below_100_ms,
-        unprivileged,
-        phases,
-        do_bench,
-        observer,
-        memory,
-        lessons,
-        tests,
+        Line(device_lines.doctor, 60),
+        Line(trust_lines.side_stream, 60),
+        Line(trust_lines.stages, 90, on_cpu=True),
+        Line(trust_lines.same_against_same, 150, on_cpu=True),
+        Line(trust_lines.interleaved, 60, on_cpu=True),
+        Line(trust_lines.power_cap, 120),
+        Line(trust_lines.cross_check, 150, on_cpu=True),
+        Line(trust_lines.goodput, 240),
+        Line(device_lines.counters, 90),
+        Line(trust_lines.variance, 300, on_cpu=True),
+        Line(lesson_lines.ceilings, 150),
+        Line(lesson_lines.roofline, 180),
+        Line(device_lines.phases, 60),
+        Line(device_lines.below_100_ms, 60),
+        Line(device_lines.unprivileged, 60),
+        Line(device_lines.observer, 150),
+        Line(lesson_lines.memory, 120),
+        Line(device_lines.tests, 400),
+        Line(lesson_lines.partition, 300),
+        Line(lesson_lines.library, 590),
     )
 }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("verify"))
+    parser.add_argument("--lines", type=lambda text: text.split(","), default=list(LINES))
+    parser.add_argument("--budget-s", type=float, default=1200.0)
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--list", action="store_true", help="name the lines and their limits")
+    parser.add_argument("--within", metavar="LINE", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if unknown := set(options.lines) - LINES.keys():
+        parser.error(f"no such line: {', '.join(sorted(unknown))}; --list names them")
+    if options.list:
+        print(*(f"{line.name:20} {line.limit_s:4.0f} s" for line in LINES.values()), sep="\n")
+        return 0
+    options.folder.mkdir(parents=True, exist_ok=True)
+    if options.within:
+        run_line(LINES[options.within], Place(options.folder, options.device))
+        return 0
+    rows = run_lines([LINES[name] for name in options.lines], options)
+    print("", *table(rows), sep="\n", flush=True)
+    return bool(failed(rows))
+
+
+def run_lines(lines, options):
+    """Each line in a process of its own; all rows."""
+    ends, rows = time.monotonic() + options.budget_s, []
+    file = options.folder / "rows.jsonl"
+    for line in lines:
+        before, left_s = len(rows_of(file)), ends - time.monotonic()
+        if options.device == CPU and not line.on_cpu:
+            keep(file, Row(line.name, "a GPU", "none here", Judgement.NOT_RUN, line.name))
+        elif left_s < _LEAST_S:
+            keep(
+                file,
+                Row(
+                    line.name, "a row", f"the budget of {options.budget_s:.0f} s is spent", Judgement.NOT_RUN, line.name
+                ),
+            )
+        else:
+            within_limit(line, options, min(line.limit_s, left_s))
+        rows += rows_of(file)[before:]
+    return rows
+
+
+def within_limit(line, options, limit_s):
+    """Run a line, and end it with everything that it started when its time is over."""
+    command = [sys.executable, str(Path(__file__).resolve()), str(options.folder), "--device", options.device]
+    started = time.monotonic()
+    process = subprocess.Popen([*command, "--within", line.name], start_new_session=True)
+    try:
+        code = process.wait(limit_s)
+        failure = f"exit code {code}" if code else None
+    except subprocess.TimeoutExpired:
+        failure = f"cut off after {limit_s:.0f} s"
+    finally:
+        end(process)
+    if failure:
+        keep(options.folder / "rows.jsonl", Row(line.name, "an end", failure, Judgement.NO, line.name))
+    print(f"[{line.name}: {time.monotonic() - started:.0f} s]", flush=True)
+
+
+def end(process):
+    """Its whole group: a worker whose session is gone ends by itself."""
+    for name in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, name)
+        except ProcessLookupError:
+            break
+        try:
+            process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            continue
+    process.wait()
+
+
+def run_line(line, place):
+    """In the line's own process: print and keep each row as it comes."""
+    try:
+        for entry in line.function(place):
+            keep(place.folder / "rows.jsonl", msgspec.structs.replace(entry, line=line.name))
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"[:100]
+        keep(place.folder / "rows.jsonl", Row(line.name, "no exception", text, Judgement.NO, line.name))
+
+
+def keep(file, entry):
+    print(f"{entry.title:52} {entry.expected:30} {entry.measured:52} {entry.judgement}", flush=True)
+    with file.open("ab") as rows:
+        rows.write(msgspec.json.encode(entry) + b"\n")
+
+
+def rows_of(file):
+    """Every row that was kept so far."""
+    return [msgspec.json.decode(line, type=Row) for line in file.read_bytes().splitlines()] if file.exists() else []
+
 
 if __name__ == "__main__":
     sys.exit(main())
