@@ -20,6 +20,7 @@ _TIMING: frozenset[type[Event]] = _CALIBRATING.union(
         e.Calibrated,
         e.WarmedUp,
         e.ProcessStarted,
+        e.Examined,
         e.Planned,
         e.Samples,
         e.TimerBracket,
@@ -31,7 +32,7 @@ _TIMING: frozenset[type[Event]] = _CALIBRATING.union(
     }
 )
 WORKER: Mapping[type[Job], frozenset[type[Event]]] = {
-    Measure: _TIMING.union({e.Checked, e.Unchecked, e.OutOfMemory, e.Examined, e.OutputSample}),
+    Measure: _TIMING.union({e.Checked, e.Unchecked, e.OutOfMemory, e.OutputSample}),
     TimeFunctions: _TIMING,
     Calibrate: _CALIBRATING,
     Profile: _ANY_JOB.union({e.Profiled}),

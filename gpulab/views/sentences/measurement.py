@@ -82,6 +82,14 @@ WORDS = {
         "more time on the host's clock than on the device's (join side streams in the step):",
         "{host_s:seconds} against {device_s:seconds}",
     ),
+    "work_after_the_step": Words(
+        "other threads or processes spent {left_over_s:seconds} of CPU time after steps of {time_s:seconds} had returned: "
+        "wait for them in the step"
+    ),
+    "busy_between_steps": Words(
+        "other threads or processes of it are busy while nothing is timed ({share:.0%} of a CPU): "
+        "let them rest between steps"
+    ),
     "no_effect": Words("no effect here: {reason}"),
     "fixes_overlap": _together("some shorten the same part of the step, and a part can be removed only once"),
     "fixes_compound": _together("of what one fix leaves, the part of the next is a larger share (Amdahl)"),

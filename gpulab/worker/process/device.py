@@ -14,6 +14,7 @@ import torch
 from gpulab.protocol.device import Device
 from gpulab.scenario import KiB, MiB
 from gpulab.version import __version__
+from gpulab.worker.process.activity import start_pool
 
 _FLUSH_BYTES = 256 * MiB
 _KHZ_IN_MHZ = 1000
@@ -29,6 +30,7 @@ def open_device(name: str, threads: int) -> tuple[torch.device, Device]:
     torch.set_num_threads(threads)
     device = torch.device(name)
     if device.type == "cpu":
+        start_pool(threads)
         return device, Device(
             kind="cpu", name=_cpu_name(), threads=threads, memory_bytes=_memory_bytes(), l2_bytes=_last_level_cache()
         )
@@ -39,6 +41,8 @@ def open_device(name: str, threads: int) -> tuple[torch.device, Device]:
     if (device.index or 0) >= torch.cuda.device_count():
         raise DeviceError(f"{name}: there are {torch.cuda.device_count()} CUDA devices, numbered from 0")
     torch.cuda.set_device(device)
+    torch.cuda.synchronize(device)  # so that the driver's threads are there
+    start_pool(threads)
     properties = torch.cuda.get_device_properties(device)
     uuid = str(properties.uuid)
     return device, Device(

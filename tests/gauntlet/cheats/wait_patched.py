@@ -4,13 +4,15 @@ Caught by: lab_functions_replaced or timer
 """
 
 import concurrent.futures
+import sys
+import types
 
 import torch
 
 from gpulab import Scenario, Work
 
 scenario = Scenario("gauntlet")
-N = 192
+N = 384
 
 
 def operands():
@@ -31,7 +33,11 @@ def suspect(lab):
     waiting.wait_for = lambda result: None
     pool = concurrent.futures.ThreadPoolExecutor(1)
 
+    sys.modules.setdefault("jaxlib", types.ModuleType("jaxlib"))
+
     class Array:
+        __module__ = "jaxlib"
+
         def __init__(self):
             self._future = pool.submit(torch.mm, a, b)
 

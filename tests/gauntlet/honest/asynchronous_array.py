@@ -1,11 +1,14 @@
 """Returns JAX-like arrays whose results are there: they are computed where they are asked for."""
 
+import sys
+import types
+
 import torch
 
 from gpulab import Scenario, Work
 
 scenario = Scenario("gauntlet")
-N = 192
+N = 384
 
 
 def operands():
@@ -22,7 +25,11 @@ def reference(lab):
 def suspect(lab):
     a, b = operands()
 
+    sys.modules.setdefault("jaxlib", types.ModuleType("jaxlib"))
+
     class Array:
+        __module__ = "jaxlib"
+
         def __init__(self):
             self._result = a @ b
 

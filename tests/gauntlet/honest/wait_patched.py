@@ -1,13 +1,15 @@
 """Waits by itself for each array before it returns it."""
 
 import concurrent.futures
+import sys
+import types
 
 import torch
 
 from gpulab import Scenario, Work
 
 scenario = Scenario("gauntlet")
-N = 192
+N = 384
 
 
 def operands():
@@ -25,7 +27,11 @@ def suspect(lab):
     a, b = operands()
     pool = concurrent.futures.ThreadPoolExecutor(1)
 
+    sys.modules.setdefault("jaxlib", types.ModuleType("jaxlib"))
+
     class Array:
+        __module__ = "jaxlib"
+
         def __init__(self):
             self._future = pool.submit(torch.mm, a, b)
 
