@@ -16,8 +16,8 @@ _BESIDE_BAR = 3
 """Columns beside a bar from which on it is half as long."""
 _LEAST = 0.005
 _COLUMNS = (
-    ("efficiency", "of roof"),
-    ("product", "product"),
+    ("product", "of roof"),
+    ("efficiency", "u alone"),
     ("hidden", "hidden"),
     ("items_per_s", "items/s"),
     ("peak_bytes", "peak"),
