@@ -165,8 +165,7 @@ class Checker:
 
     def _step(self, build: Build, within: Callable[[], object] | None = None) -> Tensors:
         """One step from restored state; returns the live output tensors."""
-        build.restore()
-        returned, _ = self._builder.step(build, within)
+        returned, _ = outputs.step(self._builder, build, within)
         return outputs.read(build, returned)
 
     def _moving(self, name: str, build: Build, first: Tensors, second: Tensors, repeated: tensors.Agreement) -> Checked:

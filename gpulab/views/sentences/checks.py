@@ -70,6 +70,7 @@ WORDS = {
         "in a timed block its output is that of the inputs before they changed ({change}): a result was remembered"
     ),
     "timed_step_is_wrong": Words(_timed_step),
+    "computes_after_restore": Words("it computes only in the first step after its state was restored"),
     "state_not_updated": Words(
         "its steps leave tensor {tensor} of {tensors} of its state as it was, and the baseline's change it"
     ),

@@ -15,6 +15,7 @@ from gpulab.worker.building.build import Build
 from gpulab.worker.building.compiled import mark_step
 from gpulab.worker.checking.changes import Everything, LateElement
 from gpulab.worker.checking.matching import Matching, identity
+from gpulab.worker.timing.waiting import wait_for
 
 _ALL_BYTES = 4 << 20
 """Inputs up to this size are written as a whole, larger ones in one element."""
@@ -65,7 +66,7 @@ def time_pairs(
                     mark_step()
                     wait()
                     started = perf_counter()
-                    build.work.step()
+                    wait_for(build.work.step())
                     wait()
                     seconds.append(perf_counter() - started)
     finally:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from gpulab.worker.building import tensors
-from gpulab.worker.building.build import Build
+from gpulab.worker.building.build import Build, Builder
+from gpulab.worker.timing.waiting import wait_for
+
+
+def step(builder: Builder, build: Build, within: Callable[[], object] | None = None) -> tuple[Any, float]:
+    """One step from restored state, waited for: what it returned, and its seconds without that wait."""
+    build.restore()
+    returned, seconds = builder.step(build, within)
+    wait_for(returned)
+    builder.wait()
+    return returned, seconds
 
 
 def read(build: Build, returned: Any) -> list[torch.Tensor]:

@@ -31,8 +31,7 @@ class ReadingTimes:
 
 def timed_step(builder: Builder, build: Build) -> tuple[list[torch.Tensor], ReadingTimes]:
     """A step from restored state: its live output, and the seconds of both."""
-    build.restore()
-    returned, step_s = builder.step(build)
+    returned, step_s = outputs.step(builder, build)
     started = perf_counter()
     live = outputs.read(build, returned)
     builder.wait()
@@ -41,8 +40,7 @@ def timed_step(builder: Builder, build: Build) -> tuple[list[torch.Tensor], Read
 
 def late(builder: Builder, build: Build, change: Callable[[], None]) -> list[torch.Tensor]:
     """The output of a step on unchanged inputs, read after they have changed."""
-    build.restore()
-    returned, _ = builder.step(build)
+    returned, _ = outputs.step(builder, build)
     change()
     return outputs.read(build, returned)
 

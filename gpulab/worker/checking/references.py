@@ -14,6 +14,7 @@ from gpulab.worker.checking import changes, outputs
 from gpulab.worker.checking.changes import Change
 from gpulab.worker.checking.matching import identity
 from gpulab.worker.process.failure import is_out_of_memory
+from gpulab.worker.timing.waiting import wait_for
 
 Tensors = list[torch.Tensor]
 
@@ -80,6 +81,7 @@ class References:
             with build.context():
                 for _ in range(steps):
                     returned = build.work.step()
+                    wait_for(returned)
                 builder.wait()
             self.draws = self.draws or drawn != _generators()
             output = tensors.kept(outputs.read(build, returned))

@@ -138,7 +138,7 @@ class TimedChecks:
         one_step = (either and not both) or not references.usual(1).output or references.draws
         steps = self._steps(candidate, one_step=one_step, advances=both)
         change, expected = self._chosen(references, candidate, matching, steps[1] if both else 1)
-        result = self._interrupted(candidate, change, inputs, matching, steps)
+        result = self._interrupted(candidate, change, inputs, matching, steps, restore=True)
         agreement = self._checker.agree(build, result.output, expected.output)
         looser = min(_LOOSEST, agreement.tolerance * _LOOSER ** (steps[1] - 1)) if both else 0.0
         if agreement.reason and not (agreement.error is not None and agreement.error <= looser):
@@ -157,6 +157,8 @@ class TimedChecks:
         updates = state_updates.compare(result.before, result.after, expected.before, expected.after)
         if updates.reason:
             raise WrongOutputError(updates.reason, updates.error)
+        if build.state and not both and change is not None:
+            self._check_without_restore(candidate, change, inputs, matching, steps, result)
         self._remembers(references, candidate, inputs, matching)
         shown = self._shown.setdefault(candidate.name, _Shown())
         shown.blocks += 1
@@ -167,13 +169,35 @@ class TimedChecks:
         if candidate.name == candidate.variant.name:
             self._send_samples(references, candidate, result.output, expected.output, agreement.tolerance)
 
+    def _check_without_restore(
+        self,
+        candidate: Candidate,
+        change: Change,
+        inputs: Tensors,
+        matching: Matching,
+        steps: tuple[int, int],
+        restored: Result,
+    ) -> None:
+        """State of the variant's own may change its output, but no restore may be what makes it compute."""
+        build = candidate.build
+        assert build is not None
+        result = self._interrupted(candidate, change, inputs, matching, steps, restore=False)
+        if self._checker.agree(build, result.output, restored.output).ok:
+            return
+        usual = self._interrupted(candidate, None, inputs, matching, steps, restore=False)
+        agreement = self._checker.agree(build, result.output, usual.output)
+        if agreement.ok or not tensors.finite(result.output):
+            raise WrongOutputError(finding("computes_after_restore", candidate.variant.name))
+
     def _steps(self, candidate: Candidate, *, one_step: bool, advances: bool) -> tuple[int, int]:
         """Steps of a block before and after its inputs change: nobody can know which is the last one."""
         total = max(2, candidate.steps)
-        if one_step or self._draw.random() < 0.5:
+        if one_step or self._draw.random() < (0.3 if advances else 0.5):
             after = 1
         else:
-            after = self._draw.randint(1, min(_MOST_STATEFUL_STEPS, total - 1) if advances else total - 1)
+            after = self._draw.randint(
+                min(2, total - 1), min(_MOST_STATEFUL_STEPS, total - 1) if advances else total - 1
+            )
         return (total - after, after) if candidate.steps > 1 else (1, 1)
 
     def _chosen(
@@ -189,7 +213,14 @@ class TimedChecks:
         return None, usual
 
     def _interrupted(
-        self, candidate: Candidate, change: Change | None, inputs: Tensors, matching: Matching, steps: tuple[int, int]
+        self,
+        candidate: Candidate,
+        change: Change | None,
+        inputs: Tensors,
+        matching: Matching,
+        steps: tuple[int, int],
+        *,
+        restore: bool,
     ) -> Result:
         build, context = candidate.build, self._context
         assert build is not None
@@ -198,9 +229,9 @@ class TimedChecks:
 
         def interrupt(returned: object) -> None:
             self._builder.wait()
-            if steps[0]:
-                _spoil(build, returned, inputs)
-            build.restore()
+            _spoil(build, returned, inputs)
+            if restore:
+                build.restore()
             before.extend(tensors.kept(build.state))
             if change is not None:
                 undo.append(change.made(inputs, matching))
