@@ -1,0 +1,63 @@
+"""What one untimed step shows of its operations: their operands, and whether these are gone through in their order."""
+
+import pytest
+import torch
+
+from gpulab.scenario import Work
+from gpulab.worker.building.build import Build
+from gpulab.worker.profiling.counting import count
+
+N = 64
+A, B, OUT = torch.rand(N, N), torch.rand(N, N), torch.empty(N, N)
+NORMS, CHANNELS = torch.empty(N), torch.rand(2, 8, 8, 8).contiguous(memory_format=torch.channels_last)
+BYTES = A.nbytes
+
+
+def counted(step):
+    return count("v", Build(Work(step), 0.0, None))
+
+
+@pytest.mark.parametrize(
+    ("step", "operands", "strided"),
+    [
+        (lambda: torch.add(A, B, out=OUT), 3, 0),
+        (lambda: torch.add(A.t(), B.t()), 3, 0),  # all in the same order, the result as well
+        (lambda: torch.add(A, B.t(), out=OUT), 3, 1),
+        (lambda: A.t().contiguous(), 2, 1),
+        (lambda: torch.mm(A.t(), B, out=OUT), 3, 0),  # products reorder what they read
+        (lambda: CHANNELS.relu(), 2 * CHANNELS.nbytes / BYTES, 0),
+        (lambda: A[::2].clone(), 1, 0),  # whole rows
+        (lambda: A[:, ::2].clone(), 1, 0.5),
+    ],
+)
+def test_bytes_of_operands_and_those_that_lie_apart(step, operands, strided):
+    result = counted(step)
+    assert (result.operand_bytes, result.strided_bytes) == (operands * BYTES, strided * BYTES)
+
+
+def test_a_reduction_along_the_outer_dimension_of_memory_jumps():
+    jumps = counted(lambda: torch.linalg.vector_norm(A.t(), dim=1, out=NORMS))
+    assert jumps.strided_bytes == BYTES
+    assert counted(lambda: torch.linalg.vector_norm(A, dim=1, out=NORMS)).strided_bytes == 0
+
+
+def test_memory_below_the_operands_counts_once():
+    def step():
+        for _ in range(10):
+            A.add_(B)
+        return [row.sum() for row in A]
+
+    result = counted(step)
+    assert result.operand_bytes >= 20 * BYTES + BYTES
+    assert 2 * BYTES <= result.distinct_bytes <= 2 * BYTES + N * 4
+
+
+def test_what_torch_does_not_see_has_no_count_of_bytes():
+    result = counted(lambda: None)
+    assert (result.operations, result.operand_bytes, result.distinct_bytes) == (0, None, None)
+
+
+def test_only_convolutions_may_need_fewer_flops_than_their_formula():
+    weight = torch.rand(4, 8, 3, 3)
+    assert counted(lambda: torch.conv2d(CHANNELS, weight)).fewer_flops
+    assert not counted(lambda: torch.mm(A, B)).fewer_flops
