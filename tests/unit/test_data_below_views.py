@@ -17,8 +17,11 @@ NAMES = {
     "slower than required",
     "thermal slowdown",
     "thermal slowdown by the hardware",
+    "streams and threads",
+    "context and output",
+    "outputs compared outside",
 }
-"""Words of closed lists that are three words: roofs, statuses, conclusions, the driver's clock-event reasons."""
+"""Words of closed lists that are three words: roofs, statuses, conclusions, checks, the driver's reasons."""
 EXEMPT = {
     "catalog/catalog.py": "messages of ScenarioNotFoundError and UnreadableError, which carry text; topics of lessons",
     "catalog/reader.py": "the keywords that a message of UnreadableError lists",

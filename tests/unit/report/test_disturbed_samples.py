@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from synthetic_runs import END, SLOT_S, batches, opening, report_of, request, rows, samples
 
 from gpulab.analysis.comparison import compare
-from gpulab.analysis.statistics import median, median_interval
+from gpulab.analysis.statistics import correlated_interval, median
 from gpulab.analysis.telemetry import InvalidWindows
 from gpulab.protocol import events as e
 from gpulab.protocol.finding import finding
+from gpulab.protocol.statuses import IntervalUnit
 from gpulab.report.build import build_report
 from gpulab.report.state import RunState, fold_all
 
@@ -92,7 +93,16 @@ def recomputed(events):
             valid = [log(times[after] / times[before]) for after, before in keys if not {after, before} & disturbed]
             medians += [median(valid)] if valid else []
             pairs, dropped = pairs + len(valid), dropped + len(keys) - len(valid)
-        comparisons.append(compare(pair, median_interval(medians), pairs=pairs, epochs=len(medians), dropped=dropped))
+        comparisons.append(
+            compare(
+                pair,
+                correlated_interval(medians),
+                pairs=pairs,
+                units=len(medians),
+                unit=IntervalUnit.EPOCH_MEDIANS,
+                dropped=dropped,
+            )
+        )
     lost = {cause: sum(touched(block, cause) for block in blocks) for cause in {window.cause for window in windows}}
     return comparisons, {cause: count for cause, count in lost.items() if count}
 
@@ -104,7 +114,7 @@ def shown(report):
         if disturbance.code in ("clocks_slowed", "gpu_shared"):
             names = disturbance.values.get("reasons") or disturbance.values["processes"]
             lost[disturbance.code, tuple(names)] = disturbance.values["dropped"]
-    return report.control, report.comparisons, lost
+    return report.control, [replace(comparison, trust=None) for comparison in report.comparisons], lost
 
 
 def check(report, events):

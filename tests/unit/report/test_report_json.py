@@ -54,7 +54,9 @@ def report(request, tmp_path_factory):
 def test_a_report_survives_its_json(report):
     text = msgspec.json.encode(report)
     assert msgspec.json.decode(text, type=RunReport) == report
-    command = combine([report], report.environment, [sweep_of("size", [report, report], report)], over_runs_of([report] * 9))
+    command = combine(
+        [report], report.environment, [sweep_of("size", [report, report], report)], over_runs_of([report] * 9)
+    )
     assert msgspec.json.decode(msgspec.json.encode(command), type=CommandReport) == command
 
 
@@ -92,6 +94,9 @@ def test_codes_and_verdicts_are_words_and_exit_codes_are_numbers():
         "cache": "hot",
         "epochs": 20,
         "rounds": 100,
+        "processes": 0,
+        "comparisons": 1,
+        "familywise": pytest.approx(0.01),
         "confidence": 0.99,
         "floor": 0.01,
         "unit": "epoch medians",

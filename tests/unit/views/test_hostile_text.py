@@ -59,7 +59,7 @@ CHECKS = [
 ]
 PARTS = {
     "bars", "comparison_table", "goodput", "phases", "operations", "solo_runs", "fit", "layout_of", "notes",
-    "point_table", "plot_of",
+    "point_table", "plot_of", "checks",
 }  # fmt: skip
 """Functions that take glyphs and are called by the views below."""
 
@@ -69,7 +69,7 @@ def of_report(report, glyphs):
     roofline = roofline_of(report)
     parameter = next(iter(report.params), "")
     effect = ObserverEffect(scenario=report.scenario, pairs=1)
-    yield "result", results.result(report, glyphs)
+    yield "result", results.result(report, glyphs, verbose=True)
     yield "failures", results.failures(report, glyphs)
     yield "log", log.log(report, glyphs)
     yield "progress_view", progress.progress_view(report, glyphs)
