@@ -35,6 +35,7 @@ examples:
   gpulab --run batched_matmul                measure a lesson, print the table
   gpulab --run batched_matmul --set n=128    with another parameter
   gpulab --run batched_matmul --sweep n=16,64,256   a curve: one run a value
+  gpulab --run my_step.py --repeat 8         eight runs, and the interval over them
   gpulab --new my_step.py                    write a scenario to start from
   gpulab --run my_step.py                    measure a scenario of your own
   gpulab --run train.py:step --trace t.json  time a plain function of any file, see where its time goes
