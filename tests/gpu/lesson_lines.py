@@ -27,9 +27,11 @@ class Place:
 def run(place, name, *arguments):
     """One run, headless; its exit code and its result, and its table on stdout."""
     stem = Path(str(name)).stem
-    out = place.folder / f"{stem}.json"
-    out.unlink(missing_ok=True)
-    command = [*GPULAB, "--run", str(name), "--device", place.device, "--json", str(out), *arguments]
+    out, run_file = (place.folder / f"{stem}{suffix}" for suffix in (".json", ".jsonl"))
+    for path in (out, run_file):
+        path.unlink(missing_ok=True)
+    command = [*GPULAB, "--run", str(name), "--device", place.device, "--json", str(out), "--output", str(run_file)]
+    command += arguments
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     print(done.stdout, flush=True)
     return done.returncode, json.loads(out.read_text())["runs"][0] if out.exists() else {}

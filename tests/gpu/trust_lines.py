@@ -17,6 +17,8 @@ ALONE = Bounds(0.97, 1.03)
 """Of the time alone over the interleaved one, of a step of 20 us on a device that is idle otherwise."""
 TOOLS = {"Timer": Bounds(0.98, 1.02), "do_bench": Bounds(0.97, 1.03), "CUDA graph": Bounds(0.97, 1.03)}
 """Of the lab's time over another tool's."""
+TELLING = Bounds(0.9, 1.1)
+"""An interval that is wider says nothing of same against same."""
 BOUND_BY = {"small_ops": "launches", "memory_bound": "memory", "compute_bound": "arithmetic"}
 GOODPUT = (
     ("batched_matmul", "loop"),
@@ -69,7 +71,9 @@ def same_rows(report, bound):
         if name == "slower":
             fine, expected = entry["verdict"] == "slower", "slower"
         else:
-            fine, expected = entry["verdict"] in ("same", "inconclusive"), "neither faster nor slower"
+            fine = entry["verdict"] in ("same", "inconclusive") and None not in (entry["low"], entry["high"])
+            fine = fine and all(map(TELLING.holds, (entry["low"], entry["high"])))
+            expected = "same, or within 10 %"
         yield row(f"A/A, {bound}: {name}", expected, f"{entry['verdict']}{interval}", fine)
 
 
