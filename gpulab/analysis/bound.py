@@ -209,20 +209,19 @@ def _on_host(facts: StepFacts, shares: _Shares, costs: HostCosts) -> _Judgement 
     """What a CPU was seen to do beside the work: the largest part, where that explains what is lost."""
     if facts.on_gpu:
         return None
-    lost = 1 - shares.ideal
+    preempted = facts.contention or 0.0
+    running = 1 - preempted
+    is_preempted = BoundKind.PREEMPTED, "thread_is_preempted", {"share": preempted}
+    if preempted >= _LEAST and shares.ideal >= NEAR * running:  # it is near a roof while it runs
+        return is_preempted
     name, share = costs.dominant
-    if share >= max(_LEAST, _PART * lost):
-        match name:
-            case "preempted":
-                return BoundKind.PREEMPTED, "thread_is_preempted", {"share": share}
-            case "page faults":
-                faults: dict[str, Value] = {"faults": facts.faults, "share": share}
-                return BoundKind.PAGE_FAULTS, "page_faults_take_the_time", faults
-            case _:
-                return BoundKind.LAUNCH, "launches_take_the_time", {"operations": facts.launches, "share": share}
+    if share >= max(_LEAST, _PART * (1 - min(1.0, shares.ideal / running) if running else 1.0)):
+        if name == "page faults":
+            return BoundKind.PAGE_FAULTS, "page_faults_take_the_time", {"faults": facts.faults, "share": share}
+        return BoundKind.LAUNCH, "launches_take_the_time", {"operations": facts.launches, "share": share}
     if facts.strided is not None and facts.strided >= _STRIDED and facts.bytes:
         return BoundKind.LATENCY, "strided_accesses", {"share": facts.strided}
-    return None
+    return is_preempted if preempted >= max(_LEAST, _PART * (1 - shares.ideal)) else None
 
 
 def _unexplained(facts: StepFacts, shares: _Shares, costs: HostCosts) -> _Judgement:

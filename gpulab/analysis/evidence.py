@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields
 from gpulab.analysis.ceilings import RoofSet
 from gpulab.protocol.finding import Value
 
+_MOST_CONTENTION = 0.99
+
 
 @dataclass(frozen=True)
 class DeviceCounters:
@@ -86,7 +88,10 @@ class StepFacts:
 
 @dataclass(frozen=True)
 class HostCosts:
-    """Shares of a step that the host is known to spend on something else than the work, None where it is not known."""
+    """What the host is known to spend on something else than the work, None where it is not known.
+
+    Launches and page faults are shares of the time in which the thread runs.
+    """
 
     launches: float | None = None
     """What starting as many bare operations costs, as the launch ceiling has it."""
@@ -96,9 +101,10 @@ class HostCosts:
     @classmethod
     def of(cls, facts: StepFacts, roofs: RoofSet) -> HostCosts:
         launch_s, fault_s = roofs.launch_s(), roofs.fault_s()
+        running_s = facts.seconds * (1 - min(facts.contention or 0.0, _MOST_CONTENTION))
         return cls(
-            launches=facts.launches * launch_s / facts.seconds if launch_s and facts.launches else None,
-            page_faults=facts.faults * fault_s / facts.seconds if fault_s and facts.faults else None,
+            launches=facts.launches * launch_s / running_s if launch_s and facts.launches else None,
+            page_faults=facts.faults * fault_s / running_s if fault_s and facts.faults else None,
             preempted=facts.contention,
         )
 
@@ -107,7 +113,6 @@ class HostCosts:
         return {
             "launch": min(self.launches or 0.0, 1.0),
             "page faults": min(self.page_faults or 0.0, 1.0),
-            "preempted": self.preempted or 0.0,
         }
 
     @property

@@ -94,7 +94,10 @@ def test_bytes_that_stay_in_a_cache(facts, kind, code, values):
         (replace(TINY, launches=4), "launch", "launches_take_the_time", {"operations": 4, "share": 0.8}),
         (replace(TINY, seconds=5e-5, launches=1), "unexplained", "unexplained", {"launching": 0.04}),
         (replace(TINY, seconds=4e-5, launches=3), "unexplained", "unexplained", {"launching": 0.15}),
-        (replace(TINY, launches=2, contention=0.5), "preempted", "thread_is_preempted", {"share": 0.5}),
+        (replace(TINY, launches=2, contention=0.5), "launch", "launches_take_the_time", {"share": 0.8}),
+        (replace(TINY, contention=0.5), "preempted", "thread_is_preempted", {"share": 0.5}),
+        (replace(TINY, contention=0.5, strided=0.9), "latency", "strided_accesses", {}),  # while it runs, as well
+        (replace(STREAM, bytes=int(40 * GIGA), contention=0.4, strided=0.9), "preempted", "thread_is_preempted", {}),
         (replace(TINY, faults=6.0), "page faults", "page_faults_take_the_time", {"faults": 6.0, "share": 0.6}),
         (replace(TINY, faults=1.0), "unexplained", "unexplained", {"faulting": 0.1}),
         (replace(TINY, strided=0.9), "latency", "strided_accesses", {"share": 0.9}),

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 from devices import H200
-from synthetic_runs import CPU, END, opening, report_of, request, run_of, samples
+from synthetic_runs import CPU, END, ON_CPU, opening, report_of, request, run_of, samples
 
 from gpulab.protocol import events as e
 from gpulab.protocol.ceiling import Ceiling
@@ -74,7 +74,7 @@ def test_operations_that_were_counted_may_explain_the_time():
     counted = e.Counted(variant="a", operations=800, flops=None, t=50.0)
     point = point_of(counted, bytes=1000)
     assert (point.bound, point.reason.values["operations"]) == ("launch", 800)
-    assert point.reason.values["share"] == pytest.approx(0.8, rel=0.01)
+    assert point.reason.values["share"] == pytest.approx(0.8 / ON_CPU, rel=0.01)
 
 
 def test_both_clocks_tell_how_long_the_device_waits_for_the_host():
