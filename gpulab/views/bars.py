@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase, digits
 
@@ -11,23 +11,25 @@ from rich.text import Text
 from gpulab.protocol.partition import COPY, DATA, SYNC, UNMARKED, USEFUL
 
 CELLS = 30
-_CATEGORIES = {
-    USEFUL: ("u", "green", USEFUL),
-    "other busy": ("b", "cyan", "other busy"),
-    "communication": ("n", "blue", "communication"),
-    "copies": ("c", "magenta", "copies"),
-    "alloc": ("a", "red", "alloc"),
-    "data wait": ("d", "yellow", "data wait"),
-    "sync": ("s", "red", "sync"),
-    "launch-bound": ("l", "yellow", "launch-bound"),
-    "other": (".", "dim", "other"),
-    "preempted": ("p", "red", "off the CPU (preempted, or a wait that no phase names)"),
+CATEGORIES: Mapping[str, tuple[str, str]] = {
+    USEFUL: ("u", "green"),
+    "other busy": ("b", "cyan"),
+    "communication": ("n", "blue"),
+    "copies": ("c", "magenta"),
+    "alloc": ("a", "bright_red"),
+    "data wait": ("d", "yellow"),
+    "sync": ("s", "red"),
+    "launch-bound": ("l", "bright_yellow"),
+    "other": (".", "dim"),
+    "preempted": ("p", "bright_magenta"),
 }
-"""Of every category its letter, since colours alone say nothing; its style and its words."""
-_PHASES = {USEFUL: USEFUL, DATA: "data wait", COPY: "copies", SYNC: "sync", UNMARKED: "other"}
+"""Of every category its letter, since colours alone say nothing, and its style. Wherever it is shown it has both."""
+_PHASES = {USEFUL: USEFUL, DATA: "data wait", COPY: "copies", SYNC: "sync"}
+"""Phases that are a category."""
 OUTSIDE = "unmarked"
-"""The name of the time outside every phase."""
-_OWN_STYLES = ("cyan", "blue", "magenta", "green", "yellow")
+"""The name of the time outside every phase, which may be of any category."""
+_OUTSIDE = ("-", "dim")
+_OWN_STYLES = ("bright_cyan", "bright_blue", "bright_green", "white", "bright_white")
 
 
 @dataclass(frozen=True)
@@ -39,26 +41,32 @@ class Part:
     words: str
     share: float
 
+    @property
+    def mark(self) -> Text:
+        """Its letter, as in a bar."""
+        return Text(self.letter, f"not bold {self.style}")
+
 
 def categories(shares: Iterable[tuple[str, float]]) -> list[Part]:
     """The parts of a partition, in the order of the categories."""
     by_name = dict(shares)
-    return [Part(*_CATEGORIES[name], by_name[name]) for name in _CATEGORIES if name in by_name]
+    return [Part(*CATEGORIES[name], name, by_name[name]) for name in CATEGORIES if name in by_name]
 
 
-def phases(shares: Iterable[tuple[str, float]]) -> list[Part]:
-    """The parts of a step by its phases; one of the author's own gets a capital letter of its name."""
-    order = list(_CATEGORIES)
-    by_name = dict(shares)
-    own = [name for name in by_name if name not in _PHASES]
-    parts = []
-    for name in sorted(set(by_name) & set(_PHASES), key=lambda name: order.index(_PHASES[name])):
-        letter, style, _ = _CATEGORIES[_PHASES[name]]
-        parts.append(Part(letter, style, name or OUTSIDE, by_name[name]))
+def phases(shares: Sequence[Mapping[str, float]]) -> list[list[Part]]:
+    """The parts of the steps of several variants by their phases.
+
+    One of the author's own gets a capital letter of its name, the same in every variant.
+    """
+    own = list(dict.fromkeys(name for by_name in shares for name in by_name if name not in (*_PHASES, UNMARKED)))
     letters = _own_letters(own)
-    for index, name in enumerate(own):
-        parts.append(Part(letters[index], _OWN_STYLES[index % len(_OWN_STYLES)], name, by_name[name]))
-    return parts
+    looks = {name: CATEGORIES[_PHASES[name]] for name in sorted(_PHASES, key=_place)}
+    looks[UNMARKED] = _OUTSIDE
+    looks |= {name: (letters[index], _OWN_STYLES[index % len(_OWN_STYLES)]) for index, name in enumerate(own)}
+    return [
+        [Part(*look, name or OUTSIDE, by_name[name]) for name, look in looks.items() if name in by_name]
+        for by_name in shares
+    ]
 
 
 def bar(parts: Sequence[Part], cells: int = CELLS) -> Text:
@@ -72,12 +80,8 @@ def bar(parts: Sequence[Part], cells: int = CELLS) -> Text:
     return text
 
 
-def legend(bars: Iterable[tuple[Text, Sequence[Part]]]) -> str:
-    """Every letter that a bar shows, with its words."""
-    words = {part.letter: part.words for text, parts in bars for part in parts if part.letter in text.plain}
-    order = [letter for letter, _, _ in _CATEGORIES.values()]
-    letters = sorted(words, key=lambda letter: order.index(letter) if letter in order else len(order))
-    return ", ".join(f"{letter} {words[letter]}" for letter in letters)
+def _place(phase: str) -> int:
+    return list(CATEGORIES).index(_PHASES[phase])
 
 
 def _own_letters(names: Sequence[str]) -> list[str]:

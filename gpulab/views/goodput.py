@@ -1,4 +1,4 @@
-"""Where the time of a step goes: a bar of letters a variant, its goodput, and what makes it unreliable."""
+"""Where the time of a step goes: a bar of letters a variant, its step goodput, and what makes it unreliable."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gpulab.report.goodput_report import GoodputReport
+from gpulab.protocol.statuses import Cache
+from gpulab.report.goodput_report import GoodputReport, StepSource
 from gpulab.report.report import RunReport
 from gpulab.views import bars
 from gpulab.views.findings import lines
+from gpulab.views.step_parts import parts_table
 from gpulab.views.text import Glyphs, byte_count, rate
 
+UNRELIABLE = "?"
 _BESIDE_BAR = 3
 """Columns beside a bar from which on it is half as long."""
 _LEAST = 0.005
 _COLUMNS = (
-    ("product", "of roof"),
-    ("efficiency", "u alone"),
+    ("efficiency", "of roof"),
+    ("product", "product"),
     ("hidden", "hidden"),
     ("items_per_s", "items/s"),
     ("peak_bytes", "peak"),
@@ -25,7 +28,7 @@ _COLUMNS = (
 
 
 def goodput(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
-    """The partition of each variant that was profiled, and what must be known of it; None where none was."""
+    """The parts of each step that was profiled, and what must be known of them; None where none was."""
     profiled = {
         variant.name: variant.goodput
         for variant in report.variants
@@ -38,21 +41,28 @@ def goodput(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
     ]
     cells = bars.CELLS if len(shown) <= _BESIDE_BAR else bars.CELLS // 2
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column("goodput", overflow="fold", min_width=8)
+    table.add_column("step goodput", overflow="fold", min_width=8)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("where the time goes", no_wrap=True, min_width=cells)
     for _, head in shown:
         table.add_column(head, justify="right", no_wrap=True)
-    drawn = []
+    letters = set()
     for name, summary in profiled.items():
-        parts = bars.categories(summary.partition.items())
-        drawn.append((bars.bar(parts, cells), parts))
+        drawn = bars.bar(bars.categories(summary.partition.items()), cells)
+        letters |= set(drawn.plain)
+        if summary.reliable is False:
+            drawn.stylize("dim")
         values = [_cell(column, getattr(summary, column)) for column, _ in shown]
-        table.add_row(glyphs(name), f"{summary.goodput:.0%}", drawn[-1][0], *map(glyphs, values))
-    legend = bars.legend(drawn)
-    if any(summary.hidden is not None for summary in profiled.values()):
-        legend += ", hidden: the share of copies behind other work"
-    return Group(table, Text(glyphs(legend), "dim"), *_notes(profiled, glyphs))
+        table.add_row(glyphs(name), share(summary), drawn, *map(glyphs, values))
+    parts = parts_table(profiled, letters, glyphs)
+    return Group(table, "", *([parts] if parts else []), *_notes(report, profiled, glyphs))
+
+
+def share(summary: GoodputReport) -> str:
+    """Step goodput, with a question mark where it is not certain within 5 points; nothing where there is none."""
+    if summary.goodput is None:
+        return ""
+    return f"{summary.goodput:.0%}{UNRELIABLE if summary.reliable is False else ''}"
 
 
 def phases(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
@@ -66,23 +76,36 @@ def phases(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
     table.add_column(overflow="fold")
     table.add_column(no_wrap=True, min_width=bars.CELLS)
     table.add_column(overflow="fold")
-    for name, summary in phased.items():
-        parts, waiting = bars.phases(summary.phases.items()), {name or bars.OUTSIDE for name in summary.waiting}
-        shares = (
-            f"{part.letter}={part.words} {part.share:.0%}{' (waits)' if part.words in waiting else ''}"
-            for part in parts
-            if part.share >= _LEAST
-        )
-        table.add_row(glyphs(name), bars.bar(parts), glyphs(", ".join(shares)))
+    drawn = bars.phases([summary.phases for summary in phased.values()])
+    for (name, summary), parts in zip(phased.items(), drawn, strict=True):
+        waiting = {name or bars.OUTSIDE for name in summary.waiting}
+        shares = Text()
+        for part in parts:
+            if part.share >= _LEAST:
+                shares.append(", " if shares else "").append_text(part.mark)
+                waits = " (waits)" if part.words in waiting else ""
+                shares.append(glyphs(f" {part.words} {part.share:.0%}{waits}"))
+        table.add_row(glyphs(name), bars.bar(parts), shares)
     return Group(Text(f"phase share{', an upper bound' if report.on_gpu else ''}", "bold"), table)
 
 
-def _notes(profiled: dict[str, GoodputReport], glyphs: Glyphs) -> list[Text]:
+def _notes(report: RunReport, profiled: dict[str, GoodputReport], glyphs: Glyphs) -> list[Text]:
     notes = []
+    if any(summary.hidden is not None for summary in profiled.values()):
+        notes.append(Text("hidden: the share of copies behind other work", "dim"))
     unmarked = [name for name, summary in profiled.items() if not summary.marked]
     if unmarked:
         where = "nothing" if len(unmarked) == len(profiled) else f"in {', '.join(unmarked)} nothing"
         text = f"{where} is marked useful (lab.useful()), so everything that torch computes counts"
+        notes.append(Text(glyphs(text), "dim"))
+    own_step = [name for name, summary in profiled.items() if summary.step_source == StepSource.PROFILER]
+    if own_step:
+        state = (
+            "with warm caches"
+            if report.method.cache == Cache.COLD
+            else "in which kernels and copies took longer than in the rounds"
+        )
+        text = f"of the step in the profiler's process, {state}: {', '.join(own_step)}"
         notes.append(Text(glyphs(text), "dim"))
     reasons = [reason for summary in profiled.values() for reason in summary.reasons]
     notes += [Text(glyphs(line), "yellow") for line in lines(reasons)]

@@ -10,14 +10,13 @@ from rich.text import Text
 
 from gpulab.protocol.statuses import Verdict
 from gpulab.report.exit_codes import ExitCode
-from gpulab.report.goodput_report import GoodputReport
 from gpulab.report.report import RunReport
 from gpulab.views.findings import sentence_with_place
+from gpulab.views.goodput import UNRELIABLE, share
 from gpulab.views.text import QUICK, STYLES, Glyphs, seconds, span, times, with_star
 
-_HEADS = ("", "speedup", "99 % interval", "verdict", "goodput")
+_HEADS = ("", "speedup", "99 % interval", "verdict", "step goodput")
 _LEFT_ALIGNED = (0, 3)
-_UNRELIABLE = "?"
 
 
 def run_line(report: RunReport, glyphs: Glyphs, number: int, count: int) -> Text:
@@ -51,8 +50,8 @@ def summary(reports: Sequence[RunReport], glyphs: Glyphs) -> RenderableType:
         parts += [row.text(widths, glyphs) for row in rows_of_run]
     if any(report.quick for report in reports):
         parts.append(Text(QUICK, "dim"))
-    if any(row.cells[4].count(_UNRELIABLE) for row in rows):
-        parts.append(Text(f"{_UNRELIABLE} unreliable: see notes", "dim"))
+    if any(row.cells[4].count(UNRELIABLE) for row in rows):
+        parts.append(Text(f"{UNRELIABLE} unreliable: see notes", "dim"))
     return Group(*parts)
 
 
@@ -72,7 +71,7 @@ class _Row:
 
 
 def _rows(report: RunReport) -> list[_Row]:
-    shares = {variant.name: _share(variant.goodput) for variant in report.variants if variant.goodput}
+    shares = {variant.name: share(variant.goodput) for variant in report.variants if variant.goodput}
     against_baseline = {
         comparison.variant for comparison in report.comparisons if comparison.against == report.baseline
     }
@@ -107,10 +106,3 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
         for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
     ]
     return f"  {'  '.join(padded)}"
-
-
-def _share(summary: GoodputReport) -> str:
-    """Goodput, with a question mark where it is not accurate."""
-    if summary.goodput is None:
-        return ""
-    return f"{summary.goodput:.0%}{'' if summary.accurate else _UNRELIABLE}"

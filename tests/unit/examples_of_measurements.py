@@ -309,7 +309,7 @@ REWORDED = {
     ),
     "profiler_overhead": (
         {"overhead": 0.47},
-        "profiling slowed this step by 47%: it is corrected for, and how the idle parts divide is approximate",
+        "profiling slowed this step by 47%: corrected for, but how the idle parts divide is approximate",
     ),
     "busy_exceeds_step": (
         {"busy_s": 16.4e-3, "step_s": 13e-3},

@@ -85,8 +85,8 @@ WORDS = {
         "{goodput:.0%}, or {other:.0%} by {by}",
     ),
     "profiler_overhead": Words(
-        "profiling slowed this step by {overhead:.0%}: it is corrected for, and how the idle parts divide is approximate",
-        "profiling slowed a step, which is corrected for, and how the idle parts divide is approximate:",
+        "profiling slowed this step by {overhead:.0%}: corrected for, but how the idle parts divide is approximate",
+        "profiling slowed a step (corrected for, but how the idle parts divide is approximate):",
         "by {overhead:.0%}",
     ),
 }

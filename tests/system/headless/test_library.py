@@ -118,7 +118,7 @@ def test_a_folder_goes_on_past_failures_and_ends_with_a_table(lab, gpulab):
     outcomes = {run["scenario"]: run["outcome"] for run in process.result["runs"]}
     assert outcomes == {"bad": "failed", "cuda": "skipped", "good": "measured", "odd": "failed"}
     table = [" ".join(line.split()) for line in process.stdout.splitlines()]
-    assert table[0] == "speedup 99 % interval verdict goodput"
+    assert table[0] == "speedup 99 % interval verdict step goodput"
     good = table.index("good 2x")  # the lesson, and what it claims
     assert table[good + 1].startswith("after 2.00x 1.998 to 2.00 faster* twice as fast")
     assert table[table.index("cuda") + 1].startswith("skipped: needs cuda: ")
@@ -144,7 +144,7 @@ def test_scenarios_that_are_named_show_their_results_one_by_one(lab, gpulab):
 
 def test_the_table_of_several_runs_shows_goodput_before_and_after(tmp_path):
     report = report_of("quick", tmp_path)
-    shares = [f"{variant.goodput.goodput:.0%}{'?' * bool(variant.goodput.reasons)}" for variant in report.variants]
+    shares = [f"{variant.goodput.goodput:.0%}{'?' * (not variant.goodput.reliable)}" for variant in report.variants]
     (row,) = (line for line in printed(summary([report], Glyphs())).splitlines() if line.startswith("  bmm"))
     assert " > ".join(shares) in row
     assert "faster*" in row
