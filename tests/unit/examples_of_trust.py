@@ -34,7 +34,10 @@ EXAMPLES = {
         {"count": 1, "output_s": 3e-6, "step_s": 1.2e-3, "context": False},
         "reading the output takes 3.00 µs, a step 1.20 ms",
     ),
-    "timer_bracketed": ({"count": 16, "ratio": 0.999}, "16 stretches timed from outside, 0.999 of the session's clock"),
+    "timer_bracketed": (
+        {"count": 16, "seen_s": 0.121, "claimed_s": 0.118},
+        "16 stretches timed from outside, at most 118 ms claimed of 121 ms",
+    ),
     "outputs_compared_outside": (
         {"count": 8, "error": 0.0, "allowed": 1e-4, "elements": 512},
         "8 samples compared, largest error 0 (allowed 0.0001), 512 elements",

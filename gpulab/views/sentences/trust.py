@@ -84,9 +84,10 @@ def _context(values: Values) -> str:
 
 
 def _timer(values: Values) -> str:
-    ratio = values.get("ratio")
+    seen_s, claimed_s = values.get("seen_s"), values.get("claimed_s")
     stretches = _counted(values, "stretch timed from outside", "stretches timed from outside")
-    return _joined(stretches, "" if ratio is None else f"{ratio:.3f} of the session's clock")
+    known = seen_s is not None and claimed_s is not None
+    return _joined(stretches, f"at most {seconds(claimed_s)} claimed of {seconds(seen_s)}" if known else "")
 
 
 def _outside(values: Values) -> str:
