@@ -9,11 +9,16 @@ from gpulab.protocol.values import Count, Index, Integer, Name, Number, Positive
 
 
 class ProcessStarted(Event, frozen=True):
-    """A process began to measure: its number, its entropy, and the first epoch that is built in it."""
+    """A process began to measure: its number, its entropy, and the first epoch that is built in it.
+
+    `startup_s`: what it took until then, by part (interpreter, imports, device, file). Those after the first find what
+    that one imported.
+    """
 
     process: Index
     seed: Integer
     epoch: Index = 0
+    startup_s: dict[Name, Seconds] = {}
 
 
 class Examined(Event, frozen=True):

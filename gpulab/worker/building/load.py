@@ -17,6 +17,7 @@ from types import ModuleType
 from gpulab.protocol.jobs import FunctionFile, ScenarioFile
 from gpulab.protocol.text import BYTE_ORDER_MARK
 from gpulab.scenario import Lab, Scenario, ScenarioError, Variant, Work
+from gpulab.worker.process.startup import FILE, timed
 
 
 class _Text(ExecutionLoader):
@@ -44,7 +45,8 @@ def load(subject: ScenarioFile | FunctionFile) -> Scenario:
     """The scenario of a file. ScenarioError where it differs from what was read as text."""
     if sha256(subject.source.encode()).hexdigest() != subject.source_sha256:
         raise ScenarioError("the text of the file is not what was read: run it again")
-    module = _execute(subject)
+    with timed(FILE):
+        module = _execute(subject)
     if isinstance(subject, FunctionFile):
         return _scenario_of_functions(module, subject)
     scenarios = {id(value): value for value in vars(module).values() if isinstance(value, Scenario)}

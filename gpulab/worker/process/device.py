@@ -15,6 +15,7 @@ from gpulab.protocol.device import Device
 from gpulab.scenario import KiB, MiB
 from gpulab.version import __version__
 from gpulab.worker.process.activity import start_pool
+from gpulab.worker.process.startup import DEVICE, timed
 
 _FLUSH_BYTES = 256 * MiB
 _KHZ_IN_MHZ = 1000
@@ -27,6 +28,11 @@ class DeviceError(RuntimeError):
 
 def open_device(name: str, threads: int) -> tuple[torch.device, Device]:
     """The device by its torch name, `cpu` or `cuda:N`. DeviceError where torch has no such device."""
+    with timed(DEVICE):
+        return _opened(name, threads)
+
+
+def _opened(name: str, threads: int) -> tuple[torch.device, Device]:
     torch.set_num_threads(threads)
     device = torch.device(name)
     if device.type == "cpu":
