@@ -16,13 +16,15 @@ from gpulab.headless.run_plan import PlannedRun, plan_runs
 from gpulab.headless.show import show_failures, show_report
 from gpulab.headless.swept import SweptScenario, show_sweeps, swept_scenarios
 from gpulab.headless.terminal import Terminal, open_terminal
+from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import RunRequest
 from gpulab.report.commands import combine
-from gpulab.report.exit_codes import ExitCode
+from gpulab.report.exit_codes import ExitCode, conclusion_of
 from gpulab.report.over_runs import over_runs_of
 from gpulab.report.report import RunReport
 from gpulab.session.interrupts import Interrupts
 from gpulab.session.launch import start
+from gpulab.session.settings import UsageError
 from gpulab.version import __version__
 from gpulab.views.findings import sentence
 from gpulab.views.over_runs import over_runs_view
@@ -112,9 +114,15 @@ class _Command:
             terminal.err.print(f"{planned_run.label} ({number} of {len(self._planned)})", style="bold")
         report = planned_run.request
         if isinstance(report, RunRequest):
-            live, before = start(report, planned_run.path), several.lines if several else ()
-            required = None if options.repeat else options.required_speedup
-            report = drive(live, interrupts, terminal, required, before=before, last=last)
+            before, required = several.lines if several else (), None if options.repeat else options.required_speedup
+            try:
+                live = start(report, planned_run.path)
+            except UsageError as error:
+                if number == 1:
+                    raise
+                report = _not_started(planned_run, error)  # a disk that is full by now takes nothing from the others
+            else:
+                report = drive(live, interrupts, terminal, required, before=before, last=last)
             show_failures(report, terminal)
         if not self._library and planned_run.launch.point is None and planned_run.repetition == 0:
             show_report(report, terminal, verbose=options.verbose)
@@ -139,11 +147,21 @@ class _Command:
         for number, scenario in enumerate(finals, 1):
             assert scenario.request is not None
             self._terminal.note(scenario.announcement, "bold")
-            live = start(scenario.request, scenario.path(self._options))
+            try:
+                live = start(scenario.request, scenario.path(self._options))
+            except UsageError as error:
+                self._terminal.note(str(error), "yellow")
+                continue
             scenario.final = drive(live, interrupts, self._terminal, last=number == len(finals))
             show_failures(scenario.final, self._terminal)
             if scenario.final.exit_code == ExitCode.INTERRUPTED:
                 break
+
+
+def _not_started(planned_run: PlannedRun, error: UsageError) -> RunReport:
+    entry, code = planned_run.launch.entry, ExitCode.FAILED
+    reason = finding("worker_not_run", message=str(error))
+    return RunReport(scenario=entry.name, outcome=conclusion_of(code), exit_code=code, reason=reason)
 
 
 def _is_library(planned: Sequence[PlannedRun], options: Options) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from scripted import SCENARIO, CommandLine
 
 from gpulab.headless import run
+from gpulab.session.settings import UsageError
 
 QUIET = ("--time", "0.2", "--telemetry", "off", "--json", "out.json")
 
@@ -89,6 +90,23 @@ def test_ctrl_c_while_it_waits_keeps_what_was_measured(gpulab, monkeypatch):
     assert process.result["over_runs"][0]["runs"] == 1
     assert process.result["outcome"] == "interrupted"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_run_that_cannot_be_started_takes_nothing_from_the_others(gpulab, monkeypatch):
+    start, started = run.start, []
+
+    def failing(request, path):
+        started.append(path)
+        if len(started) == 2:
+            raise UsageError("no run file can be made: No space left on device")
+        return start(request, path)
+
+    monkeypatch.setattr(run, "start", failing)
+    process = gpulab("--run", "mine.py", "--repeat", "3", *QUIET)
+    assert process.code == 3
+    assert [report["outcome"] for report in process.result["runs"]] == ["measured", "failed", "measured"]
+    assert process.result["over_runs"][0]["runs"] == 2
+    assert "No space left on device" in process.stderr
 
 
 @pytest.mark.parametrize(
