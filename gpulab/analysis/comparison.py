@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
+from itertools import combinations
 from math import log
 
 import msgspec
@@ -14,7 +15,7 @@ from gpulab.analysis.statistics import CONFIDENCE, FEWEST, Interval, as_speedup,
 from gpulab.analysis.sustained import Sustained
 from gpulab.analysis.trust import Trust
 from gpulab.protocol.finding import Finding, finding
-from gpulab.protocol.jobs import Measure, TimedJob, TimeFunctions
+from gpulab.protocol.jobs import Measure, TimedJob, TimeFunctions, VariantInfo
 from gpulab.protocol.statuses import IntervalUnit, Verdict
 from gpulab.scenario import CONTROL
 
@@ -23,6 +24,8 @@ SAME = 0.02
 NARROW = 0.01
 """Measuring stops early when the half-width of every interval is at most this."""
 MOST_DROPPED = 0.2
+_MOST_RANKED = 24
+"""Of more variants the best is known by intervals that lie apart: each pair of them costs a series."""
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +80,13 @@ def keys_of(job: TimedJob) -> list[Key]:
     for index, info in enumerate(infos):
         below = names[:index] if isinstance(job, Measure) and job.ladder else []
         keys |= {(info.name, against): None for against in (info.against, *below) if against is not None}
+    keys |= {(later, earlier): None for earlier, later in combinations(_of_the_baseline(infos), 2)}
     return list(keys)
+
+
+def _of_the_baseline(infos: Sequence[VariantInfo]) -> list[str]:
+    """Variants that are compared with the first: which is the best of them is a comparison of two."""
+    return [info.name for info in infos[1:_MOST_RANKED] if info.against == infos[0].name]
 
 
 def verdict_of(theta: Interval, floor: float) -> Verdict:

@@ -13,7 +13,6 @@ from rich.text import Text
 
 from gpulab.headless.terminal import Terminal
 from gpulab.protocol.statuses import Stage
-from gpulab.report.report import RunReport
 from gpulab.session.run import Run
 from gpulab.views import progress
 
@@ -73,6 +72,7 @@ class _PlainProgress:
         self._terminal = terminal
         self._last: tuple[str, str | None] | None = None
         self._shown = 0.0
+        self._verdict_shown = False
 
     def show(self, run: Run) -> None:
         state = run.state
@@ -80,8 +80,12 @@ class _PlainProgress:
         due = state.stage == Stage.MEASURE and monotonic() - self._shown >= _PLAIN_EVERY_S
         if state.outcome is None and (position != self._last or due) and state.stage not in _BRIEF:
             self._last, self._shown = position, monotonic()
-            self._print(run.report)
+            report = run.report
+            if report.progress.verdict_stands and not self._verdict_shown:
+                self._verdict_shown = True
+                for line in progress.verdict_lines(report):
+                    self._print(line)
+            self._print(progress.one_line(report))
 
-    def _print(self, report: RunReport) -> None:
-        line = progress.one_line(report)
+    def _print(self, line: str) -> None:
         self._terminal.err.print(self._terminal.glyphs(line), style="dim", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What is asked of a run, and the jobs that its workers are given: measure, time functions, calibrate, profile."""
+"""What is asked of a run, and the jobs that its workers are given: measure, time functions, calibrate."""
 
 from __future__ import annotations
 
@@ -79,6 +79,15 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, tag_field="job"):
     """None: fresh entropy in every process, which the events record."""
 
 
+class ProfileOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """That a run ends with a profile, and what that keeps."""
+
+    trace: Text | None = None
+    """The file for a trace; of several variants each has its name in its own."""
+    memory: Text | None = None
+    """A path without suffix for memory snapshots of a GPU; the peak of a step is measured where it is given."""
+
+
 class TimedJob(Job, frozen=True, kw_only=True):
     """What all jobs that time variants have in common. `time_s` is for rounds: builds and checks come on top."""
 
@@ -98,6 +107,10 @@ class TimedJob(Job, frozen=True, kw_only=True):
     """Whether each variant runs alone for some seconds at the end, for telemetry."""
     ceilings: CeilingChoice = CeilingChoice.NONE
     """A GPU's are kept."""
+    profile: ProfileOptions | None = None
+    """In processes of their own after everything was measured: the profiler slows what follows it."""
+    folder: Text | None = None
+    """For files that nobody keeps: the session makes it, and removes it; so does the worker's supervisor."""
 
 
 class Measure(TimedJob, frozen=True, kw_only=True, tag="measure"):
@@ -122,28 +135,7 @@ class Calibrate(Job, frozen=True, kw_only=True, tag="calibrate"):
     """Measure every ceiling of the device."""
 
 
-class Profile(Job, frozen=True, kw_only=True, tag="profile"):
-    """Record variants under the profiler, in a process of its own: the profiler slows what follows it."""
-
-    subject: ScenarioFile | FunctionFile
-    names: tuple[Name, ...]
-    """The variants to record."""
-    trace: Text | None = None
-    """The file for a trace; of several variants each has its name in its own."""
-    memory: Text | None = None
-    """A path without suffix for memory snapshots of a GPU; the peak of a step is measured where it is given."""
-    folder: Text | None = None
-    """For files that nobody keeps: the session makes it, and removes it; so does the worker's supervisor."""
-
-
-AnyJob = Measure | TimeFunctions | Calibrate | Profile
-
-
-class ProfileOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a run ends with a profile, and what that keeps: see `Profile`."""
-
-    trace: Text | None = None
-    memory: Text | None = None
+AnyJob = Measure | TimeFunctions | Calibrate
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):

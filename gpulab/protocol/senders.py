@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gpulab.protocol import events as e
 from gpulab.protocol.event import Event
-from gpulab.protocol.jobs import Calibrate, Job, Measure, Profile, TimeFunctions
+from gpulab.protocol.jobs import Calibrate, Job, Measure, TimeFunctions
 
 _ANY_JOB: frozenset[type[Event]] = frozenset({e.StageStarted, e.Noticed, e.RunInvalid, e.WorkerDone})
 _CALIBRATING: frozenset[type[Event]] = _ANY_JOB.union({e.WorkerReady, e.CeilingsMeasured, e.VariantFailed})
@@ -15,6 +15,7 @@ _TIMING: frozenset[type[Event]] = _CALIBRATING.union(
         e.Built,
         e.Counted,
         e.Phases,
+        e.Profiled,
         e.VariantRefused,
         e.VariantSkipped,
         e.Calibrated,
@@ -35,7 +36,6 @@ WORKER: Mapping[type[Job], frozenset[type[Event]]] = {
     Measure: _TIMING.union({e.Checked, e.Unchecked, e.OutOfMemory, e.OutputSample}),
     TimeFunctions: _TIMING,
     Calibrate: _CALIBRATING,
-    Profile: _ANY_JOB.union({e.Profiled}),
 }
 """A worker, by its job."""
 SUPERVISOR: frozenset[type[Event]] = frozenset({e.Samples, e.WorkerExited})

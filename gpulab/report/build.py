@@ -41,6 +41,7 @@ CLOSE = 0.05
 ALL_TOGETHER = "all_together"
 """The variant that has every fix of the ones before it."""
 CALIBRATION = "calibration"
+_AFTER_THE_VERDICT = (Stage.SOLO_RUN, Stage.PROFILE, Stage.END)
 
 
 def build_report(
@@ -123,6 +124,7 @@ def build_report(
         else None,
         telemetry=state.telemetry.report(now),
         ceilings=_ceilings(state, roofs),
+        startup_s=state.processes[0].startup_s if state.processes else {},
         figures=[Figure(variant=variant, name=name, value=value) for (variant, name), value in state.figures.items()],
         failures=[_failure(failure) for failure in state.failures],
         log=state.log.report(),
@@ -190,11 +192,21 @@ def _progress(state: RunState, now: float) -> Progress:
         variant=state.stage_variant,
         detail=state.stage_detail,
         epoch=state.samples.epochs + measuring,
-        planned_epochs=state.planned.epochs if state.planned else None,
+        planned_epochs=state.planned.epochs if state.planned and not state.planned.processes else None,
+        process=len(state.processes),
+        planned_processes=state.planned.processes or None if state.planned else None,
+        remaining_s=_remaining_s(state, now) if measuring else None,
+        verdict_stands=state.stopped is not None and state.stage in _AFTER_THE_VERDICT,
         rounds=state.samples.all_rounds,
         elapsed_s=now - state.started_t,
         awaiting_telemetry=_awaits_telemetry(state),
     )
+
+
+def _remaining_s(state: RunState, now: float) -> float | None:
+    if state.planned is None or state.planned.expected_s is None:
+        return None
+    return max(0.0, state.planned.t + state.planned.expected_s - now)
 
 
 def _awaits_telemetry(state: RunState) -> bool:

@@ -29,6 +29,7 @@ from gpulab.protocol.statuses import (
     Verdict,
 )
 from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.report.from_start import FromStart
 from gpulab.report.goodput_report import GoodputReport
 from gpulab.scenario import Param
 
@@ -129,6 +130,8 @@ class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     """Mean clock of the SMs just before each block, by the device clock's spin."""
     build_s: float | None = None
     first_step_s: float | None = None
+    warm_up_s: float | None = None
+    """What its first steps took longer than those that it settled at, after the very first."""
     drifting: bool | None = None
     error: float | None = None
     solo_run: SoloReport | None = None
@@ -229,13 +232,21 @@ class LogReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a run is. Epochs are counted from 1; `planned_epochs` come before width may stop it."""
+    """Where a run is. Epochs and processes are counted from 1; `planned_processes` come before width may stop it.
+
+    `planned_epochs` is of runs from before processes were recorded. `remaining_s`: to the end of measuring, as the
+    engine expects it; it may come earlier. `verdict_stands`: measured and checked again, and what follows explains it.
+    """
 
     stage: Stage = Stage.START
     variant: str | None = None
     detail: str | None = None
     epoch: int = 0
     planned_epochs: int | None = None
+    process: int = 0
+    planned_processes: int | None = None
+    remaining_s: float | None = None
+    verdict_stands: bool = False
     rounds: int = 0
     elapsed_s: float = 0.0
     awaiting_telemetry: bool = False
@@ -279,6 +290,10 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     sweet_spot: str | None = None
     telemetry: TelemetryReport | None = None
     ceilings: CeilingsReport | None = None
+    startup_s: dict[str, float] = {}
+    """Of its first process, until the first variant is built: interpreter, imports (torch), device, file."""
+    from_start: FromStart | None = None
+    """Of a command that asks for it."""
     figures: list[Figure] = []
     failures: list[Failure] = []
     log: LogReport = LogReport()

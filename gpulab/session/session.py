@@ -12,7 +12,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -22,17 +22,11 @@ from msgspec.structs import replace
 from gpulab.protocol.events import (
     DEVICE_LOST,
     AnyEvent,
-    Checked,
     Noticed,
-    OutOfMemory,
     RunEnded,
     RunInvalid,
     RunStarted,
-    Samples,
     TelemetryStarted,
-    VariantFailed,
-    VariantRefused,
-    VariantSkipped,
     WorkerReady,
 )
 from gpulab.protocol.finding import Finding, finding
@@ -42,8 +36,6 @@ from gpulab.protocol.jobs import (
     TELEMETRY_OFF,
     AnyJob,
     Calibrate,
-    Profile,
-    ProfileOptions,
     RunRequest,
 )
 from gpulab.protocol.run_file import RunFile
@@ -54,6 +46,7 @@ from gpulab.session.deadline import Deadline
 from gpulab.session.event_log import EventLog
 from gpulab.session.exit_cause import failure_of, failure_of_whole_run
 from gpulab.session.history import History
+from gpulab.session.outside_checks import OutsideChecks
 from gpulab.session.telemetry_process import TelemetryProcess
 from gpulab.session.worker_process import WORKER, WorkerProcess
 from gpulab.session.worker_transcript import WorkerTranscript
@@ -72,13 +65,11 @@ class Session:
         self._log = EventLog(run_file)
         self._ceilings = CeilingCache(request)
         self._history = History(request)
-        self._measured = _MeasuredVariants()
+        self._outside = OutsideChecks(request.job)
         self._worker: WorkerProcess | None = None
         self._telemetry: TelemetryProcess | None = None
         self._transcript = WorkerTranscript(request.job)
         """Of the worker that measures: how it ended is how the run ended."""
-        self._problems: list[Finding] = []
-        """Why the events of a worker that profiled are no evidence."""
         self._stopped: Outcome | None = None
         """By the user or the timeout; None where nobody stopped it."""
         self._error: Exception | None = None
@@ -129,8 +120,6 @@ class Session:
             self._append(RunStarted(request=self._request, at=datetime.now(UTC).isoformat(), host=socket.gethostname()))
             self._history.read()
             self._measure()
-            if self._request.profile and self._transcript.complete and not self._stopped:
-                self._profile(self._request.profile)
             self._append(*self._last_events())
         except Exception as error:  # of the lab's own: the run has an end all the same
             failure = finding("worker_not_run", message=f"{type(error).__name__}: {error}")
@@ -143,13 +132,22 @@ class Session:
         output = CapturedOutput()
         try:
             self._telemetry = self._start_telemetry()
-            self._work(self._request.job, self._transcript, output)
+            with ExitStack() as stack:
+                self._work(self._job(stack), self._transcript, output)
         except Exception as error:
             self._error = error
         if self._telemetry:
             telemetry, self._telemetry = self._telemetry, None
             self._append(*telemetry.stop())
         self._append(*output.end())
+
+    def _job(self, stack: ExitStack) -> AnyJob:
+        """The job with what it needs for its profile, if it has one."""
+        job, profile = self._request.job, self._request.profile
+        if profile is None or isinstance(job, Calibrate):
+            return job
+        folder = tempfile.TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True)
+        return replace(job, profile=profile, folder=stack.enter_context(folder))
 
     def _start_telemetry(self) -> TelemetryProcess | None:
         if self._request.telemetry == TELEMETRY_OFF:
@@ -159,37 +157,6 @@ class Session:
         except OSError as error:
             self._append(TelemetryStarted(no_gpu_reason=finding("telemetry_not_started", message=str(error))))
             return None
-
-    def _profile(self, options: ProfileOptions) -> None:
-        """Another worker, since the profiler slows what follows it. The run has been measured, whatever comes of it."""
-        job = self._request.job
-        assert not isinstance(job, Calibrate)
-        names = [variant.name for variant in job.subject.variants if variant.name in self._measured.fit]
-        while names and not self._stopped:
-            profile = Profile(
-                device=job.device,
-                threads=job.threads,
-                seed=job.seed,
-                subject=job.subject,
-                names=tuple(names),
-                trace=options.trace,
-                memory=options.memory,
-            )
-            transcript, error = WorkerTranscript(profile), None
-            try:
-                with tempfile.TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True) as folder:
-                    # What the scenario prints has been seen before: it is loaded once more.
-                    self._work(replace(profile, folder=folder), transcript, output=None)
-            except Exception as raised:
-                error = raised
-            self._problems += transcript.problems
-            self._append(*(Noticed(finding=notice) for notice in transcript.findings))
-            if (transcript.complete and error is None) or self._stopped == Outcome.CANCELLED:
-                return
-            variant = transcript.exited.variant if transcript.exited else None
-            cause = failure_of(self._request, transcript, self._stopped, error, self._overtime).cause
-            self._append(Noticed(finding=_profiling_ended(variant, cause)))
-            names = names[names.index(variant) + 1 :] if variant in names else []
 
     def _work(self, job: AnyJob, transcript: WorkerTranscript, output: CapturedOutput | None) -> None:
         with WorkerProcess(job, transcript, output, self._command) as worker:
@@ -244,8 +211,8 @@ class Session:
     def _append(self, *events: AnyEvent) -> None:
         self._log.append(*events)
         for event in events:
-            self._measured.see(event)
             self._deadline.see(event)
+            self._append(*self._outside.see(event))
             if isinstance(event, WorkerReady) and self._telemetry:
                 self._telemetry.target(event)
             if (earlier := self._history.see(event)) is not None:
@@ -260,39 +227,22 @@ class Session:
         transcript = self._transcript
         if self._stopped is None and self._cancel_asked():  # while nobody waited for that
             self._stopped = Outcome.CANCELLED
-        events: list[AnyEvent] = [Noticed(finding=notice) for notice in transcript.findings]
+        events: list[AnyEvent] = [*self._outside.results()]
+        events += [Noticed(finding=notice) for notice in transcript.findings]
         events += [Noticed(finding=notice, explains=True) for notice in self._ceilings.findings]
-        events += [RunInvalid(reason=problem) for problem in (*transcript.problems, *self._problems)]
+        events += [RunInvalid(reason=problem) for problem in transcript.problems]
         if transcript.complete and self._stopped != Outcome.CANCELLED:  # a timeout that came too late changes nothing
             return [*events, RunEnded(outcome=Outcome.DONE)]
+        if self._stopped == Outcome.TIMEOUT and transcript.stage == Stage.PROFILE:  # everything has been measured
+            cause = self._overtime or finding("timeout", timeout_s=self._request.timeout_s)
+            ended = finding("profiling_ended", transcript.variant, cause=cause.code, **cause.values)
+            return [*events, Noticed(finding=ended), RunEnded(outcome=Outcome.DONE)]
         reported = transcript.exited and transcript.exited.code == DEVICE_LOST and not transcript.problems
         if not reported:  # by the worker itself
             events.append(failure_of(self._request, transcript, self._stopped, self._error, self._overtime))
         return [*events, RunEnded(outcome=self._stopped or Outcome.FAILED)]
 
 
-class _MeasuredVariants:
-    """Which variants were measured, and nothing is wrong with: they are worth a profile."""
-
-    def __init__(self) -> None:
-        self.fit: set[str] = set()
-        self._unfit: set[str | None] = set()
-
-    def see(self, event: AnyEvent) -> None:
-        match event:
-            case Samples():
-                self.fit.update({event.names[index] for index in event.variant} - self._unfit)
-            case Checked(ok=True):
-                pass
-            case Checked() | OutOfMemory() | VariantFailed() | VariantRefused() | VariantSkipped():
-                self._unfit.add(event.variant)
-                self.fit -= {event.variant}
-
-
 def _close(*descriptors: int) -> None:
     for descriptor in descriptors:
         os.close(descriptor)
-
-
-def _profiling_ended(variant: str | None, cause: Finding) -> Finding:
-    return finding("profiling_ended", variant, cause=cause.code, **cause.values)

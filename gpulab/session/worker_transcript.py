@@ -70,6 +70,16 @@ class WorkerTranscript:
         return exited is not None and exited.code == 0 and exited.stage == Stage.END
 
     @property
+    def stage(self) -> Stage | None:
+        """Where the worker was when it ended; None where nobody saw that."""
+        return self.exited.stage if self.exited else None
+
+    @property
+    def variant(self) -> str | None:
+        """At which variant, if at any."""
+        return self.exited.variant if self.exited else None
+
+    @property
     def findings(self) -> list[Finding]:
         """What the reader of the result must know of how it went."""
         findings = []

@@ -11,7 +11,7 @@ from gpulab.views.goodput import goodput, phases
 from gpulab.views.results import claims
 from gpulab.views.table import comparison_table
 from gpulab.views.telemetry import TelemetryRows
-from gpulab.views.text import Glyphs, plus_minus, seconds
+from gpulab.views.text import Glyphs, plus_minus, seconds, times
 
 _LAST_LINES = 3
 
@@ -26,9 +26,25 @@ def headline(report: RunReport) -> str:
 def stage(report: RunReport) -> str:
     """Where the run is: a stage and its variant, or how far the measurement is."""
     progress = report.progress
+    if progress.stage == Stage.MEASURE and progress.planned_processes:
+        left = f", at most {progress.remaining_s:.0f} s left" if progress.remaining_s else ""
+        return f"process {progress.process} (of {progress.planned_processes} or more), round {progress.rounds}{left}"
     if progress.stage == Stage.MEASURE and progress.planned_epochs:
         return f"epoch {progress.epoch} (of {progress.planned_epochs} or more), round {progress.rounds}"
-    return " ".join(part for part in (progress.stage, progress.variant, progress.detail) if part)
+    place = " ".join(part for part in (progress.stage, progress.variant, progress.detail) if part)
+    return f"the verdict stands · {place}" if progress.verdict_stands else place
+
+
+def verdict_lines(report: RunReport) -> list[str]:
+    """The verdict, for a log that cannot be redrawn, before the runs and the profile that explain it."""
+    lines = []
+    for comparison in report.comparisons:
+        interval = ""
+        if comparison.speedup is not None and comparison.low is not None and comparison.high is not None:
+            interval = f" {times(comparison.speedup)} ({times(comparison.low)} to {times(comparison.high)})"
+        against = f" against {comparison.against}" if comparison.against != report.baseline else ""
+        lines.append(f"{report.scenario} · {comparison.variant}{against}{interval}: {comparison.verdict}")
+    return lines
 
 
 def progress_view(report: RunReport, glyphs: Glyphs) -> RenderableType:

@@ -12,8 +12,9 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import NoReturn
 
@@ -22,14 +23,16 @@ import msgspec
 from gpulab.analysis.comparison import NARROW, are_narrow, is_narrow_time, is_settled, keys_of, pairs_of
 from gpulab.analysis.series import Epoch, EpochSeries, Key
 from gpulab.analysis.statistics import FEWEST, Interval
-from gpulab.protocol.jobs import Measure, TimedJob, TimeFunctions
+from gpulab.protocol.events import Noticed
+from gpulab.protocol.finding import Finding, finding
+from gpulab.protocol.jobs import Measure, TimeFunctions
 from gpulab.protocol.statuses import StopReason
 from gpulab.scenario import CONTROL
 from gpulab.worker.handover import Handover
 from gpulab.worker.process.channel import to_high_number
 from gpulab.worker.process.forking import Forks
 from gpulab.worker.process.orphans import adopt_orphans, kill_orphans
-from gpulab.worker.process.position import WorkerPosition
+from gpulab.worker.process.reporting import Reporter
 
 _NEXT = "next"
 _HANDOVER, _FINISHED = b"handover ", b"finished"
@@ -44,8 +47,17 @@ Process = Callable[[int, Handover | None, Ask], None]
 class Conductor:
     """Runs one measuring process after the other until the run is to stop."""
 
-    def __init__(self, job: TimedJob, forks: Forks, position: WorkerPosition, process: Process) -> None:
-        self._job, self._forks, self._position, self._process = job, forks, position, process
+    def __init__(
+        self,
+        job: Measure | TimeFunctions,
+        forks: Forks,
+        reporter: Reporter,
+        process: Process,
+        profile: Callable[[Sequence[str]], None],
+    ) -> None:
+        self._job, self._forks, self._reporter = job, forks, reporter
+        self._position = reporter.position
+        self._process, self._profile = process, profile
         self._series = EpochSeries(keys_of(job))
         self._processes = 0
         self.left_running = 0
@@ -59,13 +71,35 @@ class Conductor:
         gc.collect()
         gc.freeze()  # what is shared with the children is not written to by their collector
         handover: Handover | None = None
+        subject = self._job.subject
         while True:
             handover, last = self._run(handover)
             if last:
-                return
+                break
             for name in handover.modules:
                 with suppress(Exception):
                     importlib.import_module(name)
+
+        if self._job.profile is not None:
+            measured = {candidate.variant for candidate in handover.candidates}
+            self._record([info.name for info in subject.variants if info.name in measured])
+
+    def _record(self, names: list[str]) -> None:
+        """Profile, in a process that nothing is measured in; where it dies, the variants after that in another."""
+        while names:
+            self._reporter.channel.adopt()
+            self._reporter.channel.flush()
+            pid = self._forks.fork()
+            if pid == 0:
+                self._become(partial(self._profile, names), silent=True)
+            status = os.waitpid(pid, 0)[1]
+            kill_orphans()
+            if status == 0:
+                return
+            variant = self._position.variant
+            self._reporter.channel.adopt()
+            self._reporter.channel.emit(Noticed(finding=_profiling_ended(variant, status)))
+            names = names[names.index(variant) + 1 :] if variant in names else []
 
     def _run(self, before: Handover | None) -> tuple[Handover, bool]:
         """One process. (what it handed over, whether it was the last)."""
@@ -77,7 +111,14 @@ class Conductor:
         if pid == 0:
             os.close(up_r)
             os.close(down_w)
-            self._become_process(before, _Pipes(up_w, down_r))
+            pipes = _Pipes(up_w, down_r)
+            os.register_at_fork(after_in_child=pipes.forked)
+
+            def serve() -> None:
+                self._process(self._processes, before, pipes.ask)
+                pipes.finish()
+
+            self._become(serve, silent=before is not None)
         os.close(up_w)
         os.close(down_r)
         try:
@@ -98,21 +139,16 @@ class Conductor:
             os.close(up_r)
             os.close(down_w)
 
-    def _become_process(self, before: Handover | None, pipes: _Pipes) -> NoReturn:
+    def _become(self, serve: Callable[[], None], *, silent: bool) -> NoReturn:
+        """Serve in a forked process, and end. `silent`: whatever the scenario prints was printed by the first."""
         from gpulab.worker.supervisor import work
 
         self._position.adopt()
-        os.register_at_fork(after_in_child=pipes.forked)
-        if before is not None:  # whatever it prints has been printed by the first
+        if silent:
             nothing = os.open(os.devnull, os.O_WRONLY)
             for fd in (1, 2):
                 os.dup2(nothing, fd)
             os.close(nothing)
-
-        def serve() -> None:
-            self._process(self._processes, before, pipes.ask)
-            pipes.finish()
-
         work(serve)
 
     def _judge(self, handover: Handover, process_s: float) -> StopReason | None:
@@ -238,6 +274,16 @@ def _die_as(status: int | None) -> NoReturn:
     signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
     os.kill(os.getpid(), -code)
     os._exit(128 - code)
+
+
+def _profiling_ended(variant: str | None, status: int) -> Finding:
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return finding("profiling_ended", variant, cause="worker_exited", code=code)
+    if -code == signal.SIGKILL:
+        return finding("profiling_ended", variant, cause="killed")
+    meaning = signal.strsignal(-code)
+    return finding("profiling_ended", variant, cause="crashed", signal=signal.Signals(-code).name, meaning=meaning)
 
 
 def _write(fd: int, data: bytes) -> None:

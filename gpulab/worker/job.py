@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from gpulab.protocol.events import RunInvalid, WorkerDone, WorkerReady
 from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import AnyJob, Calibrate, Profile
+from gpulab.protocol.jobs import AnyJob, Calibrate
 from gpulab.protocol.statuses import Stage
 from gpulab.worker.building import compiled
 from gpulab.worker.calibration.calibration import Calibration
@@ -38,7 +38,7 @@ def serve(channel: Channel, job: AnyJob, buffer: SampleBuffer, position: WorkerP
         try:
             work()
         except BaseException as error:  # from where no code of a scenario was expected to raise
-            if isinstance(job, Profile):
+            if position.stage == Stage.PROFILE:
                 reporter.notice("profiling_failed", message=first_line(error))
             else:
                 reporter.failed(None, position.stage, error)
@@ -48,17 +48,21 @@ def serve(channel: Channel, job: AnyJob, buffer: SampleBuffer, position: WorkerP
         compiled.end()
         channel.flush()
 
-    if isinstance(job, Profile):
-        guarded(lambda: Profiler(job, reporter).serve())
-    elif isinstance(job, Calibrate):
+    if isinstance(job, Calibrate):
         guarded(lambda: _calibrate(job, reporter))
     else:
 
         def process(number: int, before: Handover | None, ask: Ask) -> None:
             guarded(lambda: Runner(job, reporter, buffer, number, before, ask).serve())
 
-        conductor = Conductor(job, forks, position, process)
+        def profile(names: Sequence[str]) -> None:
+            channel.adopt()
+            reporter.stage(Stage.PROFILE)
+            guarded(lambda: Profiler(job, names, reporter).serve())
+
+        conductor = Conductor(job, forks, reporter, process, profile)
         conductor.serve()
+        channel.adopt()
         if conductor.left_running:
             reporter.notice("processes_left_running", count=conductor.left_running)
     position.move(Stage.END)

@@ -12,12 +12,15 @@ from gpulab.protocol.events import OtherClock, Phases, Planned
 from gpulab.protocol.statuses import Clock, Stage
 from gpulab.scenario import CONTROL
 from gpulab.worker.building import compiled
+from gpulab.worker.building.build import Build
 from gpulab.worker.calibration.roof_probes import RoofProbes
 from gpulab.worker.checking.timed_steps import TimedChecks
+from gpulab.worker.checking.timer_brackets import LONG_STEP_S, long_block
 from gpulab.worker.context import WorkerContext
 from gpulab.worker.process.exception_text import first_line, forget
 from gpulab.worker.process.failure import is_out_of_memory
 from gpulab.worker.process.memory import release
+from gpulab.worker.process.sample_buffer import Block
 from gpulab.worker.timing.candidate import Candidate
 from gpulab.worker.timing.device_clock import DeviceClock
 from gpulab.worker.timing.plan import Plan, plan
@@ -71,6 +74,7 @@ class Measurement:
         self._builds_s = 0.0
         """Of the builds that every epoch makes anew."""
         self._torn_down_badly: set[str] = set()
+        self._long_blocks = 0
 
     def run(self) -> None:
         """Measure. The builds of the last epoch stay, for the re-check; `close` lets them go."""
@@ -231,11 +235,18 @@ class Measurement:
             return
         self._context.reporter.position.move(Stage.MEASURE, candidate.variant.name)
         try:
-            block = self._context.clock.block(candidate.build, candidate.steps, lead_in=candidate.lead_in)
+            block = self._timed(candidate, candidate.build)
         except BaseException as error:
             self._drop(candidate, Stage.MEASURE, error)
         else:
             self.recorder.add(number, candidate.name, block)
+
+    def _timed(self, candidate: Candidate, build: Build) -> Block:
+        clock = self._context.clock
+        if candidate.step_s < LONG_STEP_S:
+            return clock.block(build, candidate.steps, lead_in=candidate.lead_in)
+        self._long_blocks += 1
+        return long_block(self._context, clock, candidate, self._long_blocks)
 
     def _build_all(self) -> None:
         self._builds_s = 0.0

@@ -18,6 +18,7 @@ from gpulab.worker.building.load import load
 from gpulab.worker.calibration.calibration import Calibration
 from gpulab.worker.calibration.roof_probes import RoofProbes, roof_probes
 from gpulab.worker.checking.streams import Streams
+from gpulab.worker.checking.timer_brackets import bracket
 from gpulab.worker.checks import Checker
 from gpulab.worker.conductor import Ask
 from gpulab.worker.context import WorkerContext
@@ -333,8 +334,11 @@ class Runner:
         if reason is None:
             measurement.close()
             return
-        self._reporter.channel.emit(Stopped(reason=reason))
         exclusive = measurement.exclusive
+        for candidate in measurement.candidates:
+            if candidate.name != CONTROL and (candidate.build is not None or exclusive):
+                self._after_rounds(Stage.RE_CHECK, candidate, self._bracket, exclusive=exclusive)
+        self._reporter.channel.emit(Stopped(reason=reason))
         for candidate in measurement.candidates:
             if candidate.name in context.checked:
                 self._after_rounds(Stage.RE_CHECK, candidate, self._check_again, exclusive=exclusive)
@@ -343,8 +347,6 @@ class Runner:
                 if candidate.name != CONTROL:
                     self._after_rounds(Stage.SOLO_RUN, candidate, self._solo_run, exclusive=exclusive)
         measurement.close()
-        if context.device.type == "cpu":  # once more: a machine with other users drifts
-            self._measure_ceilings()
 
     def _roof_probes(self) -> RoofProbes | None:
         """Of the work that is declared; None where nothing is drawn of it, or nothing may run beside a variant."""
@@ -406,6 +408,14 @@ class Runner:
             context.builder.first_step(candidate.build)
         channel, time_s = self._reporter.channel, context.job.time_s
         channel.emit(solo_run(context.wall_clock, channel, candidate, time_s))
+
+    def _bracket(self, candidate: Candidate) -> None:
+        """Have the session time some steps as well."""
+        context = self._context
+        if candidate.build is None:
+            candidate.build = context.builder.build(candidate.variant)
+            context.builder.first_step(candidate.build)
+        bracket(context, candidate)
 
     def _check_again(self, candidate: Candidate) -> None:
         context, variant = self._context, candidate.variant

@@ -23,7 +23,7 @@ from typing import NoReturn
 from gpulab.limits import MESSAGE_LENGTH
 from gpulab.protocol.events import WorkerExited
 from gpulab.protocol.frames import read_secret
-from gpulab.protocol.jobs import CEILINGS_KNOWN, AnyJob, Profile, subject_of
+from gpulab.protocol.jobs import CEILINGS_KNOWN, AnyJob, TimedJob, subject_of
 from gpulab.protocol.statuses import Stage
 from gpulab.scenario import CONTROL
 from gpulab.worker.process.channel import Channel, to_high_number
@@ -59,7 +59,7 @@ def supervise(channel: Channel, job: AnyJob, commands: int, serve: Server) -> No
     sent = channel.sent
     channel.sign(secret)
     orphans = kill_orphans()
-    if isinstance(job, Profile) and job.folder:
+    if isinstance(job, TimedJob) and job.folder:
         shutil.rmtree(job.folder, ignore_errors=True)  # the session may be gone
     if len(buffer):
         channel.emit(buffer.take())

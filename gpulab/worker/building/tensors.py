@@ -201,10 +201,14 @@ class Agreement:
 
 
 def tolerance_of(output: torch.Tensor, reference: torch.Tensor, dtypes: Sequence[str | None] = ()) -> float:
-    """The loosest tolerance of both tensors and of the dtypes declared; 0 where both are integers."""
-    names = [_DTYPES.get(output.dtype), _DTYPES.get(reference.dtype)]
-    if not any(names):
+    """The loosest tolerance of the reference and of the dtypes declared; 0 where both are integers.
+
+    A lower precision that an output has and nobody declared is held to that of the reference.
+    """
+    own, names = _DTYPES.get(output.dtype), [_DTYPES.get(reference.dtype)]
+    if not any((own, *names)):
         return 0.0
+    names += [own] if not any(names) else []
     return max(TOLERANCE.get(name, 0.0) for name in (*names, *dtypes) if name)
 
 

@@ -167,7 +167,7 @@ class TimedChecks:
         shown.allowed = agreement.tolerance
         shown.state = max(shown.state, updates.compared)
         if candidate.name == candidate.variant.name:
-            self._send_samples(references, candidate, result.output, expected.output, agreement.tolerance)
+            self._send_samples(references, candidate, result.output, expected.output, max(looser, agreement.tolerance))
 
     def _check_without_restore(
         self,

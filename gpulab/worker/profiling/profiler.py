@@ -1,10 +1,10 @@
-"""The second worker of a run: each variant again, under torch's profiler, which would slow whatever came after it."""
+"""The last process of a run: each variant again, under torch's profiler, which would slow whatever came after it."""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -18,7 +18,7 @@ from gpulab.analysis.operations import call_counts, operations
 from gpulab.analysis.step_parts import is_disturbed
 from gpulab.analysis.trace import WINDOW, Trace, read, validate
 from gpulab.protocol.events import Profiled
-from gpulab.protocol.jobs import Profile, ScenarioFile
+from gpulab.protocol.jobs import Measure, ProfileOptions, ScenarioFile, TimeFunctions
 from gpulab.protocol.partition import Partition
 from gpulab.protocol.statuses import Stage
 from gpulab.protocol.text import file_name
@@ -47,10 +47,11 @@ _MOST_WINDOWS = 3
 
 
 class Profiler:
-    """One job. What cannot be profiled is reported, and fails nothing: it has been measured by now."""
+    """Records the variants named. What cannot be profiled is reported, and fails nothing: it has been measured."""
 
-    def __init__(self, job: Profile, reporter: Reporter) -> None:
-        self._job, self._reporter = job, reporter
+    def __init__(self, job: Measure | TimeFunctions, names: Sequence[str], reporter: Reporter) -> None:
+        self._job, self._names, self._reporter = job, names, reporter
+        self._options = job.profile or ProfileOptions()
         device, info = open_device(job.device, job.threads)
         self._device, self._wait = device, waiter(device) or _nothing
         self._lab = WorkerLab(device, info, reporter.position)
@@ -61,7 +62,7 @@ class Profiler:
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
         self._builder = Builder(self._lab, params, job.seed or 0, self._wait)
         self._record(_nothing)  # the profiler's own first start takes a second
-        for name in job.names:
+        for name in self._names:
             self._reporter.stage(Stage.PROFILE, name)
             try:
                 self._profile(scenario.variants[name])
@@ -108,8 +109,8 @@ class Profiler:
                 trace=self._written,
             )
             self._reporter.channel.emit(profiled)
-            if self._job.memory is not None:
-                snapshot = f"{self._job.memory}-{variant.name}.pickle"
+            if self._options.memory is not None:
+                snapshot = f"{self._options.memory}-{variant.name}.pickle"
                 peak = peak_bytes(build, self._device, snapshot)
                 if self._device.type == "cuda":
                     self._reporter.explain("memory_snapshot", variant.name, file=snapshot)
@@ -193,9 +194,9 @@ class Profiler:
         return str(file)
 
     def _trace_file(self, name: str) -> Path | None:
-        if self._job.trace is None:
+        if self._options.trace is None:
             return None
-        path = Path(self._job.trace)
+        path = Path(self._options.trace)
         return path if len(self._job.subject.variants) == 1 else path.with_stem(f"{path.stem}-{file_name(name)}")
 
 

@@ -30,6 +30,8 @@ class WallClock:
 
     def __init__(self, wait: Callable[[], None] | None, flush: Callable[[], None] | None = None) -> None:
         self.wait = wait or _nothing
+        self.waits = wait is not None
+        """Whether there is a device to wait for."""
         self.flush = flush
         # A few microseconds of waiting are part of each CUDA block, so its blocks are longer.
         self.empty_block_s = median(self.empty_s() for _ in range(200))
@@ -80,6 +82,10 @@ class WallClock:
             wait_for(returned)
             self.wait()
             return returned
+
+    def again(self, build: Build, steps: int) -> Block:
+        """So many timed steps as they come, in a context that was entered."""
+        return self._run(build.work.step, steps)
 
     def _run(self, step: Callable[[], object], steps: int) -> Block:
         wait = self.wait

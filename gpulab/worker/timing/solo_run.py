@@ -5,17 +5,18 @@ from __future__ import annotations
 from statistics import median
 from time import monotonic
 
+from gpulab.analysis.statistics import median_interval
 from gpulab.protocol.events import SoloRun
 from gpulab.worker.process.channel import Channel
 from gpulab.worker.timing.candidate import Candidate
 from gpulab.worker.timing.clock import WallClock
 
-_SOLO_S, _BLOCK_S = 2.0, 0.02
+_SOLO_S, _CPU_SOLO_S, _BLOCK_S = 2.0, 1.0, 0.02
 _MOST_STEPS = 1 << 20
 
 
 def solo_run(clock: WallClock, channel: Channel, candidate: Candidate, time_s: float) -> SoloRun:
-    """The candidate's blocks back to back, for two seconds and at least two blocks; no longer than the run may take."""
+    """The candidate's blocks back to back: so long that a GPU's counters are read several times, and two at least."""
     build = candidate.build
     assert build is not None
     step_s = clock.block(build, candidate.steps).time_s
@@ -23,10 +24,13 @@ def solo_run(clock: WallClock, channel: Channel, candidate: Candidate, time_s: f
     steps = 1 if clock.flush else max(1, min(int(_BLOCK_S / max(step_s, 1e-9)), _MOST_STEPS))
     times: list[float] = []
     started = monotonic()
-    while len(times) < 2 or monotonic() - started < min(_SOLO_S, time_s):
+    while len(times) < 2 or monotonic() - started < min(_SOLO_S if clock.waits else _CPU_SOLO_S, time_s):
         times.append(clock.block(build, steps).time_s)
         channel.pump()
+    interval = median_interval(times)
     return SoloRun(
+        low_s=interval.low if interval else None,
+        high_s=interval.high if interval else None,
         variant=candidate.name,
         started=started,
         ended=monotonic(),

@@ -1,21 +1,15 @@
 """Goodput in a real run: by arithmetic, with marks and without, and beside steps that end under the profiler."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from conftest import wait_for
-from worker_without_torch import events_of_session
 
 from gpulab.analysis.trace import validate
 from gpulab.headless.options import Options
 from gpulab.headless.run_plan import plan_runs
-from gpulab.protocol.events import Noticed, VariantFailed
-from gpulab.protocol.jobs import ProfileOptions
-from gpulab.protocol.run_file import read_run_file
-from gpulab.protocol.statuses import CeilingChoice, Outcome
+from gpulab.protocol.statuses import CeilingChoice
 
 TESTS = Path(__file__).parent.parent.parent
 
@@ -144,67 +138,58 @@ def test_a_trace_that_cannot_be_written_costs_no_partition(profiled):
 
 
 ENDS = """
-import os, time
-from pathlib import Path
-from gpulab.protocol.events import Noticed, Samples, WorkerDone
-from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import Profile
-from gpulab.protocol.statuses import Stage
+import os, tempfile, time
+import torch
+from gpulab import Scenario, Work
+scenario = Scenario("ends")
 
-def serve(channel, job, buffer, position, forks):
-    if isinstance(job, Profile):
-        Path(job.folder, "trace.json").write_text("half a trace")
-        channel.emit(Noticed(finding=finding("asked", names=list(job.names), folder=job.folder)))
-        channel.flush()
-    if isinstance(job, Profile) and "dies" in job.names:
-        position.move(Stage.PROFILE, "dies")
-        os._exit(7)
-    if isinstance(job, Profile):
-        position.move(Stage.PROFILE, "hangs")
-        time.sleep(600)
-    for index, name in enumerate(("dies", "hangs")):
-        columns = {column: [0] for column in ("epoch", "round", "faults", "switches")}
-        names = ("dies", "hangs", "control")
-        channel.emit(Samples(names=names, complete=1, variant=[index], times_s=[1], cpu_s=[1], **columns))
-    position.move(Stage.END)
-    channel.emit(WorkerDone(sent=channel.sent))
-    channel.flush()
+def work(end=lambda: None):
+    data = torch.rand(1000)
+    def step():
+        if torch.autograd._profiler_enabled():
+            end()
+        return data * 2
+    return Work(step, inputs=data)
 """
+END = """
+@scenario.variant
+def {name}(lab):
+    return work({end})
+"""
+HANGS = "lambda: open('hangs', 'w').close() or time.sleep(600)"
 
 
-def test_what_ends_the_profiling_process_takes_no_other_variant_with_it_and_fails_no_run(tmp_path):
-    path = tmp_path / "ends.py"
-    path.write_text(ENDS)
-    events = events_of_session(path, ["dies", "hangs"], timeout_s=3.0, profile=ProfileOptions())
-    findings = [event.finding for event in events if isinstance(event, Noticed)]
-    folders = [finding.values.pop("folder") for finding in findings if finding.code == "asked"]
-    assert len(folders) == 2
-    assert not any(Path(folder).exists() for folder in folders)
-    assert [(finding.code, finding.variant, finding.values) for finding in findings] == [
-        ("asked", None, {"names": ["dies", "hangs"]}),
-        ("profiling_ended", "dies", {"cause": "worker_exited", "code": 7}),
-        ("asked", None, {"names": ["hangs"]}),
-        ("profiling_ended", "hangs", {"cause": "timeout", "timeout_s": 3.0}),
-    ]
-    assert not any(isinstance(event, VariantFailed) for event in events)
-    assert events[-1].outcome == Outcome.DONE
+def test_what_ends_a_profiling_process_takes_no_other_variant_with_it_and_fails_no_run(lab):
+    ends = {"first": "", "dies": "lambda: os._exit(7)", "crashes": "os.abort", "last": ""}
+    path = lab.write("ends.py", ENDS + "".join(END.format(name=name, end=end) for name, end in ends.items()))
+    finished = lab.run(path, "--profile", "on", time_s="1")
+    ended = {finding["variant"]: finding["values"]["cause"] for finding in finished.findings("profiling_ended")}
+    assert ended == {"dies": "worker_exited", "crashes": "crashed"}
+    assert finished.code == 0
+    assert finished.run["failures"] == []
+    profiled = [variant["name"] for variant in finished.run["variants"] if variant["goodput"]]
+    assert profiled == ["first", "last"]
 
 
-def test_no_folder_is_left_where_the_session_is_killed_as_well(lab):
-    path = lab.write("ends.py", ENDS)
-    code = (
-        "from pathlib import Path; from worker_without_torch import *; from gpulab.protocol.jobs import *; "
-        f"events_of_session(Path({str(path)!r}), ['dies', 'hangs'], profile=ProfileOptions())"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code], env=lab.env | {"PYTHONPATH": str(TESTS)})
-    file = path.with_suffix(".jsonl")
-    wait_for(lambda: file.exists() and b'"names":["hangs"]' in file.read_bytes())
-    folder = Path(read_run_file(file).events[-1].finding.values["folder"])
-    assert (folder / "trace.json").exists()
+def test_a_profile_that_hangs_fails_no_run_that_was_measured(lab):
+    path = lab.write("ends.py", ENDS + END.format(name="first", end="") + END.format(name="hangs", end=HANGS))
+    finished = lab.run(path, "--profile", "on", "--timeout", "20", time_s="1")
+    (ended,) = finished.findings("profiling_ended")
+    assert ended["values"]["cause"] == "timeout"
+    assert finished.code == 0
+    assert finished.variant("hangs")["status"] == "ok"
+
+
+def test_no_folder_is_left_where_the_session_is_killed_as_well(lab, tmp_path):
+    path = lab.write("ends.py", ENDS + END.format(name="hangs", end=HANGS))
+    lab.env["TMPDIR"] = str(tmp_path)
+    process = lab.start("--run", path, "--device", "cpu", "--time", "1", "--telemetry", "off")
+    wait_for((lab.folder / "hangs").exists)
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith("gpulab-")]
     process.kill()
-    process.wait()
+    process.communicate()
     assert lab.none_left()
-    assert not folder.exists()
+    assert not [entry.name for entry in tmp_path.iterdir() if entry.name.startswith("gpulab-")]
 
 
 def test_of_several_runs_each_has_its_trace_and_a_smoke_run_measures_no_ceilings(lab):

@@ -17,7 +17,6 @@ from gpulab.protocol.device import Device
 from gpulab.protocol.events import *
 from gpulab.protocol.finding import finding
 from gpulab.protocol.frames import numbered
-from gpulab.protocol.jobs import Profile
 from gpulab.protocol.statuses import Stage
 from worker_pipe import WorkerPipe
 pipe = WorkerPipe()

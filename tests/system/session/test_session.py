@@ -13,7 +13,6 @@ from session_workers import findings, finished, of_type, request, start_session
 
 from gpulab.protocol import events as e
 from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import ProfileOptions
 from gpulab.protocol.run_file import RunFile, read_run_file
 from gpulab.protocol.statuses import FailureKind, Outcome, Stage
 from gpulab.report.build import build_report
@@ -182,11 +181,6 @@ def test_a_full_disk_ends_the_file_and_not_the_run(tmp_path):
 
 def test_sampling_ends_with_the_measurement_and_its_end_is_an_event(tmp_path):
     code = """
-        if isinstance(JOB, Profile):
-            emit(StageStarted(stage=Stage.PROFILE))
-            time.sleep(0.5)
-            end()
-            sys.exit()
         emit(READY)
         now = time.monotonic()
         columns = {"epoch": [0], "round": [0], "variant": [0], "cpu_s": [1e-3], "faults": [0], "switches": [0]}
@@ -194,13 +188,12 @@ def test_sampling_ends_with_the_measurement_and_its_end_is_an_event(tmp_path):
         time.sleep(0.8)
         end()
     """
-    events = finished(tmp_path, code, telemetry="on", profile=ProfileOptions())
+    events = finished(tmp_path, code, telemetry="on")
     kinds = [type(event).__name__ for event in events]
     assert kinds.count("TelemetryEnded") == 1
     end = kinds.index("TelemetryEnded")
     assert "Telemetry" in kinds[:end]
     assert not {"Telemetry", "TelemetryLost"} & set(kinds[end:])
-    assert kinds[end:].count("StageStarted") == 1  # that of the profile
     assert events[-1].outcome == Outcome.DONE
     later = events[-1].t + 60
     after = build_report(fold_all(events[: end + 1]), live=True, now=later).telemetry

@@ -27,22 +27,20 @@ SCENARIO = """
         import os
         from gpulab.protocol import events as e
         from gpulab.protocol.device import Device
-        from gpulab.protocol.jobs import Profile
         from gpulab.protocol.statuses import Stage
         wait = job.subject.params["wait"]
-        stage = Stage.PROFILE if isinstance(job, Profile) else Stage.MEASURE
         if wait == "LOAD":
             time.sleep(600)
-        if stage == Stage.MEASURE:
-            channel.emit(e.WorkerReady(pid=os.getpid(), device=Device(kind="cpu", name="none"), environment={}))
-        position.move(stage, "one")
-        channel.emit(e.StageStarted(stage=stage, variant="one"))
-        if wait == stage.name:
-            if job.subject.params["stubborn"]:
-                signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            time.sleep(600)
-        if stage == Stage.MEASURE:
-            channel.emit(SAMPLES)
+        channel.emit(e.WorkerReady(pid=os.getpid(), device=Device(kind="cpu", name="none"), environment={}))
+        for stage in (Stage.MEASURE, Stage.PROFILE):
+            position.move(stage, "one")
+            channel.emit(e.StageStarted(stage=stage, variant="one"))
+            if wait == stage.name:
+                if job.subject.params["stubborn"]:
+                    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                time.sleep(600)
+            if stage == Stage.MEASURE:
+                channel.emit(SAMPLES)
         position.move(Stage.END)
         channel.emit(e.WorkerDone(sent=channel.sent))
         channel.flush()
