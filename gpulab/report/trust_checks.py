@@ -45,6 +45,7 @@ DOUBTS = {
     "no_inputs_named": CheckKind.INPUTS,
     "output_ignores_change": CheckKind.INPUTS,
     "flops_differ": CheckKind.WORK,
+    "declares_more_bytes": CheckKind.WORK,
     "work_beside_the_stream": CheckKind.STREAMS,
     "off_the_cpu": CheckKind.CONTENTION,
     "gpu_shared": CheckKind.CONTENTION,

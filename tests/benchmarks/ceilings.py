@@ -1,6 +1,7 @@
 """The ceilings of a CPU against others' figures for the same work, in turn, as medians of the ratios of pairs.
 
 python tests/benchmarks/ceilings.py [triad] [gemm]      # both without an argument; a C compiler for the first
+python tests/benchmarks/ceilings.py beside              # one product in many runs: its share of the roof, two ways
 """
 
 import ctypes
@@ -8,20 +9,25 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from statistics import median
 
 import torch
 
 from gpulab.analysis.ceilings import ceiling_from
+from gpulab.analysis.statistics import median_interval
 from gpulab.protocol.ceiling import MATRIX, MEMORY
+from gpulab.scenario import Work
 from gpulab.views.findings import sentence
 from gpulab.worker.building.build import Build
-from gpulab.worker.calibration.probes import plan
+from gpulab.worker.calibration.probes import plan, product_of
+from gpulab.worker.calibration.roof_probes import RoofProbes, roof_probes
 from gpulab.worker.process.device import open_device
 from gpulab.worker.timing.clock import WallClock
 
 PAIRS, BLOCKS = 15, 10
+RUNS, PROCESSES, ROUNDS = 21, 8, 30
 TRIAD = """
 #include <time.h>
 double triad(float *restrict a, const float *restrict b, const float *restrict c, float s, long n) {
@@ -89,6 +95,30 @@ def gemm():
         report(f"gemm {kind} ({sentence(probe.method)}), GFLOP/s, ours / torch.utils.benchmark", pairs)
 
 
+def beside():
+    """The share of the roof of one product in so many runs: by the best of blocks before it, and by blocks in turn."""
+    device, info = open_device("cpu", 1)
+    clock, declared, before, turns, holds = WallClock(None), [Work(int, flops=1, dtype="fp32")], [], [], []
+    for _ in range(RUNS):
+        product = product_of(device, "fp32", 256)
+        build, roof = Build(product.work, 0.0, None), ours(MATRIX, product_of(device, "fp32", 512))
+        steps, times, shares = 4 * clock.steps_per_block(build)[0], [], []
+        for process in range(PROCESSES):
+            probes = RoofProbes(clock, device, roof_probes(device, info, declared), process)
+            for _ in range(ROUNDS):
+                started = time.perf_counter()
+                times.append(clock.block(build, steps).time_s)
+                probes.after_round({"product": times[-1]}, BLOCKS * (time.perf_counter() - started))
+            shares += [event.ratios["product"] * product.amount / event.amount for event in probes.events(process)]
+        before.append(product.amount / median(times) / roof.best)
+        turns.append(median_interval(shares))
+    middle = median(interval.median for interval in turns)
+    holds = sum(interval.low <= middle <= interval.high for interval in turns)
+    print(f"of roof in {RUNS} runs, by the best before: {min(before):.0%} to {max(before):.0%}")
+    lowest, highest = (pick(interval.median for interval in turns) for pick in (min, max))
+    print(f"in turn: {lowest:.0%} to {highest:.0%}; {holds} of {RUNS} intervals hold the median of all, {middle:.0%}")
+
+
 def report(title, pairs):
     ratios = sorted(ours / theirs for ours, theirs in pairs)
     ours, theirs = (median(side) for side in zip(*pairs, strict=True))
@@ -98,4 +128,4 @@ def report(title, pairs):
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or ("triad", "gemm"):
-        {"triad": triad, "gemm": gemm}[name]()
+        {"triad": triad, "gemm": gemm, "beside": beside}[name]()
