@@ -18,7 +18,6 @@ from gpulab.report.earlier import outside_of_earlier, with_earlier
 from gpulab.report.exit_codes import ExitCode, conclusion_of
 from gpulab.report.findings import explanations_of, warnings_of
 from gpulab.report.outcome import outcome_of
-from gpulab.report.physics import with_physics
 from gpulab.report.report import (
     CeilingsReport,
     Control,
@@ -30,6 +29,7 @@ from gpulab.report.report import (
     Together,
     VariantReport,
 )
+from gpulab.report.roofline.physics import with_physics
 from gpulab.report.roofline_points import disagreements, roofs_of
 from gpulab.report.state import RunState
 from gpulab.report.sustained import with_sustained
