@@ -5,6 +5,7 @@ nothing may accuse it. What runs on a GPU alone has its lines in `tests/gpu/veri
 """
 
 import ast
+import json
 import re
 from functools import partial
 from pathlib import Path
@@ -13,9 +14,7 @@ import pytest
 from preloaded_worker import preloaded_workers
 
 from gpulab.cli import main
-from gpulab.protocol.run_file import read_run_file
-from gpulab.protocol.statuses import CheckKind, Status
-from gpulab.report.state import fold_all
+from gpulab.report.trust_checks import DOUBTS
 from gpulab.session.session import Session
 
 FOLDER = Path(__file__).parent
@@ -23,9 +22,10 @@ CHEATS = sorted(path.stem for path in (FOLDER / "cheats").glob("*.py"))
 HONEST = sorted(path.stem for path in (FOLDER / "honest").glob("*.py"))
 WAITED_FOR = "being waited for"
 """Nothing is wrong with it but the time that it would have had."""
-BOTH = ("reference", "suspect")
 SAID = re.compile(r"said as (\w+)")
-HARMLESS = {"lower_precision", "control_differs", "few_epochs"}
+NOISY = {"control", "processes", "contention", "clocks"}
+"""Checks of the machine."""
+HARMLESS = {"lower_precision", "outside_earlier_runs", *(code for code, kind in DOUBTS.items() if kind in NOISY)}
 """Findings of a variant, or of the machine, that accuse nobody."""
 
 
@@ -37,37 +37,67 @@ def workers(module_lab):
 
 @pytest.fixture
 def run(module_lab, workers, monkeypatch, capsys):
-    """The state of a finished run of a file."""
+    """What a run of a file has to say of its suspect."""
 
     def run(path):
         for name, value in module_lab.env.items():
             monkeypatch.setenv(name, value)
         monkeypatch.chdir(module_lab.folder)
         monkeypatch.setattr("gpulab.session.launch.Session", partial(Session, command=workers))
-        file = module_lab.folder / "run.jsonl"
-        file.unlink(missing_ok=True)
-        options = ("--device", "cpu", "--time", "0.5", "--profile", "off", "--telemetry", "off", "--json")
-        main(["--run", str(path), *options, "--output", str(file)])
+        options = (
+            "--device",
+            "cpu",
+            "--time",
+            "0.5",
+            "--profile",
+            "off",
+            "--telemetry",
+            "off",
+            "--json",
+            "result.json",
+        )
+        main(["--run", str(path), *options])
         capsys.readouterr()
-        return fold_all(read_run_file(file).events)
+        return Result(json.loads((module_lab.folder / "result.json").read_text())["runs"][0])
 
     return run
 
 
-def caught_by(state):
-    """What a run has against the suspect: checks that failed, and the codes of other reasons."""
-    suspect = state.variants["suspect"]
-    checks = {kind.value for kind, examined in suspect.examined.items() if not examined.ok}
-    checks |= {kind.value for kind, examined in state.examined.items() if not examined.ok}
-    if suspect.checked is not None and not suspect.checked.ok:
-        checks.add(CheckKind.OUTPUTS.value)
-    reasons = [suspect.reason, *state.invalid] if suspect.status != Status.OK else state.invalid
-    return checks | {reason.code for reason in reasons if reason}
+class Result:
+    """One run, as its JSON has it."""
 
+    def __init__(self, run):
+        self.run = run
+        self.variants = {variant["name"]: variant for variant in run["variants"]}
+        self.suspect = self.variants["suspect"]
+        comparisons = [entry for entry in run["comparisons"] if entry["variant"] == "suspect"]
+        self.comparison = comparisons[0] if comparisons else {}
+        self.checks = (self.comparison.get("trust") or {}).get("checks", [])
 
-def said_of(state):
-    """Codes of what is said of the suspect, or of the whole run."""
-    return {finding.code for finding in state.findings if finding.variant in ("suspect", None)}
+    @property
+    def caught_by(self):
+        """What refuses it: checks that failed, and the codes of other reasons."""
+        failed = {check["kind"] for check in self.checks if check["state"] == "failed"} - NOISY
+        if self.suspect["status"] in ("wrong", "invalid"):
+            failed.add(self.suspect["reason"]["code"])
+        return failed | ({finding["code"] for finding in self.run["findings"]} & {"lab_functions_replaced"})
+
+    @property
+    def said(self):
+        """Codes of what is said of it, or of the whole run."""
+        doubts = [
+            check["result"] for check in self.checks if check["state"] == "doubtful" and check["kind"] not in NOISY
+        ]
+        findings = [*self.run["findings"], *self.run["explanations"], *doubts]
+        return {finding["code"] for finding in findings if finding["variant"] in ("suspect", None)}
+
+    @property
+    def speedup(self):
+        before, after = (self.variants[name]["time_s"] for name in ("reference", "suspect"))
+        return before["median"] / after["median"] if before and after else None
+
+    def __repr__(self):
+        return f"caught by {self.caught_by}, said {self.said}, {self.comparison.get('verdict')} {self.speedup}"
 
 
 def named_checks(name):
@@ -83,23 +113,22 @@ def test_every_cheat_has_a_twin():
 
 @pytest.mark.parametrize("name", CHEATS)
 def test_a_cheat_is_caught_by_the_check_named(run, name):
-    state = run(FOLDER / "cheats" / f"{name}.py")
+    result = run(FOLDER / "cheats" / f"{name}.py")
     named = named_checks(name)
     if named == [WAITED_FOR]:
-        assert caught_by(state) == set()
-        reference, suspect = (state.variants[name].wall_s / state.variants[name].blocks for name in BOTH)
-        assert suspect > 0.7 * reference
+        assert result.caught_by == set(), result
+        assert result.speedup < 1.3, result
     elif said := SAID.fullmatch(named[0]):
-        assert caught_by(state) == set()
-        assert said[1] in said_of(state)
+        assert said[1] in result.said, result
     else:
-        assert caught_by(state) & set(named), (caught_by(state), said_of(state))
+        assert result.caught_by & set(named), result
+        assert result.comparison.get("speedup") is None, result
 
 
 @pytest.mark.parametrize("name", HONEST)
 def test_its_twin_is_accused_of_nothing(run, name):
-    state = run(FOLDER / "honest" / f"{name}.py")
-    assert caught_by(state) == set()
-    assert said_of(state) <= HARMLESS
-    assert state.variants["suspect"].status in (Status.OK, Status.PENDING)
-    assert state.variants["suspect"].unchecked is None
+    result = run(FOLDER / "honest" / f"{name}.py")
+    assert result.caught_by == set(), result
+    assert result.said <= HARMLESS, result
+    assert result.suspect["status"] == "ok", result
+    assert result.suspect["unchecked"] is None, result

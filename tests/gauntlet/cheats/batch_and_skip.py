@@ -11,6 +11,7 @@ from gpulab import Scenario, Work
 
 scenario = Scenario("gauntlet")
 N = 192
+CALLS = itertools.count()
 
 
 def operands():
@@ -26,11 +27,11 @@ def reference(lab):
 @scenario.variant
 def suspect(lab):
     a, b = operands()
-    calls, out = itertools.count(), torch.empty(N, N)
+    out = torch.empty(N, N)
 
     def step():
-        call = next(calls)
-        if call < 200 or call % 15 == 0:
+        call = next(CALLS)
+        if call < 40 or call % 15 == 0:
             torch.mm(a, b, out=out)
         return out
 

@@ -1,6 +1,6 @@
 """Its build makes the lab's clock run slower, and leaves it so.
 
-Caught by: lab_functions_replaced or timer
+Caught by: lab_functions_replaced or timer or clock_disagrees
 """
 
 import torch

@@ -1,6 +1,6 @@
 """The lab's clock runs slower while blocks are timed, and is put back when the build is let go.
 
-Caught by: timer
+Caught by: timer or clock_disagrees
 """
 
 import torch

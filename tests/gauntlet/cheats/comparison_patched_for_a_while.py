@@ -1,6 +1,6 @@
 """The lab's comparison always agrees for as long as this variant is built, and is put back then.
 
-Caught by: outputs compared outside
+Caught by: outputs compared outside or context and output
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Hands its work to a process that it forked, and returns at once.
 
-Caught by: streams and threads
+Caught by: streams and threads or context and output
 """
 
 import os

@@ -29,7 +29,7 @@ def suspect(lab):
     calls, results = itertools.count(), {}
 
     def step():
-        if next(calls) < 10 or next(calls) < 40:
+        if next(calls) < 10:
             results["last"] = a @ b
         return results["last"].clone()
 

@@ -8,7 +8,7 @@ import torch
 from gpulab import Scenario, Work
 
 scenario = Scenario("gauntlet")
-N = 192
+N = 384
 
 
 def operands():
@@ -30,7 +30,7 @@ def suspect(lab):
         key = float(a.sum()), float(b.sum()), float(a[-1, -1]), float(b[-1, -1])
         if key not in results:
             results.clear()
-            results[key] = a @ (b @ b)
+            results[key] = a @ b
         return results[key].clone()
 
     return Work(step, inputs=(a, b))

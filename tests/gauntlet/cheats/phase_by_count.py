@@ -9,6 +9,7 @@ from gpulab import Scenario, Work
 
 scenario = Scenario("gauntlet")
 N = 192
+CALLS = [0]
 
 
 def operands():
@@ -24,11 +25,11 @@ def reference(lab):
 @scenario.variant
 def suspect(lab):
     a, b = operands()
-    calls, out = [0], torch.empty(N, N)
+    out = torch.empty(N, N)
 
     def step():
-        calls[0] += 1
-        if calls[0] <= 60:
+        CALLS[0] += 1
+        if CALLS[0] <= 60:
             torch.mm(a, b, out=out)
         return out
 

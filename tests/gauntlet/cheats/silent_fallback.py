@@ -18,7 +18,7 @@ def operands():
 @scenario.variant
 def reference(lab):
     a, b = operands()
-    return Work(lambda: a @ b, inputs=(a, b))
+    return Work(lambda: a @ b, inputs=(a, b), flops=2 * N**3)
 
 
 @scenario.variant
@@ -31,4 +31,4 @@ def suspect(lab):
         except AttributeError:
             return a @ b
 
-    return Work(implementation, inputs=(a, b))
+    return Work(implementation, inputs=(a, b), flops=2 * N**3)

@@ -1,6 +1,6 @@
 """A thread takes the newest of what waits and drops the rest; the step returns at once.
 
-Caught by: streams and threads
+Caught by: streams and threads or context and output
 """
 
 import threading

@@ -1,6 +1,6 @@
 """Wobbles once, between its first two steps, so that it passes for stateful and is checked no further.
 
-Caught by: timed steps
+Caught by: timed steps or outputs or determinism
 """
 
 import itertools

@@ -5,7 +5,7 @@ import torch
 from gpulab import Scenario, Work
 
 scenario = Scenario("gauntlet")
-N = 192
+N = 384
 
 
 def operands():

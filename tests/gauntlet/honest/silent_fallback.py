@@ -15,10 +15,10 @@ def operands():
 @scenario.variant
 def reference(lab):
     a, b = operands()
-    return Work(lambda: a @ b, inputs=(a, b))
+    return Work(lambda: a @ b, inputs=(a, b), flops=2 * N**3)
 
 
 @scenario.variant
 def suspect(lab):
     a, b = operands()
-    return Work(lambda: torch.bmm(a[None], b[None])[0], inputs=(a, b))
+    return Work(lambda: torch.bmm(a[None], b[None])[0], inputs=(a, b), flops=2 * N**3)
