@@ -204,7 +204,7 @@ def test_a_scenario_with_an_odd_name_runs_and_every_file_that_it_makes_has_a_pla
     assert not [line for line in lines if line.startswith("forged")]
     assert safe((lab.folder / "r.json").read_bytes())
     made = [path.name for path in [*(lab.folder / "runs").iterdir(), *lab.folder.glob("out*")]]
-    assert len(made) == 4
+    assert len(made) == 5
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-.") for name in made), made
 
 
@@ -260,5 +260,5 @@ def test_a_state_folder_whose_name_is_no_text_is_shown_and_still_gives_json(lab,
     assert json.loads(done.stdout.decode())["runs"][0]["run_file"].startswith(
         f"{lab.folder}/state\ufffd\x1b[31m/gpulab"
     )
-    assert len(list(Path(home).rglob("*.jsonl"))) == 1
+    assert len(list(Path(home).rglob("runs/*.jsonl"))) == 1
     assert safe(shell("--doctor", {"XDG_STATE_HOME": home}).stdout)
