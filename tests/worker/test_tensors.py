@@ -63,10 +63,23 @@ def test_halving_is_a_change_that_can_be_undone(dtype):
     ("dtype", "allowed"),
     [(torch.float64, 1e-10), (torch.float32, 1e-4), (torch.float16, 5e-3), (torch.bfloat16, 2e-2), (torch.int64, 0.0)],
 )
-def test_the_tolerance_is_that_of_the_loosest_dtype(dtype, allowed):
+def test_the_tolerance_is_that_of_the_loosest_dtype_that_the_reference_has_or_somebody_declares(dtype, allowed):
     tensor = torch.ones(3).to(dtype)
     assert t.tolerance_of(tensor, tensor) == allowed
-    assert t.tolerance_of(tensor, torch.ones(3)) == max(allowed, 1e-4)
+    assert t.tolerance_of(torch.ones(3), tensor) == (allowed or 1e-4)
+    assert t.tolerance_of(tensor, torch.ones(3)) == 1e-4
+    assert t.tolerance_of(tensor, torch.ones(3), ("bf16", None)) == 2e-2
+
+
+@pytest.mark.parametrize(
+    ("dtype", "cap"),
+    [(torch.float64, 1e-9), (torch.float32, 1e-3), (torch.float16, 5e-2), (torch.bfloat16, 0.1), (torch.int64, 5e-2)],
+)
+def test_a_tolerance_that_is_named_has_a_cap(dtype, cap):
+    tensor = (torch.arange(100) % 7 + 100).to(dtype)
+    assert t.cap_of(tensor, tensor) == pytest.approx(cap)
+    assert t.agree([tensor], [tensor], tolerance=1.0).tolerance == pytest.approx(cap)
+    assert not t.agree([torch.zeros_like(tensor)], [tensor], tolerance=1.0).ok
 
 
 def test_zeros_fail_in_every_dtype():

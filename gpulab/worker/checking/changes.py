@@ -93,7 +93,8 @@ class LateElement:
         """Whether a variant has that element too, and can hold its value."""
         own = [matched for matched in matching.inputs if matched.index == self.input]
         return bool(own) and all(
-            matched.relation in _HAS_FIRST and (matched.same_dtype or not self.times) for matched in own
+            matched.relation in _HAS_FIRST and not matched.shorter and (matched.same_dtype or not self.times)
+            for matched in own
         )
 
     def made(self, inputs: Sequence[torch.Tensor], matching: Matching) -> Undo:
@@ -118,7 +119,7 @@ class LateElement:
         """((an input, its elements until it repeats), the element to change as a view)."""
         for tensor, match in zip(inputs, matching.inputs, strict=True):
             if match.index == self.input and match.relation in _HAS_FIRST:
-                period = min(match.numel, tensor.numel())
+                period = match.numel
                 last = tensor.numel() if match.relation == Relation.REPEATED else period
                 for place in range(int(self.place * (period - 1)), last, period):
                     yield (tensor, period), _element(tensor, place)

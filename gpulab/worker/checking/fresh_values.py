@@ -33,11 +33,12 @@ class FreshTimes:
 
     @property
     def ratio(self) -> float:
-        return median(self.fresh_s) / max(median(self.same_s), 1e-9)
+        """The shortest on new values over the median on old ones: what is disturbed now and then is no memory."""
+        return min(self.fresh_s) / max(median(self.same_s), 1e-9)
 
     @property
     def is_suspicious(self) -> bool:
-        return self.ratio > RATIO and median(self.fresh_s) - median(self.same_s) > LEAST_S
+        return self.ratio > RATIO and min(self.fresh_s) - median(self.same_s) > LEAST_S
 
 
 def pairs_for(step_s: float) -> int:

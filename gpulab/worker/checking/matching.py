@@ -45,6 +45,8 @@ class Matched:
     index: int = -1
     is_float: bool = True
     same_dtype: bool = True
+    shorter: bool = False
+    """Whether it holds a part of the baseline's alone."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,8 @@ def match(baseline: Sequence[Memory], inputs: Sequence[torch.Tensor], tolerance:
             continue
         taken.add(place)
         memory = baseline[place]
-        results.append(Matched(relation, memory.numel, place, is_float, tensor.dtype == memory.dtype))
+        same_dtype, shorter = tensor.dtype == memory.dtype, tensor.numel() < memory.numel
+        results.append(Matched(relation, memory.numel, place, is_float, same_dtype, shorter))
     _require(baseline, inputs, results, taken)
     return Matching(tuple(results), len(baseline))
 

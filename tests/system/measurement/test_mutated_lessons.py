@@ -1,0 +1,51 @@
+"""Shipped lessons whose text was changed so that a variant does less: their own Work has to show it."""
+
+from pathlib import Path
+
+import pytest
+
+from gpulab.protocol.statuses import Status, Verdict
+
+SCENARIOS = Path(__file__).parent.parent.parent.parent / "scenarios"
+MUTATED = {
+    # lesson: (variant, text, its replacement, checks of which one notices)
+    "training_step": (
+        "preallocated",
+        "        loss.backward()\n        optimizer.step()\n",
+        '        loss.backward()\n        if "buffers" not in fixes:\n            optimizer.step()\n',
+        {"timed steps"},
+    ),
+    "cache_footprint": (
+        "half",
+        "Work(lambda: out.copy_(source),",
+        "Work(lambda: out[: len(out) // 8].copy_(source[: len(out) // 8]) if share == 0.5 else out.copy_(source),",
+        {"outputs", "timed steps"},
+    ),
+    "optimizer_step": (
+        "foreach",
+        "        optimizer.step,\n",
+        "        (lambda: None) if how.get('foreach') else optimizer.step,\n",
+        {"outputs", "timed steps"},
+    ),
+    "gradient_accumulation": (
+        "micro_4",
+        "for some, wanted in micro:\n",
+        "for some, wanted in micro[: 3 if pieces == 4 else None]:\n",
+        {"outputs"},
+    ),
+}
+
+
+@pytest.mark.parametrize("lesson", MUTATED)
+def test_a_lesson_in_which_a_variant_does_less_says_so(lab, lesson):
+    variant, text, replacement, checks = MUTATED[lesson]
+    source = (SCENARIOS / f"{lesson}.py").read_text()
+    assert source.count(text) == 1
+    path = lab.write(f"{lesson}_mutated.py", source.replace(text, replacement))
+    finished = lab.run(path, "--smoke")
+    assert finished.variant(variant)["status"] in (Status.WRONG, Status.INVALID)
+    assert finished.comparison(variant)["verdict"] in (Verdict.WRONG, Verdict.INVALID)
+    failed = {kind.value for kind, seen in finished.state.variants[variant].examined.items() if not seen.ok}
+    assert failed & checks
+    others = {seen["status"] for seen in finished.run["variants"] if seen["name"] != variant}
+    assert others <= {Status.OK, Status.SKIPPED}
