@@ -296,5 +296,10 @@ def _share(rate: float, ceiling: Ceiling | None) -> float | None:
 
 
 def _may_be_near(share: float | None, ceiling: Ceiling | None) -> bool:
-    """Whether a roof is near, as far as it is known: a machine that drifts may have had a lower one just then."""
-    return share is not None and ceiling is not None and share * ceiling.best / ceiling.ends[0] >= NEAR
+    """Whether a roof is near, as far as it is known: a machine that drifts may have had a lower one just then.
+
+    One that was measured between the blocks drifted with them.
+    """
+    if share is None or ceiling is None:
+        return False
+    return share * (1 if ceiling.processes else ceiling.best / ceiling.ends[0]) >= NEAR

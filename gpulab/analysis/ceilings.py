@@ -102,5 +102,10 @@ class RoofSet:
         return next((ceiling.best for ceiling in self.ceilings if ceiling.key == (roof, kind)), None)
 
     def unsteady(self) -> list[Ceiling]:
-        """Measured, but too unsteady to be used."""
-        return [ceiling for ceiling in self.ceilings if not ceiling.steady and ceiling.roof not in COSTS]
+        """Measured, but too unsteady to be used, and not measured between the blocks of the run instead."""
+        beside = {ceiling.key for ceiling in self.ceilings if ceiling.processes}
+        return [
+            ceiling
+            for ceiling in self.ceilings
+            if not ceiling.steady and ceiling.roof not in COSTS and ceiling.key not in beside
+        ]

@@ -5,16 +5,18 @@ Errors count in favour of the variant: the slow end of its time, the high end of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 
 from gpulab.analysis.ceilings import RoofSet
-from gpulab.protocol.ceiling import CACHE, MATRIX, MEASURED, MEMORY, VECTOR, Ceiling
+from gpulab.protocol.ceiling import CACHE, MATRIX, MEASURED, MEMORY, VECTOR
 
 MOST = 1.1
 """A rate this many times the roof is not believed, with its whole interval above it."""
 MOST_WITHOUT_INTERVAL = 2.0
 """The same where there are too few values for an interval."""
+MOST_OF_UNSTEADY = 10.0
+"""The same where no steady roof is known: a machine that is disturbed is not ten times as fast for a moment."""
 _EMULATED = {"fp32": (("tf32", 3), ("bf16", 9)), "fp64": (("int8", 28),)}
 """Libraries make a product in one dtype of several in another, as exact: so many for each."""
 _FEWER_FLOPS = 4.0
@@ -63,63 +65,80 @@ class RateCheck:
         return self.amount / self.seconds
 
 
+@dataclass(frozen=True)
+class _Limit:
+    """The most that a roof was ever seen to be, in this run or before; its name."""
+
+    name: str
+    rate: float
+    steady: bool
+    measured: bool = True
+
+
 def rate_checks(work: DeclaredWork, roofs: RoofSet) -> list[RateCheck]:
     """FLOPs and bytes, as far as roofs are known that they could be held against, the worst first."""
     checks = []
     if work.flops and (limit := _arithmetic(work, roofs)):
-        checks.append(_check(work, "FLOP", work.flops, *limit, times=_FEWER_FLOPS if work.fewer_flops else 1.0))
-    checks += [_check(work, "B", amount, roof.name, roof.ends[1]) for amount, roof in _bytes(work, roofs)]
+        checks.append(_check(work, "FLOP", work.flops, limit, times=_FEWER_FLOPS if work.fewer_flops else 1.0))
+    checks += [_check(work, "B", amount, limit) for amount, limit in _bytes(work, roofs)]
     return sorted(checks, key=lambda check: -check.ratio / check.allowed)
 
 
-def _check(
-    work: DeclaredWork, unit: str, amount: float, roof: str, roof_rate: float, *, times: float = 1.0
-) -> RateCheck:
-    ratio = amount / work.seconds / roof_rate
+def _check(work: DeclaredWork, unit: str, amount: float, limit: _Limit, *, times: float = 1.0) -> RateCheck:
+    ratio = amount / work.seconds / limit.rate
     most, slow_s = (MOST_WITHOUT_INTERVAL, work.seconds) if work.high_s is None else (MOST, work.high_s)
-    allowed = most * times
-    possible = amount / slow_s / roof_rate <= allowed
-    return RateCheck(unit, amount, work.seconds, roof, roof_rate, ratio, allowed, possible)
+    allowed = (most if limit.steady else MOST_OF_UNSTEADY) * times
+    possible = amount / slow_s / limit.rate <= allowed
+    return RateCheck(unit, amount, work.seconds, limit.name, limit.rate, ratio, allowed, possible)
 
 
-def _arithmetic(work: DeclaredWork, roofs: RoofSet) -> tuple[str, float] | None:
-    """(the roof, its rate at most): of the dtype and of what it may be made of; of all where no dtype is declared."""
+def _arithmetic(work: DeclaredWork, roofs: RoofSet) -> _Limit | None:
+    """The roof of the dtype, or of what it may be made of; the highest of all where no dtype is declared."""
     if work.dtype is None:
         kinds = {ceiling.kind for ceiling in roofs.ceilings if ceiling.roof in (MATRIX, VECTOR)}
-        ceilings = [(ceiling, 1) for kind in kinds for ceiling in _units(roofs, kind)]
+        limits = [limit for kind in kinds for limit in _units(roofs, kind)]
     else:
-        ceilings = [(ceiling, 1) for ceiling in _units(roofs, work.dtype)]
-        for kind, products in _EMULATED.get(work.dtype, ()) if ceilings else ():
-            ceilings += [(ceiling, products) for ceiling in _units(roofs, kind)]
-    if not any(ceiling.source == MEASURED for ceiling, _ in ceilings):
+        limits = _units(roofs, work.dtype)
+        for kind, products in _EMULATED.get(work.dtype, ()) if limits else ():
+            made = _units(roofs, kind)
+            limits += [replace(limit, name=f"{limit.name} / {products}", rate=limit.rate / products) for limit in made]
+    if not any(limit.measured for limit in limits):
         return None
-    ceiling, products = max(ceilings, key=lambda item: item[0].ends[1] / item[1])
-    parts = f" / {products}" if products > 1 else ""
-    return f"{ceiling.name}{parts}", ceiling.ends[1] / products
+    highest = max(limits, key=lambda limit: limit.rate)
+    return replace(highest, steady=any(limit.steady and limit.measured for limit in limits))
 
 
-def _units(roofs: RoofSet, kind: str) -> Iterable[Ceiling]:
+def _units(roofs: RoofSet, kind: str) -> list[_Limit]:
     """Matrix and vector units, each by its best source."""
-    return [ceiling for units in (MATRIX, VECTOR) if (ceiling := roofs.best(units, (kind,)))]
+    return [limit for units in (MATRIX, VECTOR) if (limit := _limit(roofs, units, (kind,)))]
 
 
-def _bytes(work: DeclaredWork, roofs: RoofSet) -> Iterable[tuple[float, Ceiling]]:
+def _bytes(work: DeclaredWork, roofs: RoofSet) -> Iterable[tuple[float, _Limit]]:
     """Bytes, with the roof that they must have passed.
 
     All of them came through a cache. What no cache can have kept of them since the last step came from memory.
     """
     if not work.bytes:
         return
-    memory, cache = _measured(roofs, MEMORY), _measured(roofs, CACHE)
+    memory, cache = _limit(roofs, MEMORY), _limit(roofs, CACHE)
     distinct = None if work.distinct_bytes is None else min(work.bytes, work.distinct_bytes)
-    if cache and (work.on_gpu or (distinct or work.bytes) > _NEARER_CACHES):
-        yield work.bytes, max(cache, memory or cache, key=lambda ceiling: ceiling.ends[1])
-    if memory and distinct is not None:
+    if cache and cache.measured and (work.on_gpu or (distinct or work.bytes) > _NEARER_CACHES):
+        yield work.bytes, max(cache, memory or cache, key=lambda limit: limit.rate)
+    if memory and memory.measured and distinct is not None:
         uncached = distinct - (work.cache_bytes if work.hot else 0)
         if uncached > 0:
             yield uncached, memory
 
 
-def _measured(roofs: RoofSet, roof: str) -> Ceiling | None:
-    ceiling = roofs.best(roof)
-    return ceiling if ceiling and ceiling.source == MEASURED else None
+def _limit(roofs: RoofSet, roof: str, kinds: Collection[str] | None = None) -> _Limit | None:
+    """The highest end of everything that was measured of a roof; where nothing was, what is known of it otherwise."""
+    measured = [
+        ceiling
+        for ceiling in roofs.ceilings
+        if ceiling.roof == roof and ceiling.source == MEASURED and (kinds is None or ceiling.kind in kinds)
+    ]
+    if measured:
+        highest = max(measured, key=lambda ceiling: ceiling.ends[1])
+        return _Limit(highest.name, highest.ends[1], any(ceiling.steady for ceiling in measured))
+    known = roofs.best(roof, kinds)
+    return _Limit(known.name, known.best, steady=True, measured=False) if known else None

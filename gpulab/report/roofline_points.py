@@ -30,9 +30,7 @@ def roofs_of(state: RunState) -> RoofSet | None:
         return None
     measured = state.ceilings.ceilings if state.ceilings else ()
     beside = [_probed_ceiling(events, measured) for events in _probed(state).values()]
-    probed = {ceiling.key for ceiling in beside}
-    others = (ceiling for ceiling in measured if ceiling.key not in probed)
-    return RoofSet((*beside, *others, *nominal_ceilings(state.device)))
+    return RoofSet((*beside, *measured, *nominal_ceilings(state.device)))
 
 
 def roofline_point(

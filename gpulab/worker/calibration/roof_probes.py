@@ -27,7 +27,7 @@ _BUDGET = 0.1
 """Of the time of the rounds."""
 _ARRAY, _CHUNK, _BEYOND_CACHE = (64 * MiB, 128 * MiB), 8 * MiB, 2
 _SMALLEST_CACHED, _ALIKE = 4 * MiB, 2
-_SIZES, _PRODUCT_S, _LARGE = (256, 384, 512, 768), 0.004, 8192
+_SIZES, _PRODUCT_S, _LARGE = (256, 384, 512), 0.0015, 8192
 _PATTERN = 4096
 _SPARE = 8
 """On a GPU probes take at most this part of the free memory, all together."""

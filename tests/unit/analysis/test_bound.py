@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace as replace_struct
 
 from gpulab.analysis.bound import bound_of
 from gpulab.analysis.ceilings import RoofSet
@@ -265,7 +264,7 @@ def test_the_interval_of_a_share_holds_the_error_of_the_roof():
 def test_a_share_of_a_roof_that_took_turns_with_the_variant_is_the_median_of_what_each_process_gives():
     """The machine was three times as fast in some processes: their own roof was so, too."""
     roof = Ceiling(roof="matrix", kind="fp32", unit="", best=1e12, median=1e12, low=5e11, high=1.5e12, processes=9)
-    steady = RoofSet([replace_struct(roof, low=9e11, high=1.1e12), ceiling("matrix", "fp32", 2e12)])
+    steady = RoofSet([roof, ceiling("matrix", "fp32", 2e12)])
     shares = [0.78, 0.79, 0.8, 0.8, 0.8, 0.8, 0.81, 0.82, 0.83]
     beside = {("matrix", "fp32"): [share / 1e12 for share in shares]}
     facts = StepFacts(seconds=0.5, flops=10**12)
@@ -274,7 +273,6 @@ def test_a_share_of_a_roof_that_took_turns_with_the_variant_is_the_median_of_wha
     assert (point.fraction, point.fraction_low, point.fraction_high) == pytest.approx((0.8, 0.78, 0.83))
     few = point_of("one", facts, steady, low_s=0.2, high_s=0.9, beside={("matrix", "fp32"): [8e-13] * 3})
     assert (few.fraction, few.fraction_low) == (pytest.approx(0.8), None)
-    assert bound_of(facts, RoofSet([roof, ceiling("matrix", "fp32", 2e12)])).ceiling.best == 2e12  # that one drifted
 
 
 @pytest.mark.parametrize(("counted", "ratio"), [(None, None), (9.0e10, None), (3.2e11, 4.0), (2e10, 0.25)])

@@ -82,7 +82,9 @@ def test_what_was_measured_between_the_blocks_of_the_run_comes_first():
     roofs = RoofSet([ceiling(MATRIX, "fp32", 51.0), ceiling(VECTOR, "fp32", 63.0), beside])
     assert (roofs.best(MATRIX), roofs.compute("fp32")) == (beside, beside)
     drifted = Ceiling(roof=MATRIX, kind="fp32", unit="", best=40.0, median=40.0, low=30.0, high=60.0, processes=8)
-    assert RoofSet([ceiling(MATRIX, "fp32", 51.0), drifted]).best(MATRIX).best == 51.0
+    unsteady = ceiling(MATRIX, "fp32", 51.0, median=20.0)
+    assert RoofSet([unsteady, drifted]).best(MATRIX) is drifted  # and the variants with it
+    assert (RoofSet([unsteady, drifted]).unsteady(), RoofSet([unsteady]).unsteady()) == ([], [unsteady])
 
 
 def test_a_ceiling_has_the_ends_of_its_samples():

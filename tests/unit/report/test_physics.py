@@ -57,6 +57,7 @@ def test_with_a_baseline_above_the_roof_nothing_is_compared():
         (0.95, {"flops": 10**8}),
         (0.5, {"flops": 10**8, "choice": CeilingChoice.NONE}),
         (0.5, {"flops": 10**8, "median": ROOF / 2}),
+        (0.2, {"flops": 10**8, "median": ROOF / 2}),
         (0.5, {"bytes": 10**12}),
     ],
 )
