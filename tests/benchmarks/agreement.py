@@ -154,8 +154,9 @@ def _demands(default, long):
     yield f"5 % slower found >= {LEAST_SLOWER:.0%}", found, found.value >= LEAST_SLOWER if found.trials else None
     held, without = alternating(long)
     counts = [len(values) // 2 for record in long for values in record["processes"].values() if len(values) > 1]
-    expected = expected_alternating(round(median(counts))) if counts else None
-    beside = f"; {without} without an interval; independent processes: {expected:.1%}" if expected else ""
+    count = round(median(counts)) if counts else 0
+    expected = f"; {count} independent processes: {expected_alternating(count):.1%}" if count >= FEWEST else ""
+    beside = f"; {without} without an interval{expected}" if long else ""
     demand = f"alternating runs hold each other's estimate >= {LEAST_HELD:.0%}"
     yield demand, f"{held}{beside}", held.value >= LEAST_HELD if held.trials else None
     consecutive, interleaved = _over_all_kinds(default, lambda records: over_runs(records, UNLIKE))

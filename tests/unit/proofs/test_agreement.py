@@ -107,7 +107,7 @@ def test_a_summary_says_what_holds():
     assert "| small ops | 20 | 1.500x |" in text
     assert "false verdicts <= 1%: 0/40 0.0%: yes" in text
     assert "5 % slower found >= 95%: 20/20 100.0%: yes" in text
-    assert "2/2 100.0%; 0 without an interval; independent processes:" in text
+    assert "2/2 100.0%; 0 without an interval; 8 independent processes:" in text
     text, held = summary([record(at, twin=comparison(1.2, verdict="faster")) for at in range(5)])
     assert not held
     assert "5/5 100.0%: NO" in text
