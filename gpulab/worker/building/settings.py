@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from gpulab.worker.building.torch_functions import TorchFunctions
+
 _UNREADABLE = "unreadable"
 Setting = tuple[Callable[[], Any], Callable[[Any], Any]]
 
@@ -68,6 +70,7 @@ _SETTINGS: dict[str, Setting] = {
     "torch.backends.cuda.enable_math_sdp": (_cuda.math_sdp_enabled, _cuda.enable_math_sdp),
     "torch.backends.cuda.enable_cudnn_sdp": (_cuda.cudnn_sdp_enabled, _cuda.enable_cudnn_sdp),
     "os.chdir": (os.getcwd, os.chdir),
+    "functions of torch": (TorchFunctions, TorchFunctions.put_back),
 }
 _PRECISIONS = tuple(name for name in _SETTINGS if name.endswith("fp32_precision"))
 
