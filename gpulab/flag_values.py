@@ -51,6 +51,12 @@ def count(text: str) -> int:
     return int(text)
 
 
+def steps(text: str) -> int:
+    if not re.fullmatch(r"[1-9][0-9]{0,11}", text):
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number of steps, 1 or more")
+    return int(text)
+
+
 def path(text: str) -> Path:
     """A file that results name, so that its name must be text."""
     try:

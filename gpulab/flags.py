@@ -271,6 +271,16 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             action="store_true",
             help="the most memory that a step allocates; on a GPU with a snapshot of it",
         ),
+        _flag(
+            "--from-start",
+            _ONLY_RUN,
+            nargs="?",
+            const=0,
+            type=flag_values.steps,
+            metavar="STEPS",
+            help="goodput of a whole job from process start: imports, build, first step, and so many steps "
+            "(those that the baseline takes in a minute)",
+        ),
         _flag("--verbose", _ONLY_RUN, action="store_true", help="every check of each comparison, and all notes"),
         _flag("--ascii", frozenset(Mode), action="store_true", help="no character outside ASCII"),
     ),

@@ -10,6 +10,8 @@ from gpulab.analysis.time_spans import clip, innermost, measure
 from gpulab.analysis.trace import Trace, TraceEvent
 from gpulab.protocol.operation import Operation
 
+_COMPILED_GRAPH = "## Call CompiledFxGraph"
+
 
 def operations(trace: Trace, most: int = 40) -> list[Operation]:
     """The kernels and copies of a device, else the host's operations by name and shapes; the longest first.
@@ -38,10 +40,14 @@ def operations(trace: Trace, most: int = 40) -> list[Operation]:
 
 
 def call_counts(trace: Trace) -> dict[str, int]:
-    """How often each kernel or copy ran, else each operation of the host, nested ones too: to compare recordings."""
+    """How often each kernel or copy ran, else each operation of the host, nested ones too: to compare recordings.
+
+    Marks of compiled graphs are no operations: only a recording without shapes has them among these.
+    """
     if trace.on_device:
         return dict(Counter(event.name for event in trace.inside(trace.device)))
-    return dict(Counter(event.name for events in trace.operations.values() for event in trace.inside(events)))
+    names = (event.name for events in trace.operations.values() for event in trace.inside(events))
+    return dict(Counter(name for name in names if not name.startswith(_COMPILED_GRAPH)))
 
 
 def _kernel_times(trace: Trace) -> Iterator[tuple[TraceEvent, float]]:

@@ -55,7 +55,7 @@ def parts_on_cpu(
     recorded = {category: max(0.0, seconds) for category, seconds in partition.seconds.items()}
     overhead_s = max(0.0, partition.window_s - plain_s * steps)
     if partition.around:
-        taken_s = min(overhead_s, recorded.get("preempted", 0.0))
+        taken_s = taken_by_others_s(partition, steps, plain_s)
         recorded["preempted"] = recorded.get("preempted", 0.0) - taken_s
         for category in recorded:
             share = (1 - inside) * partition.around.get(category, 0.0) + inside * partition.within.get(category, 0.0)
@@ -64,6 +64,12 @@ def parts_on_cpu(
     if not total_s:
         return {**dict.fromkeys(recorded, 0.0), "other": step_s}
     return {category: seconds * step_s / total_s for category, seconds in recorded.items()}
+
+
+def taken_by_others_s(partition: Partition, steps: int, plain_s: float) -> float:
+    """Of a CPU's window, what was off the CPU beyond what the same steps are without the profiler."""
+    excess_s = max(0.0, partition.window_s - plain_s * steps)
+    return min(excess_s, max(0.0, partition.seconds.get("preempted", 0.0)))
 
 
 def is_disturbed(partition: Partition, steps: int, plain_s: float) -> bool:

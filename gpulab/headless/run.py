@@ -20,6 +20,7 @@ from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import RunRequest
 from gpulab.report.commands import combine
 from gpulab.report.exit_codes import ExitCode, conclusion_of
+from gpulab.report.job_goodput import with_from_start
 from gpulab.report.over_runs import over_runs_of
 from gpulab.report.report import RunReport
 from gpulab.session.interrupts import Interrupts
@@ -124,6 +125,8 @@ class _Command:
             else:
                 report = drive(live, interrupts, terminal, required, before=before, last=last)
             show_failures(report, terminal)
+        if options.from_start is not None:
+            report = with_from_start(report, options.from_start)
         if not self._library and planned_run.launch.point is None and planned_run.repetition == 0:
             show_report(report, terminal, verbose=options.verbose)
         return report

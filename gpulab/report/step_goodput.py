@@ -17,9 +17,10 @@ from gpulab.analysis.step_parts import (
     parts_on_cpu,
     parts_on_device,
     share_without_overhead,
+    taken_by_others_s,
 )
 from gpulab.protocol.events import Phases, Profiled
-from gpulab.protocol.partition import USEFUL
+from gpulab.protocol.partition import USEFUL, WAITING
 from gpulab.protocol.statuses import Cache, Clock
 from gpulab.report.goodput_report import StepSource
 from gpulab.report.report import Time
@@ -66,9 +67,10 @@ def step_goodput(state: RunState, variant: VariantState, profiled: Profiled, tim
         fits = device_busy_s <= plain_s * (1 + TOLERANCE)
         step_s = plain_s if rounds_s is None or (other_state and fits) else rounds_s
         seconds = parts_on_device(partition, steps, step_s)
-        unprofiled_s = min(step_s, plain_s)
+        unprofiled_s, taken_s = min(step_s, plain_s), 0.0
     else:
         device_busy_s, step_s, unprofiled_s = 0.0, rounds_s or plain_s, plain_s
+        taken_s = taken_by_others_s(partition, steps, plain_s) / steps
         seconds = parts_on_cpu(partition, steps, plain_s, step_s)
     source = StepSource.ROUNDS if step_s == rounds_s else StepSource.PROFILER
     goodput = seconds.get(USEFUL, 0.0) / step_s
@@ -79,7 +81,7 @@ def step_goodput(state: RunState, variant: VariantState, profiled: Profiled, tim
         source=source,
         seconds=seconds,
         busy_s=device_busy_s,
-        overhead=profiled.profiled_s / unprofiled_s - 1,
+        overhead=(profiled.profiled_s - taken_s) / unprofiled_s - 1,
         host_only=on_gpu and not partition.on_device,
         farthest=max(estimates, key=lambda estimate: abs(estimate[0] - goodput), default=None),
     )
@@ -144,7 +146,8 @@ def _by_host(variant: VariantState, profiled: Profiled) -> Iterator[_Estimate]:
             middle_share = (share + partition.goodput) / 2  # neither end is likely
             yield middle_share, "what the profiler adds, placed elsewhere"
     if partition.marked and variant.phases is not None and (share_of_phases := _ran(variant.phases)) is not None:
-        yield share_of_phases, "the phases between the rounds"
+        off_s = parts_on_cpu(partition, steps, plain_s, 1.0).get("preempted", 0.0)
+        yield share_of_phases * (1 - off_s), "the phases between the rounds"
 
 
 def _of_another_step(goodput: float, ratio: float) -> Iterator[_Estimate]:
@@ -163,9 +166,11 @@ def _cpu_share(profiled: Profiled, *, inside: float = 0.0, repeated: bool = Fals
 
 
 def _ran(phases: Phases) -> float | None:
-    """The share of the windows in which the thread ran in the phase "useful"; None where no time was recorded."""
-    total_s = sum(phases.seconds.values())
-    return phases.running_s.get(USEFUL, 0.0) / total_s if total_s and phases.running_s else None
+    """The share of the phase "useful" in what ran, or waited in a phase for that; None where no time was recorded."""
+    total_s = sum(
+        seconds if name in WAITING else phases.running_s.get(name, 0.0) for name, seconds in phases.seconds.items()
+    )
+    return phases.running_s.get(USEFUL, 0.0) / total_s if total_s else None
 
 
 def _share(useful_s: float, step_s: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from statistics import median
 
 from gpulab.analysis.ceilings import RoofSet
@@ -13,6 +14,8 @@ from gpulab.report.report import SoloReport, Time, VariantReport
 from gpulab.report.roofline_points import roofline_point
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState, VariantState
+
+_SETTLED = 1.05
 
 
 def variant_report(
@@ -51,6 +54,7 @@ def variant_report(
         sm_mhz=variant.sm_mhz / variant.blocks if variant.sm_mhz and variant.blocks else None,
         build_s=built.build_s if built else None,
         first_step_s=built.first_step_s if built else None,
+        warm_up_s=_warm_up_s(variant),
         drifting=variant.warmed.drifting if variant.warmed else None,
         error=variant.checked.error if variant.checked else None,
         solo_run=_solo_run(state, variant),
@@ -86,6 +90,16 @@ def _time(variant: VariantState, status: Status, samples: SampleView) -> Time | 
     if rough is not None:
         return Time(median=rough * items)
     return Time(median=variant.calibrated.step_s) if variant.calibrated else None
+
+
+def _warm_up_s(variant: VariantState) -> float | None:
+    """What the blocks of its warm-up took longer than those that it settled at, up to the first that is as short."""
+    if variant.warmed is None or variant.calibrated is None:
+        return None
+    times_s = variant.warmed.times_s
+    settled_s = median(times_s[-(len(times_s) // 3) :]) if times_s else 0.0
+    slower = takewhile(lambda time_s: time_s > settled_s * _SETTLED, times_s)
+    return variant.calibrated.steps_per_block * sum(time_s - settled_s for time_s in slower)
 
 
 def _clocks(state: RunState, variant: VariantState, time: Time | None) -> dict[str, float]:

@@ -16,6 +16,7 @@ from gpulab.report.report import RunReport, VariantReport
 from gpulab.views.earlier import earlier_runs
 from gpulab.views.findings import sentence, sentence_with_place
 from gpulab.views.goodput import goodput, phases
+from gpulab.views.job_goodput import job_goodput
 from gpulab.views.notes import MOST, conclusions
 from gpulab.views.notes import notes as ranked_notes
 from gpulab.views.operations import operations
@@ -44,7 +45,7 @@ def result(report: RunReport, glyphs: Glyphs, *, verbose: bool = False) -> Rende
         parts += [comparison_table(report, glyphs), ""]
     if below := _below_table(report):
         parts += [*(Text(glyphs(line), style) for line, style in below), ""]
-    for view in (solo_runs, phases, goodput, operations):
+    for view in (solo_runs, phases, goodput, operations, job_goodput):
         part = view(report, glyphs)
         parts += [part, ""] if part is not None else []
     parts += [Text(glyphs(line), style) for line, style in _notes(report, verbose=verbose)]

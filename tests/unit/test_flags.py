@@ -25,6 +25,7 @@ VALUES = {
     "--json": "r.json",
     "--output": "run.jsonl",
     "--fail-below": "1.2x",
+    "--from-start": "1000",
     "--plot": "p.png",
     "--trace": "t.json",
 }

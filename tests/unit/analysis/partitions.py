@@ -8,8 +8,8 @@ from gpulab.analysis.trace import read
 from gpulab.protocol.partition import CATEGORIES
 
 
-def partition_of(*events, off_cpu=None, length=1000):
-    return partition(read(document(*events, length=length)), off_cpu or {})
+def partition_of(*events, off_cpu=None, length=1000, plain_s=None):
+    return partition(read(document(*events, length=length)), off_cpu or {}, plain_s)
 
 
 def microseconds(*events, off_cpu=None, length=1000):

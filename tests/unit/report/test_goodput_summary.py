@@ -209,7 +209,7 @@ def test_phases_that_were_timed_without_the_profiler_must_agree_on_a_cpu():
             variant="v",
             steps=9,
             seconds={"useful": useful_s, "": 1 - useful_s},
-            running_s={"useful": useful_s, "": 0.1},
+            running_s={"useful": useful_s, "": 1 - useful_s},
         )
         report = goodput(variant(phases=phases))
         assert report.reliable == reliable

@@ -59,7 +59,7 @@ CHECKS = [
 ]
 PARTS = {
     "bars", "comparison_table", "goodput", "phases", "operations", "solo_runs", "fit", "layout_of", "notes",
-    "point_table", "plot_of", "checks", "parts_table",
+    "point_table", "plot_of", "checks", "parts_table", "job_goodput",
 }  # fmt: skip
 """Functions that take glyphs and are called by the views below."""
 
