@@ -13,9 +13,9 @@ from gpulab.protocol.operation import Operation
 class StepSource(StrEnum):
     """What measured the step that a goodput is a share of."""
 
-    ROUNDS = "interleaved rounds"
-    PROFILER = "the profiler's process"
-    """Without the profiler: its caches are warm, and its device is as it was while it recorded."""
+    ROUNDS = "rounds"
+    PROFILER = "profiler"
+    """Of the profiler's process, without it: with warm caches, and its device as it was while it recorded."""
 
 
 class GoodputReport(msgspec.Struct, frozen=True, kw_only=True):

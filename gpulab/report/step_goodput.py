@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from statistics import median
 
 from gpulab.analysis.step_parts import (
@@ -29,8 +30,22 @@ from gpulab.report.state import RunState, VariantState
 TOLERANCE = 0.05
 """Within which a goodput is certain, and a step that is too short for what was recorded of it still holds it."""
 
-_Estimate = tuple[float, str]
-"""A goodput by another way, and the name of that way."""
+
+class OtherWay(StrEnum):
+    """Another way to know a goodput."""
+
+    SECOND_RECORDING = "second recording"
+    SOLO_RUN = "solo run"
+    PLAIN_STEP = "plain step"
+    """The step in the profiler's process, without it."""
+    PROFILED_STEP = "profiled step"
+    OVERHEAD_INSIDE = "overhead inside"
+    """What recording takes is placed elsewhere: inside of operations."""
+    PHASES = "phases"
+    """Timed without the profiler, between the rounds."""
+
+
+_Estimate = tuple[float, OtherWay]
 
 
 @dataclass(frozen=True)
@@ -124,30 +139,30 @@ def _by_device(
     """The goodput by the other recording, and over other times of the step."""
     useful_s = profiled.partition.seconds.get(USEFUL, 0.0) / profiled.steps
     if profiled.repeated is not None:
-        yield _share(profiled.repeated.seconds.get(USEFUL, 0.0) / profiled.steps, step_s), "the second recording"
+        yield _share(profiled.repeated.seconds.get(USEFUL, 0.0) / profiled.steps, step_s), OtherWay.SECOND_RECORDING
     if source == StepSource.PROFILER:  # which the profiler may have made longer already
-        yield _share(useful_s, profiled.profiled_s), "the step with the profiler"
+        yield _share(useful_s, profiled.profiled_s), OtherWay.PROFILED_STEP
         return
     if variant.solo_run is not None:
-        yield _share(useful_s, variant.solo_run.time_s), "the solo run"
+        yield _share(useful_s, variant.solo_run.time_s), OtherWay.SOLO_RUN
     if profiled.plain_s < step_s:
-        yield _share(useful_s, profiled.plain_s), "the step in the profiler's process"
+        yield _share(useful_s, profiled.plain_s), OtherWay.PLAIN_STEP
 
 
 def _by_host(variant: VariantState, profiled: Profiled) -> Iterator[_Estimate]:
     """The goodput by the other recording, by another place for what recording takes, and by the phases."""
     partition, steps, plain_s = profiled.partition, profiled.steps, profiled.plain_s
     if profiled.repeated is not None:
-        yield _cpu_share(profiled, repeated=True), "the second recording"
+        yield _cpu_share(profiled, repeated=True), OtherWay.SECOND_RECORDING
     if partition.around:
-        yield _cpu_share(profiled, inside=HALF_INSIDE), "what the profiler adds, placed elsewhere"
+        yield _cpu_share(profiled, inside=HALF_INSIDE), OtherWay.OVERHEAD_INSIDE
     else:
         for share in share_without_overhead(partition, steps, plain_s):
             middle_share = (share + partition.goodput) / 2  # neither end is likely
-            yield middle_share, "what the profiler adds, placed elsewhere"
+            yield middle_share, OtherWay.OVERHEAD_INSIDE
     if partition.marked and variant.phases is not None and (share_of_phases := _ran(variant.phases)) is not None:
         off_s = parts_on_cpu(partition, steps, plain_s, 1.0).get("preempted", 0.0)
-        yield share_of_phases * (1 - off_s), "the phases between the rounds"
+        yield share_of_phases * (1 - off_s), OtherWay.PHASES
 
 
 def _of_another_step(goodput: float, ratio: float) -> Iterator[_Estimate]:
@@ -157,7 +172,7 @@ def _of_another_step(goodput: float, ratio: float) -> Iterator[_Estimate]:
     more, or less, likely against the rest moves by s (1 - s) times the difference.
     """
     change = goodput * (1 - goodput) * abs(ratio - 1)
-    yield min(1.0, goodput + change), "the step in the profiler's process"
+    yield min(1.0, goodput + change), OtherWay.PLAIN_STEP
 
 
 def _cpu_share(profiled: Profiled, *, inside: float = 0.0, repeated: bool = False) -> float:

@@ -317,8 +317,8 @@ REWORDED = {
         "unreliable",
     ),
     "goodput_uncertain": (
-        {"goodput": 0.68, "other": 0.6, "by": "the solo run"},
-        "step goodput is 68%, or 60% by the solo run: unreliable",
+        {"goodput": 0.68, "other": 0.6, "by": "solo run"},
+        "step goodput is 68%, or 60% of the step in the solo run: unreliable",
     ),
 }
 """The same of sentences that are new, or have other words than before."""

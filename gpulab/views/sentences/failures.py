@@ -10,6 +10,21 @@ def _hides_another(values: Values) -> str:
     return f"this is {values['file']}, which hides {hidden}, {values['hidden']}"
 
 
+_OTHER_WAYS = {
+    "second recording": "by the second recording",
+    "solo run": "of the step in the solo run",
+    "plain step": "of the step in the profiler's process",
+    "profiled step": "of the step with the profiler",
+    "overhead inside": "where recording takes its time inside of operations",
+    "phases": "by the phases between the rounds",
+}
+
+
+def _two_ways(values: Values) -> str:
+    way = _OTHER_WAYS.get(values["by"], f"by the {values['by']}")
+    return f"{values['goodput']:.0%}, or {values['other']:.0%} {way}"
+
+
 WORDS = {
     "exception": Words("{message}"),
     "file_unreadable": Words("{file}, line {line}: {message}; {fix}"),
@@ -80,9 +95,9 @@ WORDS = {
         "{busy_s:seconds} against {step_s:seconds}",
     ),
     "goodput_uncertain": Words(
-        "step goodput is {goodput:.0%}, or {other:.0%} by {by}: unreliable",
+        lambda values: f"step goodput is {_two_ways(values)}: unreliable",
         "step goodput is unreliable where another way to know it differs by more than 5 points:",
-        "{goodput:.0%}, or {other:.0%} by {by}",
+        _two_ways,
     ),
     "profiler_overhead": Words(
         "profiling slowed this step by {overhead:.0%}: corrected for, but how the idle parts divide is approximate",

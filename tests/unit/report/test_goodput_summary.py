@@ -191,7 +191,7 @@ def test_two_recordings_whose_goodput_differs_by_more_than_five_points_are_unrel
         report = goodput(variant(profiled=profiled(again=again, on_device=on_device)), run)
         assert (report.reliable, report.uncertainty) == (reliable, pytest.approx(again - 0.5))
         assert [(reason.code, reason.values["by"]) for reason in report.reasons] == (
-            [] if reliable else [("goodput_uncertain", "the second recording")]
+            [] if reliable else [("goodput_uncertain", "second recording")]
         )
 
 

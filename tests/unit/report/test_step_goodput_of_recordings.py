@@ -80,5 +80,5 @@ def test_kernels_that_ran_longer_than_the_step_are_unreliable_or_of_the_profiler
 def test_a_step_that_takes_another_time_by_itself_is_unreliable(tmp_path):
     goodput = recorded.report_of("channels_last-h100-1", tmp_path).variant("channels_last").goodput
     (reason,) = goodput.reasons
-    assert (reason.code, reason.values["by"], goodput.reliable) == ("goodput_uncertain", "the solo run", False)
+    assert (reason.code, reason.values["by"], goodput.reliable) == ("goodput_uncertain", "solo run", False)
     assert goodput.uncertainty == pytest.approx(abs(reason.values["goodput"] - reason.values["other"]))

@@ -167,10 +167,10 @@ def test_many_long_names_leave_room_for_the_seconds_of_the_first_and_the_last():
 
 
 def test_what_is_unreliable_is_marked_beside_its_bar_and_the_step_of_the_profiler_is_named():
-    reason = finding("goodput_uncertain", "v", goodput=0.5, other=0.6, by="the solo run")
+    reason = finding("goodput_uncertain", "v", goodput=0.5, other=0.6, by="solo run")
     text = in_one_line(goodput(profiled(("v", HALF | {"reliable": False, "reasons": [reason]})), GLYPHS))
     assert "50%?" in text
-    assert "step goodput is 50%, or 60% by the solo run: unreliable" in text
+    assert "step goodput is 50%, or 60% of the step in the solo run: unreliable" in text
     own = HALF | {"reliable": True, "step_source": StepSource.PROFILER}
     text = in_one_line(goodput(profiled(("v", own)), GLYPHS))
     assert "50%?" not in text
