@@ -332,6 +332,10 @@ class Checker:
         for _, output in self._changed:
             again = null_answers.passing(output, (), agree)
             passed = {answer: passes and again.get(answer, True) for answer, passes in passed.items()}
+        if self._inputs and not self._changed:
+            reason = finding("output_ignores_change", name)
+            self._emit(Examined(variant=name, check=CheckKind.INPUTS, reason=reason))
+            self._emit(Unchecked(variant=name, reason=reason))
         allowed = self._agree(build, self._reference, self._reference).tolerance
         answer = next((answer for answer, passes in passed.items() if passes), None)
         if answer is not None:
@@ -340,10 +344,6 @@ class Checker:
             self._emit(Unchecked(variant=name, reason=reason))
         else:
             self._examined(name, CheckKind.NULL_ANSWERS, count=len(passed), allowed=allowed)
-        if self._inputs and not self._changed:
-            reason = finding("output_ignores_change", name)
-            self._emit(Examined(variant=name, check=CheckKind.INPUTS, reason=reason))
-            self._emit(Unchecked(variant=name, reason=reason))
 
     def _examined(self, name: str, kind: CheckKind, *, count: int = 1, **values: Value) -> None:
         self._emit(Examined(variant=name, check=kind, count=count, values=values))

@@ -12,7 +12,7 @@ MUTATED = {
     "training_step": (
         "preallocated",
         "        loss.backward()\n        optimizer.step()\n",
-        '        loss.backward()\n        if "buffers" not in fixes:\n            optimizer.step()\n',
+        '        loss.backward()\n        if fixes != {"buffers"}:\n            optimizer.step()\n',
         {"timed steps"},
     ),
     "cache_footprint": (
