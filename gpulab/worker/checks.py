@@ -6,7 +6,6 @@ poisoned between steps, the inputs are changed in place and everything is comput
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable
 
 import torch
@@ -17,8 +16,8 @@ from gpulab.protocol.finding import Finding, Value, finding
 from gpulab.protocol.statuses import CheckKind, CheckTime
 from gpulab.worker.building import tensors
 from gpulab.worker.building.build import Build, Builder
-from gpulab.worker.checking import changes, fresh_memory, matching, null_answers, outputs, reading
-from gpulab.worker.checking.changes import Change
+from gpulab.worker.checking import fresh_memory, matching, null_answers, outputs, reading
+from gpulab.worker.checking.other_inputs import Inputs, OtherInputs
 from gpulab.worker.checking.reading import ReadingTimes
 from gpulab.worker.process.errors import RefusedError, UncheckedError, WrongOutputError, checking
 
@@ -42,8 +41,7 @@ class Checker:
         """Whether the baseline's output lies in its inputs."""
         self._later: list[Tensors] = []
         """The baseline's outputs step by step, where they change."""
-        self._changed: list[tuple[Change, Tensors]] = []
-        """Changes that the baseline's output follows, and its output then."""
+        self._others = OtherInputs(builder, self.agree)
         self._times = ReadingTimes(0.0, 0.0)
         """Of the baseline."""
         self._stateful: set[str] = set()
@@ -56,14 +54,14 @@ class Checker:
         WrongOutputError, RefusedError, and UncheckedError where a step returns nothing that could be compared.
         """
         with checking(CheckKind.INPUTS):
-            matched = self._match(name, build, saved)
+            given = Inputs(inputs, saved, self._match(name, build, saved))
         with checking(CheckKind.OUTPUTS):
             first = self._first(name, build, inputs, saved)
         if not tensors.finite(first):  # NaN never equals itself, which is no state that changes from step to step
             return self._against_reference(name, CheckTime.BEFORE, build, first)
         fresh_memory.fill(self._builder.device, first, fresh_memory.PATTERNS[1])
         live, times = reading.timed_step(self._builder, build)
-        repeated = self._agree(build, live, first)
+        repeated = self.agree(build, live, first)
         if not repeated.ok:
             return self._moving(name, build, first, tensors.kept(live), repeated)
         outputs.spoil(build, live, inputs)
@@ -71,7 +69,7 @@ class Checker:
         fresh_memory.fill(self._builder.device, first, fresh_memory.PATTERNS[0])
         again, more_times = reading.timed_step(self._builder, build)
         times += more_times
-        if not self._agree(build, again, first).ok:
+        if not self.agree(build, again, first).ok:
             self._tell_apart(build, first)
         self._examined(name, CheckKind.DETERMINISM, patterns=len(fresh_memory.PATTERNS), count=3)
         checked = self._against_reference(name, CheckTime.BEFORE, build, first)
@@ -80,12 +78,14 @@ class Checker:
         del again
         if name == self._baseline:
             self._reads_inputs, self._times = lies_in, times
-            self._change_baseline_inputs(name, build, inputs, saved, matched, first)
+            self._others.find(build, given, first)
+            if not self._others:
+                self.findings.append(finding("output_ignores_change" if inputs else "no_inputs_named", name))
         elif lies_in and not self._reads_inputs:
             raise WrongOutputError(finding("output_is_its_input"), check=CheckKind.OUTPUTS)
         else:
-            self._check_other_inputs(name, build, inputs, saved, matched, first)
-        self._check_reading(name, build, inputs, saved, matched, times)
+            self._others.check(build, given, first)
+        self._check_reading(name, build, given, times)
         self._try_null_answers(name, build, saved)
         return checked
 
@@ -124,8 +124,6 @@ class Checker:
         """By the tolerance of a build, and of both dtypes that are declared."""
         return tensors.agree(output, reference, tolerance=build.work.tolerance, dtypes=(build.work.dtype, self._dtype))
 
-    _agree = agree
-
     def _match(self, name: str, build: Build, inputs: Tensors) -> matching.Matching:
         """Compare the inputs with the baseline's. RefusedError where they are others."""
         if self._baseline is None:
@@ -163,9 +161,9 @@ class Checker:
             raise UncheckedError(finding("returns_nothing", name))
         return first
 
-    def _step(self, build: Build, within: Callable[[], object] | None = None) -> Tensors:
+    def _step(self, build: Build) -> Tensors:
         """One step from restored state; returns the live output tensors."""
-        returned, _ = outputs.step(self._builder, build, within)
+        returned, _ = outputs.step(self._builder, build)
         return outputs.read(build, returned)
 
     def _moving(self, name: str, build: Build, first: Tensors, second: Tensors, repeated: tensors.Agreement) -> Checked:
@@ -182,12 +180,12 @@ class Checker:
         later = [first, second]
         for step in range(_MORE_STEPS):
             later.append(tensors.kept(self._step(build)))
-            if self._agree(build, later[-1], later[-2]).ok:
+            if self.agree(build, later[-1], later[-2]).ok:
                 raise RefusedError(finding("output_wobbles", step=step + 3), check=CheckKind.DETERMINISM)
         if name == self._baseline:
             self._later = later
         for output, expected in zip(later, self._later, strict=False):
-            agreement = self._agree(build, output, expected)
+            agreement = self.agree(build, output, expected)
             if agreement.reason:
                 raise WrongOutputError(agreement.reason, agreement.error)
         reason = finding(code, name, **place)
@@ -196,7 +194,7 @@ class Checker:
 
     def _tell_apart(self, build: Build, first: Tensors) -> None:
         """After an output was poisoned, and memory filled, another one came: which of the two it was."""
-        if self._agree(build, self._step(build), first).ok:
+        if self.agree(build, self._step(build), first).ok:
             raise WrongOutputError(finding("depends_on_fresh_memory"), check=CheckKind.DETERMINISM)
         raise WrongOutputError(finding("does_not_write_its_output"))
 
@@ -204,7 +202,7 @@ class Checker:
         with checking(CheckKind.OUTPUTS):
             if name == self._baseline and not self._reference:
                 self._set_reference(output)
-            agreement = self._agree(build, output, self._reference)
+            agreement = self.agree(build, output, self._reference)
             if agreement.reason:
                 raise WrongOutputError(agreement.reason, agreement.error)
         self._examined(
@@ -229,95 +227,11 @@ class Checker:
             self.findings.append(finding("baseline_is_zeros"))
         self._reference = tensors.kept(output)
 
-    def _check_other_inputs(
-        self, name: str, build: Build, inputs: Tensors, saved: Tensors, matched: matching.Matching, usual: Tensors
-    ) -> None:
-        """Change the inputs in place and compare with the baseline on inputs changed alike: a stale result stays."""
-        change, expected = self._change_for(matched)
-        if change is None:
-            return
-        # The context is entered before the inputs change: what it computes is stale by then.
-        within = self._changed_output(build, change, inputs, saved, matched, inside=True)
-        if self._agree(build, within, expected).ok:
-            return
-        outside = self._changed_output(build, change, inputs, saved, matched)
-        agreement = self._agree(build, outside, expected)
-        if agreement.reason is None:
-            raise RefusedError(finding("context_computes"), check=CheckKind.CONTEXT)
-        if tensors.agree(outside, usual, tolerance=0.0).ok:
-            raise WrongOutputError(finding("ignores_its_inputs"), agreement.error, check=CheckKind.OUTPUTS)
-        values: dict[str, Value] = {**agreement.reason.values, "other_inputs": True}
-        reason = Finding(code=agreement.reason.code, values=values)
-        raise WrongOutputError(reason, agreement.error, check=CheckKind.OUTPUTS)
-
-    def _change_for(self, matched: matching.Matching) -> tuple[Change | None, Tensors]:
-        """The first change that does to these inputs what it did to the baseline's, and the baseline's output then."""
-        return next(((change, output) for change, output in self._changed if change.fits(matched)), (None, []))
-
-    def _change_baseline_inputs(
-        self, name: str, build: Build, inputs: Tensors, saved: Tensors, matched: matching.Matching, usual: Tensors
-    ) -> None:
-        """Find changes of the inputs that the baseline's output follows, and keep that output."""
-        for change in changes.everything(random.Random()) if inputs else ():
-            try:
-                output = self._changed_output(build, change, inputs, saved, matched)
-            except (RuntimeError, ValueError, IndexError):
-                continue  # the values are no longer valid, as with a matrix that must be positive definite
-            if tensors.finite(output) and not self._agree(build, output, usual).ok:
-                self._changed.append((change, output))
-            if len(self._changed) == 2:  # the one for inputs in another order is among them
-                return
-        if not self._changed:
-            self.findings.append(finding("output_ignores_change" if inputs else "no_inputs_named", name))
-
-    def _changed_output(
-        self,
-        build: Build,
-        change: Change,
-        inputs: Tensors,
-        saved: Tensors,
-        matched: matching.Matching,
-        *,
-        inside: bool = False,
-    ) -> Tensors:
-        """The output for changed inputs; `inside`: they change once the context is entered."""
-
-        make = self._making(change, inputs, matched)
-        try:
-            if not inside:
-                make()
-            return tensors.kept(self._step(build, make if inside else None))
-        finally:
-            tensors.put_back(inputs, saved)
-            self._builder.wait()
-
-    def _making(self, change: Change, inputs: Tensors, matched: matching.Matching) -> Callable[[], None]:
-        def make() -> None:
-            change.make(inputs, matched)
-            self._builder.wait()
-
-        return make
-
-    def _check_reading(
-        self,
-        name: str,
-        build: Build,
-        inputs: Tensors,
-        saved: Tensors,
-        matched: matching.Matching,
-        times: ReadingTimes,
-    ) -> None:
-        """Read an output after its inputs have changed, and no step since: only what computes then follows."""
+    def _check_reading(self, name: str, build: Build, inputs: Inputs, times: ReadingTimes) -> None:
+        """Nothing of the step's work may be left to the reading of its output."""
         with checking(CheckKind.CONTEXT):
-            change, expected = self._change_for(matched)
-            if change is not None and not self._reads_inputs:
-                try:
-                    late = reading.late(self._builder, build, self._making(change, inputs, matched))
-                    if self._agree(build, late, expected).ok:
-                        raise RefusedError(finding("output_computes_when_read"))
-                finally:
-                    tensors.put_back(inputs, saved)
-                    self._builder.wait()
+            if not self._reads_inputs:
+                self._others.check_reading(build, inputs)
             reading.require_quick(build, times, self._times, self._builder.device.type)
         context = build.work.context is not None
         self._examined(name, CheckKind.CONTEXT, output_s=times.read_s, step_s=times.step_s, context=context)
@@ -326,17 +240,17 @@ class Checker:
         """What knows nothing of the step must fail the check, or the check proves nothing."""
 
         def agree(answer: Tensors, reference: Tensors) -> bool:
-            return self._agree(build, answer, reference).ok
+            return self.agree(build, answer, reference).ok
 
         passed = null_answers.passing(self._reference, saved, agree)
-        for _, output in self._changed:
+        for output in self._others.outputs:
             again = null_answers.passing(output, (), agree)
             passed = {answer: passes and again.get(answer, True) for answer, passes in passed.items()}
-        if self._inputs and not self._changed:
+        if self._inputs and not self._others:
             reason = finding("output_ignores_change", name)
             self._emit(Examined(variant=name, check=CheckKind.INPUTS, reason=reason))
             self._emit(Unchecked(variant=name, reason=reason))
-        allowed = self._agree(build, self._reference, self._reference).tolerance
+        allowed = self.agree(build, self._reference, self._reference).tolerance
         answer = next((answer for answer, passes in passed.items() if passes), None)
         if answer is not None:
             reason = finding("null_answer_passes", name, answer=answer, allowed=allowed)

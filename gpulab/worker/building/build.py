@@ -84,6 +84,11 @@ class Builder:
     def device(self) -> torch.device:
         return self.lab.device
 
+    @property
+    def data_seed(self) -> int:
+        """Of every build, and of every step that is checked."""
+        return self._seed
+
     def build(self, variant: Variant) -> Build:
         """Build once. RefusedError where the build changes a global setting; whatever the scenario raises passes."""
         assert variant.function is not None

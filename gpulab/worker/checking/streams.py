@@ -34,7 +34,7 @@ class Streams:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._busy = 0.0
+        self._busy = self._others_while_idle()
         """CPU seconds per second that others spent when nobody was stepping."""
 
     def examine(self, name: str, build: Build, steps: int, step_s: float) -> Examined:
