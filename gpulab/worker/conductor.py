@@ -40,8 +40,10 @@ _HANDOVER, _FINISHED = b"handover ", b"finished"
 
 Ask = Callable[[Handover], StopReason | None]
 """Hands over, and waits for the word whether this was the last process, and why."""
-Process = Callable[[int, Handover | None, Ask], None]
-"""Measures in a forked process: its number, what the one before left, and how to hand over."""
+Begin = Callable[[], Handover | None]
+"""Waits for this process's turn; what the one before handed over."""
+Process = Callable[[int, Begin, Ask], None]
+"""Measures in a forked process: its number, its beginning, and how to hand over. Before its turn it says nothing."""
 
 
 class Conductor:
@@ -59,7 +61,10 @@ class Conductor:
         self._position = reporter.position
         self._process, self._profile = process, profile
         self._series = EpochSeries(keys_of(job))
-        self._processes = 0
+        self._waiting: list[_Child] = []
+        """Processes that were forked and had no turn yet."""
+        self._started = self._processes = 0
+        """Processes that were forked, and those that have handed over."""
         self.left_running = 0
         """Processes that a measuring one left; of the one that left most."""
         self._elapsed_s = 0.0
@@ -68,10 +73,15 @@ class Conductor:
     def serve(self) -> None:
         """Returns when the last process has done everything; where one dies, this one dies alike."""
         adopt_orphans()
+        # A process that is told to stop has its own end, which this one then tells.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         gc.collect()
         gc.freeze()  # what is shared with the children is not written to by their collector
         handover: Handover | None = None
-        subject = self._job.subject
+        self._start()
+        if self._starts_early:
+            for _ in range(1, FEWEST):
+                self._start()
         while True:
             handover, last = self._run(handover)
             if last:
@@ -79,77 +89,79 @@ class Conductor:
             for name in handover.modules:
                 with suppress(Exception):
                     importlib.import_module(name)
-
+        for child in self._waiting:
+            child.dismiss()
         if self._job.profile is not None:
             measured = {candidate.variant for candidate in handover.candidates}
-            self._record([info.name for info in subject.variants if info.name in measured])
+            self._record([info.name for info in self._job.subject.variants if info.name in measured])
+
+    @property
+    def _starts_early(self) -> bool:
+        """Whether processes that wait for their turns may have a context on the device meanwhile."""
+        job = self._job
+        alone = isinstance(job, Measure) and (job.exclusive or job.increasing_memory)
+        return job.device != "cpu" and not (alone or job.smoke)
+
+    def _start(self) -> None:
+        """Fork the next process, which waits for its turn."""
+        sys.stdout.flush()
+        self._reporter.channel.flush()
+        self._waiting.append(_Child(self._forks, self._started, self._become_process))
+        self._started += 1
+
+    def _become_process(self, number: int, pipes: _Pipes) -> NoReturn:
+        def begin() -> Handover | None:
+            before = pipes.begin()
+            self._position.adopt()
+            self._reporter.channel.adopt()
+            return before
+
+        def serve() -> None:
+            self._process(number, begin, pipes.ask)
+            pipes.finish()
+
+        _become(serve, silent=number > 0)
+
+    def _run(self, before: Handover | None) -> tuple[Handover, bool]:
+        """The next process has its turn. (what it handed over, whether it was the last)."""
+        if not self._waiting:
+            self._start()
+        child = self._waiting.pop(0)
+        started = monotonic()
+        child.tell(msgspec.json.encode(before))
+        line = child.take(_HANDOVER)
+        if line is None:
+            _die_as(child.status)
+        handover = msgspec.json.decode(line, type=Handover)
+        reason = self._judge(handover, monotonic() - started)
+        child.tell((reason.value if reason else _NEXT).encode())
+        finished = child.take(_FINISHED)
+        child.wait()
+        if finished is None or child.status:
+            _die_as(child.status)
+        self.left_running = max(self.left_running, kill_orphans({other.pid for other in self._waiting}))
+        return handover, reason is not None or not handover.candidates
 
     def _record(self, names: list[str]) -> None:
         """Profile, in a process that nothing is measured in; where it dies, the variants after that in another."""
+        channel = self._reporter.channel
         while names:
-            self._reporter.channel.adopt()
-            self._reporter.channel.flush()
+            channel.adopt()
+            channel.flush()
             pid = self._forks.fork()
             if pid == 0:
-                self._become(partial(self._profile, names), silent=True)
+                self._position.adopt()
+                _become(partial(self._profile, names), silent=True)
             status = os.waitpid(pid, 0)[1]
             kill_orphans()
             if status == 0:
                 return
+            if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM:  # the run is being stopped
+                _die_as(status)
             variant = self._position.variant
-            self._reporter.channel.adopt()
-            self._reporter.channel.emit(Noticed(finding=_profiling_ended(variant, status)))
+            channel.adopt()
+            channel.emit(Noticed(finding=_profiling_ended(variant, status)))
             names = names[names.index(variant) + 1 :] if variant in names else []
-
-    def _run(self, before: Handover | None) -> tuple[Handover, bool]:
-        """One process. (what it handed over, whether it was the last)."""
-        up_r, up_w = os.pipe2(os.O_CLOEXEC)
-        down_r, down_w = os.pipe2(os.O_CLOEXEC)
-        sys.stdout.flush()
-        started = monotonic()
-        pid = self._forks.fork()
-        if pid == 0:
-            os.close(up_r)
-            os.close(down_w)
-            pipes = _Pipes(up_w, down_r)
-            os.register_at_fork(after_in_child=pipes.forked)
-
-            def serve() -> None:
-                self._process(self._processes, before, pipes.ask)
-                pipes.finish()
-
-            self._become(serve, silent=before is not None)
-        os.close(up_w)
-        os.close(down_r)
-        try:
-            answers = _Lines(up_r, pid)
-            line = answers.take(_HANDOVER)
-            if line is None:
-                _die_as(answers.status)
-            handover = msgspec.json.decode(line, type=Handover)
-            reason = self._judge(handover, monotonic() - started)
-            os.write(down_w, (reason.value if reason else _NEXT).encode() + b"\n")
-            finished = answers.take(_FINISHED)
-            answers.wait()
-            if finished is None or answers.status:
-                _die_as(answers.status)
-            self.left_running = max(self.left_running, kill_orphans())
-            return handover, reason is not None or not handover.candidates
-        finally:
-            os.close(up_r)
-            os.close(down_w)
-
-    def _become(self, serve: Callable[[], None], *, silent: bool) -> NoReturn:
-        """Serve in a forked process, and end. `silent`: whatever the scenario prints was printed by the first."""
-        from gpulab.worker.supervisor import work
-
-        self._position.adopt()
-        if silent:
-            nothing = os.open(os.devnull, os.O_WRONLY)
-            for fd in (1, 2):
-                os.dup2(nothing, fd)
-            os.close(nothing)
-        work(serve)
 
     def _judge(self, handover: Handover, process_s: float) -> StopReason | None:
         """Why measuring ends with this process; None where it goes on."""
@@ -206,21 +218,69 @@ class _Values(Epoch):
         return []
 
 
+class _Child:
+    """A measuring process, seen from the conductor: whoever else holds its pipe open keeps nobody waiting."""
+
+    def __init__(self, forks: Forks, number: int, become: Callable[[int, _Pipes], NoReturn]) -> None:
+        self._up, up_w = os.pipe2(os.O_CLOEXEC)
+        down_r, self._down = os.pipe2(os.O_CLOEXEC)
+        self.pid = forks.fork()
+        if self.pid == 0:
+            os.close(self._up)
+            os.close(self._down)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            become(number, _Pipes(up_w, down_r))
+        os.close(up_w)
+        os.close(down_r)
+        self._exit_fd = os.pidfd_open(self.pid)
+        self._data = b""
+        self.status: int | None = None
+
+    def tell(self, line: bytes) -> None:
+        with suppress(BrokenPipeError):  # its end is read by and by
+            _write(self._down, line + b"\n")
+
+    def take(self, prefix: bytes) -> bytes | None:
+        """What follows the prefix in the next line that has it; None where the process ended first."""
+        while True:
+            while b"\n" not in self._data:
+                ready = select.select([self._up, self._exit_fd], [], [])[0]
+                part = os.read(self._up, 1 << 16) if self._up in ready else b""
+                self._data += part
+                if not part:
+                    self.wait()
+                    return None
+            line, _, self._data = self._data.partition(b"\n")
+            if line.startswith(prefix):
+                return line.removeprefix(prefix)
+
+    def wait(self) -> None:
+        """Until it has ended."""
+        if self.status is None:
+            self.status = os.waitpid(self.pid, 0)[1]
+            for fd in (self._exit_fd, self._up, self._down):
+                os.close(fd)
+
+    def dismiss(self) -> None:
+        """It is not needed any more."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.wait()
+
+
 class _Pipes:
     """The measuring process's ends of its two pipes with the conductor."""
 
     def __init__(self, up: int, down: int) -> None:
         self._up, self._down = to_high_number(up), to_high_number(down)
+        os.register_at_fork(after_in_child=self.forked)
+
+    def begin(self) -> Handover | None:
+        """Wait for this process's turn; what the one before handed over."""
+        return msgspec.json.decode(self._line(), type=Handover | None)
 
     def ask(self, handover: Handover) -> StopReason | None:
         _write(self._up, b"\n" + _HANDOVER + msgspec.json.encode(handover) + b"\n")
-        answer = b""
-        while not answer.endswith(b"\n"):
-            part = os.read(self._down, 64)
-            if not part:  # the conductor is gone, and this process with it
-                os._exit(1)
-            answer += part
-        word = answer.decode().strip()
+        word = self._line().decode()
         return None if word == _NEXT else StopReason(word)
 
     def finish(self) -> None:
@@ -233,34 +293,27 @@ class _Pipes:
             with suppress(OSError):
                 os.close(fd)
 
+    def _line(self) -> bytes:
+        data = bytearray()
+        while not data.endswith(b"\n"):
+            part = os.read(self._down, 1 << 16)
+            if not part:  # the conductor is gone, and this process with it
+                os._exit(1)
+            data += part
+        return bytes(data[:-1])
 
-class _Lines:
-    """What a process writes, and its end: whoever else holds the pipe open keeps nobody waiting."""
 
-    def __init__(self, fd: int, pid: int) -> None:
-        self._fd, self._pid = fd, pid
-        self._exit_fd = os.pidfd_open(pid)
-        self._data = b""
-        self.status: int | None = None
+def _become(serve: Callable[[], None], *, silent: bool) -> NoReturn:
+    """Serve in a forked process, and end. `silent`: whatever the scenario prints was printed by the first."""
+    from gpulab.worker.supervisor import work
 
-    def take(self, prefix: bytes) -> bytes | None:
-        """What follows the prefix in the next line that has it; None where the process ended first."""
-        while True:
-            while b"\n" not in self._data:
-                ready = select.select([self._fd, self._exit_fd], [], [])[0]
-                part = os.read(self._fd, 1 << 16) if self._fd in ready else b""
-                self._data += part
-                if not part:
-                    self.wait()
-                    return None
-            line, _, self._data = self._data.partition(b"\n")
-            if line.startswith(prefix):
-                return line.removeprefix(prefix)
-
-    def wait(self) -> None:
-        if self.status is None:
-            self.status = os.waitpid(self._pid, 0)[1]
-            os.close(self._exit_fd)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if silent:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        for fd in (1, 2):
+            os.dup2(nothing, fd)
+        os.close(nothing)
+    work(serve)
 
 
 def _die_as(status: int | None) -> NoReturn:

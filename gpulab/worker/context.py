@@ -52,6 +52,11 @@ class WorkerContext:
         return isinstance(self.job, Measure) and self.job.increasing_memory
 
     @property
+    def is_final(self) -> bool:
+        """Whether it is the final of a sweep, whose points may not fit into memory together."""
+        return isinstance(self.job, Measure) and any(info.function for info in self.job.subject.variants)
+
+    @property
     def one_at_a_time(self) -> bool:
         """Whether builds may not stay while another variant runs."""
         return self.exclusive or self.increasing_memory

@@ -9,8 +9,11 @@ import msgspec
 from gpulab.analysis.series import Key
 from gpulab.worker.timing.plan import Plan
 
-_EXPENSIVE_MODULES = ("numpy", "torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.cudagraph_trees")
-"""What scenarios import that takes a second or more, and runs nothing when it is imported."""
+_EXPENSIVE_MODULES = ("numpy", "torch._dynamo")
+"""What scenarios import that takes a second or more, and neither starts a thread nor asks for a device meanwhile.
+
+torch._inductor does both: no process that is forked after it can use CUDA.
+"""
 
 
 class CandidateFacts(msgspec.Struct, frozen=True):

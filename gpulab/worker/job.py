@@ -11,8 +11,7 @@ from gpulab.protocol.jobs import AnyJob, Calibrate
 from gpulab.protocol.statuses import Stage
 from gpulab.worker.building import compiled
 from gpulab.worker.calibration.calibration import Calibration
-from gpulab.worker.conductor import Ask, Conductor
-from gpulab.worker.handover import Handover
+from gpulab.worker.conductor import Ask, Begin, Conductor
 from gpulab.worker.process.channel import Channel
 from gpulab.worker.process.device import environment, open_device, waiter
 from gpulab.worker.process.exception_text import first_line
@@ -52,8 +51,8 @@ def serve(channel: Channel, job: AnyJob, buffer: SampleBuffer, position: WorkerP
         guarded(lambda: _calibrate(job, reporter))
     else:
 
-        def process(number: int, before: Handover | None, ask: Ask) -> None:
-            guarded(lambda: Runner(job, reporter, buffer, number, before, ask).serve())
+        def process(number: int, begin: Begin, ask: Ask) -> None:
+            guarded(lambda: Runner(job, reporter, buffer, number, begin, ask).serve())
 
         def profile(names: Sequence[str]) -> None:
             channel.adopt()

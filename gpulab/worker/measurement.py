@@ -164,6 +164,7 @@ class Measurement:
     def _interleaved_rounds(self, planned: Plan, ends: float) -> None:
         # At a moment that no step can foresee; an epoch of one round has its own after it.
         checked_after = self._order.randrange(planned.rounds)
+        first = self.recorder.epochs == self._first
         for number in range(planned.rounds):
             round_started = perf_counter()
             for candidate in self._shuffled():
@@ -171,7 +172,8 @@ class Measurement:
             self.recorder.pump()
             if self._probes:
                 self._probes.after_round(self.recorder.last_times(), perf_counter() - round_started)
-            over = perf_counter() >= ends
+            # Later epochs count as much as the first: none is left with fewer rounds than it.
+            over = first and perf_counter() >= ends
             if number == checked_after or (over and number < checked_after):
                 self._check_timed_steps()
             if over:
@@ -277,8 +279,8 @@ class Measurement:
                 self._context.clock.block(build, candidate.steps)
         except BaseException as error:
             first = not self.recorder.epochs  # later ones have the same builds, and would mix two ways of pairing
-            increasing = self._context.increasing_memory
-            if increasing and first and not self.exclusive and is_out_of_memory(error):
+            may_run_alone = self._context.increasing_memory or self._context.is_final
+            if may_run_alone and first and not self.exclusive and is_out_of_memory(error):
                 forget(error)
                 raise _TooMuchTogetherError from None
             self._drop(candidate, stage, error)

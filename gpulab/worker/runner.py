@@ -20,16 +20,17 @@ from gpulab.worker.calibration.roof_probes import RoofProbes, roof_probes
 from gpulab.worker.checking.streams import Streams
 from gpulab.worker.checking.timer_brackets import bracket
 from gpulab.worker.checks import Checker
-from gpulab.worker.conductor import Ask
+from gpulab.worker.conductor import Ask, Begin
 from gpulab.worker.context import WorkerContext
 from gpulab.worker.handover import CandidateFacts, Handover, expensive_modules
 from gpulab.worker.measurement import Measurement
 from gpulab.worker.process import memory
-from gpulab.worker.process.device import environment, open_device, waiter
+from gpulab.worker.process.device import environment, open_device, waiter, warm_context
 from gpulab.worker.process.errors import RefusedError, UncheckedError
 from gpulab.worker.process.exception_text import first_line
 from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.process.sample_buffer import SampleBuffer
+from gpulab.worker.process.startup import startup_s
 from gpulab.worker.profiling.counting import count
 from gpulab.worker.timing.candidate import Candidate, calibrate, warm, warm_up
 from gpulab.worker.timing.clocks import clocks_for
@@ -42,6 +43,11 @@ _SEED_STEP, _SEEDS = 1_000_003, 2**31
 _SEED_BYTES = 4
 _START_S = 0.3
 """What a process is expected to take to start, until one has."""
+_ROOM_FOR_CONTEXTS = 32 << 30
+"""Memory of a device on which the contexts of eight processes, half a gigabyte each, are in nobody's way."""
+_LONG_STEP_S = 0.25
+"""A step that is not taken once more just to be checked in every process: its timed blocks are, and it is at the end.
+"""
 _LONG_BLOCK_S = 0.1
 """A block that warms itself."""
 
@@ -49,7 +55,7 @@ _LONG_BLOCK_S = 0.1
 class Runner:
     """Measures in one process. Everything the scenario can do wrong ends as an event.
 
-    The first process (`before` is None) checks, calibrates and warms up for all of them; the others start from what
+    The first process checks, calibrates and warms up for all of them; the others start from what
     the one before handed over, and check their outputs again on their own data.
     """
 
@@ -59,12 +65,13 @@ class Runner:
         reporter: Reporter,
         buffer: SampleBuffer,
         number: int,
-        before: Handover | None,
+        begin: Begin,
         ask: Ask,
     ) -> None:
         self._job, self._reporter, self._buffer = job, reporter, buffer
-        self._number, self._before, self._ask = number, before, ask
-        self._declared: set[str] = set(before.declared if before else ())
+        self._number, self._begin, self._ask = number, begin, ask
+        self._before: Handover | None = None
+        self._declared: set[str] = set()
         """Dtypes of the work that variants declare."""
         self._works: list[Work] = []
         """What variants declare."""
@@ -73,27 +80,26 @@ class Runner:
         self._started = monotonic()
 
     def serve(self) -> None:
-        job, reporter, before = self._job, self._reporter, self._before
+        job, reporter = self._job, self._reporter
+        first, failure = self._number == 0, None
+        if first:
+            self._begin()
+            reporter.stage(Stage.LOAD)
         try:
-            if before is None:
-                reporter.stage(Stage.LOAD)
-            device, info = open_device(job.device, job.threads)
-            self._info = info
-            if isinstance(job, Measure) and job.increasing_memory and device.type == "cpu":
-                memory.limit_to_free_memory()
-            if before is None:
-                reporter.channel.emit(WorkerReady(pid=os.getpid(), device=info, environment=environment()))
-            wait = reporter.wait = waiter(device)
-            self._calibration = Calibration(reporter, device, info, wait)
-            scenario = load(job.subject)
-            variants = [scenario.variants[info.name] for info in job.subject.variants if info.missing is None]
+            variants = self._load(first=first)
         except BaseException as error:
-            reporter.failed(None, reporter.position.stage, error)
+            failure = error
+        before = self._before = None if first else self._begin()
+        self._started = monotonic()
+        if failure is not None:
+            reporter.failed(None, reporter.position.stage, failure)
             self._ask(Handover())
             return
+        device, info, wait = self._device, self._info, reporter.wait
+        self._declared = set(before.declared if before else ())
         seed = _seed(job.seed, self._number)
         epochs = before.epochs if before else 0
-        reporter.channel.emit(ProcessStarted(process=self._number, seed=seed, epoch=epochs))
+        reporter.channel.emit(ProcessStarted(process=self._number, seed=seed, epoch=epochs, startup_s=startup_s()))
         lab = WorkerLab(device, info, reporter.position)
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
         builder = Builder(lab, params, seed, wait)
@@ -123,6 +129,23 @@ class Runner:
             self._ask(Handover())
         for (variant, name), value in lab.figures.items():
             reporter.channel.emit(Reported(variant=variant, name=name, value=value))
+
+    def _load(self, *, first: bool) -> list[Variant]:
+        """Open the device and run the scenario's file. Only the first process tells of it."""
+        job, reporter = self._job, self._reporter
+        device, info = open_device(job.device, job.threads)
+        self._device, self._info = device, info
+        if isinstance(job, Measure) and job.increasing_memory and device.type == "cpu":
+            memory.limit_to_free_memory()
+        if first:  # the process that forks those that measure is the parent of everything that belongs to the run
+            ready = WorkerReady(pid=os.getppid(), device=info, environment=environment())
+            reporter.channel.emit(ready)
+        reporter.wait = waiter(device)
+        self._calibration = Calibration(reporter, device, info, reporter.wait)
+        scenario = load(job.subject)
+        if not first and device.type == "cuda" and info.memory_bytes >= _ROOM_FOR_CONTEXTS:
+            warm_context(device)
+        return [scenario.variants[variant.name] for variant in job.subject.variants if variant.missing is None]
 
     def _prepare(self, variants: list[Variant]) -> list[Candidate]:
         """Check, calibrate and warm up each variant on a build of its own; none where the baseline fails."""
@@ -172,6 +195,11 @@ class Runner:
                 self._close(variant, build)
         return candidate
 
+    @property
+    def _exclusive(self) -> bool:
+        """Whether variants were found not to fit into memory together."""
+        return self._before is not None and self._before.exclusive
+
     def _prepare_again(self, variants: list[Variant], before: Handover) -> list[Candidate]:
         """The candidates of an earlier process, their outputs compared on this one's data, and their code warm."""
         by_name = {variant.name: variant for variant in variants}
@@ -200,7 +228,7 @@ class Runner:
             reporter.position.move(stage, name)
             context.builder.first_step(build)
             compiled.strict()
-            if name in context.checked:
+            if name in context.checked and candidate.step_s < _LONG_STEP_S:
                 context.checker.still(name, build)
             self._declare(build)
             stage = Stage.WARM_UP
@@ -211,8 +239,8 @@ class Runner:
         except BaseException as error:
             reporter.failed(name, stage, error)
         finally:
-            if fit and candidate.kept:
-                candidate.build = build
+            if fit and (candidate.kept or not (context.one_at_a_time or self._exclusive)):
+                candidate.build = build  # of its first epoch
             elif build is not None:
                 self._close(variant, build)
         return fit
@@ -352,6 +380,8 @@ class Runner:
         """Of the work that is declared; None where nothing is drawn of it, or nothing may run beside a variant."""
         context = self._context
         if context.job.ceilings == CeilingChoice.NONE or context.clock.flush or context.one_at_a_time:
+            return None
+        if context.device.type == "cuda" and context.number:  # its roofs hardly drift, and take seconds to reach
             return None
         probes = roof_probes(context.device, self._info, self._works)
         return RoofProbes(context.clock, context.device, probes, context.seed) if probes else None

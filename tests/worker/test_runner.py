@@ -9,7 +9,7 @@ import torch
 
 from gpulab.protocol import events as e
 from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
-from gpulab.protocol.statuses import Outcome, Stage, StopReason
+from gpulab.protocol.statuses import Outcome, StopReason
 from gpulab.scenario import CONTROL
 from gpulab.worker.process.position import WorkerPosition
 from gpulab.worker.process.reporting import Reporter
@@ -75,7 +75,7 @@ def job_events(tmp_path, monkeypatch):
             return StopReason.TIME if handover.candidates else StopReason.FAILED
 
         reporter, buffer = Reporter(channel, job, WorkerPosition(names)), SampleBuffer(names)
-        Runner(job, reporter, buffer, 0, before, ask).serve()
+        Runner(job, reporter, buffer, 0 if before is None else 1, lambda: before, ask).serve()
         run.handover = handovers[-1]
         started = e.RunStarted(request=RunRequest(job=job, telemetry="off"), at="", host="")
         return [started, *channel.events, e.RunEnded(outcome=Outcome.DONE)]

@@ -92,6 +92,13 @@ def waiter(device: torch.device) -> Callable[[], None] | None:
     return lambda: torch.cuda.synchronize(device)
 
 
+def warm_context(device: torch.device) -> None:
+    """Have this process's context on the device, and the library of products, before they are needed."""
+    data = torch.ones(64, 64, device=device)
+    torch.mm(data, data)
+    torch.cuda.synchronize(device)
+
+
 def flusher(device: torch.device, l2_bytes: int) -> Callable[[], None]:
     """What empties the caches, by writing more than they hold."""
     data = torch.empty(max(_FLUSH_BYTES, 2 * l2_bytes), dtype=torch.uint8, device=device)

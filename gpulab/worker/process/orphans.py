@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Collection
 from contextlib import suppress
+
+import psutil
 
 from gpulab.worker.process.forking import prctl
 
@@ -17,8 +20,8 @@ def adopt_orphans() -> None:
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def kill_orphans() -> int:
-    """Kill every process below this one, in whatever group or session; returns how many there were."""
+def kill_orphans(spare: Collection[int] = ()) -> int:
+    """Kill every process below this one, in whatever group or session, but for some children; how many there were."""
     killed: set[int] = set()
     deadline = time.monotonic() + _SWEEP_S
     while True:
@@ -27,12 +30,24 @@ def kill_orphans() -> int:
                 pass
         except ChildProcessError:
             return len(killed)
-        if time.monotonic() > deadline:  # one that even KILL does not end: it waits in the kernel
+        below = [
+            process
+            for child in psutil.Process().children()
+            if child.pid not in spare
+            for process in (child, *_below(child))
+        ]
+        # One that even KILL does not end waits in the kernel.
+        if not below or time.monotonic() > deadline:
             return len(killed)
-        import psutil
-
-        for child in psutil.Process().children(recursive=True):
-            killed.add(child.pid)
+        for process in below:
+            killed.add(process.pid)
             with suppress(psutil.Error):
-                child.kill()
+                process.kill()
         time.sleep(0.005)
+
+
+def _below(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=True)  # type: ignore[no-any-return]
+    except psutil.Error:  # it has ended
+        return []

@@ -11,13 +11,13 @@ from time import monotonic, perf_counter_ns, thread_time_ns
 from gpulab.worker.building.build import Build
 from gpulab.worker.building.compiled import mark_step
 from gpulab.worker.process.sample_buffer import Block
-from gpulab.worker.timing.waiting import paced, wait_for
+from gpulab.worker.timing.waiting import THERE, paced, wait_for
 
 _CPU_BLOCK_S = 200e-6
 _CUDA_BLOCK_S = 1e-3
 _EMPTY_BLOCKS = 50  # so that an empty block is less than 2 % of one
 _MOST_STEPS = 1 << 24
-_LONG_STEP_S = 1.0
+_LONG_STEP_S = 0.1
 
 
 class WallClock:
@@ -51,7 +51,10 @@ class WallClock:
             for _ in repeat(None, lead_in - 1):
                 step()
             if lead_in:
-                step = paced(step, step())
+                returned = step()
+                if type(returned) not in THERE:
+                    step = paced(step, returned)
+                del returned
             if self.flush:
                 self.flush()
             return self._run(step, steps)
@@ -95,7 +98,9 @@ class WallClock:
         started = perf_counter_ns()
         for _ in repeat(None, steps - 1):
             step()
-        wait_for(step() if steps else None)
+        returned = step() if steps else None
+        if type(returned) not in THERE:
+            wait_for(returned)
         wait()
         ended = perf_counter_ns()
         cpu = thread_time_ns() - cpu

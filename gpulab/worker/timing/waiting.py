@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import torch
 
-_THERE = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, type(None), bool, int, float, str, bytes)
+THERE = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, type(None), bool, int, float, str, bytes})
 """Types of what is there once a device is idle; subclasses may do what they like."""
 _ARRAYS = ("numpy", "cupy", "jax", "jaxlib", "torch")
 """Packages whose arrays compute nothing when their memory is handed over."""
@@ -23,14 +23,14 @@ _MOST_RUNNING = 8
 
 def wait_for(result: object) -> None:
     """Return once all that a step returned is there."""
-    if type(result) not in _THERE:
+    if type(result) not in THERE:
         for wait in _ways(result):
             wait()
 
 
 def is_asynchronous(result: object) -> bool:
     """Whether something in what a step returned has to be waited for."""
-    return type(result) not in _THERE and any(True for _ in _ways(result))
+    return type(result) not in THERE and any(True for _ in _ways(result))
 
 
 def paced(step: Callable[[], object], returned: object) -> Callable[[], object]:
@@ -55,7 +55,7 @@ def paced(step: Callable[[], object], returned: object) -> Callable[[], object]:
 def _ways(result: object) -> Iterator[Callable[[], object]]:
     """What waits for each part of a result."""
     kind = type(result)
-    if kind in _THERE:
+    if kind in THERE:
         return
     if isinstance(result, (list, tuple, deque)):
         for part in result:
