@@ -122,7 +122,7 @@ def test_a_cheat_is_caught_by_the_check_named(run, name):
         assert said[1] in result.said, result
     else:
         assert result.caught_by & set(named), result
-        assert result.comparison.get("speedup") is None, result
+        assert result.comparison.get("speedup") is None or result.comparison["verdict"] == "unchecked", result
 
 
 @pytest.mark.parametrize("name", HONEST)

@@ -107,11 +107,15 @@ class LateElement:
     @torch.inference_mode()
     def make(self, inputs: Sequence[torch.Tensor], matching: Matching) -> None:
         """Write to the inputs in place."""
-        for (tensor, period), element in self._elements(inputs, matching):
-            if self.times:
-                element.copy_(tensors.computable(tensor).abs().amax() * self.times)
-            else:
-                element.copy_(_element(tensor, int(self.source * (period - 1))).clone())
+        for element, value in [
+            (element, self._value(tensor, period)) for (tensor, period), element in self._elements(inputs, matching)
+        ]:
+            element.copy_(value)
+
+    def _value(self, tensor: torch.Tensor, period: int) -> torch.Tensor:
+        if self.times:
+            return tensors.computable(tensor).abs().amax() * self.times
+        return _element(tensor, int(self.source * (period - 1))).clone()
 
     def _elements(
         self, inputs: Sequence[torch.Tensor], matching: Matching

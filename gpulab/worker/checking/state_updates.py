@@ -10,9 +10,9 @@ import torch
 from gpulab.protocol.finding import Finding, finding
 from gpulab.worker.building import tensors
 
-_ALLOWED = 0.4
-"""Mean relative error of updates: an optimizer's first ones have the sign of a gradient, which may be noise. One of two
-steps left out is an error of 0.5."""
+_ALLOWED, _OF_A_STEP = 0.5, 0.8
+"""Mean relative error of updates, and its part of one step among several: an optimizer's first updates have the sign
+of a gradient, which may be noise; one that is left out is an error of a whole step."""
 _ALIKE = 5e-2
 _FEWEST, _FEWEST_CHANGED = 16, 4
 
@@ -29,8 +29,9 @@ class Updates:
 State = Sequence[torch.Tensor]
 
 
-def compare(before: State, after: State, baseline_before: State, baseline_after: State) -> Updates:
+def compare(before: State, after: State, baseline_before: State, baseline_after: State, *, steps: int = 1) -> Updates:
     """A variant's state before and after some steps against the baseline's. Only what begins alike is compared."""
+    allowed = min(_ALLOWED, _OF_A_STEP / steps)
     errors: list[float] = []
     moved = expected_moved = 0
     for own, other in _pairs(before, baseline_before):
@@ -52,19 +53,19 @@ def compare(before: State, after: State, baseline_before: State, baseline_after:
     if expected_moved and not moved:
         return Updates(len(errors), 1.0, finding("state_not_updated", tensor=1, tensors=len(before)))
     error = sum(errors) / len(errors)
-    reason = finding("state_differs", error=error, allowed=_ALLOWED) if not error <= _ALLOWED else None
+    reason = finding("state_differs", error=error, allowed=allowed) if not error <= allowed else None
     return Updates(len(errors), error, reason)
 
 
 def _pairs(state: State, baseline: State) -> Iterator[tuple[int, int]]:
-    """Places of tensors that begin with the same values, each once: those of the same place first."""
-    free = set(range(len(baseline)))
+    """Places of tensors that begin with the same values: in their order, or each with the only one like it."""
+    if [tensor.numel() for tensor in state] == [tensor.numel() for tensor in baseline]:
+        yield from ((place, place) for place in range(len(state)) if _begin_alike(state[place], baseline[place]))
+        return
     for own, tensor in enumerate(state):
-        for other in sorted(free, key=lambda place: place != own):
-            if _begin_alike(tensor, baseline[other]):
-                free.discard(other)
-                yield own, other
-                break
+        alike = [other for other, candidate in enumerate(baseline) if _begin_alike(tensor, candidate)]
+        if len(alike) == 1 and sum(_begin_alike(other, baseline[alike[0]]) for other in state) == 1:
+            yield own, alike[0]
 
 
 def _begin_alike(tensor: torch.Tensor, other: torch.Tensor) -> bool:

@@ -154,7 +154,9 @@ class TimedChecks:
                 ),
                 agreement.error,
             )
-        updates = state_updates.compare(result.before, result.after, expected.before, expected.after)
+        updates = state_updates.compare(
+            result.before, result.after, expected.before, expected.after, steps=steps[1] if both else 1
+        )
         if updates.reason:
             raise WrongOutputError(updates.reason, updates.error)
         if build.state and not both and change is not None:
