@@ -63,11 +63,8 @@ class Streams:
         """CPU seconds per second of all others while this thread sleeps, once they are done with what was before."""
         until = perf_counter() + _MOST_LOOK_S
         while True:
-            others, started = CpuOfOthers(), perf_counter()
-            sleep(_LOOK_S)
-            now = perf_counter()
-            busy = others.spent_s() / (now - started)
-            if busy < _QUIET or now > until:
+            busy = CpuOfOthers().watch(_LOOK_S) / _LOOK_S
+            if busy < _QUIET or perf_counter() > until:
                 return busy
 
     def _left_over(self, build: Build, steps: int, times: int, busy: float) -> _LeftOver:
@@ -94,10 +91,9 @@ class Streams:
             joined_s = self._wait_for_stream() - started
             ended = self._wait_for_device()
             time_s = ended - started
-            others = CpuOfOthers()
-            sleep(min(_MOST_LOOK_S, _LOOK_S + time_s))
-            idle_s = busy * (perf_counter() - ended)
-            return _LeftOver(time_s, max(0.0, others.spent_s() - idle_s), time_s - joined_s)
+            look_s = min(_MOST_LOOK_S, _LOOK_S + time_s)
+            spent_s = CpuOfOthers().watch(look_s)
+            return _LeftOver(time_s, max(0.0, spent_s - busy * look_s), time_s - joined_s)
 
     def _wait_for_stream(self) -> float:
         """Wait for what the current stream has, as an event of a device clock does; the time after it."""

@@ -13,6 +13,7 @@ _TASKS = Path("/proc/self/task")
 _OF_PROCESS, _OF_THREAD = 2, 6
 """Which clock of the kernel: see clock_getcpuclockid(3)."""
 _COMPILER = b"torch/_inductor/compile_worker"
+_LOOK_EVERY_S = 3e-4
 _POOL_ELEMENTS = 1 << 18
 """Enough for an operation to be shared among threads."""
 
@@ -31,34 +32,33 @@ def start_pool(threads: int) -> None:
 
 
 class CpuOfOthers:
-    """CPU seconds of all but the calling thread from now on: other threads, and processes that are still there.
+    """CPU seconds of all but the calling thread from now on: other threads, and processes that it started.
 
-    Not those of torch's pool, nor of its compiler.
+    Not those of torch's pool, nor of its compiler. The clock of a whole process would be simpler, and is behind by up
+    to a tick of the kernel for threads that run elsewhere just now.
     """
 
     def __init__(self) -> None:
-        self._total, self._pools = _total_s(), _pools()
+        self._before = self._latest = _seconds()
 
-    def spent_s(self) -> float:
-        total, pools = _total_s(), _pools()
-        honest = sum(spent - self._pools.get(tid, 0.0) for tid, spent in pools.items())
-        return max(0.0, total - self._total - honest)
-
-
-def _total_s() -> float:
-    processes = sum(_cpu_s(pid, _OF_PROCESS) for pid in _children(os.getpid()))
-    return time.process_time() - time.thread_time() + processes
+    def watch(self, seconds: float) -> float:
+        """What they have spent by the end of so many seconds; of one that ends meanwhile, until just before."""
+        until = time.perf_counter() + seconds
+        while (left := until - time.perf_counter()) > 0:
+            time.sleep(min(left, _LOOK_EVERY_S))
+            self._latest = {**self._latest, **_seconds()}
+        return sum(max(0.0, spent - self._before.get(number, 0.0)) for number, spent in self._latest.items())
 
 
-def _pools() -> dict[int, float]:
-    """CPU seconds of the threads of pools. A thread that calls torch has a pool of its own, if it may have one."""
+def _seconds() -> dict[int, float]:
+    """CPU seconds by the number of a thread or process."""
     own = threading.get_native_id()
-    tids = _pool - {own}
-    if torch.get_num_threads() > 1:
-        known = {thread.native_id for thread in threading.enumerate()}
-        name = _name(own)
-        tids |= {tid for tid in _threads() - known if _name(tid) == name}  # nobody gave it a name
-    return {tid: _cpu_s(tid, _OF_THREAD) for tid in tids}
+    tids = _threads() - _pool - {own}
+    if torch.get_num_threads() > 1:  # a thread that calls torch then has a pool of its own
+        known, name = {thread.native_id for thread in threading.enumerate()}, _name(own)
+        tids = {tid for tid in tids if tid in known or _name(tid) != name}  # nobody gave a name to those of a pool
+    processes = {pid: _cpu_s(pid, _OF_PROCESS) for pid in _children(os.getpid())}
+    return {tid: _cpu_s(tid, _OF_THREAD) for tid in tids} | processes
 
 
 def _name(tid: int) -> str | None:
