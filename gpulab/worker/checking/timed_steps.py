@@ -15,6 +15,7 @@ import torch
 from gpulab.protocol.events import Examined, OutputSample
 from gpulab.protocol.finding import finding
 from gpulab.protocol.statuses import CheckKind
+from gpulab.scenario import CONTROL
 from gpulab.worker.building import tensors
 from gpulab.worker.building.build import Build
 from gpulab.worker.checking import outputs, state_updates
@@ -114,9 +115,10 @@ class TimedChecks:
         )
 
     def _in_turn(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Those that were checked least come first, in a random order."""
+        """Those that were checked least come first, in a random order; the control, which proves least, is last."""
         self._draw.shuffle(candidates)
-        return sorted(candidates, key=lambda candidate: self._shown.get(candidate.name, _Shown()).blocks)
+        blocks = {name: shown.blocks for name, shown in self._shown.items()}
+        return sorted(candidates, key=lambda candidate: (candidate.name == CONTROL, blocks.get(candidate.name, 0)))
 
     def _matching(self, candidate: Candidate, baseline_inputs: Tensors, inputs: Tensors) -> Matching:
         name = candidate.variant.name
