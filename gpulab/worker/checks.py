@@ -95,6 +95,11 @@ class Checker:
         return self._stateful
 
     @property
+    def baseline(self) -> str | None:
+        """The variant that the others are compared with."""
+        return self._baseline
+
+    @property
     def dtype(self) -> str | None:
         """The baseline's declared one."""
         return self._dtype

@@ -107,11 +107,20 @@ class Memory:
 
 def at(tensor: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     """The values at places of the logical order, in float64 on the host (complex ones as their sizes)."""
-    index = torch.unravel_index(places.to(tensor.device), tensor.shape) if tensor.dim() else ()
+    index = _index(places.to(tensor.device), tensor.shape)
     narrow = tensor.element_size() == 1 and tensor.is_floating_point()
     raw = (tensor.view(torch.uint8) if narrow else tensor)[index].reshape(-1)
     values = (raw.view(tensor.dtype).float() if narrow else raw).cpu()
     return (values.abs() if values.is_complex() else values).double()
+
+
+def _index(places: torch.Tensor, shape: torch.Size) -> tuple[torch.Tensor, ...]:
+    """`torch.unravel_index`, which imports sympy at its first call: two seconds of every process."""
+    index: list[torch.Tensor] = []
+    for size in reversed(shape):
+        index.append(places % size)
+        places = places // size
+    return tuple(reversed(index))
 
 
 def match(baseline: Sequence[Memory], inputs: Sequence[torch.Tensor], tolerance: float) -> Matching:
