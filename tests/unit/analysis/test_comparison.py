@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpulab.analysis.comparison import (
-    EXPENSIVE_FLOOR,
     are_narrow,
     compare,
     is_narrow_time,
+    is_settled,
     keys_of,
     pairs_of,
     verdict_of,
@@ -23,14 +23,14 @@ from gpulab.protocol.jobs import FunctionFile, Measure, ScenarioFile, TimeFuncti
 PAIR = ("b", "a")
 
 
-def compared(epochs, *, expensive=False, unit=1.0, **options):
-    """The comparison of b against a in these epochs."""
+def compared(epochs, *, unit=1.0, **options):
+    """The comparison of b against a in these epochs, each of a process of its own."""
     series = EpochSeries([PAIR])
     for epoch in epochs:
         series.add(Epoch([{name: time * unit for name, time in times.items()} for times in epoch.rounds]))
-    theta = series[PAIR].interval(expensive=expensive)
-    pairs, count = series[PAIR].count, len(series[PAIR].medians)
-    return compare(PAIR, theta, pairs=pairs, epochs=count, expensive=expensive, **options)
+    theta = series[PAIR].interval()
+    pairs, count = series[PAIR].count, len(series[PAIR].processes())
+    return compare(PAIR, theta, pairs=pairs, units=count, **options)
 
 
 def epochs(ratio, n, rounds=5, spread=0.001, seed=0):
@@ -73,18 +73,22 @@ def test_a_comparison_does_not_depend_on_the_unit_of_time(ratio, unit):
     assert plain.speedup == pytest.approx(1 / ratio, rel=0.01)
 
 
-def test_seven_epochs_are_inconclusive_however_clear_and_the_reason_counts_them():
+def test_seven_processes_are_inconclusive_however_clear_and_the_reason_counts_them():
     comparison = compared(epochs(0.5, 7))
     assert (comparison.verdict, comparison.speedup, comparison.pairs) == ("inconclusive", None, 35)
     assert comparison.reason.code == "too_few_values"
-    assert comparison.reason.values == {"count": 7, "unit": "epochs", "needed": 8}
+    assert comparison.reason.values == {"count": 7, "unit": "processes", "needed": 8}
 
 
-def test_pairs_of_one_build_carry_an_interval_only_where_builds_are_expensive():
-    assert compared(epochs(0.5, 1, rounds=20)).speedup is None
-    assert compared(epochs(0.5, 1, rounds=20), expensive=True, floor=EXPENSIVE_FLOOR).verdict == "faster"
-    reason = compared(epochs(0.5, 1, rounds=7), expensive=True).reason
-    assert reason.values == {"count": 7, "unit": "pairs", "needed": 8}
+def test_epochs_of_one_process_carry_no_interval_however_many_they_are():
+    def series_of(processes):
+        series = EpochSeries([PAIR])
+        for number, epoch in enumerate(epochs(0.5, 40)):
+            series.add(Epoch(epoch.rounds, process=number * processes // 40))
+        return series[PAIR]
+
+    assert series_of(7).interval() is None
+    assert series_of(8).interval().n == 8
 
 
 def test_placement_within_an_epoch_does_not_narrow_the_interval():
@@ -104,7 +108,7 @@ def test_the_detectable_effect_is_the_floor_and_one_and_a_half_widths():
 
 
 def test_a_narrow_interval_at_the_edge_of_same_gives_the_largest_effect():
-    comparison = compare(PAIR, Interval(-0.015, -0.0235, -0.0065, 20), pairs=100, epochs=20)
+    comparison = compare(PAIR, Interval(-0.015, -0.0235, -0.0065, 20), pairs=100, units=20)
     assert (comparison.verdict, comparison.reason.code) == ("inconclusive", "overlaps_equivalence_margin")
     assert comparison.reason.values["largest"] == max(abs(comparison.low - 1), abs(comparison.high - 1))
 
@@ -123,6 +127,30 @@ def test_narrow_looks_at_width_alone():
     assert is_narrow_time(interval(epochs(0.5, 20), ("b",)))
     assert not is_narrow_time(interval(epochs(0.5, 20, spread=0.2), ("b",)))
     assert not is_narrow_time(None)
+
+
+def thetas(speedup, n, spread=0.0):
+    draw = random.Random(5)
+    return [-math.log(speedup) + draw.gauss(0, spread) for _ in range(n)]
+
+
+def test_what_is_required_is_settled_by_looks_at_eight_sixteen_and_so_on():
+    assert is_settled(thetas(1.5, 7), 1.2) is None
+    assert is_settled(thetas(1.5, 8), 1.2) is True
+    assert is_settled(thetas(1.1, 8), 1.2) is False
+    assert is_settled([*thetas(1.5, 4), *thetas(1.1, 4)], 1.2) is None
+    assert is_settled([*thetas(1.5, 8), *thetas(1.0, 7)], 1.2) is True  # nobody looks between
+    assert is_settled([*thetas(1.5, 8), *thetas(1.0, 8)], 1.2) is None
+
+
+def test_looking_again_and_again_settles_wrongly_in_few_runs():
+    """A true speedup a hair below the required one, normal processes, a look after each of 64."""
+    wrong, draw = 0, random.Random(11)
+    for _ in range(400):
+        units = [-math.log(1.2) + draw.gauss(0.0, 0.05) for _ in range(64)]
+        looks = (is_settled(units[:count], 1.2) for count in range(8, 65))
+        wrong += next((look for look in looks if look is not None), None) is not None
+    assert wrong / 400 <= 0.04  # both directions together: half of it is each one's
 
 
 def job(infos, **changes):

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpulab.analysis.series import Epoch, EpochSeries, Series, Window
-from gpulab.analysis.statistics import FEWEST, median, median_interval
+from gpulab.analysis.statistics import median
 
 ROUNDS = ({"a": 1.0, "b": 2.0}, {"a": 1.0, "b": 4.0})
 SPANS = ({"a": (0, 1), "b": (1, 2)}, {"a": (2, 3), "b": (3, 4)})
@@ -47,46 +47,59 @@ def test_without_times_of_blocks_nothing_is_dropped():
 
 
 VALUES = st.lists(st.floats(1e-6, 1e3), max_size=6)
-EPOCHS_OF_VALUES = st.lists(VALUES, max_size=20)
+EPOCHS_OF_VALUES = st.lists(st.tuples(st.integers(0, 1), VALUES), max_size=40)
+
+
+def numbered(epochs):
+    """Epochs with the numbers of their processes; (1, values) begins a new one."""
+    process, result = 0, []
+    for begins, values in epochs:
+        process += begins
+        result.append((process, values))
+    return result
+
+
+def series_of(epochs):
+    series = Series()
+    for process, values in epochs:
+        series.add(process, values)
+    return series
 
 
 @settings(deadline=None)
-@given(EPOCHS_OF_VALUES, st.integers(0, 20), st.booleans())
-def test_unsettled_values_count_as_if_they_were_settled(values, settled, expensive):
-    whole, part = Series(), Series()
-    for epoch in values:
-        whole.add(epoch)
-    for epoch in values[:settled]:
-        part.add(epoch)
-    expected = whole.interval(expensive=expensive)
-    assert part.interval(values[settled:], expensive=expensive) == expected
-    for epoch in values[settled:]:
-        part.add(epoch)
-    assert part.interval(expensive=expensive) == expected
+@given(EPOCHS_OF_VALUES.map(numbered), st.integers(0, 40))
+def test_unsettled_values_count_as_if_they_were_settled(epochs, settled):
+    whole, part = series_of(epochs), series_of(epochs[:settled])
+    assert part.processes(epochs[settled:]) == whole.processes()
+    assert part.interval(epochs[settled:]) == whole.interval()
+    assert part.rough(epochs[settled:]) == whole.rough()
+    for process, values in epochs[settled:]:
+        part.add(process, values)
+    assert part.interval() == whole.interval()
 
 
 @settings(deadline=None)
-@given(EPOCHS_OF_VALUES, st.booleans())
-def test_the_interval_is_over_epoch_medians_or_over_all_values_of_expensive_builds(values, expensive):
-    series = Series()
-    for epoch in values:
-        series.add(epoch)
-    epochs = [epoch for epoch in values if epoch]
-    over = [value for epoch in epochs for value in epoch]
-    if not expensive or len(epochs) >= FEWEST:
-        over = [median(epoch) for epoch in epochs]
-    assert series.interval(expensive=expensive) == median_interval(over)
+@given(EPOCHS_OF_VALUES.map(numbered))
+def test_the_interval_is_over_one_value_of_each_process_in_their_order(epochs):
+    medians = {}
+    for process, values in epochs:
+        if values:
+            medians.setdefault(process, []).append(median(values))
+    series = series_of(epochs)
+    assert series.processes() == [median(of_epochs) for of_epochs in medians.values()]
+    assert series.interval() == correlated_interval(series.processes())
 
 
-def test_all_values_are_dropped_once_medians_are_enough():
-    series = Series()
-    for _ in range(FEWEST - 1):
-        series.add([1.0, 2.0, 3.0])
-    assert series.rough([[9.0] * 100]) == 9.0
-    assert series.rough() == 2.0
-    series.add([1.0, 2.0, 3.0])
-    assert (series.count, len(series.medians), len(series._pool)) == (3 * FEWEST, FEWEST, 0)
-    assert series.rough() == 2.0
+@settings(deadline=None)
+@given(st.lists(VALUES, max_size=20))
+def test_where_processes_were_not_recorded_each_epoch_counts_as_one(values):
+    series = series_of((None, epoch) for epoch in values)
+    assert series.processes() == [median(epoch) for epoch in values if epoch]
+
+
+def test_of_a_process_that_has_ended_one_value_is_kept():
+    series = series_of((process, [1.0, 2.0, 3.0]) for process in range(100) for _ in range(8))
+    assert (series.count, len(series.medians), len(series._epochs)) == (2400, 99, 8)
     assert Series().rough() is None
 
 

@@ -1,5 +1,6 @@
 """The interval of a median, against scipy and by its coverage."""
 
+import math
 import random
 
 import pytest
@@ -9,11 +10,14 @@ from scipy import stats as reference
 
 from gpulab.analysis.statistics import (
     FEWEST,
+    MOST_CORRELATION,
     Interval,
     as_speedup,
+    correlated_interval,
     interval_of_sorted,
     log_ratios,
     median_interval,
+    positive_correlation,
     ranks,
 )
 
@@ -82,3 +86,48 @@ def test_swapping_the_sides_inverts_the_speedup(pairs):
 def test_ratios_need_two_of_each_pair():
     with pytest.raises(ValueError, match="argument"):
         log_ratios([1.0, 2.0], [1.0])
+
+
+def autoregressive(draw, n, correlation):
+    """Normal values around 0, each with this correlation with the one before."""
+    value = draw.gauss(0, 1)
+    values = []
+    for _ in range(n):
+        values.append(value)
+        value = correlation * value + math.sqrt(1 - correlation**2) * draw.gauss(0, 1)
+    return values
+
+
+def misses(interval_of, correlation, n, trials=3000):
+    draw = random.Random(7)
+    intervals = (interval_of(autoregressive(draw, n, correlation)) for _ in range(trials))
+    return sum(not interval.low <= 0 <= interval.high for interval in intervals) / trials
+
+
+@pytest.mark.parametrize("n", [8, 10, 16])
+def test_independent_values_are_missed_no_more_often_than_promised(n):
+    assert misses(correlated_interval, 0.0, n) <= 0.012
+
+
+@pytest.mark.parametrize("n", [8, 10, 16, 32])
+@pytest.mark.parametrize("correlation", [0.3, 0.5, 0.7])
+def test_correlation_costs_less_than_it_costs_an_interval_that_ignores_it(n, correlation):
+    aware, unaware = (misses(method, correlation, n) for method in (correlated_interval, median_interval))
+    assert aware < 0.7 * unaware
+    assert aware <= 0.1
+
+
+@given(st.lists(FLOATS, min_size=8, max_size=40))
+def test_correlation_only_ever_widens(values):
+    wide, plain = correlated_interval(values), median_interval(values)
+    assert wide.median == plain.median
+    slack = 1e-9 * max(map(abs, values))
+    assert wide.low <= plain.low + slack
+    assert wide.high >= plain.high - slack
+    assert 0.0 <= positive_correlation(values) <= MOST_CORRELATION
+
+
+def test_what_drifts_is_correlated_and_what_alternates_is_not():
+    assert positive_correlation([float(n) for n in range(20)]) == MOST_CORRELATION
+    assert positive_correlation([float(n % 2) for n in range(20)]) == 0.0
+    assert positive_correlation([1.0] * 20) == 0.0
