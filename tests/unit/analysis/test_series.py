@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpulab.analysis.series import Epoch, EpochSeries, Series, Window
-from gpulab.analysis.statistics import median
+from gpulab.analysis.statistics import correlated_interval, median
 
 ROUNDS = ({"a": 1.0, "b": 2.0}, {"a": 1.0, "b": 4.0})
 SPANS = ({"a": (0, 1), "b": (1, 2)}, {"a": (2, 3), "b": (3, 4)})
