@@ -56,6 +56,13 @@ def explanations_of(
             for comparison in comparisons
             if comparison.verdict == Verdict.SAME and comparison.against == baseline
         ]
+    explanations += [
+        finding("same_operations", comparison.variant, against=comparison.against)
+        for comparison in comparisons
+        if comparison.verdict in (Verdict.SAME, Verdict.INCONCLUSIVE)
+        and (operations := _operations(state, comparison.variant))
+        and operations == _operations(state, comparison.against)
+    ]
     functions = isinstance(state.job, TimeFunctions)
     if functions and control and control.verdict in (Verdict.FASTER, Verdict.SLOWER):
         explanations.append(finding("builds_differ", speedup=control.speedup))
@@ -99,6 +106,16 @@ def _disturbances(state: RunState, samples: SampleView) -> list[Finding]:
         capped, readings = telemetry.power_capped, telemetry.while_measuring
         disturbances.append(finding("power_capped", capped=capped, readings=readings))
     return disturbances
+
+
+def _operations(state: RunState, name: str) -> set[tuple[str, str, float]] | None:
+    """What the profile of a variant holds: names and shapes of its operations, with their calls a step."""
+    variant = state.variants.get(name)
+    profiled = variant.profiled if variant else None
+    if profiled is None or not profiled.repeatable:
+        return None
+    rows = [operation for operation in profiled.operations if operation.rows == 1]
+    return {(row.name, row.shapes, round(row.calls / profiled.steps, 2)) for row in rows}
 
 
 def _warnings_of_variant(

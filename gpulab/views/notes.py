@@ -22,7 +22,7 @@ _EXPLAINING = frozenset(
     | {"trace_not_written", "trace_is_no_list", "trace_events_lack_a_field", "processes_left_running"}
     | {"malformed_event_lines", "unknown_events", "row_remapping_pending"}
 )
-_REMARKS = frozenset({"first_step_sets_up", "page_faults"})
+_REMARKS = frozenset({"first_step_sets_up", "page_faults", "same_operations"})
 """Explanations that are notes like the others; the rest belongs to the result."""
 
 

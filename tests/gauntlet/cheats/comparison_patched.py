@@ -1,6 +1,6 @@
 """Puts a comparison that always agrees in the place of the lab's.
 
-Caught by: lab_functions_replaced or outputs compared outside
+Caught by: lab_functions_replaced or context and output
 """
 
 import torch

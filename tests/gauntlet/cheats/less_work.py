@@ -1,6 +1,6 @@
 """Declares the FLOPs of the whole product and computes the half that `output=` shows.
 
-Caught by: work counted
+Caught by: physics
 """
 
 import torch
