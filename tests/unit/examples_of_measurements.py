@@ -196,6 +196,27 @@ REWORDED = {
         {"host_s": 0.0025, "device_s": 0.00011},
         "2.50 ms on the host's clock, 110 µs on the device's: join side streams in the step",
     ),
+    "work_after_the_step": (
+        {"left_over_s": 0.00018, "time_s": 1.6e-05},
+        "other threads or processes spent 180 µs of CPU time after steps of 16.0 µs had returned: "
+        "wait for them in the step",
+    ),
+    "busy_between_steps": (
+        {"share": 0.61},
+        "other threads or processes of it are busy while nothing is timed (61% of a CPU): let them rest between steps",
+    ),
+    "clock_disagrees": (
+        {"seen_s": 0.121, "claimed_s": 0.0605},
+        "its steps took 121 ms by the clock of another process, and 60.5 ms by the worker's",
+    ),
+    "outputs_differ_outside": (
+        {"error": 1.0, "allowed": 1e-4},
+        "compared in another process, elements of its outputs are not the baseline's: relative error 1, allowed 1e-04",
+    ),
+    "same_operations": (
+        {"against": "reference"},
+        "it runs the same operations as reference, on operands of the same shapes",
+    ),
     "no_effect": ({"reason": "the allocator keeps its blocks"}, "no effect here: the allocator keeps its blocks"),
     "fixes_overlap": (
         {"product": 3.43, "speedup": 3.19, "low": 3.08, "high": 3.38},

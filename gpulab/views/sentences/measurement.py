@@ -101,10 +101,7 @@ WORDS = {
         "let them rest between steps"
     ),
     "no_effect": Words("no effect here: {reason}"),
-    "same_operations": Words(
-        "it runs the same operations as {against}, on operands of the same shapes",
-        "run the same operations as what they are compared with, on operands of the same shapes",
-    ),
+    "same_operations": Words("it runs the same operations as {against}, on operands of the same shapes"),
     "fixes_overlap": _together("some shorten the same part of the step, and a part can be removed only once"),
     "fixes_compound": _together("of what one fix leaves, the part of the next is a larger share (Amdahl)"),
     "fixes_multiply": _together("as much as the product"),
