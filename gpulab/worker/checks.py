@@ -100,6 +100,11 @@ class Checker:
         return self._baseline
 
     @property
+    def reference(self) -> Tensors:
+        """The baseline's output in this process; empty before it is known."""
+        return self._reference
+
+    @property
     def dtype(self) -> str | None:
         """The baseline's declared one."""
         return self._dtype

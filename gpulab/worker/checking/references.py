@@ -31,13 +31,15 @@ class Result:
 class References:
     """The baseline's outputs in one epoch, for inputs as they are and for each change that is asked for."""
 
-    def __init__(self, builder: Builder, name: str, build: Build, draw: random.Random) -> None:
+    def __init__(self, builder: Builder, name: str, build: Build, draw: random.Random, usual: Tensors) -> None:
         self.build, self.name = build, name
         self.inputs = tensors.live_leaves("inputs", build.work.inputs)
         self._builder, self._draw = builder, draw
-        self.draws = False
-        """Whether its steps draw from the generators of the process."""
+        self.draws = True
+        """Whether its steps draw from the generators of the process; until one has shown that they do not."""
         self._results: dict[tuple[Change | None, int], Result | None] = {}
+        if usual and not build.state:
+            self._results[None, 1] = Result(usual, [], [])
         self._changes: list[Change] | None = None
 
     def changes(self) -> list[Change]:
@@ -83,7 +85,7 @@ class References:
                     returned = build.work.step()
                     wait_for(returned)
                 builder.wait()
-            self.draws = self.draws or drawn != _generators()
+            self.draws = drawn != _generators()
             output = tensors.kept(outputs.read(build, returned))
             return Result(output, before, tensors.kept(build.state))
         finally:

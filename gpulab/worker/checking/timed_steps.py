@@ -7,12 +7,12 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import isfinite
+from math import ceil
 from time import perf_counter
 
 import torch
 
-from gpulab.protocol.events import Examined, OutputSample
+from gpulab.protocol.events import Examined
 from gpulab.protocol.finding import finding
 from gpulab.protocol.statuses import CheckKind
 from gpulab.scenario import CONTROL
@@ -23,6 +23,7 @@ from gpulab.worker.checking.changes import Change, LateElement
 from gpulab.worker.checking.fresh_values import RATIO, FreshTimes, pairs_for, time_pairs
 from gpulab.worker.checking.matching import Matching, Memory, identity, match
 from gpulab.worker.checking.references import References, Result
+from gpulab.worker.checking.samples import output_samples
 from gpulab.worker.context import WorkerContext
 from gpulab.worker.process.errors import RefusedError, WrongOutputError, checking
 from gpulab.worker.process.failure import is_out_of_memory
@@ -30,12 +31,17 @@ from gpulab.worker.timing.candidate import Candidate
 
 _SHARE = 0.12
 """Of the time since the measurement began, for checks of what has been checked before."""
-_SHORT_BLOCK_S = 0.02
+_OTHER_STEPS = 4
+"""Besides those of a block: the baseline's, and those on fresh values."""
+_SHORT_BLOCK_S, _LONG = 0.02, 0.5
+"""A block from which on it is long, and the part of the processes that check a single variant of such blocks."""
+_PROCESSES_TO_CHECK_ALL = 4
+_SLOW_STEP_S, _SLOW = 5e-3, 0.25
+"""A step from which on it is slow, and the part of its checks that time it on new values."""
 _MOST_STATEFUL_STEPS = 3
 _LOOSER, _LOOSEST = 4.0, 0.5
 """Times by which each further step of a training loosens the tolerance, and to what."""
-_SAMPLED = 16
-_NUMBERS = 100_000_000
+_PART = 1 << 20
 _PAIRS_TO_CONFIRM = 7
 Tensors = list[torch.Tensor]
 
@@ -63,6 +69,7 @@ class TimedChecks:
         self._memories: list[Memory] | None = None
         self._matchings: dict[str, Matching] = {}
         self._shown: dict[str, _Shown] = {}
+        self._takes_long = self._draw.random() < _LONG
 
     def check(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, BaseException]]:
         """Check some variants against the first one; returns those that failed, and why."""
@@ -71,12 +78,13 @@ class TimedChecks:
         if not others or baseline.build is None or not self._can_check(baseline):
             return []
         failed: list[tuple[Candidate, BaseException]] = []
-        references = References(self._builder, baseline.name, baseline.build, self._draw)
-        for number, candidate in enumerate(self._in_turn(others)):
+        usual = self._checker.reference
+        references = References(self._builder, baseline.name, baseline.build, self._draw, usual)
+        for candidate in self._in_turn(others):
             spent_s = self._spent_s + perf_counter() - started
-            may = spent_s < _SHARE * (perf_counter() - self._started)
-            first = candidate.name not in self._shown and (not number or candidate.block_s < _SHORT_BLOCK_S)
-            if not (may or first):
+            expected_s = (_OTHER_STEPS + candidate.steps + candidate.lead_in) * candidate.step_s
+            within = spent_s + expected_s < _SHARE * (perf_counter() - self._started)
+            if not (within or self._is_due(candidate, len(others))):
                 continue
             try:
                 with checking(CheckKind.TIMED_STEPS):
@@ -114,6 +122,16 @@ class TimedChecks:
             candidate.build is not None and name in self._context.checked and name not in self._context.checker.stateful
         )
 
+    def _is_due(self, candidate: Candidate, candidates: int) -> bool:
+        """Whether to check it, at whatever cost: each short one once in a process, of long ones some in each."""
+        if candidate.name in self._shown or candidate.name == CONTROL:
+            return False
+        if candidate.block_s < _SHORT_BLOCK_S or self._context.job.smoke:
+            return True
+        variants = candidates - 1
+        most = ceil(variants / _PROCESSES_TO_CHECK_ALL) if variants > 1 or self._takes_long else 0
+        return len(self._shown) < most
+
     def _in_turn(self, candidates: list[Candidate]) -> list[Candidate]:
         """Those that were checked least come first, in a random order; the control, which proves least, is last."""
         self._draw.shuffle(candidates)
@@ -137,9 +155,15 @@ class TimedChecks:
         matching = self._matching(candidate, references.inputs, inputs)
         both = bool(build.state) and bool(references.build.state)
         either = bool(build.state) or bool(references.build.state)
-        one_step = (either and not both) or not references.usual(1).output or references.draws
-        steps = self._steps(candidate, one_step=one_step, advances=both)
-        change, expected = self._chosen(references, candidate, matching, steps[1] if both else 1)
+        if both:
+            references.usual(1)  # whether it draws is known by then
+            steps = self._steps(candidate, one_step=references.draws, advances=True)
+            change, expected = self._chosen(references, candidate, matching, steps[1])
+        else:
+            change, expected = self._chosen(references, candidate, matching, 1)
+            steps = self._steps(candidate, one_step=either or references.draws, advances=False)
+        if not expected.output:
+            return
         result = self._interrupted(candidate, change, inputs, matching, steps, restore=True)
         agreement = self._checker.agree(build, result.output, expected.output)
         looser = min(_LOOSEST, agreement.tolerance * _LOOSER ** (steps[1] - 1)) if both else 0.0
@@ -171,7 +195,9 @@ class TimedChecks:
         shown.allowed = agreement.tolerance
         shown.state = max(shown.state, updates.compared)
         if candidate.name == candidate.variant.name:
-            self._send_samples(references, candidate, result.output, expected.output, max(looser, agreement.tolerance))
+            both_outputs = {references.name: expected.output, candidate.name: result.output}
+            allowed = max(looser, agreement.tolerance)
+            self._context.reporter.channel.emit(*output_samples(both_outputs, allowed, self._draw))
 
     def _check_without_restore(
         self,
@@ -212,9 +238,18 @@ class TimedChecks:
         usual = references.usual(steps)
         for change in references.changes():
             result = references.changed(change, steps) if change.fits(matching) else None
-            if result and not self._checker.agree(candidate.build, result.output, usual.output).ok:
+            if result and self._differ(candidate.build, result.output, usual.output, change):
                 return change, result
         return None, usual
+
+    def _differ(self, build: Build, output: Tensors, usual: Tensors, change: Change) -> bool:
+        """Whether a change can be seen; one of everything is seen in a part of a large output."""
+        if not isinstance(change, LateElement):
+            output, usual = (
+                [tensor.reshape(-1)[:_PART] if tensor.is_contiguous() else tensor for tensor in part]
+                for part in (output, usual)
+            )
+        return not self._checker.agree(build, output, usual).ok
 
     def _interrupted(
         self,
@@ -258,7 +293,7 @@ class TimedChecks:
         """RefusedError where steps take many times longer on new values than on old ones, and the baseline's do not."""
         build = candidate.build
         assert build is not None
-        if not inputs:
+        if not inputs or (candidate.step_s > _SLOW_STEP_S and self._draw.random() > _SLOW):
             return
         shown = self._shown.setdefault(candidate.name, _Shown())
         pairs, wait = pairs_for(candidate.step_s), self._builder.wait
@@ -274,42 +309,7 @@ class TimedChecks:
             ratios = {"ratio": again.ratio, "baseline": baseline.ratio}
             raise RefusedError(finding("remembers_its_inputs", candidate.variant.name, **ratios))
 
-    def _send_samples(
-        self, references: References, candidate: Candidate, output: Tensors, expected: Tensors, tolerance: float
-    ) -> None:
-        """Some elements of both outputs, for whoever wants to compare them elsewhere."""
-        elements = sum(tensor.numel() for tensor in expected)
-        if not elements:
-            return
-        number = self._draw.randrange(_NUMBERS)
-        places = sorted(self._draw.sample(range(elements), min(_SAMPLED, elements)))
-        for name, values in ((references.name, expected), (candidate.name, output)):
-            self._context.reporter.channel.emit(
-                OutputSample(
-                    variant=name,
-                    number=number,
-                    elements=elements,
-                    places=places,
-                    values=_at(values, places),
-                    tolerance=tolerance,
-                )
-            )
-
 
 def _spoil(build: Build, returned: object, inputs: Tensors) -> None:
     with suppress(RuntimeError):  # memory that a graph of the compiler has taken back
         outputs.spoil(build, outputs.read(build, returned), inputs)
-
-
-def _at(output: Tensors, places: Sequence[int]) -> list[float | None]:
-    """Elements by their places in all tensors one after the other; None where one is not finite."""
-    values: list[float | None] = []
-    for place in places:
-        index = 0
-        while place >= output[index].numel():
-            place -= output[index].numel()
-            index += 1
-        element = tensors.computable(output[index].reshape(-1)[place])
-        value = float(element.abs() if element.is_complex() else element)
-        values.append(value if isfinite(value) else None)
-    return values
