@@ -205,6 +205,10 @@ REWORDED = {
         {"share": 0.61},
         "other threads or processes of it are busy while nothing is timed (61% of a CPU): let them rest between steps",
     ),
+    "streams_not_joined": (
+        {"count": 1},
+        "the profile holds work on 1 stream that nothing waits for: join side streams in the step",
+    ),
     "clock_disagrees": (
         {"seen_s": 0.121, "claimed_s": 0.0605},
         "its steps took 121 ms by the clock of another process, and 60.5 ms by the worker's",

@@ -92,6 +92,9 @@ WORDS = {
         "other threads or processes spent {left_over_s:seconds} of CPU time after steps of {time_s:seconds} "
         "had returned: wait for them in the step"
     ),
+    "streams_not_joined": Words(
+        "the profile holds work on {count:count stream|streams} that nothing waits for: join side streams in the step"
+    ),
     "clock_disagrees": Words(
         "its steps took {seen_s:seconds} by the clock of another process, and {claimed_s:seconds} by the worker's"
     ),

@@ -15,12 +15,14 @@ from torch.profiler import ProfilerActivity, profile
 
 from gpulab.analysis.goodput import partition
 from gpulab.analysis.operations import call_counts, operations
+from gpulab.analysis.side_streams import streams_not_joined
 from gpulab.analysis.step_parts import is_disturbed
 from gpulab.analysis.trace import WINDOW, Trace, read, validate
-from gpulab.protocol.events import Profiled
+from gpulab.protocol.events import Examined, Profiled
+from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import Measure, ProfileOptions, ScenarioFile, TimeFunctions
 from gpulab.protocol.partition import Partition
-from gpulab.protocol.statuses import Stage
+from gpulab.protocol.statuses import CheckKind, Stage
 from gpulab.protocol.text import file_name
 from gpulab.scenario import Variant
 from gpulab.worker.building import compiled
@@ -34,6 +36,7 @@ from gpulab.worker.process.exception_text import first_line, forget
 from gpulab.worker.process.memory import release
 from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.profiling.peak_memory import peak_bytes
+from gpulab.worker.timing.waiting import wait_for
 
 _WARM_S, _GROUP_S, _WINDOW_S = 0.2, 0.03, 0.25
 _ENOUGH, _LONG_WINDOW_S = 10, 1.5
@@ -111,6 +114,10 @@ class Profiler:
                 trace=self._written,
             )
             self._reporter.channel.emit(profiled)
+            if count := streams_not_joined(second):
+                reason = finding("streams_not_joined", variant.name, count=count)
+                examined = Examined(variant=variant.name, check=CheckKind.STREAMS, ok=False, reason=reason)
+                self._reporter.channel.emit(examined)
             if self._options.memory is not None:
                 snapshot = f"{self._options.memory}-{variant.name}.pickle"
                 peak = peak_bytes(build, self._device, snapshot)
@@ -215,7 +222,7 @@ def _window_steps(plain_s: float, single: Trace, *, stateful: bool) -> int:
 
 def _seconds(work: Callable[[], object], wait: Callable[[], None]) -> float:
     started = perf_counter()
-    work()
+    wait_for(work())
     wait()
     return perf_counter() - started
 
@@ -229,8 +236,9 @@ def _taken_s() -> float:
 
 
 def _repeat(step: Callable[[], object], count: int) -> None:
-    for _ in range(count):
+    for _ in range(count - 1):
         step()
+    wait_for(step())
 
 
 def _nothing() -> None:
