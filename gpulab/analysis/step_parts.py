@@ -63,7 +63,7 @@ def parts_on_cpu(
     total_s = sum(recorded.values())
     if not total_s:
         return {**dict.fromkeys(recorded, 0.0), "other": step_s}
-    return {category: seconds * step_s / total_s for category, seconds in recorded.items()}
+    return {category: seconds / total_s * step_s for category, seconds in recorded.items()}
 
 
 def taken_by_others_s(partition: Partition, steps: int, plain_s: float) -> float:

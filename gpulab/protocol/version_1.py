@@ -18,7 +18,6 @@ _FIELDS = {
     "CeilingsMeasured": {"whole": "complete"},
     "Phases": {"ran": "running_s"},
     "Profiled": {"same": "repeatable"},
-    "Planned": {"dear": "expensive"},
     "TelemetryStarted": {"why": "no_gpu_reason"},
     "OutOfMemory": {"message": "cause"},
     "VariantFailed": {"message": "cause"},

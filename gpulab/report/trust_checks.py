@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import log
 
 from gpulab.analysis.comparison import Comparison
 from gpulab.analysis.statistics import FEWEST, MOST_CORRELATION, positive_correlation
@@ -35,6 +36,8 @@ RESULTS = {
 """By kind the code of what a check showed."""
 _CLOSE = 1.05
 """A rate this many times the roof is within what the roof itself may be off by, and hardly more."""
+_OF_EFFECT = 0.5
+"""What a control that is inconclusive may be uncertain by, of the logarithm of a speedup."""
 _ENOUGH_TO_JUDGE = 2 * FEWEST
 """Of eight independent values one run in twenty looks as correlated as can be."""
 DOUBTS = {
@@ -176,12 +179,20 @@ def _control(evidence: Evidence, kind: CheckKind) -> Check:
     if control is None:
         return _not_recorded(evidence, kind)
     values = {"speedup": control.speedup, "low": control.low, "high": control.high}
-    if control.verdict == Verdict.SAME:
-        return _passed(kind, **values)
-    if control.verdict == Verdict.INCONCLUSIVE:
+    if control.verdict == Verdict.INCONCLUSIVE and _may_explain(control, evidence.comparison):
         return Check(kind=kind, state=CheckState.DOUBTFUL, result=finding("control_inconclusive", **values))
+    if control.verdict in (Verdict.SAME, Verdict.INCONCLUSIVE):
+        return _passed(kind, **values)
     reason = control.reason or finding("control_differs", verdict=control.verdict.value, speedup=control.speedup)
     return Check(kind=kind, state=CheckState.FAILED, result=reason)
+
+
+def _may_explain(control: Comparison, comparison: Comparison) -> bool:
+    """Whether the lab alone may bring about an effect of the size of a comparison's."""
+    if control.low is None or control.high is None or comparison.speedup is None:
+        return True
+    half_width = log(control.high / control.low) / 2
+    return not control.low <= 1 <= control.high or half_width > _OF_EFFECT * abs(log(comparison.speedup))
 
 
 def _processes(evidence: Evidence, kind: CheckKind) -> Check:

@@ -20,8 +20,12 @@ NAMES = {
     "streams and threads",
     "context and output",
     "outputs compared outside",
+    "functions of torch",
+    "one value along axis",
 }
-"""Words of closed lists that are three words: roofs, statuses, conclusions, checks, the driver's reasons."""
+"""Words of closed lists that are three words or more: roofs, statuses, conclusions, checks, the driver's reasons,
+settings, null answers.
+"""
 EXEMPT = {
     "catalog/catalog.py": "messages of ScenarioNotFoundError and UnreadableError, which carry text; topics of lessons",
     "catalog/reader.py": "the keywords that a message of UnreadableError lists",

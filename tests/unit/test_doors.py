@@ -15,6 +15,7 @@ PRINTERS = {
     "headless/standard_streams.py": "the streams, and one_line on stderr",
     "headless/terminal.py": "gives the streams to the consoles",
     "worker/process/channel.py": "the worker's own stderr, which is captured",
+    "worker/process/forking.py": "the worker's own stderr, which is captured",
     "worker/supervisor.py": "the worker's own output, which is captured",
     "telemetry/probe.py": "an answer on a pipe to the doctor",
 }
@@ -27,6 +28,7 @@ SAFE_NAMES = {
     "label": "Launch.label, in run_plan.py",
     "stem": "of the path that the user gave",
     "getpid": "a number",
+    "pid": "a number",
     "now": "a time",
     "number": "a number",
     "hexdigest": "hexadecimal digits",

@@ -129,10 +129,23 @@ def test_few_processes_one_process_and_processes_that_are_alike_are_doubts():
     assert check_of(trust_of(opened=pinned), CheckKind.PROCESSES).result.values["pinned"] is True
 
 
-def test_a_control_that_is_inconclusive_is_a_doubt():
-    trust = trust_of(ratios={"b": 0.5}, spread={"control": 0.2})
-    assert check_of(trust, CheckKind.CONTROL).state == CheckState.DOUBTFUL
-    assert "control_inconclusive" in codes(trust)
+@pytest.mark.parametrize(
+    ("ratio", "control", "spread", "state"),
+    [
+        (0.9, 1.0, 0.2, "doubtful"),  # as uncertain as the effect is large
+        (0.99, 1.0, 0.05, "doubtful"),
+        (0.5, 1.0, 0.02, "passed"),
+        (2.0, 1.0, 0.02, "passed"),
+        (0.5, 1.012, 0.01, "doubtful"),  # not the same as itself
+        (0.99, 1.0, 0.001, "passed"),
+    ],
+)
+def test_a_control_that_is_inconclusive_is_a_doubt_where_it_may_explain_the_effect(ratio, control, spread, state):
+    trust = trust_of(ratios={"b": ratio, "control": control}, spread={"control": spread})
+    check = check_of(trust, CheckKind.CONTROL)
+    assert check.state == state, check
+    assert ("control_inconclusive" in codes(trust)) == (state == "doubtful")
+    assert {"speedup", "low", "high"} <= check.result.values.keys()
 
 
 def test_contention_of_one_thread_is_a_number_and_much_of_it_a_doubt():
