@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import importlib
 import os
-import select
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -17,8 +16,6 @@ from contextlib import suppress
 from functools import partial
 from time import monotonic
 from typing import NoReturn
-
-import msgspec
 
 from gpulab.analysis.comparison import NARROW, are_narrow, is_narrow_time, is_settled, keys_of, pairs_of
 from gpulab.analysis.series import Epoch, EpochSeries, Key
@@ -29,14 +26,10 @@ from gpulab.protocol.jobs import Measure, TimeFunctions
 from gpulab.protocol.statuses import StopReason
 from gpulab.scenario import CONTROL
 from gpulab.worker.handover import Handover
-from gpulab.worker.process.channel import to_high_number
+from gpulab.worker.process.children import Child, Pipes
 from gpulab.worker.process.forking import Forks
 from gpulab.worker.process.orphans import adopt_orphans, kill_orphans
 from gpulab.worker.process.reporting import Reporter
-
-_NEXT = "next"
-_HANDOVER, _FINISHED = b"handover ", b"finished"
-"""How a line of a measuring process begins. A scenario may write to every descriptor there is: all others are its."""
 
 Ask = Callable[[Handover], StopReason | None]
 """Hands over, and waits for the word whether this was the last process, and why."""
@@ -61,7 +54,7 @@ class Conductor:
         self._position = reporter.position
         self._process, self._profile = process, profile
         self._series = EpochSeries(keys_of(job))
-        self._waiting: list[_Child] = []
+        self._waiting: list[Child] = []
         """Processes that were forked and had no turn yet."""
         self._started = self._processes = 0
         """Processes that were forked, and those that have handed over."""
@@ -106,10 +99,10 @@ class Conductor:
         """Fork the next process, which waits for its turn."""
         sys.stdout.flush()
         self._reporter.channel.flush()
-        self._waiting.append(_Child(self._forks, self._started, self._become_process))
+        self._waiting.append(Child(self._forks, self._started, self._become_process))
         self._started += 1
 
-    def _become_process(self, number: int, pipes: _Pipes) -> NoReturn:
+    def _become_process(self, number: int, pipes: Pipes) -> NoReturn:
         def begin() -> Handover | None:
             before = pipes.begin()
             self._position.adopt()
@@ -128,16 +121,13 @@ class Conductor:
             self._start()
         child = self._waiting.pop(0)
         started = monotonic()
-        child.tell(msgspec.json.encode(before))
-        line = child.take(_HANDOVER)
-        if line is None:
+        child.begin(before)
+        handover = child.handover()
+        if handover is None:
             _die_as(child.status)
-        handover = msgspec.json.decode(line, type=Handover)
         reason = self._judge(handover, monotonic() - started)
-        child.tell((reason.value if reason else _NEXT).encode())
-        finished = child.take(_FINISHED)
-        child.wait()
-        if finished is None or child.status:
+        child.answer(reason)
+        if not child.has_finished():
             _die_as(child.status)
         self.left_running = max(self.left_running, kill_orphans({other.pid for other in self._waiting}))
         return handover, reason is not None or not handover.candidates
@@ -218,91 +208,6 @@ class _Values(Epoch):
         return []
 
 
-class _Child:
-    """A measuring process, seen from the conductor: whoever else holds its pipe open keeps nobody waiting."""
-
-    def __init__(self, forks: Forks, number: int, become: Callable[[int, _Pipes], NoReturn]) -> None:
-        self._up, up_w = os.pipe2(os.O_CLOEXEC)
-        down_r, self._down = os.pipe2(os.O_CLOEXEC)
-        self.pid = forks.fork()
-        if self.pid == 0:
-            os.close(self._up)
-            os.close(self._down)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            become(number, _Pipes(up_w, down_r))
-        os.close(up_w)
-        os.close(down_r)
-        self._exit_fd = os.pidfd_open(self.pid)
-        self._data = b""
-        self.status: int | None = None
-
-    def tell(self, line: bytes) -> None:
-        with suppress(BrokenPipeError):  # its end is read by and by
-            _write(self._down, line + b"\n")
-
-    def take(self, prefix: bytes) -> bytes | None:
-        """What follows the prefix in the next line that has it; None where the process ended first."""
-        while True:
-            while b"\n" not in self._data:
-                ready = select.select([self._up, self._exit_fd], [], [])[0]
-                part = os.read(self._up, 1 << 16) if self._up in ready else b""
-                self._data += part
-                if not part:
-                    self.wait()
-                    return None
-            line, _, self._data = self._data.partition(b"\n")
-            if line.startswith(prefix):
-                return line.removeprefix(prefix)
-
-    def wait(self) -> None:
-        """Until it has ended."""
-        if self.status is None:
-            self.status = os.waitpid(self.pid, 0)[1]
-            for fd in (self._exit_fd, self._up, self._down):
-                os.close(fd)
-
-    def dismiss(self) -> None:
-        """It is not needed any more."""
-        os.kill(self.pid, signal.SIGKILL)
-        self.wait()
-
-
-class _Pipes:
-    """The measuring process's ends of its two pipes with the conductor."""
-
-    def __init__(self, up: int, down: int) -> None:
-        self._up, self._down = to_high_number(up), to_high_number(down)
-        os.register_at_fork(after_in_child=self.forked)
-
-    def begin(self) -> Handover | None:
-        """Wait for this process's turn; what the one before handed over."""
-        return msgspec.json.decode(self._line(), type=Handover | None)
-
-    def ask(self, handover: Handover) -> StopReason | None:
-        _write(self._up, b"\n" + _HANDOVER + msgspec.json.encode(handover) + b"\n")
-        word = self._line().decode()
-        return None if word == _NEXT else StopReason(word)
-
-    def finish(self) -> None:
-        """Everything is done: what follows is the end of the process."""
-        _write(self._up, b"\n" + _FINISHED + b"\n")
-
-    def forked(self) -> None:
-        """A child that the scenario forks writes nothing."""
-        for fd in (self._up, self._down):
-            with suppress(OSError):
-                os.close(fd)
-
-    def _line(self) -> bytes:
-        data = bytearray()
-        while not data.endswith(b"\n"):
-            part = os.read(self._down, 1 << 16)
-            if not part:  # the conductor is gone, and this process with it
-                os._exit(1)
-            data += part
-        return bytes(data[:-1])
-
-
 def _become(serve: Callable[[], None], *, silent: bool) -> NoReturn:
     """Serve in a forked process, and end. `silent`: whatever the scenario prints was printed by the first."""
     from gpulab.worker.supervisor import work
@@ -330,15 +235,14 @@ def _die_as(status: int | None) -> NoReturn:
 
 
 def _profiling_ended(variant: str | None, status: int) -> Finding:
-    code = os.waitstatus_to_exitcode(status)
+    cause = _cause(os.waitstatus_to_exitcode(status))
+    return finding("profiling_ended", variant, cause=cause.code, **cause.values)
+
+
+def _cause(code: int) -> Finding:
     if code >= 0:
-        return finding("profiling_ended", variant, cause="worker_exited", code=code)
+        return finding("worker_exited", code=code)
     if -code == signal.SIGKILL:
-        return finding("profiling_ended", variant, cause="killed")
-    meaning = signal.strsignal(-code)
-    return finding("profiling_ended", variant, cause="crashed", signal=signal.Signals(-code).name, meaning=meaning)
-
-
-def _write(fd: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(fd, data) :]
+        return finding("killed")
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
+    return finding("crashed", signal=name, meaning=signal.strsignal(-code))

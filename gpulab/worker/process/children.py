@@ -1,0 +1,130 @@
+"""A measuring process and the process that forked it: the lines that they exchange, and the end of the first."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn
+
+import msgspec
+
+from gpulab.protocol.statuses import StopReason
+from gpulab.worker.handover import Handover
+from gpulab.worker.process.channel import to_high_number
+from gpulab.worker.process.forking import Forks
+
+_NEXT = "next"
+_HANDOVER, _FINISHED = b"handover ", b"finished"
+"""How a line of a measuring process begins. A scenario may write to every descriptor there is: all others are its."""
+
+
+class Child:
+    """A measuring process, seen from the conductor: whoever else holds its pipe open keeps nobody waiting."""
+
+    def __init__(self, forks: Forks, number: int, become: Callable[[int, Pipes], NoReturn]) -> None:
+        self._up, up_w = os.pipe2(os.O_CLOEXEC)
+        down_r, self._down = os.pipe2(os.O_CLOEXEC)
+        self.pid = forks.fork()
+        if self.pid == 0:
+            os.close(self._up)
+            os.close(self._down)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            become(number, Pipes(up_w, down_r))
+        os.close(up_w)
+        os.close(down_r)
+        self._exit_fd = os.pidfd_open(self.pid)
+        self._data = b""
+        self.status: int | None = None
+
+    def begin(self, before: Handover | None) -> None:
+        """It is its turn."""
+        self._tell(msgspec.json.encode(before))
+
+    def handover(self) -> Handover | None:
+        """What it hands over after its rounds; None where it ended first."""
+        line = self._take(_HANDOVER)
+        return None if line is None else msgspec.json.decode(line, type=Handover)
+
+    def answer(self, reason: StopReason | None) -> None:
+        """Why measuring ends with this process; None where it goes on."""
+        self._tell((reason.value if reason else _NEXT).encode())
+
+    def has_finished(self) -> bool:
+        """Wait for its end; whether it did everything before."""
+        finished = self._take(_FINISHED)
+        self.wait()
+        return finished is not None and not self.status
+
+    def wait(self) -> None:
+        """Until it has ended."""
+        if self.status is None:
+            self.status = os.waitpid(self.pid, 0)[1]
+            for fd in (self._exit_fd, self._up, self._down):
+                os.close(fd)
+
+    def dismiss(self) -> None:
+        """It is not needed any more."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.wait()
+
+    def _tell(self, line: bytes) -> None:
+        with suppress(BrokenPipeError):  # its end is read by and by
+            _write(self._down, line + b"\n")
+
+    def _take(self, prefix: bytes) -> bytes | None:
+        """What follows the prefix in the next line that has it; None where the process ended first."""
+        while True:
+            while b"\n" not in self._data:
+                ready = select.select([self._up, self._exit_fd], [], [])[0]
+                part = os.read(self._up, 1 << 16) if self._up in ready else b""
+                self._data += part
+                if not part:
+                    self.wait()
+                    return None
+            line, _, self._data = self._data.partition(b"\n")
+            if line.startswith(prefix):
+                return line.removeprefix(prefix)
+
+
+class Pipes:
+    """The measuring process's ends of its two pipes with the conductor."""
+
+    def __init__(self, up: int, down: int) -> None:
+        self._up, self._down = to_high_number(up), to_high_number(down)
+        os.register_at_fork(after_in_child=self.forked)
+
+    def begin(self) -> Handover | None:
+        """Wait for this process's turn; what the one before handed over."""
+        return msgspec.json.decode(self._line(), type=Handover | None)
+
+    def ask(self, handover: Handover) -> StopReason | None:
+        _write(self._up, b"\n" + _HANDOVER + msgspec.json.encode(handover) + b"\n")
+        word = self._line().decode()
+        return None if word == _NEXT else StopReason(word)
+
+    def finish(self) -> None:
+        """Everything is done: what follows is the end of the process."""
+        _write(self._up, b"\n" + _FINISHED + b"\n")
+
+    def forked(self) -> None:
+        """A child that the scenario forks writes nothing."""
+        for fd in (self._up, self._down):
+            with suppress(OSError):
+                os.close(fd)
+
+    def _line(self) -> bytes:
+        data = bytearray()
+        while not data.endswith(b"\n"):
+            part = os.read(self._down, 1 << 16)
+            if not part:  # the conductor is gone, and this process with it
+                os._exit(1)
+            data += part
+        return bytes(data[:-1])
+
+
+def _write(fd: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(fd, data) :]
