@@ -1,0 +1,252 @@
+"""From variants to candidates that can be measured: each is built, checked, calibrated and warm."""
+
+from __future__ import annotations
+
+from gpulab.protocol.events import Built, Examined, VariantSkipped
+from gpulab.protocol.finding import finding
+from gpulab.protocol.jobs import Measure
+from gpulab.protocol.statuses import CeilingChoice, CheckKind, Per, Stage
+from gpulab.scenario import CONTROL, Variant, Work
+from gpulab.worker.building import compiled, tensors
+from gpulab.worker.building.build import Build
+from gpulab.worker.context import WorkerContext
+from gpulab.worker.handover import Handover
+from gpulab.worker.process import memory
+from gpulab.worker.process.errors import RefusedError, UncheckedError
+from gpulab.worker.profiling.counting import count
+from gpulab.worker.timing.candidate import Candidate, calibrate, warm, warm_up
+from gpulab.worker.timing.device_clock import DeviceClock
+from gpulab.worker.timing.plan import is_kept
+
+_HOST_MARGIN, _HOST_MARGIN_S = 1.1, 50e-6
+_LONG_STEP_S = 0.25
+"""A step that is not taken once more just to be checked in every process: its timed blocks are, and it is at the end.
+"""
+_LONG_BLOCK_S = 0.1
+"""A block that warms itself."""
+
+
+class Preparation:
+    """Prepares the variants of one process: the first checks each, the others check again what it handed over."""
+
+    def __init__(self, context: WorkerContext, before: Handover | None) -> None:
+        self._context, self._reporter, self._before = context, context.reporter, before
+        self.declared = set(before.declared if before else ())
+        """Dtypes of the work that variants declare."""
+        self.works: list[Work] = []
+        """What variants declare."""
+        self._kept: set[Build] = set()
+        """Builds that are too expensive for every epoch."""
+
+    def candidates(self, variants: list[Variant]) -> list[Candidate]:
+        """What can be measured; nothing where the baseline fails."""
+        return self._first(variants) if self._before is None else self._again(variants, self._before)
+
+    def _first(self, variants: list[Variant]) -> list[Candidate]:
+        """Check, calibrate and warm up each variant on a build of its own; none where the baseline fails."""
+        candidates: list[Candidate] = []
+        for variant in variants:
+            if self._reporter.too_large is not None:
+                reason = finding("smaller_did_not_fit", variant.name, smaller=self._reporter.too_large)
+                self._reporter.channel.emit(VariantSkipped(variant=variant.name, reason=reason))
+                continue
+            candidate = self._prepare(variant, candidates[0].items if candidates else None)
+            if candidate is not None:
+                candidates.append(candidate)
+            elif not candidates and isinstance(self._context.job, Measure):
+                return []
+            release(self._context)
+        return [*candidates[:1], *map(_control, candidates[:1]), *candidates[1:]]
+
+    def _prepare(self, variant: Variant, baseline_items: float | None) -> Candidate | None:
+        reporter, context, name = self._reporter, self._context, variant.name
+        build: Build | None = None
+        frames = compiled.frames()
+        try:
+            reporter.stage(Stage.BUILD, name)
+            build = context.builder.build(variant)
+            reporter.stage(Stage.CHECK, name)
+            first_step_s = self._check(variant, build, baseline_items)
+            reporter.stage(Stage.CALIBRATE, name)
+            candidate = calibrate(context.clock, variant, build)
+            reporter.stage(Stage.WARM_UP, name)
+            warm_up(context.clock, reporter.channel, candidate, build)
+            self._check_device_clock(candidate, build)
+            self._check_streams(candidate, build)
+            # What is compiled is one operation to torch, whatever is in it.
+            self._count(name, build, countable=compiled.frames() == frames)
+            if name in context.checked:
+                context.checker.still(name, build)
+            self._declare(build)
+            setting_up_s = max(0.0, first_step_s - candidate.step_s)
+            if is_kept(build.build_s, setting_up_s, context.job.time_s) and not context.one_at_a_time:
+                candidate.kept, candidate.build = True, build
+                self._kept.add(build)
+        except BaseException as error:
+            reporter.failed(name, reporter.position.stage, error)
+            return None
+        finally:
+            if build is not None and build not in self._kept:
+                close(context, variant, build)
+        return candidate
+
+    def _again(self, variants: list[Variant], before: Handover) -> list[Candidate]:
+        """The candidates of an earlier process, their outputs compared on this one's data, and their code warm."""
+        by_name = {variant.name: variant for variant in variants}
+        context = self._context
+        context.checker.resume(before.candidates[0].variant, before.dtype, before.stateful)
+        candidates: list[Candidate] = []
+        for facts in before.candidates:
+            variant = by_name[facts.variant]
+            candidate = Candidate(facts.name, variant, facts.items, facts.steps, facts.step_s, kept=facts.kept)
+            if facts.name == CONTROL or self._prepare_again(candidate):
+                candidates.append(candidate)
+            elif not candidates and isinstance(self._context.job, Measure):
+                return []
+            release(self._context)
+        return candidates
+
+    def _prepare_again(self, candidate: Candidate) -> bool:
+        reporter, context, variant = self._reporter, self._context, candidate.variant
+        name, build, fit = variant.name, None, False
+        stage = Stage.BUILD
+        reporter.position.move(stage, name)
+        try:
+            context.builder.pad()
+            build = context.builder.build(variant)
+            stage = Stage.CHECK
+            reporter.position.move(stage, name)
+            context.builder.first_step(build)
+            compiled.strict()
+            # The others are compared with the baseline's output, however long it takes.
+            is_baseline = variant.name == context.checker.baseline
+            if name in context.checked and (is_baseline or candidate.step_s < _LONG_STEP_S):
+                context.checker.still(name, build)
+            self._declare(build)
+            stage = Stage.WARM_UP
+            reporter.position.move(stage, name)
+            if candidate.block_s < _LONG_BLOCK_S:
+                warm(context.clock, candidate, build)
+            fit = True
+        except BaseException as error:
+            reporter.failed(name, stage, error)
+        finally:
+            if fit and (candidate.kept or not (context.one_at_a_time or self._exclusive)):
+                candidate.build = build  # of its first epoch
+            elif build is not None:
+                close(context, variant, build)
+        return fit
+
+    def _check(self, variant: Variant, build: Build, baseline_items: float | None) -> float:
+        """Take the first step, and compare outputs where there are any; seconds of that step.
+
+        RefusedError, WrongOutputError.
+        """
+        context, name, work = self._context, variant.name, build.work
+        inputs = tensors.live_leaves("inputs", work.inputs) if name in context.checked else []
+        saved = tensors.copies(inputs)
+        phases = context.builder.lab.phases
+        phases.used = False
+        first_step_s = context.builder.first_step(build)
+        if phases.used:
+            context.with_phases.add(name)
+        compiled.strict()
+        self._reporter.channel.emit(
+            Built(
+                variant=name,
+                build_s=build.build_s,
+                first_step_s=first_step_s,
+                items=work.items,
+                bytes=work.bytes,
+                flops=work.flops,
+                dtype=work.dtype,
+            )
+        )
+        if variant.against is not None:
+            self._require_equal_items(build, baseline_items)
+        if name not in context.checked:
+            return first_step_s
+        try:
+            self._reporter.channel.emit(context.checker.before(name, build, inputs, saved))
+        except UncheckedError as error:
+            self._reporter.failed(name, Stage.CHECK, error)
+            # Without the baseline's output there is nothing to compare any other with.
+            context.checked -= {name} if baseline_items is not None else set(context.checked)
+        for notice in context.checker.findings:
+            self._reporter.notice(notice.code, notice.variant, **notice.values)
+        context.checker.findings.clear()
+        return first_step_s
+
+    def _declare(self, build: Build) -> None:
+        work = build.work
+        self.works.append(Work(lambda: None, bytes=work.bytes, flops=work.flops, dtype=work.dtype))
+
+    def _require_equal_items(self, build: Build, baseline_items: float | None) -> None:
+        items = build.work.items
+        per_step = isinstance(self._context.job, Measure) and self._context.job.per == Per.STEP
+        if baseline_items is not None and per_step and items != baseline_items:
+            raise RefusedError(finding("items_differ", items=items, baseline=baseline_items))
+
+    def _check_device_clock(self, candidate: Candidate, build: Build) -> None:
+        """The device clock against the host's, once for each variant: work that its events miss must not look fast."""
+        clocks = (self._context.clock, self._context.other_clock)
+        clock = next((clock for clock in clocks if isinstance(clock, DeviceClock)), None)
+        if clock is None:
+            return
+        clock.block(build, candidate.steps)
+        exposed = clock.exposes(build)
+        if exposed:
+            self._reporter.notice("gaps_in_device_time", candidate.name)
+        if clock.flush or exposed:
+            return
+        device_s, host_s, queueing_s = clock.against_host(build, candidate.steps)
+        # A device that starts late, behind a long queueing, still ends within the sum of the two.
+        if host_s > _HOST_MARGIN * (device_s + queueing_s) + _HOST_MARGIN_S:
+            reason = finding("work_beside_the_stream", candidate.name, host_s=host_s, device_s=device_s)
+            examined = Examined(variant=candidate.name, check=CheckKind.STREAMS, ok=False, reason=reason)
+            self._reporter.channel.emit(examined)
+            raise RefusedError(reason, check=CheckKind.STREAMS)
+
+    def _check_streams(self, candidate: Candidate, build: Build) -> None:
+        """Whether the work of a step is over when the clock says so, on any stream and in any thread."""
+        examined = self._context.streams.examine(candidate.name, build, candidate.steps, candidate.step_s)
+        self._reporter.channel.emit(examined)
+        if examined.reason is not None:
+            raise RefusedError(examined.reason, check=CheckKind.STREAMS)
+
+    def _count(self, name: str, build: Build, *, countable: bool) -> None:
+        """Look into one untimed step of work that is declared."""
+        work = build.work
+        if self._context.job.ceilings == CeilingChoice.NONE or not (work.flops or work.bytes):
+            return
+        self._reporter.stage(Stage.COUNT, name)
+        self.declared.add(work.dtype or "fp32")
+        if countable and (counted := count(name, build)) is not None:
+            self._reporter.channel.emit(counted)
+
+    @property
+    def _exclusive(self) -> bool:
+        """Whether variants were found not to fit into memory together."""
+        return self._before is not None and self._before.exclusive
+
+
+def close(context: WorkerContext, variant: Variant, build: Build) -> None:
+    """Tear a build down."""
+    context.reporter.position.move(Stage.TEARDOWN, variant.name)
+    try:
+        build.close()
+    except BaseException as error:
+        context.reporter.failed(variant.name, Stage.TEARDOWN, error)
+
+
+def release(context: WorkerContext) -> None:
+    """Let go of what builds leave behind: compiled code, and cached memory."""
+    compiled.reset()
+    memory.release(context.device)
+
+
+def _control(baseline: Candidate) -> Candidate:
+    """A second build of the baseline, measured as if it were a variant."""
+    control = Candidate(CONTROL, baseline.variant, baseline.items, baseline.steps, baseline.step_s)
+    control.kept = baseline.kept
+    return control
