@@ -8,7 +8,8 @@ from gpulab.analysis.comparison import Comparison, compare, pairs_of, refused
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.statuses import CheckKind, Status, Verdict
 from gpulab.report.samples import SampleView
-from gpulab.report.state import CHECKED_ELSEWHERE, RunState
+from gpulab.report.state import RunState
+from gpulab.report.variant_state import CHECKED_ELSEWHERE
 
 _REFUSED = {Status.WRONG: Verdict.WRONG, Status.INVALID: Verdict.INVALID}
 _FAILED = (Status.FAILED, Status.OUT_OF_MEMORY)

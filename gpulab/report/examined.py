@@ -6,9 +6,16 @@ from msgspec.structs import replace
 
 from gpulab.protocol.events import Examined
 from gpulab.protocol.finding import Value
+from gpulab.protocol.statuses import CheckKind
 
 _SUMMED = frozenset({"late"})
 """Counts of what a process did; of other numbers the largest stands, and of all else the last."""
+
+
+def add_examined(examined: dict[CheckKind, Examined], event: Examined) -> None:
+    """Put a report beside those before it."""
+    before = examined.get(event.check)
+    examined[event.check] = event if before is None else together(before, event)
 
 
 def together(before: Examined, event: Examined) -> Examined:

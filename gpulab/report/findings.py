@@ -13,7 +13,8 @@ from gpulab.protocol.jobs import TimeFunctions, subject_of
 from gpulab.protocol.statuses import Cache, Clock, Verdict
 from gpulab.report.report import Control, Together, VariantReport
 from gpulab.report.samples import SampleView
-from gpulab.report.state import CHECKED_ELSEWHERE, RunState, VariantState
+from gpulab.report.state import RunState
+from gpulab.report.variant_state import CHECKED_ELSEWHERE, VariantState
 
 _BUSY = 0.1
 _PAGE = 4096

@@ -14,8 +14,9 @@ from gpulab.protocol.partition import USEFUL
 from gpulab.protocol.statuses import Cache
 from gpulab.report.goodput_report import GoodputReport
 from gpulab.report.report import Time
-from gpulab.report.state import RunState, VariantState
+from gpulab.report.state import RunState
 from gpulab.report.step_goodput import TOLERANCE, StepGoodput, step_goodput
+from gpulab.report.variant_state import VariantState
 
 _MOST_OVERHEAD = 0.1
 _MOST_ROWS = 40

@@ -16,7 +16,8 @@ from gpulab.protocol.jobs import Calibrate, Measure
 from gpulab.protocol.statuses import CeilingChoice
 from gpulab.report.report import RunReport, Time
 from gpulab.report.roofline.step_facts import dram_bytes_per_step, step_facts
-from gpulab.report.state import RunState, VariantState
+from gpulab.report.state import RunState
+from gpulab.report.variant_state import VariantState
 
 _FLOPS_AGREE = 0.1
 _MOST_ARROWS = 2

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import assert_never
 
 from msgspec.structs import replace
 
@@ -16,61 +15,16 @@ from gpulab.analysis.comparison import keys_of
 from gpulab.protocol import events as e
 from gpulab.protocol.ceiling import LAUNCH
 from gpulab.protocol.device import Device
-from gpulab.protocol.finding import Finding, finding
-from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, RunRequest, TimedJob, TimeFunctions, VariantInfo
-from gpulab.protocol.statuses import CheckKind, FailureKind, IntervalUnit, Outcome, Stage, Status, StopReason
-from gpulab.report.examined import together
+from gpulab.protocol.finding import Finding
+from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, RunRequest, TimedJob, TimeFunctions
+from gpulab.protocol.statuses import CheckKind, IntervalUnit, Outcome, Stage, StopReason
+from gpulab.report.examined import add_examined
 from gpulab.report.log_history import LogHistory
 from gpulab.report.samples import SampleHistory
 from gpulab.report.telemetry_history import TelemetryHistory
+from gpulab.report.variant_state import VariantState, initial
 
-_FROM_OUTSIDE = frozenset({FailureKind.CANCELLED, FailureKind.TIMEOUT})
-"""Ends of a run that say nothing about the variant that was on the clock."""
-_MOST_OTHER_TIMES = 1000
 _MOST_ROOFS = 1000
-
-
-CHECKED_ELSEWHERE = "checked_in_its_own_run"
-"""Of a contender of a sweep's final: with other parameters than the first it has another output."""
-
-
-@dataclass
-class VariantState:
-    """One variant so far. Sums are over its timed blocks."""
-
-    info: VariantInfo
-    status: Status = Status.PENDING
-    reason: Finding | None = None
-    unchecked: Finding | None = None
-    built: e.Built | None = None
-    counted: e.Counted | None = None
-    phases: e.Phases | None = None
-    """The windows so far as one."""
-    profiled: e.Profiled | None = None
-    checked: e.Checked | None = None
-    calibrated: e.Calibrated | None = None
-    warmed: e.WarmedUp | None = None
-    solo_run: e.SoloRun | None = None
-    examined: dict[CheckKind, e.Examined] = field(default_factory=dict)
-    """What each kind of check showed, all its events as one: the first that failed, and how often it ran."""
-    other_clock: e.OtherClock | None = None
-    failure: e.VariantFailed | None = None
-    out_of_memory: e.OutOfMemory | None = None
-    blocks: int = 0
-    wall_s: float = 0.0
-    cpu_s: float = 0.0
-    faults: int = 0
-    switches: int = 0
-    sm_mhz: float = 0.0
-
-    @property
-    def items(self) -> float:
-        return self.built.items if self.built else 1.0
-
-    @property
-    def contention(self) -> float | None:
-        """Share of the timed wall time in which the measuring thread did not run."""
-        return max(0.0, 1 - self.cpu_s / self.wall_s) if self.wall_s else None
 
 
 @dataclass
@@ -173,14 +127,17 @@ class RunState:
             case e.TelemetrySwitched() | e.WorkerExited() | e.WorkerDone():
                 pass
             case e.RunInvalid():
-                self.invalid.append(event.reason)
+                self.invalid += [event.reason] if event.reason not in self.invalid else []  # each process says it
             case e.RunEnded():
                 self.outcome = event.outcome
                 self._close()
             case e.VariantFailed():
                 self._fail(event)
             case _:
-                self._fold_variant(event)
+                if variant := self.variants.get(event.variant):
+                    variant.fold(event)
+                    if isinstance(event, e.SoloRun):
+                        self.telemetry.solo_run(event)
         self._settle()
 
     def closed(self) -> RunState:
@@ -201,80 +158,19 @@ class RunState:
         if isinstance(job, Calibrate):
             return
         functions = isinstance(job, TimeFunctions)
-        self.variants = {info.name: _initial(info, functions=functions) for info in job.subject.variants}
+        self.variants = {info.name: initial(info, functions=functions) for info in job.subject.variants}
         self.samples = SampleHistory(keys_of(job))
-
-    def _fold_variant(
-        self,
-        event: e.Built
-        | e.Counted
-        | e.Phases
-        | e.Profiled
-        | e.Checked
-        | e.Unchecked
-        | e.VariantRefused
-        | e.VariantSkipped
-        | e.OutOfMemory
-        | e.Calibrated
-        | e.WarmedUp
-        | e.SoloRun
-        | e.OtherClock,
-    ) -> None:
-        variant = self.variants.get(event.variant)
-        if variant is None:
-            return
-        match event:
-            case e.Built():
-                variant.built = event
-            case e.Counted():
-                variant.counted = event
-            case e.Phases():
-                variant.phases = _added(variant.phases, event)
-            case e.Profiled():
-                variant.profiled = event
-            case e.Calibrated():
-                variant.calibrated = event
-            case e.WarmedUp():
-                variant.warmed = event
-            case e.OtherClock():
-                variant.other_clock = _with_other_clock(variant.other_clock, event)
-            case e.SoloRun():
-                variant.solo_run = event
-                self.telemetry.solo_run(event)
-            case e.Checked():
-                variant.checked = event
-                if not event.ok:
-                    variant.status, variant.reason = Status.WRONG, event.reason
-            case e.Unchecked():
-                variant.unchecked = event.reason
-            case e.VariantRefused():
-                variant.status, variant.reason = Status.INVALID, event.reason
-            case e.VariantSkipped():
-                variant.status, variant.reason = Status.SKIPPED, event.reason
-            case e.OutOfMemory():
-                variant.status, variant.reason, variant.out_of_memory = Status.OUT_OF_MEMORY, event.cause, event
-            case _:
-                assert_never(event)
 
     def _fail(self, event: e.VariantFailed) -> None:
         self.failures.append(event)
-        variant = self.variants.get(event.variant or "")
-        if variant is None:
-            return
-        if variant.failure is None:
-            variant.failure = event
-        if variant.status == Status.PENDING and event.kind not in _FROM_OUTSIDE:
-            variant.status, variant.reason = Status.FAILED, event.cause
+        if variant := self.variants.get(event.variant or ""):
+            variant.fail(event)
 
     def _examine(self, event: e.Examined) -> None:
-        variant = self.variants.get(event.variant or "")
-        examined = self.examined if variant is None else variant.examined
-        before = examined.get(event.check)
-        examined[event.check] = event if before is None else together(before, event)
-        # Where nothing could be told apart, nothing is claimed; but nobody is accused.
-        accused = not event.ok and event.check != CheckKind.NULL_ANSWERS
-        if variant is not None and accused and variant.status in (Status.PENDING, Status.OK):
-            variant.status, variant.reason = (Status.WRONG if event.wrong else Status.INVALID), event.reason
+        if variant := self.variants.get(event.variant or ""):
+            variant.examine(event)
+        else:
+            add_examined(self.examined, event)
 
     def _fold_samples(self, event: e.Samples) -> None:
         items = {name: variant.items for name, variant in self.variants.items()}
@@ -308,41 +204,6 @@ def fold_all(events: Iterable[e.AnyEvent]) -> RunState:
     for event in events:
         state.fold(event)
     return state
-
-
-def _initial(info: VariantInfo, *, functions: bool) -> VariantState:
-    unchecked = None if info.unchecked is None else finding("declared_unchecked", info.name, reason=info.unchecked)
-    if functions:
-        unchecked = finding("plain_function", info.name)
-    elif unchecked is None and info.function is not None:
-        unchecked = finding("checked_in_its_own_run", info.name)
-    if info.missing is not None:
-        return VariantState(info, status=Status.SKIPPED, reason=info.missing, unchecked=unchecked)
-    return VariantState(info, unchecked=unchecked)
-
-
-def _added(before: e.Phases | None, event: e.Phases) -> e.Phases:
-    """One window together with those before it."""
-    if before is None:
-        return event
-    return replace(
-        event,
-        steps=before.steps + event.steps,
-        seconds=_sums(before.seconds, event.seconds),
-        running_s=_sums(before.running_s, event.running_s),
-    )
-
-
-def _with_other_clock(before: e.OtherClock | None, event: e.OtherClock) -> e.OtherClock:
-    """The times of one process together with those of the others, of a long run the latest."""
-    if before is None:
-        return event
-    times_s = [*before.times_s, *event.times_s][-_MOST_OTHER_TIMES:]
-    return replace(event, times_s=times_s, exposed=before.exposed or event.exposed)
-
-
-def _sums(first: dict[str, float], second: dict[str, float]) -> dict[str, float]:
-    return {name: first.get(name, 0.0) + second.get(name, 0.0) for name in {**first, **second}}
 
 
 def _with_older(before: e.CeilingsMeasured | None, event: e.CeilingsMeasured) -> e.CeilingsMeasured:

@@ -25,7 +25,8 @@ from gpulab.protocol.partition import USEFUL, WAITING
 from gpulab.protocol.statuses import Cache, Clock
 from gpulab.report.goodput_report import StepSource
 from gpulab.report.report import Time
-from gpulab.report.state import RunState, VariantState
+from gpulab.report.state import RunState
+from gpulab.report.variant_state import VariantState
 
 TOLERANCE = 0.05
 """Within which a goodput is certain, and a step that is too short for what was recorded of it still holds it."""

@@ -14,7 +14,8 @@ from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import TELEMETRY_OFF
 from gpulab.protocol.statuses import CheckKind, CheckState, Verdict
 from gpulab.report.report import VariantReport
-from gpulab.report.state import RunState, VariantState
+from gpulab.report.state import RunState
+from gpulab.report.variant_state import VariantState
 
 RESULTS = {
     CheckKind.OUTPUTS: "outputs_compared",

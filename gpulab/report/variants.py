@@ -13,7 +13,8 @@ from gpulab.report.goodput_summary import goodput_of
 from gpulab.report.report import SoloReport, Time, VariantReport
 from gpulab.report.roofline_points import roofline_point
 from gpulab.report.samples import SampleView
-from gpulab.report.state import RunState, VariantState
+from gpulab.report.state import RunState
+from gpulab.report.variant_state import VariantState
 
 _SETTLED = 1.05
 

@@ -12,7 +12,8 @@ from gpulab.protocol.finding import Finding, Value, finding
 from gpulab.protocol.jobs import Measure
 from gpulab.protocol.statuses import Cache, CheckKind, Status
 from gpulab.report.samples import SampleView
-from gpulab.report.state import RunState, VariantState
+from gpulab.report.state import RunState
+from gpulab.report.variant_state import VariantState
 
 
 def with_physics(state: RunState, samples: SampleView, roofs: RoofSet | None) -> RunState:

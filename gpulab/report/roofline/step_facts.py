@@ -11,7 +11,8 @@ from gpulab.protocol.jobs import Measure
 from gpulab.protocol.partition import WAITING
 from gpulab.protocol.statuses import Cache, Clock
 from gpulab.protocol.telemetry_fields import PERCENT, POWER_CAP
-from gpulab.report.state import RunState, VariantState
+from gpulab.report.state import RunState
+from gpulab.report.variant_state import VariantState
 
 _BUSY = ("useful", "other busy", "communication", "copies")
 """The parts of a profile in which the device works."""

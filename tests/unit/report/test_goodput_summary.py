@@ -14,7 +14,8 @@ from gpulab.protocol.statuses import Cache, CheckTime, Clock
 from gpulab.report.goodput_report import StepSource
 from gpulab.report.goodput_summary import goodput_of
 from gpulab.report.report import Time
-from gpulab.report.state import RunState, VariantState, fold_all
+from gpulab.report.state import RunState, fold_all
+from gpulab.report.variant_state import VariantState
 
 STEPS = 10
 TIME = Time(median=1e-3, low=0.9e-3, high=1.1e-3)
