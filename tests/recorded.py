@@ -1,9 +1,15 @@
-"""Recorded runs: run files of an earlier version with the reports that it made of them, and a small one of today."""
+"""Recorded runs: run files of earlier versions with the reports that are made of them, and a small one of today.
+
+`python tests/recorded.py` stores the reports that today's code makes: only after a look at every field that differs.
+"""
 
 import json
 import lzma
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
 
 from gpulab.protocol import events as e
 from gpulab.protocol.finding import finding
@@ -12,6 +18,7 @@ from gpulab.protocol.run_file import RunFile
 from gpulab.session.scripting import load
 
 CORPUS = Path(__file__).parent / "corpus"
+_REPORTS = CORPUS / "reports.json.xz"
 NAMES = sorted(path.name.removesuffix(".jsonl.xz") for path in CORPUS.glob("*.jsonl.xz"))
 """Of version 1."""
 VERSION_2 = sorted(f"version-2/{path.name.removesuffix('.jsonl.xz')}" for path in CORPUS.glob("version-2/*.jsonl.xz"))
@@ -29,10 +36,25 @@ def report_of(name, folder):
     return load(run_file(name, folder))
 
 
+def report_json(name, folder):
+    """The same as its JSON, without the path of the file, which lies elsewhere each time."""
+    document = json.loads(msgspec.json.encode(report_of(name, folder)))
+    del document["run_file"]
+    return document
+
+
 @cache
-def earlier_reports():
-    """By name, as dictionaries: what the version that wrote the run files made of them."""
-    return json.loads(lzma.decompress((CORPUS / "reports.json.xz").read_bytes()))
+def stored_reports():
+    """By name, as dictionaries: what an earlier version made of the run files."""
+    return json.loads(lzma.decompress(_REPORTS.read_bytes()))
+
+
+def store_reports():
+    """From now on reports are to be as they are now."""
+    with TemporaryDirectory() as folder:
+        reports = {name: report_json(name, folder) for name in (*NAMES, *VERSION_2)}
+    text = json.dumps(reports, sort_keys=True, separators=(",", ":"))
+    _REPORTS.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
 
 
 SMALL_REQUEST = RunRequest(
@@ -62,3 +84,7 @@ def write_run(path, events=SMALL_RUN, gpulab="0.1.0"):
         file.append([event])
     file.close()
     return path
+
+
+if __name__ == "__main__":
+    store_reports()
