@@ -1,12 +1,14 @@
 """Every finding has words, all words are of some finding, and each says what the table of examples says.
 
-Examples stand in two tables: sentences as they were before findings had codes, and those with other words than before.
+Examples of runs and machines stand in two tables each: sentences as they were before findings had codes, and those with
+other words than before.
 """
 
 import ast
 from functools import cache
 from pathlib import Path
 
+import examples_of_checks as of_checks
 import examples_of_machines as machines
 import examples_of_measurements as measurements
 import examples_of_trust as of_trust
@@ -22,6 +24,7 @@ EXAMPLES = {
     **measurements.REWORDED,
     **machines.AS_BEFORE,
     **machines.REWORDED,
+    **of_checks.EXAMPLES,
     **of_trust.EXAMPLES,
 }
 MAKERS = {"finding": 0, "notice": 0, "explain": 0}
@@ -128,7 +131,7 @@ def test_each_example_has_the_values_that_are_given_where_the_finding_is_made():
 
 def test_no_example_is_of_a_code_that_is_gone_or_stands_twice():
     parts = (measurements.AS_BEFORE, measurements.REWORDED, machines.AS_BEFORE, machines.REWORDED)
-    parts = (*parts, of_trust.EXAMPLES)
+    parts = (*parts, of_checks.EXAMPLES, of_trust.EXAMPLES)
     assert sum(map(len, parts)) == len(EXAMPLES)
     assert EXAMPLES.keys() == WORDS.keys()
 
