@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import psutil
@@ -23,10 +24,8 @@ class Host:
         self._worker: psutil.Process | None = None
         self._frequency_at = 0.0
         self._before: tuple[float, dict[int, _Use]] | None = None
-        try:
+        with suppress(psutil.Error):
             self._worker = psutil.Process(worker)
-        except psutil.Error:
-            pass
         psutil.cpu_percent()
 
     def sample(self, now: float) -> dict[str, float]:

@@ -9,7 +9,8 @@ look at each field that had changed since the version that wrote the files. Thes
   epochs' medians; the floor is 1 % for all;
 - what failed late keeps its comparison, as inconclusive;
 - a solo run differs only where it lies outside of what one more process may come to; bytes that are declared for a
-  link are not held against the device's memory, and one that moves over 1.2x of what it declares is told so, where it was 1.25x;
+  link are not held against the device's memory, and who moves over 1.2x of what it declares hears of it, where it was
+  1.25x;
 - goodput is of the step without the profiler, and bounds come from evidence;
 - new fields, of comparisons for instance trust, sustained and earlier.
 """
