@@ -122,6 +122,8 @@ def test_nan_infinity_and_counts():
     assert t.agree([tensor * math.inf], [tensor * math.inf]).ok
     infinite = t.agree([tensor * math.inf], [tensor])
     assert (infinite.ok, infinite.error) == (False, None)
+    enormous = t.agree([tensor.double() * 1e40], [tensor])
+    assert (enormous.ok, enormous.error) == (False, None)
     assert t.agree([tensor[:3]], [tensor]).reason == finding("element_counts_differ", elements=3, baseline=4)
     assert t.agree([tensor[:2], tensor[2:]], [tensor]).ok
     assert not t.agree([tensor[:2]], [tensor]).ok

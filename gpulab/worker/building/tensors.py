@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isfinite, sqrt
+from math import inf, sqrt
 from typing import Any
 
 import torch
@@ -36,6 +36,8 @@ _WITHOUT_ARITHMETIC = {
     if hasattr(torch, name)
 }
 _MAX_ERROR = 10
+_LARGEST_ERROR = 1e9
+"""Beyond it an error says nothing but that the values are others, such as what memory held before."""
 _ROOM = 8
 """Times of its bytes that are free on a device, for a copy to stay there."""
 _ARRAYS = ("numpy", "cupy", "jax", "jaxlib")
@@ -275,7 +277,7 @@ def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Ag
         largest = max(largest, float(sums[2]))
     error = sqrt(squares / total) if total else (inf if squares else 0.0)
     if not error <= tolerance:
-        bounded = error if isfinite(error) else None
+        bounded = error if error <= _LARGEST_ERROR else None
         return Agreement(False, bounded, tolerance, finding("relative_error", error=bounded, allowed=tolerance))
     rms = sqrt(total / actual.numel()) if actual.numel() else 0.0
     allowed = _MAX_ERROR * tolerance * rms
