@@ -109,7 +109,7 @@ def test_a_cheat_is_caught_by_the_check_named(run, name):
     named = named_checks(name)
     if named == [WAITED_FOR]:
         assert result.caught_by == set(), result
-        assert result.speedup < 1.3, result
+        assert result.speedup < 4, result  # and 50 or more where it is not waited for
     elif said := SAID.fullmatch(named[0]):
         assert said[1] in result.said, result
     else:
