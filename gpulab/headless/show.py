@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpulab.headless.terminal import Terminal
 from gpulab.report.report import RunReport
-from gpulab.report.roofline_points import roofline_of
+from gpulab.report.roofline.points import roofline_of
 from gpulab.views.results import failures, result
 from gpulab.views.roofline.reasons import reasons
 from gpulab.views.roofline.view import roofline_view

@@ -30,7 +30,7 @@ from gpulab.report.report import (
     VariantReport,
 )
 from gpulab.report.roofline.physics import with_physics
-from gpulab.report.roofline_points import disagreements, roofs_of
+from gpulab.report.roofline.points import disagreements, roofs_of
 from gpulab.report.state import RunState
 from gpulab.report.sustained import with_sustained
 from gpulab.report.trust import with_trust

@@ -11,7 +11,7 @@ from gpulab.protocol.statuses import Cache, Clock, FailureKind, Status
 from gpulab.protocol.telemetry_fields import reason_letters
 from gpulab.report.goodput_summary import goodput_of
 from gpulab.report.report import SoloReport, Time, VariantReport
-from gpulab.report.roofline_points import roofline_point
+from gpulab.report.roofline.points import roofline_point
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState
 from gpulab.report.variant_state import VariantState

@@ -19,7 +19,7 @@ from gpulab.protocol.ceiling import CACHE, MATRIX, MEASURED, MEMORY, VECTOR, Cei
 from gpulab.protocol.statuses import Verdict
 from gpulab.protocol.text import cut, one_line
 from gpulab.report.report import RunReport, Time, VariantReport
-from gpulab.report.roofline_points import roofline_of
+from gpulab.report.roofline.points import roofline_of
 from gpulab.views.ceilings import amount
 from gpulab.views.roofline.plot import letter
 from gpulab.views.roofline.view import first_family

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gpulab.report.roofline_points import roofline_of
+from gpulab.report.roofline.points import roofline_of
 from gpulab.session.run import Run
 from gpulab.tui.panels.selection import Selection
 from gpulab.views.roofline.reasons import reasons

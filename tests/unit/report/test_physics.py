@@ -8,7 +8,7 @@ from gpulab.protocol.ceiling import Ceiling
 from gpulab.protocol.statuses import CeilingChoice, CheckKind, Status, Verdict
 from gpulab.report.exit_codes import ExitCode
 from gpulab.report.roofline.physics import physics_of
-from gpulab.report.roofline_points import roofs_of
+from gpulab.report.roofline.points import roofs_of
 from gpulab.report.state import fold_all
 from gpulab.views.findings import sentence
 

@@ -12,7 +12,7 @@ from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import Calibrate, RunRequest, VariantInfo
 from gpulab.protocol.partition import Partition
 from gpulab.protocol.statuses import Cache, CeilingChoice, Clock
-from gpulab.report.roofline_points import roofline_of
+from gpulab.report.roofline.points import roofline_of
 
 MEASURED = (
     ("device memory", "copy", 1e10),

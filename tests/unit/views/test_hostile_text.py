@@ -15,7 +15,7 @@ from gpulab.protocol.listing import ScenarioRow
 from gpulab.protocol.machine import CheckStatus, MachineCheck
 from gpulab.report.command_report import ObserverEffect
 from gpulab.report.over_runs import over_runs_of
-from gpulab.report.roofline_points import roofline_of
+from gpulab.report.roofline.points import roofline_of
 from gpulab.report.sweeps import sweep_of
 from gpulab.views import (
     ceilings,
