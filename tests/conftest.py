@@ -18,6 +18,8 @@ from rich.console import Console
 from gpulab.protocol.run_file import read_run_file
 from gpulab.report.state import fold_all
 
+# Benchmarks, and the checks that a GPU must pass, are tested too.
+sys.path += [str(Path(__file__).parent / folder) for folder in ("benchmarks", "gpu")]
 GPULAB = (sys.executable, "-m", "gpulab")
 MARK = "GPULAB_TEST_MARK"
 

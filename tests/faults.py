@@ -32,12 +32,8 @@ def {name}(lab):
     {build}
     return Work(step, inputs=DATA)
 """
-LATE = "if count_of('late') > 5 and steps > 1: "
-"""In the measurement, after some processes: what a scenario counts by itself begins anew in each of them."""
-COUNT = """
-def count_of(name):
-    return os.path.getsize(name) if os.path.exists(name) else 0
-"""
+LATE = "if builds > 1 and steps > 800: "
+"""In the measurement, after some rounds. What a scenario counts begins anew in each process."""
 
 
 def scenario(lab, *, step="pass", build="pass", tail=""):

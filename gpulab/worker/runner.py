@@ -161,12 +161,9 @@ class Runner:
             measurement.close()
             return
         exclusive = measurement.exclusive
-        for candidate in measurement.candidates:
-            if candidate.name != CONTROL and (candidate.build is not None or exclusive):
-                self._after_rounds(Stage.RE_CHECK, candidate, self._bracket, exclusive=exclusive)
         self._reporter.channel.emit(Stopped(reason=reason))
         for candidate in measurement.candidates:
-            if candidate.name in context.checked:
+            if candidate.name != CONTROL and (candidate.build is not None or exclusive):
                 self._after_rounds(Stage.RE_CHECK, candidate, self._check_again, exclusive=exclusive)
         if context.job.solo_runs:
             for candidate in measurement.candidates:
@@ -237,15 +234,8 @@ class Runner:
         channel, time_s = self._reporter.channel, context.job.time_s
         channel.emit(solo_run(context.wall_clock, channel, candidate, time_s))
 
-    def _bracket(self, candidate: Candidate) -> None:
-        """Have the session time some steps as well."""
-        context = self._context
-        if candidate.build is None:
-            candidate.build = context.builder.build(candidate.variant)
-            context.builder.first_step(candidate.build)
-        bracket(context, candidate)
-
     def _check_again(self, candidate: Candidate) -> None:
+        """Have the session time some steps as well, and compare the output once more."""
         context, variant = self._context, candidate.variant
 
         def rebuild() -> Build:
@@ -253,7 +243,10 @@ class Runner:
 
         if candidate.build is None:
             candidate.build = rebuild()
-        self._reporter.channel.emit(context.checker.after(variant.name, candidate.build, rebuild))
+            context.builder.first_step(candidate.build)
+        bracket(context, candidate)
+        if candidate.name in context.checked:
+            self._reporter.channel.emit(context.checker.after(variant.name, candidate.build, rebuild))
 
 
 def _seed(pinned: int | None, process: int) -> int:

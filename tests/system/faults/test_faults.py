@@ -6,7 +6,7 @@ import signal
 
 import pytest
 from conftest import wait_for
-from faults import CASES, COUNT, GRANDCHILD, LATE, ODD, ODD_TAIL, VARIANT, line_of, scenario, scenario_of
+from faults import CASES, GRANDCHILD, LATE, ODD, ODD_TAIL, VARIANT, line_of, scenario, scenario_of
 from finished_runs import events_of
 
 from gpulab.protocol.events import Log, Samples, WorkerExited
@@ -86,7 +86,7 @@ def test_what_is_written_to_the_event_pipe_is_ignored_and_counted(faults):
 
 def test_a_crash_in_the_measurement_keeps_the_completed_pairs(lab):
     tail = VARIANT.format(name="third", step="pass", build="pass")
-    path = scenario(lab, step=LATE + "ctypes.string_at(0)", build="open('late', 'a').write('x')", tail=COUNT + tail)
+    path = scenario(lab, step=LATE + "ctypes.string_at(0)", tail=tail)
     finished = lab.run(path, time_s="2")
     assert finished.code == 3
     failure = finished.run["failures"][-1]

@@ -80,7 +80,7 @@ def scale(lab):
 @scenario.variant(against="c")
 def low(lab):
     data = DATA.bfloat16()
-    return Work(lambda: data * 2, inputs=data)
+    return Work(lambda: data * 2, inputs=data, dtype="bf16")
 """
 
 
@@ -118,7 +118,7 @@ def test_the_stages_come_in_order(ladder):
         *((stage, "wrong") for stage in each[:2]),
         *((stage, name) for name in ("scale", "low") for stage in each),
         ("measure", None),
-        *(("re-check", name) for name in ("a", "b", "c", "low")),
+        *(("re-check", name) for name in ("a", "b", "c", "scale", "low")),
     ]  # whatever the processes after the first repeat
 
 

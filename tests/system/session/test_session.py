@@ -5,6 +5,7 @@ import resource
 import signal
 import textwrap
 import time
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -211,8 +212,9 @@ def test_a_telemetry_process_that_is_killed_ends_telemetry_alone(tmp_path):
 
     wait_for(sampled)
     for child in psutil.Process().children():
-        if "gpulab.telemetry" in child.cmdline():
-            child.kill()
+        with suppress(psutil.ZombieProcess):
+            if "gpulab.telemetry" in child.cmdline():
+                child.kill()
     assert session.wait(20)
     events += session.take()
     assert [lost.reason for lost in of_type(events, e.TelemetryLost)] == [finding("telemetry_process_ended")]
