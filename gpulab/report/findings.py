@@ -60,7 +60,7 @@ def explanations_of(
     explanations += [
         finding("same_operations", comparison.variant, against=comparison.against)
         for comparison in comparisons
-        if comparison.verdict in (Verdict.SAME, Verdict.INCONCLUSIVE)
+        if comparison.verdict in (Verdict.SAME, Verdict.INCONCLUSIVE, Verdict.SLOWER)
         and (operations := _operations(state, comparison.variant))
         and operations == _operations(state, comparison.against)
     ]

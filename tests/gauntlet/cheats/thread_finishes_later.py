@@ -1,6 +1,6 @@
 """Hands its work to a thread and returns; the thread writes the output soon after the block has ended.
 
-Caught by: streams and threads or context and output
+Caught by: streams and threads or context and output or determinism
 """
 
 import queue
