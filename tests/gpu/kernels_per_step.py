@@ -10,6 +10,8 @@ import argparse
 import importlib.util
 import json
 import sys
+from contextlib import nullcontext
+from inspect import isgenerator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -30,10 +32,12 @@ def built(path, variant, device):
     scenario = module.scenario
     on_cpu = device.type == "cpu"
     l2_bytes = 32 << 20 if on_cpu else torch.cuda.get_device_properties(device).L2_cache_size
-    lab = SimpleNamespace(device=device, l2_bytes=l2_bytes, memory_bytes=0)
+    silent = {"phase": lambda name: nullcontext(), "useful": nullcontext, "report": lambda name, value: None}
+    lab = SimpleNamespace(device=device, l2_bytes=l2_bytes, memory_bytes=0, **silent)
     params = scenario.resolve(on_cpu=on_cpu, smoke=False, chosen={})
     torch.manual_seed(0)
-    return scenario.variants[variant].function(lab, **params).step
+    made = scenario.variants[variant].function(lab, **params)
+    return (next(made) if isgenerator(made) else made).step
 
 
 def kernel_seconds(events):
