@@ -178,12 +178,11 @@ class Conductor:
 
     def _is_narrow(self, names: set[str]) -> bool:
         job = self._job
-        width = job.width or NARROW
         if isinstance(job, TimeFunctions):  # their time is all there is to say of them
             times = (self._interval((name,)) for name in names)
-            if not all(is_narrow_time(time, width) for time in times):
+            if not all(is_narrow_time(time, job.width or NARROW) for time in times):
                 return False
-        return are_narrow((self._interval(pair) for pair in pairs_of(job, names)), width)
+        return are_narrow((self._interval(pair) for pair in pairs_of(job, names)), job.width)
 
     def _interval(self, key: Key) -> Interval | None:
         return self._series[key].interval()
