@@ -242,7 +242,7 @@ class Checker:
         with checking(CheckKind.CONTEXT):
             if not self._reads_inputs:
                 self._others.check_reading(build, inputs)
-            reading.require_quick(build, times, self._times, self._builder.device.type)
+            reading.require_quick(self._builder, build, times, self._times)
         context = build.work.context is not None
         self._examined(name, CheckKind.CONTEXT, output_s=times.read_s, step_s=times.step_s, context=context)
 

@@ -91,7 +91,7 @@ def signal_trial(face, duration_s, chance):
         return names, label, problems, program.output
     problems = [f"code {code}"] if code not in codes_after(ending) else []
     problems += remains_of(lab, program)
-    run_ends = [outcome_of(file) for file in lab.folder.rglob("*.jsonl")]
+    run_ends = [outcome_of(file) for file in lab.folder.rglob("runs/*.jsonl")]
     if None in run_ends:
         problems.append("run file without its end")
     if code == 130 and face is not App and run_ends != ["cancelled"]:
@@ -160,7 +160,7 @@ def kill_trial(face, duration_s, chance):
         return kind, label, ["hangs"], program.output
     problems = [f"code {code}"] if code not in ((-9,) if kind == "parent" else (0, 3, 7)) else []
     problems += [problem for problem in remains_of(lab, program) if kind != "parent" or problem.startswith("left")]
-    for file in lab.folder.rglob("*.jsonl"):
+    for file in lab.folder.rglob("runs/*.jsonl"):
         if outcome_of(file) is None and kind != "parent":
             problems.append("run file without its end")
         elif file.stat().st_size and read_run_file(file).garbled:

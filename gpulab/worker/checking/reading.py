@@ -15,6 +15,8 @@ from gpulab.worker.process.errors import RefusedError
 
 _GAINED, _MOVED, _SLACK_S = 0.2, 0.5, {"cpu": 50e-6, "cuda": 200e-6}
 """A step that gains this part of the baseline's may not spend that part of the gain on reading its output."""
+_TRIES = 5
+"""Before it is an accusation: a machine with other users makes any one of them longer."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,19 @@ def late(builder: Builder, build: Build, change: Callable[[], None]) -> list[tor
     return outputs.read(build, returned)
 
 
-def require_quick(build: Build, times: ReadingTimes, baseline: ReadingTimes, device: str) -> None:
-    """RefusedError where reading the output takes much of what the step gains."""
-    gained, more = baseline.step_s - times.step_s, times.read_s - baseline.read_s
-    moved = more > max(_MOVED * gained, _SLACK_S.get(device, 0.0))
-    if callable(build.work.output) and gained > _GAINED * baseline.step_s and moved:
+def require_quick(builder: Builder, build: Build, times: ReadingTimes, baseline: ReadingTimes) -> None:
+    """RefusedError where reading the output takes much of what the step gains, however often it is tried."""
+    for _ in range(_TRIES):
+        if not _takes_much(build, times, baseline, builder.device.type):
+            return
+        _, more = timed_step(builder, build)
+        times += more
+    if _takes_much(build, times, baseline, builder.device.type):
         seconds = {"output_s": times.read_s, "step_s": times.step_s, "baseline_s": baseline.step_s}
         raise RefusedError(finding("output_takes_the_time", **seconds))
+
+
+def _takes_much(build: Build, times: ReadingTimes, baseline: ReadingTimes, device: str) -> bool:
+    gained, more = baseline.step_s - times.step_s, times.read_s - baseline.read_s
+    moved = more > max(_MOVED * gained, _SLACK_S.get(device, 0.0))
+    return callable(build.work.output) and gained > _GAINED * baseline.step_s and moved

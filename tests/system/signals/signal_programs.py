@@ -66,7 +66,7 @@ def app(lab, stage, set_up=""):
         return terminal, None
     terminal.read(20, until=b"lesson")
     terminal.press(b"r")
-    return terminal, at_stage(terminal, lambda: next((lab.folder / "state").rglob("*.jsonl"), Path("none")), stage)
+    return terminal, at_stage(terminal, lambda: next((lab.folder / "state").rglob("runs/*.jsonl"), Path("none")), stage)
 
 
 def at_stage(terminal, file, stage):

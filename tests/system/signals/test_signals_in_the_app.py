@@ -122,7 +122,7 @@ def test_an_app_that_is_stopped_gives_the_terminal_to_the_shell_and_takes_it_aga
     tmux.press("q")
     tmux.until("code 0")
     assert tmux.flags() == ["1", "0"]
-    (file,) = (lab.folder / "state").rglob("*.jsonl")
+    (file,) = (lab.folder / "state").rglob("runs/*.jsonl")
     assert outcome_of(file) == "cancelled"
 
 
