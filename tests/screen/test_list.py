@@ -49,7 +49,7 @@ def test_functions_of_a_file_that_was_named_come_first_and_run(tmp_path):
         await pilot.press("1")
         assert "a plain function: it is timed and profiled" in flat(pilot)
         await pilot.press("r")
-        await until(pilot, lambda: "operations of a step" in shown(pilot))
+        await until(pilot, lambda: "step goodput" in shown(pilot))
         assert started == [("train:step", "step")]
         assert "control" not in shown(pilot)
         assert "verdict" not in shown(pilot)

@@ -50,12 +50,15 @@ def measured(module_lab):
 
 
 def test_the_table_is_on_stdout_and_progress_on_stderr(measured):
-    rows = {line.split()[0]: line for line in measured.stdout.splitlines() if line.strip()}
+    rows = {}
+    for line in measured.stdout.splitlines():
+        rows.setdefault(line.split()[0] if line.strip() else "", line)
     assert "baseline" in rows["two"]
     speedup = measured.comparison("one")["speedup"]  # none where two builds of one variant differ: a busy machine
     assert re.search(r"one +\d.*[un]s .*x +\d.* to .*" if speedup else r"one +\d.*[un]s +\S+ +invalid", rows["one"])
     assert measured.verdict("one") in rows["one"]
     assert "control" in rows
+    assert re.search(r"one (verified|doubtful|unchecked): ", measured.stdout) or not speedup
     assert "skipped" in rows["on_gpu"]
     assert "on_gpu skipped: needs cuda: " in measured.stdout
     assert f"claim: 2x; measured here: {'one' if speedup else 'nothing'}" in measured.stdout
@@ -82,7 +85,7 @@ def test_the_json_has_the_documented_fields(measured):
     assert (run["scenario"], run["params"]["n"], run["seed"], run["claim"]) == ("mine", 64, 3, "2x")
     assert re.fullmatch("[0-9a-f]{64}", run["source_sha256"])
     assert set(run["device"]) >= {"kind", "name", "uuid", "threads"}
-    assert set(run["method"]) >= {"clock", "cache", "epochs", "rounds", "confidence", "floor", "stopped"}
+    assert set(run["method"]) >= {"clock", "cache", "epochs", "rounds", "confidence", "floor", "stopped", "processes"}
     assert set(run["control"]) == {"speedup", "low", "high", "verdict"}
     assert run["telemetry"] is None
     variant = measured.variant("one")
@@ -95,6 +98,7 @@ def test_the_json_has_the_documented_fields(measured):
     assert [comparison["variant"] for comparison in run["comparisons"]] == ["one"]
     assert set(run["comparisons"][0]) == {
         "variant", "against", "speedup", "low", "high", "mde", "pairs", "dropped", "verdict", "reason",
+        "earlier", "sustained", "trust",
     }  # fmt: skip
     assert measured.variant("on_gpu")["status"] == "skipped"
     assert measured.variant("on_gpu")["reason"]["values"]["need"] == "cuda"
