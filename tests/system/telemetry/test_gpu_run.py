@@ -105,8 +105,7 @@ def test_the_health_of_the_device_and_its_power_cap_are_findings(measured):
     capped = findings["power_capped"]
     assert capped["capped"] == capped["readings"] > 0
     assert measured.run["telemetry"]["health"]["pcie_width_max"] == 16
-    assert "note: PCIe width 8 of 16" in measured.stdout
-    assert "power cap in" in measured.stdout
+    assert "more notes: --verbose" in measured.stdout  # three stand by themselves, those that change most
 
 
 def test_what_ran_while_the_gpu_was_slowed_down_is_dropped_and_nothing_far_from_it(measured):
