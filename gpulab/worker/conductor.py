@@ -30,6 +30,10 @@ from gpulab.worker.process.children import Child, Pipes
 from gpulab.worker.process.forking import Forks
 from gpulab.worker.process.orphans import adopt_orphans, kill_orphans
 from gpulab.worker.process.reporting import Reporter
+from gpulab.worker.timing.plan import PROCESSES
+
+_PATIENCE = 1.3
+"""Times the time that was asked for, where it takes that long to have as many processes as planned."""
 
 Ask = Callable[[Handover], StopReason | None]
 """Hands over, and waits for the word whether this was the last process, and why."""
@@ -73,7 +77,7 @@ class Conductor:
         handover: Handover | None = None
         self._start()
         if self._starts_early:
-            for _ in range(1, FEWEST):
+            for _ in range(1, PROCESSES):
                 self._start()
         while True:
             handover, last = self._run(handover)
@@ -174,7 +178,8 @@ class Conductor:
             return StopReason.WIDTH
         if job.required_speedup is not None and self._is_settled(names, job.required_speedup):
             return StopReason.SETTLED
-        return StopReason.TIME if self._elapsed_s >= job.time_s else None
+        patience = 1.0 if self._processes >= PROCESSES else _PATIENCE
+        return StopReason.TIME if self._elapsed_s >= patience * job.time_s else None
 
     def _is_narrow(self, names: set[str]) -> bool:
         job = self._job

@@ -26,7 +26,7 @@ from gpulab.worker.timing.device_clock import DeviceClock
 from gpulab.worker.timing.plan import Plan, plan
 from gpulab.worker.timing.recorder import Recorder
 
-_SETTLE_S, _SETTLING_BLOCKS = 0.01, 3
+_SETTLE_S, _SETTLING_BLOCKS = 0.01, 1
 _PHASES_S = 0.05
 
 

@@ -37,8 +37,8 @@ _SEED_STEP, _SEEDS = 1_000_003, 2**31
 _SEED_BYTES = 4
 _START_S = 0.3
 """What a process is expected to take to start, until one has."""
-_ROOM_FOR_CONTEXTS = 32 << 30
-"""Memory of a device on which the contexts of eight processes, half a gigabyte each, are in nobody's way."""
+_ROOM_FOR_CONTEXTS = 64 << 30
+"""Memory of a device on which the contexts of sixteen processes, half a gigabyte each, are in nobody's way."""
 
 
 class Runner:
