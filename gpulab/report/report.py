@@ -232,11 +232,7 @@ class LogReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a run is. Epochs and processes are counted from 1; `planned_processes` come before width may stop it.
-
-    `planned_epochs` is of runs from before processes were recorded. `remaining_s`: to the end of measuring, as the
-    engine expects it; it may come earlier. `verdict_stands`: measured and checked again, and what follows explains it.
-    """
+    """Where a run is. Epochs and processes are counted from 1; `remaining_s`: at most, to the end of measuring."""
 
     stage: Stage = Stage.START
     variant: str | None = None

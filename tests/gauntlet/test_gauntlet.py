@@ -128,7 +128,8 @@ def test_a_cheat_is_caught_by_the_check_named(run, name, whole):
         assert said[1] in result.said, result
     else:
         assert result.caught_by & set(named), result
-        assert result.comparison.get("speedup") is None, result
+        # A check that proves nothing leaves the speedup, and the word "unchecked" in place of a verdict.
+        assert result.comparison.get("speedup") is None or result.comparison["verdict"] == "unchecked", result
 
 
 @pytest.mark.parametrize("group", TOGETHER, ids=lambda group: f"{len(group)} of them")
