@@ -83,14 +83,27 @@ class Conductor:
             handover, last = self._run(handover)
             if last:
                 break
-            for name in handover.modules:
-                with suppress(Exception):
-                    importlib.import_module(name)
+            self._import(handover.modules)
         for child in self._waiting:
             child.dismiss()
         if self._job.profile is not None:
             measured = {candidate.variant for candidate in handover.candidates}
             self._record([info.name for info in self._job.subject.variants if info.name in measured])
+
+    def _import(self, modules: Sequence[str]) -> None:
+        """Import what each process would have to; those that wait for their turns were forked without it."""
+        missing = [name for name in modules if name not in sys.modules]
+        if not missing:
+            return
+        early = len(self._waiting)
+        for child in self._waiting:
+            child.dismiss()
+        self._waiting, self._started = [], self._started - early
+        for name in missing:
+            with suppress(Exception):
+                importlib.import_module(name)
+        for _ in range(early):
+            self._start()
 
     @property
     def _starts_early(self) -> bool:

@@ -10,7 +10,7 @@ from gpulab.catalog.needs import missing
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(missing("cuda") is not None, reason="no CUDA device")]
 
-BUSY = (Path(__file__).parent / "busy.py").read_text()
+BUSY = (Path(__file__).parent / "steps" / "busy.py").read_text()
 CROWD = '''
 
 @scenario.variant(against=None)

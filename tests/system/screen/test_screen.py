@@ -21,7 +21,7 @@ def test_a_crash_a_stop_and_another_scenario(lab, drive):
         pilot.app.screen._settings = LONG
         await pilot.press("r")
         await until(pilot, lambda: "control" in shown(pilot) and "so far" in shown(pilot))
-        assert "fault · epoch" in shown(pilot)
+        assert "fault · process" in shown(pilot)
         await pilot.press("escape", "escape")
         assert not idle(pilot)
         await pilot.press("s")

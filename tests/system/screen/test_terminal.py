@@ -39,7 +39,7 @@ def test_in_lang_c_without_colours_it_is_plain_to_the_last_byte(lab):
     """LANG=C: ASCII only; NO_COLOR: no colour."""
     lab.env = {name: value for name, value in lab.env.items() if not name.startswith("LC_")}
     terminal = terminal_of(lab, LANG="C")
-    start_run(terminal, until=b"epoch")
+    start_run(terminal, until=b"process")
     running = len(terminal.output)
     for key in (b"4", b"1", b"\x1b"):
         terminal.press(key)
@@ -91,7 +91,7 @@ def test_a_terminal_that_goes_away_takes_it_along(lab):
     terminal.read(1)
     terminal.hang_up()
     assert terminal.end() == 130
-    (file,) = (lab.folder / "state").rglob("*.jsonl")
+    (file,) = (lab.folder / "state").rglob("runs/*.jsonl")
     assert read_run_file(file).events[-1].outcome == "cancelled"
     assert lab.none_left(within=1)
 
@@ -123,7 +123,7 @@ def test_a_whole_visit_in_tmux_with_keys_alone(lab, tmux):
     tmux.press(*["Down"] * (1 + names.index("batched_matmul")), "Enter")
     tmux.until("one call for many small products")
     tmux.press("r")
-    screen = tmux.until("batched_matmul · epoch")
+    screen = tmux.until("batched_matmul · process")
     assert "so far" in screen
     assert "loop" in screen
     assert "bmm" in screen
