@@ -105,7 +105,7 @@ class Measurement:
             self._close(candidate)
 
     def _epochs(self) -> None:
-        started = perf_counter()
+        ends = None
         while True:
             try:
                 self._build_all()
@@ -115,7 +115,8 @@ class Measurement:
                 self._let_go()
                 self._context.reporter.notice("ran_one_at_a_time")
             planned = self.planned = self.planned or self._plan()
-            ends = started + planned.stretch_s
+            if ends is None:  # the builds that a process keeps, the control's among them, are none of its stretch
+                ends = perf_counter() + planned.stretch_s
             if self.exclusive:
                 self._exclusive_rounds(planned)
             else:

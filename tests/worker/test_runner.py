@@ -118,6 +118,14 @@ def test_an_expensive_build_stays_for_the_epochs_of_its_process_and_the_others_a
     assert [facts.kept for facts in job_events.handover.candidates] == [False, False, True]
 
 
+def test_builds_that_a_process_keeps_take_nothing_of_its_rounds(job_events):
+    bodies = {"slow": "time.sleep(0.35); return work(1)", "second": "return work(1)"}
+    job_events(bodies, time_s=10.0)
+    events = job_events(bodies, before=job_events.handover, time_s=10.0)
+    rounds = {row for batch in of_kind(events, e.Samples) for row in zip(batch.epoch, batch.round, strict=True)}
+    assert len(rounds) >= 5  # of a stretch that is shorter than the control's build
+
+
 def test_a_later_process_starts_from_what_the_first_handed_over(job_events):
     bodies = {"first": "return work(1)", "second": "return work(3)"}
     first = job_events(bodies, time_s=0.3)
