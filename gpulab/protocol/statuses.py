@@ -122,7 +122,6 @@ class IntervalUnit(StrEnum):
 
     PROCESSES = "processes"
     EPOCH_MEDIANS = "epoch medians"
-    PAIRS = "pairs"
 
 
 class Relation(StrEnum):

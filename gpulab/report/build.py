@@ -204,9 +204,14 @@ def _progress(state: RunState, now: float) -> Progress:
 
 
 def _remaining_s(state: RunState, now: float) -> float | None:
-    if state.planned is None or state.planned.expected_s is None:
+    """To the end of measuring: by the plan, or by the pace of the processes so far where that is slower."""
+    planned = state.planned
+    if planned is None or planned.expected_s is None:
         return None
-    return max(0.0, state.planned.t + state.planned.expected_s - now)
+    elapsed_s = now - planned.t
+    ended = len(state.processes) - 1
+    pace_s = elapsed_s / ended if ended > 0 else 0.0
+    return max(0.0, planned.expected_s - elapsed_s, pace_s * (planned.processes - ended))
 
 
 def _awaits_telemetry(state: RunState) -> bool:

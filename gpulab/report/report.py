@@ -232,7 +232,7 @@ class LogReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a run is. Epochs and processes are counted from 1; `remaining_s`: at most, to the end of measuring."""
+    """Where a run is. Epochs and processes are counted from 1; `remaining_s`: about so long to its end."""
 
     stage: Stage = Stage.START
     variant: str | None = None

@@ -27,7 +27,7 @@ def stage(report: RunReport) -> str:
     """Where the run is: a stage and its variant, or how far the measurement is."""
     progress = report.progress
     if progress.stage == Stage.MEASURE and progress.planned_processes:
-        left = f", at most {progress.remaining_s:.0f} s left" if progress.remaining_s else ""
+        left = f", about {progress.remaining_s:.0f} s left" if (progress.remaining_s or 0) >= 1 else ""
         return f"process {progress.process} (of {progress.planned_processes} or more), round {progress.rounds}{left}"
     if progress.stage == Stage.MEASURE and progress.planned_epochs:
         return f"epoch {progress.epoch} (of {progress.planned_epochs} or more), round {progress.rounds}"
