@@ -101,7 +101,7 @@ def _tensors(lab, batches, mib, hidden):
     """Page-locked batches and results, the device's buffers of both kinds, and what is computed between them."""
     rows = mib * MiB // 4 // _WIDTH
     given, results = (torch.empty(batches, rows, _WIDTH, pin_memory=True) for _ in range(2))
-    given.normal_()
+    given.copy_(torch.randn(given.shape, device=lab.device))
     coming, going = (torch.empty(_BUFFERS, rows, _WIDTH, device=lab.device) for _ in range(2))
     up = torch.randn(_WIDTH, hidden, device=lab.device) / _WIDTH**0.5
     down = torch.randn(hidden, _WIDTH, device=lab.device) / hidden**0.5

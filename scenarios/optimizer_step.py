@@ -46,7 +46,8 @@ def fused(lab, layers, width):
 
 def _adamw(lab, layers, width, **how):
     shapes = [shape for _ in range(layers) for shape in ((width, width), (width,))]
-    parameters = [torch.nn.Parameter(torch.randn(shape, device=lab.device)) for shape in shapes]
+    # As small as weights are: what a step adds to one of 5 would be lost in its rounding.
+    parameters = [torch.nn.Parameter(torch.randn(shape, device=lab.device) / width**0.5) for shape in shapes]
     for parameter in parameters:
         parameter.grad = torch.randn_like(parameter)
     optimizer = torch.optim.AdamW(parameters, lr=1e-3, **how)

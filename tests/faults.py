@@ -32,7 +32,7 @@ def {name}(lab):
     {build}
     return Work(step, inputs=DATA)
 """
-LATE = "if builds > 1 and steps > 800: "
+LATE = "if builds > 1 and steps > 4000: "
 """In the measurement, after some rounds. What a scenario counts begins anew in each process."""
 
 

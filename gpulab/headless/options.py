@@ -17,8 +17,6 @@ class Options(Settings):
     ascii: bool = False
     verbose: bool = False
     plot: Path | None = None
-    from_start: int | None = None
-    """The steps of a whole job; 0: those of a minute."""
     repeat: int | None = None
     """How many times the whole is measured, in fresh processes."""
     every_s: float | None = None

@@ -57,10 +57,10 @@ class OutputSample(Event, frozen=True):
     """
 
     variant: Name
-    number: Index
+    number: Count
     elements: PositiveCount
     """Of all outputs together."""
-    places: list[Index]
+    places: list[Count]
     values: list[Number | None]
     """None where one is not finite."""
     tolerance: Number

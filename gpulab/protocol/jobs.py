@@ -103,6 +103,8 @@ class TimedJob(Job, frozen=True, kw_only=True):
     """The relative half-width of an interval that counts as narrow; None: the lab's own."""
     required_speedup: PositiveAmount | None = None
     """What every comparison must reach: the run may end as soon as each is known to, or one is known not to."""
+    from_start: bool = False
+    """Whether it matters what the first process takes to start: then no other starts beside it."""
     solo_runs: bool = True
     """Whether each variant runs alone for some seconds at the end, for telemetry."""
     ceilings: CeilingChoice = CeilingChoice.NONE

@@ -125,6 +125,8 @@ class WarmedUp(Event, frozen=True):
     times_s: list[StepTime]
     drift: Number
     drifting: bool
+    steps: Count = 0
+    """Of each sample. 0 in files of earlier versions: about those of a block."""
 
 
 class Planned(Event, frozen=True, kw_only=True):

@@ -100,7 +100,8 @@ def _warm_up_s(variant: VariantState) -> float | None:
     times_s = variant.warmed.times_s
     settled_s = median(times_s[-(len(times_s) // 3) :]) if times_s else 0.0
     slower = takewhile(lambda time_s: time_s > settled_s * _SETTLED, times_s)
-    return variant.calibrated.steps_per_block * sum(time_s - settled_s for time_s in slower)
+    steps = variant.warmed.steps or variant.calibrated.steps_per_block
+    return steps * sum(time_s - settled_s for time_s in slower)
 
 
 def _clocks(state: RunState, variant: VariantState, time: Time | None) -> dict[str, float]:

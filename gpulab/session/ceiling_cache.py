@@ -77,8 +77,8 @@ class CeilingCache:
                 return self._look_up()
             case RunInvalid():
                 self._of_the_device = False  # nor is anything that was forged
-            case RunEnded(outcome=Outcome.DONE):
-                self._save()
+            case RunEnded(outcome=outcome) if outcome != Outcome.FAILED:
+                self._save()  # of a run that was interrupted too: the next one need not wait for them again
         return None
 
     @property

@@ -49,6 +49,7 @@ def request_for(
         "stop_early": stop_early,
         "width": settings.width,
         "required_speedup": settings.required_speedup,
+        "from_start": settings.from_start is not None,
         "solo_runs": telemetry != TELEMETRY_OFF,
         "ceilings": CeilingChoice.NONE if settings.smoke or time_s < _LEAST_FOR_CEILINGS_S else CeilingChoice.NEEDED,
     }

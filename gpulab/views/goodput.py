@@ -6,21 +6,23 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from gpulab.analysis.roofline import Point
 from gpulab.protocol.statuses import Cache
 from gpulab.report.goodput_report import GoodputReport, StepSource
 from gpulab.report.report import RunReport
 from gpulab.views import bars
 from gpulab.views.findings import lines
 from gpulab.views.step_parts import parts_table
-from gpulab.views.text import Glyphs, byte_count, rate
+from gpulab.views.text import Glyphs, byte_count, percent_of_roof, rate
 
 UNRELIABLE = "?"
 _BESIDE_BAR = 3
 """Columns beside a bar from which on it is half as long."""
 _LEAST = 0.005
+_SHARES_OF_ROOF = ("product", "efficiency")
 _COLUMNS = (
-    ("efficiency", "of roof"),
-    ("product", "product"),
+    ("product", "of roof"),
+    ("efficiency", "u alone"),
     ("hidden", "hidden"),
     ("items_per_s", "items/s"),
     ("peak_bytes", "peak"),
@@ -36,24 +38,25 @@ def goodput(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
     }
     if not profiled:
         return None
-    shown = [
-        column for column in _COLUMNS if any(getattr(summary, column[0]) is not None for summary in profiled.values())
-    ]
+    points = {variant.name: variant.roofline for variant in report.variants}
+    texts = {
+        name: [_cell(column, summary, points[name]) for column, _ in _COLUMNS] for name, summary in profiled.items()
+    }
+    shown = [place for place in range(len(_COLUMNS)) if any(row[place] for row in texts.values())]
     cells = bars.CELLS if len(shown) <= _BESIDE_BAR else bars.CELLS // 2
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("step goodput", overflow="fold", min_width=8)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("where the time goes", no_wrap=True, min_width=cells)
-    for _, head in shown:
-        table.add_column(head, justify="right", no_wrap=True)
+    for place in shown:
+        table.add_column(_COLUMNS[place][1], justify="right", no_wrap=True)
     letters = set()
     for name, summary in profiled.items():
         drawn = bars.bar(bars.categories(summary.partition.items()), cells)
         letters |= set(drawn.plain)
         if summary.reliable is False:
             drawn.stylize("dim")
-        values = [_cell(column, getattr(summary, column)) for column, _ in shown]
-        table.add_row(glyphs(name), share(summary), drawn, *map(glyphs, values))
+        table.add_row(glyphs(name), share(summary), drawn, *(glyphs(texts[name][place]) for place in shown))
     parts = parts_table(profiled, letters, glyphs)
     return Group(table, "", *([parts] if parts else []), *_notes(report, profiled, glyphs))
 
@@ -115,9 +118,16 @@ def _notes(report: RunReport, profiled: dict[str, GoodputReport], glyphs: Glyphs
     return notes
 
 
-def _cell(column: str, value: float | None) -> str:
+def _cell(column: str, summary: GoodputReport, point: Point | None) -> str:
+    value = getattr(summary, column)
     if value is None:
         return ""
+    if column == "product" and point:
+        value = point.fraction  # the same, but always of the step that the roofline is about
+    elif column in _SHARES_OF_ROOF and summary.step_source == StepSource.PROFILER:
+        return ""
+    if column in _SHARES_OF_ROOF:
+        return f"{percent_of_roof(value)}%"
     if column == "items_per_s":
         return rate(value)
     return byte_count(value) if column == "peak_bytes" else f"{value:.0%}"

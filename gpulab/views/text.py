@@ -146,6 +146,12 @@ def rate(value: float) -> str:
     return f"{three_digits(value / scale)} {prefix}".rstrip()
 
 
+def percent_of_roof(share: float) -> str:
+    """Wherever it stands: with a tenth below ten per cent."""
+    value = 100 * share
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 0.05 or not value else "<0.1"
+
+
 def plural(count: int, noun: str) -> str:
     """A count with its noun, such as 2 threads."""
     return f"{count} {noun}{'s' * (count != 1)}"

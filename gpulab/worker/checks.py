@@ -231,11 +231,12 @@ class Checker:
             self.findings.append(finding("tolerance_capped", name, declared=declared, cap=cap))
 
     def _set_reference(self, output: Tensors) -> None:
-        if not tensors.finite(output):
+        reference = tensors.kept(output)
+        if not tensors.finite(reference):
             raise WrongOutputError(finding("baseline_not_finite"))
-        if not any(bool((tensor != 0).any()) for tensor in output):
+        if not any(bool((tensor != 0).any()) for tensor in reference):
             self.findings.append(finding("baseline_is_zeros"))
-        self._reference = tensors.kept(output)
+        self._reference = reference
 
     def _check_reading(self, name: str, build: Build, inputs: Inputs, times: ReadingTimes) -> None:
         """Nothing of the step's work may be left to the reading of its output."""

@@ -17,23 +17,17 @@ from functools import partial
 from time import monotonic
 from typing import NoReturn
 
-from gpulab.analysis.comparison import NARROW, are_narrow, is_narrow_time, is_settled, keys_of, pairs_of
-from gpulab.analysis.series import Epoch, EpochSeries, Key
-from gpulab.analysis.statistics import FEWEST, Interval
 from gpulab.protocol.events import Noticed
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import Measure, TimeFunctions
 from gpulab.protocol.statuses import StopReason
-from gpulab.scenario import CONTROL
 from gpulab.worker.handover import Handover
 from gpulab.worker.process.children import Child, Pipes
 from gpulab.worker.process.forking import Forks
 from gpulab.worker.process.orphans import adopt_orphans, kill_orphans
 from gpulab.worker.process.reporting import Reporter
+from gpulab.worker.stop_rule import StopRule
 from gpulab.worker.timing.plan import PROCESSES
-
-_PATIENCE = 1.3
-"""Times the time that was asked for, where it takes that long to have as many processes as planned."""
 
 Ask = Callable[[Handover], StopReason | None]
 """Hands over, and waits for the word whether this was the last process, and why."""
@@ -57,15 +51,13 @@ class Conductor:
         self._job, self._forks, self._reporter = job, forks, reporter
         self._position = reporter.position
         self._process, self._profile = process, profile
-        self._series = EpochSeries(keys_of(job))
+        self._stop_rule = StopRule(job)
         self._waiting: list[Child] = []
         """Processes that were forked and had no turn yet."""
-        self._started = self._processes = 0
-        """Processes that were forked, and those that have handed over."""
+        self._started = 0
+        """Processes that were forked."""
         self.left_running = 0
         """Processes that a measuring one left; of the one that left most."""
-        self._elapsed_s = 0.0
-        """Of all processes but what the first one takes to prepare."""
 
     def serve(self) -> None:
         """Returns when the last process has done everything; where one dies, this one dies alike."""
@@ -107,10 +99,13 @@ class Conductor:
 
     @property
     def _starts_early(self) -> bool:
-        """Whether processes that wait for their turns may have a context on the device meanwhile."""
+        """Whether processes that wait for their turns may have a context on the device meanwhile.
+
+        While fifteen open the device, it takes the first one four times as long.
+        """
         job = self._job
         alone = isinstance(job, Measure) and (job.exclusive or job.increasing_memory)
-        return job.device != "cpu" and not (alone or job.smoke)
+        return job.device != "cpu" and not (alone or job.smoke or job.from_start)
 
     def _start(self) -> None:
         """Fork the next process, which waits for its turn."""
@@ -142,7 +137,7 @@ class Conductor:
         handover = child.handover()
         if handover is None:
             _die_as(child.status)
-        reason = self._judge(handover, monotonic() - started)
+        reason = self._stop_rule.reason(handover, monotonic() - started)
         child.answer(reason)
         if not child.has_finished():
             _die_as(child.status)
@@ -169,60 +164,6 @@ class Conductor:
             channel.adopt()
             channel.emit(Noticed(finding=_profiling_ended(variant, status)))
             names = names[names.index(variant) + 1 :] if variant in names else []
-
-    def _judge(self, handover: Handover, process_s: float) -> StopReason | None:
-        """Why measuring ends with this process; None where it goes on."""
-        first = self._processes == 0
-        self._elapsed_s += handover.start_s + handover.measured_s if first else process_s
-        values = dict(handover.values)
-        for epoch in range(max(map(len, values.values()), default=0)):
-            present = {key: epochs[epoch] for key, epochs in values.items() if epoch < len(epochs)}
-            self._series.add(_Values(present, self._processes))
-        self._processes += 1
-        if not handover.candidates or handover.baseline_lost:
-            return StopReason.FAILED
-        job = self._job
-        if job.smoke:
-            return StopReason.EPOCHS
-        if self._processes < FEWEST:
-            return None
-        names = {candidate.name for candidate in handover.candidates}
-        if job.stop_early and self._is_narrow(names):
-            return StopReason.WIDTH
-        if job.required_speedup is not None and self._is_settled(names, job.required_speedup):
-            return StopReason.SETTLED
-        patience = 1.0 if self._processes >= PROCESSES else _PATIENCE
-        return StopReason.TIME if self._elapsed_s >= patience * job.time_s else None
-
-    def _is_narrow(self, names: set[str]) -> bool:
-        job = self._job
-        if isinstance(job, TimeFunctions):  # their time is all there is to say of them
-            times = (self._interval((name,)) for name in names)
-            if not all(is_narrow_time(time, job.width or NARROW) for time in times):
-                return False
-        return are_narrow((self._interval(pair) for pair in pairs_of(job, names)), job.width)
-
-    def _interval(self, key: Key) -> Interval | None:
-        return self._series[key].interval()
-
-    def _is_settled(self, names: set[str], required: float) -> bool:
-        """Whether every comparison is known to reach what is required, or one is known not to."""
-        if not isinstance(self._job, Measure):
-            return False
-        pairs = [pair for pair in pairs_of(self._job, names) if pair[0] != CONTROL]
-        settled = [is_settled(self._series[pair].processes(), required) for pair in pairs]
-        return bool(settled) and (False in settled or None not in settled)
-
-
-class _Values(Epoch):
-    """An epoch of which the values of each quantity are known, and not its blocks."""
-
-    def __init__(self, values: dict[Key, list[float]], process: int) -> None:
-        super().__init__((), (), process)
-        self._values.update(values)
-
-    def _computed(self, key: Key) -> list[float]:
-        return []
 
 
 def _become(serve: Callable[[], None], *, silent: bool) -> NoReturn:

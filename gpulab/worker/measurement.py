@@ -8,26 +8,24 @@ from time import perf_counter
 
 from gpulab.analysis.comparison import keys_of
 from gpulab.analysis.statistics import FEWEST
-from gpulab.protocol.events import OtherClock, Phases, Planned
-from gpulab.protocol.statuses import Clock, Stage
-from gpulab.scenario import CONTROL
+from gpulab.protocol.events import Planned
+from gpulab.protocol.statuses import Stage
 from gpulab.worker.building import compiled
 from gpulab.worker.building.build import Build
 from gpulab.worker.calibration.roof_probes import RoofProbes
 from gpulab.worker.checking.timed_steps import TimedChecks
 from gpulab.worker.checking.timer_brackets import LONG_STEP_S, long_block
 from gpulab.worker.context import WorkerContext
-from gpulab.worker.process.exception_text import first_line, forget
+from gpulab.worker.observations import observe
+from gpulab.worker.process.exception_text import forget
 from gpulab.worker.process.failure import is_out_of_memory
 from gpulab.worker.process.memory import release
 from gpulab.worker.process.sample_buffer import Block
 from gpulab.worker.timing.candidate import Candidate
-from gpulab.worker.timing.device_clock import DeviceClock
 from gpulab.worker.timing.plan import Plan, plan
 from gpulab.worker.timing.recorder import Recorder
 
 _SETTLE_S, _SETTLING_BLOCKS = 0.01, 1
-_PHASES_S = 0.05
 
 
 class _BaselineLostError(Exception):
@@ -181,8 +179,7 @@ class Measurement:
                 break
         if self.recorder.epochs == self._first:
             for candidate in list(self.candidates):
-                self._time_by_other_clock(candidate)
-                self._record_phases(candidate)
+                self._observe(candidate)
 
     def _exclusive_rounds(self, planned: Plan) -> None:
         for candidate in self._shuffled():
@@ -190,8 +187,7 @@ class Measurement:
                 for number in range(planned.rounds):
                     self._block(number, candidate)
                 if self.recorder.epochs == self._first:
-                    self._time_by_other_clock(candidate)
-                    self._record_phases(candidate)
+                    self._observe(candidate)
                 self.recorder.pump()
             self._close(candidate)
             release(self._context.device)
@@ -201,37 +197,11 @@ class Measurement:
         for candidate, error in self._timed_checks.check(self.candidates):
             self._drop(candidate, Stage.MEASURE, error)
 
-    def _time_by_other_clock(self, candidate: Candidate) -> None:
-        """One block by the clock that the verdict does not take."""
-        other = self._context.other_clock
-        if other is None or candidate.build is None or candidate.name == CONTROL:
-            return
+    def _observe(self, candidate: Candidate) -> None:
         try:
-            time_s = other.block(candidate.build, candidate.steps, lead_in=candidate.lead_in).time_s
+            observe(self._context, candidate)
         except BaseException as error:
             self._drop(candidate, Stage.MEASURE, error)
-        else:
-            exposed = isinstance(other, DeviceClock) and other.exposes(candidate.build)
-            self._context.reporter.channel.emit(
-                OtherClock(variant=candidate.name, clock=Clock(other.name), times_s=[time_s], exposed=exposed)
-            )
-
-    def _record_phases(self, candidate: Candidate) -> None:
-        """One window per epoch with phases on, where the variant has any."""
-        context, build = self._context, candidate.build
-        if build is None or candidate.name not in context.with_phases:
-            return
-        steps = max(1, min(candidate.steps, int(_PHASES_S / candidate.step_s)))
-        try:
-            times = context.builder.phase_times(build, steps)
-        except BaseException as error:  # it is only an observation: what was measured stays
-            context.with_phases.discard(candidate.name)
-            context.reporter.notice("phases_failed", candidate.name, message=first_line(error))
-        else:
-            running_s = times.cpu_s if context.device.type == "cpu" else {}
-            context.reporter.channel.emit(
-                Phases(variant=candidate.name, steps=steps, seconds=times.wall_s, running_s=running_s)
-            )
 
     def _block(self, number: int, candidate: Candidate) -> None:
         if candidate.build is None:

@@ -14,9 +14,9 @@ from gpulab.worker.handover import Handover
 from gpulab.worker.process import memory
 from gpulab.worker.process.errors import RefusedError, UncheckedError
 from gpulab.worker.profiling.counting import count
-from gpulab.worker.timing.candidate import Candidate, calibrate, warm, warm_up
+from gpulab.worker.timing.candidate import Candidate, calibrate, even_out, warm, warm_up
 from gpulab.worker.timing.device_clock import DeviceClock
-from gpulab.worker.timing.plan import is_kept
+from gpulab.worker.timing.plan import is_kept, longest_block_s
 
 _HOST_MARGIN, _HOST_MARGIN_S = 1.1, 50e-6
 _LONG_STEP_S = 0.25
@@ -56,6 +56,8 @@ class Preparation:
             elif not candidates and isinstance(self._context.job, Measure):
                 return []
             release(self._context)
+        most_s = longest_block_s(self._context.job.time_s, 1 + len(candidates))
+        even_out(self._context.clock, self._reporter.channel, candidates, most_s)
         return [*candidates[:1], *map(_control, candidates[:1]), *candidates[1:]]
 
     def _prepare(self, variant: Variant, baseline_items: float | None) -> Candidate | None:
@@ -144,7 +146,7 @@ class Preparation:
         """
         context, name, work = self._context, variant.name, build.work
         inputs = tensors.live_leaves("inputs", work.inputs) if name in context.checked else []
-        saved = tensors.copies(inputs)
+        saved = tensors.kept(inputs)
         phases = context.builder.lab.phases
         phases.used = False
         first_step_s = context.builder.first_step(build)

@@ -131,7 +131,7 @@ class Runner:
         return [scenario.variants[variant.name] for variant in job.subject.variants if variant.missing is None]
 
     def _measure_ceilings(self) -> None:
-        # All ceilings of a GPU take half a minute, and they are kept.
+        # All ceilings of a GPU take 20 seconds, and they are kept.
         enough_known = self._reporter.position.ceilings_known or self._context.job.quick
         if not self._preparation.declared or (self._context.device.type == "cuda" and enough_known):
             return

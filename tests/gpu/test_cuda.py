@@ -112,3 +112,24 @@ def test_a_device_that_is_not_there_is_named(lab):
     done = lab.call("--run", "batched_matmul", "--device", "cuda:99", "--json")
     assert done.code == 3
     assert "cuda:99: there are" in done.stderr
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_large_tensors_on_the_host_are_compared_on_the_device(dtype):
+    import torch
+
+    from gpulab.worker.building import tensors
+
+    torch.cuda.synchronize()
+    large = torch.arange(8 << 20, dtype=getattr(torch, dtype)) + 1
+    (copy,) = tensors.kept([large])
+    assert copy.is_cuda
+    assert not tensors.kept([large[:100]])[0].is_cuda
+    assert tensors.agree([large], [copy]).ok
+    assert tensors.agree([copy], [large]).ok
+    assert not tensors.changed([large], [copy])
+    large[-1] = 0
+    assert tensors.changed([large], [copy])
+    assert not tensors.agree([large], [copy]).ok
+    tensors.put_back([large], [copy])
+    assert not tensors.changed([large], [copy])

@@ -13,7 +13,7 @@ from gpulab.views.roofline.canvas import Canvas, fit, wide
 from gpulab.views.roofline.placing import BY_COUNT, DIM, Plot
 from gpulab.views.roofline.plot import COUNTED, letter, letters
 from gpulab.views.roofline.roofs import aside, name, per_second
-from gpulab.views.text import Glyphs, three_digits, times
+from gpulab.views.text import Glyphs, percent_of_roof, three_digits, times
 
 _BAR = 9
 _UNLIKE, _FAR_END = 2.0, 3.0
@@ -119,7 +119,7 @@ def _bar(point: Point, glyphs: Glyphs) -> str:
 
 def _shares(points: Sequence[Point], glyphs: Glyphs) -> list[str]:
     """Percent of what is attainable, with its interval: the time's error and the roof's."""
-    values = [f"{_percent(point.fraction)} %" for point in points]
+    values = [f"{percent_of_roof(point.fraction)} %" for point in points]
     digits = max(map(len, values), default=0)
     shares = []
     for point, value in zip(points, values, strict=True):
@@ -143,18 +143,13 @@ def _points(width: float) -> str:
     return f"{width:.{int(width < 9.95)}f}"
 
 
-def _percent(share: float) -> str:
-    value = 100 * share
-    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 0.05 or not value else "<0.1"
-
-
 def _notes(points: Sequence[Point], family: str, plot: Plot | None) -> list[str]:
     dimmed: dict[str, list[int]] = defaultdict(list)
     for index, point in enumerate(points):
         if point.family != family:
             dimmed[point.family].append(index)
     notes = [f"{len(indices)} at one place: {letters(indices)}" for indices in (plot.together() if plot else ())]
-    notes += [f"dim: {letters(indices)} ({other})" for other, indices in dimmed.items()]
+    notes += [f"dim: {letters(indices)} ({dtype})" for dtype, indices in dimmed.items()]
     if sources := dict.fromkeys(point.source for point in points if point.source != MEASURED):
         notes.append(f"* roof: {' / '.join(sources)}")
     ratios = [f"{letter(index)} {times(point.bytes_ratio)}" for index, point in enumerate(points) if point.bytes_ratio]

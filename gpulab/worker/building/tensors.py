@@ -38,8 +38,10 @@ _WITHOUT_ARITHMETIC = {
 _MAX_ERROR = 10
 _LARGEST_ERROR = 1e9
 """Beyond it an error says nothing but that the values are others, such as what memory held before."""
-_ROOM = 8
-"""Times of its bytes that are free on a device, for a copy to stay there."""
+_ROOM = 16
+"""Times of their bytes that are free on a device, for copies to stay there: to compare widens them to float64."""
+_LARGE = 16 << 20
+"""Bytes from which on a tensor on the host is copied to a GPU to be read."""
 _ARRAYS = ("numpy", "cupy", "jax", "jaxlib")
 """Packages whose arrays have their values when they are handed over, or are waited for."""
 _CHUNK = {"cpu": 1 << 16, "cuda": 1 << 24}
@@ -123,17 +125,30 @@ def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def kept(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Copies that outlive a step: on their device where it has ample room for them, else on the host."""
-    return [
-        tensor.detach().clone() if _has_room(tensor) else tensor.detach().to("cpu", copy=True) for tensor in tensors
-    ]
+    """Copies that outlive a step: where they are quick to compare, or on the host where a GPU has no ample room."""
+    return [tensor.detach().to(place, copy=True) for tensor, place in zip(tensors, _places(tensors), strict=True)]
 
 
-def _has_room(tensor: torch.Tensor) -> bool:
-    if tensor.device.type != "cuda":
-        return True
-    free, _ = torch.cuda.mem_get_info(tensor.device)
-    return _ROOM * tensor.nbytes <= free
+def on_gpu_if_large(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, or of a large one on the host a copy on the GPU in use, where it is quick to read.
+
+    One core takes half a second for a pass over 512 MiB, and checks are dozens of passes.
+    """
+    (place,) = _places([tensor])
+    return tensor.to(place) if place.type == "cuda" else tensor
+
+
+def _places(tensors: Sequence[torch.Tensor]) -> list[torch.device]:
+    """Where copies of all of them are to lie."""
+    host, wanted = torch.device("cpu"), [tensor.device for tensor in tensors]
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        gpu = torch.device("cuda", torch.cuda.current_device())
+        wanted = [tensor.device if tensor.is_cuda or tensor.nbytes < _LARGE else gpu for tensor in tensors]
+    for device in {place for place in wanted if place.type == "cuda"}:
+        needed = sum(tensor.nbytes for tensor, place in zip(tensors, wanted, strict=True) if place == device)
+        if _ROOM * needed > torch.cuda.mem_get_info(device)[0]:  # bytes that are free
+            wanted = [host if place == device else place for place in wanted]
+    return wanted
 
 
 @torch.inference_mode()  # it may write to inference tensors too
@@ -144,7 +159,9 @@ def put_back(tensors: Sequence[torch.Tensor], saved: Sequence[torch.Tensor]) -> 
 
 def changed(tensors: Sequence[torch.Tensor], saved: Sequence[torch.Tensor]) -> bool:
     """Whether any bit differs (NaN equals itself here)."""
-    return any(not torch.equal(_bits(now), _bits(then)) for now, then in zip(tensors, saved, strict=True))
+    return any(
+        not torch.equal(_bits(now.to(then.device)), _bits(then)) for now, then in zip(tensors, saved, strict=True)
+    )
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
@@ -258,16 +275,15 @@ def _joined(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Agreement:
+    device = expected.device if expected.device.type == "cuda" else actual.device
     if not tolerance and actual.dtype == expected.dtype:
         # Integers are not compared in float64: above 2^53 it cannot tell them apart.
-        differ = int((actual != expected.to(actual.device)).sum())
+        differ = sum(int((a != b).sum()) for a, b in _chunks(actual, expected, device))
         reason = finding("elements_differ", differ=differ, elements=actual.numel()) if differ else None
         return Agreement(not differ, None if differ else 0.0, 0.0, reason)
     squares = total = largest = 0.0
-    chunk = _CHUNK.get(actual.device.type, _CHUNK["cpu"])
-    for start in range(0, actual.numel(), chunk):
-        narrow = expected[start : start + chunk].to(actual.device)  # before it is widened: less crosses a link
-        a, b = _wide(actual[start : start + chunk]), _wide(narrow)
+    for narrow in _chunks(actual, expected, device):
+        a, b = map(_wide, narrow)
         difference = torch.where(a == b, 0.0, (a - b).abs())  # infinities may be equal
         sums = (difference.square().sum(), b.abs().square().sum(), difference.max())
         if torch.isnan(sums[0]):
@@ -284,6 +300,15 @@ def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Ag
     if not largest <= allowed:
         return Agreement(False, error, tolerance, finding("one_element_off", largest=largest, allowed=allowed))
     return Agreement(True, error, tolerance)
+
+
+def _chunks(
+    actual: torch.Tensor, expected: torch.Tensor, device: torch.device
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Both, piece by piece on one device: as they are, since less crosses a link than of what is widened."""
+    size = _CHUNK.get(device.type, _CHUNK["cpu"])
+    for start in range(0, actual.numel(), size):
+        yield actual[start : start + size].to(device), expected[start : start + size].to(device)
 
 
 def computable(tensor: torch.Tensor) -> torch.Tensor:

@@ -28,8 +28,8 @@ from gpulab.worker.process.sample_buffer import Block
 from gpulab.worker.timing.clock import WallClock
 from gpulab.worker.timing.device_clock import DeviceClock
 
-_LONG_S, _BRIEF_S = 0.5, 0.12
-"""Seconds a probe takes: of a calibration, and of one pass beside a run."""
+_LONG_S, _SHORT_S, _BRIEF_S = 0.5, 0.25, 0.12
+"""Seconds a probe takes: of a calibration, before the first run on a GPU, and of one pass beside a run on a CPU."""
 _WARM = 0.2
 _FEWEST, _MOST = 5, 2000
 _TRIES = 3
@@ -78,7 +78,7 @@ class Calibration:
     def beside_a_run(self, dtypes: Collection[str]) -> None:
         """One short pass over what work in these dtypes can be limited by; everything on a GPU, kept for later runs."""
         if self._device.type == "cuda":
-            self.everything()
+            self._pass(lambda probe: True, _SHORT_S, brief=False)
         else:
             roofs = (MEMORY, CACHE, *COSTS)
             self._pass(lambda probe: probe.roof in roofs or probe.kind in dtypes, _BRIEF_S, brief=True)

@@ -60,7 +60,7 @@ class Everything:
                 if not _has_floats(inputs):
                     self._change_integers(tensor)
                 continue
-            values = tensors.computable(tensor)
+            values = tensors.computable(tensors.on_gpu_if_large(tensor))
             if self.shift and tensor.dim():
                 values = _moved(values, self.shift)
             scaled = values * self.scale
@@ -114,7 +114,7 @@ class LateElement:
 
     def _value(self, tensor: torch.Tensor, period: int) -> torch.Tensor:
         if self.times:
-            return tensors.computable(tensor).abs().amax() * self.times
+            return tensors.computable(tensors.on_gpu_if_large(tensor)).abs().amax() * self.times
         return _element(tensor, int(self.source * (period - 1))).clone()
 
     def _elements(

@@ -182,7 +182,7 @@ def _figures(tensor: torch.Tensor) -> torch.Tensor:
     """Smallest, largest, mean and mean square of all elements."""
     if not tensor.numel() or tensor.is_complex():
         return torch.zeros(4, dtype=torch.float64)
-    wide = tensors.computable(tensor)
+    wide = tensors.computable(tensors.on_gpu_if_large(tensor))
     mean = wide.sum(dtype=torch.float64) / wide.numel()
     norm = torch.linalg.vector_norm(wide.float() if not wide.is_floating_point() else wide, dtype=torch.float64)
     return torch.stack([wide.amin().double(), wide.amax().double(), mean, norm / wide.numel() ** 0.5]).cpu()

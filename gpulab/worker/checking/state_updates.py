@@ -35,8 +35,8 @@ def compare(before: State, after: State, baseline_before: State, baseline_after:
     errors: list[float] = []
     moved = expected_moved = 0
     for own, other in _pairs(before, baseline_before):
-        expected = _wide(baseline_after[other]) - _wide(baseline_before[other])
-        actual = (_wide(after[own]) - _wide(before[own])).reshape(expected.shape).to(expected.device)
+        expected = _moved(baseline_before[other], baseline_after[other])
+        actual = _moved(before[own], after[own]).reshape(expected.shape).to(expected.device)
         changed = int(expected.count_nonzero())
         if not changed or not bool(torch.isfinite(expected).all()):
             continue
@@ -76,6 +76,11 @@ def _begin_alike(tensor: torch.Tensor, other: torch.Tensor) -> bool:
     expected = _wide(other).reshape(-1)
     difference = torch.linalg.vector_norm(_wide(tensor).reshape(-1).to(expected.device) - expected)
     return bool(difference <= _ALIKE * torch.linalg.vector_norm(expected))
+
+
+def _moved(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
+    """By how much, where the later copy lies: each was kept where there was room for it."""
+    return _wide(after) - _wide(before.to(after.device))
 
 
 def _wide(tensor: torch.Tensor) -> torch.Tensor:

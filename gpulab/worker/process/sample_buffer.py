@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import mmap
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpulab.protocol.events import Samples
 
@@ -17,8 +17,7 @@ _COLUMNS = 10
 _MOST_ROWS = 1 << 12
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """One sample. Seconds are per step; faults and switches are of the whole block."""
 
     time_s: float

@@ -11,10 +11,11 @@ from time import monotonic, perf_counter_ns, thread_time_ns
 from gpulab.worker.building.build import Build
 from gpulab.worker.building.compiled import mark_step
 from gpulab.worker.process.sample_buffer import Block
+from gpulab.worker.timing.plan import LEAD_IN
 from gpulab.worker.timing.waiting import THERE, paced, wait_for
 
-_CPU_BLOCK_S = 200e-6
-_CUDA_BLOCK_S = 1e-3
+_BLOCK_S = 2e-3
+"""Of a device a block holds a few microseconds of waiting; of a CPU, what the others took from its caches."""
 _EMPTY_BLOCKS = 50  # so that an empty block is less than 2 % of one
 _MOST_STEPS = 1 << 24
 _LONG_STEP_S = 0.1
@@ -33,9 +34,8 @@ class WallClock:
         self.waits = wait is not None
         """Whether there is a device to wait for."""
         self.flush = flush
-        # A few microseconds of waiting are part of each CUDA block, so its blocks are longer.
         self.empty_block_s = median(self.empty_s() for _ in range(200))
-        self.block_s = max(_CUDA_BLOCK_S if wait else _CPU_BLOCK_S, _EMPTY_BLOCKS * self.empty_block_s)
+        self.block_s = max(_BLOCK_S, _EMPTY_BLOCKS * self.empty_block_s)
 
     def empty_s(self) -> float:
         """What a block of no steps takes."""
@@ -137,7 +137,7 @@ def lead_in_steps(steps: int, step_s: float) -> int:
 
     A long step has brought back what it needs soon after it began.
     """
-    return 0 if step_s >= _LONG_STEP_S else max(1, steps // 2)
+    return 0 if step_s >= _LONG_STEP_S else max(1, int(LEAD_IN * steps))
 
 
 def _nothing() -> None:

@@ -21,6 +21,9 @@ _LEAST_SHARE = 0.4
 _MOST_SHARE_S, _MOST_STARTS = 2.0, 4
 """A part of the time that is longer than this is spent better on more processes."""
 _KEPT_BUILD_S, _KEPT_SHARE = 0.3, 0.5
+_LONGEST_BLOCK_S = 5e-3
+LEAD_IN = 0.5
+"""Untimed steps before a block, as a part of its own."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -56,6 +59,12 @@ def plan(
     process_s = start_s + epochs * (builds_s + rounds * round_s)
     expected_s = max(time_s, processes * process_s)
     return Plan(rounds, epochs, stretch_s, processes, expected_s)
+
+
+def longest_block_s(time_s: float, candidates: int) -> float:
+    """Up to which all blocks may be as long as the longest of them: a process still has its rounds."""
+    round_s = _LEAST_SHARE * time_s / PROCESSES / ROUNDS
+    return min(_LONGEST_BLOCK_S, round_s / ((1 + LEAD_IN) * candidates))
 
 
 def is_kept(build_s: float, first_step_s: float, time_s: float) -> bool:

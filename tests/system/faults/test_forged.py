@@ -88,7 +88,7 @@ def test_a_forged_event_earns_no_verdict(tmp_path, name):
 def test_a_run_whose_scenario_forges_its_end_and_skips_its_work_has_failed(lab):
     """Computes nothing in timed blocks, and calls os._exit before it would be checked again."""
     forged = "forge(encode(e.WorkerDone(sent=2)), numbered(2, e.WorkerDone(sent=2)))\n"
-    step = "if builds > 3: os._exit(0)\n        if builds > 2: return out"
+    step = "if builds > 1 and steps > 20: os._exit(0)\n        if builds > 1: return out"
     path = lab.write("forged.py", HEAD + FORGE + forged + VARIANT.format(name="bad", step=step, build="pass"))
     finished = lab.run(path, time_s="2")
     assert finished.code == 3

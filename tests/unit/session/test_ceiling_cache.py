@@ -153,6 +153,14 @@ def test_what_a_run_that_failed_measured_is_not_kept():
     assert watch(ready(), sampled()) == []
 
 
+@pytest.mark.parametrize("outcome", ["cancelled", "timeout"])
+def test_what_an_interrupted_run_had_measured_by_then_is_kept(outcome):
+    cache = CeilingCache(RunRequest(job=measure()))
+    for event in (ready(), sampled(), COMPLETE, e.RunEnded(outcome=outcome)):
+        cache.see(event)
+    assert [known.at for known in watch(ready(), sampled())] == [COMPLETE.at]
+
+
 def test_what_an_invalid_run_measured_is_not_kept():
     watch(ready(), sampled(), COMPLETE, e.RunInvalid(reason=finding("event_repeated", number=1)))
     assert watch(ready(), sampled()) == []

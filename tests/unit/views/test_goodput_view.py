@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import printed
+from recorded import NAMES, VERSION_2, report_of
 from rich.console import Console
 from rich.style import Style
 from run_reports import CPU, profiled, two_variants
@@ -16,7 +17,7 @@ from gpulab.report.goodput_report import StepSource
 from gpulab.views import bars
 from gpulab.views.goodput import goodput, phases
 from gpulab.views.summary import summary
-from gpulab.views.text import Glyphs
+from gpulab.views.text import Glyphs, percent_of_roof
 
 GLYPHS = Glyphs()
 HALF = {
@@ -85,6 +86,20 @@ def test_a_column_is_there_where_any_variant_has_it_and_all_fit():
     text = printed(goodput(profiled(("a_rather_long_name", every)), GLYPHS))
     for word in ("60%", "30%", "75%", "1.23 k", "64.0 MiB", "u" * 8):
         assert word in text
+
+
+@pytest.mark.parametrize("name", [*NAMES, *VERSION_2])
+def test_of_roof_is_the_rooflines_wherever_it_stands(tmp_path, name):
+    report = report_of(name, tmp_path)
+    table = goodput(report, GLYPHS)
+    points = {variant.name: variant.roofline for variant in report.variants if variant.goodput}
+    lines = printed(table, 200).splitlines() if table else [""]
+    end = lines[0].find("of roof") + len("of roof")
+    for line in lines[1:] if "of roof" in lines[0] else ():
+        if not line.strip():
+            break
+        variant, cell = line.split()[0], line[:end].split()[-1]
+        assert cell == f"{percent_of_roof(points[variant].fraction)}%"
 
 
 PARTS = dict(zip(CATEGORIES, (0.3, 0.1, 0.05, 0.1, 0.05, 0.1, 0.05, 0.1, 0.1, 0.05), strict=True))

@@ -1,0 +1,82 @@
+"""When a run has measured enough: after each process, by what all of them have shown."""
+
+from __future__ import annotations
+
+from gpulab.analysis.comparison import NARROW, are_narrow, is_narrow_time, is_settled, keys_of, pairs_of
+from gpulab.analysis.series import Epoch, EpochSeries, Key
+from gpulab.analysis.statistics import FEWEST, Interval
+from gpulab.protocol.jobs import Measure, TimeFunctions
+from gpulab.protocol.statuses import StopReason
+from gpulab.scenario import CONTROL
+from gpulab.worker.handover import Handover
+from gpulab.worker.timing.plan import PROCESSES
+
+_PATIENCE = 1.3
+"""Times the time that was asked for, where it takes that long to have as many processes as planned."""
+
+
+class StopRule:
+    """Of one run: on width, or once the question of `--fail-below` is settled; else when its time is spent."""
+
+    def __init__(self, job: Measure | TimeFunctions) -> None:
+        self._job = job
+        self._series = EpochSeries(keys_of(job))
+        self._processes = 0
+        self._elapsed_s = 0.0
+        """Of all processes but what the first one takes to prepare."""
+
+    def reason(self, handover: Handover, process_s: float) -> StopReason | None:
+        """Why measuring ends with the process that handed over; None where it goes on. It took `process_s`."""
+        first = self._processes == 0
+        self._elapsed_s += handover.start_s + handover.measured_s if first else process_s
+        values = dict(handover.values)
+        for epoch in range(max(map(len, values.values()), default=0)):
+            present = {key: epochs[epoch] for key, epochs in values.items() if epoch < len(epochs)}
+            self._series.add(_Values(present, self._processes))
+        self._processes += 1
+        if not handover.candidates or handover.baseline_lost:
+            return StopReason.FAILED
+        job = self._job
+        if job.smoke:
+            return StopReason.EPOCHS
+        if self._processes < FEWEST:
+            return None
+        names = {candidate.name for candidate in handover.candidates}
+        required = job.required_speedup
+        if required is not None and self._is_settled(names, required):
+            return StopReason.SETTLED
+        # A narrow interval across what is required settles nothing, unless the width was asked for as well.
+        if job.stop_early and (required is None or job.width is not None) and self._is_narrow(names):
+            return StopReason.WIDTH
+        patience = 1.0 if self._processes >= PROCESSES else _PATIENCE
+        return StopReason.TIME if self._elapsed_s >= patience * job.time_s else None
+
+    def _is_narrow(self, names: set[str]) -> bool:
+        job = self._job
+        if isinstance(job, TimeFunctions):  # their time is all there is to say of them
+            times = (self._interval((name,)) for name in names)
+            if not all(is_narrow_time(time, job.width or NARROW) for time in times):
+                return False
+        return are_narrow((self._interval(pair) for pair in pairs_of(job, names)), job.width)
+
+    def _interval(self, key: Key) -> Interval | None:
+        return self._series[key].interval()
+
+    def _is_settled(self, names: set[str], required: float) -> bool:
+        """Whether every comparison is known to reach what is required, or one is known not to."""
+        if not isinstance(self._job, Measure):
+            return False
+        pairs = [pair for pair in pairs_of(self._job, names) if pair[0] != CONTROL]
+        settled = [is_settled(self._series[pair].processes(), required) for pair in pairs]
+        return bool(settled) and (False in settled or None not in settled)
+
+
+class _Values(Epoch):
+    """An epoch of which the values of each quantity are known, and not its blocks."""
+
+    def __init__(self, values: dict[Key, list[float]], process: int) -> None:
+        super().__init__((), (), process)
+        self._values.update(values)
+
+    def _computed(self, key: Key) -> list[float]:
+        return []

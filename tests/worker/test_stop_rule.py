@@ -1,0 +1,70 @@
+"""When a run has measured enough, by what its processes hand over."""
+
+import random
+from math import log
+
+import pytest
+
+from gpulab.protocol.jobs import Measure, ScenarioFile, VariantInfo
+from gpulab.scenario import CONTROL
+from gpulab.worker.handover import CandidateFacts, Handover
+from gpulab.worker.stop_rule import StopRule
+
+NAMES = ("old", "new", CONTROL)
+FACTS = [CandidateFacts(name=name, variant="old", items=1.0, steps=1, step_s=1e-3, kept=False) for name in NAMES]
+SUBJECT = ScenarioFile(
+    scenario="x",
+    path="",
+    source_sha256="",
+    variants=(VariantInfo(name="old", against=None), VariantInfo(name="new", against="old")),
+)
+
+
+def stopped(speedup, spread, *, most=64, process_s=0.5, **options):
+    """(why a run of such processes stops, after how many of them)."""
+    rule, draw = StopRule(Measure(subject=SUBJECT, **options)), random.Random(1)
+    for number in range(1, most + 1):
+        ratio, control = (draw.gauss(0.0, spread) for _ in range(2))
+        pairs = {("new", "old"): ratio - log(speedup), (CONTROL, "old"): control}
+        values = [(key, [[value] * 5]) for key, value in pairs.items()]
+        reason = rule.reason(Handover(candidates=FACTS, values=values, measured_s=process_s), process_s)
+        if reason is not None:
+            return reason, number
+    return None, most
+
+
+def test_narrow_intervals_end_a_run_from_eight_processes_on():
+    assert stopped(1.2, 1e-4) == ("width", 8)
+    assert stopped(1.2, 0.1) == ("time", 20)  # of half a second each
+
+
+def test_a_width_that_was_asked_for_takes_longer():
+    reason, processes = stopped(1.2, 0.004, width=0.002, time_s=60.0)
+    assert reason == "width"
+    assert processes > stopped(1.2, 0.004, time_s=60.0)[1]
+
+
+@pytest.mark.parametrize("required", [1.1, 1.5])
+def test_what_is_required_ends_a_run_once_it_is_known_to_be_reached_or_not(required):
+    assert stopped(1.3, 0.02, required_speedup=required) == ("settled", 8)
+
+
+def test_a_narrow_interval_across_what_is_required_settles_nothing():
+    assert stopped(1.2, 1e-3, required_speedup=1.2) == ("time", 20)
+    assert stopped(1.2, 1e-3, required_speedup=1.2, width=0.01) == ("width", 8)
+
+
+def test_a_smoke_run_has_one_process():
+    assert stopped(1.2, 0.1, smoke=True) == ("epochs", 1)
+
+
+def test_a_run_whose_baseline_is_lost_has_failed():
+    lost = Handover(candidates=FACTS, baseline_lost=True)
+    assert StopRule(Measure(subject=SUBJECT)).reason(lost, 0.1) == "failed"
+    assert StopRule(Measure(subject=SUBJECT)).reason(Handover(), 0.1) == "failed"
+
+
+def test_it_goes_on_beyond_its_time_where_it_takes_that_long_to_have_enough_processes():
+    reason, processes = stopped(1.2, 0.1, process_s=0.9, time_s=10.0)
+    assert (reason, processes) == ("time", 15)  # 1.3 times the time
+    assert stopped(1.2, 0.1, process_s=3.0, time_s=10.0) == ("time", 8)
