@@ -38,9 +38,9 @@ class Settings:
     width: float | None = None
     """The relative half-width of every interval at which a run stops."""
     required_speedup: float | None = None
+    """What every comparison must reach."""
     from_start: int | None = None
     """The steps of a whole job, from the start of its process; 0: those of a minute."""
-    """What every comparison must reach."""
     seed: int | None = None
     """None: fresh entropy in every process."""
     smoke: bool = False

@@ -112,9 +112,9 @@ def _bar(point: Point, glyphs: Glyphs) -> str:
     """The share of the roof of a point that the plot has no place for."""
     if point.is_drawable:
         return ""
-    filled = min(_BAR, max(0, round(point.fraction * _BAR)))
+    cells = min(_BAR, max(0, round(point.fraction * _BAR)))
     full, empty = "#." if glyphs.ascii else "█░"
-    return full * filled + empty * (_BAR - filled)
+    return full * cells + empty * (_BAR - cells)
 
 
 def _shares(points: Sequence[Point], glyphs: Glyphs) -> list[str]:
@@ -144,20 +144,20 @@ def _points(width: float) -> str:
 
 
 def _notes(points: Sequence[Point], family: str, plot: Plot | None) -> list[str]:
-    dimmed: dict[str, list[int]] = defaultdict(list)
+    other_families: dict[str, list[int]] = defaultdict(list)
     for index, point in enumerate(points):
         if point.family != family:
-            dimmed[point.family].append(index)
+            other_families[point.family].append(index)
     notes = [f"{len(indices)} at one place: {letters(indices)}" for indices in (plot.together() if plot else ())]
-    notes += [f"dim: {letters(indices)} ({dtype})" for dtype, indices in dimmed.items()]
+    notes += [f"dim: {letters(indices)} ({dtype})" for dtype, indices in other_families.items()]
     if sources := dict.fromkeys(point.source for point in points if point.source != MEASURED):
         notes.append(f"* roof: {' / '.join(sources)}")
     ratios = [f"{letter(index)} {times(point.bytes_ratio)}" for index, point in enumerate(points) if point.bytes_ratio]
     if ratios:
         mark = f"{COUNTED} " if plot and plot.of_kinds(BY_COUNT) else ""
         notes.append(f"{mark}counted bytes over declared: {', '.join(ratios)}")
-    if undrawn := [index for index, point in enumerate(points) if not point.is_drawable]:
-        notes.append(f"no FLOP/byte: {letters(undrawn)}")
+    if without_intensity := [index for index, point in enumerate(points) if not point.is_drawable]:
+        notes.append(f"no FLOP/byte: {letters(without_intensity)}")
     roofs: dict[str, list[str]] = defaultdict(list)
     for ceiling in plot.unlabelled if plot else ():
         roofs[name(ceiling).removeprefix("device ")].append(aside(ceiling))

@@ -88,18 +88,21 @@ def test_a_column_is_there_where_any_variant_has_it_and_all_fit():
         assert word in text
 
 
-@pytest.mark.parametrize("name", [*NAMES, *VERSION_2])
-def test_of_roof_is_the_rooflines_wherever_it_stands(tmp_path, name):
-    report = report_of(name, tmp_path)
-    table = goodput(report, GLYPHS)
-    points = {variant.name: variant.roofline for variant in report.variants if variant.goodput}
-    lines = printed(table, 200).splitlines() if table else [""]
-    end = lines[0].find("of roof") + len("of roof")
-    for line in lines[1:] if "of roof" in lines[0] else ():
-        if not line.strip():
-            break
-        variant, cell = line.split()[0], line[:end].split()[-1]
-        assert cell == f"{percent_of_roof(points[variant].fraction)}%"
+def test_of_roof_is_the_rooflines_wherever_it_stands(tmp_path):
+    compared = 0
+    for name in (*NAMES, *VERSION_2):
+        report = report_of(name, tmp_path)
+        table = goodput(report, GLYPHS)
+        points = {variant.name: variant.roofline for variant in report.variants if variant.goodput}
+        lines = printed(table, 200).splitlines() if table else [""]
+        end = lines[0].find("of roof") + len("of roof")
+        for line in lines[1:] if "of roof" in lines[0] else ():
+            if not line.strip():
+                break
+            variant, cell = line.split()[0], line[:end].split()[-1]
+            assert cell == f"{percent_of_roof(points[variant].fraction)}%", (name, variant)
+            compared += 1
+    assert compared >= 10
 
 
 PARTS = dict(zip(CATEGORIES, (0.3, 0.1, 0.05, 0.1, 0.05, 0.1, 0.05, 0.1, 0.1, 0.05), strict=True))
