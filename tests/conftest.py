@@ -4,6 +4,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
@@ -22,6 +23,9 @@ from gpulab.report.state import fold_all
 sys.path += [str(Path(__file__).parent / folder) for folder in ("benchmarks", "gpu")]
 GPULAB = (sys.executable, "-m", "gpulab")
 MARK = "GPULAB_TEST_MARK"
+# A shell lets a job in the background ignore SIGINT, and every program that the tests interrupt would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass

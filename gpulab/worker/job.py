@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable, Sequence
 
 from gpulab.protocol.events import RunInvalid, WorkerDone, WorkerReady
@@ -17,11 +18,12 @@ from gpulab.worker.process.device import environment, open_device, waiter
 from gpulab.worker.process.exception_text import first_line
 from gpulab.worker.process.forking import Forks
 from gpulab.worker.process.integrity import LabFunctions
+from gpulab.worker.process.layout import in_own_layout
 from gpulab.worker.process.position import WorkerPosition
 from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.process.sample_buffer import SampleBuffer
 from gpulab.worker.profiling.profiler import Profiler
-from gpulab.worker.runner import Runner
+from gpulab.worker.runner import Runner, seed_of
 
 _MOST_NAMES = 10
 
@@ -52,7 +54,9 @@ def serve(channel: Channel, job: AnyJob, buffer: SampleBuffer, position: WorkerP
     else:
 
         def process(number: int, begin: Begin, ask: Ask) -> None:
-            guarded(lambda: Runner(job, reporter, buffer, number, begin, ask).serve())
+            seed = seed_of(job.seed, number)
+            runner = Runner(job, reporter, buffer, number, seed, begin, ask)
+            guarded(lambda: in_own_layout(random.Random(seed), runner.serve))
 
         def profile(names: Sequence[str]) -> None:
             channel.adopt()

@@ -54,11 +54,12 @@ class Runner:
         reporter: Reporter,
         buffer: SampleBuffer,
         number: int,
+        seed: int,
         begin: Begin,
         ask: Ask,
     ) -> None:
         self._job, self._reporter, self._buffer = job, reporter, buffer
-        self._number, self._begin, self._ask = number, begin, ask
+        self._number, self._seed, self._begin, self._ask = number, seed, begin, ask
         self._before: Handover | None = None
         self._started = monotonic()
 
@@ -79,8 +80,7 @@ class Runner:
             self._ask(Handover())
             return
         device, info, wait = self._device, self._info, reporter.wait
-        seed = _seed(job.seed, self._number)
-        epochs = before.epochs if before else 0
+        seed, epochs = self._seed, before.epochs if before else 0
         reporter.channel.emit(ProcessStarted(process=self._number, seed=seed, epoch=epochs, startup_s=startup_s()))
         lab = WorkerLab(device, info, reporter.position)
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
@@ -249,8 +249,8 @@ class Runner:
             self._reporter.channel.emit(context.checker.after(variant.name, candidate.build, rebuild))
 
 
-def _seed(pinned: int | None, process: int) -> int:
-    """Of the data, the order and the padding of one process: fresh entropy, or what follows from a pinned seed."""
+def seed_of(pinned: int | None, process: int) -> int:
+    """Of the layout, the data, the order and the padding of one process: fresh entropy, or what a pinned seed gives."""
     if pinned is None:
         return int.from_bytes(os.urandom(_SEED_BYTES)) % _SEEDS
     return (pinned + process * _SEED_STEP) % _SEEDS if process else pinned

@@ -6,7 +6,7 @@ import pytest
 
 from gpulab.worker.timing.candidate import Candidate, even_out
 from gpulab.worker.timing.clock import WallClock
-from gpulab.worker.timing.plan import longest_block_s
+from gpulab.worker.timing.plan import lead_in_steps, longest_block_s
 
 
 def evened(*blocks, most_s=5e-3, clock=None):
@@ -20,11 +20,19 @@ def evened(*blocks, most_s=5e-3, clock=None):
     return steps
 
 
-@pytest.mark.parametrize("disturbed", [1.02, 1.2, 1.49])
+@pytest.mark.parametrize("disturbed", [1.02, 1.2, 1.9])
 def test_twins_of_which_one_was_disturbed_while_it_was_calibrated_have_as_many_steps(disturbed):
     assert evened((2, 1e-3), (1, disturbed * 1e-3)) == [2, 2]
-    assert evened((30, 70e-6), (20, disturbed * 70e-6), (1, 2e-3)) == [30, 30, 1]
+    *twins, other = evened((30, 70e-6), (20, disturbed * 70e-6), (1, 2e-3))
+    assert twins[0] == twins[1] >= 30
+    assert other == 1
     assert evened((1, 20e-3), (1, disturbed * 20e-3)) == [1, 1]
+
+
+def test_twins_stay_together_where_a_third_is_within_reach_of_one_of_them():
+    twins = (3, 890e-6), (3, 978e-6)
+    assert evened(*twins, (6, 450e-6)) == [3, 3, 7]
+    assert evened((3, 890e-6), (2, 1290e-6), (6, 450e-6)) == [3, 3, 6]
 
 
 def test_all_blocks_are_as_long_as_the_longest():
@@ -40,8 +48,15 @@ def test_cold_steps_stay_one_by_one():
     assert evened((1, 2e-3), (1, 100e-6), clock=WallClock(None, flush=lambda: None)) == [1, 1]
 
 
-@pytest.mark.parametrize(("time_s", "candidates"), [(10.0, 3), (10.0, 20), (1.5, 3), (0.3, 3)])
-def test_a_process_has_time_for_its_rounds_whatever_the_longest_block(time_s, candidates):
-    rounds = 0.4 * time_s / 16 / (1.5 * candidates * longest_block_s(time_s, candidates))
-    assert rounds >= 5 * 0.999
-    assert longest_block_s(time_s, candidates) <= 5e-3
+@pytest.mark.parametrize(("time_s", "candidates"), [(10.0, 3), (10.0, 8), (10.0, 20), (1.5, 3), (0.3, 3)])
+def test_longer_blocks_leave_a_process_time_for_its_rounds(time_s, candidates):
+    block_s = longest_block_s(time_s, candidates)
+    lead_in_s = 1e-3 * lead_in_steps(1e-3)
+    assert 0 <= block_s <= 5e-3
+    assert block_s == 0 or 0.4 * time_s / 16 / (candidates * (block_s + lead_in_s)) >= 5 * 0.999
+
+
+def test_steps_before_a_block_take_as_long_whatever_one_takes():
+    lead_ins = [step_s * lead_in_steps(step_s) for step_s in (20e-9, 20e-6, 0.5e-3, 1e-3, 3e-3)]
+    assert lead_ins == pytest.approx([3e-3] * 5, rel=0.01)
+    assert [lead_in_steps(step_s) for step_s in (20e-3, 0.1, 1.0)] == [1, 0, 0]

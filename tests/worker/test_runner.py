@@ -14,7 +14,7 @@ from gpulab.scenario import CONTROL
 from gpulab.worker.process.position import WorkerPosition
 from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.process.sample_buffer import SampleBuffer
-from gpulab.worker.runner import Runner
+from gpulab.worker.runner import Runner, seed_of
 
 HEAD = """
 import time
@@ -75,7 +75,8 @@ def job_events(tmp_path, monkeypatch):
             return StopReason.TIME if handover.candidates else StopReason.FAILED
 
         reporter, buffer = Reporter(channel, job, WorkerPosition(names)), SampleBuffer(names)
-        Runner(job, reporter, buffer, 0 if before is None else 1, lambda: before, ask).serve()
+        number = 0 if before is None else 1
+        Runner(job, reporter, buffer, number, seed_of(job.seed, number), lambda: before, ask).serve()
         run.handover = handovers[-1]
         started = e.RunStarted(request=RunRequest(job=job, telemetry="off"), at="", host="")
         return [started, *channel.events, e.RunEnded(outcome=Outcome.DONE)]

@@ -23,6 +23,15 @@ BESIDE = ("thread_finishes_later", "thread_drops_work")
 CPU = torch.device("cpu")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """As a worker has by default: with more, the threads of a pool, which nobody accuses, do a part of the work."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def examined(path):
     """The reference and the suspect of a file."""
     spec = spec_from_file_location(f"beside_{path.stem}", path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -31,8 +32,17 @@ class Result:
 class References:
     """The baseline's outputs in one epoch, for inputs as they are and for each change that is asked for."""
 
-    def __init__(self, builder: Builder, name: str, build: Build, draw: random.Random, usual: Tensors) -> None:
-        self.build, self.name = build, name
+    def __init__(
+        self,
+        builder: Builder,
+        name: str,
+        build: Build,
+        draw: random.Random,
+        usual: Tensors,
+        begins: Callable[[str], None],
+    ) -> None:
+        """`begins` is told the name before its steps run."""
+        self.build, self.name, self._begins = build, name, begins
         self.inputs = tensors.live_leaves("inputs", build.work.inputs)
         self._builder, self._draw = builder, draw
         self.draws = True
@@ -72,6 +82,7 @@ class References:
 
     def _run(self, change: Change | None, steps: int) -> Result:
         build, builder = self.build, self._builder
+        self._begins(self.name)
         build.restore()
         before = tensors.kept(build.state)
         undo = change.made(self.inputs, identity(self.inputs)) if change else None

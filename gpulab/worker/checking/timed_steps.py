@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from math import ceil
 from time import perf_counter
 
@@ -14,7 +15,7 @@ import torch
 
 from gpulab.protocol.events import Examined
 from gpulab.protocol.finding import finding
-from gpulab.protocol.statuses import CheckKind
+from gpulab.protocol.statuses import CheckKind, Stage
 from gpulab.scenario import CONTROL
 from gpulab.worker.building import tensors
 from gpulab.worker.building.build import Build
@@ -62,6 +63,7 @@ class TimedChecks:
     """Of one measuring process. `check` is called at a random moment of each epoch, `finish` after the last."""
 
     def __init__(self, context: WorkerContext) -> None:
+        self._begins = partial(context.reporter.position.move, Stage.MEASURE)
         pinned = context.job.seed is not None
         self._draw = random.Random(context.seed + 3 if pinned else int.from_bytes(os.urandom(8)))
         self._context, self._builder, self._checker = context, context.builder, context.checker
@@ -79,7 +81,7 @@ class TimedChecks:
             return []
         failed: list[tuple[Candidate, BaseException]] = []
         usual = self._checker.reference
-        references = References(self._builder, baseline.name, baseline.build, self._draw, usual)
+        references = References(self._builder, baseline.name, baseline.build, self._draw, usual, self._begins)
         for candidate in self._in_turn(others):
             spent_s = self._spent_s + perf_counter() - started
             expected_s = (_OTHER_STEPS + candidate.steps + candidate.lead_in) * candidate.step_s
@@ -263,6 +265,7 @@ class TimedChecks:
     ) -> Result:
         build, context = candidate.build, self._context
         assert build is not None
+        self._begins(candidate.variant.name)
         undo: list[Callable[[], None]] = []
         before: Tensors = []
 
@@ -295,6 +298,7 @@ class TimedChecks:
         assert build is not None
         if not inputs or (candidate.step_s > _SLOW_STEP_S and self._draw.random() > _SLOW):
             return
+        self._begins(candidate.variant.name)
         shown = self._shown.setdefault(candidate.name, _Shown())
         pairs, wait = pairs_for(candidate.step_s), self._builder.wait
         time_pairs(shown.fresh, build, inputs, matching, pairs, self._draw, wait)

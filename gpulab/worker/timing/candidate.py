@@ -10,12 +10,13 @@ from gpulab.protocol.events import Calibrated, WarmedUp
 from gpulab.scenario import Variant
 from gpulab.worker.building.build import Build
 from gpulab.worker.process.channel import Channel
-from gpulab.worker.timing.clock import WallClock, lead_in_steps
+from gpulab.worker.timing.clock import WallClock
+from gpulab.worker.timing.plan import lead_in_steps
 
 _WARM_UP_S, _MOST_WARM_UP_S, _DRIFT = 0.3, 3.0, 0.01
 _WARM_AGAIN_S = 0.03
-_ALIKE = 1.5
-"""Times by which a step may come out longer for being disturbed."""
+_ALIKE = 2.0
+"""Times by which steps differ at most that have as many in a block; twins do where one of them was disturbed."""
 
 
 class Candidate:
@@ -43,7 +44,7 @@ class Candidate:
     @property
     def lead_in(self) -> int:
         """Untimed steps before each block."""
-        return lead_in_steps(self.steps, self.step_s)
+        return lead_in_steps(self.step_s)
 
 
 def calibrate(clock: WallClock, variant: Variant, build: Build) -> Candidate:
@@ -102,14 +103,12 @@ def even_out(clock: WallClock, channel: Channel, candidates: Sequence[Candidate]
 
 
 def _alike(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Those of about the same time a step together, the shortest of them first."""
-    groups: list[list[Candidate]] = []
-    for candidate in sorted(candidates, key=lambda candidate: candidate.step_s):
-        if groups and candidate.step_s <= _ALIKE * groups[-1][0].step_s:
-            groups[-1].append(candidate)
-        else:
-            groups.append([candidate])
-    return groups
+    """Those of about the same time a step together, the shortest of them first: parted where they differ most."""
+    ordered = sorted(candidates, key=lambda candidate: candidate.step_s)
+    if len(ordered) == 1 or ordered[-1].step_s <= _ALIKE * ordered[0].step_s:
+        return [ordered]
+    widest = max(range(1, len(ordered)), key=lambda place: ordered[place].step_s / ordered[place - 1].step_s)
+    return [*_alike(ordered[:widest]), *_alike(ordered[widest:])]
 
 
 def _calibrated(clock: WallClock, candidate: Candidate) -> Calibrated:

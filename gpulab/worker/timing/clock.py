@@ -11,14 +11,12 @@ from time import monotonic, perf_counter_ns, thread_time_ns
 from gpulab.worker.building.build import Build
 from gpulab.worker.building.compiled import mark_step
 from gpulab.worker.process.sample_buffer import Block
-from gpulab.worker.timing.plan import LEAD_IN
 from gpulab.worker.timing.waiting import THERE, paced, wait_for
 
 _BLOCK_S = 2e-3
 """Of a device a block holds a few microseconds of waiting; of a CPU, what the others took from its caches."""
 _EMPTY_BLOCKS = 50  # so that an empty block is less than 2 % of one
 _MOST_STEPS = 1 << 24
-_LONG_STEP_S = 0.1
 
 
 class WallClock:
@@ -130,14 +128,6 @@ class WallClock:
             # A margin, since the next blocks may run faster than this one.
             target = int(1.2 * self.block_s / max(step_s, 1e-9)) + 1
             steps = min(max(target, steps + 1), 10 * steps, _MOST_STEPS)
-
-
-def lead_in_steps(steps: int, step_s: float) -> int:
-    """Untimed steps before a block of `steps`: what runs by itself is warmer than after one step among others.
-
-    A long step has brought back what it needs soon after it began.
-    """
-    return 0 if step_s >= _LONG_STEP_S else max(1, int(LEAD_IN * steps))
 
 
 def _nothing() -> None:

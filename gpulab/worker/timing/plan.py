@@ -22,8 +22,11 @@ _MOST_SHARE_S, _MOST_STARTS = 2.0, 4
 """A part of the time that is longer than this is spent better on more processes."""
 _KEPT_BUILD_S, _KEPT_SHARE = 0.3, 0.5
 _LONGEST_BLOCK_S = 5e-3
-LEAD_IN = 0.5
-"""Untimed steps before a block, as a part of its own."""
+_LEAD_IN_S = 3e-3
+"""Untimed steps before a block, in seconds: until a step of a few MiB takes as long as alone, at steps of 1 ms as at
+those of 0.1 ms.
+"""
+_LONG_STEP_S = 0.1
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -64,7 +67,15 @@ def plan(
 def longest_block_s(time_s: float, candidates: int) -> float:
     """Up to which all blocks may be as long as the longest of them: a process still has its rounds."""
     round_s = _LEAST_SHARE * time_s / PROCESSES / ROUNDS
-    return min(_LONGEST_BLOCK_S, round_s / ((1 + LEAD_IN) * candidates))
+    return min(_LONGEST_BLOCK_S, max(0.0, round_s / candidates - _LEAD_IN_S))
+
+
+def lead_in_steps(step_s: float) -> int:
+    """Untimed steps before a block: what runs by itself is warmer than after one step among others.
+
+    A long step has brought back what it needs soon after it began.
+    """
+    return 0 if step_s >= _LONG_STEP_S else max(1, ceil(_LEAD_IN_S / max(step_s, 1e-9)))
 
 
 def is_kept(build_s: float, first_step_s: float, time_s: float) -> bool:

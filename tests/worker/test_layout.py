@@ -1,0 +1,72 @@
+"""Where the stack and the heap of forks lie that measure."""
+
+import ctypes
+import os
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from gpulab.worker.process.layout import in_own_layout
+
+FORKS = 12
+
+
+def places(layout):
+    """How many places in a page the stack of forks has, a small object of theirs and a large one."""
+    found = zip(*(places_of_fork(layout, number) for number in range(FORKS)), strict=True)
+    return [len({place % 4096 for place in kind}) for kind in found]
+
+
+def places_of_fork(layout, number):
+    told, tells = os.pipe()
+    waits, goes_on = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+
+        def serve():
+            small, large = object(), bytearray(100_000)
+            os.write(tells, f"{id(small)} {ctypes.addressof(ctypes.c_char.from_buffer(large))}".encode())
+            os.read(waits, 1)
+
+        layout(random.Random(number), serve)
+        os._exit(0)
+    heap = [int(place) for place in os.read(told, 100).split()]
+    stack = stack_pointer(pid)
+    os.write(goes_on, b".")
+    os.waitpid(pid, 0)
+    for fd in (told, tells, waits, goes_on):
+        os.close(fd)
+    return stack, *heap
+
+
+def stack_pointer(pid):
+    """Of a process, once it waits in a system call."""
+    while True:
+        text = Path(f"/proc/{pid}/syscall").read_text()
+        if fields := re.fullmatch(r"\d+ (?:0x[0-9a-f]+ ){6}(0x[0-9a-f]+) 0x[0-9a-f]+\n", text):
+            return int(fields[1], 16)
+
+
+def test_forks_have_stack_and_heap_elsewhere():
+    assert max(places(lambda draw, serve: serve())) <= 2
+    assert min(places(in_own_layout)) >= FORKS // 2
+
+
+def test_what_is_raised_comes_out():
+    def fail():
+        raise KeyboardInterrupt("inside")
+
+    with pytest.raises(KeyboardInterrupt, match="inside"):
+        in_own_layout(random.Random(0), fail)
+
+
+def test_where_no_callbacks_can_be_made_the_stack_stays(monkeypatch):
+    def refused(*_):
+        raise MemoryError
+
+    served = []
+    monkeypatch.setattr(ctypes, "CFUNCTYPE", lambda *_: refused)
+    in_own_layout(random.Random(0), lambda: served.append(True))
+    assert served == [True]
