@@ -23,7 +23,7 @@ BESIDE = ("thread_finishes_later", "thread_drops_work")
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture
 def one_thread():
     """As a worker has by default: with more, the threads of a pool, which nobody accuses, do a part of the work."""
     threads = torch.get_num_threads()
@@ -50,6 +50,7 @@ def examined(path):
     return results
 
 
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("name", BESIDE)
 def test_what_goes_on_after_a_step_is_found(name):
     results = examined(GAUNTLET / "cheats" / f"{name}.py")
