@@ -32,7 +32,7 @@ def {name}(lab):
     {build}
     return Work(step, inputs=DATA)
 """
-LATE = "if builds > 1 and steps > 4000: "
+LATE = "if builds > 1 and steps > 8000: "
 """In the measurement, after some rounds. What a scenario counts begins anew in each process."""
 
 
@@ -59,7 +59,7 @@ CASES = {
     # name: (where, statement, kind, stage, message): of that variant alone, the process and the others go on
     "raises while building": ("build", "raise ValueError('a')", "error", "build", "ValueError: a"),
     "raises in step 1": ("step", "raise ValueError('b')", "error", "check", "ValueError: b"),
-    "raises in step 5000": ("step", "if steps > 5000: raise ValueError('c')", "error", "warm-up", "ValueError: c"),
+    "raises in step 20000": ("step", "if steps > 20_000: raise ValueError('c')", "error", "warm-up", "ValueError: c"),
     "raises late": ("step", "if builds > 1: raise ValueError('d')", "error", "measure", "ValueError: d"),
     "sys exit while building": ("build", "sys.exit(3)", "exit", "build", "sys.exit(3)"),
     "sys exit in a step": ("step", "sys.exit('no')", "exit", "check", "sys.exit('no')"),

@@ -1,7 +1,7 @@
 """Epochs, and what is kept of them: a series of medians for each time and each ratio.
 
 A pair is two blocks of one round; a build is shared by all pairs of an epoch, and where a build lies in memory is the
-error that pairing cannot see. Builds of one process share its address space, its moment and its data, and the ratio of
+error that pairing cannot see. Builds of one process share its stack and heap, its moment and its data, and the ratio of
 unlike variants drifts with the machine over seconds. So the values that carry an interval are one for each process,
 the median of its epoch medians of log(t_variant / t_baseline): never the pooled pairs. Where processes that follow
 each other are alike, the interval is wider for it.

@@ -1,6 +1,6 @@
 """The process that forks the measuring ones: it imports torch once, runs no code of a scenario, and says when to stop.
 
-Each measuring process has a device context, an address space, a moment and entropy of its own. What lies between two
+Each measuring process has a device context, a stack and a heap, a moment and entropy of its own. What lies between two
 of them is the error that an interval has to cover, and that no number of rounds in one process shows.
 """
 

@@ -24,6 +24,7 @@ class CandidateFacts(msgspec.Struct, frozen=True):
     items: float
     steps: int
     step_s: float
+    lead_in: int
     kept: bool
 
 

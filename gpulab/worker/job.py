@@ -26,6 +26,8 @@ from gpulab.worker.profiling.profiler import Profiler
 from gpulab.worker.runner import Runner, seed_of
 
 _MOST_NAMES = 10
+_LAYOUT = 4
+"""Added to the seed of a process, so that its layout says nothing of its order."""
 
 
 def serve(channel: Channel, job: AnyJob, buffer: SampleBuffer, position: WorkerPosition, forks: Forks) -> None:
@@ -56,7 +58,7 @@ def serve(channel: Channel, job: AnyJob, buffer: SampleBuffer, position: WorkerP
         def process(number: int, begin: Begin, ask: Ask) -> None:
             seed = seed_of(job.seed, number)
             runner = Runner(job, reporter, buffer, number, seed, begin, ask)
-            guarded(lambda: in_own_layout(random.Random(seed), runner.serve))
+            guarded(lambda: in_own_layout(random.Random(seed + _LAYOUT), runner.serve))
 
         def profile(names: Sequence[str]) -> None:
             channel.adopt()

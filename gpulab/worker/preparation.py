@@ -101,6 +101,7 @@ class Preparation:
         for facts in before.candidates:
             variant = by_name[facts.variant]
             candidate = Candidate(facts.name, variant, facts.items, facts.steps, facts.step_s, kept=facts.kept)
+            candidate.lead_in = facts.lead_in
             if facts.name == CONTROL or self._prepare_again(candidate):
                 candidates.append(candidate)
             elif not candidates and isinstance(self._context.job, Measure):
@@ -249,6 +250,8 @@ def release(context: WorkerContext) -> None:
 
 def _control(baseline: Candidate) -> Candidate:
     """A second build of the baseline, measured as if it were a variant."""
-    control = Candidate(CONTROL, baseline.variant, baseline.items, baseline.steps, baseline.step_s)
-    control.kept = baseline.kept
+    control = Candidate(
+        CONTROL, baseline.variant, baseline.items, baseline.steps, baseline.step_s, kept=baseline.kept
+    )
+    control.lead_in = baseline.lead_in
     return control

@@ -191,6 +191,7 @@ class Runner:
                     items=candidate.items,
                     steps=candidate.steps,
                     step_s=candidate.step_s,
+                    lead_in=candidate.lead_in,
                     kept=candidate.kept,
                 )
                 for candidate in measurement.candidates

@@ -61,7 +61,7 @@ def spin(lab):
     done = run(lab, path, "--time", "1")
     # A million cycles take at least 0.3 ms at any clock a GPU has; without a wait the launch alone is timed.
     assert done.variant("spin")["time_s"]["median"] > 3e-4
-    assert done.variant("spin")["steps_per_block"] * done.variant("spin")["time_s"]["median"] >= 1e-3
+    assert done.variant("spin")["steps_per_block"] * done.variant("spin")["time_s"]["median"] >= 1.5e-3
 
 
 def test_an_illegal_access_ends_the_run_and_keeps_what_was_measured(lab):

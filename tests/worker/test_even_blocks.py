@@ -29,6 +29,17 @@ def test_twins_of_which_one_was_disturbed_while_it_was_calibrated_have_as_many_s
     assert evened((1, 20e-3), (1, disturbed * 20e-3)) == [1, 1]
 
 
+def test_twins_have_as_many_untimed_steps_too():
+    twins = [Candidate(name, None, 1.0, 2, step_s) for name, step_s in (("a", 1e-3), ("b", 1.9e-3))]
+    assert twins[0].lead_in != twins[1].lead_in
+    even_out(WallClock(None), SimpleNamespace(emit=lambda event: None), twins, 5e-3)
+    assert twins[0].lead_in == twins[1].lead_in == 3
+
+
+def test_no_block_grows_beyond_the_longest():
+    assert evened((1, 20e-3), (2, 1e-3), (2, 1.9e-3)) == [1, 3, 3]
+
+
 def test_twins_stay_together_where_a_third_is_within_reach_of_one_of_them():
     twins = (3, 890e-6), (3, 978e-6)
     assert evened(*twins, (6, 450e-6)) == [3, 3, 7]
@@ -51,12 +62,17 @@ def test_cold_steps_stay_one_by_one():
 @pytest.mark.parametrize(("time_s", "candidates"), [(10.0, 3), (10.0, 8), (10.0, 20), (1.5, 3), (0.3, 3)])
 def test_longer_blocks_leave_a_process_time_for_its_rounds(time_s, candidates):
     block_s = longest_block_s(time_s, candidates)
-    lead_in_s = 1e-3 * lead_in_steps(1e-3)
+    lead_in_s = 1e-3 * lead_in_steps(5, 1e-3)
     assert 0 <= block_s <= 5e-3
     assert block_s == 0 or 0.4 * time_s / 16 / (candidates * (block_s + lead_in_s)) >= 5 * 0.999
 
 
 def test_steps_before_a_block_take_as_long_whatever_one_takes():
-    lead_ins = [step_s * lead_in_steps(step_s) for step_s in (20e-9, 20e-6, 0.5e-3, 1e-3, 3e-3)]
+    lead_ins = [step_s * lead_in_steps(round(3e-3 / step_s), step_s) for step_s in (20e-9, 20e-6, 0.5e-3, 1e-3, 3e-3)]
     assert lead_ins == pytest.approx([3e-3] * 5, rel=0.01)
-    assert [lead_in_steps(step_s) for step_s in (20e-3, 0.1, 1.0)] == [1, 0, 0]
+    assert [lead_in_steps(1, step_s) for step_s in (20e-3, 0.1, 1.0)] == [1, 0, 0]
+
+
+def test_what_takes_no_time_on_a_device_is_not_stepped_for_ever_before_a_block():
+    assert lead_in_steps(500, 4e-9) == 1000
+    assert lead_in_steps(1, 20e-6) == 2

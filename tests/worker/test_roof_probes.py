@@ -46,7 +46,7 @@ class Clock:
     def steps_per_block(self, build):
         return 1, COST_S / 2
 
-    def block(self, build, steps):
+    def block(self, build, steps, lead_in):
         self.now += COST_S
         return Block(build.work.step(), 0.0, 0, 0, self.now, steps)
 

@@ -22,6 +22,7 @@ from gpulab.worker.calibration import kernels
 from gpulab.worker.calibration.probes import Probe, array_bytes, product_of, products_of, read_of
 from gpulab.worker.process.exception_text import forget
 from gpulab.worker.timing.clock import WallClock
+from gpulab.worker.timing.plan import lead_in_steps
 
 _BUDGET = 0.1
 """Of the time of the rounds."""
@@ -51,6 +52,7 @@ class _Probing:
     amount: int
     build: Build
     steps: int
+    lead_in: int
     cost_s: float
     times_s: list[float] = field(default_factory=list)
     ratios: dict[str, list[float]] = field(default_factory=dict)
@@ -123,12 +125,13 @@ class RoofProbes:
                 except Exception as error:  # the roof of another time has to do
                     forget(error)
                     continue
-                yield _Probing(planned, probe.amount, build, steps, (steps + 1) * step_s)
+                lead_in = lead_in_steps(steps, step_s)
+                yield _Probing(planned, probe.amount, build, steps, lead_in, (steps + lead_in) * step_s)
 
     def _measure(self, probing: _Probing, times: Mapping[str, float]) -> None:
         started = perf_counter()
         try:
-            time_s = self._clock.block(probing.build, probing.steps).time_s
+            time_s = self._clock.block(probing.build, probing.steps, lead_in=probing.lead_in).time_s
         except Exception as error:
             forget(error)
             assert self._probing is not None

@@ -307,6 +307,7 @@ class TimedChecks:
         again, baseline = FreshTimes(), FreshTimes()
         time_pairs(again, build, inputs, matching, _PAIRS_TO_CONFIRM, self._draw, wait)
         own = identity(references.inputs)
+        self._begins(references.name)
         time_pairs(baseline, references.build, references.inputs, own, _PAIRS_TO_CONFIRM, self._draw, wait)
         shown.fresh = again
         if again.is_suspicious and again.ratio > RATIO * max(1.0, baseline.ratio):

@@ -1,4 +1,4 @@
-"""A stack and a heap of its own for each measuring process: a fork has them where its parent has.
+"""Random places for the stack of a measuring process and for what it allocates: a fork goes on where its parent was.
 
 The kernel draws an address space once for each program, and forks inherit it. Which objects share a set of a cache or
 of a predictor is then the same in all of them: pairs of short operations came out up to 7 % apart between two runs,
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 _OBJECTS, _LARGEST = 10_000, 12.0
 """How many at most, and the bytes as a power of two: the interpreter has pools for each size, and malloc the rest."""
-_STACK_ALIGNMENT, _STACK_ROOM = 16, 8192
+_STACK_ALIGNMENT, _STACK_ROOM = 16, 4096
 """Addresses that differ by a page fall into the same sets."""
 
 

@@ -26,10 +26,15 @@ class Candidate:
         self, name: str, variant: Variant, items: float, steps: int, step_s: float, *, kept: bool = False
     ) -> None:
         self.name, self.variant, self.items = name, variant, items
-        self.steps, self.step_s = steps, step_s
+        self.fill(steps, step_s)
         self.kept = kept
         """Whether its build is too expensive for every epoch, and stays as long as the process."""
         self.build: Build | None = None
+
+    def fill(self, steps: int, step_s: float) -> None:
+        """Steps that fill a block, and the seconds of one; the untimed ones before a block follow from them."""
+        self.steps, self.step_s = steps, step_s
+        self.lead_in = lead_in_steps(steps, step_s)
 
     @property
     def block_s(self) -> float:
@@ -40,11 +45,6 @@ class Candidate:
     def round_s(self) -> float:
         """About what it adds to a round, with the untimed steps before its block."""
         return (self.steps + self.lead_in) * self.step_s
-
-    @property
-    def lead_in(self) -> int:
-        """Untimed steps before each block."""
-        return lead_in_steps(self.step_s)
 
 
 def calibrate(clock: WallClock, variant: Variant, build: Build) -> Candidate:
@@ -78,9 +78,9 @@ def warm_up(clock: WallClock, channel: Channel, candidate: Candidate, build: Bui
     channel.emit(WarmedUp(variant=candidate.name, times_s=times, drift=drift, drifting=not settled, steps=steps))
     if candidate.steps > 1 or times[-1] < clock.block_s:
         # A device that was idle runs several times faster by now.
-        candidate.steps, candidate.step_s = clock.steps_per_block(build)
+        candidate.fill(*clock.steps_per_block(build))
     else:
-        candidate.step_s = median(times[-third:] if third else times)
+        candidate.fill(candidate.steps, median(times[-third:] if third else times))
     channel.emit(_calibrated(clock, candidate))
 
 
@@ -95,8 +95,10 @@ def even_out(clock: WallClock, channel: Channel, candidates: Sequence[Candidate]
         return
     longest = min(max(candidate.block_s for candidate in candidates), most_s)
     for alike in _alike(candidates):
-        steps = max(round(longest / alike[0].step_s), *(candidate.steps for candidate in alike))
+        steps = max(round(longest / alike[-1].step_s), *(candidate.steps for candidate in alike))
+        lead_in = max(candidate.lead_in for candidate in alike)
         for candidate in alike:
+            candidate.lead_in = lead_in
             if candidate.steps != steps:
                 candidate.steps = steps
                 channel.emit(_calibrated(clock, candidate))

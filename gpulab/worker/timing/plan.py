@@ -26,7 +26,7 @@ _LEAD_IN_S = 3e-3
 """Untimed steps before a block, in seconds: until a step of a few MiB takes as long as alone, at steps of 1 ms as at
 those of 0.1 ms.
 """
-_LONG_STEP_S = 0.1
+_MOST_LEAD_IN, _LONG_STEP_S = 2, 0.1
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -70,12 +70,13 @@ def longest_block_s(time_s: float, candidates: int) -> float:
     return min(_LONGEST_BLOCK_S, max(0.0, round_s / candidates - _LEAD_IN_S))
 
 
-def lead_in_steps(step_s: float) -> int:
-    """Untimed steps before a block: what runs by itself is warmer than after one step among others.
+def lead_in_steps(steps: int, step_s: float) -> int:
+    """Untimed steps before a block of `steps`: what runs by itself is warmer than after one step among others.
 
-    A long step has brought back what it needs soon after it began.
+    A long step has brought back what it needs soon after it began. By the clock of a device a step may be next to
+    nothing, and take its time on the host: so they are not many more than those of the block.
     """
-    return 0 if step_s >= _LONG_STEP_S else max(1, ceil(_LEAD_IN_S / max(step_s, 1e-9)))
+    return 0 if step_s >= _LONG_STEP_S else max(1, min(_MOST_LEAD_IN * steps, ceil(_LEAD_IN_S / max(step_s, 1e-9))))
 
 
 def is_kept(build_s: float, first_step_s: float, time_s: float) -> bool:

@@ -87,7 +87,7 @@ def test_what_is_written_to_the_event_pipe_is_ignored_and_counted(faults):
 def test_a_crash_in_the_measurement_keeps_the_completed_pairs(lab):
     tail = VARIANT.format(name="third", step="pass", build="pass")
     path = scenario(lab, step=LATE + "ctypes.string_at(0)", tail=tail)
-    finished = lab.run(path, time_s="2")
+    finished = lab.run(path, time_s="10")  # its end comes with the crash
     assert finished.code == 3
     failure = finished.run["failures"][-1]
     assert (failure["kind"], failure["stage"], failure["variant"]) == ("crash", "measure", "bad")

@@ -8,7 +8,7 @@ from gpulab.protocol.statuses import Verdict
 
 HEAD = '''
 """Engine: repeated work."""
-import contextlib, os
+import contextlib, inspect, os
 import torch
 from gpulab import Scenario, Work
 scenario = Scenario("engine"{keywords})
@@ -50,6 +50,7 @@ def a(lab):
     lab.report("own", int(os.environ["OWN"]))
     lab.report("own process group", os.getpgid(0) == os.getppid())  # of the process that forks those that measure
     lab.report("last to be spared", int(open("/proc/self/oom_score_adj").read()))
+    lab.report("own layout", any(frame.function == "in_own_layout" for frame in inspect.stack()))
     yield work(9)
     note("down")
 
@@ -157,6 +158,7 @@ def test_the_worker_s_environment_is_pinned_and_a_scenario_may_change_it(ladder)
         "own": 7,
         "own process group": 1,
         "last to be spared": 1000,
+        "own layout": 1,
     }
 
 
