@@ -250,8 +250,6 @@ def release(context: WorkerContext) -> None:
 
 def _control(baseline: Candidate) -> Candidate:
     """A second build of the baseline, measured as if it were a variant."""
-    control = Candidate(
-        CONTROL, baseline.variant, baseline.items, baseline.steps, baseline.step_s, kept=baseline.kept
-    )
+    control = Candidate(CONTROL, baseline.variant, baseline.items, baseline.steps, baseline.step_s, kept=baseline.kept)
     control.lead_in = baseline.lead_in
     return control

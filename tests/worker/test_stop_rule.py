@@ -11,7 +11,9 @@ from gpulab.worker.handover import CandidateFacts, Handover
 from gpulab.worker.stop_rule import StopRule
 
 NAMES = ("old", "new", CONTROL)
-FACTS = [CandidateFacts(name=name, variant="old", items=1.0, steps=1, step_s=1e-3, lead_in=2, kept=False) for name in NAMES]
+FACTS = [
+    CandidateFacts(name=name, variant="old", items=1.0, steps=1, step_s=1e-3, lead_in=2, kept=False) for name in NAMES
+]
 SUBJECT = ScenarioFile(
     scenario="x",
     path="",
