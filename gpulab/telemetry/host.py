@@ -55,7 +55,7 @@ class Host:
         if self._worker is None:
             return {}
         try:
-            processes = [self._worker, *self._worker.children()]
+            processes = [self._worker, *self._worker.children(recursive=True)]
         except psutil.Error:
             self._worker = None
             return {}

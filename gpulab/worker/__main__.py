@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-# First of all: it reads how long the process has been there.
-from gpulab.worker.process import startup  # isort: split
-
 from gpulab.protocol.frames import read_job
+
+# First of all: it reads how long the process has been there.
+from gpulab.worker.process import startup  # noqa: F401  # isort: split
 from gpulab.worker.process.channel import Channel
 from gpulab.worker.supervisor import supervise
 
@@ -20,10 +20,8 @@ def main() -> None:
 
 
 def _serve(*arguments: Any) -> None:
-    """In the forked worker: torch is imported here, so that the supervisor stays small."""
-    with startup.timed(startup.IMPORTS):
-        import torch  # noqa: F401
-    from gpulab.worker.job import serve
+    """In the forked worker."""
+    from gpulab.worker.relay import serve
 
     serve(*arguments)
 

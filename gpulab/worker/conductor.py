@@ -1,4 +1,4 @@
-"""The process that forks the measuring ones: it imports torch once, runs no code of a scenario, and says when to stop.
+"""A process that has imported torch and forks measuring ones: it runs no code of a scenario, and says when to stop.
 
 Each measuring process has a device context, a stack and a heap, a moment and entropy of its own. What lies between two
 of them is the error that an interval has to cover, and that no number of rounds in one process shows.
@@ -21,13 +21,12 @@ from gpulab.protocol.events import Noticed
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import Measure, TimeFunctions
 from gpulab.protocol.statuses import StopReason
-from gpulab.worker.handover import Handover
+from gpulab.worker.handover import Handover, Progress
 from gpulab.worker.process.children import Child, Pipes
-from gpulab.worker.process.forking import Forks
+from gpulab.worker.process.forking import Forks, die_as
 from gpulab.worker.process.orphans import adopt_orphans, kill_orphans
 from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.stop_rule import StopRule
-from gpulab.worker.timing.plan import PROCESSES
 
 Ask = Callable[[Handover], StopReason | None]
 """Hands over, and waits for the word whether this was the last process, and why."""
@@ -38,7 +37,7 @@ Process = Callable[[int, Begin, Ask], None]
 
 
 class Conductor:
-    """Runs one measuring process after the other until the run is to stop."""
+    """Runs the measuring processes of these numbers, one after the other, unless the run is to stop."""
 
     def __init__(
         self,
@@ -47,40 +46,46 @@ class Conductor:
         reporter: Reporter,
         process: Process,
         profile: Callable[[Sequence[str]], None],
+        numbers: range,
     ) -> None:
         self._job, self._forks, self._reporter = job, forks, reporter
         self._position = reporter.position
         self._process, self._profile = process, profile
         self._stop_rule = StopRule(job)
-        self._waiting: list[Child] = []
+        self._waiting: list[Child[Handover]] = []
         """Processes that were forked and had no turn yet."""
-        self._started = 0
-        """Processes that were forked."""
-        self.left_running = 0
-        """Processes that a measuring one left; of the one that left most."""
+        self._numbers, self._forked = numbers, 0
+        """Of the processes, and how many of them were forked."""
+        self._left_running = 0
 
-    def serve(self) -> None:
-        """Returns when the last process has done everything; where one dies, this one dies alike."""
+    def serve(self, pipes: Pipes[Progress]) -> None:
+        """Wait for its turn, and hand the run over after it; where a process dies, this one dies alike."""
         adopt_orphans()
         # A process that is told to stop has its own end, which this one then tells.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         gc.collect()
         gc.freeze()  # what is shared with the children is not written to by their collector
-        handover: Handover | None = None
-        self._start()
         if self._starts_early:
-            for _ in range(1, PROCESSES):
+            for _ in self._numbers:
                 self._start()
-        while True:
-            handover, last = self._run(handover)
-            if last:
-                break
-            self._import(handover.modules)
+        pipes.ready()
+        progress = pipes.begin() or Progress()
+        handover: Handover | None = None
+        for handover, process_s in progress.processes:
+            self._stop_rule.reason(handover, process_s)
+        done, last = list(progress.processes), False
+        while not last and len(done) < self._numbers.stop:
+            if handover is not None:
+                self._import(handover.modules)
+            handover, process_s, last = self._run(handover)
+            done.append((handover, process_s))
         for child in self._waiting:
             child.dismiss()
-        if self._job.profile is not None:
-            measured = {candidate.variant for candidate in handover.candidates}
+        if last and self._job.profile is not None:
+            measured = {candidate.variant for candidate in done[-1][0].candidates}
             self._record([info.name for info in self._job.subject.variants if info.name in measured])
+        left_running = max(progress.left_running, self._left_running)
+        pipes.hand_over(Progress(processes=done, left_running=left_running, ended=last))
 
     def _import(self, modules: Sequence[str]) -> None:
         """Import what each process would have to; those that wait for their turns were forked without it."""
@@ -90,7 +95,7 @@ class Conductor:
         early = len(self._waiting)
         for child in self._waiting:
             child.dismiss()
-        self._waiting, self._started = [], self._started - early
+        self._waiting, self._forked = [], self._forked - early
         for name in missing:
             with suppress(Exception):
                 importlib.import_module(name)
@@ -101,7 +106,7 @@ class Conductor:
     def _starts_early(self) -> bool:
         """Whether processes that wait for their turns may have a context on the device meanwhile.
 
-        While fifteen open the device, it takes the first one four times as long.
+        While others open the device, it takes the first one several times as long.
         """
         job = self._job
         alone = isinstance(job, Measure) and (job.exclusive or job.increasing_memory)
@@ -111,10 +116,10 @@ class Conductor:
         """Fork the next process, which waits for its turn."""
         sys.stdout.flush()
         self._reporter.channel.flush()
-        self._waiting.append(Child(self._forks, self._started, self._become_process))
-        self._started += 1
+        self._waiting.append(Child(self._forks, self._numbers[self._forked], Handover, self._become_process))
+        self._forked += 1
 
-    def _become_process(self, number: int, pipes: Pipes) -> NoReturn:
+    def _become_process(self, number: int, pipes: Pipes[Handover]) -> NoReturn:
         def begin() -> Handover | None:
             before = pipes.begin()
             self._position.adopt()
@@ -127,8 +132,8 @@ class Conductor:
 
         _become(serve, silent=number > 0)
 
-    def _run(self, before: Handover | None) -> tuple[Handover, bool]:
-        """The next process has its turn. (what it handed over, whether it was the last)."""
+    def _run(self, before: Handover | None) -> tuple[Handover, float, bool]:
+        """The next process has its turn. (what it handed over, the seconds until then, whether it was the last)."""
         if not self._waiting:
             self._start()
         child = self._waiting.pop(0)
@@ -136,13 +141,14 @@ class Conductor:
         child.begin(before)
         handover = child.handover()
         if handover is None:
-            _die_as(child.status)
-        reason = self._stop_rule.reason(handover, monotonic() - started)
+            die_as(child.status)
+        process_s = monotonic() - started
+        reason = self._stop_rule.reason(handover, process_s)
         child.answer(reason)
         if not child.has_finished():
-            _die_as(child.status)
-        self.left_running = max(self.left_running, kill_orphans({other.pid for other in self._waiting}))
-        return handover, reason is not None or not handover.candidates
+            die_as(child.status)
+        self._left_running = max(self._left_running, kill_orphans({other.pid for other in self._waiting}))
+        return handover, process_s, reason is not None or not handover.candidates
 
     def _record(self, names: list[str]) -> None:
         """Profile, in a process that nothing is measured in; where it dies, the variants after that in another."""
@@ -159,7 +165,7 @@ class Conductor:
             if status == 0:
                 return
             if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM:  # the run is being stopped
-                _die_as(status)
+                die_as(status)
             variant = self._position.variant
             channel.adopt()
             channel.emit(Noticed(finding=_profiling_ended(variant, status)))
@@ -177,19 +183,6 @@ def _become(serve: Callable[[], None], *, silent: bool) -> NoReturn:
             os.dup2(nothing, fd)
         os.close(nothing)
     work(serve)
-
-
-def _die_as(status: int | None) -> NoReturn:
-    """End as a measuring process ended: the supervisor, which sees this process alone, tells the session of it."""
-    code = os.waitstatus_to_exitcode(status or 0)
-    if code >= 0:
-        os._exit(code)
-    import faulthandler
-
-    faulthandler.disable()  # the stack that counts has been written
-    signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
-    os.kill(os.getpid(), -code)
-    os._exit(128 - code)
 
 
 def _profiling_ended(variant: str | None, status: int) -> Finding:

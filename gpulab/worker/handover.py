@@ -1,4 +1,4 @@
-"""What one measuring process leaves to the next, through the process that forked both."""
+"""What one measuring process leaves to the next, through those that forked them."""
 
 from __future__ import annotations
 
@@ -53,6 +53,16 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
     """Dtypes of declared work."""
     modules: list[str] = []
     """Worth importing before the next process is forked."""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a run, from one conductor to the next."""
+
+    processes: list[tuple[Handover, float]] = []
+    """What each measuring process handed over, and the seconds of its turn."""
+    left_running: int = 0
+    """Processes that a measuring one left; of the one that left most."""
+    ended: bool = False
 
 
 def expensive_modules() -> list[str]:

@@ -33,8 +33,6 @@ from gpulab.worker.timing.candidate import Candidate
 from gpulab.worker.timing.clocks import clocks_for
 from gpulab.worker.timing.solo_run import solo_run
 
-_SEED_STEP, _SEEDS = 1_000_003, 2**31
-_SEED_BYTES = 4
 _START_S = 0.3
 """What a process is expected to take to start, until one has."""
 _ROOM_FOR_CONTEXTS = 64 << 30
@@ -120,8 +118,8 @@ class Runner:
         self._device, self._info = device, info
         if isinstance(job, Measure) and job.increasing_memory and device.type == "cpu":
             memory.limit_to_free_memory()
-        if first:  # the process that forks those that measure is the parent of everything that belongs to the run
-            ready = WorkerReady(pid=os.getppid(), device=info, environment=environment())
+        if first:  # the worker's first process is above everything that belongs to the run
+            ready = WorkerReady(pid=os.getpgid(0), device=info, environment=environment())
             reporter.channel.emit(ready)
         reporter.wait = waiter(device)
         self._calibration = Calibration(reporter, device, info, reporter.wait)
@@ -248,13 +246,6 @@ class Runner:
         bracket(context, candidate)
         if candidate.name in context.checked:
             self._reporter.channel.emit(context.checker.after(variant.name, candidate.build, rebuild))
-
-
-def seed_of(pinned: int | None, process: int) -> int:
-    """Of the layout, the data, the order and the padding of one process: fresh entropy, or what a pinned seed gives."""
-    if pinned is None:
-        return int.from_bytes(os.urandom(_SEED_BYTES)) % _SEEDS
-    return (pinned + process * _SEED_STEP) % _SEEDS if process else pinned
 
 
 def _checked(variants: list[Variant]) -> set[str]:

@@ -11,10 +11,11 @@ from gpulab.protocol import events as e
 from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.protocol.statuses import Outcome, StopReason
 from gpulab.scenario import CONTROL
+from gpulab.worker.process.layout import seed_of
 from gpulab.worker.process.position import WorkerPosition
 from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.process.sample_buffer import SampleBuffer
-from gpulab.worker.runner import Runner, seed_of
+from gpulab.worker.runner import Runner
 
 HEAD = """
 import time

@@ -1,4 +1,4 @@
-"""A measuring process and the process that forked it: the lines that they exchange, and the end of the first."""
+"""A process and the one that forked it for a part of a run: the lines that they exchange, and the end of the first."""
 
 from __future__ import annotations
 
@@ -7,24 +7,28 @@ import select
 import signal
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NoReturn
+from typing import Generic, NoReturn, TypeVar
 
 import msgspec
 
 from gpulab.protocol.statuses import StopReason
-from gpulab.worker.handover import Handover
 from gpulab.worker.process.channel import to_high_number
 from gpulab.worker.process.forking import Forks
 
 _NEXT = "next"
-_HANDOVER, _FINISHED = b"handover ", b"finished"
-"""How a line of a measuring process begins. A scenario may write to every descriptor there is: all others are its."""
+_READY, _HANDOVER, _FINISHED = b"ready", b"handover ", b"finished"
+"""How a line of a child begins. A scenario may write to every descriptor there is: all others are its."""
+Baton = TypeVar("Baton", bound=msgspec.Struct)
+"""What one child leaves to the next."""
 
 
-class Child:
-    """A measuring process, seen from the conductor: whoever else holds its pipe open keeps nobody waiting."""
+class Child(Generic[Baton]):
+    """A child, seen from the process that forked it: whoever else holds its pipe open keeps nobody waiting."""
 
-    def __init__(self, forks: Forks, number: int, become: Callable[[int, Pipes], NoReturn]) -> None:
+    def __init__(
+        self, forks: Forks, number: int, kind: type[Baton], become: Callable[[int, Pipes[Baton]], NoReturn]
+    ) -> None:
+        self._kind = kind
         self._up, up_w = os.pipe2(os.O_CLOEXEC)
         down_r, self._down = os.pipe2(os.O_CLOEXEC)
         self.pid = forks.fork()
@@ -32,21 +36,25 @@ class Child:
             os.close(self._up)
             os.close(self._down)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            become(number, Pipes(up_w, down_r))
+            become(number, Pipes(up_w, down_r, kind))
         os.close(up_w)
         os.close(down_r)
         self._exit_fd = os.pidfd_open(self.pid)
         self._data = b""
         self.status: int | None = None
 
-    def begin(self, before: Handover | None) -> None:
+    def is_ready(self) -> bool:
+        """Wait until it says so; False where it ended first."""
+        return self._take(_READY) is not None
+
+    def begin(self, before: Baton | None) -> None:
         """It is its turn."""
         self._tell(msgspec.json.encode(before))
 
-    def handover(self) -> Handover | None:
-        """What it hands over after its rounds; None where it ended first."""
+    def handover(self) -> Baton | None:
+        """What it hands over; None where it ended first."""
         line = self._take(_HANDOVER)
-        return None if line is None else msgspec.json.decode(line, type=Handover)
+        return None if line is None else msgspec.json.decode(line, type=self._kind)
 
     def answer(self, reason: StopReason | None) -> None:
         """Why measuring ends with this process; None where it goes on."""
@@ -67,8 +75,9 @@ class Child:
 
     def dismiss(self) -> None:
         """It is not needed any more."""
-        os.kill(self.pid, signal.SIGKILL)
-        self.wait()
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self.wait()
 
     def _tell(self, line: bytes) -> None:
         with suppress(BrokenPipeError):  # its end is read by and by
@@ -89,19 +98,28 @@ class Child:
                 return line.removeprefix(prefix)
 
 
-class Pipes:
-    """The measuring process's ends of its two pipes with the conductor."""
+class Pipes(Generic[Baton]):
+    """The child's ends of its two pipes."""
 
-    def __init__(self, up: int, down: int) -> None:
-        self._up, self._down = to_high_number(up), to_high_number(down)
+    def __init__(self, up: int, down: int, kind: type[Baton]) -> None:
+        self._up, self._down, self._kind = to_high_number(up), to_high_number(down), kind
         os.register_at_fork(after_in_child=self.forked)
 
-    def begin(self) -> Handover | None:
-        """Wait for this process's turn; what the one before handed over."""
-        return msgspec.json.decode(self._line(), type=Handover | None)
+    def ready(self) -> None:
+        """This process has all that it needs for its turn."""
+        _write(self._up, b"\n" + _READY + b"\n")
 
-    def ask(self, handover: Handover) -> StopReason | None:
-        _write(self._up, b"\n" + _HANDOVER + msgspec.json.encode(handover) + b"\n")
+    def begin(self) -> Baton | None:
+        """Wait for this process's turn; what the one before handed over."""
+        line = self._line()
+        return None if line == b"null" else msgspec.json.decode(line, type=self._kind)
+
+    def hand_over(self, baton: Baton) -> None:
+        _write(self._up, b"\n" + _HANDOVER + msgspec.json.encode(baton) + b"\n")
+
+    def ask(self, baton: Baton) -> StopReason | None:
+        """Hand over, and wait for the word whether this was the last process, and why."""
+        self.hand_over(baton)
         word = self._line().decode()
         return None if word == _NEXT else StopReason(word)
 

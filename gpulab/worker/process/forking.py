@@ -7,11 +7,12 @@ supervisor: it has to let go of both. A fork of the lab goes on with them.
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 _PR_SET_PDEATHSIG = 1
 
@@ -53,6 +54,17 @@ def die_with_parent(parent: int) -> None:
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def die_as(status: int | None) -> NoReturn:
+    """End as a process below ended: the supervisor, which sees the first one alone, tells the session of it."""
+    code = os.waitstatus_to_exitcode(status or 0)
+    if code >= 0:
+        os._exit(code)
+    faulthandler.disable()  # the stack that counts has been written
+    signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
+    os.kill(os.getpid(), -code)
+    os._exit(128 - code)
 
 
 def prctl(option: int, value: int) -> None:

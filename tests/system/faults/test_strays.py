@@ -66,8 +66,8 @@ def test_what_outlives_the_supervisor_is_ended_and_counted(lab, monkeypatch, str
 
 GRANDPARENT = """
 def supervisor():
-    # The parent of a measuring process forks them, and is the supervisor's child.
-    return int(open(f"/proc/{os.getppid()}/stat").read().rpartition(")")[2].split()[1])
+    # Its child leads the process group of the worker.
+    return int(open(f"/proc/{os.getpgid(0)}/stat").read().rpartition(")")[2].split()[1])
 """
 
 

@@ -48,7 +48,8 @@ def a(lab):
     lab.report("mmap threshold", int(os.environ["MALLOC_MMAP_THRESHOLD_"]))
     lab.report("top pad", int(os.environ.get("MALLOC_TOP_PAD_", -1)))
     lab.report("own", int(os.environ["OWN"]))
-    lab.report("own process group", os.getpgid(0) == os.getppid())  # of the process that forks those that measure
+    above = open(f"/proc/{os.getppid()}/stat").read().rpartition(")")[2].split()[1]  # this process
+    lab.report("own process group", os.getpgid(0) == int(above))
     lab.report("last to be spared", int(open("/proc/self/oom_score_adj").read()))
     lab.report("own layout", any(frame.function == "in_own_layout" for frame in inspect.stack()))
     yield work(9)
