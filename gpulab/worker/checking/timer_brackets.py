@@ -13,8 +13,8 @@ from gpulab.worker.process.sample_buffer import Block
 from gpulab.worker.timing.candidate import Candidate
 from gpulab.worker.timing.clock import WallClock
 
-_STRETCHES, _STRETCH_S, _PIECE_S = 2, 0.12, 0.02
-"""Two, since the session may be late at the end of one; in pieces, between which the state is restored."""
+_STRETCHES, _STRETCH_S, _PIECE_S = 3, 0.12, 0.02
+"""Three, since the session may be late at the end of one; in pieces, between which the state is restored."""
 LONG_STEP_S = 1.0
 """Blocks of such steps are stretches of their own: see `long_block`."""
 
