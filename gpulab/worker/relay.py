@@ -7,11 +7,14 @@ measured.
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 from collections.abc import Callable
+from math import ceil
 from typing import NoReturn
 
+from gpulab.analysis.statistics import FEWEST
 from gpulab.protocol.events import Noticed, WorkerDone
 from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import AnyJob, Calibrate, Measure, TimeFunctions
@@ -27,8 +30,10 @@ from gpulab.worker.process.sample_buffer import SampleBuffer
 from gpulab.worker.supervisor import work
 from gpulab.worker.timing.plan import PROCESSES
 
-_AT_ONCE, _EACH = 4, 2
-"""Conductors that import torch at the same time, and the processes of each: together as many as a verdict needs."""
+_EACH = 2
+"""Processes of a conductor."""
+_FEWEST_AT_ONCE = ceil(FEWEST / _EACH)
+"""Conductors that import torch at the same time: for as many processes as a verdict needs, or all if cores are free."""
 _SHORT_S = 5.0
 """A run that is shorter has one conductor: it is not made to wait for more."""
 _LIBRARIES = 5
@@ -74,7 +79,8 @@ def _relay(job: Measure | TimeFunctions, forks: Forks, conduct: Conduct) -> int:
     # A conductor that is told to stop has its own end, which this process then tells.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     single = job.smoke or job.from_start or job.time_s < _SHORT_S
-    at_once, each = (1, PROCESSES) if single else (_AT_ONCE, _EACH)
+    cores = len(os.sched_getaffinity(0))
+    at_once, each = (1, PROCESSES) if single else (max(_FEWEST_AT_ONCE, min(PROCESSES // _EACH, cores)), _EACH)
     progress = Progress()
     while not progress.ended:
         done = len(progress.processes)

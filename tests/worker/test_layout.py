@@ -1,6 +1,7 @@
 """Where the stack and the heap of forks lie that measure."""
 
 import ctypes
+import mmap
 import os
 import random
 import re
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulab.worker.process.layout import in_own_layout
+from gpulab.worker.process.layout import in_own_layout, move_libraries
 
 FORKS = 12
 
@@ -76,3 +77,24 @@ def test_where_no_callbacks_can_be_made_the_stack_stays(monkeypatch):
     monkeypatch.setattr(ctypes, "CFUNCTYPE", lambda *_: refused)
     in_own_layout(random.Random(0), lambda: served.append(True))
     assert served == [True]
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_what_is_mapped_lies_elsewhere_in_every_fork(moved):
+    addresses = set()
+    for number in range(FORKS):
+        told, tells = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                if moved:
+                    move_libraries(random.Random(number))
+                mapped = mmap.mmap(-1, 1 << 20)
+                os.write(tells, str(ctypes.addressof(ctypes.c_char.from_buffer(mapped))).encode())
+            finally:
+                os._exit(0)
+        os.close(tells)
+        addresses.add(int(os.read(told, 100)))
+        os.close(told)
+        os.waitpid(pid, 0)
+    assert len(addresses) == (FORKS if moved else 1)

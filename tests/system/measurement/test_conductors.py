@@ -1,0 +1,49 @@
+"""The processes of a run come from several that have imported torch, each at another address."""
+
+from finished_runs import events_of
+
+from gpulab.protocol.events import Reported
+
+SCENARIO = '''
+"""Where torch's libraries are."""
+import os
+import torch
+from gpulab import Scenario, Work
+scenario = Scenario("test")
+X = torch.rand(1000)
+
+def library():
+    with open("/proc/self/maps") as maps:
+        return next(int(line.split("-")[0], 16) for line in maps if "libtorch_cpu" in line)
+
+@scenario.variant
+def first(lab):
+    lab.report("parent", os.getppid())
+    lab.report("library", library())
+    return Work(lambda: X * 2, inputs=X)
+
+@scenario.variant
+def second(lab):
+    return Work(lambda: X * 2, inputs=X)
+'''
+
+
+def reported(finished, name):
+    return [event.value for event in events_of(finished, Reported) if event.name == name]
+
+
+def test_two_processes_at_a_time_have_the_libraries_at_one_place(lab):
+    path = lab.write("places.py", SCENARIO)
+    finished = lab.run(path, "--width", "0.5", time_s="5")
+    assert finished.code == 0, finished.stderr
+    parents, libraries = reported(finished, "parent"), reported(finished, "library")
+    assert len(parents) >= 8
+    assert all(parents.count(parent) <= 2 for parent in parents)
+    assert len(set(parents)) == len(set(libraries)) >= 4
+    assert parents[0::2][:4] == parents[1::2][:4]
+
+
+def test_a_short_run_is_not_made_to_wait_for_more_than_one(lab):
+    finished = lab.run(lab.write("places.py", SCENARIO), "--width", "0.5", time_s="0.5")
+    assert len(reported(finished, "parent")) >= 8
+    assert len(set(reported(finished, "parent"))) == 1
