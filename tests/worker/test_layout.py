@@ -1,15 +1,16 @@
 """Where the stack and the heap of forks lie that measure."""
 
 import ctypes
-import mmap
 import os
 import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from gpulab.worker.process.layout import in_own_layout, move_libraries
+from gpulab.worker.process.layout import in_own_layout
 
 FORKS = 12
 
@@ -79,22 +80,22 @@ def test_where_no_callbacks_can_be_made_the_stack_stays(monkeypatch):
     assert served == [True]
 
 
-@pytest.mark.parametrize("moved", [False, True])
-def test_what_is_mapped_lies_elsewhere_in_every_fork(moved):
-    addresses = set()
-    for number in range(FORKS):
-        told, tells = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                if moved:
-                    move_libraries(random.Random(number))
-                mapped = mmap.mmap(-1, 1 << 20)
-                os.write(tells, str(ctypes.addressof(ctypes.c_char.from_buffer(mapped))).encode())
-            finally:
-                os._exit(0)
-        os.close(tells)
-        addresses.add(int(os.read(told, 100)))
-        os.close(told)
-        os.waitpid(pid, 0)
-    assert len(addresses) == (FORKS if moved else 1)
+ADDRESSES = """
+import ctypes, mmap, os, random, sys
+from gpulab.worker.process.layout import move_libraries
+for number in range(int(sys.argv[2])):
+    if os.fork() == 0:
+        if sys.argv[1] == "moved":
+            move_libraries(random.Random(number))
+        mapped = mmap.mmap(-1, 1 << 30)
+        os.write(1, f"{ctypes.addressof(ctypes.c_char.from_buffer(mapped))}\\n".encode())
+        os._exit(0)
+    os.wait()
+"""
+
+
+@pytest.mark.parametrize(("how", "places"), [("as it is", 1), ("moved", FORKS)])
+def test_what_is_mapped_lies_elsewhere_in_every_fork(how, places):
+    command = [sys.executable, "-c", ADDRESSES, how, str(FORKS)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert (len(told), len(set(told))) == (FORKS, places)

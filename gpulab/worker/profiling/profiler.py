@@ -158,16 +158,15 @@ class Profiler:
     ) -> tuple[Trace, Partition]:
         """A recording of some steps and its partition; another one where the machine was too busy for the first."""
         for _ in range(_MOST_WINDOWS):
-            trace, times = self._recorded(build, steps, shapes=shapes, file=file)
+            trace, times = self._recorded(build, steps, shapes=shapes)
             off_cpu = {name: max(0.0, wall_s - times.cpu_s[name]) for name, wall_s in times.wall_s.items()}
             parts = partition(trace, off_cpu if self._device.type == "cpu" else {}, plain_s * steps)
             if not is_disturbed(parts, steps, plain_s):
                 break
+        self._written = self._write(file, *self._latest) if file else None
         return trace, parts
 
-    def _recorded(
-        self, build: Build, steps: int, *, shapes: bool, file: Path | None = None
-    ) -> tuple[Trace, PhaseTimes]:
+    def _recorded(self, build: Build, steps: int, *, shapes: bool) -> tuple[Trace, PhaseTimes]:
         build.restore()
         step, wait = build.work.step, self._wait
 
@@ -178,11 +177,9 @@ class Profiler:
         with build.context():
             step()
             wait()
-            return self._record(run, shapes=shapes, file=file)
+            return self._record(run, shapes=shapes)
 
-    def _record(
-        self, run: Callable[[], None], *, shapes: bool = False, file: Path | None = None
-    ) -> tuple[Trace, PhaseTimes]:
+    def _record(self, run: Callable[[], None], *, shapes: bool = False) -> tuple[Trace, PhaseTimes]:
         """Run it under the profiler; its trace, and the times of its phases meanwhile."""
         activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if self._device.type == "cuda" else [])
         with profile(activities=activities, record_shapes=shapes) as recording, recorded(WINDOW):
@@ -192,7 +189,7 @@ class Profiler:
             recording.export_chrome_trace(str(exported))
             data = exported.read_bytes()
         document = json.loads(data)
-        self._written = self._write(file, data, document) if file else None
+        self._latest = data, document
         return read(document), times
 
     def _write(self, file: Path, data: bytes, document: object) -> str | None:
