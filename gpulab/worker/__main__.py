@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from gpulab.protocol.frames import read_job
-
 # First of all: it reads how long the process has been there.
-from gpulab.worker.process import startup  # noqa: F401  # isort: split
+from gpulab.worker.process import startup  # noqa: F401
+
+# isort: split
+from gpulab.protocol.frames import read_job
 from gpulab.worker.process.channel import Channel
 from gpulab.worker.supervisor import supervise
 

@@ -72,7 +72,7 @@ class Conductor:
         progress = pipes.begin() or Progress()
         handover: Handover | None = None
         for handover, process_s in progress.processes:
-            self._stop_rule.reason(handover, process_s)
+            self._stop_rule.add(handover, process_s)
         done, last = list(progress.processes), False
         while not last and len(done) < self._numbers.stop:
             if handover is not None:

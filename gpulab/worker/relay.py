@@ -33,8 +33,8 @@ from gpulab.worker.process.sample_buffer import SampleBuffer
 from gpulab.worker.supervisor import work
 from gpulab.worker.timing.plan import PROCESSES
 
-_EACH = 2
-"""Processes of a conductor."""
+_EACH, _SHARE = 2, 8
+"""Processes of a conductor, and the share of those before it where that is more: a long run imports ever less often."""
 _FEWEST_AT_ONCE = ceil(FEWEST / _EACH)
 """Conductors that import torch at the same time: for as many processes as a verdict needs, or all if cores are free."""
 _BEFORE_TORCH = ("numpy", "asyncio", "email", "inspect", "typing_extensions", "unittest.mock", "urllib.request")
@@ -55,7 +55,7 @@ def serve(channel: Channel, job: AnyJob, buffer: SampleBuffer, position: WorkerP
         calibrate(channel, job, position)
     else:
 
-        def conduct(numbers: range, pipes: Pipes[Progress]) -> None:
+        def import_and_conduct(numbers: range, pipes: Pipes[Progress]) -> None:
             move_libraries(random.Random(seed_of(job.seed, numbers.start) + _LIBRARIES))
             _import_torch()
             from gpulab.worker.job import conduct
@@ -63,7 +63,7 @@ def serve(channel: Channel, job: AnyJob, buffer: SampleBuffer, position: WorkerP
             gc.enable()
             conduct(channel, job, buffer, position, forks, numbers, pipes)
 
-        left_running = _relay(job, forks, conduct)
+        left_running = _relay(job, forks, import_and_conduct)
         channel.adopt()
         if left_running:
             channel.emit(Noticed(finding=finding("processes_left_running", count=left_running)))
@@ -91,10 +91,11 @@ def _relay(job: Measure | TimeFunctions, forks: Forks, conduct: Conduct) -> int:
             with suppress(ImportError):
                 import_module(name)
     cores = len(os.sched_getaffinity(0))
-    at_once, each = (1, PROCESSES) if single else (max(_FEWEST_AT_ONCE, min(PROCESSES // _EACH, cores)), _EACH)
+    at_once = 1 if single else max(_FEWEST_AT_ONCE, min(PROCESSES // _EACH, cores))
     progress = Progress()
     while not progress.ended:
         done = len(progress.processes)
+        each = max(PROCESSES if single else _EACH, done // _SHARE)
         waiting = [Child(forks, done + place * each, Progress, become) for place in range(at_once)]
         died = next((child for child in waiting if not child.is_ready()), None)
         while waiting and not died and not progress.ended:

@@ -27,13 +27,7 @@ class StopRule:
 
     def reason(self, handover: Handover, process_s: float) -> StopReason | None:
         """Why measuring ends with the process that handed over; None where it goes on. It took `process_s`."""
-        first = self._processes == 0
-        self._elapsed_s += handover.start_s + handover.measured_s if first else process_s
-        values = dict(handover.values)
-        for epoch in range(max(map(len, values.values()), default=0)):
-            present = {key: epochs[epoch] for key, epochs in values.items() if epoch < len(epochs)}
-            self._series.add(_Values(present, self._processes))
-        self._processes += 1
+        self.add(handover, process_s)
         if not handover.candidates or handover.baseline_lost:
             return StopReason.FAILED
         job = self._job
@@ -50,6 +44,16 @@ class StopRule:
             return StopReason.WIDTH
         patience = 1.0 if self._processes >= PROCESSES else _PATIENCE
         return StopReason.TIME if self._elapsed_s >= patience * job.time_s else None
+
+    def add(self, handover: Handover, process_s: float) -> None:
+        """Take a process into account, without a question."""
+        first = self._processes == 0
+        self._elapsed_s += handover.start_s + handover.measured_s if first else process_s
+        values = dict(handover.values)
+        for epoch in range(max(map(len, values.values()), default=0)):
+            present = {key: epochs[epoch] for key, epochs in values.items() if epoch < len(epochs)}
+            self._series.add(_Values(present, self._processes))
+        self._processes += 1
 
     def _is_narrow(self, names: set[str]) -> bool:
         job = self._job

@@ -51,13 +51,13 @@ class PointTable:
     def height(self) -> int:
         return 1 + len(self.styles) if self.styles else 0
 
-    def draw(self, canvas: Canvas, row: int, left: int) -> None:
+    def draw(self, canvas: Canvas, row: int, offset: int) -> None:
         for column in self.columns:
-            left += column.gap
+            offset += column.gap
             for number, text in enumerate((column.head, *column.texts)):
-                start = left + (column.width - wide(text) if column.right else 0)
+                start = offset + (column.width - wide(text) if column.right else 0)
                 canvas.put(row + number, start, text, self.styles[number - 1] if number else "bold")
-            left += column.width
+            offset += column.width
 
 
 def point_table(points: Sequence[Point], family: str, glyphs: Glyphs, *, width: int) -> PointTable:
