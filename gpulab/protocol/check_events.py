@@ -12,11 +12,12 @@ class ProcessStarted(Event, frozen=True):
     """A process began to measure: its number, its entropy, and the first epoch that is built in it.
 
     `startup_s`: what it took until then, by part (interpreter, imports, device, file). Those after the first find what
-    that one imported.
+    that one imported. `conductor`: the first of the processes that were forked after the same import of torch.
     """
 
     process: Index
     seed: Integer
+    conductor: Index = 0
     epoch: Index = 0
     startup_s: dict[Name, Seconds] = {}
 

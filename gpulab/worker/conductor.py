@@ -141,14 +141,19 @@ class Conductor:
         child.begin(before)
         handover = child.handover()
         if handover is None:
-            die_as(child.status)
+            self._die_as(child)
         process_s = monotonic() - started
         reason = self._stop_rule.reason(handover, process_s)
         child.answer(reason)
         if not child.has_finished():
-            die_as(child.status)
+            self._die_as(child)
         self._left_running = max(self._left_running, kill_orphans({other.pid for other in self._waiting}))
         return handover, process_s, reason is not None or not handover.candidates
+
+    def _die_as(self, child: Child[Handover]) -> NoReturn:
+        for other in self._waiting:
+            other.dismiss()
+        die_as(child.status)
 
     def _record(self, names: list[str]) -> None:
         """Profile, in a process that nothing is measured in; where it dies, the variants after that in another."""

@@ -46,7 +46,7 @@ def conduct(
 
     def process(number: int, begin: Begin, ask: Ask) -> None:
         seed = seed_of(job.seed, number)
-        runner = Runner(job, reporter, buffer, number, seed, begin, ask)
+        runner = Runner(job, reporter, buffer, number, numbers.start, seed, begin, ask)
         guarded(lambda: in_own_layout(random.Random(seed + _LAYOUT), runner.serve), reporter)
 
     def profile(names: Sequence[str]) -> None:

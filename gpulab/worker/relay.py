@@ -28,6 +28,7 @@ from gpulab.worker.process.channel import Channel
 from gpulab.worker.process.children import Child, Pipes
 from gpulab.worker.process.forking import Forks, die_as
 from gpulab.worker.process.layout import move_libraries, seed_of
+from gpulab.worker.process.orphans import adopt_orphans
 from gpulab.worker.process.position import WorkerPosition
 from gpulab.worker.process.sample_buffer import SampleBuffer
 from gpulab.worker.supervisor import work
@@ -82,6 +83,7 @@ def _relay(job: Measure | TimeFunctions, forks: Forks, conduct: Conduct) -> int:
 
         work(serve)
 
+    adopt_orphans()  # a conductor that is dismissed leaves the processes that it forked early
     # A conductor that is told to stop has its own end, which this process then tells.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     single = job.smoke or job.from_start or job.time_s < _SHORT_S

@@ -52,12 +52,13 @@ class Runner:
         reporter: Reporter,
         buffer: SampleBuffer,
         number: int,
+        conductor: int,
         seed: int,
         begin: Begin,
         ask: Ask,
     ) -> None:
         self._job, self._reporter, self._buffer = job, reporter, buffer
-        self._number, self._seed, self._begin, self._ask = number, seed, begin, ask
+        self._number, self._conductor, self._seed, self._begin, self._ask = number, conductor, seed, begin, ask
         self._before: Handover | None = None
         self._started = monotonic()
 
@@ -79,7 +80,11 @@ class Runner:
             return
         device, info, wait = self._device, self._info, reporter.wait
         seed, epochs = self._seed, before.epochs if before else 0
-        reporter.channel.emit(ProcessStarted(process=self._number, seed=seed, epoch=epochs, startup_s=startup_s()))
+        reporter.channel.emit(
+            ProcessStarted(
+                process=self._number, seed=seed, conductor=self._conductor, epoch=epochs, startup_s=startup_s()
+            )
+        )
         lab = WorkerLab(device, info, reporter.position)
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
         builder = Builder(lab, params, seed, wait)

@@ -73,24 +73,28 @@ def processes_of(events):
 
 
 def halves(events):
-    """The run twice: with nothing but its even processes, and with nothing but its odd ones."""
+    """The run twice, of processes that alternate in time: those of its even conductors, and those of its odd ones.
+
+    Processes that were forked after the same import of torch have its place in memory in common.
+    """
+    started = [event for event in events if isinstance(event, ProcessStarted)]
+    conductors = list(dict.fromkeys(event.conductor for event in started))
     process_of = process_of_epochs(events)
-    firsts = sorted(event.epoch for event in events if isinstance(event, ProcessStarted))
     return [
-        [_half(event, process_of, parity) for event in events if not _of_others(event, firsts, parity)]
-        for parity in (0, 1)
+        [
+            _half(event, {place for place, process in enumerate(started) if process.conductor in chosen}, process_of)
+            for event in events
+            if not isinstance(event, ProcessStarted) or event.conductor in chosen
+        ]
+        for chosen in (conductors[0::2], conductors[1::2])
     ]
 
 
-def _of_others(event, firsts, parity):
-    return isinstance(event, ProcessStarted) and firsts.index(event.epoch) % 2 != parity
-
-
-def _half(event, process_of, parity):
-    """The event; of samples those of every other process."""
+def _half(event, places, process_of):
+    """The event; of samples those of the processes in these places."""
     if not isinstance(event, Samples):
         return event
-    rows = [place for place, epoch in enumerate(event.epoch) if process_of(epoch) % 2 == parity]
+    rows = [place for place, epoch in enumerate(event.epoch) if process_of(epoch) in places]
     columns = ("epoch", "round", "variant", "times_s", "cpu_s", "faults", "switches", "ended", "steps", "sm_mhz")
     values = {name: getattr(event, name) for name in columns}
     return replace(event, **{name: [column[row] for row in rows] for name, column in values.items() if column})

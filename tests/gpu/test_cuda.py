@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -114,22 +116,27 @@ def test_a_device_that_is_not_there_is_named(lab):
     assert "cuda:99: there are" in done.stderr
 
 
+LARGE = """
+import sys
+import torch
+from gpulab.worker.building import tensors
+
+large = torch.arange(8 << 20, dtype=getattr(torch, sys.argv[1])) + 1
+(copy,) = tensors.kept([large])
+assert copy.is_cuda
+assert not tensors.kept([large[:100]])[0].is_cuda
+assert tensors.agree([large], [copy]).ok
+assert tensors.agree([copy], [large]).ok
+assert not tensors.changed([large], [copy])
+large[-1] = 0
+assert tensors.changed([large], [copy])
+assert not tensors.agree([large], [copy]).ok
+tensors.put_back([large], [copy])
+assert not tensors.changed([large], [copy])
+"""
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_large_tensors_on_the_host_are_compared_on_the_device(dtype):
-    import torch
-
-    from gpulab.worker.building import tensors
-
-    torch.cuda.synchronize()
-    large = torch.arange(8 << 20, dtype=getattr(torch, dtype)) + 1
-    (copy,) = tensors.kept([large])
-    assert copy.is_cuda
-    assert not tensors.kept([large[:100]])[0].is_cuda
-    assert tensors.agree([large], [copy]).ok
-    assert tensors.agree([copy], [large]).ok
-    assert not tensors.changed([large], [copy])
-    large[-1] = 0
-    assert tensors.changed([large], [copy])
-    assert not tensors.agree([large], [copy]).ok
-    tensors.put_back([large], [copy])
-    assert not tensors.changed([large], [copy])
+    """In a process of its own: one that keeps a context has every later run say that the device is shared."""
+    subprocess.run([sys.executable, "-c", "import torch; torch.cuda.synchronize()" + LARGE, dtype], check=True)

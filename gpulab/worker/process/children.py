@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Generic, NoReturn, TypeVar
 
 import msgspec
+import psutil
 
 from gpulab.protocol.statuses import StopReason
 from gpulab.worker.process.channel import to_high_number
@@ -74,10 +75,14 @@ class Child(Generic[Baton]):
                 os.close(fd)
 
     def dismiss(self) -> None:
-        """It is not needed any more."""
+        """It is not needed any more, nor what it forked: that dies with it, and takes its time to leave a device."""
         if self.status is None:
+            below = [process.pid for process in psutil.Process(self.pid).children()]
             os.kill(self.pid, signal.SIGKILL)
             self.wait()
+            for pid in below:  # those of a subreaper are its own by now
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
 
     def _tell(self, line: bytes) -> None:
         with suppress(BrokenPipeError):  # its end is read by and by

@@ -2,7 +2,7 @@
 
 from finished_runs import events_of
 
-from gpulab.protocol.events import Reported
+from gpulab.protocol.events import ProcessStarted, Reported
 
 SCENARIO = '''
 """Where torch's libraries are."""
@@ -41,6 +41,8 @@ def test_two_processes_at_a_time_have_the_libraries_at_one_place(lab):
     assert all(parents.count(parent) <= 2 for parent in parents)
     assert len(set(parents)) == len(set(libraries)) >= 4
     assert parents[0::2][:4] == parents[1::2][:4]
+    started = events_of(finished, ProcessStarted)
+    assert [process.conductor for process in started] == [process.process // 2 * 2 for process in started]
 
 
 def test_a_short_run_is_not_made_to_wait_for_more_than_one(lab):
