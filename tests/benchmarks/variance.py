@@ -31,7 +31,7 @@ from pair_runs import BASELINE, KINDS, NEVER_NARROW, QUIET, UNLIKE, events_of, p
 
 RUNS = 2
 """Of a visit."""
-LEAST_ROUNDS = 3
+LEAST_ROUNDS = 2
 """Of an epoch: the last one of a process is cut off when its time is over."""
 LEVELS = ("builds", "processes", "interpreters", "time")
 COLUMNS = ("pair", "variant", "blocks", *LEVELS, "lag-1 processes", "lag-1 visits", "visits", "processes each")

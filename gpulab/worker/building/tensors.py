@@ -38,8 +38,8 @@ _WITHOUT_ARITHMETIC = {
 _MAX_ERROR = 10
 _LARGEST_ERROR = 1e9
 """Beyond it an error says nothing but that the values are others, such as what memory held before."""
-_ROOM = 16
-"""Times of their bytes that are free on a device, for copies to stay there: to compare widens them to float64."""
+_ROOM = 6
+"""Times of their bytes that are free on a device, for copies to stay there: several exist at a time."""
 _LARGE = 16 << 20
 """Bytes from which on a tensor on the host is copied to a GPU to be read."""
 _ARRAYS = ("numpy", "cupy", "jax", "jaxlib")
@@ -159,9 +159,8 @@ def put_back(tensors: Sequence[torch.Tensor], saved: Sequence[torch.Tensor]) -> 
 
 def changed(tensors: Sequence[torch.Tensor], saved: Sequence[torch.Tensor]) -> bool:
     """Whether any bit differs (NaN equals itself here)."""
-    return any(
-        not torch.equal(_bits(now.to(then.device)), _bits(then)) for now, then in zip(tensors, saved, strict=True)
-    )
+    pairs = ((_bits(now), _bits(then)) for now, then in zip(tensors, saved, strict=True))
+    return any(a.numel() != b.numel() or not all(torch.equal(*parts) for parts in _chunks(a, b)) for a, b in pairs)
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
@@ -275,14 +274,13 @@ def _joined(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Agreement:
-    device = expected.device if expected.device.type == "cuda" else actual.device
     if not tolerance and actual.dtype == expected.dtype:
         # Integers are not compared in float64: above 2^53 it cannot tell them apart.
-        differ = sum(int((a != b).sum()) for a, b in _chunks(actual, expected, device))
+        differ = sum(int((a != b).sum()) for a, b in _chunks(actual, expected))
         reason = finding("elements_differ", differ=differ, elements=actual.numel()) if differ else None
         return Agreement(not differ, None if differ else 0.0, 0.0, reason)
     squares = total = largest = 0.0
-    for narrow in _chunks(actual, expected, device):
+    for narrow in _chunks(actual, expected):
         a, b = map(_wide, narrow)
         difference = torch.where(a == b, 0.0, (a - b).abs())  # infinities may be equal
         sums = (difference.square().sum(), b.abs().square().sum(), difference.max())
@@ -302,10 +300,9 @@ def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Ag
     return Agreement(True, error, tolerance)
 
 
-def _chunks(
-    actual: torch.Tensor, expected: torch.Tensor, device: torch.device
-) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+def _chunks(actual: torch.Tensor, expected: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Both, piece by piece on one device: as they are, since less crosses a link than of what is widened."""
+    device = expected.device if expected.device.type == "cuda" else actual.device
     size = _CHUNK.get(device.type, _CHUNK["cpu"])
     for start in range(0, actual.numel(), size):
         yield actual[start : start + size].to(device), expected[start : start + size].to(device)
