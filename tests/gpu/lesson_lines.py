@@ -151,7 +151,7 @@ def counted(values):
 
 def memory(place):
     """A batch that the device cannot hold is reported, and is no failure."""
-    code, report = run(place, "batch_size", "--set", "width=64", "--set", "hidden=30000000", "--time", "3")
+    code, report = run(place, "batch_size", "--set", "width=16", "--set", "hidden=30000000", "--time", "3")
     statuses = [variant["status"] for variant in report["variants"]]
     fine = code == 0 and "out of memory" in statuses
     yield row("batch_size until memory ends", "out of memory, exit 0", ", ".join(statuses[-3:]), fine)

@@ -38,7 +38,7 @@ _WITHOUT_ARITHMETIC = {
 _MAX_ERROR = 10
 _LARGEST_ERROR = 1e9
 """Beyond it an error says nothing but that the values are others, such as what memory held before."""
-_ROOM = 6
+_ROOM = 8
 """Times of their bytes that are free on a device, for copies to stay there: several exist at a time."""
 _LARGE = 16 << 20
 """Bytes from which on a tensor on the host is copied to a GPU to be read."""
