@@ -96,6 +96,7 @@ def build_report(
         scenario=subject.scenario if subject else CALIBRATION,
         title=subject.title if subject else "",
         source_sha256=subject.source_sha256 if subject else "",
+        at=state.at,
         params=scenario.params if scenario else {},
         seed=job.seed,
         smoke=not isinstance(job, Calibrate) and job.smoke,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from math import log
 
 import msgspec
@@ -22,7 +23,9 @@ class OverRuns(msgspec.Struct, frozen=True, kw_only=True):
     """One comparison, or one plain function, in `runs` runs; `speedups` and `times_s` are their medians in order.
 
     `low` and `high` are those of the exact 99 % interval of the median over runs, None of fewer than 8. `against` and
-    everything about a speedup are None of a function, which is compared with nothing.
+    everything about a speedup are None of a function, which is compared with nothing. `span_s` is the time from the
+    start of the first run to the end of the last, None where that is not known: what changes in longer than that is in
+    no interval.
     """
 
     scenario: str
@@ -34,6 +37,7 @@ class OverRuns(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None = None
     verdict: Verdict | None = None
     runs: int
+    span_s: float | None = None
     speedups: list[float] = []
     time_s: Time | None = None
     times_s: list[float] = []
@@ -78,6 +82,7 @@ def _entries(reports: Sequence[RunReport]) -> Iterator[OverRuns]:
                 params=head.params,
                 variant=name,
                 runs=len(times_s),
+                span_s=_span_s(whole),
                 time_s=_time(times_s),
                 times_s=times_s,
             )
@@ -111,10 +116,21 @@ def _compared(reports: Sequence[RunReport], variant: str, against: str) -> OverR
         high=interval.high if interval else None,
         verdict=verdict,
         runs=len(speedups),
+        span_s=_span_s(reports),
         speedups=speedups,
         time_s=_time(times_s),
         times_s=times_s,
     )
+
+
+def _span_s(reports: Sequence[RunReport]) -> float | None:
+    """From the start of the first to the end of the last."""
+    try:
+        began = [datetime.fromisoformat(report.at) for report in reports]
+        ended = [at + timedelta(seconds=report.progress.elapsed_s) for at, report in zip(began, reports, strict=True)]
+        return (max(ended) - min(began)).total_seconds()
+    except (ValueError, TypeError, OverflowError):  # a run file may say anything, also with and without a time zone
+        return None
 
 
 def _times(reports: Sequence[RunReport], name: str) -> list[float]:

@@ -1,7 +1,7 @@
 """The complete report of a run: every number, finding and check that any face shows, live or final.
 
 `--json` writes these structs as they are (schema gpulab.result/1; before a first release fields may still be renamed,
-afterwards they are only ever added to). Unknown is None, never NaN. Times are seconds per step, sizes are bytes.
+afterwards only added). Unknown is None, never NaN. Times are seconds per step, sizes bytes, `at` is in UTC, ISO 8601.
 """
 
 from __future__ import annotations
@@ -253,6 +253,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     scenario: str
     title: str = ""
     source_sha256: str = ""
+    at: str = ""
     params: dict[str, Param] = {}
     seed: int | None = None
     """As given; None: fresh entropy in every process."""

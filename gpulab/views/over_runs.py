@@ -10,10 +10,12 @@ from rich.text import Text
 
 from gpulab.analysis.statistics import FEWEST
 from gpulab.report.over_runs import OverRuns
-from gpulab.views.text import STYLES, Glyphs, plural, seconds, span, times
+from gpulab.views.text import STYLES, Glyphs, duration, plural, seconds, span, times
 
 _MOST_SHOWN = 12
 """Of the values of single runs."""
+_LONG_S = 3600.0
+"""Runs that take as long together have seen the machine in more than one state."""
 
 
 def over_runs_view(entries: Sequence[OverRuns], glyphs: Glyphs) -> RenderableType:
@@ -37,7 +39,9 @@ def over_runs_view(entries: Sequence[OverRuns], glyphs: Glyphs) -> RenderableTyp
         if compared:
             cells.append(Text(entry.verdict, STYLES[entry.verdict]) if entry.verdict else "")
         table.add_row(*cells)
-    head = f"over {plural(most, 'run')}, each in processes of its own"
+    span_s = max((entry.span_s for entry in entries if entry.span_s), default=None)
+    within = f" in {duration(span_s)}" if span_s else ""
+    head = f"over {plural(most, 'run')}{within}, each in processes of its own"
     parts: list[RenderableType] = ["", Text(head, "bold"), "", table, ""]
     for entry in entries:
         values = entry.speedups or entry.times_s
@@ -46,6 +50,8 @@ def over_runs_view(entries: Sequence[OverRuns], glyphs: Glyphs) -> RenderableTyp
         parts.append(Text(glyphs(f"{entry.variant}: {shown}{more}"), "dim"))
     if fewest < FEWEST:
         parts.append(Text(f"a 99 % interval over runs needs {FEWEST}: of fewer their range is shown", "yellow"))
+    if span_s is not None and span_s < _LONG_S:
+        parts.append(Text("a drift of the machine over hours is not in it: --every S spreads the runs", "dim"))
     parts.append(Text("profile and ceilings are of the first run: they enter no interval, and take longer", "dim"))
     return Group(*parts)
 

@@ -117,6 +117,13 @@ def seconds(value: float | None) -> str:
     return f"{three_digits(value / scale)} {unit}"
 
 
+def duration(seconds: float) -> str:
+    """How long something took as a person says it, such as 45 s, 4 min, 2.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:.1f} h"
+
+
 def times(value: float | None) -> str:
     """A speedup, such as 11.8x."""
     if value is None:

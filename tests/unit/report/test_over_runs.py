@@ -10,7 +10,7 @@ from gpulab.protocol.statuses import Status, Verdict
 from gpulab.report.commands import combine
 from gpulab.report.exit_codes import Conclusion, ExitCode
 from gpulab.report.over_runs import over_runs_of
-from gpulab.report.report import RunReport, Time, VariantReport
+from gpulab.report.report import Progress, RunReport, Time, VariantReport
 
 EIGHT = [1.6, 1.52, 1.69, 1.55, 1.58, 1.66, 1.61, 1.59]
 
@@ -31,6 +31,17 @@ def test_eight_runs_carry_the_exact_interval():
     assert entry.speedup == pytest.approx((1.59 * 1.6) ** 0.5)  # the median of log-ratios
     assert entry.speedups == EIGHT
     assert (entry.time_s.low, entry.time_s.high) == pytest.approx((1 / 1.69, 1 / 1.52))
+
+
+def test_the_time_that_the_runs_took_together_is_known():
+    """What changes in longer than that is in no interval."""
+    first = run(1.5, at="2026-11-22T10:00:00+00:00", progress=Progress(elapsed_s=20.0))
+    last = run(1.6, at="2026-11-22T10:09:30+00:00", progress=Progress(elapsed_s=30.0))
+    (entry,) = over_runs_of([first, last])
+    assert entry.span_s == 600.0
+    for odd in ("", "yesterday", "2026-11-22T10:09:30"):
+        (entry,) = over_runs_of([first, run(1.6, at=odd)])
+        assert entry.span_s is None
 
 
 def test_more_runs_leave_out_the_outermost():
