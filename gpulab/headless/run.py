@@ -20,7 +20,7 @@ from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import RunRequest
 from gpulab.report.commands import combine
 from gpulab.report.exit_codes import ExitCode, conclusion_of
-from gpulab.report.job_goodput import with_from_start
+from gpulab.report.goodput.job_goodput import with_from_start
 from gpulab.report.over_runs import over_runs_of
 from gpulab.report.report import RunReport
 from gpulab.session.interrupts import Interrupts

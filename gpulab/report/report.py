@@ -29,8 +29,8 @@ from gpulab.protocol.statuses import (
     Verdict,
 )
 from gpulab.report.exit_codes import Conclusion, ExitCode
-from gpulab.report.from_start import FromStart
-from gpulab.report.goodput_report import GoodputReport
+from gpulab.report.goodput.from_start import FromStart
+from gpulab.report.goodput.goodput_report import GoodputReport
 from gpulab.scenario import Param
 
 

@@ -5,6 +5,7 @@ A replayed file, a live run and a test go through the same states.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from gpulab.report.telemetry_history import TelemetryHistory
 from gpulab.report.variant_state import VariantState, initial
 
 _MOST_ROOFS = 1000
+_MOST_STAGES = 200
 
 
 @dataclass
@@ -37,6 +39,8 @@ class RunState:
     stage: Stage = Stage.START
     stage_variant: str | None = None
     stage_detail: str | None = None
+    stages: deque[e.StageStarted] = field(default_factory=lambda: deque(maxlen=_MOST_STAGES))
+    """The latest of them, in their order."""
     variants: dict[str, VariantState] = field(default_factory=dict)
     planned: e.Planned | None = None
     samples: SampleHistory = field(default_factory=lambda: SampleHistory(()))
@@ -91,6 +95,7 @@ class RunState:
                 self.earlier = event
             case e.StageStarted():
                 self.stage, self.stage_variant, self.stage_detail = event.stage, event.variant, event.detail
+                self.stages.append(event)
                 self.telemetry.stage_started()
             case e.CeilingsMeasured():
                 self.ceilings = _with_older(self.ceilings, event)

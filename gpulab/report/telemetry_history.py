@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from math import inf
 
 from gpulab.analysis.telemetry import STALE_S, InvalidWindows, SoloMeans, belongs_to, solo_means
@@ -11,8 +12,8 @@ from gpulab.protocol.finding import Finding
 from gpulab.protocol.telemetry_fields import POWER_CAP, SLOWED, reason_letters
 from gpulab.report.report import TelemetryReport
 
-_RECENT = 120
-"""Readings that are kept for charts: 24 s of them."""
+_RECENT, _CHARTED = 120, 160
+"""Readings that a report has, 24 s of them; and those that the charts of the screen go back to."""
 _SHOWN = 10
 """A field that none of so many readings had has no last value."""
 _MOST_OF_A_STAGE = 6000
@@ -37,7 +38,7 @@ class TelemetryHistory:
         """Errors of the device, each once."""
         self.power_capped = self.while_measuring = 0
         """Readings during the rounds, and how many of them showed a power cap."""
-        self._recent: deque[Telemetry] = deque(maxlen=_RECENT)
+        self._readings: deque[Telemetry] = deque(maxlen=_CHARTED)
         self._peaks: dict[str, float] = {}
         self._reasons: int | None = None
         self._slowed = False
@@ -48,6 +49,11 @@ class TelemetryHistory:
         self._undecided: deque[tuple[float, bool]] = deque(maxlen=_MOST_OF_A_STAGE)
         """Readings after the last block that is known: its successor decides whether they count."""
 
+    @property
+    def recent(self) -> Sequence[Telemetry]:
+        """The newest readings, the oldest first."""
+        return tuple(self._readings)
+
     def start(self, event: TelemetryStarted) -> None:
         self.started, self.unsupported = event, event.unsupported
         self._note(event.problems)
@@ -56,7 +62,7 @@ class TelemetryHistory:
         self.readings += 1
         self.unsupported = reading.unsupported or self.unsupported
         self._note(reading.problems)
-        self._recent.append(reading)
+        self._readings.append(reading)
         for field, value in reading.values.items():
             if value > self._peaks.get(field, -inf):
                 self._peaks[field] = value
@@ -116,12 +122,13 @@ class TelemetryHistory:
         if started is None:
             return None
         over = self.ended or self.lost is not None
-        age_s = now - (self._recent[-1].t if self._recent else started.t)
+        newest = list(self._readings)[-_RECENT:]
+        age_s = now - (newest[-1].t if newest else started.t)
         last: dict[str, float] = {}
-        for reading in list(self._recent)[-(_RECENT if self.lost else _SHOWN) :]:
+        for reading in newest[-(_RECENT if self.lost else _SHOWN) :]:
             last |= reading.values
         recent: dict[str, list[float]] = {}
-        for reading in self._recent:
+        for reading in newest:
             for field, value in reading.values.items():
                 recent.setdefault(field, []).append(value)
         return TelemetryReport(

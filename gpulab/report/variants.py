@@ -9,7 +9,7 @@ from gpulab.analysis.ceilings import RoofSet
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.statuses import Cache, Clock, FailureKind, Status
 from gpulab.protocol.telemetry_fields import reason_letters
-from gpulab.report.goodput_summary import goodput_of
+from gpulab.report.goodput.goodput_summary import goodput_of
 from gpulab.report.report import SoloReport, Time, VariantReport
 from gpulab.report.roofline.points import roofline_point
 from gpulab.report.samples import SampleView

@@ -6,10 +6,10 @@ import socket
 
 from gpulab.protocol.events import EarlierRuns, PastSpeedups, WorkerReady
 from gpulab.protocol.jobs import Measure, RunRequest, subject_of
+from gpulab.report.past_run import PastRun, has_contenders, key_of, past_run
 from gpulab.report.report import RunReport
 from gpulab.report.state import RunState
 from gpulab.session.history_index import HistoryIndex
-from gpulab.session.past_run import PastRun, has_contenders, key_of, past_run
 from gpulab.session.run_files import state_folder
 
 _MOST_RUNS = 50

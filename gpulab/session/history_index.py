@@ -24,8 +24,8 @@ from gpulab.protocol.run_file import read_run_file
 from gpulab.protocol.text import plain_json
 from gpulab.protocol.wire import UNREADABLE
 from gpulab.report.build import build_report
+from gpulab.report.past_run import PastRun, past_run
 from gpulab.report.state import fold_all
-from gpulab.session.past_run import PastRun, past_run
 
 _NAME, _LOCK = "history.jsonl", "history.lock"
 _FORMAT, _VERSION = "gpulab.history", 1

@@ -21,7 +21,9 @@ from gpulab.session.interrupts import Interrupts
 from gpulab.session.settings import Settings, check_paths, check_settings
 from gpulab.tui.driver import LabDriver, release_stop_signals
 from gpulab.tui.filters import AsciiFilter, PlainFilter
-from gpulab.tui.screens.lab import LabScreen, Starter
+from gpulab.tui.panels.pane import Pane
+from gpulab.tui.runs import Starter
+from gpulab.tui.screens.lab import LabScreen
 from gpulab.views.text import Glyphs
 
 if TYPE_CHECKING:
@@ -61,13 +63,60 @@ class LabApp(App[int]):
         self.animation_level = "none"
         self._own_filters: list[LineFilter] = [PlainFilter(), *([AsciiFilter()] if ascii_only else [])]
         tick_s = 1 / (_HZ_OVER_SSH if over_ssh() else _HZ)
-        self._lab = LabScreen(catalog(paths), settings or Settings(), Glyphs(ascii_only), tick_s, starter)
+        self._glyphs = Glyphs(ascii_only)
+        self._lab = LabScreen(catalog(paths), settings or Settings(), self._glyphs, tick_s, starter)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         return [*super().get_line_filters(), *self._own_filters]
 
     def get_default_screen(self) -> Screen[int]:
         return self._lab
+
+    def action_history(self) -> None:
+        """All runs of this machine."""
+        from gpulab.tui.screens.history import HistoryScreen
+
+        self.push_screen(HistoryScreen(self._glyphs))
+
+    def action_help(self) -> None:
+        """The keys, and the words that are on the screen."""
+        from gpulab.tui.screens.help import help_page
+
+        shown = "\n".join(pane.text for pane in self.screen.query(Pane) if pane.is_on_screen)
+        self.push_screen(help_page(shown, self._glyphs))
+
+    def action_edit(self) -> None:
+        """Open the file of the scenario under the cursor in an editor, where it failed if it did."""
+        from gpulab.tui.editor import edit
+
+        if (entry := self._lab.chosen) is not None:
+            run = self._lab.runs.of(entry.name)
+            lines = [failure.line for failure in run.report.failures if failure.line] if run else []
+            problem = edit(self, entry.path, lines[0] if lines else None)
+            self._lab.read_again(entry)
+            self._lab.say(problem or "", "bold red")
+
+    def action_copy(self) -> None:
+        """Copy the run of the scenario under the cursor as text, and keep it as a file."""
+        from gpulab.tui.copying import copy
+
+        if (entry := self._lab.chosen) is not None and (run := self._lab.runs.of(entry.name)):
+            self._lab.say(copy(self, run.report))
+
+    def action_predict(self) -> None:
+        """Ask how many times as fast it will be, then run it."""
+        from gpulab.tui.screens.predict import PredictScreen
+
+        entry = self._lab.chosen
+        if entry is None or len(entry.row.variants) < 2:
+            return
+
+        def run(guesses: list[float] | None) -> None:
+            if guesses:
+                self._lab.runs.guesses[entry.name] = guesses
+                self._lab.action_run()
+
+        self.push_screen(PredictScreen(entry.row, self._glyphs), run)
 
     async def action_quit(self) -> None:
         """Ctrl+Q, which is Textual's own, leaves nothing behind either."""
@@ -77,7 +126,7 @@ class LabApp(App[int]):
         loop = asyncio.get_running_loop()
 
         def wake() -> None:
-            self._lab.cancel_run()
+            self._lab.runs.cancel()
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self._interrupt)
 
@@ -88,7 +137,7 @@ class LabApp(App[int]):
         if os.isatty(sys.stdin.fileno()):
             self._lab.quit()
         else:
-            self._lab.end_run()
+            self._lab.runs.end()
             os._exit(ExitCode.INTERRUPTED)
 
     def run_on_terminal(self) -> int:
@@ -97,7 +146,7 @@ class LabApp(App[int]):
             try:
                 self.run()
             finally:
-                self._lab.end_run()
+                self._lab.runs.end()
                 release_stop_signals()
             interrupts.end(answered=True)
         if self.return_code is None:  # nobody asked for its end

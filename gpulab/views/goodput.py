@@ -8,7 +8,7 @@ from rich.text import Text
 
 from gpulab.analysis.roofline import Point
 from gpulab.protocol.statuses import Cache
-from gpulab.report.goodput_report import GoodputReport, StepSource
+from gpulab.report.goodput.goodput_report import GoodputReport, StepSource
 from gpulab.report.report import RunReport
 from gpulab.views import bars
 from gpulab.views.findings import lines

@@ -6,8 +6,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gpulab.report.from_start import FromStart, JobGoodput
-from gpulab.report.job_goodput import BEFORE_STEPS, STEPS
+from gpulab.report.goodput.from_start import FromStart, JobGoodput
+from gpulab.report.goodput.job_goodput import BEFORE_STEPS, STEPS
 from gpulab.report.report import RunReport
 from gpulab.views import bars
 from gpulab.views.goodput import UNRELIABLE

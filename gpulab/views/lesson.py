@@ -27,7 +27,7 @@ def lesson(row: ScenarioRow, glyphs: Glyphs) -> RenderableType:
     if row.function:
         parts += [Text("a plain function: it is timed and profiled, and compared with nothing", "dim"), ""]
     else:
-        parts += [_variants(row, glyphs), ""]
+        parts += [variants_table(row, glyphs), ""]
     facts = Table.grid(padding=(0, 2, 0, 0))
     for name, value in _facts(row).items():
         if value:
@@ -35,7 +35,7 @@ def lesson(row: ScenarioRow, glyphs: Glyphs) -> RenderableType:
     return Group(*parts, facts)
 
 
-def _variants(row: ScenarioRow, glyphs: Glyphs) -> Table:
+def variants_table(row: ScenarioRow, glyphs: Glyphs) -> Table:
     variants = Table.grid(padding=(0, 2, 0, 0))
     for name, summary in zip(row.variants, row.summaries, strict=True):
         variants.add_row(Text(glyphs(name), "bold"), Text(glyphs(summary)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -14,6 +15,8 @@ from gpulab.views.findings import sentence
 from gpulab.views.text import STYLES, Glyphs, three_digits, times, with_star
 
 if TYPE_CHECKING:
+    from gpulab.analysis.comparison import Comparison
+    from gpulab.report.past_run import PastComparison, PastRun
     from gpulab.report.report import RunReport
 
 OWN = "your own"
@@ -59,18 +62,43 @@ def title_beside_name(row: ScenarioRow) -> str:
     return "" if row.title == row.name else row.title.partition(": ")[2] or row.title
 
 
-def mark(report: RunReport) -> tuple[str, str]:
-    """What a run came to in seven characters, with its style: the largest speedup, or why there is none.
+@dataclass(frozen=True)
+class Mark:
+    """What a run came to in seven characters, and the verdict where that says more; with its style."""
 
-    A question mark is for an inconclusive one, a star for a quick run.
-    """
-    if report.exit_code != ExitCode.MEASURED:
-        style = "dim" if report.under_way or report.exit_code == ExitCode.INTERRUPTED else "bold red"
-        return _SHORT_OUTCOMES.get(report.outcome, report.outcome), style
-    fastest = report.best or next(iter(report.best_among), None)
-    best = report.comparison(fastest) if fastest else None
+    text: str
+    style: str
+    verdict: str = ""
+
+
+CANNOT_RUN = Mark("cannot", "yellow")
+"""Of a scenario that was to run, and for which this machine lacks something."""
+
+
+def mark(run: RunReport | PastRun) -> Mark:
+    """The best speedup, or why there is none: a question mark is for an inconclusive one, a star for a quick run."""
+    if run.exit_code != ExitCode.MEASURED:
+        faint = run.outcome == Conclusion.UNDER_WAY or run.exit_code == ExitCode.INTERRUPTED
+        return Mark(_SHORT_OUTCOMES.get(run.outcome, run.outcome), "dim" if faint else "bold red")
+    best = _best(run)
     if best is None:
-        return with_star("done", quick=report.quick), "dim"
+        return Mark(with_star("done", quick=run.quick), "dim")
     inconclusive = best.verdict == Verdict.INCONCLUSIVE
     speedup = f"{three_digits(best.speedup or 0.0)}x?" if inconclusive else times(best.speedup)
-    return with_star(speedup, quick=report.quick), STYLES[best.verdict]
+    word = "" if inconclusive else best.verdict
+    return Mark(with_star(speedup, quick=run.quick), STYLES[best.verdict], word)
+
+
+def _best(run: RunReport | PastRun) -> Comparison | PastComparison | None:
+    """The comparison of the best variant; of those among which it is, the largest speedup."""
+    measured: list[Comparison | PastComparison] = [entry for entry in run.comparisons if entry.speedup is not None]
+    named = next((entry for entry in measured if entry.variant == run.best), None)
+    return named or max(measured, key=lambda entry: entry.speedup or 0.0, default=None)
+
+
+def age(seconds: float) -> str:
+    """How long ago, in six characters."""
+    for unit_s, unit in ((7 * 86400.0, "w"), (86400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= unit_s:
+            return f"{min(seconds / unit_s, 999):.0f} {unit}"
+    return "now"

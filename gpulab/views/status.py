@@ -8,6 +8,8 @@ from gpulab.protocol.listing import ScenarioRow
 from gpulab.views.findings import sentence
 from gpulab.views.text import Glyphs
 
+NOTHING_PICKED = "space picks scenarios in the list, R then runs them one after the other"
+
 
 def ready(device: str) -> str:
     return f"ready, on {device}"
@@ -15,6 +17,10 @@ def ready(device: str) -> str:
 
 def stopping(name: str) -> str:
     return f"{name}: stopping"
+
+
+def frozen(headline: str) -> str:
+    return f"frozen, space goes on · {headline}"
 
 
 def another_runs(name: str) -> str:

@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from gpulab.report.goodput_report import GoodputReport
+from gpulab.report.goodput.goodput_report import GoodputReport
 from gpulab.views import bars
 from gpulab.views.text import Glyphs, seconds
 

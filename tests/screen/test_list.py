@@ -1,11 +1,23 @@
 """The list of the screen: its cursor, its order, its functions, its marks; and where the keys go."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
-from journey import choose, flat, listed, shown, until, visit
+from journey import choose, flat, idle, listed, shown, until, visit
+from msgspec.structs import replace
 from recorded import run_file
 
+from gpulab.catalog.catalog import catalog
+from gpulab.protocol.finding import finding
+from gpulab.protocol.run_file import read_run_file
+from gpulab.report.build import build_report
+from gpulab.report.past_run import past_run
+from gpulab.report.state import fold_all
+from gpulab.session.history_index import HistoryIndex
+from gpulab.session.run_files import state_folder
 from gpulab.session.source import File
 from gpulab.tui.panels.scenario_list import ScenarioList
+from gpulab.views.listing import Mark
 
 TRAIN = '"""A script."""\n\n\ndef step():\n    """One step."""\n\n\ndef with_arguments(x):\n    return x\n'
 
@@ -78,7 +90,7 @@ def test_a_function_whose_file_is_broken_or_emptied_is_explained_when_it_is_to_r
         ):
             train.write_text(text)
             await pilot.press("r")
-            for tab in "234":
+            for tab in "345":
                 await pilot.press(tab)
                 assert error in flat(pilot)
                 assert "r runs it." not in flat(pilot)
@@ -94,7 +106,7 @@ def test_a_broken_file_is_explained_and_not_offered(tmp_path):
     async def journey(pilot):
         await pilot.press("r")
         assert "broken.py, line 2: Scenario: unexpected keyword 'spede'" in flat(pilot)
-        for tab in "1234":
+        for tab in "1345":
             await pilot.press(tab)
             assert "unexpected keyword 'spede'; it takes needs" in flat(pilot)
             assert "runs it" not in flat(pilot)
@@ -105,7 +117,7 @@ def test_a_broken_file_is_explained_and_not_offered(tmp_path):
 def test_marks_stand_apart_from_the_longest_name(tmp_path):
     async def journey(pilot):
         scenarios = pilot.app.screen.query_one(ScenarioList)
-        scenarios.mark("gradient_accumulation", "stopped", "dim")
+        scenarios.mark("gradient_accumulation", Mark("stopped", "dim"))
         await choose(pilot, "gradient_accumulation")
         assert any("gradient_accumulation stopped" in line for line in listed(pilot))
 
@@ -134,12 +146,18 @@ def test_tabs_take_the_focus_with_them():
     async def journey(pilot):
         await pilot.press("1", "tab")
         await until(pilot, lambda: pilot.app.focused is not None and pilot.app.focused.id == "lesson-pane")
-        for key, pane in (("2", "result-pane"), ("3", "roofline-pane"), ("4", "log-pane"), ("1", "lesson-pane")):
+        for key, pane in (
+            ("3", "result-pane"),
+            ("4", "roofline-pane"),
+            ("5", "log-pane"),
+            ("2", "code-pane"),
+            ("1", "lesson-pane"),
+        ):
             await pilot.press(key)
             assert pilot.app.focused.id == pane
         await pilot.press("escape")
         assert pilot.app.focused.id == "list"
-        await pilot.press("2")
+        await pilot.press("3")
         assert pilot.app.focused.id == "list"  # beside the tabs the list keeps it
 
     visit(journey, size=(120, 40))
@@ -183,3 +201,75 @@ def test_the_app_lists_without_running_anything(tmp_path):
         assert not (tmp_path / "was_run").exists()
 
     visit(journey, path)
+
+
+def test_the_list_knows_after_a_restart_what_runs_came_to(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    entry = next(entry for entry in catalog() if entry.name == "precision")
+    state = fold_all(read_run_file(run_file("version-2/precision-h200", tmp_path)).events)
+    past = past_run(state, build_report(state))
+    two_hours_ago = (datetime.now(UTC) - timedelta(hours=2)).isoformat()
+    assert HistoryIndex(state_folder()).add(replace(past, path=str(entry.path), at=two_hours_ago))
+
+    async def journey(pilot):
+        await until(pilot, lambda: any("29.5x faster    2 h  fewer bits" in line for line in listed(pilot)))
+
+    visit(journey)
+
+
+def names(pilot):
+    """The scenarios that the list shows, in its order."""
+    return [line[1:].split()[0] for line in listed(pilot) if line[:1] in " >*" and line.strip()]
+
+
+def test_search_finds_names_lessons_and_code_as_one_types():
+    async def journey(pilot):
+        every = names(pilot)
+        await pilot.press("slash", *"torch.bmm")
+        await until(pilot, lambda: 0 < len(names(pilot)) < len(every))
+        assert all("torch.bmm" in entry.source for entry in catalog() if entry.name in names(pilot))
+        await pilot.press(*["backspace"] * 9, *"batched mat")
+        await until(pilot, lambda: names(pilot)[:1] == ["batched_matmul"])
+        await pilot.press("enter")
+        assert pilot.app.focused.id == "list"
+        assert names(pilot)[:1] == ["batched_matmul"], "what was found stays"
+        await pilot.press("slash", "escape")
+        await until(pilot, lambda: names(pilot) == every)
+        assert pilot.app.focused.id == "list"
+
+    visit(journey)
+
+
+def test_nothing_is_found_and_nothing_breaks():
+    async def journey(pilot):
+        await pilot.press("slash", *"xyzzy")
+        await until(pilot, lambda: not names(pilot))
+        await pilot.press("enter", "r", "space", "1", "escape", "slash", "escape")
+        await until(pilot, lambda: "batched_matmul" in names(pilot))
+
+    visit(journey)
+
+
+def test_what_is_picked_runs_one_after_the_other(tmp_path):
+    started = []
+
+    def starter(entry, settings):
+        started.append(entry.name)
+        if entry.name == "small_kernels":
+            return finding("no_gpu", need="cuda")
+        return File(run_file("smoke", tmp_path))
+
+    async def journey(pilot):
+        await pilot.press("R")
+        assert "space picks scenarios" in flat(pilot)
+        for name in ("batched_matmul", "small_kernels", "precision"):
+            await choose(pilot, name)
+            await pilot.press("space")
+        assert sum(line.startswith("*") for line in listed(pilot)) == 3
+        await pilot.press("R")
+        await until(pilot, lambda: len(started) == 3 and idle(pilot))
+        assert started == ["batched_matmul", "small_kernels", "precision"]
+        assert any("small_kernels" in line and "cannot" in line for line in listed(pilot))
+        assert not any(line.startswith("*") for line in listed(pilot))
+
+    visit(journey, starter=starter)

@@ -1,17 +1,24 @@
-"""A scrollable view of anything Rich can print, which resends only the rows that changed."""
+"""A scrollable view of anything Rich can print, which resends only the cells that changed."""
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
+from rich.cells import get_character_cell_size
 from rich.console import RenderableType
+from rich.style import Style
 from textual.events import Resize
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+
+_NOTHING = Strip([])
+_BLANK = (" ", None)
 
 
 class Pane(ScrollView, can_focus=True):
     """Shows what it was last given. Textual resends all cells of a widget that is refreshed, changed or not:
-    at 4 Hz that is what floods a connection, so rows are compared first.
+    at 4 Hz that is what floods a connection, so cells are compared first.
     """
 
     _content: RenderableType = ""
@@ -28,6 +35,11 @@ class Pane(ScrollView, can_focus=True):
         self._draw()
         if follow and at_end:
             self.scroll_end(animate=False)
+
+    @property
+    def text(self) -> str:
+        """Everything it shows, also what is scrolled out of sight."""
+        return "\n".join(row.text for row in self._rows)
 
     def render_line(self, y: int) -> Strip:
         y += self.scroll_offset.y
@@ -47,6 +59,28 @@ class Pane(ScrollView, can_focus=True):
         rows = [Strip(row) for row in self.app.console.render_lines(self._content, options, pad=False)]
         before, self._rows = self._rows, rows
         self.virtual_size = Size(width, len(rows))
-        for y in range(max(len(before), len(rows))):
-            if before[y : y + 1] != rows[y : y + 1]:
-                self.refresh_line(y)
+        for y, (old, new) in enumerate(zip_longest(before, rows, fillvalue=_NOTHING)):
+            if (end := last_change(old, new)) is not None:
+                self.refresh(Region(0, y - self.scroll_offset.y, end, 1))
+
+
+def last_change(old: Strip, new: Strip) -> int | None:
+    """The end of the part of a row that differs; None where nothing does. To the right of a row there are blanks.
+
+    Textual sends a row from its first cell on, wherever the part begins that has to be drawn.
+    """
+    before, after = _cells(old), _cells(new)
+    width = max(len(before), len(after))
+    before += [_BLANK] * (width - len(before))
+    after += [_BLANK] * (width - len(after))
+    return next((place + 1 for place in reversed(range(width)) if before[place] != after[place]), None)
+
+
+def _cells(strip: Strip) -> list[tuple[str, Style | None]]:
+    """Character and style of each cell; that right of a wide character is empty."""
+    cells: list[tuple[str, Style | None]] = []
+    for segment in strip:
+        for character in segment.text:
+            cells.append((character, segment.style))
+            cells += [("", segment.style)] * (get_character_cell_size(character) - 1)
+    return cells

@@ -22,8 +22,8 @@ def content(selection: Selection) -> RenderableType:
     roofline = roofline_of(run.report)
     if roofline is None:
         return no_roofline(glyphs)
-    width, height = selection.size
-    drawn = roofline_view(roofline, glyphs, width=width, height=height, family=selection.family)
+    width, height = selection.look.size
+    drawn = roofline_view(roofline, glyphs, width=width, height=height, family=selection.look.family)
     hint = "f draws another type of numbers\n" if len(families(roofline)) > 1 else ""
     return Group(drawn, Text(hint, "dim"), reasons(roofline.points, glyphs))
 

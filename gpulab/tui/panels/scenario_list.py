@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -16,12 +16,13 @@ from textual.widgets.option_list import Option
 
 from gpulab.protocol.listing import ScenarioRow
 from gpulab.views.findings import sentence
-from gpulab.views.listing import by_topic, title_beside_name
+from gpulab.views.listing import Mark, by_topic, title_beside_name
 from gpulab.views.text import Glyphs
 
 _ROOM_FOR_TITLES = 60
 _MARK, _BESIDE_NAME = 7, 4
 """Cells of a mark, and of what stands around a name and its mark."""
+_VERDICT, _AGE = 6, 7
 _CURSOR = Style(color="default", bgcolor="default", reverse=True)
 
 
@@ -32,10 +33,13 @@ class ScenarioList(OptionList):
 
     def __init__(self, rows: Sequence[ScenarioRow], glyphs: Glyphs, **options: str) -> None:
         self._glyphs = glyphs
-        self._marks: dict[str, tuple[str, str]] = {}
+        self._marks: dict[str, tuple[Mark, str]] = {}
+        """What the last run of each came to, and how long ago."""
         self._name_width = max((len(row.name) for row in rows), default=0)
         self._rows = {row.name: row for row in rows}
         self._with_titles = False
+        self._chosen: list[str] = []
+        self._found: Mapping[str, str] | None = None
         super().__init__(*self._options_of(rows), **options)  # type: ignore[arg-type]
 
     @property
@@ -48,23 +52,55 @@ class ScenarioList(OptionList):
         """The name of the scenario under the cursor."""
         return self.highlighted_option.id if self.highlighted_option else None
 
-    def mark(self, name: str, text: str, style: str) -> None:
-        """Put what a run came to beside its scenario."""
-        if name in self._rows:
-            self._marks[name] = text, style
-            self.replace_option_prompt(name, self._prompt(self._rows[name]))
+    @property
+    def picked(self) -> list[str]:
+        """The names of those that were picked, in the order in which they were."""
+        return list(self._chosen)
+
+    def pick(self) -> None:
+        """Pick the one under the cursor, or leave it again; and go on to the next."""
+        name = self.chosen
+        if name is not None:
+            self._chosen.remove(name) if name in self._chosen else self._chosen.append(name)
+            self._redraw(name)
+            self.action_cursor_down()
+
+    def leave(self, name: str) -> None:
+        """It is not picked any more."""
+        if name in self._chosen:
+            self._chosen.remove(name)
+            self._redraw(name)
+
+    def show_only(self, found: Mapping[str, str] | None) -> None:
+        """Show those that were found, by name, each with where; None for all."""
+        if found == self._found:
+            return
+        before, self._found = self.chosen, found
+        rows = [row for row in self._rows.values() if found is None or row.name in found]
+        self.clear_options()
+        self.add_options(self._options_of(rows))
+        names = [row.name for _, members in by_topic(rows) for row in members]
+        if names:
+            self.highlighted = self.get_option_index(before if before in names else names[0])
+
+    def mark(self, name: str, mark: Mark, ago: str = "now") -> None:
+        """Put what a run came to beside its scenario, and how long ago it was."""
+        if name in self._rows and self._marks.get(name) != (mark, ago):
+            self._marks[name] = mark, ago
+            self._redraw(name)
 
     def change(self, row: ScenarioRow) -> None:
         """Show what the scenario's file says now."""
         self._rows[row.name] = row
-        self.replace_option_prompt(row.name, self._prompt(row))
+        self._redraw(row.name)
 
     def render_line(self, y: int) -> Strip:
         strip = super().render_line(y)
         if self.scroll_offset.y + y != self.highlighted:  # every prompt is one line
             return strip
         # A theme may show the cursor by a colour that the terminal does not: so it is a sign, and reverse video.
-        segments = Segment.apply_style([Segment(">"), *strip.crop(1)], post_style=_CURSOR)
+        sign = ">" if strip.text[:1] == " " else strip.text[:1]
+        segments = Segment.apply_style([Segment(sign), *strip.crop(1)], post_style=_CURSOR)
         return Strip(segments, strip.cell_length)
 
     def on_click(self, event: Click) -> None:
@@ -78,8 +114,12 @@ class ScenarioList(OptionList):
         with_titles = event.size.width >= _ROOM_FOR_TITLES
         if with_titles != self._with_titles:
             self._with_titles = with_titles
-            for name, row in self._rows.items():
-                self.replace_option_prompt(name, self._prompt(row))
+            for name in self._rows:
+                self._redraw(name)
+
+    def _redraw(self, name: str) -> None:
+        if self._found is None or name in self._found:
+            self.replace_option_prompt(name, self._prompt(self._rows[name]))
 
     def _options_of(self, rows: Sequence[ScenarioRow]) -> list[Option]:
         options = []
@@ -89,12 +129,16 @@ class ScenarioList(OptionList):
         return options
 
     def _prompt(self, row: ScenarioRow) -> Text:
-        mark, style = self._marks.get(row.name, ("", ""))
+        mark, ago = self._marks.get(row.name, (Mark("", ""), ""))
         faint = "red" if row.error else "dim" if row.missing else ""
         line = Text(no_wrap=True, overflow=self._glyphs.overflow)
-        line.append(self._glyphs(f" {row.name:<{self._name_width}} "), faint)
-        line.append(self._glyphs(f"{mark:>{_MARK}}"), style)
+        sign = "*" if row.name in self._chosen else " "
+        line.append(self._glyphs(f"{sign}{row.name:<{self._name_width}} "), faint)
+        if self._with_titles and not mark.text and faint:
+            return line.append(self._glyphs(f" {_beside(row)}"), faint)
+        line.append(self._glyphs(f"{mark.text:>{_MARK}}"), mark.style)
         if self._with_titles:
+            line.append(self._glyphs(f" {mark.verdict:<{_VERDICT}}{ago:>{_AGE}}"), mark.style)
             line.append(self._glyphs(f"  {_beside(row)}"), faint or "dim")
         return line
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,13 +13,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Selection:
-    """The scenario under the cursor with its last run, and how they are drawn."""
+class Look:
+    """How a tab is drawn."""
 
-    row: ScenarioRow
-    run: Run | None
-    glyphs: Glyphs
     size: tuple[int, int]
-    """Columns and rows of the tab."""
+    """Columns and rows."""
+    panel: str | None = None
+    """Which panel of the live screen is chosen."""
+    zoomed: bool = False
+    """It fills the screen, also when the run has ended."""
     family: str | None = None
     """Whose roofline is drawn; None for that of the first point."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The scenario under the cursor with the text of its file and its last run, and how they are drawn."""
+
+    row: ScenarioRow
+    source: str
+    run: Run | None
+    glyphs: Glyphs
+    look: Look
+    guesses: Sequence[float] = ()

@@ -40,6 +40,7 @@ class Tab:
 
 TABS = {
     "lesson": Tab("Lesson", "gpulab.tui.panels.lesson"),
+    "code": Tab("Code", "gpulab.tui.panels.code"),
     "result": Tab("Result", "gpulab.tui.panels.result"),
     "roofline": Tab("Roofline", "gpulab.tui.panels.roofline"),
     "log": Tab("Log", "gpulab.tui.panels.log", follows_end=True),

@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.events import Resize
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, OptionList
 
-from gpulab.catalog.catalog import Entry, read_again
+from gpulab.catalog.catalog import Entry
 from gpulab.catalog.needs import default_device
-from gpulab.protocol.finding import Finding
-from gpulab.session.settings import Settings, UsageError
+from gpulab.session.settings import Settings
+from gpulab.tui import bindings
+from gpulab.tui.panels.catalog_column import CatalogColumn
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.panels.scenario_list import ScenarioList
-from gpulab.tui.panels.selection import Selection
+from gpulab.tui.panels.selection import Look, Selection
+from gpulab.tui.panels.status_line import StatusLine
 from gpulab.tui.panels.tabs import TABS
+from gpulab.tui.runs import Runs, Starter
 from gpulab.views import status
-from gpulab.views.findings import sentence, with_reason
-from gpulab.views.listing import mark
+from gpulab.views.listing import CANNOT_RUN, mark
 from gpulab.views.text import Glyphs
 
 if TYPE_CHECKING:
-    from gpulab.session.run import Run
-    from gpulab.session.source import Live, Source
     from gpulab.tui.panels.detail import Detail
 
-Starter = Callable[[Entry, Settings], "Source | Finding"]
-"""Starts a run and gives its source, or the reason why it cannot run here. UsageError."""
 _CONFIRM_S = 3.0
 """How long a second `s` still stops the run."""
 
@@ -43,44 +40,34 @@ _CONFIRM_S = 3.0
 class LabScreen(Screen[int]):
     """At most one run at a time; each scenario keeps its last one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "open"),  # the list takes Enter for itself, with the same effect
-        Binding("r", "run", "run"),
-        Binding("s", "stop", "stop"),
-        Binding("escape", "back", "back"),
-        Binding("l", "back", "list", show=False),
-        *(Binding(str(number), f"show({name!r})", name) for number, name in enumerate(TABS, 1)),
-        Binding("f", "next_family", show=False),
-        Binding("q", "quit", "quit"),
-        Binding("ctrl+c", "quit", "quit", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings.LAB
 
     def __init__(
         self, entries: Sequence[Entry], settings: Settings, glyphs: Glyphs, tick_s: float, starter: Starter
     ) -> None:
         super().__init__()
-        self._entries = {entry.name: entry for entry in entries}
-        self._settings, self._glyphs, self._tick_s, self._starter = settings, glyphs, tick_s, starter
-        self._runs: dict[str, Run] = {}
-        self._running_name: str | None = None
-        self._stopping = self._quitting = self._complete = False
+        self._catalog = CatalogColumn(entries, glyphs)
+        self._glyphs, self._tick_s = glyphs, tick_s
+        self.runs = Runs(settings, starter)
+        self._quitting = self._complete = False
         self._stop_asked_at: float | None = None
-        self._message: tuple[str, str] = ("", "")
+        self._line = StatusLine(self.runs, settings.device or default_device(), glyphs)
         self._ticks: Timer | None = None
         self._detail: Detail | None = None
         self._tab = ""
         self._family: str | None = None
+        self._panel: str | None = None
+        self._zoomed = self._frozen = False
         self._drawn: object = None
         """What the tab in sight was last laid out of."""
 
     def compose(self) -> ComposeResult:
-        yield Pane(id="status")
+        yield self._line
         with Horizontal(id="body"):
-            yield ScenarioList([entry.row for entry in self._entries.values()], self._glyphs, id="list")
+            yield self._catalog
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        self.query_one("#status", Pane).can_focus = False
         self._ticks = self.set_interval(self._tick_s, self._tick, pause=True)
         self._list.focus()
         self._refresh()
@@ -96,6 +83,7 @@ class LabScreen(Screen[int]):
         if self._tab:
             self.action_show(self._tab)
         self._resized()
+        self.run_worker(self._catalog.read_history, thread=True)
         self._complete = True
         if self._quitting:
             self._leave()
@@ -105,7 +93,7 @@ class LabScreen(Screen[int]):
 
     def _resized(self) -> None:
         # All of a narrow terminal; beside the tabs as much as the names take.
-        self._list.styles.width = "1fr" if self.has_class("-narrow") else self._list.names_width
+        self._catalog.styles.width = "1fr" if self.has_class("-narrow") else self._list.names_width
         if self.focused is None:  # what had it is out of sight
             in_sight = self._list if self._list.display or self._detail is None else self._detail.pane
             in_sight.focus()
@@ -113,7 +101,7 @@ class LabScreen(Screen[int]):
 
     @on(OptionList.OptionHighlighted)
     def _cursor_moved(self) -> None:
-        self._message = ("", "")
+        self._line.say()
         self._family = None
         if self._detail is not None:
             self._detail.pane.scroll_home(animate=False)
@@ -126,37 +114,77 @@ class LabScreen(Screen[int]):
     def action_open(self) -> None:
         """Show what there is of the scenario under the cursor: its run, or its lesson."""
         if (name := self._list.chosen) is not None:
-            self.action_show("result" if name in self._runs else "lesson")
+            self.action_show("result" if self.runs.of(name) else "lesson")
 
     def action_run(self) -> None:
         """Run the scenario under the cursor."""
         name = self._list.chosen
         if name is None:
             return
-        if self._running_name is not None:
-            self._say(status.another_runs(self._running_name), "yellow")
+        if self.runs.running is not None:
+            self.say(status.another_runs(self.runs.running), "yellow")
         elif problem := self._start(name):
-            self._say(problem, "bold red")
+            self.say(problem, "bold red")
         else:
-            self._message = ("", "")
+            self._line.say()
             self.action_show("result")
             if self._detail is not None:
                 self._detail.pane.scroll_home(animate=False)  # the result before it may have been read to its end
 
+    def action_run_picked(self) -> None:
+        """Run what was picked in the list, one after the other."""
+        if self.runs.running is not None:
+            self.say(status.another_runs(self.runs.running), "yellow")
+        elif not self._list.picked:
+            self.say(status.NOTHING_PICKED, "yellow")
+        else:
+            self.runs.waiting = self._list.picked
+            self._run_next()
+
+    def _run_next(self) -> None:
+        """Start what waits; what cannot run here says so by its mark, and the next one starts."""
+        while self.runs.waiting and self.runs.running is None:
+            name = self.runs.waiting.pop(0)
+            self._list.leave(name)
+            if self._start(name):
+                self._catalog.mark(name, CANNOT_RUN)
+
+    async def action_search(self) -> None:
+        """Look for a scenario by what one types."""
+        self.action_back()
+        await self._catalog.search()
+
+    @property
+    def chosen(self) -> Entry | None:
+        """The scenario under the cursor."""
+        return self._catalog.entries.get(self._list.chosen or "")
+
+    def say(self, text: str, style: str = "") -> None:
+        """Show a message in the first line, until the next key."""
+        self._line.say(text, style)
+        self._refresh()
+
+    def read_again(self, entry: Entry) -> None:
+        """Its file may be another by now."""
+        self._catalog.read_again(entry.name)
+        self._refresh()
+
     def action_stop(self) -> None:
         """Stop what runs, when asked twice."""
-        if self._running_name is None or self._stopping:
+        if self.runs.running is None or self.runs.stopping:
             return
         if self._stop_asked_at is not None and monotonic() - self._stop_asked_at <= _CONFIRM_S:
-            self._message = ("", "")
+            self._line.say()
             self._stop()
         else:
             self._stop_asked_at = monotonic()
-            self._say(status.confirm_stop(self._running_name), "yellow")
+            self.say(status.confirm_stop(self.runs.running), "yellow")
 
     def action_back(self) -> None:
         """Go back to the list; what runs goes on."""
-        self._message = ("", "")
+        self._line.say()
+        if self._zoomed:
+            return self.action_zoom()
         self.remove_class("-detail")
         self._list.focus()
         self._refresh()
@@ -177,9 +205,41 @@ class LabScreen(Screen[int]):
         """Draw the roofline of another type of numbers."""
         from gpulab.tui.panels.roofline import next_family
 
-        if run := self._runs.get(self._list.chosen or ""):
+        if run := self.runs.of(self._list.chosen):
             self._family = next_family(run, self._family)
             self._refresh()
+
+    def action_zoom(self) -> None:
+        """Let the chosen panel of a run fill the screen, or give the others their places back."""
+        if self._shows_run:
+            self._zoomed = not self._zoomed
+            self.set_class(self._zoomed, "-zoomed")
+            self.call_after_refresh(self._refresh)
+
+    def action_next_panel(self, by: int) -> None:
+        """Choose another panel of the run; where there is none to choose, the other side of the screen."""
+        from gpulab.tui.panels.result import next_panel
+
+        if self._shows_run and (self._zoomed or isinstance(self.focused, Pane)):
+            self._panel = next_panel(self._panel, by)
+            self._refresh()
+        elif by > 0:
+            self.focus_next()
+
+    def action_freeze(self) -> None:
+        """Keep what is on screen as it is, while the run goes on; or go on with it. In the list: pick a scenario."""
+        if self.focused is self._list:
+            self._list.pick()
+        elif self._frozen or (self._shows_run and self.runs.current is not None):
+            self._frozen = not self._frozen
+            self._refresh()
+
+    @property
+    def _shows_run(self) -> bool:
+        """Whether the panels of a run are in sight."""
+        in_sight = self.has_class("-detail") or not self.has_class("-narrow")
+        shown = self._detail is not None and self._detail.active == "result"
+        return in_sight and shown and self.runs.of(self._list.chosen) is not None
 
     def action_quit(self) -> None:
         """Stop what runs, and leave once nothing of it is left."""
@@ -192,80 +252,40 @@ class LabScreen(Screen[int]):
                 self._leave()
 
     def _leave(self) -> None:
-        if self._running_name is None:
+        if not self.runs.stop():
             self.app.exit(0)
-        else:
-            self._stop()
+        self._refresh()
 
     def on_unmount(self) -> None:
-        self.end_run()  # where the app ends in some other way
-
-    def end_run(self) -> None:
-        """Stop what runs, and wait until nothing of it is left."""
-        if source := self._live():
-            source.cancel()
-            source.wait()
-
-    def cancel_run(self) -> None:
-        """Stop what runs, from a handler too, which must not wait for the loop: that may wait for the terminal."""
-        run = self._runs.get(self._running_name or "")
-        if (cancel := getattr(run and run.source, "cancel", None)) is not None:
-            cancel()
+        self.runs.end()  # where the app ends in some other way
 
     @property
     def _list(self) -> ScenarioList:
-        return self.query_one(ScenarioList)
+        return self._catalog.scenarios
 
     def _start(self, name: str) -> str | None:
         """Start a run; returns the problem where that cannot be."""
-        # As it is now: a file that is edited while the screen is open is what a student does all day.
-        entry = self._entries[name] = read_again(self._entries[name])
-        self._list.change(entry.row)
-        try:
-            source = self._starter(entry, self._settings)
-        except UsageError as error:
-            return with_reason(str(error), error.reason)
-        if isinstance(source, Finding):
-            return sentence(source)
-        from gpulab.session.run import Run
-
-        self._running_name, self._stopping = name, False
-        self._runs[name] = Run(source)
+        if problem := self.runs.start(self._catalog.read_again(name)):
+            return problem
         if self._ticks:
             self._ticks.resume()
         return None
 
     def _stop(self) -> None:
-        if source := self._live():
-            self._stopping = True
-            source.cancel()
+        self.runs.stop()
         self._refresh()
-
-    def _live(self) -> Live | None:
-        """What runs, where it can be stopped."""
-        if self._running_name is None:
-            return None
-        from gpulab.session.source import Live
-
-        source = self._runs[self._running_name].source
-        return source if isinstance(source, Live) else None
 
     def _tick(self) -> None:
-        if self._running_name is None:
-            return
-        name, run = self._running_name, self._runs[self._running_name]
-        run.poll()
-        if run.ended:
-            self._running_name, self._message = None, ("", "")
-            if self._ticks:
-                self._ticks.pause()
-            self._list.mark(name, *mark(run.report))
+        name = self.runs.poll()
+        if name is not None and (run := self.runs.of(name)):
+            self._line.say()
+            self._frozen = False
+            self._catalog.mark(name, mark(run.report))
             if self._quitting:
                 self.app.exit(0)
-        self._refresh()
-
-    def _say(self, text: str, style: str) -> None:
-        self._message = text, style
+            self._run_next()
+            if self._ticks and self.runs.running is None:
+                self._ticks.pause()
         self._refresh()
 
     def _refresh(self) -> None:
@@ -273,30 +293,16 @@ class LabScreen(Screen[int]):
         name = self._list.chosen if self.is_mounted else None
         if name is None:
             return
-        self.query_one("#status", Pane).show(self._status())
+        self._line.update_line(frozen=self._frozen)
         if self._detail is None:
             return
-        tab, run, pane = self._detail.active or next(iter(TABS)), self._runs.get(name), self._detail.pane
+        tab, run, pane = self._detail.active or next(iter(TABS)), self.runs.of(name), self._detail.pane
         size = pane.scrollable_content_region.width, pane.size.height
-        drawn = (name, tab, size, self._family, self._entries[name].sha256, TABS[tab].changing(run))
+        if self._frozen and self.runs.current is run:
+            return
+        entry, look = self._catalog.entries[name], Look(size, self._panel, self._zoomed, self._family)
+        drawn = (name, tab, look, entry.sha256, TABS[tab].changing(run))
         if drawn != self._drawn:
             self._drawn = drawn
-            selection = Selection(self._entries[name].row, run, self._glyphs, size, self._family)
+            selection = Selection(entry.row, entry.source, run, self._glyphs, look, self.runs.guesses.get(name, ()))
             pane.show(TABS[tab].content(selection), follow=TABS[tab].follows_end)
-
-    def _status(self) -> Text:
-        message, style = self._message
-        if not message:
-            message = f"gpulab · {self._activity()}"
-        text = Text(self._glyphs(f" {message}"), style, no_wrap=True, overflow=self._glyphs.overflow)
-        text.pad_right(max(0, self.size.width - text.cell_len))
-        return text
-
-    def _activity(self) -> str:
-        if self._running_name is None:
-            return status.ready(self._settings.device or default_device())
-        if self._stopping:
-            return status.stopping(self._running_name)
-        from gpulab.views.progress import headline
-
-        return headline(self._runs[self._running_name].report)

@@ -96,7 +96,7 @@ def test_a_driver_that_hangs_stalls_nothing(driver, sampled):
         await until(pilot, lambda: "stale: nothing for" in shown(pilot))
         await pilot.press("1")
         assert "good" in shown(pilot)
-        await pilot.press("2")
+        await pilot.press("3")
         assert "stale: nothing for" in shown(pilot)
 
     sampled(journey)

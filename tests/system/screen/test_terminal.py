@@ -135,3 +135,18 @@ def test_a_whole_visit_in_tmux_with_keys_alone(lab, tmux):
     assert "before" in screen
     assert "batched_matmul" not in screen.partition("code 0")[2]
     assert tmux.flags() == ["1", "0"]
+
+
+def test_the_editor_opens_the_file_and_what_it_wrote_is_listed(lab):
+    """The terminal is the editor's meanwhile, and the lab's again after it."""
+    scenario(lab)
+    lab.write("editor.py", "import sys\nprint('EDITING', flush=True)\nopen(sys.argv[1], 'a').write('1 +\\n')\n")
+    editor = f"{sys.executable} {lab.folder / 'editor.py'}"
+    terminal = Pty(GPULAB.split(), env={**lab.env, "EDITOR": editor, "VISUAL": ""}, cwd=lab.folder)
+    terminal.read(20, until=b"batched_matmul")
+    terminal.press(b"e")
+    terminal.read(20, until=b"EDITING")
+    terminal.read(20, until=b"syntax error")
+    terminal.press(b"q")
+    assert terminal.end() == 0
+    assert restored(terminal.output)

@@ -11,8 +11,8 @@ from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.protocol.operation import Operation
 from gpulab.protocol.partition import Partition
 from gpulab.protocol.statuses import Cache, CheckTime, Clock
-from gpulab.report.goodput_report import StepSource
-from gpulab.report.goodput_summary import goodput_of
+from gpulab.report.goodput.goodput_report import StepSource
+from gpulab.report.goodput.goodput_summary import goodput_of
 from gpulab.report.report import Time
 from gpulab.report.state import RunState, fold_all
 from gpulab.report.variant_state import VariantState

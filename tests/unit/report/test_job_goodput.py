@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulab.protocol.statuses import Status
-from gpulab.report.goodput_report import GoodputReport
-from gpulab.report.job_goodput import BEFORE_STEPS, from_start
+from gpulab.report.goodput.goodput_report import GoodputReport
+from gpulab.report.goodput.job_goodput import BEFORE_STEPS, from_start
 from gpulab.report.report import RunReport, Time, VariantReport
 from gpulab.session.scripting import load
 

@@ -5,7 +5,7 @@ import recorded
 
 from gpulab.protocol import events as e
 from gpulab.protocol.run_file import read_run_file
-from gpulab.report.goodput_report import StepSource
+from gpulab.report.goodput.goodput_report import StepSource
 from gpulab.session.scripting import load
 
 ON_GPU = [

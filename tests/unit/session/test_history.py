@@ -16,11 +16,11 @@ from gpulab.protocol.device import Device
 from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.report.build import build_report
 from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.report.past_run import PastComparison, PastRun, past_run
 from gpulab.report.state import fold_all
 from gpulab.session import history_index
 from gpulab.session.history import History, keep
 from gpulab.session.history_index import HistoryIndex
-from gpulab.session.past_run import PastComparison, PastRun, past_run
 from gpulab.session.run import Run
 from gpulab.session.run_files import state_folder
 from gpulab.session.source import File

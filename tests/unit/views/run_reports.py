@@ -4,7 +4,7 @@ from gpulab.analysis.comparison import Comparison
 from gpulab.protocol.device import Device
 from gpulab.protocol.statuses import Status, Verdict
 from gpulab.report.exit_codes import Conclusion
-from gpulab.report.goodput_report import GoodputReport
+from gpulab.report.goodput.goodput_report import GoodputReport
 from gpulab.report.report import RunReport, Time, VariantReport
 
 CPU = Device(kind="cpu", name="AMD EPYC", threads=1)

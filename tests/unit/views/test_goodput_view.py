@@ -13,7 +13,7 @@ from run_reports import CPU, profiled, two_variants
 from gpulab.protocol.device import Device
 from gpulab.protocol.finding import finding
 from gpulab.protocol.partition import CATEGORIES
-from gpulab.report.goodput_report import StepSource
+from gpulab.report.goodput.goodput_report import StepSource
 from gpulab.views import bars
 from gpulab.views.goodput import goodput, phases
 from gpulab.views.summary import summary

@@ -2,6 +2,7 @@
 
 import inspect
 import unicodedata
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
@@ -9,12 +10,17 @@ import pytest
 from conftest import printed
 from hostile import CLOCKS, FORGED, HOSTILE, KNOWN, hostile
 from recorded import VERSION_2, report_of
+from rich.console import Group
 
+from gpulab.protocol.device import Device
 from gpulab.protocol.finding import finding
 from gpulab.protocol.listing import ScenarioRow
 from gpulab.protocol.machine import CheckStatus, MachineCheck
 from gpulab.report.command_report import ObserverEffect
+from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.report.live import LiveDetail
 from gpulab.report.over_runs import over_runs_of
+from gpulab.report.past_run import PastComparison, PastRun
 from gpulab.report.roofline.points import roofline_of
 from gpulab.report.sweeps import sweep_of
 from gpulab.views import (
@@ -32,6 +38,9 @@ from gpulab.views import (
     summary,
     sweep,
 )
+from gpulab.views.live.panel import LiveRun
+from gpulab.views.live.screen import ZOOMED, live_view
+from gpulab.views.pages import code, compare, glossary, history, predict
 from gpulab.views.roofline.reasons import reasons
 from gpulab.views.roofline.view import roofline_view
 from gpulab.views.text import Glyphs
@@ -59,7 +68,8 @@ CHECKS = [
 ]
 PARTS = {
     "bars", "comparison_table", "goodput", "phases", "operations", "solo_runs", "fit", "layout_of", "notes",
-    "point_table", "plot_of", "checks", "parts_table", "job_goodput",
+    "point_table", "plot_of", "checks", "parts_table", "job_goodput", "bar",
+    "axis_view", "variants_table",
 }  # fmt: skip
 """Functions that take glyphs and are called by the views below."""
 
@@ -80,9 +90,46 @@ def of_report(report, glyphs):
     yield "over_runs_view", over_runs.over_runs_view(over_runs_of([report, report]), glyphs)
     yield "ceilings", ceilings.ceilings(report, glyphs)
     yield "effect_line", glyphs(observer_effect.effect_line(effect, report.reason, 0.5))
+    for width, height in ((80, 20), (120, 36)):
+        live = LiveRun(report, LiveDetail())
+        yield "live_view", live_view(live, glyphs, width=width, height=height)
+    for panel in ZOOMED:
+        yield panel.name, live_view(live, glyphs, width=80, height=20, chosen=panel.name, zoomed=True)
+    yield "compare_view", compare.compare_view(report, report, glyphs, width=100, sources=("a", report.title))
+    for line in predict.outcome(report, [1.0, 2.0], glyphs, width=80):
+        yield "outcome", line
+    run = past_of(report)
+    yield "line", history.line(run, datetime.now(UTC), glyphs, 100)
+    yield "facts", glyphs(history.facts(run))
+    yield "others_on_one_axis", history.others_on_one_axis([run, run], run, glyphs, width=80, height=9)
+    names = [variant.name for variant in report.variants]
+    yield "code_view", code.code_view(report.title, names, report, glyphs, 80)
     if roofline:
         yield "roofline_view", roofline_view(roofline, glyphs, width=120, height=30)
         yield "reasons", reasons(roofline.points, glyphs)
+
+
+def past_of(report):
+    """A run as the index keeps it."""
+    ends = {"speedup": 1.0, "low": 0.9, "high": 2.0}
+    comparisons = tuple(
+        PastComparison(variant=entry.variant, against=entry.against, verdict=entry.verdict, **ends)
+        for entry in report.comparisons
+    )
+    return PastRun(
+        at="2026-11-22T10:00:00+00:00",
+        host=report.scenario,
+        run_file=report.run_file,
+        scenario=report.scenario,
+        path=report.title,
+        source_sha256="",
+        params={},
+        device=Device(kind="cpu", name=report.scenario, threads=1, memory_bytes=1, l2_bytes=1),
+        environment={"torch": report.title},
+        outcome=Conclusion.MEASURED,
+        exit_code=ExitCode.MEASURED,
+        comparisons=comparisons,
+    )
 
 
 def of_machine(rows, checks, glyphs):
@@ -90,7 +137,10 @@ def of_machine(rows, checks, glyphs):
     yield "listing", listing.listing(rows, glyphs)
     for row in rows:
         yield "lesson", lesson.lesson(row, glyphs)
+        yield "code_view", code.code_view(row.lesson, row.variants, None, glyphs, 80)
         yield "before_a_run", status.before_a_run(row, glyphs)
+        yield "question", Group(*predict.question(row, row.name, glyphs))
+        yield "help_view", glossary.help_view([(row.name, row.title)], row.lesson, glyphs)
     yield "doctor", doctor.doctor(checks, glyphs)
     yield "no_roofline", status.no_roofline(glyphs)
 

@@ -5,7 +5,7 @@ import recorded
 from conftest import printed
 from msgspec.structs import replace
 
-from gpulab.report.job_goodput import with_from_start
+from gpulab.report.goodput.job_goodput import with_from_start
 from gpulab.session.scripting import load
 from gpulab.views import bars
 from gpulab.views.job_goodput import job_goodput

@@ -1,13 +1,20 @@
 """The catalog as a list: the user's own first, unreadable files of folders last, what a machine lacks in brackets."""
 
+from tempfile import mkdtemp
+
 import pytest
+from recorded import run_file
 from run_reports import compared, run, two_variants, variant
 
 from gpulab.protocol.finding import finding
 from gpulab.protocol.listing import ScenarioRow
+from gpulab.protocol.run_file import read_run_file
 from gpulab.protocol.statuses import Verdict
+from gpulab.report.build import build_report
 from gpulab.report.exit_codes import Conclusion, ExitCode
-from gpulab.views.listing import by_topic, listing, mark, title_beside_name
+from gpulab.report.past_run import past_run
+from gpulab.report.state import fold_all
+from gpulab.views.listing import age, by_topic, listing, mark, title_beside_name
 from gpulab.views.text import Glyphs
 
 GLYPHS = Glyphs()
@@ -71,5 +78,24 @@ def test_a_title_beside_a_name_leaves_out_what_the_name_says():
     ],
 )
 def test_what_a_run_came_to_fits_into_seven_characters(report, text):
-    assert mark(report)[0] == text
+    assert mark(report).text == text
     assert len(text) <= 7
+
+
+def test_a_past_run_has_the_mark_that_it_had():
+    """The list knows after a restart what the screen said before."""
+    state = fold_all(read_run_file(run_file("version-2/precision-h200", mkdtemp())).events)
+    report = build_report(state)
+    past = past_run(state, report)
+    assert past is not None
+    assert mark(past) == mark(report)
+    assert mark(past).verdict == "faster"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "now"), (59, "now"), (61, "1 min"), (7200, "2 h"), (3 * 86400, "3 d"), (3e6, "5 w"), (1e12, "999 w")],
+)
+def test_how_long_ago_takes_six_characters(seconds, text):
+    assert age(seconds) == text
+    assert len(text) <= 6

@@ -32,7 +32,7 @@ def test_every_row_of_a_quick_run_has_its_star(quick):
         assert f"faster{star}" in text.split()
         assert (QUICK in text) == quick
     assert f"measured{star}" in run_line(report, GLYPHS, 1, 2).plain.split()
-    assert mark(report)[0] == f"1.50x{star}"
+    assert mark(report).text == f"1.50x{star}"
     unsure = two_variants(quick=quick, comparisons=[compared(speedup=1.003, verdict=Verdict.INCONCLUSIVE)], best="new")
-    assert mark(unsure)[0] == f"1.00x?{star}"
-    assert mark(profiled(("v", {}), quick=quick))[0] == f"done{star}"
+    assert mark(unsure).text == f"1.00x?{star}"
+    assert mark(profiled(("v", {}), quick=quick)).text == f"done{star}"

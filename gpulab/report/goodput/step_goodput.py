@@ -23,7 +23,7 @@ from gpulab.analysis.step_parts import (
 from gpulab.protocol.events import Phases, Profiled
 from gpulab.protocol.partition import USEFUL, WAITING
 from gpulab.protocol.statuses import Cache, Clock
-from gpulab.report.goodput_report import StepSource
+from gpulab.report.goodput.goodput_report import StepSource
 from gpulab.report.report import Time
 from gpulab.report.state import RunState
 from gpulab.report.variant_state import VariantState

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from gpulab.protocol.partition import USEFUL
 from gpulab.protocol.statuses import Status
-from gpulab.report.from_start import FromStart, JobGoodput
+from gpulab.report.goodput.from_start import FromStart, JobGoodput
 from gpulab.report.report import RunReport, VariantReport
 
 MINUTE_S = 60.0

@@ -12,10 +12,10 @@ from gpulab.protocol.jobs import Measure
 from gpulab.protocol.operation import Operation
 from gpulab.protocol.partition import USEFUL
 from gpulab.protocol.statuses import Cache
-from gpulab.report.goodput_report import GoodputReport
+from gpulab.report.goodput.goodput_report import GoodputReport
+from gpulab.report.goodput.step_goodput import TOLERANCE, StepGoodput, step_goodput
 from gpulab.report.report import Time
 from gpulab.report.state import RunState
-from gpulab.report.step_goodput import TOLERANCE, StepGoodput, step_goodput
 from gpulab.report.variant_state import VariantState
 
 _MOST_OVERHEAD = 0.1

@@ -1,0 +1,1 @@
+"""Goodput in the report: of steps, and of whole jobs."""

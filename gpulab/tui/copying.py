@@ -1,0 +1,30 @@
+"""A run as text: into the clipboard, as far as the terminal takes it, and into a file beside the run file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.app import App
+
+from gpulab.protocol.text import plain
+from gpulab.report.report import RunReport
+from gpulab.session.run_files import at_home
+from gpulab.views.results import result
+from gpulab.views.text import Glyphs
+
+_WIDTH = 100
+
+
+def copy(app: App[int], report: RunReport) -> str:
+    """Markdown: the table as a block of code. Returns what to say of it."""
+    options = app.console.options.update(width=_WIDTH, height=None, highlight=False, markup=False)
+    rows = app.console.render_lines(result(report, Glyphs()), options, pad=False)
+    lines = ["".join(segment.text for segment in row).rstrip() for row in rows]
+    text = plain("\n".join(["```", *lines, "```", ""]))
+    app.copy_to_clipboard(text)
+    path = Path(report.run_file).with_suffix(".md")
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        return f"copied; {at_home(path)} cannot be written: {error.strerror or error}"
+    return f"copied, and in {at_home(path)}"

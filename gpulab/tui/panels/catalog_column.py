@@ -1,0 +1,67 @@
+"""The catalog on screen: its list, the search above it, and what earlier runs came to beside each scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+
+from gpulab.catalog.catalog import Entry, read_again
+from gpulab.tui.panels.scenario_list import ScenarioList
+from gpulab.views.listing import Mark
+from gpulab.views.text import Glyphs
+
+if TYPE_CHECKING:
+    from gpulab.tui.panels.search_bar import SearchBar
+
+
+class CatalogColumn(Vertical):
+    """Entries by name, each as its file was when it was last looked at."""
+
+    def __init__(self, entries: Sequence[Entry], glyphs: Glyphs) -> None:
+        super().__init__(id="catalog")
+        self.entries = {entry.name: entry for entry in entries}
+        self._glyphs = glyphs
+        self._bar: SearchBar | None = None
+        self._marked: set[str] = set()
+
+    def compose(self) -> ComposeResult:
+        yield ScenarioList([entry.row for entry in self.entries.values()], self._glyphs, id="list")
+
+    @property
+    def scenarios(self) -> ScenarioList:
+        return self.query_one(ScenarioList)
+
+    def read_again(self, name: str) -> Entry:
+        """The entry as its file is now: one that is edited while the screen is open is what a student does all day."""
+        entry = self.entries[name] = read_again(self.entries[name])
+        self.scenarios.change(entry.row)
+        return entry
+
+    def mark(self, name: str, mark: Mark) -> None:
+        """Put beside a scenario what its run of now came to."""
+        self._marked.add(name)
+        self.scenarios.mark(name, mark)
+
+    async def search(self) -> None:
+        """Type into the search, which is made when it is first asked for."""
+        if self._bar is None:
+            from gpulab.tui.panels.search_bar import SearchBar
+
+            self._bar = SearchBar(lambda: list(self.entries.values()), self.scenarios)
+            await self.mount(self._bar, before=self.scenarios)
+        self._bar.display = True
+        self._bar.focus()
+
+    def read_history(self) -> None:
+        """In a thread: what the newest runs came to, so that the list knows it after a restart."""
+        from gpulab.tui.past import newest_marks
+
+        self.app.call_from_thread(self._show_history, newest_marks(list(self.entries.values())))
+
+    def _show_history(self, marks: dict[str, tuple[Mark, str]]) -> None:
+        for name, (mark, ago) in marks.items():
+            if name not in self._marked:
+                self.scenarios.mark(name, mark, ago)

@@ -1,0 +1,21 @@
+"""The code of a scenario's variants, what differs between them, and what each then runs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from rich.console import RenderableType
+
+from gpulab.session.run import Run
+from gpulab.tui.panels.selection import Selection
+from gpulab.views.pages.code import code_view
+
+
+def content(selection: Selection) -> RenderableType:
+    report = selection.run.report if selection.run else None
+    return code_view(selection.source, selection.row.variants, report, selection.glyphs, selection.look.size[0])
+
+
+def changing(run: Run) -> Hashable:
+    """Times beside the names: once a second."""
+    return run.source.path, run.ended, int(run.state.t), len(run.state.failures)

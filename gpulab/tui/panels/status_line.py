@@ -1,0 +1,39 @@
+"""The first line of the screen: what goes on, or what the last key did."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from gpulab.tui.panels.pane import Pane
+from gpulab.tui.runs import Runs
+from gpulab.views import status
+from gpulab.views.text import Glyphs
+
+
+class StatusLine(Pane, can_focus=False):
+    """A message stands until the next key that says nothing."""
+
+    def __init__(self, runs: Runs, device: str, glyphs: Glyphs) -> None:
+        super().__init__(id="status")
+        self._runs, self._device, self._glyphs = runs, device, glyphs
+        self._message, self._style = "", ""
+
+    def say(self, text: str = "", style: str = "") -> None:
+        """Show a message; without one, what goes on."""
+        self._message, self._style = text, style
+
+    def update_line(self, *, frozen: bool) -> None:
+        message = self._message or f"gpulab · {self._activity(frozen=frozen)}"
+        text = Text(self._glyphs(f" {message}"), self._style, no_wrap=True, overflow=self._glyphs.overflow)
+        text.pad_right(max(0, self.size.width - text.cell_len))
+        self.show(text)
+
+    def _activity(self, *, frozen: bool) -> str:
+        run = self._runs.current
+        if run is None:
+            return status.ready(self._device)
+        if self._runs.stopping:
+            return status.stopping(self._runs.running or "")
+        from gpulab.views.progress import headline
+
+        return status.frozen(headline(run.report)) if frozen else headline(run.report)

@@ -1,0 +1,49 @@
+"""A screen that shows one text to be read, and goes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from rich.console import RenderableType
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.events import Resize
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from gpulab.tui.panels.pane import Pane
+from gpulab.views.text import Glyphs
+
+
+class Page(Screen[None]):
+    """`content` draws it for a width in cells."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "app.pop_screen", "back"),
+        Binding("q", "app.quit", "quit", show=False),
+    ]
+
+    def __init__(self, title: str, content: Callable[[int], RenderableType], glyphs: Glyphs) -> None:
+        super().__init__()
+        self._title, self._content, self._glyphs = title, content, glyphs
+
+    def compose(self) -> ComposeResult:
+        yield Pane(id="status")
+        yield Pane(id="page")
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self.query_one("#status", Pane).can_focus = False
+        self.query_one("#page").focus()
+
+    def on_resize(self, event: Resize) -> None:
+        self.call_after_refresh(self._draw)
+
+    def _draw(self) -> None:
+        text = Text(self._glyphs(f" gpulab · {self._title}"), no_wrap=True, overflow=self._glyphs.overflow)
+        text.pad_right(max(0, self.size.width - text.cell_len))
+        self.query_one("#status", Pane).show(text)
+        page = self.query_one("#page", Pane)
+        page.show(self._content(page.scrollable_content_region.width))

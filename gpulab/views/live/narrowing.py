@@ -1,0 +1,88 @@
+"""How sure: the interval of a speedup at 8, 16, 32, ... processes. Older rows stay, so that one sees it narrow."""
+
+from __future__ import annotations
+
+from gpulab.analysis.comparison import Comparison
+from gpulab.analysis.statistics import FEWEST
+from gpulab.views.live.area import Area
+from gpulab.views.live.axis import LogAxis, around
+from gpulab.views.live.panel import LiveRun, Panel, Rows
+from gpulab.views.text import STYLES, span, three_digits, times
+
+_LABEL, _INTERVAL = 9, 16
+_ROOM = 0.35
+
+
+def _heading(run: LiveRun) -> tuple[str, str]:
+    comparison = run.foremost
+    if comparison is None:
+        return "how sure", ""
+    return f"speedup of {comparison.variant} over {comparison.against}: how sure, process by process", ""
+
+
+def _rows(run: LiveRun, width: int) -> Rows:
+    return Rows(4, 7)
+
+
+def _draw(run: LiveRun, area: Area) -> None:
+    comparison = run.foremost
+    looks = run.looks(comparison) if comparison else ()
+    if comparison is None or not looks:
+        done = max((len(values) for values in run.detail.times_s.values()), default=0)
+        area.put(0, 0, f"an interval needs {FEWEST} processes; {done} so far" if comparison else "nothing is compared")
+        _draw_control(run, area)
+        return
+    cells = max(10, area.width - _LABEL - _INTERVAL - 2)
+    first = looks[0]
+    ends = [first.low, first.high, *([1.0] if 0.8 < first.low < 1.25 else [])]
+    axis = LogAxis(*around(ends, _ROOM), cells)
+    area.put(0, 0, "processes", most=_LABEL)
+    for start, label in axis.ticks(_label):
+        area.put(0, _LABEL + 1 + start, label)
+    room = area.height - 2
+    shown = looks if len(looks) <= room else [looks[0], *looks[len(looks) - room + 1 :]]
+    for row, look in enumerate(shown, 1):
+        now = look is looks[-1]
+        label = f"{look.units} now" if now and run.report.under_way else f"{look.units}"
+        area.put(row, max(0, _LABEL - len(label)), label)
+        style = STYLES[comparison.verdict] if now else ""
+        _draw_interval(area, row, axis, (look.low, look.median, look.high), style)
+        area.put(row, _LABEL + 1 + cells + 1, span(look.low, look.high), style)
+    if run.guess and 0 <= axis.cell(run.guess) < cells:
+        area.put(0, _LABEL + 1 + axis.cell(run.guess), "?", "bold")
+    _draw_control(run, area)
+
+
+def _label(value: float) -> str:
+    return f"{value:g}x" if value < 1000 else f"{three_digits(value)}x"
+
+
+def _draw_interval(area: Area, row: int, axis: LogAxis, values: tuple[float, float, float], style: str) -> None:
+    """Whiskers and the median; an end outside of the axis is an arrow."""
+    low, middle, high = (axis.inside(value) for value in values)
+    left = "◀" if axis.cell(values[0]) < 0 else "├"
+    right = "▶" if axis.cell(values[2]) >= axis.cells else "┤"
+    line = "─" * max(0, high - low - 1)
+    column = _LABEL + 1
+    area.put(row, column + low, (left + line + right) if high > low else "┼", style)
+    area.put(row, column + middle, "●", style)
+
+
+def _draw_control(run: LiveRun, area: Area) -> None:
+    """The last row: whether the baseline comes out the same as itself."""
+    control, row = run.report.control, area.height - 1
+    area.put(row, 0, "control", most=_LABEL)
+    if control is None or control.low is None:
+        area.put(row, _LABEL + 1, "the baseline against itself: not yet known")
+        return
+    text = f"the baseline against itself {span(control.low, control.high)}: "
+    area.put(row, _LABEL + 1, text)
+    area.put(row, _LABEL + 1 + len(text), control.verdict, STYLES[control.verdict])
+
+
+def verdict_words(comparison: Comparison) -> str:
+    """Such as 9.18x faster."""
+    return f"{times(comparison.speedup)} {comparison.verdict}" if comparison.speedup else str(comparison.verdict)
+
+
+NARROWING = Panel("how sure", _heading, _rows, _draw)

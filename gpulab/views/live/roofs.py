@@ -1,0 +1,51 @@
+"""How far below its roof each variant is; the plot itself where there is room for it."""
+
+from __future__ import annotations
+
+from gpulab.report.roofline.points import roofline_of
+from gpulab.views.live.area import Area
+from gpulab.views.live.panel import LiveRun, Panel, Rows, name_width
+from gpulab.views.roofline.view import roofline_view
+from gpulab.views.text import percent_of_roof
+
+_PLOT_ROWS, _PLOT_COLUMNS = 14, 56
+_PERCENT, _BOUND = 6, 14
+
+
+def _heading(run: LiveRun) -> tuple[str, str]:
+    return "how far below the roof", "the whole plot: its own tab"
+
+
+def _rows(run: LiveRun, width: int) -> Rows:
+    count = max(1, len(run.report.variants))
+    return Rows(min(count, 3), max(count, _PLOT_ROWS if width >= _PLOT_COLUMNS else 0))
+
+
+def _draw(run: LiveRun, area: Area) -> None:
+    points = {variant.name: variant.roofline for variant in run.report.variants if variant.roofline}
+    roofline = roofline_of(run.report)
+    if not points or roofline is None:
+        area.put(0, 0, _why_none(run))
+        return
+    if area.height >= _PLOT_ROWS and area.width >= _PLOT_COLUMNS:
+        drawn = roofline_view(roofline, area.glyphs, width=area.width, height=area.height)
+        for row, line in enumerate(drawn.split("\n")[: area.height]):
+            area.put_text(row, 0, line)
+        return
+    names = name_width(run)
+    cells = max(4, area.width - names - _PERCENT - _BOUND - 3)
+    for row, (name, point) in enumerate(list(points.items())[: area.height]):
+        area.put(row, 0, name, most=names)
+        share = f"{percent_of_roof(point.fraction)} %"
+        area.put(row, names + 1 + max(0, _PERCENT - len(share)), share)
+        area.bar(row, names + _PERCENT + 2, point.fraction, cells, "cyan" if name != run.report.baseline else "")
+        area.put(row, names + _PERCENT + 2 + cells + 1, point.bound)
+
+
+def _why_none(run: LiveRun) -> str:
+    if all(variant.flops is None and variant.bytes is None for variant in run.report.variants):
+        return "no variant declares its work (Work(flops=, bytes=)), so there is no roof to compare with"
+    return "no time so far"
+
+
+ROOFS = Panel("roofline", _heading, _rows, _draw)

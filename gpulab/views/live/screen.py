@@ -1,0 +1,112 @@
+"""The live screen as text: which panels there are at a size, where each stands, and how they are drawn.
+
+A new panel is a file beside this one, and a line in PANELS. All heights follow from the size and the number of
+variants, so that nothing moves during a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rich.text import Text
+
+from gpulab.views.live.area import Area
+from gpulab.views.live.charts import CHARTS
+from gpulab.views.live.narrowing import NARROWING
+from gpulab.views.live.number import NUMBER
+from gpulab.views.live.panel import LiveRun, Panel
+from gpulab.views.live.parts import PARTS
+from gpulab.views.live.printed import PRINTED
+from gpulab.views.live.processes import PROCESSES
+from gpulab.views.live.roofs import ROOFS
+from gpulab.views.live.stages import draw_stages
+from gpulab.views.live.times import TIMES
+from gpulab.views.roofline.canvas import Canvas
+from gpulab.views.text import Glyphs
+
+PANELS = (TIMES, NARROWING, PROCESSES, ROOFS, PARTS, CHARTS, PRINTED)
+"""In the order in which one reads them."""
+ZOOMED = (NUMBER, *PANELS)
+"""Those that can fill the screen."""
+_FIRST = (TIMES, CHARTS, NARROWING, PRINTED, PROCESSES, ROOFS, PARTS)
+"""In the order in which they get their fewest rows."""
+_SIDES = ((TIMES, NARROWING, PROCESSES), (ROOFS, PARTS))
+_BELOW = (CHARTS, PRINTED)
+_TWO_COLUMNS = 110
+_GAP = 2
+_LEAST_ABOVE = 22
+"""Rows of the two columns before the panels below them get more than their fewest."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A panel and its rectangle, its heading included."""
+
+    panel: Panel
+    row: int
+    column: int
+    width: int
+    height: int
+
+
+def places(run: LiveRun, width: int, height: int) -> list[Place]:
+    """Where the panels stand below the line of the stages; those without room for them are left out."""
+    if height < 2:
+        return []
+    if width < _TWO_COLUMNS:
+        return _stacked(run, PANELS, 1, 0, width, height - 1)
+    left = (width - _GAP) // 2
+    first, second = _SIDES
+    below = _stacked(run, _BELOW, 1, 0, width, max(height - 1 - _LEAST_ABOVE, (height - 1) // 3))
+    above = height - 1 - sum(place.height for place in below)
+    sides = _stacked(run, first, 1, 0, left, above) + _stacked(run, second, 1, left + _GAP, width - left - _GAP, above)
+    end = max((place.row + place.height for place in sides), default=1)
+    return [*sides, *(replace(place, row=place.row + end - 1) for place in below)]
+
+
+def _stacked(run: LiveRun, panels: Sequence[Panel], first_row: int, column: int, width: int, room: int) -> list[Place]:
+    """One below the other: every panel's fewest rows in their order, then what is left up to its most."""
+    rows: dict[str, int] = {}
+    for panel in sorted(panels, key=_FIRST.index):
+        least = panel.rows(run, width).least + 1
+        if least <= room:
+            rows[panel.name] = least
+            room -= least
+    for panel in sorted(panels, key=_FIRST.index):
+        if panel.name in rows:
+            more = min(room, panel.rows(run, width).most + 1 - rows[panel.name])
+            rows[panel.name] += more
+            room -= more
+    placed, row = [], first_row
+    for panel in panels:
+        if panel.name in rows:
+            placed.append(Place(panel, row, column, width, rows[panel.name]))
+            row += rows[panel.name]
+    return placed
+
+
+def live_view(
+    run: LiveRun, glyphs: Glyphs, *, width: int, height: int, chosen: str | None = None, zoomed: bool = False
+) -> Text:
+    """All panels that have room, one of them `chosen`; or, where `zoomed`, that one alone."""
+    canvas = Canvas(width, height, glyphs)
+    draw_stages(run, Area(canvas, 0, 0, width, 1))
+    shown = places(run, width, height)
+    if zoomed:
+        panel = next((panel for panel in ZOOMED if panel.name == chosen), NUMBER)
+        shown = [Place(panel, 1, 0, width, height - 1)]
+    for place in shown:
+        area = Area(canvas, place.row, place.column, place.width, place.height)
+        _draw_heading(place.panel, run, area, chosen=place.panel.name == chosen)
+        place.panel.draw(run, area.part(1, 0, place.width, place.height - 1))
+    return canvas.text()
+
+
+def _draw_heading(panel: Panel, run: LiveRun, area: Area, *, chosen: bool) -> None:
+    """A rule with words in it; in reverse where it is the one that `z` makes fill the screen."""
+    left, right = panel.heading(run)
+    area.put(0, 0, "─" * area.width, "dim")
+    area.put(0, 2, f"▸{left} " if chosen else f" {left} ", "bold reverse" if chosen else "bold", most=area.width - 3)
+    if right and len(left) + len(right) + 8 <= area.width:
+        area.put(0, area.width - len(right) - 3, f" {right} ")

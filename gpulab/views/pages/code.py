@@ -1,0 +1,123 @@
+"""The source of each variant, with what differs from the baseline marked, and where it failed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from rich.console import Group, RenderableType
+from rich.syntax import Syntax
+from rich.text import Text
+
+from gpulab.report.report import RunReport
+from gpulab.views.findings import sentence
+from gpulab.views.operations import operations
+from gpulab.views.text import STYLES, Glyphs, plus_minus, seconds, times
+
+_NUMBER = 4
+
+
+@dataclass(frozen=True)
+class _Code:
+    """A function: its first line, decorators included, and its lines."""
+
+    first: int
+    lines: Sequence[str]
+
+
+def code_view(
+    source: str, variants: Sequence[str], report: RunReport | None, glyphs: Glyphs, width: int
+) -> RenderableType:
+    """A part a variant; below them the operations that each ran, where it was profiled."""
+    functions = _functions(source, variants)
+    if not functions:
+        whole = _Code(1, source.splitlines() or ["the file cannot be read"])
+        return _lines(whole, set(), "", {}, glyphs)
+    baseline = functions.get(variants[0])
+    parts: list[RenderableType] = []
+    for name, code in functions.items():
+        other = next((each for each in functions.values() if each is not code), None) if code is baseline else baseline
+        sign = "-" if code is baseline else "+"
+        heading = _heading(name, report, glyphs, width, first=code is baseline)
+        parts += [heading, _lines(code, _own_lines(code, other), sign, _failed_lines(name, report), glyphs), ""]
+    if report is not None and (ran := operations(report, glyphs)) is not None:
+        parts += [ran, ""]
+    kept = len(source.splitlines()) - sum(len(code.lines) for code in functions.values())
+    parts.append(
+        Text(f"- only in the baseline, + not in it; {kept} more lines of the file are shared: e opens it", "dim")
+    )
+    return Group(*parts)
+
+
+def _functions(source: str, variants: Sequence[str]) -> dict[str, _Code]:
+    """The functions of these names at the top of the file, in the order of the names."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    lines = source.splitlines()
+    found = {}
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in variants:
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            found[node.name] = _Code(first, lines[first - 1 : node.end_lineno])
+    return {name: found[name] for name in variants if name in found}
+
+
+def _heading(name: str, report: RunReport | None, glyphs: Glyphs, width: int, *, first: bool) -> Text:
+    """A rule with the name at its left, and what was measured at its right."""
+    left = f"── {name}{' · the baseline' if first else ''} "
+    right, style = _measured(name, report)
+    right = f" {right} ──" if right else "──"
+    text = Text(glyphs(left), "bold", no_wrap=True, overflow=glyphs.overflow)
+    text.append(glyphs("─" * max(2, width - len(left) - len(right))), "not bold dim")
+    return text.append(glyphs(right), f"not bold {style}".strip())
+
+
+def _measured(name: str, report: RunReport | None) -> tuple[str, str]:
+    variant = next((each for each in report.variants if each.name == name), None) if report else None
+    if report is None or variant is None:
+        return "", ""
+    time = variant.time_per(report.per)
+    text = f"{seconds(time.median)} {plus_minus(time.low, time.high, time.median)}".strip() if time else ""
+    comparison = report.comparison(name)
+    if comparison and comparison.speedup is not None:
+        return f"{text}  {times(comparison.speedup)} {comparison.verdict}", STYLES[comparison.verdict]
+    return text or variant.status, STYLES[variant.status]
+
+
+def _lines(code: _Code, own: set[int], sign: str, failed: Mapping[int, str], glyphs: Glyphs) -> Text:
+    """Numbered lines in their colours; a sign before each that the other one does not have."""
+    highlighted = Syntax("", "python", theme="ansi_dark").highlight(glyphs.block("\n".join(code.lines)))
+    text = Text(no_wrap=True, overflow=glyphs.overflow)
+    for place, line in enumerate(highlighted.split("\n", allow_blank=True)[: len(code.lines)]):
+        number = code.first + place
+        mark = sign if place in own else " "
+        text.append(f"{number:>{_NUMBER}} ", "dim")
+        text.append(f"{mark} ", "bold" if mark != " " else "")
+        text.append_text(line)
+        if number in failed:
+            text.append(glyphs(f"  ◀ {failed[number]}"), "bold red")
+        text.append("\n")
+    text.rstrip()
+    return text
+
+
+def _own_lines(code: _Code, other: _Code | None) -> set[int]:
+    """Places of the lines that the other function does not have."""
+    if other is None:
+        return set()
+    matcher = SequenceMatcher(None, other.lines, code.lines, autojunk=False)
+    changes = (change for change in matcher.get_opcodes() if change[0] in ("insert", "replace"))
+    return {place for _, _, _, start, end in changes for place in range(start, end) if code.lines[place].strip()}
+
+
+def _failed_lines(name: str, report: RunReport | None) -> Mapping[int, str]:
+    failures = [] if report is None else report.failures
+    return {
+        failure.line: sentence(failure.cause)
+        for failure in failures
+        if failure.line and failure.variant in (name, None)
+    }

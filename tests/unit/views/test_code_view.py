@@ -1,0 +1,83 @@
+"""The code of variants: what differs is marked, what failed says where, and anything may stand in a file."""
+
+import pytest
+from conftest import printed
+from run_reports import run, variant
+
+from gpulab.protocol.finding import finding
+from gpulab.protocol.statuses import FailureKind, Stage
+from gpulab.report.report import Failure, Time
+from gpulab.views.pages.code import code_view
+from gpulab.views.text import Glyphs
+
+SOURCE = '''"""A lesson."""
+import torch
+from gpulab import Scenario, Work
+
+scenario = Scenario("x")
+
+
+def _shared():
+    return torch.ones(3)
+
+
+@scenario.variant
+def old(lab):
+    """Doubled."""
+    x = _shared()
+    return Work(lambda: x * 2)
+
+
+@scenario.variant
+def new(lab):
+    """Added."""
+    x = _shared()
+    return Work(lambda: x + x)
+'''
+NAMES = ("old", "new")
+
+
+def lines_of(source=SOURCE, names=NAMES, report=None, ascii_only=False, width=80):
+    return [
+        line.rstrip()
+        for line in printed(code_view(source, names, report, Glyphs(ascii_only), width), width).splitlines()
+    ]
+
+
+def test_lines_that_differ_are_marked_and_shared_ones_are_not():
+    lines = lines_of()
+    assert "  15       x = _shared()" in lines
+    assert "  16 -     return Work(lambda: x * 2)" in lines
+    assert "  22       x = _shared()" in lines
+    assert "  23 +     return Work(lambda: x + x)" in lines
+    assert lines[0].startswith("── old · the baseline ──")
+    assert not any("return torch.ones" in line for line in lines), "what variants share is not theirs"
+
+
+def test_what_was_measured_stands_beside_the_names():
+    report = run(variant("old", time_s=Time(median=1e-3, low=0.9e-3, high=1.1e-3)), variant("new"))
+    assert "1.00 ms ±10.0%" in lines_of(report=report)[0]
+
+
+def test_the_line_that_failed_has_the_message():
+    cause = finding("raised", "new", message="ValueError: boom")
+    failure = Failure(variant="new", kind=FailureKind.ERROR, stage=Stage.CHECK, cause=cause, line=23)
+    report = run(variant("old"), variant("new"), failures=[failure])
+    (line,) = [line for line in lines_of(report=report, width=100) if line.startswith("  23")]
+    assert "◀ " in line
+    assert "boom" in line
+
+
+def test_every_line_is_as_long_as_there_is_room_in_ascii_too():
+    long = SOURCE.replace("x * 2", "x * 2 + " + "µ" * 200)
+    for ascii_only in (False, True):
+        lines = lines_of(long, ascii_only=ascii_only, width=60)
+        assert all(len(line) <= 60 for line in lines)
+        assert not ascii_only or all(line.isascii() for line in lines)
+
+
+@pytest.mark.parametrize("source", ["", "def old(:\n", "x = 1\n", "def old(lab): \x1b[31mred\n", "\0"])
+def test_a_file_without_the_functions_is_shown_as_it_is(source):
+    text = "".join(lines_of(source))
+    assert "\x1b" not in text
+    assert "old" in text or not source.strip("\0") or "x = 1" in text or "cannot be read" in text

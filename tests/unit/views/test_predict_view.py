@@ -1,0 +1,52 @@
+"""Guesses: what may be typed, where they are drawn, and what they come to."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from run_reports import two_variants
+
+from gpulab.views.pages.predict import axis_view, guesses_of, outcome
+from gpulab.views.text import Glyphs
+
+GLYPHS = Glyphs()
+
+
+TYPED = {"4": [4.0], "4x": [4.0], "4, 2.5X 8": [4.0, 2.5, 8.0], "": [], "  ": [], "1e2": [100.0]}
+
+
+@pytest.mark.parametrize(("text", "values"), TYPED.items())
+def test_numbers_with_or_without_an_x(text, values):
+    assert guesses_of(text) == values
+
+
+@pytest.mark.parametrize("text", ["fast", "0", "-2", "4 or 5", "nan", "inf", "1e99"])
+def test_what_is_no_number_above_zero_is_refused(text):
+    with pytest.raises(ValueError, match=r"could not convert|^" + re.escape(text)):
+        guesses_of(text)
+
+
+@given(st.lists(st.floats(1e-6, 1e8), max_size=50), st.integers(20, 160), st.booleans())
+def test_any_guesses_fit_the_axis(guesses, width, ascii_only):
+    lines = axis_view(guesses, Glyphs(ascii_only), width=width).plain.split("\n")
+    assert all(len(line) <= width for line in lines)
+    marks = "".join(lines[:4])
+    assert bool(marks.strip()) == bool(guesses)
+
+
+def test_a_class_is_a_heap_with_its_median():
+    text = axis_view([2, 4, 4, 4, 30], GLYPHS, width=80).plain
+    assert text.count("●") == 5
+    assert "5 guesses, median 4.00x, 2.00x to 30.0x" in text
+
+
+def test_after_the_run_guess_and_measurement_stand_together():
+    report = two_variants(best="new")
+    (comparison,) = report.comparisons
+    _, words = outcome(report, [4.0], GLYPHS, width=80)
+    assert words.plain.startswith("you said 4.00x; it is 1.50x (")
+    assert words.plain.endswith("2.67x less")
+    _, words = outcome(report, [comparison.speedup], GLYPHS, width=80)
+    assert words.plain.endswith("right, within the interval")
+    assert outcome(report, [], GLYPHS, width=80) == []
