@@ -7,7 +7,7 @@ import msgspec
 
 from gpulab.headless.console import PlainConsole
 from gpulab.protocol.listing import ScenarioRow
-from gpulab.tui.panels.selection import Selection
+from gpulab.tui.panels.selection import Look, Selection
 from gpulab.tui.panels.tabs import TABS
 from gpulab.views.listing import mark
 from gpulab.views.progress import one_line, progress_view
@@ -30,9 +30,9 @@ def show(run):
     glyphs = Glyphs()
     for tab in TABS.values():
         tab.changing(run)
-        console.print(tab.content(Selection(ROW, run, glyphs, SIZE)))
+        console.print(tab.content(Selection(ROW, "", run, glyphs, Look(SIZE))))
     for shown in (result(report, glyphs), failures(report, glyphs), progress_view(report, glyphs)):
         console.print(shown)
-    console.print(one_line(report), run_line(report, glyphs, 1, 2), mark(report)[0])
+    console.print(one_line(report), run_line(report, glyphs, 1, 2), mark(report).text)
     text = console.file.getvalue()
     assert not [mark for mark in set(text) if unicodedata.category(mark)[0] == "C" and mark != "\n"]

@@ -1,12 +1,10 @@
 """The screen over recorded runs: keys in, text out, without a process."""
 
-import json
-
 import pytest
 from journey import Tape, choose, flat, idle, listed, shown, until, visit
 from recorded import run_file
 
-from gpulab.protocol.events import Samples, SoloRun, StageStarted, Telemetry
+from gpulab.protocol.events import Samples, SoloRun, StageStarted
 from gpulab.protocol.finding import finding
 from gpulab.session.settings import UsageError
 from gpulab.session.source import File
@@ -193,22 +191,6 @@ def _profiling(event):
     return isinstance(event, StageStarted) and event.stage == "profile"
 
 
-def test_telemetry_is_drawn_over_time_beside_the_run(scenario, tmp_path):
-    readings = iter(range(10_000))
-    tape = Tape(run_file("standin-gpu", tmp_path), lambda event: isinstance(event, Telemetry) and next(readings) == 12)
-
-    async def journey(pilot):
-        await pilot.press("r")
-        await until(pilot, lambda: "10 %  ▁▁" in shown(pilot))
-        assert "50 %  ▄▄" in shown(pilot)
-        assert "410/700 W" in shown(pilot)
-        assert "clocks ok" in shown(pilot)
-        tape.go_on()
-        await until(pilot, lambda: idle(pilot))
-
-    visit(journey, scenario, starter=lambda entry, settings: tape)
-
-
 def test_the_roofline_is_there_while_the_run_goes_on_one_type_of_numbers_at_a_time(scenario, tmp_path):
     tape = Tape(run_file("precision-h100-1", tmp_path), lambda event: isinstance(event, SoloRun))
 
@@ -229,131 +211,3 @@ def test_the_roofline_is_there_while_the_run_goes_on_one_type_of_numbers_at_a_ti
         assert "E fp8: " in shown(pilot)
 
     visit(journey, scenario, starter=lambda entry, settings: tape)
-
-
-def test_a_panel_fills_the_screen_and_gives_it_back(scenario, tmp_path):
-    tape = Tape(run_file("version-2/precision-h200", tmp_path), lambda event: isinstance(event, SoloRun))
-
-    async def journey(pilot):
-        await pilot.press("z")
-        assert "r runs it" not in flat(pilot), "there is no run to look at"
-        await pilot.press("r")
-        await until(pilot, lambda: "how sure" in shown(pilot))
-        await pilot.press("z")
-        await until(pilot, lambda: "FASTER" in shown(pilot))
-        assert "████" in shown(pilot)
-        assert "how sure" not in shown(pilot)
-        await pilot.press("right", "right")
-        await until(pilot, lambda: "how sure" in shown(pilot))
-        assert "FASTER" not in shown(pilot)
-        await pilot.press("left", "escape")
-        await until(pilot, lambda: "device: NVIDIA H200" in shown(pilot))
-        assert "time of a step" in shown(pilot)
-        tape.go_on()
-        await until(pilot, lambda: idle(pilot))
-        await pilot.press("z")
-        await until(pilot, lambda: "DONE" in shown(pilot))
-
-    for size in ((80, 24), (120, 40)):
-        tape._stop = next(place for place, event in enumerate(tape._events) if isinstance(event, SoloRun)) + 1
-        tape._given = 0
-        visit(journey, scenario, size=size, starter=lambda entry, settings: tape)
-
-
-def test_a_frozen_screen_stays_while_the_run_goes_on(scenario, tmp_path):
-    tape = Tape(run_file("version-2/precision-h200", tmp_path), lambda event: isinstance(event, Samples))
-
-    async def journey(pilot):
-        await pilot.press("r")
-        await until(pilot, lambda: "MEASURE" in shown(pilot))
-        await pilot.press("space")
-        await until(pilot, lambda: "frozen, space goes on" in shown(pilot))
-        tape._stop = next(place for place, event in enumerate(tape._events) if isinstance(event, SoloRun)) + 1
-        await pilot.pause(1.5)
-        assert "▸MEASURE" in shown(pilot)
-        await pilot.press("space")
-        await until(pilot, lambda: "▸ALONE" in shown(pilot))
-        tape.go_on()
-        await until(pilot, lambda: idle(pilot))
-
-    visit(journey, scenario, starter=lambda entry, settings: tape)
-
-
-def test_help_explains_the_words_that_are_on_the_screen(scenario, tmp_path):
-    async def journey(pilot):
-        await pilot.press("question_mark")
-        await until(pilot, lambda: "run it" in flat(pilot))
-        assert "search names, lessons and code" in flat(pilot)
-        await pilot.press("escape", "r")
-        await until(pilot, lambda: idle(pilot) and "99 % interval" in shown(pilot))
-        await pilot.press("f1")
-        await until(pilot, lambda: "words" in shown(pilot))
-        await pilot.press("end")
-        await until(pilot, lambda: "the baseline built a second time" in flat(pilot))
-        assert "power cap" not in flat(pilot), "it is not on this screen"
-        await pilot.press("escape")
-        await until(pilot, lambda: idle(pilot))
-
-    visit(journey, scenario, starter=lambda entry, settings: File(run_file("fixes", tmp_path)))
-
-
-def test_a_result_is_copied_and_kept_as_a_file(scenario, tmp_path):
-    async def journey(pilot):
-        await pilot.press("y")
-        assert not list(tmp_path.glob("*.md")), "there is nothing to copy"
-        await pilot.press("r")
-        await until(pilot, lambda: idle(pilot) and "99 % interval" in shown(pilot))
-        await pilot.press("y")
-        await until(pilot, lambda: "copied, and in " in shown(pilot))
-        text = (tmp_path / "fixes.md").read_text()
-        assert text.startswith("```\n")
-        assert "99 % interval" in text
-        assert pilot.app.clipboard == text
-
-    visit(journey, scenario, starter=lambda entry, settings: File(run_file("fixes", tmp_path)))
-
-
-def test_without_a_terminal_an_editor_says_why_not(scenario, monkeypatch):
-    monkeypatch.setenv("EDITOR", "true")
-
-    async def journey(pilot):
-        await pilot.press("e")
-        assert "the screen is not on a terminal" in flat(pilot)
-
-    visit(journey, scenario)
-
-
-def test_the_code_shows_what_differs_and_where_it_failed(scenario, tmp_path):
-    async def journey(pilot):
-        await pilot.press("2")
-        await until(pilot, lambda: "good · the baseline" in flat(pilot))
-        assert "-     '''[b]summary." in shown(pilot)
-        await pilot.press("r")
-        await until(pilot, lambda: idle(pilot) and "failed" in shown(pilot))
-        await pilot.press("2", "end")
-        await until(pilot, lambda: "ValueError: boom" in flat(pilot))
-
-    visit(journey, scenario, starter=lambda entry, settings: File(run_file("raises", tmp_path)))
-
-
-def test_a_guess_is_kept_and_set_beside_what_came_out(scenario, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    tape = Tape(run_file("version-2/precision-h200", tmp_path), lambda event: isinstance(event, Samples))
-
-    async def journey(pilot):
-        await pilot.press("p")
-        await until(pilot, lambda: "How many times as fast is bad?" in flat(pilot))
-        await pilot.press(*"fast", "enter")
-        await until(pilot, lambda: "type a number above zero" in flat(pilot))
-        await pilot.press(*["backspace"] * 4, *"4 8 20", "enter")
-        await until(pilot, lambda: "you said 8.00x" in flat(pilot))
-        await until(pilot, lambda: "the promise stays hidden" in flat(pilot))
-        assert "with tensor cores" not in flat(pilot)
-        tape.go_on()
-        await until(pilot, lambda: idle(pilot) and "the median guess is 8.00x; it is 29.5x" in flat(pilot))
-        (line,) = (tmp_path / "state" / "gpulab" / "guesses.jsonl").read_text().splitlines()
-        kept = json.loads(line)
-        assert kept["guesses"] == [4.0, 8.0, 20.0]
-        assert kept["speedup"] == pytest.approx(29.46, rel=0.01)
-
-    visit(journey, scenario, size=(120, 40), starter=lambda entry, settings: tape)

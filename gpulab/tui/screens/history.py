@@ -142,7 +142,7 @@ class HistoryScreen(Screen[None]):
         except RunFileError as error:
             self._message = str(error)
         except OSError as error:
-            self._message = f"{at_home(Path(run.run_file))}: {error.strerror or error}"
+            self._message = f"{error.strerror or error}: {at_home(Path(run.run_file))}"
         self._show_status()
         return None
 

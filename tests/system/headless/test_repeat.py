@@ -1,5 +1,6 @@
 """`--repeat`: whole runs of the same, one after the other, with the interval over them, and the gate on it."""
 
+import re
 import signal
 import time
 
@@ -27,7 +28,7 @@ def test_eight_runs_of_the_same_give_an_interval_over_runs(lab, gpulab):
     assert (entry["low"], entry["speedup"], entry["high"]) == pytest.approx((2.0, 2.0, 2.0), rel=1e-4)
     assert entry["verdict"] == "faster"
     assert [file.name for file in sorted((lab.folder / "runs").iterdir())] == [f"mine-{n}.jsonl" for n in range(1, 9)]
-    assert "over 8 runs, each in processes of its own" in process.stdout
+    assert re.search(r"over 8 runs in \d+ \w+, each in processes of its own", process.stdout)
     assert "8 of 8  mine: measured  after 2.00x faster" in process.stderr
     assert process.stdout.count("mine · Scripted") == 1  # the first in full
     earlier = [report["comparisons"][0]["earlier"] for report in process.result["runs"]]

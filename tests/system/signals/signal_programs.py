@@ -64,7 +64,7 @@ def app(lab, stage, set_up=""):
     terminal.read(20, until=b"\x1b[?1049h" if stage == "START" else b"quit")
     if stage in ("START", "IDLE"):
         return terminal, None
-    terminal.read(20, until=b"lesson")
+    terminal.read(1)  # until the rest of the screen is there
     terminal.press(b"r")
     return terminal, at_stage(terminal, lambda: next((lab.folder / "state").rglob("runs/*.jsonl"), Path("none")), stage)
 

@@ -110,7 +110,6 @@ def test_ctrl_z_gives_the_shell_its_cursor_and_the_run_goes_on(lab, tmux):
 def test_an_app_that_is_stopped_gives_the_terminal_to_the_shell_and_takes_it_again(lab, tmux):
     tmux.press(shell_command(lab, "waits.py", "--device", "cpu", "--telemetry", "off"), "Enter")
     tmux.until("r run")
-    tmux.until("lesson")
     tmux.press("r")
     tmux.until("measure one")
     os.kill(pid_of(lab), signal.SIGTSTP)
