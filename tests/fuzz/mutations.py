@@ -89,7 +89,8 @@ def _change(random, document):
         case 1:
             holder.insert(key, deepcopy(random.choice(ODD)))
         case 2 if isinstance(holder[key], (int, float)) and not isinstance(holder[key], bool):
-            holder[key] = holder[key] * random.choice((-1, 0, 1e-9, 1e9, 1e20))
+            factor = random.choice((-1, 0, 1e-9, 1e9, 1e20))
+            holder[key] = holder[key] * factor if abs(holder[key]) < 1e200 else factor
         case _:
             holder[key] = deepcopy(random.choice(ODD))
 

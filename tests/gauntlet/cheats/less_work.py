@@ -1,4 +1,4 @@
-"""Declares the FLOPs of the whole product and computes the half that `output=` shows.
+"""Declares the FLOPs of the whole product and computes the quarter that `output=` shows.
 
 Caught by: physics
 """
@@ -15,10 +15,10 @@ FLOPS = 2 * N**3
 @scenario.variant
 def reference(lab):
     a, b, out = torch.randn(N, N), torch.randn(N, N), torch.empty(N, N)
-    return Work(lambda: torch.mm(a, b, out=out), inputs=(a, b), flops=FLOPS, output=lambda: out[: N // 2])
+    return Work(lambda: torch.mm(a, b, out=out), inputs=(a, b), flops=FLOPS, output=lambda: out[: N // 4])
 
 
 @scenario.variant
 def suspect(lab):
-    a, b, out = torch.randn(N, N), torch.randn(N, N), torch.empty(N // 2, N)
-    return Work(lambda: torch.mm(a[: N // 2], b, out=out), inputs=(a, b), flops=FLOPS)
+    a, b, out = torch.randn(N, N), torch.randn(N, N), torch.empty(N // 4, N)
+    return Work(lambda: torch.mm(a[: N // 4], b, out=out), inputs=(a, b), flops=FLOPS)
