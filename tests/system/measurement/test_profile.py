@@ -171,6 +171,7 @@ def test_what_ends_a_profiling_process_takes_no_other_variant_with_it_and_fails_
     assert profiled == ["first", "last"]
 
 
+@pytest.mark.slow
 def test_a_profile_that_hangs_fails_no_run_that_was_measured(lab):
     path = lab.write("ends.py", ENDS + END.format(name="first", end="") + END.format(name="hangs", end=HANGS))
     finished = lab.run(path, "--profile", "on", "--timeout", "12", time_s="1")
