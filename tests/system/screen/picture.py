@@ -24,7 +24,7 @@ async def picture(lesson, target):
         scenarios.highlighted = scenarios.get_option_index(lesson)
         await pilot.press("r")
         await pilot.pause(0.5)
-        while app.screen._running_name is not None:
+        while app.screen.runs.running is not None:
             await pilot.pause(0.25)
         await pilot.pause(0.5)
         svg = app.export_screenshot(title=TITLE)
