@@ -23,6 +23,22 @@ from gpulab.report.state import fold_all
 sys.path += [str(Path(__file__).parent / folder) for folder in ("benchmarks", "gpu")]
 GPULAB = (sys.executable, "-m", "gpulab")
 MARK = "GPULAB_TEST_MARK"
+HOSTILE_SCENARIO = """
+\"\"\"[red]Recorded[/red]: x.
+
+[bold]lesson \\x1b[31m.\"\"\"
+from gpulab import Scenario, Work
+scenario = Scenario('[i]topic')
+
+@scenario.variant
+def good(lab):
+    '''[b]summary.'''
+    return Work(lambda: None)
+
+@scenario.variant
+def bad(lab):
+    return Work(lambda: None)
+"""
 # A shell lets a job in the background ignore SIGINT, and every program that the tests interrupt would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -221,3 +237,12 @@ def drive(lab, monkeypatch):
     from journey import visit
 
     return visit
+
+
+@pytest.fixture
+def hostile_scenario(tmp_path, monkeypatch):
+    """A file of the current folder whose texts are hostile, for screens that play recorded runs."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "recorded.py"
+    path.write_text(HOSTILE_SCENARIO)
+    return path

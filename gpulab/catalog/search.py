@@ -19,7 +19,7 @@ def search(entries: Iterable[Entry], text: str) -> dict[str, str]:
 
 def _place(entry: Entry, words: list[str]) -> str | None:
     """The first place that, with those before it, has all of the words."""
-    places = {"name": entry.name, "title": entry.title, "lesson": entry.row.lesson, "code": entry.source}
+    places = {"name": entry.name, "title": entry.title, "lesson": entry.text.lesson, "code": entry.source}
     read = ""
     for place, text in places.items():
         read += f"\n{text.casefold()}"

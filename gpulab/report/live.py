@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gpulab.analysis.series import Pair
@@ -38,14 +38,13 @@ class LiveDetail:
     """Whether the run is to be on one."""
 
 
-def live_detail(state: RunState) -> LiveDetail:
-    """As of the last event. The state stays as it is."""
+def live_detail(state: RunState, pairs: Iterable[Pair]) -> LiveDetail:
+    """As of the last event, with the looks of these pairs. The state stays as it is."""
     view = state.samples.view(state.telemetry.windows.windows())
     keys = list(state.samples.series)
-    pairs = [key for key in keys if len(key) == 2]
     job = state.job
     return LiveDetail(
-        looks={(key[0], key[1]): looks for key in pairs if (looks := _looks(view, (key[0], key[1])))},
+        looks={pair: looks for pair in pairs if (looks := _looks(view, pair))},
         times_s={key[0]: values for key in keys if len(key) == 1 and (values := view.units(key))},
         readings=state.telemetry.recent,
         stages=tuple(state.stages),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -97,32 +97,6 @@ class File:
 
     def now(self) -> float:
         return self._end
-
-
-class Replay:
-    """A run file at the pace at which it was written, or at `speed` times that. RunFileError, OSError."""
-
-    def __init__(self, path: Path, speed: float = 1.0, clock: Callable[[], float] = monotonic) -> None:
-        recording = read_run_file(path)
-        self.path = path
-        self.findings: Sequence[Finding] = recording.findings
-        self._events, self._speed, self._clock = recording.events, speed, clock
-        self._given, self._began = 0, clock()
-
-    @property
-    def ended(self) -> bool:
-        return self._given == len(self._events)
-
-    def take(self) -> list[AnyEvent]:
-        now, first = self.now(), self._given
-        while not self.ended and self._events[self._given].t <= now:
-            self._given += 1
-        return self._events[first : self._given]
-
-    def now(self) -> float:
-        if not self._events:
-            return 0.0
-        return min(self._events[0].t + (self._clock() - self._began) * self._speed, self._events[-1].t)
 
 
 class Follow:

@@ -9,6 +9,7 @@ from gpulab.catalog.catalog import Entry
 from gpulab.protocol.finding import Finding
 from gpulab.session.settings import Settings, UsageError
 from gpulab.views.findings import sentence, with_reason
+from gpulab.views.listing import best_comparison
 
 if TYPE_CHECKING:
     from gpulab.session.run import Run
@@ -67,8 +68,7 @@ class Runs:
         return name
 
     def _keep_guess(self, name: str, run: Run) -> None:
-        best = run.report.comparison(run.report.best or "") or next(iter(run.report.comparisons), None)
-        if (guesses := self.guesses.get(name)) and best is not None and best.speedup is not None:
+        if (guesses := self.guesses.get(name)) and (best := best_comparison(run.report)) is not None:
             from gpulab.session.guesses import keep
 
             keep(name, best.variant, guesses, (best.speedup, best.low, best.high))

@@ -80,7 +80,7 @@ def mark(run: RunReport | PastRun) -> Mark:
     if run.exit_code != ExitCode.MEASURED:
         faint = run.outcome == Conclusion.UNDER_WAY or run.exit_code == ExitCode.INTERRUPTED
         return Mark(_SHORT_OUTCOMES.get(run.outcome, run.outcome), "dim" if faint else "bold red")
-    best = _best(run)
+    best = best_comparison(run)
     if best is None:
         return Mark(with_star("done", quick=run.quick), "dim")
     inconclusive = best.verdict == Verdict.INCONCLUSIVE
@@ -89,7 +89,7 @@ def mark(run: RunReport | PastRun) -> Mark:
     return Mark(with_star(speedup, quick=run.quick), STYLES[best.verdict], word)
 
 
-def _best(run: RunReport | PastRun) -> Comparison | PastComparison | None:
+def best_comparison(run: RunReport | PastRun) -> Comparison | PastComparison | None:
     """The comparison of the best variant; of those among which it is, the largest speedup."""
     measured: list[Comparison | PastComparison] = [entry for entry in run.comparisons if entry.speedup is not None]
     named = next((entry for entry in measured if entry.variant == run.best), None)

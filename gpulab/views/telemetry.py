@@ -142,7 +142,7 @@ def _figures(telemetry: TelemetryReport) -> list[str]:
         limit = f" of {byte_count(limits['memory_used'])}" if "memory_used" in limits else ""
         figures.append(f"memory {byte_count(last['memory_used'])}{limit}")
     if telemetry.gpu and telemetry.clocks != "n/a":
-        figures.append(_clocks(telemetry))
+        figures.append(clocks_words(telemetry))
     if not figures and "rss" in last:
         figures.append(f"RSS {byte_count(last['rss'])}")
         figures += [f"preempted {last['switches']:.0f}{FIELDS['switches'].unit}"] if "switches" in last else []
@@ -150,7 +150,8 @@ def _figures(telemetry: TelemetryReport) -> list[str]:
     return figures
 
 
-def _clocks(telemetry: TelemetryReport) -> str:
+def clocks_words(telemetry: TelemetryReport) -> str:
+    """What holds the clocks back now, and whether anything slowed them before."""
     names = ", ".join(name for letter, name in CLOCK_LETTERS.items() if letter in telemetry.clocks)
     held_back = f" ({names})" if names else ""
     return f"clocks {telemetry.clocks}{held_back}{' (slowed before)' if telemetry.slowed else ''}"

@@ -1,6 +1,5 @@
 """The screen over recorded runs: keys in, text out, without a process."""
 
-import pytest
 from journey import Tape, choose, flat, idle, listed, shown, until, visit
 from recorded import run_file
 
@@ -8,32 +7,6 @@ from gpulab.protocol.events import Samples, SoloRun, StageStarted
 from gpulab.protocol.finding import finding
 from gpulab.session.settings import UsageError
 from gpulab.session.source import File
-
-SCENARIO = """
-\"\"\"[red]Recorded[/red]: x.
-
-[bold]lesson \\x1b[31m.\"\"\"
-from gpulab import Scenario, Work
-scenario = Scenario('[i]topic')
-
-@scenario.variant
-def good(lab):
-    '''[b]summary.'''
-    return Work(lambda: None)
-
-@scenario.variant
-def bad(lab):
-    return Work(lambda: None)
-"""
-
-
-@pytest.fixture
-def scenario(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "recorded.py"
-    path.write_text(SCENARIO)
-    return path
-
 
 CASES = (
     # recorded run, its result, its log, its mark in the list
@@ -91,7 +64,7 @@ CASES = (
 )
 
 
-def test_after_each_run_the_screen_says_what_happened_and_goes_on(scenario, tmp_path):
+def test_after_each_run_the_screen_says_what_happened_and_goes_on(hostile_scenario, tmp_path):
     names = iter(name for name, *_ in CASES)
 
     async def journey(pilot):
@@ -109,10 +82,10 @@ def test_after_each_run_the_screen_says_what_happened_and_goes_on(scenario, tmp_
     def starter(entry, settings):
         return File(run_file(f"version-2/{next(names)}", tmp_path))
 
-    visit(journey, scenario, size=(140, 50), starter=starter)
+    visit(journey, hostile_scenario, size=(140, 50), starter=starter)
 
 
-def test_enter_opens_and_keeps_the_result(scenario, tmp_path):
+def test_enter_opens_and_keeps_the_result(hostile_scenario, tmp_path):
     starts = []
 
     def starter(entry, settings):
@@ -131,10 +104,10 @@ def test_enter_opens_and_keeps_the_result(scenario, tmp_path):
         assert "epochs" in flat(pilot)
         assert starts == ["recorded"]
 
-    visit(journey, scenario, starter=starter)
+    visit(journey, hostile_scenario, starter=starter)
 
 
-def test_going_back_stops_nothing_and_a_second_run_has_to_wait(scenario, tmp_path):
+def test_going_back_stops_nothing_and_a_second_run_has_to_wait(hostile_scenario, tmp_path):
     tape = Tape(run_file("smoke", tmp_path), lambda event: isinstance(event, Samples))
 
     async def journey(pilot):
@@ -150,10 +123,10 @@ def test_going_back_stops_nothing_and_a_second_run_has_to_wait(scenario, tmp_pat
         tape.go_on()
         await until(pilot, lambda: idle(pilot))
 
-    visit(journey, scenario, starter=lambda entry, settings: tape)
+    visit(journey, hostile_scenario, starter=lambda entry, settings: tape)
 
 
-def test_a_run_that_cannot_start_says_so(scenario):
+def test_a_run_that_cannot_start_says_so(hostile_scenario):
     answers = [UsageError("--threads 9: this process may use 2 cores"), finding("no_gpu")]
 
     def starter(entry, settings):
@@ -169,10 +142,10 @@ def test_a_run_that_cannot_start_says_so(scenario):
         assert "no NVIDIA device in this machine" in shown(pilot)
         assert "gpulab" not in shown(pilot).splitlines()[0]
 
-    visit(journey, scenario, starter=starter)
+    visit(journey, hostile_scenario, starter=starter)
 
 
-def test_the_last_stages_of_a_healthy_run_are_not_stale(scenario, tmp_path):
+def test_the_last_stages_of_a_healthy_run_are_not_stale(hostile_scenario, tmp_path):
     """Sampling has ended by then: this was red for as long as the profile took."""
     tape = Tape(run_file("version-2/healthy", tmp_path), _profiling)
 
@@ -184,14 +157,14 @@ def test_the_last_stages_of_a_healthy_run_are_not_stale(scenario, tmp_path):
         tape.go_on()
         await until(pilot, lambda: idle(pilot))
 
-    visit(journey, scenario, starter=lambda entry, settings: tape)
+    visit(journey, hostile_scenario, starter=lambda entry, settings: tape)
 
 
 def _profiling(event):
     return isinstance(event, StageStarted) and event.stage == "profile"
 
 
-def test_the_roofline_is_there_while_the_run_goes_on_one_type_of_numbers_at_a_time(scenario, tmp_path):
+def test_the_roofline_is_there_while_the_run_goes_on_one_type_of_numbers_at_a_time(hostile_scenario, tmp_path):
     tape = Tape(run_file("precision-h100-1", tmp_path), lambda event: isinstance(event, SoloRun))
 
     async def journey(pilot):
@@ -210,4 +183,4 @@ def test_the_roofline_is_there_while_the_run_goes_on_one_type_of_numbers_at_a_ti
         await pilot.press("end")
         assert "E fp8: " in shown(pilot)
 
-    visit(journey, scenario, starter=lambda entry, settings: tape)
+    visit(journey, hostile_scenario, starter=lambda entry, settings: tape)

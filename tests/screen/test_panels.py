@@ -9,31 +9,8 @@ from recorded import run_file
 from gpulab.protocol.events import Samples, SoloRun, Telemetry
 from gpulab.session.source import File
 
-SCENARIO = """
-'''A lesson.'''
-from gpulab import Scenario, Work
-scenario = Scenario('topic')
 
-@scenario.variant
-def good(lab):
-    '''[b]summary.'''
-    return Work(lambda: None)
-
-@scenario.variant
-def bad(lab):
-    return Work(lambda: None)
-"""
-
-
-@pytest.fixture
-def scenario(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "recorded.py"
-    path.write_text(SCENARIO)
-    return path
-
-
-def test_telemetry_is_drawn_over_time_beside_the_run(scenario, tmp_path):
+def test_telemetry_is_drawn_over_time_beside_the_run(hostile_scenario, tmp_path):
     readings = iter(range(10_000))
     tape = Tape(run_file("standin-gpu", tmp_path), lambda event: isinstance(event, Telemetry) and next(readings) == 12)
 
@@ -46,10 +23,10 @@ def test_telemetry_is_drawn_over_time_beside_the_run(scenario, tmp_path):
         tape.go_on()
         await until(pilot, lambda: idle(pilot))
 
-    visit(journey, scenario, starter=lambda entry, settings: tape)
+    visit(journey, hostile_scenario, starter=lambda entry, settings: tape)
 
 
-def test_a_panel_fills_the_screen_and_gives_it_back(scenario, tmp_path):
+def test_a_panel_fills_the_screen_and_gives_it_back(hostile_scenario, tmp_path):
     tape = Tape(run_file("version-2/precision-h200", tmp_path), lambda event: isinstance(event, SoloRun))
 
     async def journey(pilot):
@@ -70,15 +47,15 @@ def test_a_panel_fills_the_screen_and_gives_it_back(scenario, tmp_path):
         tape.go_on()
         await until(pilot, lambda: idle(pilot))
         await pilot.press("z")
-        await until(pilot, lambda: "DONE" in shown(pilot))
+        await until(pilot, lambda: "MEASURED" in shown(pilot))
 
     for size in ((80, 24), (120, 40)):
         tape._stop = next(place for place, event in enumerate(tape._events) if isinstance(event, SoloRun)) + 1
         tape._given = 0
-        visit(journey, scenario, size=size, starter=lambda entry, settings: tape)
+        visit(journey, hostile_scenario, size=size, starter=lambda entry, settings: tape)
 
 
-def test_a_frozen_screen_stays_while_the_run_goes_on(scenario, tmp_path):
+def test_a_frozen_screen_stays_while_the_run_goes_on(hostile_scenario, tmp_path):
     tape = Tape(run_file("version-2/precision-h200", tmp_path), lambda event: isinstance(event, Samples))
 
     async def journey(pilot):
@@ -94,10 +71,10 @@ def test_a_frozen_screen_stays_while_the_run_goes_on(scenario, tmp_path):
         tape.go_on()
         await until(pilot, lambda: idle(pilot))
 
-    visit(journey, scenario, starter=lambda entry, settings: tape)
+    visit(journey, hostile_scenario, starter=lambda entry, settings: tape)
 
 
-def test_help_explains_the_words_that_are_on_the_screen(scenario, tmp_path):
+def test_help_explains_the_words_that_are_on_the_screen(hostile_scenario, tmp_path):
     async def journey(pilot):
         await pilot.press("question_mark")
         await until(pilot, lambda: "run it" in flat(pilot))
@@ -112,10 +89,10 @@ def test_help_explains_the_words_that_are_on_the_screen(scenario, tmp_path):
         await pilot.press("escape")
         await until(pilot, lambda: idle(pilot))
 
-    visit(journey, scenario, starter=lambda entry, settings: File(run_file("fixes", tmp_path)))
+    visit(journey, hostile_scenario, starter=lambda entry, settings: File(run_file("fixes", tmp_path)))
 
 
-def test_a_result_is_copied_and_kept_as_a_file(scenario, tmp_path):
+def test_a_result_is_copied_and_kept_as_a_file(hostile_scenario, tmp_path):
     async def journey(pilot):
         await pilot.press("y")
         assert not list(tmp_path.glob("*.md")), "there is nothing to copy"
@@ -128,20 +105,20 @@ def test_a_result_is_copied_and_kept_as_a_file(scenario, tmp_path):
         assert "99 % interval" in text
         assert pilot.app.clipboard == text
 
-    visit(journey, scenario, starter=lambda entry, settings: File(run_file("fixes", tmp_path)))
+    visit(journey, hostile_scenario, starter=lambda entry, settings: File(run_file("fixes", tmp_path)))
 
 
-def test_without_a_terminal_an_editor_says_why_not(scenario, monkeypatch):
+def test_without_a_terminal_an_editor_says_why_not(hostile_scenario, monkeypatch):
     monkeypatch.setenv("EDITOR", "true")
 
     async def journey(pilot):
         await pilot.press("e")
         assert "the screen is not on a terminal" in flat(pilot)
 
-    visit(journey, scenario)
+    visit(journey, hostile_scenario)
 
 
-def test_the_code_shows_what_differs_and_where_it_failed(scenario, tmp_path):
+def test_the_code_shows_what_differs_and_where_it_failed(hostile_scenario, tmp_path):
     async def journey(pilot):
         await pilot.press("2")
         await until(pilot, lambda: "good · the baseline" in flat(pilot))
@@ -151,10 +128,10 @@ def test_the_code_shows_what_differs_and_where_it_failed(scenario, tmp_path):
         await pilot.press("2", "end")
         await until(pilot, lambda: "ValueError: boom" in flat(pilot))
 
-    visit(journey, scenario, starter=lambda entry, settings: File(run_file("raises", tmp_path)))
+    visit(journey, hostile_scenario, starter=lambda entry, settings: File(run_file("raises", tmp_path)))
 
 
-def test_a_guess_is_kept_and_set_beside_what_came_out(scenario, tmp_path, monkeypatch):
+def test_a_guess_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     tape = Tape(run_file("version-2/precision-h200", tmp_path), lambda event: isinstance(event, Samples))
 
@@ -174,4 +151,4 @@ def test_a_guess_is_kept_and_set_beside_what_came_out(scenario, tmp_path, monkey
         assert kept["guesses"] == [4.0, 8.0, 20.0]
         assert kept["speedup"] == pytest.approx(29.46, rel=0.01)
 
-    visit(journey, scenario, size=(120, 40), starter=lambda entry, settings: tape)
+    visit(journey, hostile_scenario, size=(120, 40), starter=lambda entry, settings: tape)

@@ -27,10 +27,10 @@ def content(selection: Selection) -> RenderableType:
     if selection.look.zoomed or not run.ended:
         width, height = selection.look.size
         guess = median(selection.guesses) if selection.guesses else None
-        live = LiveRun(run.report, live_detail(run.state), guess)
+        pairs = [(entry.variant, entry.against) for entry in run.report.comparisons]
+        live = LiveRun(run.report, live_detail(run.state, pairs), guess)
         chosen, zoomed = selection.look.panel, selection.look.zoomed
         return live_view(live, glyphs, width=width, height=height, chosen=chosen, zoomed=zoomed)
-
     run_file = at_home(Path(run.report.run_file))
     shown = result(run.report, glyphs, verbose=True)
     said = outcome(run.report, selection.guesses, glyphs, width=selection.look.size[0])

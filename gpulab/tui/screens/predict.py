@@ -70,12 +70,9 @@ class PredictScreen(Screen[list[float]]):
         width = page.scrollable_content_region.width
         if width <= 0:
             return
-        variant = self._row.variants[-1]
         drawn = axis_view(self._guesses(), self._glyphs, width=width)
         hidden = "the promise of the lesson stays hidden until the verdict stands"
-        page.show(
-            Group(*question(self._row, variant, self._glyphs), drawn, "", Text(self._message), Text(hidden, "dim"))  # type: ignore[arg-type]
-        )
+        page.show(Group(*question(self._row, self._glyphs), drawn, "", Text(self._message), Text(hidden, "dim")))
         text = Text(self._glyphs(f" gpulab · {self._row.name} · predict, then run"))
         text.pad_right(max(0, self.size.width - text.cell_len))
         self.query_one("#status", Pane).show(text)

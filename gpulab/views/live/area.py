@@ -8,6 +8,7 @@ from operator import itemgetter
 
 from rich.text import Text
 
+from gpulab.views.live.axis import LogAxis
 from gpulab.views.roofline.canvas import Canvas, fit, wide
 from gpulab.views.text import Glyphs
 
@@ -48,6 +49,17 @@ class Area:
             part = "".join(character for character, _ in group)
             self.put(row, column, part, style)
             column += wide(part)
+
+    def interval(
+        self, row: int, column: int, axis: LogAxis, values: tuple[float, float, float], style: str = ""
+    ) -> None:
+        """(low, median, high) on an axis that begins at `column`; an end outside of it is an arrow."""
+        low, middle, high = (axis.inside(value) for value in values)
+        left = "◀" if axis.cell(values[0]) < 0 else "├"
+        right = "▶" if axis.cell(values[2]) >= axis.cells else "┤"
+        line = left + "─" * max(0, high - low - 1) + right if high > low else "┼"
+        self.put(row, column + low, line, style)
+        self.put(row, column + middle, "●", style or "bold")
 
     def bar(self, row: int, column: int, share: float, cells: int, style: str = "") -> None:
         """A bar of `share` of so many cells, in eighths of a cell; whatever there is of it is seen."""

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, exp, floor, log, log10
 
+from gpulab.views.text import seconds
+
 _ROUND = (1.0, 2.0, 5.0, 10.0)
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _WIDE = 4.0
@@ -57,6 +59,12 @@ class LogAxis:
 
     def _inside(self, values: list[float]) -> list[float]:
         return [value for value in values if self.low * 0.999 <= value <= self.high * 1.001]
+
+
+def tick_seconds(value: float) -> str:
+    """Without digits that a tick does not need: 5 µs, not 5.00 µs."""
+    number, unit = seconds(value).split(" ")
+    return f"{float(number.replace(',', '')):g} {unit}"
 
 
 def around(values: list[float], room: float) -> tuple[float, float]:

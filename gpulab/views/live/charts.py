@@ -5,17 +5,16 @@ A chart is written from left to right and then over itself, as an oscilloscope d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpulab.protocol.events import Telemetry
 from gpulab.protocol.statuses import Stage
-from gpulab.protocol.telemetry_fields import CLOCK_LETTERS, FIELDS, PERCENT, RATE_HZ
+from gpulab.protocol.telemetry_fields import FIELDS, PERCENT, RATE_HZ
 from gpulab.report.report import RunReport
 from gpulab.views.findings import sentence
 from gpulab.views.live.area import Area
 from gpulab.views.live.panel import LiveRun, Panel, Rows
-from gpulab.views.telemetry import bars
+from gpulab.views.telemetry import bars, clocks_words
 from gpulab.views.text import byte_count
 
 _GPU = ("sm", "dram", "power", "occupancy", "tensor", "sm_clock", "memory_used", "temperature")
@@ -24,24 +23,23 @@ _HOTTEST_C = 100.0
 _LABEL, _VALUE = 11, 13
 _CHART = _LABEL + _VALUE + 3
 """Where charts begin, behind their values: of a row that grows to the right only what is left of its end is sent."""
-_BUSY = 20.0
-"""Per cent of a machine that others take before it is said."""
+_CONTENDED = 0.05
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A reading of a chart, and what ran by itself meanwhile."""
+    """What was read by then, fields that are read less often from the last second; and what ran by itself meanwhile."""
 
-    reading: Telemetry
+    values: Mapping[str, float]
     variant: str
 
 
 def _heading(run: LiveRun) -> tuple[str, str]:
     telemetry, device = run.report.telemetry, run.report.device
     if telemetry is not None and telemetry.gpu:
-        return f"device: {telemetry.gpu}", "5 readings a second"
+        return f"device: {telemetry.gpu}", f"{RATE_HZ} readings a second"
     name = device.name if device else ""
-    return f"machine: {name}".removesuffix(": "), "5 readings a second"
+    return f"machine: {name}".removesuffix(": "), f"{RATE_HZ} readings a second"
 
 
 def _fields(run: LiveRun) -> Sequence[str]:
@@ -72,10 +70,7 @@ def _draw(run: LiveRun, area: Area) -> None:
         top = _top(report, field, columns)
         area.put(row, 0, FIELDS[field].label, most=_LABEL)
         for cell, column in places:
-            value = column.reading.values.get(field)
-            if value is None:
-                value = _before(columns, column, field)
-            if value is not None:
+            if (value := column.values.get(field)) is not None:
                 mark = bars([value], top * 1.001, area.glyphs)
                 area.put(row, _CHART + cell, mark, "cyan" if column.variant else "")
         if (value := report.telemetry.last.get(field)) is not None:
@@ -88,23 +83,16 @@ def _draw(run: LiveRun, area: Area) -> None:
 
 def _columns(run: LiveRun) -> list[_Column]:
     """Readings in their order, each with the variant that ran by itself then."""
-    stages, columns, at = list(run.detail.stages), [], 0
-    alone = ""
+    stages, columns, at, alone = list(run.detail.stages), [], 0, ""
+    values: dict[str, tuple[float, float]] = {}
     for reading in run.detail.readings:
         while at < len(stages) and stages[at].t <= reading.t:
             alone = (stages[at].variant or "") if stages[at].stage == Stage.SOLO_RUN else ""
             at += 1
-        columns.append(_Column(reading, alone))
+        values |= {field: (reading.t, value) for field, value in reading.values.items()}
+        values = {field: known for field, known in values.items() if reading.t - known[0] <= 1.0}
+        columns.append(_Column({field: value for field, (_, value) in values.items()}, alone))
     return columns
-
-
-def _before(columns: Sequence[_Column], column: _Column, field: str) -> float | None:
-    """Some fields are read less often: the value of the reading before."""
-    place = columns.index(column)
-    for earlier in reversed(columns[max(0, place - RATE_HZ) : place]):
-        if field in earlier.reading.values:
-            return earlier.reading.values[field]
-    return None
 
 
 def _draw_captions(area: Area, places: Sequence[tuple[int, _Column]]) -> None:
@@ -130,7 +118,7 @@ def _top(report: RunReport, field: str, columns: Sequence[_Column]) -> float:
         return limit
     if field == "temperature":
         return _HOTTEST_C
-    return max((column.reading.values.get(field, 0.0) for column in columns), default=0.0) or 1.0
+    return max((column.values.get(field, 0.0) for column in columns), default=0.0) or 1.0
 
 
 def _value(report: RunReport, field: str, value: float) -> str:
@@ -151,17 +139,12 @@ def _validity(report: RunReport) -> tuple[str, str]:
     if telemetry.stale:
         return f"stale: nothing for {telemetry.age_s or 0:.0f} s", "bold red"
     if telemetry.gpu:
-        names = [name for letter, name in CLOCK_LETTERS.items() if letter in telemetry.clocks]
-        if telemetry.clocks == "ok":
-            return "clocks ok: nothing holds them back", ""
-        return (f"clocks: {', '.join(names)}", "yellow") if names else ("clocks: not known", "")
-    worker, machine = telemetry.last.get("worker_cpu"), telemetry.last.get("machine_cpu")
-    contention = max((variant.contention or 0.0 for variant in report.variants), default=0.0)
-    if contention >= 0.05:
-        return f"others take up to {contention:.0%} of the time of a step", "yellow"
-    if worker is not None and machine is not None and machine > _BUSY + worker:
-        return f"others are busy here: the whole machine {machine:.0f} %", "yellow"
-    return "nobody else is busy here", ""
+        return clocks_words(telemetry), "" if telemetry.clocks == "ok" else "yellow"
+    contention = [variant.contention for variant in report.variants if variant.contention is not None]
+    if not contention:
+        return "no block was timed so far", ""
+    words = f"contention up to {max(contention):.0%}: so long a timed thread did not run"
+    return words, "yellow" if max(contention) >= _CONTENDED else ""
 
 
 CHARTS = Panel("device", _heading, _rows, _draw)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from gpulab.analysis.comparison import Comparison
 from gpulab.analysis.statistics import FEWEST
 from gpulab.views.live.area import Area
 from gpulab.views.live.axis import LogAxis, around
 from gpulab.views.live.panel import LiveRun, Panel, Rows
-from gpulab.views.text import STYLES, span, three_digits, times
+from gpulab.views.text import STYLES, span, three_digits
 
 _LABEL, _INTERVAL = 9, 16
 _ROOM = 0.35
@@ -46,7 +45,7 @@ def _draw(run: LiveRun, area: Area) -> None:
         label = f"{look.units} now" if now and run.report.under_way else f"{look.units}"
         area.put(row, max(0, _LABEL - len(label)), label)
         style = STYLES[comparison.verdict] if now else ""
-        _draw_interval(area, row, axis, (look.low, look.median, look.high), style)
+        area.interval(row, _LABEL + 1, axis, (look.low, look.median, look.high), style)
         area.put(row, _LABEL + 1 + cells + 1, span(look.low, look.high), style)
     if run.guess and 0 <= axis.cell(run.guess) < cells:
         area.put(0, _LABEL + 1 + axis.cell(run.guess), "?", "bold")
@@ -55,17 +54,6 @@ def _draw(run: LiveRun, area: Area) -> None:
 
 def _label(value: float) -> str:
     return f"{value:g}x" if value < 1000 else f"{three_digits(value)}x"
-
-
-def _draw_interval(area: Area, row: int, axis: LogAxis, values: tuple[float, float, float], style: str) -> None:
-    """Whiskers and the median; an end outside of the axis is an arrow."""
-    low, middle, high = (axis.inside(value) for value in values)
-    left = "◀" if axis.cell(values[0]) < 0 else "├"
-    right = "▶" if axis.cell(values[2]) >= axis.cells else "┤"
-    line = "─" * max(0, high - low - 1)
-    column = _LABEL + 1
-    area.put(row, column + low, (left + line + right) if high > low else "┼", style)
-    area.put(row, column + middle, "●", style)
 
 
 def _draw_control(run: LiveRun, area: Area) -> None:
@@ -78,11 +66,6 @@ def _draw_control(run: LiveRun, area: Area) -> None:
     text = f"the baseline against itself {span(control.low, control.high)}: "
     area.put(row, _LABEL + 1, text)
     area.put(row, _LABEL + 1 + len(text), control.verdict, STYLES[control.verdict])
-
-
-def verdict_words(comparison: Comparison) -> str:
-    """Such as 9.18x faster."""
-    return f"{times(comparison.speedup)} {comparison.verdict}" if comparison.speedup else str(comparison.verdict)
 
 
 NARROWING = Panel("how sure", _heading, _rows, _draw)

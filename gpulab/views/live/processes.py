@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from gpulab.views.live.area import Area
-from gpulab.views.live.axis import LogAxis, outwards
+from gpulab.views.live.axis import LogAxis, outwards, tick_seconds
 from gpulab.views.live.panel import LiveRun, Panel, Rows, name_width
 from gpulab.views.telemetry import bars
-from gpulab.views.text import plus_minus, seconds
+from gpulab.views.text import plus_minus
 
 _SPREAD = 9
 _LEAST_RATIO = 2.0
@@ -42,7 +42,7 @@ def _draw(run: LiveRun, area: Area) -> None:
     if high / low < _LEAST_RATIO:
         high = low * _LEAST_RATIO
     axis = LogAxis(low, high, cells)
-    for start, label in axis.ticks(_label):
+    for start, label in axis.ticks(tick_seconds):
         area.put(0, names + 1 + start, label)
     for row, variant in enumerate(run.report.variants[: area.height - 1], 1):
         area.put(row, 0, variant.name, most=names)
@@ -55,12 +55,6 @@ def _draw(run: LiveRun, area: Area) -> None:
             area.put(row, names + 1 + cell, bars([count], most * 1.001, area.glyphs), "cyan" if row > 1 else "")
         if time := variant.time_per(run.report.per):
             area.put_right(row, plus_minus(time.low, time.high, time.median))
-
-
-def _label(value: float) -> str:
-    """Without digits that a tick does not need: 5 µs, not 5.00 µs."""
-    number, unit = seconds(value).split(" ")
-    return f"{float(number.replace(',', '')):g} {unit}"
 
 
 PROCESSES = Panel("where processes lie", _heading, _rows, _draw)

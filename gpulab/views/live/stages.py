@@ -47,7 +47,7 @@ def _under_way(report: RunReport, area: Area) -> str:
     progress = report.progress
     words = _SHOWN[_AS.get(progress.stage, progress.stage)].upper()
     if not report.under_way:
-        return "DONE"
+        return str(report.outcome).upper()
     if progress.stage == Stage.MEASURE and progress.planned_processes:
         left_s = progress.remaining_s or 0.0
         share = progress.process / (progress.process + max(progress.planned_processes - progress.process, 0) + 1)

@@ -13,7 +13,7 @@ from gpulab.report.report import RunReport, Time
 from gpulab.views import bars
 from gpulab.views.findings import sentence
 from gpulab.views.live.area import Area
-from gpulab.views.live.axis import LogAxis, around
+from gpulab.views.live.axis import LogAxis, around, tick_seconds
 from gpulab.views.roofline.canvas import Canvas
 from gpulab.views.text import Glyphs, seconds, span, times
 
@@ -148,7 +148,7 @@ class _Rows:
 
     def times(self, first: RunReport, second: RunReport, names: Sequence[str]) -> None:
         both = {name: [_time(report, name) for report in (first, second)] for name in names}
-        axis = self._axis([end for pair in both.values() for time in pair for end in time.ends], _tick_seconds)
+        axis = self._axis([end for pair in both.values() for time in pair for end in time.ends], tick_seconds)
         for name, pair in both.items():
             for letter, time in zip("AB", pair, strict=True):
                 ends = (*time.ends, time.median)
@@ -198,8 +198,3 @@ def _time(report: RunReport, name: str) -> Time:
     time = report.variant(name).time_per(report.per)
     assert time is not None
     return time
-
-
-def _tick_seconds(value: float) -> str:
-    number, unit = seconds(value).split(" ")
-    return f"{float(number.replace(',', '')):g} {unit}"

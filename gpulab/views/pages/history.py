@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from gpulab.views.listing import age, mark
+from gpulab.views.listing import age, best_comparison, mark
 from gpulab.views.live.area import Area
 from gpulab.views.live.axis import LogAxis, around
 from gpulab.views.roofline.canvas import Canvas, fit
 from gpulab.views.text import Glyphs, duration, plural, seconds, span, times
 
 if TYPE_CHECKING:
-    from gpulab.report.past_run import PastComparison, PastRun
+    from gpulab.report.past_run import PastRun
 
 _NAME = 24
 _ROOM = 0.2
@@ -23,7 +23,7 @@ _ROOM = 0.2
 
 def line(run: PastRun, now: datetime, glyphs: Glyphs, width: int) -> Text:
     """When, what, what it came to, and where the best speedup lies; or the shortest time of what is not compared."""
-    came_to, best = mark(run), _best(run)
+    came_to, best = mark(run), best_comparison(run)
     word = came_to.verdict or ("inconclusive" if came_to.text.rstrip("*").endswith("?") else "")
     between = span(best.low, best.high) if best else _fastest(run)
     cells = f"{ago(run, now):>6}  {fit(run.scenario, _NAME, glyphs):<{_NAME}} "
@@ -71,20 +71,8 @@ def others_on_one_axis(runs: Sequence[PastRun], chosen: PastRun, glyphs: Glyphs,
         area.put(1, 17 + start, label)
     for row, (run, entry) in enumerate(shown, 2):
         area.put(row, 0, f"{'>' if run is chosen else ' '} {run.at[5:16].replace('T', ' ')}")
-        _draw_interval(area, row, axis, entry)
+        area.interval(row, 17, axis, (entry.low or 1.0, entry.speedup or 1.0, entry.high or 1.0))
     return canvas.text()
-
-
-def _draw_interval(area: Area, row: int, axis: LogAxis, entry: PastComparison) -> None:
-    low, middle, high = (axis.inside(value or 1.0) for value in (entry.low, entry.speedup, entry.high))
-    area.put(row, 17 + low, "├" + "─" * max(0, high - low - 1) + "┤" if high > low else "┼")
-    area.put(row, 17 + middle, "●")
-
-
-def _best(run: PastRun) -> PastComparison | None:
-    measured = [entry for entry in run.comparisons if entry.speedup is not None]
-    named = next((entry for entry in measured if entry.variant == run.best), None)
-    return named or max(measured, key=lambda entry: entry.speedup or 0.0, default=None)
 
 
 def _fastest(run: PastRun) -> str:
@@ -95,6 +83,6 @@ def facts(run: PastRun) -> str:
     """One line about the run under the cursor."""
     params = " ".join(f"{name}={value}" for name, value in run.params.items())
     torch = run.environment.get("torch") or "?"
-    best = _best(run)
+    best = best_comparison(run)
     speedup = f"{best.variant} {times(best.speedup)} over {best.against} · " if best else ""
     return f"{speedup}{params} · torch {torch} · {duration(run.elapsed_s)} · {run.rounds} rounds · {run.run_file}"

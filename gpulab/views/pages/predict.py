@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 
+from rich.console import RenderableType
 from rich.text import Text
 
 from gpulab.analysis.comparison import Comparison
 from gpulab.protocol.listing import ScenarioRow
+from gpulab.report.past_run import PastComparison
 from gpulab.report.report import RunReport
 from gpulab.views.lesson import variants_table
-from gpulab.views.listing import title_beside_name
+from gpulab.views.listing import best_comparison, title_beside_name
 from gpulab.views.live.area import Area
 from gpulab.views.live.axis import LogAxis
 from gpulab.views.roofline.canvas import Canvas
@@ -32,14 +34,16 @@ def guesses_of(text: str) -> list[float]:
     return values
 
 
-def question(row: ScenarioRow, variant: str, glyphs: Glyphs) -> list[Text | object]:
-    """What is to be guessed: the variants, and the question."""
+def question(row: ScenarioRow, glyphs: Glyphs) -> list[RenderableType]:
+    """What is to be guessed: the variants, and the question. The answer is the best variant's speedup."""
     name = Text(glyphs(f"{row.name}: {title_beside_name(row)}".removesuffix(": ")), "bold")
-    asked = Text(glyphs(f"How many times as fast is {variant}?"), "bold")
-    return [name, "", variants_table(row, glyphs), "", asked, ""]
+    what = row.variants[1] if len(row.variants) == 2 else "the best of them"
+    return [name, "", variants_table(row, glyphs), "", Text(glyphs(f"How many times as fast is {what}?"), "bold"), ""]
 
 
-def axis_view(guesses: Sequence[float], glyphs: Glyphs, *, width: int, measured: Comparison | None = None) -> Text:
+def axis_view(
+    guesses: Sequence[float], glyphs: Glyphs, *, width: int, measured: Comparison | PastComparison | None = None
+) -> Text:
     """Guesses on a logarithmic axis, one above the other where they are near; below it what was measured."""
     canvas = Canvas(width, _ROWS + 4, glyphs)
     area = Area(canvas, 0, 0, width, _ROWS + 4)
@@ -52,9 +56,7 @@ def axis_view(guesses: Sequence[float], glyphs: Glyphs, *, width: int, measured:
     for start, label in axis.ticks(lambda value: f"{value:g}x"):
         area.put(_ROWS + 1, start, label)
     if measured and measured.low and measured.high and measured.speedup:
-        low, middle, high = (axis.inside(value) for value in (measured.low, measured.speedup, measured.high))
-        area.put(_ROWS + 2, low, "├" + "─" * max(0, high - low - 1) + "┤" if high > low else "┼")
-        area.put(_ROWS + 2, middle, "●", "bold")
+        area.interval(_ROWS + 2, 0, axis, (measured.low, measured.speedup, measured.high))
     if len(guesses) > 1:
         words = (
             f"{len(guesses)} guesses, median {times(median(guesses))}, {times(min(guesses))} to {times(max(guesses))}"
@@ -65,8 +67,8 @@ def axis_view(guesses: Sequence[float], glyphs: Glyphs, *, width: int, measured:
 
 def outcome(report: RunReport, guesses: Sequence[float], glyphs: Glyphs, *, width: int) -> list[Text]:
     """After a run: guess and measurement on one axis, and in words. Empty where nobody guessed, or nothing came out."""
-    comparison = report.comparison(report.best or "") or next(iter(report.comparisons), None)
-    if not guesses or comparison is None or comparison.speedup is None:
+    comparison = best_comparison(report)
+    if not guesses or comparison is None or not comparison.speedup:
         return []
     guess = median(guesses)
     ratio = comparison.speedup / guess

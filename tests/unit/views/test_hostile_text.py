@@ -139,7 +139,7 @@ def of_machine(rows, checks, glyphs):
         yield "lesson", lesson.lesson(row, glyphs)
         yield "code_view", code.code_view(row.lesson, row.variants, None, glyphs, 80)
         yield "before_a_run", status.before_a_run(row, glyphs)
-        yield "question", Group(*predict.question(row, row.name, glyphs))
+        yield "question", Group(*predict.question(row, glyphs))
         yield "help_view", glossary.help_view([(row.name, row.title)], row.lesson, glyphs)
     yield "doctor", doctor.doctor(checks, glyphs)
     yield "no_roofline", status.no_roofline(glyphs)

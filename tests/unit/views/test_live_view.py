@@ -45,7 +45,8 @@ def at(name, share, guess=None):
     state = RunState()
     for event in events(name)[: max(1, round(share * len(events(name))))]:
         state.fold(event)
-    return LiveRun(build_report(state, "run.jsonl", live=True), live_detail(state), guess)
+    report = build_report(state, "run.jsonl", live=True)
+    return LiveRun(report, live_detail(state, [(entry.variant, entry.against) for entry in report.comparisons]), guess)
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -98,10 +99,12 @@ def test_panels_lie_apart_and_inside():
 def test_an_interval_stays_as_it_was_when_it_had_as_many_processes():
     """Older rows are what the run showed then, not what is made of them later."""
     recorded = events("version-2/precision-h200")
-    whole = live_detail(_folded(recorded))
+    pairs = [("fp8", "fp32"), ("control", "fp32")]
+    whole = live_detail(_folded(recorded), pairs)
+    assert list(whole.looks) == pairs
     started = [place for place, event in enumerate(recorded) if isinstance(event, e.ProcessStarted)]
     assert len(started) > 8
-    then = live_detail(_folded(recorded[: started[8]]))
+    then = live_detail(_folded(recorded[: started[8]]), pairs)
     for pair, looks in whole.looks.items():
         assert looks[0].units == 8
         assert then.looks[pair] == looks[:1]
