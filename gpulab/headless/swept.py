@@ -30,10 +30,8 @@ class SweptScenario:
 
     @property
     def request(self) -> RunRequest | None:
-        """Of the final; None where there is nothing to tell apart, or nobody wants to know."""
+        """Of the final; None where there is none."""
         points = [planned_run.request for planned_run in self.planned if isinstance(planned_run.request, RunRequest)]
-        if not points or (isinstance(points[0].job, Measure) and points[0].job.smoke):
-            return None
         return final_request(points, self.parameter, finalists_of(self.parameter, self.reports))
 
     @property

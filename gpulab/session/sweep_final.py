@@ -12,9 +12,12 @@ from gpulab.report.sweeps import Finalists, contenders_of
 
 
 def final_request(points: Sequence[RunRequest], parameter: str, finalists: Finalists) -> RunRequest | None:
-    """The request of the final, from those of the points; None where there is nothing to tell apart."""
+    """The request of the final, from those of the points; None where there is nothing to tell apart.
+
+    Nor is there one of smoke runs, which nobody draws conclusions from.
+    """
     jobs = [point.job for point in points if isinstance(point.job, Measure)]
-    if not jobs or not finalists:
+    if not jobs or jobs[0].smoke or not finalists:
         return None
     job = jobs[0]
     infos = {info.name: info for info in job.subject.variants}

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual.app import App
-from textual.filter import LineFilter
+from textual.app import App, SystemCommand
+from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
 
 from gpulab.catalog.catalog import Entry, catalog
@@ -19,19 +21,25 @@ from gpulab.doctor.terminal import over_ssh, shows_unicode
 from gpulab.report.exit_codes import ExitCode
 from gpulab.session.interrupts import Interrupts
 from gpulab.session.settings import Settings, check_paths, check_settings
+from gpulab.tui.bindings import KEYS
 from gpulab.tui.driver import LabDriver, release_stop_signals
 from gpulab.tui.filters import AsciiFilter, PlainFilter
+from gpulab.tui.keymap import read_keymap
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.runs import Starter
 from gpulab.tui.screens.lab import LabScreen
+from gpulab.tui.themes import MONO, NAMES, TERMINAL, THEMES, keep_theme, kept_theme
+from gpulab.views import status
 from gpulab.views.text import Glyphs
 
 if TYPE_CHECKING:
     from gpulab.protocol.finding import Finding
+    from gpulab.report.prediction import Prediction
     from gpulab.session.source import Source
 
 _HZ, _HZ_OVER_SSH = 4, 2
 _CRASHED = 1
+_LONGER = 4
 
 
 def _start(entry: Entry, settings: Settings) -> Source | Finding:
@@ -45,7 +53,6 @@ class LabApp(App[int]):
 
     TITLE = "gpulab"
     CSS_PATH = "gpulab.tcss"
-    ENABLE_COMMAND_PALETTE = False
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012
 
     def __init__(
@@ -59,15 +66,45 @@ class LabApp(App[int]):
         # Colours before the theme: NO_COLOR would turn the defaults into black on black.
         super().__init__(driver_class=LabDriver, ansi_color=True)
         self.interrupts = Interrupts()
-        self.theme = "ansi-dark"  # the terminal's own colours, in the fewest bytes
-        self.animation_level = "none"
+        for theme in THEMES:
+            self.register_theme(theme)
         self._own_filters: list[LineFilter] = [PlainFilter(), *([AsciiFilter()] if ascii_only else [])]
+        self._choose_theme(kept_theme())
+        self.animation_level = "none"
         tick_s = 1 / (_HZ_OVER_SSH if over_ssh() else _HZ)
         self._glyphs = Glyphs(ascii_only)
+        self._keymap_of_user: dict[str, str] = {}
         self._lab = LabScreen(catalog(paths), settings or Settings(), self._glyphs, tick_s, starter)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        return [*super().get_line_filters(), *self._own_filters]
+        return [*super().get_line_filters(), *self._own_filters, *([NoColor()] if self.theme == MONO else [])]
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """What the command palette finds: all keys of the lab, its scenarios, the themes."""
+        if isinstance(screen, LabScreen):
+            for key in KEYS:
+                if key.id not in ("commands", "list", "previous_panel"):
+                    title = key.id.replace("_", " ")
+                    yield SystemCommand(title, key.what, partial(self.run_action, key.action, screen))
+            for name in self._lab.names:
+                yield SystemCommand(f"go to {name}", "the lesson of that name", partial(self._lab.go_to, name))
+        for name in NAMES:
+            yield SystemCommand(f"theme {name}", "from now on", partial(self._take_theme, name))
+
+    def action_next_theme(self) -> None:
+        """The next of the themes; it is kept."""
+        self._take_theme(NAMES[(NAMES.index(self.theme) + 1) % len(NAMES)])
+
+    def _take_theme(self, name: str) -> None:
+        keep_theme(name)
+        self._choose_theme(name)
+        self._lab.say(f"theme: {name}")
+
+    def _choose_theme(self, name: str) -> None:
+        """Without colours, as NO_COLOR asks, only those of the terminal can be."""
+        chosen = name if not self.no_color or name == MONO else TERMINAL
+        self.theme = chosen
+        self.ansi_color = self.current_theme.ansi
 
     def get_default_screen(self) -> Screen[int]:
         return self._lab
@@ -83,7 +120,7 @@ class LabApp(App[int]):
         from gpulab.tui.screens.help import help_page
 
         shown = "\n".join(pane.text for pane in self.screen.query(Pane) if pane.is_on_screen)
-        self.push_screen(help_page(shown, self._glyphs))
+        self.push_screen(help_page(self._lab.about, shown, self._keymap_of_user, self._glyphs))
 
     def action_edit(self) -> None:
         """Open the file of the scenario under the cursor in an editor, where it failed if it did."""
@@ -111,18 +148,58 @@ class LabApp(App[int]):
         if entry is None or len(entry.row.variants) < 2:
             return
 
-        def run(guesses: list[float] | None) -> None:
-            if guesses:
-                self._lab.runs.guesses[entry.name] = guesses
+        def run(prediction: Prediction | None) -> None:
+            if prediction:
+                self._lab.runs.predictions[entry.name] = prediction
                 self._lab.action_run()
 
         self.push_screen(PredictScreen(entry.row, self._glyphs), run)
+
+    def action_options(self, at_sweep: bool = False) -> None:
+        """Ask for the parameters, the device and the time of the scenario under the cursor, and for a sweep."""
+        from gpulab.tui.screens.options import Chosen, OptionsScreen
+
+        entry = self._lab.chosen
+        if entry is None or entry.row.error:
+            return
+
+        def take(chosen: Chosen | None) -> None:
+            if chosen is not None:
+                self._lab.runs.choose(entry.name, chosen.settings)
+                self._lab.refresh_rows()
+                if chosen.run:
+                    self._lab.run(sweep=chosen.sweep or None)
+
+        settings = self._lab.runs.settings(entry.name)
+        self.push_screen(OptionsScreen(entry, settings, self._glyphs, at_sweep=at_sweep), take)
+
+    def action_run_longer(self) -> None:
+        """Run it again for longer, which makes intervals narrower: four times as long, half as wide."""
+        entry, runs = self._lab.chosen, self._lab.runs
+        if entry is not None and (run := runs.of(entry.name)) is not None and (job := run.state.job) is not None:
+            time_s = getattr(job, "time_s", None)
+            runs.choose(entry.name, replace(runs.settings(entry.name), time_s=time_s and time_s * _LONGER))
+            self._lab.run()
+
+    def action_sweep(self) -> None:
+        """Run the scenario under the cursor at every value of its own sweep; ask where it has none, or several."""
+        entry = self._lab.chosen
+        if entry is not None and len(entry.row.sweep) == 1:
+            self._lab.run(sweep="")
+        elif entry is not None and entry.row.params:
+            self.action_options(at_sweep=True)
+        elif entry is not None:
+            self._lab.say(status.NOTHING_TO_SWEEP, "yellow")
 
     async def action_quit(self) -> None:
         """Ctrl+Q, which is Textual's own, leaves nothing behind either."""
         self._lab.quit()
 
     def on_mount(self) -> None:
+        self._keymap_of_user, problem = read_keymap()
+        self.set_keymap(self._keymap_of_user)
+        if problem:
+            self._lab.say(problem, "yellow")
         loop = asyncio.get_running_loop()
 
         def wake() -> None:

@@ -1,30 +1,87 @@
-"""The keys of the lab's screen, each with an id."""
+"""The keys of the lab's screen: one table, from which come bindings, footer, help and the command palette."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from textual.binding import Binding, BindingType
 
 from gpulab.tui.panels.tabs import TABS
 
-LAB: list[BindingType] = [
-    Binding("enter", "open", "open", id="open"),  # the list takes Enter for itself, with the same effect
-    Binding("r", "run", "run", id="run"),
-    Binding("s", "stop", "stop", id="stop"),
-    Binding("escape", "back", "back", id="back"),
-    Binding("l", "back", show=False, id="list"),
-    *(Binding(str(number), f"show({name!r})", show=False, id=name) for number, name in enumerate(TABS, 1)),
-    Binding("f", "next_family", show=False, id="family"),
-    Binding("tab,right", "next_panel(1)", show=False, id="next_panel"),
-    Binding("left", "next_panel(-1)", show=False, id="previous_panel"),
-    Binding("z", "zoom", "zoom", id="zoom"),
-    Binding("space", "freeze", show=False, id="freeze"),
-    Binding("slash", "search", "search", id="search"),
-    Binding("R", "run_picked", show=False, id="run_picked"),
-    Binding("p", "app.predict", show=False, id="predict"),
-    Binding("e", "app.edit", show=False, id="edit"),
-    Binding("y", "app.copy", show=False, id="copy"),
-    Binding("h", "app.history", "history", id="history"),
-    Binding("question_mark,f1", "app.help", "help", key_display="?", id="help"),
-    Binding("q", "quit", "quit", id="quit"),
-    Binding("ctrl+c", "quit", "quit", show=False, priority=True),
-]
+
+@dataclass(frozen=True)
+class Key:
+    """`id` is its name in the user's file of keys; `footer` its word in the last line of the screen."""
+
+    id: str
+    keys: str
+    action: str
+    what: str
+    footer: str = ""
+    display: str = ""
+    at_once: bool = False
+    """Keys that come with it must find what it has done."""
+
+    @property
+    def binding(self) -> Binding:
+        return Binding(
+            self.keys,
+            self.action,
+            self.footer or self.what,
+            show=bool(self.footer),
+            key_display=self.display or None,
+            id=self.id,
+            priority=self.at_once,
+        )
+
+
+KEYS = (
+    # The list takes Enter for itself, with the same effect.
+    Key("open", "enter", "open", "open it: its run, or its lesson", "open"),
+    Key("run", "r", "run", "run it", "run"),
+    Key("run_longer", "t", "app.run_longer", "run it again for four times as long: intervals half as wide"),
+    Key("options", "p", "app.options", "parameters, device, time, sweep"),
+    Key("sweep", "S", "app.sweep", "sweep: a run for each value of a parameter"),
+    Key("predict", "g", "app.predict", "guess how many times as fast it will be, then run"),
+    Key("stop", "s", "stop", "stop what runs, when pressed twice; what was measured stays", "stop"),
+    Key("back", "escape", "back", "back; it never stops a run", "back"),
+    Key("list", "l", "back", "back to the list"),
+    *(
+        Key(name, str(number), f"show({name!r})", f"show its {tab.title.lower()}")
+        for number, (name, tab) in enumerate(TABS.items(), 1)
+    ),
+    Key("search", "slash", "search", "search names, lessons and code", "search", "/", at_once=True),
+    Key("freeze", "space", "freeze", "in the list: pick a scenario; beside a run: freeze the view"),
+    Key("run_picked", "R", "run_picked", "run what was picked, one after the other"),
+    Key("next_panel", "tab,right", "next_panel(1)", "choose the next panel of the run"),
+    Key("previous_panel", "left", "next_panel(-1)", "choose the panel before it"),
+    Key("zoom", "z", "zoom", "let the chosen panel fill the screen"),
+    Key("family", "f", "next_family", "roofline: the next type of numbers"),
+    Key("hide_list", "left_square_bracket", "hide_list", "hide the list, or show it again", "", "["),
+    Key("edit", "e", "app.edit", "open the file in $EDITOR, where it failed if it did"),
+    Key("copy", "y", "app.copy", "copy the result, and keep it as a file"),
+    Key("history", "h", "app.history", "all runs of this machine; c compares two", "history"),
+    Key("theme", "T", "app.next_theme", "another theme: terminal, dark, light, mono"),
+    Key("commands", "ctrl+p", "app.command_palette", "every command, by its name"),
+    Key("help", "question_mark,f1", "app.help", "keys, and the words that are on the screen", "help", "?"),
+    Key("quit", "q", "quit", "quit; what runs is stopped", "quit"),
+)
+LAB: list[BindingType] = [*(key.binding for key in KEYS), Binding("ctrl+c", "quit", show=False, priority=True)]
+_SHOWN = {
+    "slash": "/",
+    "question_mark": "?",
+    "left_square_bracket": "[",
+    "escape": "esc",
+    "f1": "F1",
+    "ctrl+p": "ctrl+p",
+}
+
+
+def key_names(keymap: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(keys as a person writes them, what they do), with those that the user put in place of others."""
+    return [(_shown(keymap.get(key.id, key.keys)), key.what) for key in KEYS]
+
+
+def _shown(keys: str) -> str:
+    return ", ".join(_SHOWN.get(name, name) for name in keys.split(","))

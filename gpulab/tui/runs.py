@@ -12,8 +12,10 @@ from gpulab.views.findings import sentence, with_reason
 from gpulab.views.listing import best_comparison
 
 if TYPE_CHECKING:
+    from gpulab.report.prediction import Prediction
     from gpulab.session.run import Run
     from gpulab.session.source import Live, Source
+    from gpulab.session.sweep_runs import SweepRuns
 
 Starter = Callable[[Entry, Settings], "Source | Finding"]
 """Starts a run and gives its source, or the reason why it cannot run here. UsageError."""
@@ -23,55 +25,106 @@ class Runs:
     """`running` is the name of the scenario that runs; `stopping`: it was told to stop."""
 
     def __init__(self, settings: Settings, starter: Starter) -> None:
-        self._settings, self._starter = settings, starter
+        self._defaults, self._starter = settings, starter
+        self._settings: dict[str, Settings] = {}
         self._runs: dict[str, Run] = {}
         self.running: str | None = None
         self.stopping = False
+        self._swept: Entry | None = None
         self.waiting: list[str] = []
         """Scenarios that are to run after this one, in their order."""
-        self.guesses: dict[str, list[float]] = {}
-        """How many times as fast somebody said that a scenario's best variant would be."""
+        self.predictions: dict[str, Prediction] = {}
+        """What somebody expects of a scenario, by its name."""
+        self.sweeps: dict[str, SweepRuns] = {}
+        """The last sweep of each scenario, where nothing else of it has run since."""
 
     def of(self, name: str | None) -> Run | None:
         """The last run of a scenario."""
         return self._runs.get(name or "")
+
+    def settings(self, name: str) -> Settings:
+        """Those of a scenario's next run."""
+        return self._settings.get(name, self._defaults)
+
+    def choose(self, name: str, settings: Settings) -> None:
+        """Run a scenario with these from now on."""
+        self._settings[name] = settings
 
     @property
     def current(self) -> Run | None:
         """What runs."""
         return self.of(self.running)
 
-    def start(self, entry: Entry) -> str | None:
+    def start(self, entry: Entry, settings: Settings | None = None) -> str | None:
         """Start a run; returns the problem where that cannot be."""
+        self.sweeps.pop(entry.name, None)
+        return self._start(entry, settings or self.settings(entry.name))
+
+    def start_sweep(self, entry: Entry, text: str) -> str | None:
+        """Start a run for each value of `name=a,b,c`, and then the final; returns the problem where that cannot be."""
+        from gpulab.session.sweep_runs import SweepRuns
+
         try:
-            source = self._starter(entry, self._settings)
+            sweep = SweepRuns(entry, text, self.settings(entry.name))
+        except UsageError as error:
+            return with_reason(str(error), error.reason)
+        problem = self._start(entry, sweep.next_point)
+        if problem is None:
+            self.sweeps[entry.name], self._swept = sweep, entry
+        return problem
+
+    def _start(self, entry: Entry, settings: Settings | None) -> str | None:
+        try:
+            source = self._starter(entry, settings or self._defaults)
         except UsageError as error:
             return with_reason(str(error), error.reason)
         if isinstance(source, Finding):
             return sentence(source)
-        from gpulab.session.run import Run
-
-        self.running, self.stopping = entry.name, False
-        self._runs[entry.name] = Run(source)
+        self._take(entry.name, source)
         return None
 
+    def _take(self, name: str, source: Source) -> None:
+        from gpulab.session.run import Run
+
+        self.running, self.stopping = name, False
+        self._runs[name] = Run(source)
+
     def poll(self) -> str | None:
-        """Take in what came; the name of the scenario whose run has ended with it."""
+        """Take in what came; the name of the scenario whose run, or whose sweep, has ended with it."""
         name, run = self.running, self.current
         if name is None or run is None:
             return None
         run.poll()
         if not run.ended:
             return None
+        if name in self.sweeps and self._goes_on(self.sweeps[name], run):
+            return None
         self.running = None
-        self._keep_guess(name, run)
+        self._keep_prediction(name, run)
         return name
 
-    def _keep_guess(self, name: str, run: Run) -> None:
-        if (guesses := self.guesses.get(name)) and (best := best_comparison(run.report)) is not None:
+    def _goes_on(self, sweep: SweepRuns, run: Run) -> bool:
+        """Whether another run of the sweep has started after this one."""
+        sweep.add(run.state.request, run.report)
+        if self.stopping or self._swept is None:
+            return False
+        if (settings := sweep.next_point) is not None:
+            return self._start(self._swept, settings) is None
+        if (request := sweep.final_request) is None:
+            return False
+        from gpulab.session.launch import start
+
+        try:
+            self._take(self._swept.name, start(request, sweep.final_path))
+        except UsageError:  # no file can be made: the points stay what they are
+            return False
+        return True
+
+    def _keep_prediction(self, name: str, run: Run) -> None:
+        if (prediction := self.predictions.get(name)) and (best := best_comparison(run.report)) is not None:
             from gpulab.session.guesses import keep
 
-            keep(name, best.variant, guesses, (best.speedup, best.low, best.high))
+            keep(run.report, best, prediction)
 
     def stop(self) -> bool:
         """Tell what runs to stop, and start nothing after it; whether there is an end to wait for."""

@@ -4,35 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from markdown_it import MarkdownIt
 from rich.console import Group, RenderableType
+from rich.constrain import Constrain
+from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
 from gpulab.protocol.listing import ScenarioRow
-from gpulab.protocol.text import one_line
 from gpulab.scenario import Param
 from gpulab.views.findings import sentence
 from gpulab.views.text import Glyphs
 
+_WIDEST = 78
+"""Cells of a line that is read with ease."""
 
-def lesson(row: ScenarioRow, glyphs: Glyphs) -> RenderableType:
-    """Paragraphs are filled to the width; lines that are set in stay as they are."""
+
+def lesson(
+    row: ScenarioRow, glyphs: Glyphs, *, chosen: Mapping[str, str] | None = None, hides_claim: bool = False
+) -> RenderableType:
+    """The text as Markdown. `chosen`: what the user set for its runs; `hides_claim`: a guess waits for its answer."""
     if row.error:
         hides = [Text(glyphs(sentence(row.hides)), "yellow")] if row.hides else []
         return Group(Text(glyphs(row.path), "bold"), Text(glyphs(row.error), "red"), *hides)
     title, _, rest = row.lesson.partition("\n")
     parts: list[RenderableType] = [Text(glyphs(title or row.title), "bold"), ""]
-    for paragraph in filter(None, (part.strip("\n") for part in rest.split("\n\n"))):
-        parts += [Text(glyphs.block(paragraph) if paragraph.startswith(" ") else glyphs(one_line(paragraph))), ""]
+    if rest.strip():
+        parts += [_markdown(glyphs.block(rest)), ""]
     if row.function:
         parts += [Text("a plain function: it is timed and profiled, and compared with nothing", "dim"), ""]
     else:
         parts += [variants_table(row, glyphs), ""]
     facts = Table.grid(padding=(0, 2, 0, 0))
-    for name, value in _facts(row).items():
+    listed = _facts(row) | {"claim": "hidden until the verdict stands" if hides_claim and row.claim else row.claim}
+    listed["chosen"] = _assignments(chosen or {})
+    for name, value in listed.items():
         if value:
             facts.add_row(Text(name, "dim"), Text(glyphs(value), overflow="fold"))
-    return Group(*parts, facts)
+    return Group(Constrain(Group(*parts), _WIDEST), facts)
+
+
+def _markdown(text: str) -> Markdown:
+    """Tags are text: a lesson may say <int>."""
+    markdown = Markdown("", code_theme="ansi_dark", hyperlinks=False)
+    markdown.parsed = MarkdownIt("commonmark", {"html": False}).enable("table").parse(text)
+    return markdown
 
 
 def variants_table(row: ScenarioRow, glyphs: Glyphs) -> Table:
@@ -54,5 +70,5 @@ def _facts(row: ScenarioRow) -> dict[str, str]:
     }
 
 
-def _assignments(params: Mapping[str, Param]) -> str:
+def _assignments(params: Mapping[str, Param] | Mapping[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in params.items())

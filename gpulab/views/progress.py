@@ -8,7 +8,7 @@ from rich.text import Text
 from gpulab.protocol.statuses import Stage
 from gpulab.report.report import RunReport
 from gpulab.views.goodput import goodput, phases
-from gpulab.views.results import claims
+from gpulab.views.result_lines import claims
 from gpulab.views.table import comparison_table
 from gpulab.views.telemetry import TelemetryRows
 from gpulab.views.text import Glyphs, plus_minus, seconds, times
@@ -21,6 +21,13 @@ def headline(report: RunReport) -> str:
     if not report.scenario:
         return "starting"
     return f"{report.scenario} · {stage(report)} · {report.progress.elapsed_s:.0f} s"
+
+
+def subject(report: RunReport) -> str:
+    """What runs, beside a view of how far it is."""
+    params = " ".join(f"{name}={value}" for name, value in report.params.items())
+    device = report.device.name if report.device else ""
+    return " · ".join(filter(None, (report.scenario, device, params, f"{report.progress.elapsed_s:.0f} s")))
 
 
 def stage(report: RunReport) -> str:

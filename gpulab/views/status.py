@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from rich.text import Text
 
 from gpulab.protocol.listing import ScenarioRow
@@ -9,6 +12,8 @@ from gpulab.views.findings import sentence
 from gpulab.views.text import Glyphs
 
 NOTHING_PICKED = "space picks scenarios in the list, R then runs them one after the other"
+
+NOTHING_TO_SWEEP = "it has no parameters, so there is nothing to sweep"
 
 
 def ready(device: str) -> str:
@@ -21,6 +26,21 @@ def stopping(name: str) -> str:
 
 def frozen(headline: str) -> str:
     return f"frozen, space goes on · {headline}"
+
+
+def sweeping(parameter: str, values: Sequence[str], done: int) -> str:
+    """How far a sweep is."""
+    return (
+        f"final of {parameter}" if done >= len(values) else f"{parameter}={values[done]}, {done + 1} of {len(values)}"
+    )
+
+
+def found(places: Sequence[str], count: int) -> str:
+    """What a search came to: where each of those that were found has it."""
+    if not places:
+        return f"none of {count} has that in its name, lesson or code: esc"
+    where = ", ".join(f"{number} in the {place}" for place, number in Counter(places).items())
+    return f"{len(places)} of {count}: {where}"
 
 
 def another_runs(name: str) -> str:

@@ -80,10 +80,10 @@ def test_help_explains_the_words_that_are_on_the_screen(hostile_scenario, tmp_pa
         await until(pilot, lambda: "run it" in flat(pilot))
         assert "search names, lessons and code" in flat(pilot)
         await pilot.press("escape", "r")
-        await until(pilot, lambda: idle(pilot) and "99 % interval" in shown(pilot))
+        await until(pilot, lambda: idle(pilot) and "FASTER" in shown(pilot))
         await pilot.press("f1")
-        await until(pilot, lambda: "words" in shown(pilot))
-        await pilot.press("end")
+        await until(pilot, lambda: "words on this screen" in shown(pilot))
+        assert "the verdict first, then the picture" in flat(pilot)
         await until(pilot, lambda: "the baseline built a second time" in flat(pilot))
         assert "power cap" not in flat(pilot), "it is not on this screen"
         await pilot.press("escape")
@@ -97,7 +97,7 @@ def test_a_result_is_copied_and_kept_as_a_file(hostile_scenario, tmp_path):
         await pilot.press("y")
         assert not list(tmp_path.glob("*.md")), "there is nothing to copy"
         await pilot.press("r")
-        await until(pilot, lambda: idle(pilot) and "99 % interval" in shown(pilot))
+        await until(pilot, lambda: idle(pilot) and "FASTER" in shown(pilot))
         await pilot.press("y")
         await until(pilot, lambda: "copied, and in " in shown(pilot))
         text = (tmp_path / "fixes.md").read_text()
@@ -136,11 +136,13 @@ def test_a_guess_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp_path
     tape = Tape(run_file("version-2/precision-h200", tmp_path), lambda event: isinstance(event, Samples))
 
     async def journey(pilot):
-        await pilot.press("p")
+        await pilot.press("g")
         await until(pilot, lambda: "How many times as fast is bad?" in flat(pilot))
         await pilot.press(*"fast", "enter")
         await until(pilot, lambda: "type a number above zero" in flat(pilot))
-        await pilot.press(*["backspace"] * 4, *"4 8 20", "enter")
+        await pilot.press(*["backspace"] * 4, *"4 8 20", "down", *"memry", "enter")
+        await until(pilot, lambda: "one of memory, arithmetic, launches, waiting" in flat(pilot))
+        await pilot.press(*["backspace"] * 5, "m", "enter")
         await until(pilot, lambda: "you said 8.00x" in flat(pilot))
         await until(pilot, lambda: "the promise stays hidden" in flat(pilot))
         assert "with tensor cores" not in flat(pilot)
@@ -148,6 +150,9 @@ def test_a_guess_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp_path
         await until(pilot, lambda: idle(pilot) and "the median guess is 8.00x; it is 29.5x" in flat(pilot))
         (line,) = (tmp_path / "state" / "gpulab" / "guesses.jsonl").read_text().splitlines()
         kept = json.loads(line)
+        assert kept["limit"] == "memory"
+        assert kept["limit_right"] is False
+        assert "you said that memory limits fp32; it is compute-bound: not so" in flat(pilot)
         assert kept["guesses"] == [4.0, 8.0, 20.0]
         assert kept["speedup"] == pytest.approx(29.46, rel=0.01)
 

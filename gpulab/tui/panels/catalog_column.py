@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -45,15 +45,15 @@ class CatalogColumn(Vertical):
         self._marked.add(name)
         self.scenarios.mark(name, mark)
 
-    async def search(self) -> None:
-        """Type into the search, which is made when it is first asked for."""
+    async def search(self, say: Callable[[str], None]) -> None:
+        """Type into the search, which is made when it is first asked for, and says what it found."""
         if self._bar is None:
             from gpulab.tui.panels.search_bar import SearchBar
 
-            self._bar = SearchBar(lambda: list(self.entries.values()), self.scenarios)
+            self._bar = SearchBar(lambda: list(self.entries.values()), self.scenarios, say)
             await self.mount(self._bar, before=self.scenarios)
         self._bar.display = True
-        self._bar.focus()
+        self.screen.set_focus(self._bar)  # at once: what is typed next may be in the terminal already
 
     def read_history(self) -> None:
         """In a thread: what the newest runs came to, so that the list knows it after a restart."""

@@ -1,16 +1,34 @@
-"""What there is to see of one scenario, in tabs."""
+"""What there is to see of one scenario, in tabs, and how it is looked at."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.widgets import TabbedContent, TabPane, Tabs
 
 from gpulab.tui.panels.pane import Pane
+from gpulab.tui.panels.selection import Look, Selection
 from gpulab.tui.panels.tabs import TABS
+from gpulab.views.text import Glyphs
+
+if TYPE_CHECKING:
+    from gpulab.catalog.catalog import Entry
+    from gpulab.session.run import Run
+    from gpulab.tui.runs import Runs
 
 
 class Detail(TabbedContent):
     """A pane a tab; only the one in sight is ever drawn."""
+
+    def __init__(self, runs: Runs, glyphs: Glyphs) -> None:
+        super().__init__()
+        self._runs, self._glyphs = runs, glyphs
+        self._family: str | None = None
+        self._panel: str | None = None
+        self._drawn: object = None
+        """What the tab in sight was last laid out of."""
+        self.zoomed = self.frozen = False
 
     def compose(self) -> ComposeResult:
         for number, (name, tab) in enumerate(TABS.items(), 1):
@@ -21,6 +39,51 @@ class Detail(TabbedContent):
         self.query_one(Tabs).can_focus = False  # its keys would hide the list's
 
     @property
+    def tab(self) -> str:
+        """The name of the one in sight."""
+        return self.active or next(iter(TABS))
+
+    @property
     def pane(self) -> Pane:
         """The one in sight."""
-        return self.query_one(f"#{self.active or next(iter(TABS))}-pane", Pane)
+        return self.query_one(f"#{self.tab}-pane", Pane)
+
+    def about(self, *, under_way: bool) -> str:
+        """How to read what is in sight: a panel that was chosen, or the tab."""
+        if under_way and self._panel is not None:
+            from gpulab.views.live.screen import ZOOMED
+
+            return next((panel.about for panel in ZOOMED if panel.name == self._panel), "")
+        return TABS[self.tab].about
+
+    def another_scenario(self) -> None:
+        """Look at another one, from its top."""
+        self._family = None
+        self.pane.scroll_home(animate=False)
+
+    def choose_panel(self, by: int) -> None:
+        """Choose another panel of the run."""
+        from gpulab.tui.panels.result import next_panel
+
+        self._panel = next_panel(self._panel, by)
+
+    def choose_family(self, run: Run) -> None:
+        """Draw the roofline of another type of numbers."""
+        from gpulab.tui.panels.roofline import next_family
+
+        self._family = next_family(run, self._family)
+
+    def draw(self, entry: Entry) -> None:
+        """Bring the tab in sight up to date, unless nothing in it has changed, or it is frozen."""
+        name, runs, pane = entry.name, self._runs, self.pane
+        run, tab = runs.of(name), TABS[self.tab]
+        if self.frozen and runs.current is run:
+            return
+        look = Look((pane.scrollable_content_region.width, pane.size.height), self._panel, self.zoomed, self._family)
+        settings = runs.settings(name)
+        drawn = (name, self.tab, look, entry.sha256, repr(settings), tab.changing(run))
+        if drawn != self._drawn:
+            self._drawn = drawn
+            prediction, sweep = runs.predictions.get(name), runs.sweeps.get(name)
+            selection = Selection(entry.row, entry.source, run, self._glyphs, look, prediction, sweep, settings)
+            pane.show(tab.content(selection), follow=tab.follows_end)

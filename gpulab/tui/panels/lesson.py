@@ -12,9 +12,14 @@ from gpulab.views.lesson import lesson
 
 
 def content(selection: Selection) -> RenderableType:
-    return lesson(selection.row, selection.glyphs)
+    run, settings = selection.run, selection.settings
+    chosen = dict(settings.chosen) if settings else {}
+    chosen |= {"device": settings.device} if settings and settings.device else {}
+    chosen |= {"time": f"{settings.time_s:g}s"} if settings and settings.time_s else {}
+    waits = selection.prediction is not None and run is not None and not run.ended
+    return lesson(selection.row, selection.glyphs, chosen=chosen, hides_claim=waits)
 
 
 def changing(run: Run) -> Hashable:
-    """Nothing of a run is in it."""
-    return None
+    """Whether a guess still waits for its answer."""
+    return run.ended

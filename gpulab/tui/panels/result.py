@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from pathlib import Path
-from statistics import median
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from rich.console import RenderableType
 
 from gpulab.report.live import live_detail
 from gpulab.session.run import Run
@@ -16,25 +14,26 @@ from gpulab.tui.panels.selection import Selection
 from gpulab.views.live.panel import LiveRun
 from gpulab.views.live.screen import ZOOMED, live_view
 from gpulab.views.pages.predict import outcome
-from gpulab.views.results import failures, result
+from gpulab.views.pages.result import result_page
 from gpulab.views.status import before_a_run
+from gpulab.views.sweep import sweep_view
 
 
 def content(selection: Selection) -> RenderableType:
-    run, glyphs = selection.run, selection.glyphs
+    run, glyphs, look = selection.run, selection.glyphs, selection.look
     if run is None:
         return before_a_run(selection.row, glyphs)
-    if selection.look.zoomed or not run.ended:
-        width, height = selection.look.size
-        guess = median(selection.guesses) if selection.guesses else None
-        pairs = [(entry.variant, entry.against) for entry in run.report.comparisons]
-        live = LiveRun(run.report, live_detail(run.state, pairs), guess)
-        chosen, zoomed = selection.look.panel, selection.look.zoomed
-        return live_view(live, glyphs, width=width, height=height, chosen=chosen, zoomed=zoomed)
-    run_file = at_home(Path(run.report.run_file))
-    shown = result(run.report, glyphs, verbose=True)
-    said = outcome(run.report, selection.guesses, glyphs, width=selection.look.size[0])
-    return Group(*said, shown, Text(glyphs(f"run file: {run_file}"), "dim"), failures(run.report, glyphs))
+    width, height = look.size
+    sweep = selection.sweep
+    if run.ended and not look.zoomed and sweep is not None and sweep.reports:
+        return sweep_view(sweep.sweep, sweep.reports, glyphs, width)
+    guess = selection.prediction.middle if selection.prediction else None
+    pairs = [(entry.variant, entry.against) for entry in run.report.comparisons]
+    live = LiveRun(run.report, live_detail(run.state, pairs), guess)
+    if look.zoomed or not run.ended:
+        return live_view(live, glyphs, width=width, height=height, chosen=look.panel, zoomed=look.zoomed)
+    guessed = outcome(run.report, selection.prediction, glyphs, width=width) if selection.prediction else []
+    return result_page(live, guessed, at_home(Path(run.report.run_file)), glyphs, width=width)
 
 
 def changing(run: Run) -> Hashable:

@@ -23,13 +23,22 @@ _ROOM_FOR_TITLES = 60
 _MARK, _BESIDE_NAME = 7, 4
 """Cells of a mark, and of what stands around a name and its mark."""
 _VERDICT, _AGE = 6, 7
-_CURSOR = Style(color="default", bgcolor="default", reverse=True)
+_MARKS = 1 + _MARK + 1 + _VERDICT + _AGE
+_BESIDE_TITLE = 1
+_CURSOR = Style(color="default", bgcolor="default", reverse=True, dim=False)
+
+ABOUT_LIST = (
+    "The scenarios by topic, in the order in which they are taught. Beside each: how many times as fast its best "
+    "variant was in the newest run, the verdict, and how long ago that was. A question mark: inconclusive; a star: a "
+    "quick run."
+)
 
 
 class ScenarioList(OptionList):
     """A line a scenario: its name, the mark of its last run, and its title where the list has all the width."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "open")]
+    # Not "select", whose message would come after what the next key does.
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "screen.open", "open")]
 
     def __init__(self, rows: Sequence[ScenarioRow], glyphs: Glyphs, **options: str) -> None:
         self._glyphs = glyphs
@@ -37,7 +46,7 @@ class ScenarioList(OptionList):
         """What the last run of each came to, and how long ago."""
         self._name_width = max((len(row.name) for row in rows), default=0)
         self._rows = {row.name: row for row in rows}
-        self._with_titles = False
+        self._width, self._with_titles = 0, False
         self._chosen: list[str] = []
         self._found: Mapping[str, str] | None = None
         super().__init__(*self._options_of(rows), **options)  # type: ignore[arg-type]
@@ -56,6 +65,11 @@ class ScenarioList(OptionList):
     def picked(self) -> list[str]:
         """The names of those that were picked, in the order in which they were."""
         return list(self._chosen)
+
+    def go_to(self, name: str) -> None:
+        """Put the cursor on it, in sight of all."""
+        self.show_only(None)
+        self.highlighted = self.get_option_index(name)
 
     def pick(self) -> None:
         """Pick the one under the cursor, or leave it again; and go on to the next."""
@@ -111,9 +125,9 @@ class ScenarioList(OptionList):
             event.prevent_default()
 
     def on_resize(self, event: Resize) -> None:
-        with_titles = event.size.width >= _ROOM_FOR_TITLES
-        if with_titles != self._with_titles:
-            self._with_titles = with_titles
+        width = self.scrollable_content_region.width
+        if width != self._width:
+            self._width, self._with_titles = width, width >= _ROOM_FOR_TITLES
             for name in self._rows:
                 self._redraw(name)
 
@@ -129,17 +143,22 @@ class ScenarioList(OptionList):
         return options
 
     def _prompt(self, row: ScenarioRow) -> Text:
+        """Name, title where there is room, and at the right edge what the last run came to: no column ever moves."""
         mark, ago = self._marks.get(row.name, (Mark("", ""), ""))
         faint = "red" if row.error else "dim" if row.missing else ""
         line = Text(no_wrap=True, overflow=self._glyphs.overflow)
         sign = "*" if row.name in self._chosen else " "
         line.append(self._glyphs(f"{sign}{row.name:<{self._name_width}} "), faint)
-        if self._with_titles and not mark.text and faint:
-            return line.append(self._glyphs(f" {_beside(row)}"), faint)
-        line.append(self._glyphs(f"{mark.text:>{_MARK}}"), mark.style)
+        if self._with_titles:
+            room = max(0, self._width - line.cell_len - _BESIDE_TITLE - bool(mark.text) * _MARKS)
+            title = Text(self._glyphs(f" {_beside(row)}"), faint or "dim", no_wrap=True, end="")
+            title.truncate(room, overflow=self._glyphs.overflow, pad=bool(mark.text))
+            line.append_text(title)
+        if not mark.text:
+            return line
+        line.append(self._glyphs(f"{' ' * self._with_titles}{mark.text:>{_MARK}}"), mark.style)
         if self._with_titles:
             line.append(self._glyphs(f" {mark.verdict:<{_VERDICT}}{ago:>{_AGE}}"), mark.style)
-            line.append(self._glyphs(f"  {_beside(row)}"), faint or "dim")
         return line
 
 

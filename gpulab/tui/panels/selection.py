@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpulab.protocol.listing import ScenarioRow
+    from gpulab.report.prediction import Prediction
     from gpulab.session.run import Run
+    from gpulab.session.settings import Settings
+    from gpulab.session.sweep_runs import SweepRuns
     from gpulab.views.text import Glyphs
 
 
@@ -35,4 +37,8 @@ class Selection:
     run: Run | None
     glyphs: Glyphs
     look: Look
-    guesses: Sequence[float] = ()
+    prediction: Prediction | None = None
+    sweep: SweepRuns | None = None
+    """The one that the run is a part of."""
+    settings: Settings | None = None
+    """Those of its next run."""

@@ -22,18 +22,23 @@ class StatusLine(Pane, can_focus=False):
         """Show a message; without one, what goes on."""
         self._message, self._style = text, style
 
-    def update_line(self, *, frozen: bool) -> None:
-        message = self._message or f"gpulab · {self._activity(frozen=frozen)}"
+    def update_line(self, *, frozen: bool, in_sight: bool) -> None:
+        """`in_sight`: the panels of what runs say how far it is."""
+        message = self._message or f"gpulab · {self._activity(frozen=frozen, in_sight=in_sight)}"
         text = Text(self._glyphs(f" {message}"), self._style, no_wrap=True, overflow=self._glyphs.overflow)
         text.pad_right(max(0, self.size.width - text.cell_len))
         self.show(text)
 
-    def _activity(self, *, frozen: bool) -> str:
+    def _activity(self, *, frozen: bool, in_sight: bool) -> str:
         run = self._runs.current
         if run is None:
             return status.ready(self._device)
         if self._runs.stopping:
             return status.stopping(self._runs.running or "")
-        from gpulab.views.progress import headline
+        from gpulab.views.progress import headline, subject
 
-        return status.frozen(headline(run.report)) if frozen else headline(run.report)
+        text = subject(run.report) if in_sight and run.report.scenario else headline(run.report)
+        sweep = self._runs.sweeps.get(self._runs.running or "")
+        if sweep is not None:
+            text = f"{status.sweeping(sweep.parameter, sweep.values, len(sweep.reports))} · {text}"
+        return status.frozen(text) if frozen else text

@@ -24,6 +24,8 @@ class Tab:
 
     title: str
     module: str
+    about: str
+    """What it is, in a sentence or two."""
     follows_end: bool = False
     """It stays at its end as lines come in."""
 
@@ -39,10 +41,31 @@ class Tab:
 
 
 TABS = {
-    "lesson": Tab("Lesson", "gpulab.tui.panels.lesson"),
-    "code": Tab("Code", "gpulab.tui.panels.code"),
-    "result": Tab("Result", "gpulab.tui.panels.result"),
-    "roofline": Tab("Roofline", "gpulab.tui.panels.roofline"),
-    "log": Tab("Log", "gpulab.tui.panels.log", follows_end=True),
+    "lesson": Tab(
+        "Lesson",
+        "gpulab.tui.panels.lesson",
+        "What the scenario teaches, its variants, what its source claims, and what can be changed: p changes it.",
+    ),
+    "code": Tab(
+        "Code",
+        "gpulab.tui.panels.code",
+        "The source of every variant, with - and + where it differs from the baseline, and the operations that each "
+        "then runs. After a failure the line is marked. e opens the file.",
+    ),
+    "result": Tab(
+        "Result",
+        "gpulab.tui.panels.result",
+        "While it runs: its panels; tab chooses one, z lets it fill the screen, and help is then about that one. "
+        "After it: the verdict first, then the picture, what limits it, whether to believe it, and all tables.",
+    ),
+    "roofline": Tab(
+        "Roofline",
+        "gpulab.tui.panels.roofline",
+        "Work per byte to the right, work per second upwards. The slope is the memory of this device and the flat "
+        "line its arithmetic, both measured; a variant below them is held back by something else, said below the plot.",
+    ),
+    "log": Tab(
+        "Log", "gpulab.tui.panels.log", "What the scenario printed, and what went wrong in full.", follows_end=True
+    ),
 }
 """By name; their keys are 1, 2, ... in this order."""

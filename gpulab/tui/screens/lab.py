@@ -13,7 +13,7 @@ from textual.containers import Horizontal
 from textual.events import Resize
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer, OptionList
+from textual.widgets import Footer, Input, OptionList
 
 from gpulab.catalog.catalog import Entry
 from gpulab.catalog.needs import default_device
@@ -21,10 +21,8 @@ from gpulab.session.settings import Settings
 from gpulab.tui import bindings
 from gpulab.tui.panels.catalog_column import CatalogColumn
 from gpulab.tui.panels.pane import Pane
-from gpulab.tui.panels.scenario_list import ScenarioList
-from gpulab.tui.panels.selection import Look, Selection
+from gpulab.tui.panels.scenario_list import ABOUT_LIST, ScenarioList
 from gpulab.tui.panels.status_line import StatusLine
-from gpulab.tui.panels.tabs import TABS
 from gpulab.tui.runs import Runs, Starter
 from gpulab.views import status
 from gpulab.views.listing import CANNOT_RUN, mark
@@ -55,11 +53,6 @@ class LabScreen(Screen[int]):
         self._ticks: Timer | None = None
         self._detail: Detail | None = None
         self._tab = ""
-        self._family: str | None = None
-        self._panel: str | None = None
-        self._zoomed = self._frozen = False
-        self._drawn: object = None
-        """What the tab in sight was last laid out of."""
 
     def compose(self) -> ComposeResult:
         yield self._line
@@ -70,14 +63,14 @@ class LabScreen(Screen[int]):
     def on_mount(self) -> None:
         self._ticks = self.set_interval(self._tick_s, self._tick, pause=True)
         self._list.focus()
-        self._refresh()
+        self.refresh_rows()
         self.call_after_refresh(self._add_detail)
 
     async def _add_detail(self) -> None:
         """The rest, once the list is on screen: it is what one looks at first, and this takes as long again."""
         from gpulab.tui.panels.detail import Detail
 
-        detail = Detail()
+        detail = Detail(self.runs, self._glyphs)
         await self.query_one("#body").mount(detail)
         self._detail = detail
         if self._tab:
@@ -97,18 +90,18 @@ class LabScreen(Screen[int]):
         if self.focused is None:  # what had it is out of sight
             in_sight = self._list if self._list.display or self._detail is None else self._detail.pane
             in_sight.focus()
-        self.call_after_refresh(self._refresh)
+        self.call_after_refresh(self.refresh_rows)
 
     @on(OptionList.OptionHighlighted)
     def _cursor_moved(self) -> None:
-        self._line.say()
-        self._family = None
+        if self._complete and self.focused is self._list:  # a search says what it found
+            self._line.say()
         if self._detail is not None:
-            self._detail.pane.scroll_home(animate=False)
-        self._refresh()
+            self._detail.another_scenario()
+        self.refresh_rows()
 
     def on_tabbed_content_tab_activated(self) -> None:
-        self._refresh()  # by a click; by name, since importing it would delay the first frame
+        self.refresh_rows()  # by a click; by name, since importing it would delay the first frame
 
     @on(OptionList.OptionSelected)
     def action_open(self) -> None:
@@ -118,12 +111,16 @@ class LabScreen(Screen[int]):
 
     def action_run(self) -> None:
         """Run the scenario under the cursor."""
+        self.run()
+
+    def run(self, *, sweep: str | None = None) -> None:
+        """Run the scenario under the cursor, or a sweep of it; empty: of its own values."""
         name = self._list.chosen
         if name is None:
             return
         if self.runs.running is not None:
             self.say(status.another_runs(self.runs.running), "yellow")
-        elif problem := self._start(name):
+        elif problem := self._start(name, sweep):
             self.say(problem, "bold red")
         else:
             self._line.say()
@@ -149,33 +146,54 @@ class LabScreen(Screen[int]):
             if self._start(name):
                 self._catalog.mark(name, CANNOT_RUN)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A slash is typed where one types."""
+        return action != "search" or not isinstance(self.focused, Input)
+
     async def action_search(self) -> None:
         """Look for a scenario by what one types."""
         self.action_back()
-        await self._catalog.search()
+        await self._catalog.search(self.say)
 
     @property
     def chosen(self) -> Entry | None:
         """The scenario under the cursor."""
         return self._catalog.entries.get(self._list.chosen or "")
 
+    @property
+    def about(self) -> str:
+        """How to read what has the focus."""
+        if self._detail is None or (self.has_class("-narrow") and not self.has_class("-detail")):
+            return ABOUT_LIST
+        return self._detail.about(under_way=self._shows_run is not None)
+
+    @property
+    def names(self) -> list[str]:
+        """Of all scenarios."""
+        return list(self._catalog.entries)
+
+    def go_to(self, name: str) -> None:
+        """Put the cursor on a scenario, and show it."""
+        self._list.go_to(name)
+        self.action_open()
+
     def say(self, text: str, style: str = "") -> None:
         """Show a message in the first line, until the next key."""
         self._line.say(text, style)
-        self._refresh()
+        self.refresh_rows()
 
     def read_again(self, entry: Entry) -> None:
         """Its file may be another by now."""
         self._catalog.read_again(entry.name)
-        self._refresh()
+        self.refresh_rows()
 
     def action_stop(self) -> None:
         """Stop what runs, when asked twice."""
         if self.runs.running is None or self.runs.stopping:
             return
         if self._stop_asked_at is not None and monotonic() - self._stop_asked_at <= _CONFIRM_S:
-            self._line.say()
-            self._stop()
+            self.runs.stop()
+            self.say("")
         else:
             self._stop_asked_at = monotonic()
             self.say(status.confirm_stop(self.runs.running), "yellow")
@@ -183,11 +201,11 @@ class LabScreen(Screen[int]):
     def action_back(self) -> None:
         """Go back to the list; what runs goes on."""
         self._line.say()
-        if self._zoomed:
+        if self._detail is not None and self._detail.zoomed:
             return self.action_zoom()
-        self.remove_class("-detail")
-        self._list.focus()
-        self._refresh()
+        self.remove_class("-detail", "-alone")
+        self.set_focus(self._list)
+        self.refresh_rows()
 
     def action_show(self, tab: str) -> None:
         """Show one of the tabs of the scenario under the cursor."""
@@ -199,47 +217,50 @@ class LabScreen(Screen[int]):
         self._detail.active = tab
         if in_pane or self.has_class("-narrow"):  # else the focus would stay in what is now hidden
             self._detail.pane.focus()
-        self.call_after_refresh(self._refresh)
+        self.call_after_refresh(self.refresh_rows)
 
     def action_next_family(self) -> None:
         """Draw the roofline of another type of numbers."""
-        from gpulab.tui.panels.roofline import next_family
-
-        if run := self.runs.of(self._list.chosen):
-            self._family = next_family(run, self._family)
-            self._refresh()
+        if (run := self.runs.of(self._list.chosen)) and self._detail is not None:
+            self._detail.choose_family(run)
+            self.refresh_rows()
 
     def action_zoom(self) -> None:
         """Let the chosen panel of a run fill the screen, or give the others their places back."""
-        if self._shows_run:
-            self._zoomed = not self._zoomed
-            self.set_class(self._zoomed, "-zoomed")
-            self.call_after_refresh(self._refresh)
+        if detail := self._shows_run:
+            detail.zoomed = not detail.zoomed
+            self.set_class(detail.zoomed, "-zoomed")
+            self.call_after_refresh(self.refresh_rows)
+
+    def action_hide_list(self) -> None:
+        """Give a wide screen to the scenario under the cursor alone, or show the list beside it again."""
+        self.toggle_class("-alone")
+        self.call_after_refresh(self._resized)
 
     def action_next_panel(self, by: int) -> None:
         """Choose another panel of the run; where there is none to choose, the other side of the screen."""
-        from gpulab.tui.panels.result import next_panel
-
-        if self._shows_run and (self._zoomed or isinstance(self.focused, Pane)):
-            self._panel = next_panel(self._panel, by)
-            self._refresh()
+        detail = self._shows_run
+        if detail and (detail.zoomed or isinstance(self.focused, Pane)):
+            detail.choose_panel(by)
+            self.refresh_rows()
         elif by > 0:
             self.focus_next()
 
     def action_freeze(self) -> None:
         """Keep what is on screen as it is, while the run goes on; or go on with it. In the list: pick a scenario."""
+        detail = self._detail
         if self.focused is self._list:
             self._list.pick()
-        elif self._frozen or (self._shows_run and self.runs.current is not None):
-            self._frozen = not self._frozen
-            self._refresh()
+        elif detail is not None and (detail.frozen or (self._shows_run and self.runs.current is not None)):
+            detail.frozen = not detail.frozen
+            self.refresh_rows()
 
     @property
-    def _shows_run(self) -> bool:
-        """Whether the panels of a run are in sight."""
+    def _shows_run(self) -> Detail | None:
+        """The panels of a run, where they are in sight."""
         in_sight = self.has_class("-detail") or not self.has_class("-narrow")
-        shown = self._detail is not None and self._detail.active == "result"
-        return in_sight and shown and self.runs.of(self._list.chosen) is not None
+        shown = self._detail is not None and self._detail.tab == "result" and self.runs.of(self._list.chosen)
+        return self._detail if in_sight and shown else None
 
     def action_quit(self) -> None:
         """Stop what runs, and leave once nothing of it is left."""
@@ -254,7 +275,7 @@ class LabScreen(Screen[int]):
     def _leave(self) -> None:
         if not self.runs.stop():
             self.app.exit(0)
-        self._refresh()
+        self.refresh_rows()
 
     def on_unmount(self) -> None:
         self.runs.end()  # where the app ends in some other way
@@ -263,46 +284,35 @@ class LabScreen(Screen[int]):
     def _list(self) -> ScenarioList:
         return self._catalog.scenarios
 
-    def _start(self, name: str) -> str | None:
-        """Start a run; returns the problem where that cannot be."""
-        if problem := self.runs.start(self._catalog.read_again(name)):
+    def _start(self, name: str, sweep: str | None = None) -> str | None:
+        """Start a run, or a sweep; returns the problem where that cannot be."""
+        entry = self._catalog.read_again(name)
+        if problem := self.runs.start(entry) if sweep is None else self.runs.start_sweep(entry, sweep):
             return problem
         if self._ticks:
             self._ticks.resume()
         return None
 
-    def _stop(self) -> None:
-        self.runs.stop()
-        self._refresh()
-
     def _tick(self) -> None:
         name = self.runs.poll()
         if name is not None and (run := self.runs.of(name)):
             self._line.say()
-            self._frozen = False
+            if self._detail is not None:
+                self._detail.frozen = False
             self._catalog.mark(name, mark(run.report))
             if self._quitting:
                 self.app.exit(0)
             self._run_next()
             if self._ticks and self.runs.running is None:
                 self._ticks.pause()
-        self._refresh()
+        self.refresh_rows()
 
-    def _refresh(self) -> None:
+    def refresh_rows(self) -> None:
         """Bring every row on screen up to date; rows that are as they were cost nothing."""
-        name = self._list.chosen if self.is_mounted else None
-        if name is None:
+        if not self.is_mounted:
             return
-        self._line.update_line(frozen=self._frozen)
-        if self._detail is None:
-            return
-        tab, run, pane = self._detail.active or next(iter(TABS)), self.runs.of(name), self._detail.pane
-        size = pane.scrollable_content_region.width, pane.size.height
-        if self._frozen and self.runs.current is run:
-            return
-        entry, look = self._catalog.entries[name], Look(size, self._panel, self._zoomed, self._family)
-        drawn = (name, tab, look, entry.sha256, TABS[tab].changing(run))
-        if drawn != self._drawn:
-            self._drawn = drawn
-            selection = Selection(entry.row, entry.source, run, self._glyphs, look, self.runs.guesses.get(name, ()))
-            pane.show(TABS[tab].content(selection), follow=TABS[tab].follows_end)
+        entry, detail = self.chosen, self._detail
+        in_sight = self._shows_run is not None and entry is not None and self.runs.running == entry.name
+        self._line.update_line(frozen=detail is not None and detail.frozen, in_sight=in_sight)
+        if detail is not None and entry is not None:
+            detail.draw(entry)

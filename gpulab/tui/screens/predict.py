@@ -1,8 +1,8 @@
-"""Predict before a run: how many times as fast, typed as a number; a teacher types those of a class."""
+"""Predict before a run: how many times as fast, and what limits the baseline; a teacher types those of a class."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.console import Group
 from rich.text import Text
@@ -13,33 +13,54 @@ from textual.screen import Screen
 from textual.widgets import Footer, Input
 
 from gpulab.protocol.listing import ScenarioRow
+from gpulab.report.prediction import LIMITS, Prediction
+from gpulab.session.guesses import record
+from gpulab.tui.panels.field import Field
 from gpulab.tui.panels.pane import Pane
-from gpulab.views.pages.predict import axis_view, guesses_of, question
+from gpulab.views.pages.predict import axis_view, guesses_of, limit_of, question, record_line
 from gpulab.views.text import Glyphs
 
-_HINT = "a number such as 4; several, such as 4 2 8, are the guesses of a class. Enter runs"
+if TYPE_CHECKING:
+    from textual.events import Resize
+
+_HINT = "a number such as 4; several, such as 4 2 8, are the guesses of a class"
+_HIDDEN = "the promise of the lesson stays hidden until the verdict stands"
 
 
-class PredictScreen(Screen[list[float]]):
-    """Dismissed with the guesses, or with none."""
+class PredictScreen(Screen["Prediction | None"]):
+    """Dismissed with the prediction, or with None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "skip", "back")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "commit", "run"),
+        Binding("down", "app.focus_next", "the other question"),
+        Binding("escape", "skip", "back"),
+    ]
 
     def __init__(self, row: ScenarioRow, glyphs: Glyphs) -> None:
         super().__init__()
         self._row, self._glyphs = row, glyphs
+        self._record = record_line(*record())
         self._message = _HINT
 
     def compose(self) -> ComposeResult:
         yield Pane(id="status")
-        yield Input(placeholder="how many times as fast", id="guess", compact=True)
+        yield Pane(id="question")
+        yield Field(placeholder="a number", id="guess")
+        yield Pane(id="limit-question")
+        yield Field(placeholder=f"{', '.join(LIMITS)}: a letter is enough, or nothing", id="limit")
         yield Pane(id="page")
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
         for pane in self.query(Pane):
             pane.can_focus = False
-        self.query_one(Input).focus()
+        for field in self.query(Field):
+            field.on_keys = {**field.on_keys, "enter": self.action_commit}
+        self.query_one("#question").styles.height = len(self._row.variants) + 4
+        self.query_one("#limit-question").styles.height = 2
+        self.set_focus(self.query_one("#guess"))
+
+    def on_resize(self, event: Resize) -> None:
         self.call_after_refresh(self._draw)
 
     @on(Input.Changed)
@@ -47,21 +68,30 @@ class PredictScreen(Screen[list[float]]):
         self._message = _HINT
         self._draw()
 
-    @on(Input.Submitted)
-    def _commit(self) -> None:
-        guesses = self._guesses()
-        if guesses:
-            self.dismiss(guesses)
+    def action_commit(self) -> None:
+        """Run it, where there is a guess."""
+        try:
+            limit = limit_of(self._typed("limit"))
+        except ValueError:
+            return self._say(f"one of {', '.join(LIMITS)}, or nothing")
+        if guesses := self._guesses():
+            self.dismiss(Prediction(tuple(guesses), limit))
         else:
-            self._message = "type a number above zero, such as 4, or Esc"
-            self._draw()
+            self._say("type a number above zero, such as 4, or Esc")
 
     def action_skip(self) -> None:
-        self.dismiss([])
+        self.dismiss(None)
+
+    def _say(self, message: str) -> None:
+        self._message = message
+        self._draw()
+
+    def _typed(self, name: str) -> str:
+        return self.query_one(f"#{name}", Input).value
 
     def _guesses(self) -> list[float]:
         try:
-            return guesses_of(self.query_one(Input).value)
+            return guesses_of(self._typed("guess"))
         except ValueError:
             return []
 
@@ -70,9 +100,12 @@ class PredictScreen(Screen[list[float]]):
         width = page.scrollable_content_region.width
         if width <= 0:
             return
+        *above, asked = question(self._row, self._glyphs)
+        self.query_one("#question", Pane).show(Group(*above, asked))
+        limits = Text(self._glyphs(f"And what limits {self._row.variants[0]}?"), "bold")
+        self.query_one("#limit-question", Pane).show(Group("", limits))
         drawn = axis_view(self._guesses(), self._glyphs, width=width)
-        hidden = "the promise of the lesson stays hidden until the verdict stands"
-        page.show(Group(*question(self._row, self._glyphs), drawn, "", Text(self._message), Text(hidden, "dim")))
+        page.show(Group("", drawn, Text(self._message), Text(_HIDDEN, "dim"), Text(self._record, "dim")))
         text = Text(self._glyphs(f" gpulab · {self._row.name} · predict, then run"))
         text.pad_right(max(0, self.size.width - text.cell_len))
         self.query_one("#status", Pane).show(text)

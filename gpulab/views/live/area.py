@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
+from textwrap import wrap
 
 from rich.text import Text
 
@@ -39,6 +40,15 @@ class Area:
     def put_right(self, row: int, text: str, style: str = "") -> None:
         """Up to the right edge."""
         self.put(row, max(0, self.width - wide(text)), text, style)
+
+    def put_lines(self, row: int, text: str, style: str = "") -> None:
+        """Wrapped to the width; what has no row ends with an ellipsis."""
+        lines = wrap(text, max(self.width, 1))
+        room = max(self.height - row, 0)
+        if len(lines) > room > 0:
+            lines[room - 1 :] = [" ".join(lines[room - 1 :])]
+        for place, line in enumerate(lines[:room], row):
+            self.put(place, 0, line, style)
 
     def put_text(self, row: int, column: int, text: Text) -> None:
         """One line with its styles."""

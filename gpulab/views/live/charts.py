@@ -147,4 +147,8 @@ def _validity(report: RunReport) -> tuple[str, str]:
     return words, "yellow" if max(contention) >= _CONTENDED else ""
 
 
-CHARTS = Panel("device", _heading, _rows, _draw)
+_ABOUT = (
+    "The device over the last seconds, with the name of the variant that ran. While variants are measured "
+    "they take turns; afterwards each runs alone, and a reading is one variant's own."
+)
+CHARTS = Panel("device", _heading, _rows, _draw, _ABOUT)

@@ -16,7 +16,7 @@ def _heading(run: LiveRun) -> tuple[str, str]:
     comparison = run.foremost
     if comparison is None:
         return "how sure", ""
-    return f"speedup of {comparison.variant} over {comparison.against}: how sure, process by process", ""
+    return f"how sure: {comparison.variant} over {comparison.against}, process by process", ""
 
 
 def _rows(run: LiveRun, width: int) -> Rows:
@@ -64,8 +64,15 @@ def _draw_control(run: LiveRun, area: Area) -> None:
         area.put(row, _LABEL + 1, "the baseline against itself: not yet known")
         return
     text = f"the baseline against itself {span(control.low, control.high)}: "
+    if _LABEL + 1 + len(text) + len(control.verdict) > area.width:
+        text = f"{span(control.low, control.high)}: "
     area.put(row, _LABEL + 1, text)
     area.put(row, _LABEL + 1 + len(text), control.verdict, STYLES[control.verdict])
 
 
-NARROWING = Panel("how sure", _heading, _rows, _draw)
+_ABOUT = (
+    "The interval in which the true speedup lies, 99 times of 100, over the first 8, 16, 32 processes and "
+    "over all so far. It narrows as processes come in; where it leaves the band around 1x there is a "
+    "verdict. The control is the baseline against itself: it must come out the same."
+)
+NARROWING = Panel("how sure", _heading, _rows, _draw, _ABOUT)

@@ -81,4 +81,5 @@ def _draw_digits(area: Area, row: int, column: int, text: str, scale: int, style
         column += (len(shape[0]) + 2) * scale
 
 
-NUMBER = Panel("speedup", _heading, _rows, _draw)
+_ABOUT = "The speedup so far, large enough for the last row, with its interval."
+NUMBER = Panel("speedup", _heading, _rows, _draw, _ABOUT)

@@ -61,6 +61,8 @@ class Panel:
     rows: Callable[[LiveRun, int], Rows]
     """At a width."""
     draw: Callable[[LiveRun, Area], None]
+    about: str
+    """How to read it, in two or three sentences."""
 
 
 def name_width(run: LiveRun, most: int = 14) -> int:

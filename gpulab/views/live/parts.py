@@ -37,7 +37,7 @@ def _draw(run: LiveRun, area: Area) -> None:
     if not any(
         variant.goodput and (variant.goodput.phases or variant.goodput.partition) for variant in report.variants
     ):
-        area.put(0, 0, "the step has no marks (lab.phase): its parts come with the profile, the last stage")
+        area.put_lines(0, "the step has no marks (lab.phase): its parts come with the profile, the last stage")
         return
     names = name_width(run)
     several = any(variant.items not in (None, 1.0) for variant in report.variants)
@@ -75,4 +75,8 @@ def _draw_parts(area: Area, parts: Sequence[bars.Part], goodput: str) -> None:
         placed += count
 
 
-PARTS = Panel("where the time goes", _heading, _rows, _draw)
+_ABOUT = (
+    "One bar is one step, from its start to its end, cut by what the time went into. Useful is what the "
+    "step is for; the rest waits for data, copies, or is taken away by the system."
+)
+PARTS = Panel("where the time goes", _heading, _rows, _draw, _ABOUT)

@@ -29,4 +29,5 @@ def _draw(run: LiveRun, area: Area) -> None:
         area.put(row, 0, text, style)
 
 
-PRINTED = Panel("printed", _heading, _rows, _draw)
+_ABOUT = "The promise of the lesson, and the last lines that the scenario printed."
+PRINTED = Panel("printed", _heading, _rows, _draw, _ABOUT)

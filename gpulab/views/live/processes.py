@@ -57,4 +57,9 @@ def _draw(run: LiveRun, area: Area) -> None:
             area.put_right(row, plus_minus(time.low, time.high, time.median))
 
 
-PROCESSES = Panel("where processes lie", _heading, _rows, _draw)
+_ABOUT = (
+    "Every mark is the time of one fresh process, all variants on one logarithmic axis. Two humps of one "
+    "variant are two states of the machine or of its memory, which is why a time is less certain than a "
+    "ratio."
+)
+PROCESSES = Panel("where processes lie", _heading, _rows, _draw, _ABOUT)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from gpulab.report.roofline.points import roofline_of
 from gpulab.views.live.area import Area
 from gpulab.views.live.panel import LiveRun, Panel, Rows, name_width
-from gpulab.views.roofline.view import roofline_view
+from gpulab.views.roofline.view import layout_of, roofline_view
 from gpulab.views.text import percent_of_roof
 
-_PLOT_ROWS, _PLOT_COLUMNS = 14, 56
+_PLOT_ROWS, _PLOT_COLUMNS = 14, 50
 _PERCENT, _BOUND = 6, 14
+_AROUND_TABLE = 2
 
 
 def _heading(run: LiveRun) -> tuple[str, str]:
@@ -18,17 +19,21 @@ def _heading(run: LiveRun) -> tuple[str, str]:
 
 def _rows(run: LiveRun, width: int) -> Rows:
     count = max(1, len(run.report.variants))
-    return Rows(min(count, 3), max(count, _PLOT_ROWS if width >= _PLOT_COLUMNS else 0))
+    plot = _PLOT_ROWS + _AROUND_TABLE + count if width >= _PLOT_COLUMNS else 0
+    return Rows(min(count, 3), max(count, plot))
 
 
 def _draw(run: LiveRun, area: Area) -> None:
     points = {variant.name: variant.roofline for variant in run.report.variants if variant.roofline}
     roofline = roofline_of(run.report)
     if not points or roofline is None:
-        area.put(0, 0, _why_none(run))
+        area.put_lines(0, _why_none(run))
         return
     if area.height >= _PLOT_ROWS and area.width >= _PLOT_COLUMNS:
-        drawn = roofline_view(roofline, area.glyphs, width=area.width, height=area.height)
+        layout = layout_of(roofline, area.glyphs, width=area.width, height=area.height)
+        # A table without room for all of its points is left out: letters and names stand in the plot.
+        below = layout.height - layout.table_at[0] if layout.plot and layout.height > area.height else 0
+        drawn = roofline_view(roofline, area.glyphs, width=area.width, height=area.height + below)
         for row, line in enumerate(drawn.split("\n")[: area.height]):
             area.put_text(row, 0, line)
         return
@@ -48,4 +53,8 @@ def _why_none(run: LiveRun) -> str:
     return "no time so far"
 
 
-ROOFS = Panel("roofline", _heading, _rows, _draw)
+_ABOUT = (
+    "How much of the best this device can do each variant reaches: of its memory or of its arithmetic, "
+    "whichever is the nearer limit for that work. The word beside it says what holds it back."
+)
+ROOFS = Panel("roofline", _heading, _rows, _draw, _ABOUT)

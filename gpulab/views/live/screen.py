@@ -31,9 +31,11 @@ ZOOMED = (NUMBER, *PANELS)
 """Those that can fill the screen."""
 _FIRST = (TIMES, CHARTS, NARROWING, PRINTED, PROCESSES, ROOFS, PARTS)
 """In the order in which they get their fewest rows."""
-_SIDES = ((TIMES, NARROWING, PROCESSES), (ROOFS, PARTS))
-_BELOW = (CHARTS, PRINTED)
-_TWO_COLUMNS = 110
+_COLUMNS = {
+    110: (((TIMES, NARROWING, PROCESSES), (ROOFS, PARTS)), (CHARTS, PRINTED)),
+    158: (((TIMES, NARROWING), (ROOFS, PARTS), (PROCESSES, PRINTED)), (CHARTS,)),
+}
+"""From which width on there are columns, the panels of each, and those below them."""
 _GAP = 2
 _LEAST_ABOVE = 22
 """Rows of the two columns before the panels below them get more than their fewest."""
@@ -54,13 +56,17 @@ def places(run: LiveRun, width: int, height: int) -> list[Place]:
     """Where the panels stand below the line of the stages; those without room for them are left out."""
     if height < 2:
         return []
-    if width < _TWO_COLUMNS:
+    widest = max((least for least in _COLUMNS if least <= width), default=None)
+    if widest is None:
         return _stacked(run, PANELS, 1, 0, width, height - 1)
-    left = (width - _GAP) // 2
-    first, second = _SIDES
-    below = _stacked(run, _BELOW, 1, 0, width, max(height - 1 - _LEAST_ABOVE, (height - 1) // 3))
+    columns, full_width = _COLUMNS[widest]
+    below = _stacked(run, full_width, 1, 0, width, max(height - 1 - _LEAST_ABOVE, (height - 1) // 3))
     above = height - 1 - sum(place.height for place in below)
-    sides = _stacked(run, first, 1, 0, left, above) + _stacked(run, second, 1, left + _GAP, width - left - _GAP, above)
+    sides, left = [], 0
+    for number, panels in enumerate(columns, 1):
+        right = number * (width + _GAP) // len(columns) - _GAP
+        sides += _stacked(run, panels, 1, left, right - left, above)
+        left = right + _GAP
     end = max((place.row + place.height for place in sides), default=1)
     return [*sides, *(replace(place, row=place.row + end - 1) for place in below)]
 
@@ -100,6 +106,15 @@ def live_view(
         area = Area(canvas, place.row, place.column, place.width, place.height)
         _draw_heading(place.panel, run, area, chosen=place.panel.name == chosen)
         place.panel.draw(run, area.part(1, 0, place.width, place.height - 1))
+    return canvas.text()
+
+
+def panel_view(panel: Panel, run: LiveRun, glyphs: Glyphs, *, width: int) -> Text:
+    """One panel with its heading, as high as it can use."""
+    height = panel.rows(run, width).most + 1
+    canvas = Canvas(width, height, glyphs)
+    _draw_heading(panel, run, Area(canvas, 0, 0, width, 1), chosen=False)
+    panel.draw(run, Area(canvas, 1, 0, width, height - 1))
     return canvas.text()
 
 

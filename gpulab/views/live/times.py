@@ -8,7 +8,7 @@ from gpulab.views.live.area import Area
 from gpulab.views.live.panel import LiveRun, Panel, Rows, name_width
 from gpulab.views.text import STYLES, plus_minus, seconds, span, times
 
-_TIME, _WORDS = 8, 17
+_TIME, _WORDS = 8, 19
 _WITH_INTERVAL = 90
 _INTERVAL, _SPREAD = 15, 7
 
@@ -67,4 +67,8 @@ def _rough(run: LiveRun, variant: VariantReport, against: str) -> float | None:
     return other.median / own.median if own and other and own.median else None
 
 
-TIMES = Panel("times", _heading, _rows, _draw)
+_ABOUT = (
+    "A bar a variant, as long as one step takes: half as long is twice as fast. Beside it stands how many "
+    "times as fast it is as what it is compared with, and what may be said of that so far."
+)
+TIMES = Panel("times", _heading, _rows, _draw, _ABOUT)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -21,21 +21,23 @@ def words() -> dict[str, str]:
     return {word: meaning for word, meaning in pairs.items() if word != "word" and not word.startswith("-")}
 
 
-def help_view(keys: Iterable[tuple[str, str]], shown: str, glyphs: Glyphs) -> RenderableType:
-    """Keys with what they do; and of the words of the manual those that stand in what is shown, or all."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, style="bold")
-    table.add_row("keys", "")
-    for key, description in keys:
-        table.add_row(Text(glyphs(f"  {key}")), Text(glyphs(description)))
+def help_view(about: str, shown: str, keys: Sequence[tuple[str, str]], changed_by: str, glyphs: Glyphs) -> Group:
+    """What one looks at; the words of the manual that stand in what is shown; keys; without such words all of them."""
     every = words()
     here = {word: meaning for word, meaning in every.items() if _stands(word, shown)}
-    table.add_row("", "")
-    table.add_row("words", "on this screen" if here else "")
-    for word, meaning in (here or every).items():
-        table.add_row(Text(glyphs(f"  {word}")), Text(glyphs(meaning.replace("*", ""))))
-    table.add_row("", "")
-    table.add_row("more", Text("gpulab --guide, gpulab --help", "dim"))
+    listed = _table([(word, meaning.replace("*", "")) for word, meaning in (here or every).items()], glyphs)
+    of_words: list[RenderableType] = [Text("words on this screen" if here else "words", "bold"), listed, ""]
+    of_keys: list[RenderableType] = [Text("keys", "bold"), _table(keys, glyphs), Text(glyphs(changed_by), "dim"), ""]
+    parts = [*of_words, *of_keys] if here else [*of_keys, *of_words]
+    first: list[RenderableType] = [Text(glyphs(about)), ""] if about else []
+    return Group(*first, *parts, Text("more: gpulab --guide, gpulab --help", "dim"))
+
+
+def _table(rows: Iterable[tuple[str, str]], glyphs: Glyphs) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    for name, meaning in rows:
+        table.add_row(Text(glyphs(f"  {name}"), "bold"), Text(glyphs(meaning)))
     return table
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from gpulab.analysis.comparison import Comparison
 from gpulab.protocol.listing import ScenarioRow
 from gpulab.report.past_run import PastComparison
+from gpulab.report.prediction import LIMITS, Prediction, limit_right, promised
 from gpulab.report.report import RunReport
 from gpulab.views.lesson import variants_table
 from gpulab.views.listing import best_comparison, title_beside_name
@@ -23,6 +24,7 @@ from gpulab.views.text import Glyphs, span, times
 _LEAST, _MOST = 0.25, 128.0
 _ROWS = 4
 _MOST_GUESSES = 200
+_PROMISED, _MEASURED = "promised", "measured"
 
 
 def guesses_of(text: str) -> list[float]:
@@ -34,47 +36,85 @@ def guesses_of(text: str) -> list[float]:
     return values
 
 
+def limit_of(text: str) -> str | None:
+    """Which limit was typed, by how it begins; None where nothing was. ValueError where it begins none of them."""
+    word = text.strip().lower()
+    if not word:
+        return None
+    found = [limit for limit in LIMITS if limit.startswith(word)]
+    if len(found) != 1:
+        raise ValueError(text)
+    return found[0]
+
+
 def question(row: ScenarioRow, glyphs: Glyphs) -> list[RenderableType]:
     """What is to be guessed: the variants, and the question. The answer is the best variant's speedup."""
     name = Text(glyphs(f"{row.name}: {title_beside_name(row)}".removesuffix(": ")), "bold")
     what = row.variants[1] if len(row.variants) == 2 else "the best of them"
-    return [name, "", variants_table(row, glyphs), "", Text(glyphs(f"How many times as fast is {what}?"), "bold"), ""]
+    return [name, "", variants_table(row, glyphs), "", Text(glyphs(f"How many times as fast is {what}?"), "bold")]
 
 
 def axis_view(
-    guesses: Sequence[float], glyphs: Glyphs, *, width: int, measured: Comparison | PastComparison | None = None
+    guesses: Sequence[float],
+    glyphs: Glyphs,
+    *,
+    width: int,
+    promise: tuple[float, float] | None = None,
+    measured: Comparison | PastComparison | None = None,
+    rows: int = _ROWS,
 ) -> Text:
-    """Guesses on a logarithmic axis, one above the other where they are near; below it what was measured."""
-    canvas = Canvas(width, _ROWS + 4, glyphs)
-    area = Area(canvas, 0, 0, width, _ROWS + 4)
-    ends = [*guesses, *([measured.low, measured.high] if measured and measured.low and measured.high else [])]
-    axis = LogAxis(min([_LEAST, *ends]), max([_MOST, *ends]), max(20, width - 2))
+    """Guesses on a logarithmic axis, in a heap of `rows` where they are near; below it promise and measurement."""
+    names = (_PROMISED, _MEASURED) if promise or measured else ()
+    margin = max(map(len, names), default=0) + bool(names)
+    canvas = Canvas(width, rows + 3 + len(names), glyphs)
+    area = Area(canvas, 0, 0, width, rows + 3 + len(names))
+    known = measured is not None and measured.low and measured.high and measured.speedup
+    ends = [*guesses, *(promise or ()), *([measured.low, measured.high] if known and measured else [])]
+    low, high = min([_LEAST, *(end for end in ends if end)]), max([_MOST, *(end for end in ends if end)])
+    axis = LogAxis(low, high, max(20 - margin, width - margin - 2))
     for cell, count in Counter(axis.inside(guess) for guess in guesses).items():
-        for place in range(min(count, _ROWS)):
-            area.put(_ROWS - 1 - place, cell, "▲" if len(guesses) == 1 else "●", "bold")
-    area.put(_ROWS, 0, "├" + "─" * (axis.cells - 2) + "┤")
+        for place in range(min(count, rows)):
+            area.put(rows - 1 - place, margin + cell, "▲" if len(guesses) == 1 else "●", "bold")
+    area.put(rows, margin, "├" + "─" * (axis.cells - 2) + "┤")
     for start, label in axis.ticks(lambda value: f"{value:g}x"):
-        area.put(_ROWS + 1, start, label)
-    if measured and measured.low and measured.high and measured.speedup:
-        area.interval(_ROWS + 2, 0, axis, (measured.low, measured.speedup, measured.high))
+        area.put(rows + 1, margin + start, label)
+    for row, name in enumerate(names, rows + 2):
+        area.put(row, 0, name)
+    if promise:
+        area.interval(rows + 2, margin, axis, (promise[0], (promise[0] * promise[1]) ** 0.5, promise[1]))
+    elif names:
+        area.put(rows + 2, margin, "no number", "dim")
+    if known and measured and measured.low and measured.high and measured.speedup:
+        area.interval(rows + 3, margin, axis, (measured.low, measured.speedup, measured.high))
     if len(guesses) > 1:
-        words = (
-            f"{len(guesses)} guesses, median {times(median(guesses))}, {times(min(guesses))} to {times(max(guesses))}"
-        )
-        area.put(_ROWS + 3, 0, words)
+        middle, ends_of = times(median(guesses)), f"{times(min(guesses))} to {times(max(guesses))}"
+        area.put(area.height - 1, 0, f"{len(guesses)} guesses, median {middle}, {ends_of}")
     return canvas.text()
 
 
-def outcome(report: RunReport, guesses: Sequence[float], glyphs: Glyphs, *, width: int) -> list[Text]:
-    """After a run: guess and measurement on one axis, and in words. Empty where nobody guessed, or nothing came out."""
+def record_line(answered: int, near: int) -> str:
+    """How good one's guesses have been; nothing before the first."""
+    return f"your record: {near} of {answered} within a factor of 2" if answered else ""
+
+
+def outcome(report: RunReport, prediction: Prediction, glyphs: Glyphs, *, width: int) -> list[Text]:
+    """After a run: guess, promise and measurement on one axis, and in words. Empty where nothing came out."""
     comparison = best_comparison(report)
-    if not guesses or comparison is None or not comparison.speedup:
+    if comparison is None or not comparison.speedup:
         return []
-    guess = median(guesses)
+    guess, several = prediction.middle, len(prediction.speedups) > 1
     ratio = comparison.speedup / guess
     off = f"{times(ratio)} as much" if ratio >= 1 else f"{times(1 / ratio)} less"
     inside = comparison.low is not None and comparison.high is not None and comparison.low <= guess <= comparison.high
-    said = "you said" if len(guesses) == 1 else "the median guess is"
+    said = "the median guess is" if several else "you said"
     measured = f"it is {times(comparison.speedup)} ({span(comparison.low, comparison.high)})"
     words = f"{said} {times(guess)}; {measured}: {'right, within the interval' if inside else off}"
-    return [axis_view(guesses, glyphs, width=width, measured=comparison), Text(glyphs(words), "bold")]
+    promise = promised(report.claim)
+    rows = min(len(prediction.speedups), _ROWS)
+    drawn = axis_view(prediction.speedups, glyphs, width=width, promise=promise, measured=comparison, rows=rows)
+    lines = [drawn, Text(glyphs(words), "bold")]
+    if (limit := limit_right(prediction, report)) is not None:
+        bound, right = limit
+        text = f"you said that {prediction.limit} limits {report.baseline}; it is {bound}-bound: "
+        lines.append(Text(glyphs(text + ("right" if right else "not so")), "bold"))
+    return lines

@@ -21,12 +21,12 @@ _WORDS = {
 }
 
 
-def reasons(points: Sequence[Point], glyphs: Glyphs) -> Text:
-    """A line a point: its letter, its bound, and the evidence for it."""
+def reasons(points: Sequence[Point], glyphs: Glyphs, *, letters: bool = True) -> Text:
+    """A line a point: its letter beside a plot, its bound, and the evidence for it."""
     text = Text()
     for index, point in enumerate(points):
         bound = _WORDS.get(point.bound, f"{point.bound}-bound")
-        text.append(glyphs(f"{letter(index)} {point.variant}: "))
+        text.append(glyphs(f"{f'{letter(index)} ' * letters}{point.variant}: "))
         text.append(bound, "bold")
         text.append(glyphs(f": {sentence(point.reason)}") + "\n")
     return text

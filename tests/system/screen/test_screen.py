@@ -18,9 +18,9 @@ def test_a_crash_a_stop_and_another_scenario(lab, drive):
         assert "SIGSEGV" in flat(pilot)
         await pilot.press("escape")
         scenario(lab, step="time.sleep(0.01)")
-        pilot.app.screen.runs._settings = LONG
+        pilot.app.screen.runs._defaults = LONG
         await pilot.press("r")
-        await until(pilot, lambda: "fault · process" in shown(pilot))
+        await until(pilot, lambda: "▸MEASURE" in shown(pilot))
         await pilot.press("escape", "escape")
         assert not idle(pilot)
         await pilot.press("s")
@@ -32,7 +32,7 @@ def test_a_crash_a_stop_and_another_scenario(lab, drive):
         assert lab.none_left(within=1)
         await pilot.press("escape")
         assert any("fault" in line and "stopped" in line for line in listed(pilot))
-        pilot.app.screen.runs._settings = QUICK
+        pilot.app.screen.runs._defaults = QUICK
         await choose(pilot, "batched_matmul")
         await finish(pilot)
         assert "claim: 31x, 20-40x on a GPU; measured here: bmm" in flat(pilot)
@@ -44,7 +44,7 @@ def test_a_crash_a_stop_and_another_scenario(lab, drive):
 def test_quitting_takes_a_step_without_an_end_with_it(lab, drive, step):
     async def journey(pilot):
         await pilot.press("r")
-        await until(pilot, lambda: "check bad" in shown(pilot))
+        await until(pilot, lambda: "▸CHECK bad" in shown(pilot))
         await pilot.press("q")
         await until(pilot, lambda: not pilot.app.is_running, within=5)
         assert lab.none_left(within=1)

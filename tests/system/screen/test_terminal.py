@@ -123,7 +123,7 @@ def test_a_whole_visit_in_tmux_with_keys_alone(lab, tmux):
     tmux.press(*["Down"] * (1 + names.index("batched_matmul")), "Enter")
     tmux.until("one call for many small products")
     tmux.press("r")
-    screen = tmux.until("batched_matmul · process")
+    screen = tmux.until("▸MEASURE")
     assert "so far" in screen
     assert "loop" in screen
     assert "bmm" in screen

@@ -21,6 +21,7 @@ from gpulab.report.exit_codes import Conclusion, ExitCode
 from gpulab.report.live import LiveDetail
 from gpulab.report.over_runs import over_runs_of
 from gpulab.report.past_run import PastComparison, PastRun
+from gpulab.report.prediction import Prediction
 from gpulab.report.roofline.points import roofline_of
 from gpulab.report.sweeps import sweep_of
 from gpulab.views import (
@@ -40,7 +41,7 @@ from gpulab.views import (
 )
 from gpulab.views.live.panel import LiveRun
 from gpulab.views.live.screen import ZOOMED, live_view
-from gpulab.views.pages import code, compare, glossary, history, predict
+from gpulab.views.pages import code, compare, glossary, history, predict, result
 from gpulab.views.roofline.reasons import reasons
 from gpulab.views.roofline.view import roofline_view
 from gpulab.views.text import Glyphs
@@ -69,7 +70,7 @@ CHECKS = [
 PARTS = {
     "bars", "comparison_table", "goodput", "phases", "operations", "solo_runs", "fit", "layout_of", "notes",
     "point_table", "plot_of", "checks", "parts_table", "job_goodput", "bar",
-    "axis_view", "variants_table",
+    "axis_view", "variants_table", "header", "tables", "panel_view",
 }  # fmt: skip
 """Functions that take glyphs and are called by the views below."""
 
@@ -95,8 +96,9 @@ def of_report(report, glyphs):
         yield "live_view", live_view(live, glyphs, width=width, height=height)
     for panel in ZOOMED:
         yield panel.name, live_view(live, glyphs, width=80, height=20, chosen=panel.name, zoomed=True)
+    yield "result_page", result.result_page(live, [], report.run_file, glyphs, width=100)
     yield "compare_view", compare.compare_view(report, report, glyphs, width=100, sources=("a", report.title))
-    for line in predict.outcome(report, [1.0, 2.0], glyphs, width=80):
+    for line in predict.outcome(report, Prediction((1.0, 2.0), "memory"), glyphs, width=80):
         yield "outcome", line
     run = past_of(report)
     yield "line", history.line(run, datetime.now(UTC), glyphs, 100)
@@ -140,7 +142,7 @@ def of_machine(rows, checks, glyphs):
         yield "code_view", code.code_view(row.lesson, row.variants, None, glyphs, 80)
         yield "before_a_run", status.before_a_run(row, glyphs)
         yield "question", Group(*predict.question(row, glyphs))
-        yield "help_view", glossary.help_view([(row.name, row.title)], row.lesson, glyphs)
+        yield "help_view", glossary.help_view(row.title, row.lesson, [(row.name, row.title)], row.path, glyphs)
     yield "doctor", doctor.doctor(checks, glyphs)
     yield "no_roofline", status.no_roofline(glyphs)
 

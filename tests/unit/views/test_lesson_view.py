@@ -38,9 +38,27 @@ def test_paragraphs_are_filled_and_code_stays_as_it_is():
     lines = lines_of(ROW)
     assert lines[0] == "Pinned memory: copies at link speed."
     assert "The copy engine cannot read pageable memory." in lines
-    code = lines.index("    host.pin_memory()")
-    assert lines[code + 1] == "    device.copy_(host)"
-    assert lines[code + 2 : code + 4] == ["", "The end."]
+    code = lines.index(" host.pin_memory()")
+    assert lines[code + 1] == " device.copy_(host)"
+    assert lines[code + 2 : code + 5] == ["", "", "The end."]
+
+
+def test_prose_is_no_wider_than_can_be_read_and_tags_are_text():
+    row = ScenarioRow(name="x", lesson="Title.\n\n" + "word " * 60 + "<int>, `code`, *stressed* \u2192 end.")
+    lines = lines_of(row, 200)
+    assert max(map(len, lines)) <= 78
+    assert "<int>, code, stressed \u2192 end." in " ".join(lines)
+
+
+def test_a_promise_is_hidden_while_a_guess_waits():
+    assert "claim         hidden until the verdict stands" in [
+        line.rstrip() for line in printed(lesson(ROW, Glyphs(), hides_claim=True), 80).splitlines()
+    ]
+
+
+def test_what_was_chosen_stands_below_the_parameters():
+    text = printed(lesson(ROW, Glyphs(), chosen={"mib": "64", "time": "20s"}), 80)
+    assert "chosen        mib=64 time=20s" in text
 
 
 def test_variants_and_facts_stand_below_the_text():

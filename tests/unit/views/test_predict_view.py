@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_reports import two_variants
 
-from gpulab.views.pages.predict import axis_view, guesses_of, outcome
+from gpulab.report.prediction import Prediction, promised
+from gpulab.views.pages.predict import axis_view, guesses_of, limit_of, outcome
 from gpulab.views.text import Glyphs
 
 GLYPHS = Glyphs()
@@ -44,9 +45,33 @@ def test_a_class_is_a_heap_with_its_median():
 def test_after_the_run_guess_and_measurement_stand_together():
     report = two_variants(best="new")
     (comparison,) = report.comparisons
-    _, words = outcome(report, [4.0], GLYPHS, width=80)
+    _, words = outcome(report, Prediction((4.0,)), GLYPHS, width=80)
     assert words.plain.startswith("you said 4.00x; it is 1.50x (")
     assert words.plain.endswith("2.67x less")
-    _, words = outcome(report, [comparison.speedup], GLYPHS, width=80)
+    _, words = outcome(report, Prediction((comparison.speedup,)), GLYPHS, width=80)
     assert words.plain.endswith("right, within the interval")
-    assert outcome(report, [], GLYPHS, width=80) == []
+
+
+CLAIMS = {
+    "31x, 20-40x on a GPU": (31.0, 31.0),
+    "10-100x with tensor cores": (10.0, 100.0),
+    "~2x, 210 ms of allocation a batch removed": (2.0, 2.0),
+    "50-70 % of the launch overhead removed, up to 195x": (195.0, 195.0),
+    "the device idles at every .item()": None,
+    "8x8 tiles": None,
+}
+
+
+@pytest.mark.parametrize(("claim", "ends"), CLAIMS.items())
+def test_what_a_claim_promises(claim, ends):
+    assert promised(claim) == ends
+
+
+@pytest.mark.parametrize(("text", "limit"), [("", None), ("m", "memory"), ("Arith", "arithmetic"), ("l", "launches")])
+def test_a_limit_by_how_it_begins(text, limit):
+    assert limit_of(text) == limit
+
+
+def test_a_limit_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="speed"):
+        limit_of("speed")

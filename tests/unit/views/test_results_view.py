@@ -12,7 +12,8 @@ from gpulab.protocol.finding import finding
 from gpulab.protocol.statuses import FailureKind, Stage, Status, Verdict
 from gpulab.report.exit_codes import Conclusion, ExitCode
 from gpulab.report.report import Control, Failure, Figure, Method, SoloReport, TelemetryReport
-from gpulab.views.results import claims, failures, result
+from gpulab.views.result_lines import claims
+from gpulab.views.results import failures, result
 from gpulab.views.text import Glyphs
 
 GLYPHS = Glyphs()

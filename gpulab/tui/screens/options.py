@@ -1,0 +1,154 @@
+"""What refines the runs of one scenario: its parameters, the device, the time, and a sweep; checked as one types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.screen import Screen
+from textual.widgets import Footer, Input, Label
+
+from gpulab.catalog.catalog import Entry
+from gpulab.catalog.needs import default_device
+from gpulab.protocol.listing import ScenarioRow
+from gpulab.session.settings import Settings, UsageError
+from gpulab.tui.panels.field import Field
+from gpulab.tui.panels.pane import Pane
+from gpulab.views.text import Glyphs
+
+_DEVICE, _TIME, _SWEEP = "device", "time", "sweep"
+_PARAMETER = "parameter-"
+_DEFAULT_TIME_S = 10
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What was typed. `sweep` is empty where no sweep is to be run; `run`: start at once."""
+
+    settings: Settings
+    sweep: str
+    run: bool
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of the form. An empty one takes the default, which stands in it as long as nothing is typed."""
+
+    id: str
+    name: str
+    default: str
+    value: str
+    hint: str
+
+
+class OptionsScreen(Screen[Chosen | None]):
+    """Dismissed with what was chosen, or with None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "close(True)", "run"),
+        Binding("ctrl+s", "close(False)", "keep for later"),
+        Binding("escape", "leave", "back"),
+    ]
+
+    def __init__(self, entry: Entry, settings: Settings, glyphs: Glyphs, *, at_sweep: bool = False) -> None:
+        super().__init__()
+        self._entry, self._settings, self._glyphs = entry, settings, glyphs
+        self._fields = list(_fields(entry.row, settings))
+        self._first = _SWEEP if at_sweep else self._fields[0].id
+
+    def compose(self) -> ComposeResult:
+        yield Pane(id="status")
+        width = max(len(self._glyphs(field.name)) for field in self._fields) + 2
+        with VerticalScroll(id="form", can_focus=False):
+            for field in self._fields:
+                with Horizontal(classes="field"):
+                    label = Label(Text(self._glyphs(f" {field.name}")), classes="name")
+                    label.styles.width = width
+                    yield label
+                    yield Field(field.value, placeholder=self._glyphs(field.default), id=field.id)
+                    yield Label(Text(self._glyphs(field.hint), "dim"), classes="hint")
+        yield Pane(id="problem")
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        for pane in self.query(Pane):
+            pane.can_focus = False
+        for field in self.query(Field):
+            field.on_keys = {**field.on_keys, "enter": partial(self.action_close, run=True)}
+        self.set_focus(self.query_one(f"#{self._first}", Input))
+        self.call_after_refresh(self._draw)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._draw)
+
+    @on(Input.Changed)
+    def _draw(self) -> None:
+        text = Text(self._glyphs(f" gpulab · {self._entry.name} · parameters, device, time"), no_wrap=True)
+        text.pad_right(max(0, self.size.width - text.cell_len))
+        self.query_one("#status", Pane).show(text)
+        problem = self._problem()
+        words = Text(self._glyphs(f" {problem}"), "bold red") if problem else Text(_HINT, "dim")
+        self.query_one("#problem", Pane).show(words)
+
+    def action_close(self, run: bool) -> None:
+        """Take what was typed, unless a problem is on screen."""
+        if self._problem() is None:
+            settings, sweep = self._typed()
+            self.dismiss(Chosen(settings, sweep, run))
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+    def _typed(self) -> tuple[Settings, str]:
+        """The settings, and the sweep. UsageError where a time is no number."""
+        texts = {field.id: self.query_one(f"#{field.id}", Input).value.strip() for field in self._fields}
+        names = {field.id: field.name for field in self._fields}
+        chosen = {names[key]: text for key, text in texts.items() if key.startswith(_PARAMETER) and text}
+        try:
+            time_s = float(texts[_TIME].removesuffix("s").strip()) if texts[_TIME] else None
+        except ValueError:
+            raise UsageError(f"{texts[_TIME]}: write the time in seconds, such as 20") from None
+        device = texts[_DEVICE] or None
+        return replace(self._settings, chosen=chosen, device=device, time_s=time_s), texts.get(_SWEEP, "")
+
+    def _problem(self) -> str | None:
+        """Why no run can be made with what was typed."""
+        from gpulab.session.requests import request_for
+        from gpulab.session.sweep_runs import SweepRuns
+
+        try:
+            settings, sweep = self._typed()
+            if self._entry.function:
+                return None
+            request_for(self._entry, settings)
+            if sweep:
+                swept = SweepRuns(self._entry, sweep, settings)
+                for value in swept.values:
+                    request_for(self._entry, replace(settings, chosen={**settings.chosen, swept.parameter: value}))
+        except UsageError as error:
+            return str(error).removeprefix("--set ").removeprefix("--sweep ").removeprefix("--")
+        return None
+
+
+_HINT = " an empty field takes the default that it shows; up and down: another field"
+
+
+def _fields(row: ScenarioRow, settings: Settings) -> Iterator[_Line]:
+    device = settings.device or default_device()
+    for place, (name, default) in enumerate(row.params.items()):
+        here = row.cpu.get(name, default) if device == "cpu" else default
+        both = f"{default} on a GPU, {row.cpu[name]} on a CPU" if name in row.cpu else ""
+        yield _Line(f"{_PARAMETER}{place}", name, str(here), settings.chosen.get(name, ""), both)
+    yield _Line(_DEVICE, "device", default_device(), settings.device or "", "cpu, cuda or cuda:N")
+    usual = f"{settings.time_s:g}" if settings.time_s else ""
+    yield _Line(_TIME, "time", str(_DEFAULT_TIME_S), usual, "seconds; four times as many halve intervals")
+    if row.params:
+        own = "; ".join(f"{name}={','.join(map(str, values))}" for name, values in row.sweep.items())
+        yield _Line(_SWEEP, "sweep", "name=a,b,c", "", f"its own: {own}" if own else "a run for each value")

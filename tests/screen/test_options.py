@@ -1,0 +1,200 @@
+"""What refines runs from the screen: the form of parameters, sweeps, themes, the user's own keys, commands."""
+
+import pytest
+from journey import choose, flat, idle, shown, until, visit
+from recorded import run_file
+
+from gpulab.session.source import File
+from gpulab.tui.screens.lab import LabScreen
+from gpulab.tui.screens.options import OptionsScreen
+
+STEP = '''"""Sized: a step whose work has a size.
+
+It works.
+"""
+from time import sleep
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("compute", params={"n": 16, "label": "x"}, sweep={"n": (1, 2)})
+
+
+@scenario.variant
+def slow(lab, n, label):
+    return Work(lambda: sleep(n * 0.0002))
+
+
+@scenario.variant
+def quick(lab, n, label):
+    return Work(lambda: sleep(n * 0.0001))
+'''
+
+
+@pytest.fixture
+def sized(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    path = tmp_path / "sized.py"
+    path.write_text(STEP)
+    return path
+
+
+async def form(pilot):
+    await pilot.press("p")
+    await until(pilot, lambda: isinstance(pilot.app.screen, OptionsScreen))
+
+
+def test_the_form_takes_what_is_valid_and_says_what_is_not(sized, tmp_path):
+    started = []
+
+    def starter(entry, settings):
+        started.append(settings)
+        return File(run_file("fixes", tmp_path))
+
+    async def journey(pilot):
+        await form(pilot)
+        assert [field.default for field in pilot.app.screen._fields] == ["16", "x", "cpu", "10", "name=a,b,c"]
+        await pilot.press(*"many")
+        await until(pilot, lambda: "n takes a whole number, as in n=16" in flat(pilot))
+        await pilot.press("enter")
+        assert isinstance(pilot.app.screen, OptionsScreen), "what cannot run is not taken"
+        await pilot.press(*["backspace"] * 4, "8", "down", "down", *"tpu")
+        await until(pilot, lambda: "write cpu, cuda or cuda:N" in flat(pilot))
+        await pilot.press(*["backspace"] * 3, "down", *"soon")
+        await until(pilot, lambda: "write the time in seconds" in flat(pilot))
+        await pilot.press(*["backspace"] * 4, *"2.5", "ctrl+s")
+        await until(pilot, lambda: isinstance(pilot.app.screen, LabScreen))
+        assert not started, "it is kept for later"
+        await pilot.press("1")
+        await until(pilot, lambda: "chosen n=8 time=2.5s" in flat(pilot))
+        await pilot.press("r")
+        await until(pilot, lambda: idle(pilot) and bool(started))
+        assert started[0].chosen == {"n": "8"}
+        assert started[0].time_s == 2.5
+        await form(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, LabScreen))
+
+    visit(journey, sized, starter=starter)
+
+
+def test_again_for_longer(sized, tmp_path):
+    times = []
+
+    def starter(entry, settings):
+        times.append(settings.time_s)
+        return File(run_file("fixes", tmp_path))
+
+    async def journey(pilot):
+        await pilot.press("t")
+        assert not times, "there is nothing to run again"
+        for key in "rt":
+            await pilot.press(key)
+            await until(pilot, lambda: idle(pilot) and "FASTER" in shown(pilot))
+        assert times[1] == pytest.approx(4 * pilot.app._lab.runs.of("sized").state.job.time_s)
+
+    visit(journey, sized, starter=starter)
+
+
+def test_a_sweep_runs_every_value_and_the_final(sized):
+    async def journey(pilot):
+        await pilot.press("S")
+        await until(pilot, lambda: "n=1, 1 of 2" in shown(pilot))
+        await until(pilot, lambda: "n=2, 2 of 2" in shown(pilot))
+        await until(pilot, lambda: "final of n" in shown(pilot))
+        await until(pilot, lambda: idle(pilot))
+        assert "sized · n = 1, 2" in shown(pilot)
+        await pilot.press("end")
+        await until(pilot, lambda: "final" in flat(pilot))
+
+    visit(journey, sized)
+
+
+def test_a_sweep_that_is_stopped_keeps_what_it_has(sized):
+    async def journey(pilot):
+        await pilot.press("S")
+        await until(pilot, lambda: "n=2, 2 of 2" in shown(pilot))
+        await pilot.press("s", "s")
+        await until(pilot, lambda: idle(pilot))
+        assert "sized · n = 1" in shown(pilot)
+
+    visit(journey, sized)
+
+
+def test_the_theme_is_kept(sized):
+    async def change(pilot):
+        assert pilot.app.theme == "terminal"
+        await pilot.press("T")
+        await until(pilot, lambda: "theme: dark" in shown(pilot))
+        await pilot.press("T")
+        assert pilot.app.theme == "light"
+
+    async def look(pilot):
+        assert pilot.app.theme == "light"
+        await pilot.press("T")
+        assert pilot.app.theme == "mono"
+        await pilot.press("T")
+        assert pilot.app.theme == "terminal"
+
+    visit(change, sized)
+    visit(look, sized)
+
+
+def test_without_colours_there_is_no_theme_with_colours(sized, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    async def journey(pilot):
+        await pilot.press("T")
+        await until(pilot, lambda: "theme: " in shown(pilot))
+        assert pilot.app.theme == "terminal"
+
+    visit(journey, sized)
+
+
+def test_the_users_keys_take_the_place_of_others(sized, tmp_path):
+    keys = tmp_path / "config" / "gpulab" / "keys.toml"
+    keys.parent.mkdir(parents=True)
+    keys.write_text('help = "f2"\nzooom = "x"\n')
+
+    async def journey(pilot):
+        await until(pilot, lambda: "keys.toml: zooom" in flat(pilot))
+        await pilot.press("question_mark")
+        assert isinstance(pilot.app.screen, LabScreen)
+        await pilot.press("f2")
+        await until(pilot, lambda: "keys and words" in flat(pilot))
+        assert "f2 keys, and the words that are on the screen" in flat(pilot)
+
+    visit(journey, sized, size=(80, 60))
+    keys.write_text("help = \n")
+
+    async def broken(pilot):
+        await until(pilot, lambda: "keys.toml: Invalid" in flat(pilot))
+
+    visit(broken, sized)
+
+
+def test_every_command_has_a_name():
+    async def journey(pilot):
+        await pilot.press("ctrl+p")
+        await pilot.pause(0.3)
+        await pilot.press(*"go to precision")
+        await pilot.pause(0.5)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, LabScreen))
+        await until(pilot, lambda: "fewer bits for each number" in flat(pilot))
+
+    visit(journey)
+
+
+def test_the_list_makes_way(sized):
+    async def journey(pilot):
+        scenarios = pilot.app.screen.query_one("#list")
+        await until(pilot, lambda: pilot.app.screen._detail is not None)
+        await pilot.press("left_square_bracket")
+        await until(pilot, lambda: not scenarios.display)
+        await pilot.press("escape")
+        await until(pilot, lambda: scenarios.display)
+        await choose(pilot, "sized")
+
+    visit(journey, sized, size=(200, 50))
