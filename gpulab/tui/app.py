@@ -25,6 +25,7 @@ from gpulab.tui.bindings import KEYS
 from gpulab.tui.driver import LabDriver, release_stop_signals
 from gpulab.tui.filters import AsciiFilter, PlainFilter
 from gpulab.tui.keymap import read_keymap
+from gpulab.tui.panels.catalog_column import WIDE
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.runs import Starter
 from gpulab.tui.screens.lab import LabScreen
@@ -53,7 +54,7 @@ class LabApp(App[int]):
 
     TITLE = "gpulab"
     CSS_PATH = "gpulab.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
 
     def __init__(
         self,
@@ -190,6 +191,15 @@ class LabApp(App[int]):
             self.action_options(at_sweep=True)
         elif entry is not None:
             self._lab.say(status.NOTHING_TO_SWEEP, "yellow")
+
+    def on_resize(self) -> None:
+        if isinstance(self._driver, LabDriver):
+            self._driver.redraw()
+
+    def action_redraw(self) -> None:
+        """Draw all of it again: another program may have written over it."""
+        self.on_resize()
+        self.screen.refresh(layout=True)
 
     async def action_quit(self) -> None:
         """Ctrl+Q, which is Textual's own, leaves nothing behind either."""

@@ -63,6 +63,7 @@ KEYS = (
     Key("copy", "y", "app.copy", "copy the result, and keep it as a file"),
     Key("history", "h", "app.history", "all runs of this machine; c compares two", "history"),
     Key("theme", "T", "app.next_theme", "another theme: terminal, dark, light, mono"),
+    Key("redraw", "ctrl+l", "app.redraw", "draw the screen again"),
     Key("commands", "ctrl+p", "app.command_palette", "every command, by its name"),
     Key("help", "question_mark,f1", "app.help", "keys, and the words that are on the screen", "help", "?"),
     Key("quit", "q", "quit", "quit; what runs is stopped", "quit"),

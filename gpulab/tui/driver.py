@@ -10,6 +10,8 @@ from typing import Any
 
 from textual.drivers.linux_driver import LinuxDriver
 
+from gpulab.tui.changed_cells import ChangedCells
+
 _LOOK_S = 0.5
 _STOP = (signal.SIGTSTP,)
 
@@ -23,11 +25,16 @@ class LabDriver(LinuxDriver):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._on_screen = self._stop_asked = False
+        self._changed_cells = ChangedCells()
         super().__init__(*arguments, **options)
 
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self._on_screen = True
+
+    def redraw(self) -> None:
+        """Send every cell of what comes: somebody else may have written to the terminal."""
+        self._changed_cells.forget()
 
     def stop_application_mode(self) -> None:
         self._on_screen = False
@@ -35,8 +42,9 @@ class LabDriver(LinuxDriver):
 
     def write(self, data: str) -> None:
         """Queue it for the terminal. Where that takes nothing this waits, but so that handlers of signals run."""
+        data = self._changed_cells.of(data)
         writer = self._writer_thread
-        while writer is not None and writer.is_alive():  # it ends with an error once the terminal is gone
+        while data and writer is not None and writer.is_alive():  # it ends with an error once the terminal is gone
             with suppress(Full):
                 writer._queue.put(data, timeout=_LOOK_S)
                 return

@@ -230,11 +230,15 @@ def observer(options, env):
         for variant, time_s in times["headless"].items():
             ratios.setdefault(variant, []).append(log(times["app"][variant] / time_s))
     for variant, logarithms in ratios.items():
-        measured, held = f"{exp(median(logarithms)):.4f}, {len(logarithms)} pairs of {FEWEST} for an interval", None
+        measured = f"{exp(median(logarithms)):.4f}, {len(logarithms)} pairs of {FEWEST} for an interval"
+        limit, held = f"±{EFFECT:.0%}", None
         if interval := ratio_interval(logarithms):
             measured = f"{interval.median:.4f}, 99 % interval {interval.low:.4f} to {interval.high:.4f}"
-            held = interval.low >= 1 - EFFECT and interval.high <= 1 + EFFECT
-        yield f"{name}, {variant}: in the app / headless", measured, f"±{EFFECT:.0%}", held
+            within = interval.low >= 1 - EFFECT and interval.high <= 1 + EFFECT
+            beyond = interval.low > 1 + EFFECT or interval.high < 1 - EFFECT
+            held = within if within or beyond else None
+            limit += "  undecided: more pairs" * (held is None)
+        yield f"{name}, {variant}: in the app / headless", measured, limit, held
 
 
 def headless(name, flags, env):

@@ -16,6 +16,9 @@ from gpulab.views.text import Glyphs
 if TYPE_CHECKING:
     from gpulab.tui.panels.search_bar import SearchBar
 
+WIDE = 100
+"""Columns from which on the list stands beside what it is about."""
+
 
 class CatalogColumn(Vertical):
     """Entries by name, each as its file was when it was last looked at."""
@@ -28,7 +31,12 @@ class CatalogColumn(Vertical):
         self._marked: set[str] = set()
 
     def compose(self) -> ComposeResult:
-        yield ScenarioList([entry.row for entry in self.entries.values()], self._glyphs, id="list")
+        rows = [entry.row for entry in self.entries.values()]
+        yield ScenarioList(rows, self._glyphs, self._width(), id="list")
+
+    def _width(self) -> int:
+        """Of the list: all of a narrow terminal, else as much as the names take."""
+        return 0 if self.app.size.width >= WIDE else self.app.size.width
 
     @property
     def scenarios(self) -> ScenarioList:

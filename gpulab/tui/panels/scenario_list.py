@@ -40,13 +40,14 @@ class ScenarioList(OptionList):
     # Not "select", whose message would come after what the next key does.
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "screen.open", "open")]
 
-    def __init__(self, rows: Sequence[ScenarioRow], glyphs: Glyphs, **options: str) -> None:
+    def __init__(self, rows: Sequence[ScenarioRow], glyphs: Glyphs, width: int, **options: str) -> None:
+        """`width` is as many cells as it will have, as far as that is known: what fits is not drawn twice."""
         self._glyphs = glyphs
         self._marks: dict[str, tuple[Mark, str]] = {}
         """What the last run of each came to, and how long ago."""
         self._name_width = max((len(row.name) for row in rows), default=0)
         self._rows = {row.name: row for row in rows}
-        self._width, self._with_titles = 0, False
+        self._width, self._with_titles = width, width >= _ROOM_FOR_TITLES
         self._chosen: list[str] = []
         self._found: Mapping[str, str] | None = None
         super().__init__(*self._options_of(rows), **options)  # type: ignore[arg-type]

@@ -111,12 +111,12 @@ def test_an_app_that_is_stopped_gives_the_terminal_to_the_shell_and_takes_it_aga
     tmux.press(shell_command(lab, "waits.py", "--device", "cpu", "--telemetry", "off"), "Enter")
     tmux.until("r run")
     tmux.press("r")
-    tmux.until("measure one")
+    tmux.until("MEASURE one")
     os.kill(pid_of(lab), signal.SIGTSTP)
     tmux.until("Stopped")
     assert tmux.flags() == ["1", "0"]
     tmux.press("clear; fg; echo code $?", "Enter")
-    tmux.until("measure one")
+    tmux.until("MEASURE one")
     assert tmux.flags()[1] == "1"
     tmux.press("q")
     tmux.until("code 0")

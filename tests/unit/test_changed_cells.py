@@ -1,0 +1,121 @@
+"""What is sent of a frame shows what the whole frame would have shown, on a terminal of our own."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import get_character_cell_size
+
+from gpulab.tui.changed_cells import ChangedCells
+
+WIDTH, HEIGHT = 12, 4
+SEQUENCE = re.compile(r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|\x1b\[(K)|\x1b\[(2J)|\x1b\[\?1049[hl]|(\n)|(.)")
+STYLES = ["", "1", "31", "7", "4", "1;39;49", "39;44", "38;5;7;49", "7;39;49"]
+BLANK = (" ", frozenset())
+
+
+class Terminal:
+    """Cells as (character, attributes that are seen); what is outside of the screen is not kept."""
+
+    def __init__(self):
+        self.cells = {
+            (row, column): ("?", frozenset()) for row in range(1, HEIGHT + 1) for column in range(1, WIDTH + 1)
+        }
+
+    def write(self, data):
+        row = column = 1
+        seen = frozenset()
+        for token in SEQUENCE.finditer(data):
+            y, x, codes, erase, clear, line, character = token.groups()
+            if y:
+                row, column = int(y), int(x)
+            elif codes is not None:
+                for code in codes.split(";") or [""]:
+                    seen = frozenset() if code in ("", "0") else seen | {code}
+                seen = seen if "38" in seen else seen - {"39", "49"}
+            elif erase:
+                assert not seen, "some terminals erase in the colour of the style"
+                for place in range(column, WIDTH + 1):
+                    self.cells[row, place] = BLANK
+            elif clear:
+                self.cells = dict.fromkeys(self.cells, BLANK)
+            elif line:
+                row += 1
+            elif character:
+                self._put(row, column, character, seen)
+                column += get_character_cell_size(character)
+
+    def _put(self, row, column, character, seen):
+        if character == " ":
+            seen = seen if "38" in seen else seen & {"4", "7", "44"}
+        for place, cell in enumerate(
+            [(character, seen)] + [("", seen)] * (get_character_cell_size(character) - 1), column
+        ):
+            if (row, place) in self.cells:
+                self.cells[row, place] = cell
+
+
+texts = st.text(alphabet="ab  ─█好", max_size=WIDTH)
+
+
+@st.composite
+def frames(draw):
+    """A frame as Textual writes it: rows from some column on, of segments each with its style."""
+    parts = []
+    for row in draw(st.lists(st.integers(1, HEIGHT), unique=True, min_size=1)):
+        column = draw(st.integers(1, WIDTH))
+        parts.append(f"\x1b[{row};{column}H")
+        room = WIDTH + 1 - column
+        for text in draw(st.lists(texts, min_size=1, max_size=4)):
+            kept = ""
+            for character in text:
+                if sum(map(get_character_cell_size, kept + character)) <= room:
+                    kept += character
+            room -= sum(map(get_character_cell_size, kept))
+            style = draw(st.sampled_from(STYLES))
+            parts.append(f"\x1b[{style}m{kept}\x1b[0m" if style else kept)
+        parts.append("\n")
+    return "".join([*parts, "\x1b[1;1H"])
+
+
+@given(st.lists(frames(), max_size=8), st.integers(0, 8))
+def test_the_screen_is_the_same_with_fewer_bytes(drawn, forgotten):
+    whole, lean, changed = Terminal(), Terminal(), ChangedCells()
+    for data in ["\x1b[?1049h", *drawn]:
+        whole.write("\x1b[2J" if "1049" in data else data)
+        lean.write(changed.of(data))
+        assert _halves_whole(whole) == _halves_whole(lean)
+    sent = changed.of(drawn[-1]) if drawn else ""
+    assert sent == "", "the same again is nothing"
+    if drawn and forgotten == 0:
+        changed.forget()
+        fresh = Terminal()
+        fresh.write(changed.of(drawn[-1]))
+        other = Terminal()
+        other.write(drawn[-1])
+        assert _halves_whole(fresh) == _halves_whole(other)
+
+
+def _halves_whole(terminal):
+    """Without halves of wide characters, which terminals draw in their own ways."""
+    cells = {}
+    for (row, column), cell in terminal.cells.items():
+        lead = terminal.cells.get((row, column - 1), BLANK)
+        wide = get_character_cell_size(cell[0]) == 2 if cell[0] else False
+        right = terminal.cells.get((row, column + 1), BLANK)
+        half = (cell[0] == "" and get_character_cell_size(lead[0] or " ") != 2) or (wide and right[0] != "")
+        cells[row, column] = "half" if half else cell
+    return cells
+
+
+def test_blanks_to_the_end_of_a_row_are_erased():
+    changed = ChangedCells()
+    changed.of("\x1b[?1049h")
+    changed.of("\x1b[2;1Hlong text")
+    assert changed.of("\x1b[2;1Hlong     ") == "\x1b[2;5H\x1b[K\x1b[2;1H"
+
+
+def test_what_is_no_frame_is_sent_as_it_is():
+    changed = ChangedCells()
+    for data in ("\x1b[?25l", "\x1b]52;c;aGk=\x07", "\x07", "\x1b[1;1H\x1b]8;;x\x1b\\link"):
+        assert changed.of(data) == data
