@@ -20,7 +20,7 @@ _MAJOR = ("gpulab", "python", "numpy")
 _COUNTING = (Conclusion.MEASURED, Conclusion.SLOWER, Conclusion.INCONCLUSIVE)
 
 
-class PastComparison(msgspec.Struct, frozen=True, kw_only=True):
+class PastComparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One comparison as it was reported."""
 
     variant: Name
@@ -31,7 +31,7 @@ class PastComparison(msgspec.Struct, frozen=True, kw_only=True):
     high: PositiveAmount | None = None
 
 
-class PastRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PastRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One line of the index. `at` is UTC, ISO 8601, when the run started; `times_s` are medians of a step."""
 
     at: Name

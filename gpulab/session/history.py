@@ -26,7 +26,7 @@ class History:
         self._runs: list[PastRun] = []
 
     def read(self) -> None:
-        """Before the worker starts, whose first steps are timed: what is missing of the index is made here."""
+        """Before the worker starts, whose first steps are timed: where the index is missing, a part is made again."""
         if self._subject is not None:
             runs = HistoryIndex(state_folder()).runs(self._subject.source_sha256)
             self._runs = [run for run in runs if run.counts]

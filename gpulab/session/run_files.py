@@ -27,6 +27,15 @@ def runs_folder() -> Path:
     return state_folder() / "runs"
 
 
+def run_files(folder: Path, below: str) -> list[Path]:
+    """Those of a folder whose names sort below `below`, the newest first."""
+    try:
+        names = [entry.name for entry in os.scandir(folder) if entry.name.endswith(".jsonl") and entry.name < below]
+    except OSError:
+        return []
+    return [folder / name for name in sorted(names, reverse=True)]
+
+
 def at_home(path: Path) -> str:
     """How a path is shown: below the home folder as ~/..."""
     try:

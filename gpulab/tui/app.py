@@ -199,7 +199,7 @@ class LabApp(App[int]):
     def action_redraw(self) -> None:
         """Draw all of it again: another program may have written over it."""
         self.on_resize()
-        self.screen.refresh(layout=True)
+        self.refresh(layout=True)
 
     async def action_quit(self) -> None:
         """Ctrl+Q, which is Textual's own, leaves nothing behind either."""

@@ -74,13 +74,18 @@ class LabDriver(LinuxDriver):
         signal.signal(signal.SIGCONT, self._sigcont_application)
         self._stop_asked = False
         if was_on_screen:
-            self.resume_application_mode()
+            self._resume()
 
     def _restart(self) -> None:
         """After a stop that could not be handled: what had the terminal meanwhile may have changed it."""
         if self._on_screen:
             self.suspend_application_mode()
-            self.resume_application_mode()
+            self._resume()
+
+    def _resume(self) -> None:
+        """Take the terminal again. It is blank by then, and Textual draws only what changes."""
+        self.resume_application_mode()
+        self._app.refresh(layout=True)
 
 
 def release_stop_signals() -> None:

@@ -82,7 +82,11 @@ class Cells:
     def _put(self, text):
         place = self._y * self.columns + self._x
         fitting = text[: self.columns - self._x]
-        self.cells[place : place + len(fitting)] = [(character, self._style) for character in fitting]
+        inverse = "7" in self._style.split(";")
+        blank = (" ", self._style if inverse else "")  # erased or written, it looks the same
+        self.cells[place : place + len(fitting)] = [
+            blank if character == " " else (character, self._style) for character in fitting
+        ]
         self._x = min(self._x + len(fitting), self.columns - 1)
 
     def _obey(self, final, numbers):
@@ -90,7 +94,11 @@ class Cells:
             y, x = (int(number or 1) for number in (numbers or "1;1").split(";"))
             self._y, self._x = min(y, self.rows) - 1, min(x, self.columns) - 1
         elif final == "m":
-            self._style = "" if numbers in ("", "0") else f"{self._style};{numbers}"
+            first, _, others = numbers.partition(";")
+            self._style = others if first in ("", "0") else f"{self._style};{numbers}"
+        elif final == "K":
+            place = self._y * self.columns + self._x
+            self.cells[place : place + self.columns - self._x] = [(" ", "")] * (self.columns - self._x)
         elif final == "J":
             self.cells = [(" ", "")] * len(self.cells)
 

@@ -1,20 +1,24 @@
 """The history: every run of this machine, looked for, opened again, and compared."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from time import monotonic
 
+import msgspec
 import pytest
 from journey import flat, shown, until, visit
 from msgspec.structs import replace
-from recorded import run_file
+from recorded import run_file, write_run
 
 from gpulab.protocol.run_file import read_run_file
 from gpulab.report.build import build_report
 from gpulab.report.past_run import past_run
 from gpulab.report.state import fold_all
+from gpulab.session import history_index
 from gpulab.session.history_index import HistoryIndex
 from gpulab.session.run_files import state_folder
 from gpulab.tui.panels.history_list import HistoryList
+from gpulab.tui.screens.history import HistoryScreen
 
 
 @pytest.fixture
@@ -33,7 +37,7 @@ def past(tmp_path, monkeypatch):
 
 def rows(pilot):
     runs = pilot.app.screen.query_one(HistoryList)
-    return [runs.render_line(y).text.rstrip() for y in range(runs.size.height)]
+    return [runs.render_line(y).text.rstrip() for y in range(1, runs.size.height)]
 
 
 async def open_history(pilot):
@@ -101,19 +105,153 @@ def test_search_as_one_types(past):
     visit(journey)
 
 
-def test_many_runs_are_listed_and_searched_at_once(past, monkeypatch):
-    """Only lines in sight are drawn: ten thousand cost about what a hundred do."""
+def fill(runs, count):
+    """An index of so many runs, a minute apart; every tenth is of another scenario, which only its title has."""
+    now, lines = datetime.now(UTC), []
+    for place in range(count):
+        at = (now - timedelta(minutes=count - place)).isoformat()
+        changes = {"at": at, "run_file": f"/runs/{place}.jsonl"}
+        changes |= {"scenario": "fp16", "path": "fp16.py", "title": f"Number-{place}"} if place % 10 == 0 else {}
+        lines.append(msgspec.json.encode(replace(runs[place % 2], **changes)))
+    path = state_folder() / "history.jsonl"
+    path.write_bytes(b"\n".join([path.read_bytes().splitlines()[0], *lines, b""]))
+
+
+def test_ten_thousand_runs_are_listed_and_searched_as_one_types(past):
+    """Only lines in sight are drawn, and only what a letter needs is looked through: guards against hangs."""
     took = {}
     for count in (100, 10_000):
-        many = [replace(past[place % 2], at=f"2026-01-01T00:00:{place % 60:02}+00:00") for place in range(count)]
-        monkeypatch.setattr(HistoryIndex, "runs", lambda self, many=many: many)
+        fill(past, count)
 
         async def journey(pilot, count=count):
-            await open_history(pilot)
             began = monotonic()
-            await pilot.press("slash", *"h100")
-            await until(pilot, lambda: f"{count // 2:,} of" in shown(pilot) or f"{count // 2} of" in shown(pilot))
+            await open_history(pilot)
+            await until(pilot, lambda: f"{count:,} runs ·" in shown(pilot) and "reading" not in shown(pilot))
+            await pilot.press("slash", *"number-5")
+            found = sum("number-5" in f"number-{place}" for place in range(0, count, 10))
+            await until(pilot, lambda: f"{found:,} of {count:,} runs" in shown(pilot))
+            assert all(" fp16 " in row for row in rows(pilot)[: min(found, 5)])
+            await pilot.press("enter", "end")
+            await until(pilot, lambda: any(row.startswith(">") for row in rows(pilot)[min(found, 5) - 1 :]))
+            await pilot.press("home", "escape")
+            await until(pilot, lambda: f"{count:,} runs ·" in shown(pilot))
             took[count] = monotonic() - began
 
         visit(journey)
-    assert took[10_000] < 10 * took[100] + 1.0
+    assert took[10_000] < 10 * took[100] + 10.0
+
+
+def test_a_missing_index_is_made_again_and_says_how_far_it_is(past, monkeypatch):
+    folder = state_folder()
+    (folder / "history.jsonl").unlink()
+    (folder / "runs").mkdir()
+    for number in range(120):
+        source = Path(past[number % 2].run_file)
+        (folder / "runs" / f"20261121T{number:06}-precision-1.jsonl").hardlink_to(source)
+    monkeypatch.setattr(history_index, "_STEP_S", 0.0)
+    monkeypatch.setattr(history_index, "_PART_S", 0.0)
+    said = []
+    say = HistoryScreen._say
+    monkeypatch.setattr(HistoryScreen, "_say", lambda screen, *text: said.append(screen._reading) or say(screen, *text))
+
+    async def journey(pilot):
+        await pilot.press("h")
+        await until(pilot, lambda: "120 runs ·" in shown(pilot) and "reading" not in shown(pilot))
+        assert any(text.endswith(" of 119") for text in said), "one was read for the marks of the list"
+
+    visit(journey)
+    assert (folder / "history.jsonl").read_bytes().count(b"\n") == 121
+
+
+def test_while_a_run_measures_no_run_file_is_read(past, monkeypatch):
+    folder = state_folder()
+    (folder / "runs").mkdir()
+    for number in range(20):
+        (folder / "runs" / f"20261121T{number:06}-precision-1.jsonl").hardlink_to(past[0].run_file)
+    monkeypatch.setattr(history_index, "_PART_S", 0.0)
+
+    async def journey(pilot):
+        runs = pilot.app.screen.runs
+        runs.running = "precision"
+        (folder / "history.jsonl").write_bytes(b"")
+        await pilot.press("h")
+        await until(pilot, lambda: "reading 1 of 20" in shown(pilot))
+        await pilot.pause(0.3)
+        assert "reading 1 of 20" in shown(pilot)
+        runs.running = None
+        await until(pilot, lambda: "20 runs ·" in shown(pilot) and "reading" not in shown(pilot))
+
+    visit(journey, size=(120, 40))
+
+
+def test_one_scenario_only_and_the_whole_path_of_a_run_file(past):
+    fill(past, 100)
+
+    async def journey(pilot):
+        await open_history(pilot)
+        await pilot.press(*["down"] * 9)
+        await until(pilot, lambda: rows(pilot)[9].startswith(">"))
+        assert " fp16 " in rows(pilot)[9]
+        await pilot.press("f")
+        await until(pilot, lambda: "10 of 100 runs" in shown(pilot))
+        assert all(" fp16 " in row for row in rows(pilot)[:10])
+        await pilot.press("f")
+        await until(pilot, lambda: "100 runs ·" in shown(pilot))
+        assert rows(pilot)[9].startswith(">"), "the cursor stays on its run"
+        await pilot.press("o")
+        await until(pilot, lambda: "/runs/90.jsonl" in shown(pilot).splitlines()[0])
+
+    visit(journey)
+
+
+def test_a_path_that_is_longer_than_a_line_is_shown_as_a_whole(past):
+    long = f"/{'folder/' * 20}run.jsonl"
+    state_folder().joinpath("history.jsonl").unlink()
+    HistoryIndex(state_folder()).add(replace(past[0], run_file=long))
+
+    async def journey(pilot):
+        await open_history(pilot)
+        await pilot.press("o")
+        await until(pilot, lambda: long in "".join(line.strip() for line in shown(pilot).splitlines()[:2]))
+        await pilot.press("slash", "x")
+        await until(pilot, lambda: "0 of 1 run ·" in shown(pilot).splitlines()[0])
+
+    visit(journey)
+
+
+def test_the_lines_that_differ_are_shown_and_runs_change_their_places(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for number in range(3):
+        path = run_of_source(tmp_path / f"{number}.jsonl", f"x = {number}\ny = 1\n", number)
+        state = fold_all(read_run_file(path).events)
+        assert HistoryIndex(state_folder()).add(past_run(state, build_report(state, str(path))))
+
+    async def journey(pilot):
+        await open_history(pilot)
+        await pilot.press("space", "down", "space", "c")
+        await until(pilot, lambda: "the lines that differ" in flat(pilot))
+        assert "1 - x = 1 1 + x = 2" in flat(pilot)
+        await pilot.press("x")
+        await until(pilot, lambda: "1 - x = 2 1 + x = 1" in flat(pilot))
+        await pilot.press("left")
+        await until(pilot, lambda: "1 - x = 2 1 + x = 0" in flat(pilot))
+        await pilot.press("left")
+        await until(pilot, lambda: "no run of B's lesson is older" in flat(pilot))
+        await pilot.press("y")
+        await until(pilot, lambda: "copied, and in 0.compared.md" in flat(pilot))
+        text = (tmp_path / "0.compared.md").read_text()
+        assert text.startswith("```\n")
+        assert "    1 - x = 2\n    1 + x = 0\n```" in text
+
+    visit(journey, size=(120, 60))
+
+
+def run_of_source(path, source, number):
+    """A recorded run whose scenario's file held this."""
+    recording = read_run_file(run_file("version-2/precision-h200", path.parent))
+    started = recording.events[0]
+    job = started.request.job
+    subject = replace(job.subject, source=source, source_sha256=f"{number:064}")
+    request = replace(started.request, job=replace(job, subject=subject))
+    at = f"2026-11-21T00:00:0{number}+00:00"
+    return write_run(path, [replace(started, request=request, at=at), *recording.events[1:]])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,26 +14,33 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.events import Resize
+from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Footer, Input
+from textual.worker import get_current_worker
 
-from gpulab.protocol.run_file import RunFileError, read_run_file
-from gpulab.report.build import build_report
+from gpulab.protocol.text import plain
 from gpulab.report.past_run import PastRun
 from gpulab.report.report import RunReport
-from gpulab.report.state import fold_all
-from gpulab.session.history_index import HistoryIndex
+from gpulab.session.history_index import HistoryIndex, Part
 from gpulab.session.run_files import at_home, state_folder
 from gpulab.tui.panels.history_list import HistoryList
 from gpulab.tui.panels.pane import Pane
+from gpulab.tui.past import Opened, read_run
+from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.screens.page import Page
 from gpulab.views.pages.compare import compare_view
-from gpulab.views.pages.history import facts, others_on_one_axis
+from gpulab.views.pages.history import count_of_runs, facts, others_on_one_axis, search_text
 from gpulab.views.results import failures, result
+from gpulab.views.roofline.canvas import wide
 from gpulab.views.text import Glyphs
 
 _BELOW = 9
 """Rows of what the run under the cursor stands among."""
+_WAIT_S = 0.25
+_COPY_WIDTH = 100
+_TITLE = "history ▸ A and B"
 
 
 class HistoryScreen(Screen[None]):
@@ -40,20 +50,28 @@ class HistoryScreen(Screen[None]):
         Binding("enter", "open", "open"),
         Binding("c", "compare", "compare"),
         Binding("slash", "search", "search"),
+        Binding("f", "only_lesson", "lesson"),
+        Binding("o", "show_path", "file"),
         Binding("escape", "back", "back"),
         Binding("q", "app.quit", show=False),
     ]
+
+    class Arrived(Message):
+        """Runs, each with what one may look for; without a part there are no more to come."""
+
+        def __init__(self, runs: Sequence[tuple[PastRun, str]], part: Part | None) -> None:
+            super().__init__()
+            self.runs, self.part = runs, part
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__()
         self._glyphs = glyphs
         self._list = HistoryList(glyphs)
-        self._runs: Sequence[PastRun] = ()
-        self._message = "reading"
+        self._reading, self._message = "reading", ""
 
     def compose(self) -> ComposeResult:
         yield Pane(id="status")
-        bar = Input(placeholder="scenario, verdict, device, date", id="search", compact=True)
+        bar = Input(placeholder="scenario, verdict, device, date, parameter", id="search", compact=True)
         bar.display = False
         yield bar
         yield self._list
@@ -65,36 +83,62 @@ class HistoryScreen(Screen[None]):
             self.query_one(name, Pane).can_focus = False
         self.query_one("#below").styles.height = _BELOW
         self._list.focus()
-        self._show_status()
-        self.run_worker(self._read, thread=True)
+        self._say()
+        self.run_worker(self._read, thread=True, group="index")
+
+    def on_resize(self, event: Resize) -> None:
+        self.call_after_refresh(self._moved)
 
     def _read(self) -> None:
-        runs = HistoryIndex(state_folder()).runs()
-        self.app.call_from_thread(self._fill, runs)
+        """In a thread: the index, then the run files that it lacks, but not beside a run that measures."""
+        worker = get_current_worker()
+        lab = next(screen for screen in self.app.screen_stack if isinstance(screen, LabScreen))
+        with closing(HistoryIndex(state_folder()).parts()) as parts:
+            for part in parts:
+                self.post_message(self.Arrived([(run, search_text(run)) for run in part.runs], part))
+                while part.files and lab.runs.running is not None and not worker.is_cancelled:
+                    time.sleep(_WAIT_S)
+                if worker.is_cancelled:
+                    return
+        self.post_message(self.Arrived((), None))
 
-    def _fill(self, runs: Sequence[PastRun]) -> None:
-        self._runs, self._message = runs, ""
-        self._list.fill(runs)
+    def on_history_screen_arrived(self, message: Arrived) -> None:
+        part = message.part
+        self._reading = "" if part is None else f"reading {part.read:,} of {part.files:,}" if part.files else "reading"
+        if message.runs:
+            self._list.add(message.runs)
+        if part is None:
+            self._show_below()
+        self._say(self._message)
 
     @on(HistoryList.Moved)
+    def _moved(self) -> None:
+        self._say()
+        self._show_below()
+
     def _show_below(self) -> None:
+        """What the run under the cursor stands among."""
         below, run = self.query_one("#below", Pane), self._list.chosen
-        self._show_status()
         if run is None:
-            below.show("")
-            return
+            return below.show("")
         width, height = below.scrollable_content_region.width, _BELOW - 1
-        drawn = others_on_one_axis(self._runs, run, self._glyphs, width=width, height=height)
-        about = Text(self._glyphs(facts(run)), "dim", no_wrap=True, overflow=self._glyphs.overflow)
+        drawn = others_on_one_axis(self._list.of_scenario(run), run, self._glyphs, width=width, height=height)
+        about = Text(self._glyphs(facts(run)), no_wrap=True, overflow=self._glyphs.overflow)
         below.show(Group(about, drawn))
 
-    def _show_status(self) -> None:
+    def _say(self, message: str = "") -> None:
+        """Show a message in the first line, over as many rows as it takes; without one, what is listed."""
+        self._message = message
         shown, every = self._list.counts
-        message = self._message or (f"{every} runs" if shown == every else f"{shown} of {every} runs")
-        line = self._glyphs(f" gpulab · history · {message} · {at_home(state_folder() / 'runs')}")
-        text = Text(line, no_wrap=True, overflow=self._glyphs.overflow)
-        text.pad_right(max(0, self.size.width - text.cell_len))
-        self.query_one("#status", Pane).show(text)
+        counts = count_of_runs(every) if shown == every else f"{shown:,} of {count_of_runs(every)}"
+        parts = ("gpulab", "history", counts, self._reading, at_home(state_folder() / "runs"))
+        line = self._glyphs(f" {message or ' · '.join(part for part in parts if part)}")
+        status, width = self.query_one("#status", Pane), max(1, self.size.width)
+        rows = -(-wide(line) // width) if message else 1
+        status.styles.height = rows
+        text = Text(line, overflow="fold" if message else self._glyphs.overflow, no_wrap=not message)
+        text.pad_right(max(0, rows * width - text.cell_len))
+        status.show(text)
 
     def action_search(self) -> None:
         bar = self.query_one(Input)
@@ -109,6 +153,15 @@ class HistoryScreen(Screen[None]):
     def _leave_search(self) -> None:
         self._list.focus()
 
+    def action_only_lesson(self) -> None:
+        """List the runs of the scenario under the cursor only, or all again."""
+        self._list.toggle_scenario()
+
+    def action_show_path(self) -> None:
+        """Show the path of the run file as a whole."""
+        if (run := self._list.chosen) is not None:
+            self._say(run.run_file)
+
     def action_back(self) -> None:
         """Leave the search, then the screen."""
         bar = self.query_one(Input)
@@ -120,36 +173,106 @@ class HistoryScreen(Screen[None]):
 
     def action_open(self) -> None:
         """Show the run under the cursor as it was shown when it ended."""
-        if (run := self._list.chosen) is not None and (report := self._report(run)) is not None:
-            self._page(run.scenario, lambda width: _opened(report, self._glyphs))
+        if (run := self._list.chosen) is not None:
+            self.run_worker(self._open(run), group="open", exclusive=True)
 
     def action_compare(self) -> None:
         """Put the two marked runs beside each other; of one that is marked, with the one under the cursor."""
         both = [*self._list.marked]
         if len(both) == 1 and self._list.chosen is not None and self._list.chosen not in both:
             both.append(self._list.chosen)
-        if len(both) != 2:
-            self._message = "space marks two runs, c compares them"
-            return self._show_status()
-        reports = [self._report(run) for run in sorted(both, key=lambda run: run.at)]
-        first, second = reports
-        if first is not None and second is not None:
-            self._page("A and B", lambda width: compare_view(first, second, self._glyphs, width=width))
+        if len(both) == len("AB"):
+            self.run_worker(self._open(*both), group="open", exclusive=True)
+        else:
+            self._say("space marks two runs, c compares them")
 
-    def _report(self, run: PastRun) -> RunReport | None:
+    async def _open(self, *runs: PastRun) -> None:
+        """One run, or two beside each other, the earlier one first."""
+        runs = tuple(sorted(runs, key=lambda run: run.at))
+        both = []
+        for run in runs:
+            opened = await asyncio.to_thread(read_run, run)
+            if isinstance(opened, str):
+                return self._say(opened)
+            both.append((run, opened))
+        if len(both) == 1:
+            shown = _opened(both[0][1].report, self._glyphs)
+            self.app.push_screen(Page(f"history ▸ {runs[0].scenario}", lambda width: shown, self._glyphs))
+        else:
+            self.app.push_screen(ComparePage(both, self._list.of_scenario, self._glyphs))
+
+
+class ComparePage(Page):
+    """Two runs beside each other, of which the second may be exchanged for another run of its scenario."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "exchange(-1)", "older B", priority=True),
+        Binding("right", "exchange(1)", "newer B", priority=True),
+        Binding("x", "swap", "swap"),
+        Binding("d", "all_lines", "all lines"),
+        Binding("y", "copy", "copy"),
+    ]
+
+    def __init__(
+        self,
+        both: Sequence[tuple[PastRun, Opened]],
+        of_scenario: Callable[[PastRun], Sequence[PastRun]],
+        glyphs: Glyphs,
+    ) -> None:
+        """`of_scenario` gives the runs of a run's scenario, the oldest first."""
+        super().__init__(_TITLE, lambda width: self._text(glyphs, width), glyphs)
+        self._both, self._of_scenario = list(both), of_scenario
+        self._all_lines = False
+
+    def _text(self, glyphs: Glyphs, width: int) -> Text:
+        (_, first), (_, second) = self._both
+        sources = first.source, second.source
+        return compare_view(
+            first.report, second.report, glyphs, width=width, sources=sources, all_lines=self._all_lines
+        )
+
+    def _say(self, message: str = "") -> None:
+        self._title = message or _TITLE
+        self._draw()
+
+    def action_swap(self) -> None:
+        """A becomes B."""
+        self._both.reverse()
+        self._say()
+
+    def action_all_lines(self) -> None:
+        """All lines of the files that differ, or the first ones again."""
+        self._all_lines = not self._all_lines
+        self._say()
+
+    def action_exchange(self, by: int) -> None:
+        """The next older or newer run of B's scenario in its place."""
+        self.run_worker(self._exchange(by), exclusive=True)
+
+    async def _exchange(self, by: int) -> None:
+        (first, _), (second, _) = self._both
+        runs = [run for run in self._of_scenario(second) if run is not first]
+        place = next(place for place, run in enumerate(runs) if run is second) + by
+        if not 0 <= place < len(runs):
+            return self._say(f"{_TITLE}: no run of B's lesson is {'older' if by < 0 else 'newer'}")
+        opened = await asyncio.to_thread(read_run, runs[place])
+        if isinstance(opened, str):
+            return self._say(opened)
+        self._both[1] = runs[place], opened
+        self._say()
+
+    def action_copy(self) -> None:
+        """As text: into the clipboard, as far as the terminal takes it, and into a file beside the run file of B."""
+        text = plain(f"```\n{self._text(Glyphs(), _COPY_WIDTH).plain}\n```\n")
+        self.app.copy_to_clipboard(text)
+        path = Path(self._both[1][0].run_file).with_suffix(".compared.md")
         try:
-            return build_report(fold_all(read_run_file(Path(run.run_file)).events), run.run_file)
-        except RunFileError as error:
-            self._message = str(error)
+            path.write_text(text, encoding="utf-8")
         except OSError as error:
-            self._message = f"{error.strerror or error}: {at_home(Path(run.run_file))}"
-        self._show_status()
-        return None
-
-    def _page(self, title: str, content: Callable[[int], RenderableType]) -> None:
-        self.app.push_screen(Page(f"history ▸ {title}", content, self._glyphs))
+            return self._say(f"copied; {at_home(path)} cannot be written: {error.strerror or error}")
+        self._say(f"copied, and in {path.name}")
 
 
 def _opened(report: RunReport, glyphs: Glyphs) -> RenderableType:
-    file = Text(glyphs(f"run file: {at_home(Path(report.run_file))}"), "dim")
+    file = Text(glyphs(f"run file: {at_home(Path(report.run_file))}"))
     return Group(result(report, glyphs, verbose=True), file, failures(report, glyphs))

@@ -46,7 +46,7 @@ def request(**changes):
 
 def past(number, speedup=1.5, **changes):
     run = PastRun(
-        at=f"2026-11-20T00:00:{number % 60:02d}.{number:06d}+00:00",
+        at=f"2026-11-20T00:{number // 60:02d}:{number % 60:02d}.{number:06d}+00:00",
         host="here",
         run_file=f"/runs/{number}.jsonl",
         scenario="x",
@@ -60,6 +60,11 @@ def past(number, speedup=1.5, **changes):
         comparisons=(PastComparison(variant="bmm", against="loop", verdict="faster", speedup=speedup),),
     )
     return replace(run, **changes)
+
+
+def every(index):
+    """All runs, the oldest first."""
+    return [run for part in index.parts() for run in part.runs][::-1]
 
 
 def told(*runs, events=(READY,), job=None):
@@ -153,7 +158,7 @@ def recorded_state(asked=None):
 def test_a_run_that_ended_is_kept_with_all_that_a_list_of_runs_shows():
     state = recorded_state()
     keep(state, build_report(state, "run.jsonl"))
-    (kept,) = HistoryIndex(state_folder()).runs()
+    (kept,) = every(HistoryIndex(state_folder()))
     assert (kept.scenario, kept.at, kept.host, kept.run_file) == (
         "x",
         "2026-11-21T00:00:00+00:00",
@@ -172,7 +177,7 @@ def test_a_missing_index_is_made_again_of_the_run_files(folder):
     (runs / "20261121T000002-x-1.jsonl").write_text("no run file")
     (runs / "20261121T000003-x-1.jsonl").mkdir()
     os.mkfifo(runs / "20261121T000004-x-1.jsonl")
-    (kept,) = HistoryIndex(folder).runs()
+    (kept,) = every(HistoryIndex(folder))
     assert kept.run_file.endswith("20261121T000000-x-1.jsonl")
     assert (folder / "history.jsonl").read_bytes().count(b"\n") == 2
 
@@ -195,7 +200,7 @@ def test_a_torn_index_keeps_what_can_be_read_and_is_whole_again(folder, damage):
         index.add(past(number))
     path.write_bytes(damage(path.read_bytes()))
     index.add(past(7))
-    assert past(7) in index.runs()
+    assert past(7) in every(index)
     lines = path.read_bytes().splitlines()
     assert lines[0] == b'{"format":"gpulab.history","version":1}'
     assert all(msgspec.json.decode(line) for line in lines)
@@ -208,7 +213,7 @@ def test_an_index_of_a_newer_gpulab_is_left_alone(folder):
     path.write_text('{"format":"gpulab.history","version":2}\n{"new":1}\n')
     before = path.read_bytes()
     index = HistoryIndex(folder)
-    assert (index.runs(), index.add(past(1)), path.read_bytes()) == ([], False, before)
+    assert (every(index), index.add(past(1)), path.read_bytes()) == ([], False, before)
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
@@ -216,13 +221,13 @@ def test_what_is_no_file_is_no_index(folder, make):
     folder.mkdir()
     make(folder / "history.jsonl")
     index = HistoryIndex(folder)
-    assert (index.runs(), index.add(past(1))) == ([], False)
+    assert (every(index), index.add(past(1))) == ([], False)
 
 
 def test_a_folder_that_cannot_be_written_is_no_history(tmp_path):
     (tmp_path / "file").write_text("")
     index = HistoryIndex(tmp_path / "file" / "gpulab")
-    assert (index.runs(), index.add(past(1))) == ([], False)
+    assert (every(index), index.add(past(1))) == ([], False)
 
 
 def test_a_run_that_could_not_be_read_again_is_not_kept(folder):
@@ -230,16 +235,16 @@ def test_a_run_that_could_not_be_read_again_is_not_kept(folder):
     index.add(past(1))
     for changes in ({"title": "x" * 5000}, {"path": "\udcff"}, {"params": {f"n{n}": "x" * 4000 for n in range(50)}}):
         assert not index.add(past(2, **changes))
-    assert index.runs() == [past(1)]
+    assert every(index) == [past(1)]
 
 
 def test_it_does_not_grow_without_end(folder, monkeypatch):
-    monkeypatch.setattr(history_index, "HISTORY_BYTES", 20_000)
+    monkeypatch.setattr(history_index, "_MOST_BYTES", 20_000)
     index = HistoryIndex(folder)
     for number in range(200):
         assert index.add(past(number))
         assert (folder / "history.jsonl").stat().st_size <= 20_000
-    kept = index.runs()
+    kept = every(index)
     assert kept[-1] == past(199)
     assert 5 < len(kept) < 100
 
@@ -254,7 +259,7 @@ def test_writers_beside_each_other_lose_nothing(folder):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({run.run_file for run in HistoryIndex(folder).runs()}) == 100
+    assert len({run.run_file for run in every(HistoryIndex(folder))}) == 100
 
 
 def test_a_lock_that_is_never_given_back_costs_the_entry_and_little_time(folder, monkeypatch):
@@ -264,13 +269,14 @@ def test_a_lock_that_is_never_given_back_costs_the_entry_and_little_time(folder,
     with (folder / "history.lock").open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert not index.add(past(2))
-    assert index.runs() == [past(1)]
+    assert every(index) == [past(1)]
 
 
 def test_a_full_index_is_read_in_milliseconds(folder):
     """Counted in decoded runs, not in seconds: of all lines only those of the file that runs are decoded."""
     index = HistoryIndex(folder)
     index.add(past(1))
+    assert every(index) == [past(1)]
     line = (folder / "history.jsonl").read_bytes().splitlines(keepends=True)[1]
     other = line.replace(SHA.encode(), b"cd" * 32)
     with (folder / "history.jsonl").open("ab") as file:
@@ -296,4 +302,4 @@ def test_a_run_file_that_is_read_is_no_new_run(folder, tmp_path):
     run = Run(File(write_run(tmp_path / "run.jsonl", recorded_events())))
     run.poll()
     assert run.report.outcome == "measured"
-    assert HistoryIndex(folder).runs() == []
+    assert every(HistoryIndex(folder)) == []

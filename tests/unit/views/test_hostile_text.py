@@ -102,6 +102,7 @@ def of_report(report, glyphs):
         yield "outcome", line
     run = past_of(report)
     yield "line", history.line(run, datetime.now(UTC), glyphs, 100)
+    yield "columns", history.columns(glyphs, 100, 20)
     yield "facts", glyphs(history.facts(run))
     yield "others_on_one_axis", history.others_on_one_axis([run, run], run, glyphs, width=80, height=9)
     names = [variant.name for variant in report.variants]
