@@ -215,6 +215,7 @@ def test_a_path_that_is_longer_than_a_line_is_shown_as_a_whole(past):
         await until(pilot, lambda: long in "".join(line.strip() for line in shown(pilot).splitlines()[:2]))
         await pilot.press("slash", "x")
         await until(pilot, lambda: "0 of 1 run ·" in shown(pilot).splitlines()[0])
+        assert "No run has all of these words" in flat(pilot)
 
     visit(journey)
 

@@ -31,7 +31,13 @@ from gpulab.tui.past import Opened, read_run
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.screens.page import Page
 from gpulab.views.pages.compare import compare_view
-from gpulab.views.pages.history import count_of_runs, facts, others_on_one_axis, search_text
+from gpulab.views.pages.history import (
+    count_of_runs,
+    facts,
+    nothing_listed,
+    others_on_one_axis,
+    search_text,
+)
 from gpulab.views.results import failures, result
 from gpulab.views.roofline.canvas import wide
 from gpulab.views.text import Glyphs
@@ -107,7 +113,7 @@ class HistoryScreen(Screen[None]):
         self._reading = "" if part is None else f"reading {part.read:,} of {part.files:,}" if part.files else "reading"
         if message.runs:
             self._list.add(message.runs)
-        if part is None:
+        if part is None or part.files:
             self._show_below()
         self._say(self._message)
 
@@ -120,7 +126,7 @@ class HistoryScreen(Screen[None]):
         """What the run under the cursor stands among."""
         below, run = self.query_one("#below", Pane), self._list.chosen
         if run is None:
-            return below.show("")
+            return below.show("" if self._reading else nothing_listed(any_runs=self._list.counts[1] > 0))
         width, height = below.scrollable_content_region.width, _BELOW - 1
         drawn = others_on_one_axis(self._list.of_scenario(run), run, self._glyphs, width=width, height=height)
         about = Text(self._glyphs(facts(run)), no_wrap=True, overflow=self._glyphs.overflow)

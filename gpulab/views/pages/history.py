@@ -66,6 +66,13 @@ def count_of_runs(count: int) -> str:
     return f"{count:,} run{'s' * (count != 1)}"
 
 
+def nothing_listed(*, any_runs: bool) -> str:
+    """Why the list is empty."""
+    if any_runs:
+        return "No run has all of these words. Esc leaves the search."
+    return "No run has ended on this machine yet: Esc goes back, r runs the lesson under the cursor."
+
+
 def search_text(run: PastRun) -> str:
     """What one may look for, in small letters."""
     parameters = " ".join(f"{name}={value}" for name, value in run.params.items())

@@ -1,0 +1,81 @@
+"""The list of past runs: columns in any width, what one may look for, and the runs around the chosen one."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gpulab.protocol.device import Device
+from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.report.past_run import PastComparison, PastRun
+from gpulab.views.pages import history
+from gpulab.views.text import Glyphs
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+def past(number=0, speedup=1.5, **changes):
+    """A run of so many hours ago; without a speedup one that was interrupted."""
+    comparison = {"verdict": "faster", "speedup": speedup, "low": speedup and speedup * 0.9}
+    usual = {
+        "at": (NOW - timedelta(hours=number)).isoformat(),
+        "host": "here",
+        "run_file": f"/runs/{number}.jsonl",
+        "scenario": "batched_matmul",
+        "path": "batched_matmul.py",
+        "source_sha256": "ab" * 32,
+        "device": Device(kind="cuda", name="NVIDIA H100 80GB HBM3"),
+        "outcome": Conclusion.MEASURED if speedup else Conclusion.INTERRUPTED,
+        "exit_code": ExitCode.MEASURED if speedup else ExitCode.INTERRUPTED,
+        "comparisons": (PastComparison(variant="bmm", against="loop", high=speedup and speedup * 1.1, **comparison),),
+    }
+    return PastRun(**{**usual, **changes})
+
+
+@pytest.mark.parametrize("glyphs", [Glyphs(), Glyphs(ascii=True)])
+@pytest.mark.parametrize("width", [58, 77, 117])
+def test_every_line_has_its_columns_and_what_is_cut_has_a_mark(width, glyphs):
+    name = history.name_width(24, width)
+    head = history.columns(glyphs, width, name).plain
+    runs = [past(), past(3, None), past(9, 0.98), past(scenario="µ" * 40, device=Device(kind="cpu", name="x" * 90))]
+    for run in runs:
+        text = history.line(run, NOW, glyphs, width, name).plain
+        assert len(text) <= width
+        assert text[head.index("lesson") - 2 : head.index("lesson")] == "  "
+        assert text[head.index("verdict") - 1] == " "
+        assert len(text) < width or text.endswith((glyphs("…"), "HBM3"))
+    assert glyphs("…") in history.line(runs[-1], NOW, glyphs, width, name).plain[:50]
+
+
+def test_the_name_of_a_device_is_there_as_a_whole_where_it_has_room():
+    assert history.line(past(), NOW, Glyphs(), 117).plain.endswith("NVIDIA H100 80GB HBM3")
+    assert history.line(past(), NOW, Glyphs(), 86).plain.endswith(" H100 80GB HBM3")
+
+
+def test_what_one_may_look_for():
+    text = history.search_text(past(title="Batched: one Call", params={"n": 4096}))
+    assert all(
+        word in text for word in ("batched_matmul", "one call", "faster", "h100", "2026-11-22", "here", "n=4096")
+    )
+
+
+@pytest.mark.parametrize("place", [0, 1, 30, 58, 59])
+def test_the_chosen_run_is_among_those_around_it(place):
+    runs = [past(60 - number, 1.5 + number / 100) for number in range(60)]
+    rows = history.others_on_one_axis(runs, runs[place], Glyphs(), width=80, height=9).plain.split("\n")
+    assert "its 60 runs here" in rows[0]
+    assert sum(row.startswith(">") for row in rows) == 1
+    assert len(rows) == 9
+    assert ("newer" in rows[0].replace("the newest last", "")) == (place < 56)
+
+
+def test_a_run_without_a_speedup_stands_among_the_others():
+    runs = [past(3, 1.5), past(2, None), past(1, 1.6)]
+    rows = history.others_on_one_axis(runs, runs[1], Glyphs(), width=80, height=9).plain.split("\n")
+    assert sum("●" in row for row in rows) == 2
+    assert rows[1].startswith("bmm")
+    alone = history.others_on_one_axis(runs[1:2], runs[1], Glyphs(), width=80, height=9).plain
+    assert "no speedup with an interval" in alone
+
+
+def test_facts_have_no_holes():
+    assert history.facts(past(rounds=1)) == "bmm 1.50x over loop · torch ? · 0 s · 1 round · /runs/0.jsonl"
