@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -141,6 +142,7 @@ def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int
 def _open_screen(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         parser.error("the screen needs a terminal; without one there are --list, --run, --guide and --help")
+    gc.disable()  # until the screen stands: nothing of what is made by then is garbage, and looking takes 40 ms
     from gpulab.session.settings import Settings
     from gpulab.tui.app import open_lab
 

@@ -6,6 +6,7 @@ The `Scenario` that the file will construct when it runs is constructed here fro
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import cleandoc
@@ -46,6 +47,7 @@ class ScenarioText:
     """Names that the module binds to what may be called, by line: what FILE:function can name."""
 
 
+_ATTRIBUTE = re.compile(r"\.[\s\\]*variant")
 EMPTY = ScenarioText("", None, {}, {})
 
 
@@ -80,8 +82,8 @@ def _scenario(text: str, tree: ast.Module, node: ast.stmt, call: ast.Call) -> Sc
 
 def _require_plain_decorators(text: str, tree: ast.Module, name: str, count: int) -> None:
     """UnreadableError where a variant is registered otherwise than by the `count` decorators that were read."""
-    # Most files have the word nowhere else, and need not be walked. Python takes some other letters for these, too.
-    if text.isascii() and text.count("variant") == count:
+    # Most files have it nowhere else, and need not be walked. Python takes some other letters for these, too.
+    if text.isascii() and len(_ATTRIBUTE.findall(text)) == count:
         return
     functions = [node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
     accepted = {_callee(decorator) for function in functions for decorator in function.decorator_list}

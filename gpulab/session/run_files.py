@@ -16,6 +16,13 @@ def state_folder() -> Path:
     return user_state_path("gpulab")
 
 
+def config_folder() -> Path:
+    """Where what the user wrote for gpulab lies."""
+    from platformdirs import user_config_path
+
+    return user_config_path("gpulab")
+
+
 def default_path(scenario: str) -> Path:
     """A new file, named by time, scenario and process."""
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]

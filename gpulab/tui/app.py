@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -218,6 +219,11 @@ class LabApp(App[int]):
                 loop.call_soon_threadsafe(self._interrupt)
 
         self.interrupts.stop_with(wake)
+
+    def on_ready(self) -> None:
+        if not gc.isenabled():  # the command disabled it
+            gc.freeze()
+            gc.enable()
 
     def _interrupt(self) -> None:
         """Quit; where the terminal is gone, at once: Textual would wait for ever for its last bytes to be written."""

@@ -38,7 +38,7 @@ class Key:
 
 KEYS = (
     # The list takes Enter for itself, with the same effect.
-    Key("open", "enter", "open", "open it: its run, or its lesson", "open"),
+    Key("open", "enter", "open", "open it: its run, or its lesson", "open", "enter"),
     Key("run", "r", "run", "run it", "run"),
     Key("run_longer", "t", "app.run_longer", "run it again for four times as long: intervals half as wide"),
     Key("options", "p", "app.options", "parameters, device, time, sweep"),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from platformdirs import user_config_path
-
+from gpulab.session.run_files import config_folder
 from gpulab.tui.bindings import KEYS
 
 
 def keymap_path() -> Path:
-    return user_config_path("gpulab") / "keys.toml"
+    return config_folder() / "keys.toml"
 
 
 def read_keymap() -> tuple[dict[str, str], str | None]:

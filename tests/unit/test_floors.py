@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "session": {*CORE, "declared", "protocol", "analysis", "report", "catalog", "session"}
     | {"msgspec", "platformdirs", "psutil"},
     "doctor": {*CORE, "protocol", "catalog", "session", "doctor", "msgspec"},
-    "views": {*CORE, "protocol", "analysis", "report", "views", "msgspec", "rich", "matplotlib"},
+    "views": {*CORE, "protocol", "analysis", "report", "views", "msgspec", "rich", "matplotlib"} | {"markdown_it"},
     "headless": {*CORE, "protocol", "analysis", "report", "catalog", "session", "doctor", "views", "headless"}
     | {"msgspec", "rich"},
     "tui": {*CORE, "protocol", "report", "catalog", "session", "doctor", "views", "tui", "rich", "textual"},

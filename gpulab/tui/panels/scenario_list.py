@@ -38,7 +38,7 @@ class ScenarioList(OptionList):
     """A line a scenario: its name, the mark of its last run, and its title where the list has all the width."""
 
     # Not "select", whose message would come after what the next key does.
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "screen.open", "open")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "screen.open", "open", key_display="enter")]
 
     def __init__(self, rows: Sequence[ScenarioRow], glyphs: Glyphs, width: int, **options: str) -> None:
         """`width` is as many cells as it will have, as far as that is known: what fits is not drawn twice."""

@@ -17,7 +17,7 @@ from textual.binding import Binding, BindingType
 from textual.events import Resize
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 from textual.worker import get_current_worker
 
 from gpulab.protocol.text import plain
@@ -26,6 +26,7 @@ from gpulab.report.report import RunReport
 from gpulab.session.history_index import HistoryIndex, Part
 from gpulab.session.run_files import at_home, state_folder
 from gpulab.tui.panels.history_list import HistoryList
+from gpulab.tui.panels.keys_line import KeysLine
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.past import Opened, read_run
 from gpulab.tui.screens.lab import LabScreen
@@ -82,7 +83,7 @@ class HistoryScreen(Screen[None]):
         yield bar
         yield self._list
         yield Pane(id="below")
-        yield Footer(show_command_palette=False)
+        yield KeysLine(self._glyphs)
 
     def on_mount(self) -> None:
         for name in ("#status", "#below"):

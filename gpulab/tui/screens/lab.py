@@ -13,13 +13,14 @@ from textual.containers import Horizontal
 from textual.events import Resize
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer, Input, OptionList
+from textual.widgets import Input, OptionList
 
 from gpulab.catalog.catalog import Entry
 from gpulab.catalog.needs import default_device
 from gpulab.session.settings import Settings
 from gpulab.tui import bindings
 from gpulab.tui.panels.catalog_column import CatalogColumn
+from gpulab.tui.panels.keys_line import KeysLine
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.panels.scenario_list import ABOUT_LIST, ScenarioList
 from gpulab.tui.panels.status_line import StatusLine
@@ -58,7 +59,7 @@ class LabScreen(Screen[int]):
         yield self._line
         with Horizontal(id="body"):
             yield self._catalog
-        yield Footer(show_command_palette=False)
+        yield KeysLine(self._glyphs)
 
     def on_mount(self) -> None:
         self._ticks = self.set_interval(self._tick_s, self._tick, pause=True)

@@ -13,13 +13,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.screen import Screen
-from textual.widgets import Footer, Input, Label
+from textual.widgets import Input, Label
 
 from gpulab.catalog.catalog import Entry
 from gpulab.catalog.needs import default_device
 from gpulab.protocol.listing import ScenarioRow
 from gpulab.session.settings import Settings, UsageError
 from gpulab.tui.panels.field import Field
+from gpulab.tui.panels.keys_line import KeysLine
 from gpulab.tui.panels.pane import Pane
 from gpulab.views.text import Glyphs
 
@@ -75,7 +76,7 @@ class OptionsScreen(Screen[Chosen | None]):
                     yield Field(field.value, placeholder=self._glyphs(field.default), id=field.id)
                     yield Label(Text(self._glyphs(field.hint), "dim"), classes="hint")
         yield Pane(id="problem")
-        yield Footer(show_command_palette=False)
+        yield KeysLine(self._glyphs)
 
     def on_mount(self) -> None:
         for pane in self.query(Pane):

@@ -11,8 +11,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Resize
 from textual.screen import Screen
-from textual.widgets import Footer
 
+from gpulab.tui.panels.keys_line import KeysLine
 from gpulab.tui.panels.pane import Pane
 from gpulab.views.text import Glyphs
 
@@ -32,7 +32,7 @@ class Page(Screen[None]):
     def compose(self) -> ComposeResult:
         yield Pane(id="status")
         yield Pane(id="page")
-        yield Footer(show_command_palette=False)
+        yield KeysLine(self._glyphs)
 
     def on_mount(self) -> None:
         self.query_one("#status", Pane).can_focus = False

@@ -10,12 +10,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 
 from gpulab.protocol.listing import ScenarioRow
 from gpulab.report.prediction import LIMITS, Prediction
 from gpulab.session.guesses import record
 from gpulab.tui.panels.field import Field
+from gpulab.tui.panels.keys_line import KeysLine
 from gpulab.tui.panels.pane import Pane
 from gpulab.views.pages.predict import axis_view, guesses_of, limit_of, question, record_line
 from gpulab.views.text import Glyphs
@@ -49,7 +50,7 @@ class PredictScreen(Screen["Prediction | None"]):
         yield Pane(id="limit-question")
         yield Field(placeholder=f"{', '.join(LIMITS)}: a letter is enough, or nothing", id="limit")
         yield Pane(id="page")
-        yield Footer(show_command_palette=False)
+        yield KeysLine(self._glyphs)
 
     def on_mount(self) -> None:
         for pane in self.query(Pane):

@@ -28,7 +28,8 @@ def _draw(run: LiveRun, area: Area) -> None:
     looks = run.looks(comparison) if comparison else ()
     if comparison is None or not looks:
         done = max((len(values) for values in run.detail.times_s.values()), default=0)
-        area.put(0, 0, f"an interval needs {FEWEST} processes; {done} so far" if comparison else "nothing is compared")
+        awaited = comparison is not None or (run.report.under_way and len(run.report.variants) > 1)
+        area.put(0, 0, f"an interval needs {FEWEST} processes; {done} so far" if awaited else "nothing is compared")
         _draw_control(run, area)
         return
     cells = max(10, area.width - _LABEL - _INTERVAL - 2)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from rich.text import Text
+
+from gpulab.analysis.roofline import Roofline
 from gpulab.report.roofline.points import roofline_of
 from gpulab.views.live.area import Area
 from gpulab.views.live.panel import LiveRun, Panel, Rows, name_width
@@ -30,10 +33,7 @@ def _draw(run: LiveRun, area: Area) -> None:
         area.put_lines(0, _why_none(run))
         return
     if area.height >= _PLOT_ROWS and area.width >= _PLOT_COLUMNS:
-        layout = layout_of(roofline, area.glyphs, width=area.width, height=area.height)
-        # A table without room for all of its points is left out: letters and names stand in the plot.
-        below = layout.height - layout.table_at[0] if layout.plot and layout.height > area.height else 0
-        drawn = roofline_view(roofline, area.glyphs, width=area.width, height=area.height + below)
+        drawn = _plot(roofline, area)
         for row, line in enumerate(drawn.split("\n")[: area.height]):
             area.put_text(row, 0, line)
         return
@@ -45,6 +45,17 @@ def _draw(run: LiveRun, area: Area) -> None:
         area.put(row, names + 1 + max(0, _PERCENT - len(share)), share)
         area.bar(row, names + _PERCENT + 2, point.fraction, cells, "cyan" if name != run.report.baseline else "")
         area.put(row, names + _PERCENT + 2 + cells + 1, point.bound)
+
+
+def _plot(roofline: Roofline, area: Area) -> Text:
+    """The plot with the table of its points, or alone, where that has no room: letters and names stand in the plot."""
+    height, width, glyphs = area.height, area.width, area.glyphs
+    layout = layout_of(roofline, glyphs, width=width, height=height)
+    if layout.plot and layout.height > height:
+        below = layout.height - layout.table_at[0]
+        layout = layout_of(roofline, glyphs, width=width, height=height + below)
+        height += below - max(0, layout.table_at[0] - area.height)
+    return roofline_view(roofline, glyphs, width=width, height=height)
 
 
 def _why_none(run: LiveRun) -> str:

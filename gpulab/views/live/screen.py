@@ -33,7 +33,7 @@ _FIRST = (TIMES, CHARTS, NARROWING, PRINTED, PROCESSES, ROOFS, PARTS)
 """In the order in which they get their fewest rows."""
 _COLUMNS = {
     110: (((TIMES, NARROWING, PROCESSES), (ROOFS, PARTS)), (CHARTS, PRINTED)),
-    158: (((TIMES, NARROWING), (ROOFS, PARTS), (PROCESSES, PRINTED)), (CHARTS,)),
+    158: (((TIMES, NARROWING, PARTS), (ROOFS,), (PROCESSES, PRINTED)), (CHARTS,)),
 }
 """From which width on there are columns, the panels of each, and those below them."""
 _GAP = 2

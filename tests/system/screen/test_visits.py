@@ -100,9 +100,12 @@ def test_an_engineer_runs_fails_edits_runs_again_compares_and_copies(visit, lab)
     tmux.until("2 runs")
     tmux.press("Space", "Down", "Space", "c")
     tmux.until("A and B")
-    tmux.until("CHANGED")
-    tmux.press("Escape", "Escape")
-    tmux.until("ready, on cpu")
+    screen = tmux.until("the lines that differ")
+    assert "+     return work(lab, 0.001)" in screen
+    tmux.press("Escape")
+    tmux.until("2 runs")
+    tmux.press("Escape")
+    tmux.until("enter open")
 
 
 def test_a_teacher_collects_guesses_zooms_and_freezes(visit):
