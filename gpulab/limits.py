@@ -16,7 +16,7 @@ LINE_BYTES = 1 << 20
 RUN_FILE_LINE_BYTES = 8 << 20
 """Of one line of a run file: the first event holds the scenario's source."""
 HISTORY_BYTES = 4 << 20
-"""Of the index of earlier runs: some thousands. It is read before every run."""
+"""Of the end of the index of earlier runs that is read before every run: some thousands."""
 HISTORY_RUN_BYTES = 64 << 10
 """Of one run in it."""
 CACHE_FILE_BYTES = 1 << 20

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.app import App, SystemCommand
+from textual.binding import Binding
 from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
 
@@ -107,6 +108,10 @@ class LabApp(App[int]):
         chosen = name if not self.no_color or name == MONO else TERMINAL
         self.theme = chosen
         self.ansi_color = self.current_theme.ansi
+
+    def get_key_display(self, binding: Binding) -> str:
+        """Enter by its name: its sign is none of every font."""
+        return "enter" if binding.key == "enter" else super().get_key_display(binding)
 
     def get_default_screen(self) -> Screen[int]:
         return self._lab

@@ -52,7 +52,7 @@ def beginning():
     yield TelemetryStarted(t=0.0, gpu="GPU", uuid="GPU-1", limits={"power": 700.0})
     for name in NAMES[:2]:
         yield Built(t=0.0, variant=name, build_s=0.1, first_step_s=0.1, items=1.0)
-    yield Planned(t=0.0, rounds=BATCHES_IN_EPOCH * BLOCKS_IN_BATCH // len(NAMES), epochs=8, floor=0.01, expensive=False)
+    yield Planned(t=0.0, rounds=BATCHES_IN_EPOCH * BLOCKS_IN_BATCH // len(NAMES), epochs=8, floor=0.01)
     yield StageStarted(t=0.0, stage="measure")
 
 

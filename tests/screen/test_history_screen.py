@@ -64,7 +64,7 @@ def test_one_is_opened_again_and_two_are_compared(past):
     async def journey(pilot):
         await open_history(pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: "NVIDIA H200" in flat(pilot) and "99 % interval" in flat(pilot))
+        await until(pilot, lambda: "NVIDIA H200" in flat(pilot) and "can it be believed?" in flat(pilot))
         await pilot.press("escape", "c")
         await until(pilot, lambda: "space marks two runs" in flat(pilot))
         await pilot.press("space", "down", "space")

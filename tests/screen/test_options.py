@@ -97,6 +97,7 @@ def test_again_for_longer(sized, tmp_path):
     visit(journey, sized, starter=starter)
 
 
+@pytest.mark.slow
 def test_a_sweep_runs_every_value_and_the_final(sized):
     async def journey(pilot):
         await pilot.press("S")

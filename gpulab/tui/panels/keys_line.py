@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from rich.style import Style
 from rich.text import Text
+from textual.binding import Binding
 from textual.events import Resize
+from textual.widgets import Input
 
 from gpulab.tui.panels.pane import Pane
 from gpulab.views.text import Glyphs
@@ -33,8 +35,11 @@ class KeysLine(Pane, can_focus=False):
         text, shown = Text(no_wrap=True), set()
         if not self.is_attached or not self.screen.is_current:
             return
-        for _, binding, enabled, _ in self.screen.active_bindings.values():
-            if not binding.show or not enabled or binding.action in shown:
+        typing = isinstance(self.screen.focused, Input)  # which has Enter for itself, but hands it on
+        own = [binding for binding in self.screen.BINDINGS if typing and isinstance(binding, Binding)]
+        active = [entry.binding for entry in self.screen.active_bindings.values() if entry.enabled]
+        for binding in [*own, *active]:
+            if not binding.show or binding.action in shown:
                 continue
             shown.add(binding.action)
             key, what = self._glyphs(self.app.get_key_display(binding)), self._glyphs(binding.description)

@@ -21,6 +21,7 @@ from textual.widgets import Input
 from textual.worker import get_current_worker
 
 from gpulab.protocol.text import plain
+from gpulab.report.live import LiveDetail
 from gpulab.report.past_run import PastRun
 from gpulab.report.report import RunReport
 from gpulab.session.history_index import HistoryIndex, Part
@@ -31,6 +32,7 @@ from gpulab.tui.panels.pane import Pane
 from gpulab.tui.past import Opened, read_run
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.screens.page import Page
+from gpulab.views.live.panel import LiveRun
 from gpulab.views.pages.compare import compare_view
 from gpulab.views.pages.history import (
     count_of_runs,
@@ -39,7 +41,7 @@ from gpulab.views.pages.history import (
     others_on_one_axis,
     search_text,
 )
-from gpulab.views.results import failures, result
+from gpulab.views.pages.result import result_page
 from gpulab.views.roofline.canvas import wide
 from gpulab.views.text import Glyphs
 
@@ -203,8 +205,9 @@ class HistoryScreen(Screen[None]):
                 return self._say(opened)
             both.append((run, opened))
         if len(both) == 1:
-            shown = _opened(both[0][1].report, self._glyphs)
-            self.app.push_screen(Page(f"history ▸ {runs[0].scenario}", lambda width: shown, self._glyphs))
+            report = both[0][1].report
+            title = f"history ▸ {runs[0].scenario}"
+            self.app.push_screen(Page(title, lambda width: _opened(report, self._glyphs, width), self._glyphs))
         else:
             self.app.push_screen(ComparePage(both, self._list.of_scenario, self._glyphs))
 
@@ -280,6 +283,6 @@ class ComparePage(Page):
         self._say(f"copied, and in {path.name}")
 
 
-def _opened(report: RunReport, glyphs: Glyphs) -> RenderableType:
-    file = Text(glyphs(f"run file: {at_home(Path(report.run_file))}"))
-    return Group(result(report, glyphs, verbose=True), file, failures(report, glyphs))
+def _opened(report: RunReport, glyphs: Glyphs, width: int) -> RenderableType:
+    run_file = at_home(Path(report.run_file))
+    return result_page(LiveRun(report, LiveDetail()), [], run_file, glyphs, width=width)

@@ -40,6 +40,7 @@ class LabScreen(Screen[int]):
     """At most one run at a time; each scenario keeps its last one."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings.LAB
+    AUTO_FOCUS = "#list"
 
     def __init__(
         self, entries: Sequence[Entry], settings: Settings, glyphs: Glyphs, tick_s: float, starter: Starter
@@ -231,6 +232,7 @@ class LabScreen(Screen[int]):
         if detail := self._shows_run:
             detail.zoomed = not detail.zoomed
             self.set_class(detail.zoomed, "-zoomed")
+            self.set_focus(detail.pane if detail.zoomed or self.has_class("-narrow") else self._list)
             self.call_after_refresh(self.refresh_rows)
 
     def action_hide_list(self) -> None:
@@ -263,15 +265,14 @@ class LabScreen(Screen[int]):
         shown = self._detail is not None and self._detail.tab == "result" and self.runs.of(self._list.chosen)
         return self._detail if in_sight and shown else None
 
-    def action_quit(self) -> None:
-        """Stop what runs, and leave once nothing of it is left."""
-        self.quit()
-
     def quit(self) -> None:
+        """Stop what runs, and leave once nothing of it is left."""
         if not self._quitting:
             self._quitting = True
             if self._complete:  # what is half mounted cannot be left
                 self._leave()
+
+    action_quit = quit
 
     def _leave(self) -> None:
         if not self.runs.stop():

@@ -37,6 +37,8 @@ _COLUMNS = {
 }
 """From which width on there are columns, the panels of each, and those below them."""
 _GAP = 2
+_SMALLEST = (66, 16)
+"""Columns and rows below which one panel is shown at a time: what a terminal of 80x24 has for them is more."""
 _LEAST_ABOVE = 22
 """Rows of the two columns before the panels below them get more than their fewest."""
 
@@ -95,11 +97,11 @@ def _stacked(run: LiveRun, panels: Sequence[Panel], first_row: int, column: int,
 def live_view(
     run: LiveRun, glyphs: Glyphs, *, width: int, height: int, chosen: str | None = None, zoomed: bool = False
 ) -> Text:
-    """All panels that have room, one of them `chosen`; or, where `zoomed`, that one alone."""
+    """All panels that have room, one of them `chosen`; or, where `zoomed` or on a small screen, that one alone."""
     canvas = Canvas(width, height, glyphs)
     draw_stages(run, Area(canvas, 0, 0, width, 1))
     shown = places(run, width, height)
-    if zoomed:
+    if zoomed or width < _SMALLEST[0] or height < _SMALLEST[1]:
         panel = next((panel for panel in ZOOMED if panel.name == chosen), NUMBER)
         shown = [Place(panel, 1, 0, width, height - 1)]
     for place in shown:
