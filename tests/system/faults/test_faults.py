@@ -116,6 +116,7 @@ def test_ctrl_c_ends_the_run_and_keeps_its_file(lab):
     assert read_run_file(file).events[-1].outcome == "cancelled"
 
 
+@pytest.mark.slow
 def test_a_run_needs_few_descriptors(lab):
     lab.start_options["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
     finished = lab.run(scenario(lab), "--telemetry", "on", time_s="0.1")

@@ -1,5 +1,6 @@
 """The processes of a run come from several that have imported torch, each at another address."""
 
+import pytest
 from finished_runs import events_of
 
 from gpulab.protocol.events import ProcessStarted, Reported
@@ -32,6 +33,7 @@ def reported(finished, name):
     return [event.value for event in events_of(finished, Reported) if event.name == name]
 
 
+@pytest.mark.slow
 def test_two_processes_at_a_time_have_the_libraries_at_one_place(lab):
     path = lab.write("places.py", SCENARIO)
     finished = lab.run(path, "--width", "0.5", time_s="5")

@@ -159,6 +159,7 @@ def {name}(lab):
 HANGS = "lambda: open('hangs', 'w').close() or time.sleep(600)"
 
 
+@pytest.mark.slow
 def test_what_ends_a_profiling_process_takes_no_other_variant_with_it_and_fails_no_run(lab):
     ends = {"first": "", "dies": "lambda: os._exit(7)", "crashes": "os.abort", "last": ""}
     path = lab.write("ends.py", ENDS + "".join(END.format(name=name, end=end) for name, end in ends.items()))

@@ -89,6 +89,7 @@ def sampled(lab, driver, drive, monkeypatch):
     return go
 
 
+@pytest.mark.slow
 def test_a_driver_that_hangs_stalls_nothing(driver, sampled):
     async def journey(pilot):
         driver("slow=600000")  # longer than a test may take: nothing here waits for it

@@ -105,7 +105,7 @@ def test_an_engineer_runs_fails_edits_runs_again_compares_and_copies(visit, lab)
     tmux.press("Escape")
     tmux.until("2 runs")
     tmux.press("Escape")
-    tmux.until("enter open")
+    tmux.until("r run")
 
 
 def test_a_teacher_collects_guesses_zooms_and_freezes(visit):

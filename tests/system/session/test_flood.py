@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from statistics import median
 
+import pytest
 from conftest import wait_for
 
 from gpulab.protocol import events as e
@@ -40,6 +41,7 @@ PARENT = f"""
 """
 
 
+@pytest.mark.slow
 def test_samples_taken_while_the_parent_is_stopped_are_all_recorded(tmp_path):
     file = tmp_path / "run.jsonl"
     command = [sys.executable, "-c", textwrap.dedent(PARENT), str(file)]
