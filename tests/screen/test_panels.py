@@ -125,8 +125,8 @@ def test_the_code_shows_what_differs_and_where_it_failed(hostile_scenario, tmp_p
         assert "-     '''[b]summary." in shown(pilot)
         await pilot.press("r")
         await until(pilot, lambda: idle(pilot) and "failed" in shown(pilot))
-        await pilot.press("2", "end")
-        await until(pilot, lambda: "ValueError: boom" in flat(pilot))
+        await pilot.press("2")
+        await until(pilot, lambda: "◀ ValueError: boom" in flat(pilot))
 
     visit(journey, hostile_scenario, starter=lambda entry, settings: File(run_file("raises", tmp_path)))
 

@@ -8,12 +8,17 @@ from rich.console import RenderableType
 
 from gpulab.session.run import Run
 from gpulab.tui.panels.selection import Selection
-from gpulab.views.pages.code import code_view
+from gpulab.views.pages.code import FAILED_HERE, code_view
 
 
 def content(selection: Selection) -> RenderableType:
     report = selection.run.report if selection.run else None
     return code_view(selection.source, selection.row.variants, report, selection.glyphs, selection.look.size[0])
+
+
+def first_in_sight(selection: Selection) -> str:
+    """The line that failed."""
+    return selection.glyphs(FAILED_HERE) if selection.run and selection.run.state.failures else ""
 
 
 def changing(run: Run) -> Hashable:

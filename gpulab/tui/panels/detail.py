@@ -26,7 +26,7 @@ class Detail(TabbedContent):
         self._runs, self._glyphs = runs, glyphs
         self._family: str | None = None
         self._panel: str | None = None
-        self._drawn: object = None
+        self._drawn: tuple[object, ...] = ()
         """What the tab in sight was last laid out of."""
         self.zoomed = self.frozen = False
 
@@ -83,7 +83,10 @@ class Detail(TabbedContent):
         settings = runs.settings(name)
         drawn = (name, self.tab, look, entry.sha256, repr(settings), tab.changing(run))
         if drawn != self._drawn:
+            opened = self._drawn[:2] != drawn[:2]
             self._drawn = drawn
             prediction, sweep = runs.predictions.get(name), runs.sweeps.get(name)
             selection = Selection(entry.row, entry.source, run, self._glyphs, look, prediction, sweep, settings)
             pane.show(tab.content(selection), follow=tab.follows_end)
+            if opened and (words := tab.first_in_sight(selection)):
+                pane.scroll_to_text(words)

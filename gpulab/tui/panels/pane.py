@@ -36,6 +36,12 @@ class Pane(ScrollView, can_focus=True):
         if follow and at_end:
             self.scroll_end(animate=False)
 
+    def scroll_to_text(self, words: str) -> None:
+        """Bring the first row that has these words into the middle, where they are anywhere."""
+        found = next((y for y, row in enumerate(self._rows) if words in row.text), None)
+        if found is not None:
+            self.scroll_to(0, found - self.size.height // 2, animate=False)
+
     @property
     def text(self) -> str:
         """Everything it shows, also what is scrolled out of sight."""

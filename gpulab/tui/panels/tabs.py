@@ -34,6 +34,11 @@ class Tab:
         content: RenderableType = import_module(self.module).content(selection)
         return content
 
+    def first_in_sight(self, selection: Selection) -> str:
+        """Words that are to be in sight when it is opened; empty for its top."""
+        find = getattr(import_module(self.module), "first_in_sight", None)
+        return find(selection) if find else ""
+
     def changing(self, run: Run | None) -> Hashable:
         """What must have changed for it to be laid out again."""
         changing: Hashable = None if run is None else import_module(self.module).changing(run)

@@ -16,6 +16,8 @@ from gpulab.views.findings import sentence
 from gpulab.views.operations import operations
 from gpulab.views.text import STYLES, Glyphs, plus_minus, seconds, times
 
+FAILED_HERE = "  ◀ "
+"""Between a line and the message of what failed there."""
 _NUMBER = 4
 
 
@@ -99,7 +101,7 @@ def _lines(code: _Code, own: set[int], sign: str, failed: Mapping[int, str], gly
         text.append(f"{mark} ", "bold" if mark != " " else "")
         text.append_text(line)
         if number in failed:
-            text.append(glyphs(f"  ◀ {failed[number]}"), "bold red")
+            text.append(glyphs(f"{FAILED_HERE}{failed[number]}"), "bold red")
         text.append("\n")
     text.rstrip()
     return text
