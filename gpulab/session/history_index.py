@@ -80,22 +80,22 @@ class HistoryIndex:
 
         Whoever leaves earlier keeps what was read by then.
         """
-        known: set[tuple[str, str]] = set()
+        keys: set[tuple[str, str]] = set()
         with suppress(OSError):
-            while below := (yield from self._entered(known)):
-                if not (yield from self._read_run_files(below, known)):
+            while below := (yield from self._entered(keys)):
+                if not (yield from self._read_run_files(below, keys)):
                     break
 
-    def _entered(self, known: set[tuple[str, str]]) -> Generator[Part, None, str]:
-        """Those in the index that are not known yet; returns below which name run files are to be read. OSError."""
+    def _entered(self, keys: set[tuple[str, str]]) -> Generator[Part, None, str]:
+        """Those in the index, less the keys; returns below which name run files are to be read. OSError."""
         lines, below = self._read(_MOST_BYTES)
         runs: list[PastRun] = []
         most = _FIRST
         for line in reversed(lines):
             if (run := _decoded(line)) is None:
                 below = _ALL
-            elif (run.at, run.run_file) not in known:
-                known.add((run.at, run.run_file))
+            elif (run.at, run.run_file) not in keys:
+                keys.add((run.at, run.run_file))
                 runs.append(run)
             if len(runs) == most:
                 yield Part(runs)
@@ -184,9 +184,9 @@ class HistoryIndex:
                 raise OSError(errno.ENOSPC, "the disk is full")
         return True
 
-    def _read_run_files(self, below: str, known: set[tuple[str, str]]) -> Generator[Part, None, bool]:
-        """The runs of all that are not known, the newest first; returns whether the index was changed meanwhile."""
-        files = {run_file for _, run_file in known}
+    def _read_run_files(self, below: str, keys: set[tuple[str, str]]) -> Generator[Part, None, bool]:
+        """The runs of all but the keys, the newest first; returns whether the index was changed meanwhile."""
+        files = {run_file for _, run_file in keys}
         paths = [path for path in run_files(self._folder / "runs", below) if str(path) not in files]
         runs: list[PastRun] = []
         shown = kept = read = 0
@@ -195,7 +195,7 @@ class HistoryIndex:
             for path in paths:
                 if (run := _run_of(path)) is not None:
                     runs.append(run)
-                    known.add((run.at, run.run_file))
+                    keys.add((run.at, run.run_file))
                 read += 1
                 if monotonic() >= part_by or read == len(paths):
                     yield Part(runs[shown:], read, len(paths))

@@ -36,7 +36,7 @@ def request_for(
 ) -> RunRequest:
     """The request for one file: its scenario, or the functions of it that are named."""
     check_settings(settings)
-    time_s = settings.time_s or (_SMOKE_TIME_S if settings.smoke else _QUICK_TIME_S if settings.quick else _TIME_S)
+    time_s = settings.time_s or usual_time_s(settings)
     telemetry = telemetry_of(settings)
     device = device_of(settings)
     common = {
@@ -60,6 +60,11 @@ def request_for(
         timeout_s=settings.timeout_s,
         profile=_profile(settings, time_s),
     )
+
+
+def usual_time_s(settings: Settings) -> float:
+    """How long is measured where nobody says how long."""
+    return _SMOKE_TIME_S if settings.smoke else _QUICK_TIME_S if settings.quick else _TIME_S
 
 
 def calibration_request(settings: Settings) -> RunRequest:

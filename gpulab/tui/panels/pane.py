@@ -7,10 +7,13 @@ from itertools import zip_longest
 from rich.cells import get_character_cell_size
 from rich.console import RenderableType
 from rich.style import Style
+from rich.text import Text
 from textual.events import Resize
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+
+from gpulab.views.text import Glyphs
 
 _NOTHING = Strip([])
 _BLANK = (" ", None)
@@ -35,6 +38,12 @@ class Pane(ScrollView, can_focus=True):
         self._draw()
         if follow and at_end:
             self.scroll_end(animate=False)
+
+    def show_line(self, text: str, glyphs: Glyphs, style: str = "") -> None:
+        """Show one line, in its style to the right edge."""
+        line = Text(glyphs(f" {text}"), style, no_wrap=True, overflow=glyphs.overflow)
+        line.pad_right(max(0, self.size.width - line.cell_len))
+        self.show(line)
 
     def scroll_to_text(self, words: str) -> None:
         """Bring the first row that has these words into the middle, where they are anywhere."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from rich.text import Text
-
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.runs import Runs
 from gpulab.views import status
@@ -25,9 +23,7 @@ class StatusLine(Pane, can_focus=False):
     def update_line(self, *, frozen: bool, in_sight: bool) -> None:
         """`in_sight`: the panels of what runs say how far it is."""
         message = self._message or f"gpulab · {self._activity(frozen=frozen, in_sight=in_sight)}"
-        text = Text(self._glyphs(f" {message}"), self._style, no_wrap=True, overflow=self._glyphs.overflow)
-        text.pad_right(max(0, self.size.width - text.cell_len))
-        self.show(text)
+        self.show_line(message, self._glyphs, self._style)
 
     def _activity(self, *, frozen: bool, in_sight: bool) -> str:
         run = self._runs.current

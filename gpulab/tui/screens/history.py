@@ -26,6 +26,7 @@ from gpulab.report.past_run import PastRun
 from gpulab.report.report import RunReport
 from gpulab.session.history_index import HistoryIndex, Part
 from gpulab.session.run_files import at_home, state_folder
+from gpulab.tui.panels.field import Field
 from gpulab.tui.panels.history_list import HistoryList
 from gpulab.tui.panels.keys_line import KeysLine
 from gpulab.tui.panels.pane import Pane
@@ -80,7 +81,8 @@ class HistoryScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield Pane(id="status")
-        bar = Input(placeholder="scenario, verdict, device, date, parameter", id="search", compact=True)
+        bar = Field(placeholder="scenario, verdict, device, date, parameter", id="search")
+        bar.on_keys = {"enter": self._leave_search, "down": self._leave_search, "escape": self.action_back}
         bar.display = False
         yield bar
         yield self._list
@@ -150,17 +152,16 @@ class HistoryScreen(Screen[None]):
         status.show(text)
 
     def action_search(self) -> None:
-        bar = self.query_one(Input)
+        bar = self.query_one(Field)
         bar.display = True
-        bar.focus()
+        self.set_focus(bar)
 
     @on(Input.Changed)
     def _search(self, event: Input.Changed) -> None:
         self._list.show_only(event.value)
 
-    @on(Input.Submitted)
     def _leave_search(self) -> None:
-        self._list.focus()
+        self.set_focus(self._list)
 
     def action_only_lesson(self) -> None:
         """List the runs of the scenario under the cursor only, or all again."""
@@ -173,10 +174,10 @@ class HistoryScreen(Screen[None]):
 
     def action_back(self) -> None:
         """Leave the search, then the screen."""
-        bar = self.query_one(Input)
+        bar = self.query_one(Field)
         if bar.display:
             bar.value, bar.display = "", False
-            self._list.focus()
+            self._leave_search()
         else:
             self.dismiss()
 

@@ -18,7 +18,9 @@ from textual.widgets import Input, Label
 from gpulab.catalog.catalog import Entry
 from gpulab.catalog.needs import default_device
 from gpulab.protocol.listing import ScenarioRow
+from gpulab.session.requests import request_for, usual_time_s
 from gpulab.session.settings import Settings, UsageError
+from gpulab.session.sweep_runs import SweepRuns
 from gpulab.tui.panels.field import Field
 from gpulab.tui.panels.keys_line import KeysLine
 from gpulab.tui.panels.pane import Pane
@@ -26,7 +28,6 @@ from gpulab.views.text import Glyphs
 
 _DEVICE, _TIME, _SWEEP = "device", "time", "sweep"
 _PARAMETER = "parameter-"
-_DEFAULT_TIME_S = 10
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,8 @@ class OptionsScreen(Screen[Chosen | None]):
 
     @on(Input.Changed)
     def _draw(self) -> None:
-        text = Text(self._glyphs(f" gpulab · {self._entry.name} · parameters, device, time"), no_wrap=True)
-        text.pad_right(max(0, self.size.width - text.cell_len))
-        self.query_one("#status", Pane).show(text)
+        title = f"gpulab · {self._entry.name} · parameters, device, time"
+        self.query_one("#status", Pane).show_line(title, self._glyphs)
         problem = self._problem()
         words = Text(self._glyphs(f" {problem}"), "bold red") if problem else Text(_HINT, "dim")
         self.query_one("#problem", Pane).show(words)
@@ -121,9 +121,6 @@ class OptionsScreen(Screen[Chosen | None]):
 
     def _problem(self) -> str | None:
         """Why no run can be made with what was typed."""
-        from gpulab.session.requests import request_for
-        from gpulab.session.sweep_runs import SweepRuns
-
         try:
             settings, sweep = self._typed()
             if self._entry.function:
@@ -149,7 +146,7 @@ def _fields(row: ScenarioRow, settings: Settings) -> Iterator[_Line]:
         yield _Line(f"{_PARAMETER}{place}", name, str(here), settings.chosen.get(name, ""), both)
     yield _Line(_DEVICE, "device", default_device(), settings.device or "", "cpu, cuda or cuda:N")
     usual = f"{settings.time_s:g}" if settings.time_s else ""
-    yield _Line(_TIME, "time", str(_DEFAULT_TIME_S), usual, "seconds; four times as many halve intervals")
+    yield _Line(_TIME, "time", f"{usual_time_s(settings):g}", usual, "seconds; four times as many halve intervals")
     if row.params:
         own = "; ".join(f"{name}={','.join(map(str, values))}" for name, values in row.sweep.items())
         yield _Line(_SWEEP, "sweep", "name=a,b,c", "", f"its own: {own}" if own else "a run for each value")

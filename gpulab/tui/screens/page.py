@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from rich.console import RenderableType
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Resize
@@ -42,8 +41,6 @@ class Page(Screen[None]):
         self.call_after_refresh(self._draw)
 
     def _draw(self) -> None:
-        text = Text(self._glyphs(f" gpulab · {self._title}"), no_wrap=True, overflow=self._glyphs.overflow)
-        text.pad_right(max(0, self.size.width - text.cell_len))
-        self.query_one("#status", Pane).show(text)
+        self.query_one("#status", Pane).show_line(f"gpulab · {self._title}", self._glyphs)
         page = self.query_one("#page", Pane)
         page.show(self._content(page.scrollable_content_region.width))

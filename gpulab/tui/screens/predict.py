@@ -107,6 +107,4 @@ class PredictScreen(Screen["Prediction | None"]):
         self.query_one("#limit-question", Pane).show(Group("", limits))
         drawn = axis_view(self._guesses(), self._glyphs, width=width)
         page.show(Group("", drawn, Text(self._message), Text(_HIDDEN, "dim"), Text(self._record, "dim")))
-        text = Text(self._glyphs(f" gpulab · {self._row.name} · predict, then run"))
-        text.pad_right(max(0, self.size.width - text.cell_len))
-        self.query_one("#status", Pane).show(text)
+        self.query_one("#status", Pane).show_line(f"gpulab · {self._row.name} · predict, then run", self._glyphs)

@@ -100,11 +100,11 @@ def live_view(
     """All panels that have room, one of them `chosen`; or, where `zoomed` or on a small screen, that one alone."""
     canvas = Canvas(width, height, glyphs)
     draw_stages(run, Area(canvas, 0, 0, width, 1))
-    shown = places(run, width, height)
+    layout = places(run, width, height)
     if zoomed or width < _SMALLEST[0] or height < _SMALLEST[1]:
         panel = next((panel for panel in ZOOMED if panel.name == chosen), NUMBER)
-        shown = [Place(panel, 1, 0, width, height - 1)]
-    for place in shown:
+        layout = [Place(panel, 1, 0, width, height - 1)]
+    for place in layout:
         area = Area(canvas, place.row, place.column, place.width, place.height)
         _draw_heading(place.panel, run, area, chosen=place.panel.name == chosen)
         place.panel.draw(run, area.part(1, 0, place.width, place.height - 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -16,6 +16,8 @@ from gpulab.views.findings import sentence
 from gpulab.views.operations import operations
 from gpulab.views.text import STYLES, Glyphs, plus_minus, seconds, times
 
+_AROUND = 4
+"""Lines above and below one that failed."""
 FAILED_HERE = "  ◀ "
 """Between a line and the message of what failed there."""
 _NUMBER = 4
@@ -36,14 +38,21 @@ def code_view(
     functions = _functions(source, variants)
     if not functions:
         whole = _Code(1, source.splitlines() or ["the file cannot be read"])
-        return _lines(whole, set(), "", {}, glyphs)
+        return _lines(whole, set(), "", _failed_lines(None, report), glyphs, width)
     baseline = functions.get(variants[0])
     parts: list[RenderableType] = []
     for name, code in functions.items():
         other = next((each for each in functions.values() if each is not code), None) if code is baseline else baseline
         sign = "-" if code is baseline else "+"
         heading = _heading(name, report, glyphs, width, first=code is baseline)
-        parts += [heading, _lines(code, _own_lines(code, other), sign, _failed_lines(name, report), glyphs), ""]
+        parts += [
+            heading,
+            _lines(code, _differing_lines(code, other), sign, _failed_lines(name, report), glyphs, width),
+            "",
+        ]
+    for number, code in _failed_elsewhere(source, functions.values(), report):
+        heading = _rule(f"line {number}, outside of the variants", "", glyphs, width)
+        parts += [heading, _lines(code, set(), "", _failed_lines(None, report), glyphs, width), ""]
     if report is not None and (ran := operations(report, glyphs)) is not None:
         parts += [ran, ""]
     kept = len(source.splitlines()) - sum(len(code.lines) for code in functions.values())
@@ -60,19 +69,22 @@ def _functions(source: str, variants: Sequence[str]) -> dict[str, _Code]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     lines = source.splitlines()
-    found = {}
+    functions = {}
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in variants:
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            found[node.name] = _Code(first, lines[first - 1 : node.end_lineno])
-    return {name: found[name] for name in variants if name in found}
+            functions[node.name] = _Code(first, lines[first - 1 : node.end_lineno])
+    return {name: functions[name] for name in variants if name in functions}
 
 
 def _heading(name: str, report: RunReport | None, glyphs: Glyphs, width: int, *, first: bool) -> Text:
     """A rule with the name at its left, and what was measured at its right."""
-    left = f"── {name}{' · the baseline' if first else ''} "
     right, style = _measured(name, report)
-    right = f" {right} ──" if right else "──"
+    return _rule(f"{name}{' · the baseline' if first else ''}", right, glyphs, width, style)
+
+
+def _rule(left: str, right: str, glyphs: Glyphs, width: int, style: str = "") -> Text:
+    left, right = f"── {left} ", f" {right} ──" if right else "──"
     text = Text(glyphs(left), "bold", no_wrap=True, overflow=glyphs.overflow)
     text.append(glyphs("─" * max(2, width - len(left) - len(right))), "not bold dim")
     return text.append(glyphs(right), f"not bold {style}".strip())
@@ -90,24 +102,26 @@ def _measured(name: str, report: RunReport | None) -> tuple[str, str]:
     return text or variant.status, STYLES[variant.status]
 
 
-def _lines(code: _Code, own: set[int], sign: str, failed: Mapping[int, str], glyphs: Glyphs) -> Text:
+def _lines(code: _Code, differing: set[int], sign: str, failed: Mapping[int, str], glyphs: Glyphs, width: int) -> Text:
     """Numbered lines in their colours; a sign before each that the other one does not have."""
     highlighted = Syntax("", "python", theme="ansi_dark").highlight(glyphs.block("\n".join(code.lines)))
     text = Text(no_wrap=True, overflow=glyphs.overflow)
     for place, line in enumerate(highlighted.split("\n", allow_blank=True)[: len(code.lines)]):
         number = code.first + place
-        mark = sign if place in own else " "
+        mark = sign if place in differing else " "
         text.append(f"{number:>{_NUMBER}} ", "dim")
         text.append(f"{mark} ", "bold" if mark != " " else "")
         text.append_text(line)
         if number in failed:
-            text.append(glyphs(f"{FAILED_HERE}{failed[number]}"), "bold red")
+            message = glyphs(f"{FAILED_HERE}{failed[number]}")
+            fits = _NUMBER + 3 + line.cell_len + len(message) <= width
+            text.append(message if fits else f"\n{'':>{_NUMBER + 1}}{message}", "bold red")
         text.append("\n")
     text.rstrip()
     return text
 
 
-def _own_lines(code: _Code, other: _Code | None) -> set[int]:
+def _differing_lines(code: _Code, other: _Code | None) -> set[int]:
     """Places of the lines that the other function does not have."""
     if other is None:
         return set()
@@ -116,10 +130,21 @@ def _own_lines(code: _Code, other: _Code | None) -> set[int]:
     return {place for _, _, _, start, end in changes for place in range(start, end) if code.lines[place].strip()}
 
 
-def _failed_lines(name: str, report: RunReport | None) -> Mapping[int, str]:
+def _failed_elsewhere(source: str, functions: Iterable[_Code], report: RunReport | None) -> Iterator[tuple[int, _Code]]:
+    """(number, the lines around it) of each that failed outside of these functions: in a helper, or at load."""
+    lines = source.splitlines()
+    inside = {code.first + place for code in functions for place in range(len(code.lines))}
+    for number in sorted(_failed_lines(None, report).keys() - inside):
+        if number <= len(lines):
+            first = max(1, number - _AROUND)
+            yield number, _Code(first, lines[first - 1 : number + _AROUND])
+
+
+def _failed_lines(name: str | None, report: RunReport | None) -> Mapping[int, str]:
+    """By its line what failed in a variant; without a name, in any."""
     failures = [] if report is None else report.failures
     return {
         failure.line: sentence(failure.cause)
         for failure in failures
-        if failure.line and failure.variant in (name, None)
+        if failure.line and (name is None or failure.variant in (name, None))
     }

@@ -41,10 +41,10 @@ def limit_of(text: str) -> str | None:
     word = text.strip().lower()
     if not word:
         return None
-    found = [limit for limit in LIMITS if limit.startswith(word)]
-    if len(found) != 1:
+    limits = [limit for limit in LIMITS if limit.startswith(word)]
+    if len(limits) != 1:
         raise ValueError(text)
-    return found[0]
+    return limits[0]
 
 
 def question(row: ScenarioRow, glyphs: Glyphs) -> list[RenderableType]:
@@ -68,8 +68,8 @@ def axis_view(
     margin = max(map(len, names), default=0) + bool(names)
     canvas = Canvas(width, rows + 3 + len(names), glyphs)
     area = Area(canvas, 0, 0, width, rows + 3 + len(names))
-    known = measured is not None and measured.low and measured.high and measured.speedup
-    ends = [*guesses, *(promise or ()), *([measured.low, measured.high] if known and measured else [])]
+    interval = _interval(measured)
+    ends = [*guesses, *(promise or ()), *(interval or ())]
     low, high = min([_LEAST, *(end for end in ends if end)]), max([_MOST, *(end for end in ends if end)])
     axis = LogAxis(low, high, max(20 - margin, width - margin - 2))
     for cell, count in Counter(axis.inside(guess) for guess in guesses).items():
@@ -84,12 +84,19 @@ def axis_view(
         area.interval(rows + 2, margin, axis, (promise[0], (promise[0] * promise[1]) ** 0.5, promise[1]))
     elif names:
         area.put(rows + 2, margin, "no number", "dim")
-    if known and measured and measured.low and measured.high and measured.speedup:
-        area.interval(rows + 3, margin, axis, (measured.low, measured.speedup, measured.high))
+    if interval:
+        area.interval(rows + 3, margin, axis, interval)
     if len(guesses) > 1:
         middle, ends_of = times(median(guesses)), f"{times(min(guesses))} to {times(max(guesses))}"
         area.put(area.height - 1, 0, f"{len(guesses)} guesses, median {middle}, {ends_of}")
     return canvas.text()
+
+
+def _interval(measured: Comparison | PastComparison | None) -> tuple[float, float, float] | None:
+    """(low, median, high), where all of them are there."""
+    if measured and measured.low and measured.speedup and measured.high:
+        return measured.low, measured.speedup, measured.high
+    return None
 
 
 def record_line(answered: int, near: int) -> str:

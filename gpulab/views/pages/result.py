@@ -60,8 +60,9 @@ def _rule(title: str, glyphs: Glyphs, width: int) -> Text:
 def _verdicts(run: LiveRun, glyphs: Glyphs) -> list[Text]:
     """What failed first; then a line a comparison, its verdict in capitals."""
     report = run.report
-    skipped = [line for line in lines.causes(report) if line[1] == STYLES[Status.SKIPPED]]
-    causes = [Text(glyphs(line), style) for line, style in lines.causes(report) if (line, style) not in skipped]
+    every = [(style, Text(glyphs(line), style)) for line, style in lines.causes(report)]
+    skipped = [text for style, text in every if style == STYLES[Status.SKIPPED]]
+    causes = [text for style, text in every if style != STYLES[Status.SKIPPED]]
     if report.exit_code == ExitCode.MEASURED and not run.compared and not report.functions:
         outcome = with_star(report.outcome, quick=report.quick).upper()
         causes.append(Text(glyphs(outcome), f"bold {OUTCOME_STYLES.get(report.outcome, '')}".strip()))
@@ -69,7 +70,7 @@ def _verdicts(run: LiveRun, glyphs: Glyphs) -> list[Text]:
     verdicts = [_verdict(comparison, names, glyphs, quick=report.quick) for comparison in run.compared]
     sustained, reason = headline(report)
     why = [Text(glyphs(reason), "dim")] if sustained else []
-    return [*causes, *verdicts, *why, *(Text(glyphs(line), style) for line, style in skipped)]
+    return [*causes, *verdicts, *why, *skipped]
 
 
 def _verdict(comparison: Comparison, names: int, glyphs: Glyphs, *, quick: bool) -> Text:
@@ -90,7 +91,7 @@ def _verdict(comparison: Comparison, names: int, glyphs: Glyphs, *, quick: bool)
 
 def _trust(run: LiveRun, glyphs: Glyphs) -> list[Text]:
     report = run.report
-    said = [*below_table(report), *lines.claims(report), *lines.beside_earlier(report), *lines.figures(report)]
-    said += [*lines.inconclusive(report), *lines.notes(report, verbose=True)]
-    said += [(lines.method(report), "dim")] if report.method.epochs else []
-    return [Text(glyphs(line), style) for line, style in said]
+    below = [*below_table(report), *lines.claims(report), *lines.beside_earlier(report), *lines.figures(report)]
+    below += [*lines.inconclusive(report), *lines.notes(report, verbose=True)]
+    below += [(lines.method(report), "dim")] if report.method.epochs else []
+    return [Text(glyphs(line), style) for line, style in below]

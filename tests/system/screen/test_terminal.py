@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import sys
+import time
 
 import pytest
 from faults import scenario
@@ -150,3 +151,21 @@ def test_the_editor_opens_the_file_and_what_it_wrote_is_listed(lab):
     terminal.press(b"q")
     assert terminal.end() == 0
     assert restored(terminal.output)
+
+
+@pytest.mark.slow
+def test_after_every_resize_the_terminal_shows_what_a_whole_redraw_shows(lab, tmux):
+    """What is sent is only what differs from what the terminal is believed to show."""
+    tmux.call("set", "-g", "window-size", "manual")
+    tmux.press(GPULAB.replace(" fault.py", ""), "Enter")
+    tmux.until("r run")
+    tmux.press("Down", "Enter")
+    for size in ((60, 18), (120, 40), (200, 50), (80, 24)):
+        tmux.call("resize-window", "-x", str(size[0]), "-y", str(size[1]))
+        time.sleep(1.5)
+        resized = tmux.text
+        tmux.press("C-l")
+        time.sleep(1)
+        assert tmux.text == resized
+        assert "quit" in resized or size[0] < 80
+    tmux.press("q")

@@ -60,12 +60,30 @@ def test_what_was_measured_stands_beside_the_names():
 
 
 def test_the_line_that_failed_has_the_message():
-    cause = finding("raised", "new", message="ValueError: boom")
-    failure = Failure(variant="new", kind=FailureKind.ERROR, stage=Stage.CHECK, cause=cause, line=23)
-    report = run(variant("old"), variant("new"), failures=[failure])
-    (line,) = [line for line in lines_of(report=report, width=100) if line.startswith("  23")]
+    (line,) = [line for line in failed_at(23) if line.startswith("  23")]
     assert "◀ " in line
     assert "boom" in line
+
+
+def failed_at(number, source=SOURCE, width=100):
+    cause = finding("raised", "new", message="ValueError: boom")
+    failure = Failure(variant="new", kind=FailureKind.ERROR, stage=Stage.CHECK, cause=cause, line=number)
+    report = run(variant("old"), variant("new"), failures=[failure])
+    return lines_of(source, report=report, width=width)
+
+
+def test_a_line_that_failed_in_a_helper_is_shown_too():
+    lines = failed_at(9)
+    heading = next(place for place, line in enumerate(lines) if "line 9, outside of the variants" in line)
+    assert any(line.startswith("   9       return torch.ones(3)") and "boom" in line for line in lines[heading:])
+    assert not any("outside of the variants" in line for line in failed_at(23))
+    assert any("line 2, outside" in line for line in failed_at(2))
+
+
+def test_a_message_without_room_beside_its_line_stands_below_it():
+    lines = failed_at(23, SOURCE.replace("x + x", "x + x + " + "y" * 60), width=80)
+    place = next(place for place, line in enumerate(lines) if line.startswith("  23"))
+    assert "boom" in lines[place + 1]
 
 
 def test_every_line_is_as_long_as_there_is_room_in_ascii_too():
