@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.theme import Theme
 from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.filter import LineFilter, NoColor
@@ -71,6 +72,7 @@ class LabApp(App[int]):
         self.interrupts = Interrupts()
         for theme in THEMES:
             self.register_theme(theme)
+        self.console.push_theme(Theme({"markdown.code": "bold cyan"}))  # Rich's own is on black, on white screens too
         self._own_filters: list[LineFilter] = [PlainFilter(), *([AsciiFilter()] if ascii_only else [])]
         self._choose_theme(kept_theme())
         self.animation_level = "none"

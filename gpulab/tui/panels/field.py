@@ -19,6 +19,7 @@ class Field(Input):
 
     def __init__(self, value: str = "", *, placeholder: str, id: str) -> None:
         super().__init__(value, placeholder=placeholder, id=id, compact=True)
+        self.cursor_blink = False  # bytes at rest
         self.on_keys = {"down": self._next, "up": self._previous}
 
     def _on_key(self, event: Key) -> None:  # type: ignore[override]
