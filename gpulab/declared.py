@@ -10,7 +10,7 @@ from keyword import iskeyword
 from math import isfinite
 from typing import Any
 
-from gpulab.limits import LARGEST_INTEGER, NAME_LENGTH, PARAMETERS, SWEEP_VALUES, TEXT_LENGTH
+from gpulab.limits import LARGEST_INTEGER, NAME_LENGTH, PARAMETERS, SPEEDUPS, SWEEP_VALUES, TEXT_LENGTH
 
 Param = bool | int | float | str
 PARAM = (bool, int, float, str)
@@ -29,6 +29,14 @@ def as_number(name: str, value: Any, kind: type[int] | type[float]) -> int | flo
     if not 0 <= number <= LARGEST_INTEGER:
         raise ScenarioError(f"{name}={shown(value)} is not a finite number of 0 or more, up to {LARGEST_INTEGER}")
     return int(value) if kind is int else number
+
+
+def as_speedup(keyword: str, value: object) -> float:
+    """How many times as fast something must be."""
+    low, high = SPEEDUPS
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise ScenarioError(f"{keyword}={shown(value)}: a speedup is a number from {low:g} to {high:g}, such as 1.2")
+    return float(value)
 
 
 def as_optional_text(keyword: str, value: object) -> str | None:

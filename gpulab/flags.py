@@ -120,7 +120,11 @@ MODES = (
     ModeFlag(
         Mode.GUIDE,
         "gpulab.headless.guide:show_guide",
-        {"nargs": "?", "const": "", "metavar": "PAGE", "help": "print a page of the manual, or its pages"},
+        {
+            "nargs": "*",
+            "metavar": "PAGE",
+            "help": "print a page of the manual, or its pages; course LESSON: its questions",
+        },
     ),
     ModeFlag(
         Mode.DOCTOR,
@@ -132,7 +136,11 @@ MODES = (
         "gpulab.headless.calibrate:calibrate",
         {"action": "store_true", "help": "measure the device's ceilings, and draw its roofline"},
     ),
-    ModeFlag(Mode.NEW, "gpulab.headless.new:new", {"metavar": "FILE", "help": "write a small scenario to start from"}),
+    ModeFlag(
+        Mode.NEW,
+        "gpulab.headless.new:new",
+        {"nargs": "?", "const": "", "metavar": "FILE", "help": "write a small scenario to start from, or an exercise"},
+    ),
 )
 
 _ONLY_RUN = frozenset({Mode.RUN})
@@ -225,6 +233,22 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             choices=("on", "off"),
             help="show where the time of a step goes, in a second process after the measurement (on; with --repeat in "
             "the first run)",
+        ),
+    ),
+    "what to write": (
+        _flag(
+            "--exercise",
+            frozenset({Mode.NEW}),
+            nargs="?",
+            const="",
+            metavar="NAME",
+            help="a slow function to make fast, which --run then judges; without NAME: which there are",
+        ),
+        _flag(
+            "--solution",
+            frozenset({Mode.NEW}),
+            action="store_true",
+            help="with --exercise: a reference solution, once you have run an attempt of your own",
         ),
     ),
     "what to print and keep": (

@@ -19,6 +19,7 @@ from gpulab.declared import (
     as_number,
     as_optional_text,
     as_params,
+    as_speedup,
     as_sweep,
     as_table,
     as_text,
@@ -34,6 +35,7 @@ GiB = 2**30
 
 NEEDS = ("cuda", "cupy", "triton", "jax", "compiler")
 ROOFS = ("device memory", "cache", "matrix", "vector", "launch", "latency", "host to device", "device to host")
+SHOWS = ("speedup", "memory", "curve", "clocks")
 DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
 FIRST = "<the first variant>"
 CONTROL = "control"
@@ -65,6 +67,9 @@ class Lab(Protocol):
 
     def report(self, name: str, value: float) -> None:
         """Show a figure that the variant measured itself beside the result; the last value of a name counts."""
+
+    def attempt(self, name: str) -> Callable[..., Any]:
+        """Of a file that an exercise judges, the function of that name."""
 
     def skip(self, reason: str) -> NoReturn:
         """Leave this variant out, from within its build: the device cannot do it. The others go on."""
@@ -141,6 +146,8 @@ class Scenario:
         ladder: bool = False,
         exclusive: bool = False,
         increasing_memory: bool = False,
+        shows: str = "speedup",
+        fail_below: float | None = None,
         env: Mapping[str, str | None] | None = None,
         claim: str = "",
         no_effect_reason: str = "",
@@ -159,6 +166,8 @@ class Scenario:
         self.ladder = as_flag("ladder", ladder)
         self.exclusive = as_flag("exclusive", exclusive)
         self.increasing_memory = as_flag("increasing_memory", increasing_memory)
+        self.shows = as_choices("shows", (shows,), SHOWS)[0]
+        self.fail_below = None if fail_below is None else as_speedup("fail_below", fail_below)
         self.env = as_environment(env)
         self.claim = as_text("claim", claim) if claim else ""
         self.no_effect_reason = as_text("no_effect_reason", no_effect_reason) if no_effect_reason else ""

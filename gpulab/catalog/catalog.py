@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace as replace_fields
 
+from gpulab.catalog.exercises import NoExerciseError, judge_path
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.paths import expanded, is_folder, is_there, python_files, real_path, shown_path
 from gpulab.catalog.reader import EMPTY, PlainFunction, ScenarioText, read_text
@@ -63,6 +64,7 @@ class Entry:
     """One scenario of the catalog, or one plain `function` of a file; or the error that keeps it from running.
 
     `source` is what was read, all of it: its UTF-8 has the `sha256`. `own`: it comes from a path that the user named.
+    `judge` is the source of the scenario that judges it, where it is the answer to an exercise: `text` has its lesson.
     `hides`: which other file of its name it keeps from being found.
     """
 
@@ -74,6 +76,7 @@ class Entry:
     function: str | None = None
     own: bool = False
     source: str = ""
+    judge: str = ""
     hides: Finding | None = None
 
     @property
@@ -134,7 +137,8 @@ def read_file(path: Path) -> Entry:
         data = read_regular(path, SOURCE_BYTES)
         digest = sha256(data).hexdigest()
         source = source_of(data)
-        return Entry(name, path, digest, read_text(source), source=source)
+        text, judge = _judged(read_text(source))
+        return Entry(name, path, digest, text, source=source, judge=judge)
     except UnreadableError as raised:
         error = raised
     except UnicodeEncodeError:
@@ -144,6 +148,18 @@ def read_file(path: Path) -> Entry:
     except Exception as raised:  # one file must not keep the others from being listed
         error = UnreadableError(1, f"cannot be read: {type(raised).__name__}", "simplify the file")
     return Entry(name, path, digest, error=error, source=source)
+
+
+def _judged(text: ScenarioText) -> tuple[ScenarioText, str]:
+    """(the text, of an answer to an exercise with the lesson and the scenario of its judge; the judge's text)."""
+    if text.exercise is None or text.scenario is not None:
+        return text, ""
+    try:
+        judge = judge_path(text.exercise).read_text(encoding="utf-8")
+    except NoExerciseError as error:
+        raise UnreadableError(1, str(error), "gpulab --new --exercise NAME writes one") from None
+    read = read_text(judge)
+    return replace(text, lesson=read.lesson, scenario=read.scenario), judge
 
 
 def read_again(entry: Entry) -> Entry:

@@ -19,8 +19,8 @@ from gpulab.protocol.text import cut
 from gpulab.scenario import Scenario, ScenarioError
 
 _SCENARIO_KEYWORDS = (  # as the error message lists them
-    "needs, params, cpu, smoke, sweep, roof, per, clock, cache, ladder, exclusive, increasing_memory, env, claim, "
-    "no_effect_reason"
+    "needs, params, cpu, smoke, sweep, roof, per, clock, cache, ladder, exclusive, increasing_memory, shows, "
+    "fail_below, env, claim, no_effect_reason"
 )
 _VARIANT_KEYWORDS = "needs, against, claim, unchecked"
 
@@ -45,8 +45,11 @@ class ScenarioText:
     """Public functions, for lists."""
     names: dict[str, int]
     """Names that the module binds to what may be called, by line: what FILE:function can name."""
+    exercise: str | None = None
+    """The name of the exercise that judges the file: EXERCISE = "NAME"."""
 
 
+_EXERCISE = "EXERCISE"
 _ATTRIBUTE = re.compile(r"\.[\s\\]*variant")
 EMPTY = ScenarioText("", None, {}, {})
 
@@ -59,7 +62,8 @@ def read_text(text: str) -> ScenarioText:
     if len(calls) > 1:
         raise UnreadableError(calls[1][0].lineno, "a second Scenario", "keep one Scenario in a file")
     scenario = _scenario(text, tree, *calls[0]) if calls else None
-    return ScenarioText(lesson, scenario, _functions(tree), _callable_names(tree))
+    exercise = next((name for node in tree.body if (name := _exercise_of(node)) is not None), None)
+    return ScenarioText(lesson, scenario, _functions(tree), _callable_names(tree), exercise)
 
 
 def _scenario(text: str, tree: ast.Module, node: ast.stmt, call: ast.Call) -> Scenario:
@@ -152,6 +156,13 @@ def _literal_of(name: str, node: ast.expr) -> Any:
         raise UnreadableError(
             node.lineno, f"{name}= is {error}: it is read without running the file", "write a literal value"
         ) from None
+
+
+def _exercise_of(node: ast.stmt) -> str | None:
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Constant):
+        return None
+    named = [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return node.value.value if named == [_EXERCISE] and isinstance(node.value.value, str) else None
 
 
 def _call_of(node: ast.stmt, name: str) -> ast.Call | None:

@@ -2,28 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 
+from gpulab.catalog.catalog import catalog
 from gpulab.headless.options import Options
-from gpulab.headless.terminal import open_terminal
+from gpulab.headless.terminal import Terminal, open_terminal
+from gpulab.report.course import course, course_lesson
+from gpulab.session.newest_run import newest_report
 from gpulab.session.settings import UsageError
 from gpulab.views import guide
+from gpulab.views.course import course_page, lesson_page
+
+_COURSE = "course"
 
 
-def show_guide(name: str, options: Options) -> int:
+def show_guide(names: Sequence[str], options: Options) -> int:
     """Print a page, or the list of pages where none is named. UsageError where there is no such page."""
     terminal = open_terminal(ascii_only=options.ascii)
     pages = guide.pages()
-    if not name:
+    if not names:
         width = max(map(len, pages))
         terminal.say(*(f"{page:<{width}}  {title}" for page, title in pages.items()), "", "gpulab --guide PAGE")
         return 0
+    name, *more = names
     if name not in pages:
-        close = get_close_matches(name, pages, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"the pages are {', '.join(pages)}"
-        raise UsageError(f"--guide {name}: there is no such page; {hint}")
+        raise UsageError(f"--guide {name}: there is no such page; {_hint(name, list(pages), 'the pages are')}")
+    if more and (name != _COURSE or len(more) > 1):
+        raise UsageError(f"--guide {' '.join(names)}: one page, or course and a lesson")
+    if more:
+        return _show_lesson(more[0], terminal)
     if terminal.out.is_terminal and not terminal.glyphs.ascii:
         terminal.out.print(guide.page(name))
     else:
         terminal.say(*guide.page_text(name).splitlines())
+    if name == _COURSE:
+        rows = {entry.name: entry.row for entry in catalog()}
+        terminal.out.print("", *course_page(course(), rows, terminal.glyphs), sep="\n")
     return 0
+
+
+def _show_lesson(name: str, terminal: Terminal) -> int:
+    """Its questions, answered by the newest run of it on this machine."""
+    lesson = course_lesson(name)
+    if lesson is None:
+        names = [other.name for stage in course() for other in stage.lessons]
+        raise UsageError(f"--guide course {name}: no lesson of the course; {_hint(name, names, 'they are')}")
+    report = newest_report(name)
+    terminal.out.print(*lesson_page(lesson, report, terminal.glyphs), sep="\n")
+    if report is None:
+        terminal.say("", f"the answers come with a run: gpulab --run {name}")
+    else:
+        terminal.say("", f"answers of the newest run here: {report.run_file}")
+    return 0
+
+
+def _hint(name: str, names: list[str], these: str) -> str:
+    close = get_close_matches(name, names, n=1)
+    return f"did you mean {close[0]}?" if close else f"{these} {', '.join(names)}"

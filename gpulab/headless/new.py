@@ -1,4 +1,4 @@
-"""`--new FILE`: a small scenario that runs as it is, to be changed into one's own."""
+"""`--new`: a small scenario that runs as it is, to be changed into one's own; or an exercise."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import re
 import shlex
 from pathlib import Path
 
+from gpulab.catalog.exercises import NoExerciseError, exercises, handed_out, solution
 from gpulab.headless.options import Options
 from gpulab.headless.terminal import open_terminal
+from gpulab.session.attempts import has_attempt
 from gpulab.session.settings import UsageError
 
 _TEMPLATE = '''"""{title}: say in one line what this compares.
@@ -51,18 +53,51 @@ def _tensors(lab, mib):
 
 def new(file: str, options: Options) -> int:
     """Write the file and say what to do next. UsageError where it exists or cannot be written."""
+    if options.exercise is not None:
+        return _exercise(file, options.exercise, options)
+    if options.solution:
+        raise UsageError("--solution requires --exercise NAME")
+    if not file:
+        raise UsageError("--new requires FILE, such as --new my_step.py; or --exercise NAME")
     path = Path(file)
-    if path.suffix != ".py":
-        raise UsageError(f"--new {file}: a scenario is a Python file, such as {path.stem or 'my_step'}.py")
-    try:
-        with path.open("x", encoding="utf-8") as out:
-            out.write(_TEMPLATE.format(title=_title(path.stem)))
-    except FileExistsError:
-        raise UsageError(f"--new {file}: the file exists, and stays as it is") from None
-    except OSError as error:
-        raise UsageError(f"--new {file}: {error.strerror}") from None
+    _write(path, _TEMPLATE.format(title=_title(path.stem)))
     open_terminal(ascii_only=options.ascii).say(f"wrote {file}; run it: gpulab --run {shlex.quote(file)}")
     return 0
+
+
+def _exercise(file: str, name: str, options: Options) -> int:
+    """Write an exercise or its solution; without a name say which there are."""
+    terminal = open_terminal(ascii_only=options.ascii)
+    if not name:
+        titles = exercises()
+        width = max(map(len, titles))
+        terminal.say(*(f"{exercise:<{width}}  {title}" for exercise, title in titles.items()))
+        terminal.say("", "gpulab --new --exercise NAME")
+        return 0
+    try:
+        text = solution(name) if options.solution else handed_out(name)
+    except NoExerciseError as error:
+        raise UsageError(f"--exercise {name}: {error}") from None
+    if options.solution and not has_attempt(name):
+        raise UsageError(f"--solution: run an attempt of your own first: gpulab --new --exercise {name}")
+    path = Path(file or f"{name}{'_solution' * options.solution}.py")
+    _write(path, text)
+    shown = shlex.quote(str(path))
+    next_step = "compare it with yours" if options.solution else "make its function fast, then have it judged"
+    terminal.say(f"wrote {path}; {next_step}: gpulab --run {shown}")
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
+    if path.suffix != ".py":
+        raise UsageError(f"--new {path}: a scenario is a Python file, such as {path.stem or 'my_step'}.py")
+    try:
+        with path.open("x", encoding="utf-8") as out:
+            out.write(text)
+    except FileExistsError:
+        raise UsageError(f"--new {path}: the file exists, and stays as it is") from None
+    except OSError as error:
+        raise UsageError(f"--new {path}: {error.strerror}") from None
 
 
 def _title(stem: str) -> str:

@@ -24,6 +24,11 @@ class Options(Settings):
     sweep: str | None = None
     """name=a,b,c; or a name, or nothing, for the scenario's own values."""
 
+    exercise: str | None = None
+    """Which one is to be written; empty: which there are."""
+    solution: bool = False
+    """Of the exercise, in its place."""
+
     @property
     def json_on_stdout(self) -> bool:
         return self.json == "-"

@@ -15,6 +15,7 @@ from gpulab.protocol.measure_events import Calibrated as Calibrated
 from gpulab.protocol.measure_events import CeilingsMeasured as CeilingsMeasured
 from gpulab.protocol.measure_events import Checked as Checked
 from gpulab.protocol.measure_events import Counted as Counted
+from gpulab.protocol.measure_events import FirstSteps as FirstSteps
 from gpulab.protocol.measure_events import OtherClock as OtherClock
 from gpulab.protocol.measure_events import OutOfMemory as OutOfMemory
 from gpulab.protocol.measure_events import Planned as Planned
@@ -26,6 +27,7 @@ from gpulab.protocol.measure_events import Unchecked as Unchecked
 from gpulab.protocol.measure_events import VariantRefused as VariantRefused
 from gpulab.protocol.measure_events import VariantSkipped as VariantSkipped
 from gpulab.protocol.measure_events import WarmedUp as WarmedUp
+from gpulab.protocol.profile_events import MemoryUsed as MemoryUsed
 from gpulab.protocol.profile_events import Phases as Phases
 from gpulab.protocol.profile_events import Profiled as Profiled
 from gpulab.protocol.roof_events import RoofProbed as RoofProbed
@@ -59,6 +61,7 @@ AnyEvent = (
     | CeilingsMeasured
     | Phases
     | Profiled
+    | MemoryUsed
     | Checked
     | Unchecked
     | VariantRefused
@@ -71,6 +74,7 @@ AnyEvent = (
     | Samples
     | SoloRun
     | OtherClock
+    | FirstSteps
     | TelemetryStarted
     | Telemetry
     | TelemetryLost

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gpulab.protocol.finding import Finding
-from gpulab.protocol.statuses import Cache, CeilingChoice, Clock, Per
+from gpulab.protocol.statuses import Cache, CeilingChoice, Clock, Per, Shows
 from gpulab.protocol.values import (
     Count,
     Fraction,
@@ -64,6 +64,9 @@ class ScenarioFile(Subject, frozen=True, kw_only=True, tag="scenario"):
     """Why an effect may not exist on a device: shown beside the verdict *same*."""
     params: dict[Name, ParamValue] = {}
     env: dict[Name, Text | None] = {}
+    exercise: Name = ""
+    judge: Source = ""
+    """Of the answer to an exercise, which `source` is: the scenario that judges it."""
 
 
 class FunctionFile(Subject, frozen=True, kw_only=True, tag="functions"):
@@ -114,6 +117,11 @@ class TimedJob(Job, frozen=True, kw_only=True):
     folder: Text | None = None
     """For files that nobody keeps: the session makes it, and removes it; so does the worker's supervisor."""
 
+    @property
+    def starts_matter(self) -> bool:
+        """Whether what a process takes to start is part of the result: then no other starts beside it."""
+        return self.from_start
+
 
 class Measure(TimedJob, frozen=True, kw_only=True, tag="measure"):
     """Compare the variants of a scenario."""
@@ -125,6 +133,13 @@ class Measure(TimedJob, frozen=True, kw_only=True, tag="measure"):
     exclusive: bool = False
     increasing_memory: bool = False
     """Each variant needs more memory than the one above: the first that does not fit is reported, and no failure."""
+    shows: Shows = Shows.SPEEDUP
+    fail_below: PositiveAmount | None = None
+    """What the scenario itself says that every comparison must reach."""
+
+    @property
+    def starts_matter(self) -> bool:
+        return self.from_start or self.shows == Shows.CURVE
 
 
 class TimeFunctions(TimedJob, frozen=True, kw_only=True, tag="time functions"):

@@ -210,6 +210,18 @@ class OtherClock(Event, frozen=True):
     exposed: bool = False
 
 
+class FirstSteps(Event, frozen=True):
+    """The first steps of a variant in a process where nothing else ran, each timed by itself (seconds).
+
+    `build_s` came before them.
+    """
+
+    variant: Name
+    process: Index
+    build_s: Seconds
+    times_s: list[StepTime]
+
+
 class Stopped(Event, frozen=True):
     """Why measuring ended."""
 

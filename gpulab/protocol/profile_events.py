@@ -20,6 +20,19 @@ class Phases(Event, frozen=True):
     running_s: dict[Name, Seconds] = {}
 
 
+class MemoryUsed(Event, frozen=True):
+    """What a variant needs of the device's memory when it runs by itself, beyond what was there before it (bytes).
+
+    `held_bytes` are allocated between two steps, `peak_bytes` at most during a step, held ones included.
+    `reserved_bytes` is the most that torch had taken from the device by then; None on a CPU, where it reserves nothing.
+    """
+
+    variant: Name
+    held_bytes: Count
+    peak_bytes: Count
+    reserved_bytes: Count | None = None
+
+
 class Profiled(Event, frozen=True):
     """A window under the profiler, in a worker of its own.
 

@@ -16,6 +16,7 @@ _TIMING: frozenset[type[Event]] = _CALIBRATING.union(
         e.Counted,
         e.Phases,
         e.Profiled,
+        e.MemoryUsed,
         e.VariantRefused,
         e.VariantSkipped,
         e.Calibrated,
@@ -28,6 +29,7 @@ _TIMING: frozenset[type[Event]] = _CALIBRATING.union(
         e.RoofProbed,
         e.SoloRun,
         e.OtherClock,
+        e.FirstSteps,
         e.Stopped,
         e.Reported,
     }

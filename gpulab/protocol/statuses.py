@@ -90,10 +90,24 @@ class CheckTime(StrEnum):
 
 
 class Clock(StrEnum):
-    """The host's clock, launches included, or the device's own."""
+    """The host's clock, launches included, or the device's own; and two ways to hold the host's clock wrong.
+
+    RETURN is the host's without waiting for the device: until the calls have returned. STEP waits after every step.
+    """
 
     WALL = "wall"
     DEVICE = "device"
+    RETURN = "until it returns"
+    STEP = "waiting after each step"
+
+
+class Shows(StrEnum):
+    """What a scenario is to show: speedups, those beside memory, the first steps of a fresh process, or clocks."""
+
+    SPEEDUP = "speedup"
+    MEMORY = "memory"
+    CURVE = "curve"
+    CLOCKS = "clocks"
 
 
 class Cache(StrEnum):

@@ -11,7 +11,7 @@ from gpulab.analysis.statistics import CONFIDENCE
 from gpulab.protocol.events import VariantFailed
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, Measure, TimeFunctions, subject_of
-from gpulab.protocol.statuses import Cache, Clock, Per, Relation, Stage, Status
+from gpulab.protocol.statuses import Cache, Clock, Per, Relation, Shows, Stage, Status
 from gpulab.report.best import best_of
 from gpulab.report.comparisons import comparisons_of
 from gpulab.report.earlier import outside_of_earlier, with_earlier
@@ -75,7 +75,8 @@ def build_report(
         variant_report(state, variant, samples, roofs, under_way=under_way) for variant in state.variants.values()
     ]
     comparisons = with_earlier(with_sustained(state, samples, comparisons, variants), state.earlier)
-    code, reason = outcome_of(state, control, comparisons, required_speedup, under_way=under_way)
+    required = required_speedup or (request.job.fail_below if isinstance(request.job, Measure) else None)
+    code, reason = outcome_of(state, control, comparisons, required, under_way=under_way)
     weakening = [
         *findings,
         *(problem for problem in state.invalid if problem is not reason),
@@ -103,6 +104,9 @@ def build_report(
         quick=not isinstance(job, Calibrate) and job.quick,
         functions=functions,
         per=job.per if isinstance(job, Measure) else Per.STEP,
+        exercise=scenario.exercise if scenario else "",
+        fail_below=required,
+        shows=job.shows if isinstance(job, Measure) else Shows.SPEEDUP,
         device=state.device,
         environment=state.environment,
         method=_method(state, comparisons),

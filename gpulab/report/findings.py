@@ -149,7 +149,8 @@ def _solo_differs(state: RunState, samples: SampleView, variant: VariantState, r
     if job.clock == Clock.WALL:
         times = [time * variant.items for time in samples.units((variant.info.name,))]
     else:
-        times = variant.other_clock.times_s if variant.other_clock else []
+        wall = variant.other_clocks.get(Clock.WALL)
+        times = wall.times_s if wall else []
     if len(times) < FEWEST:
         return []
     alone = Interval(solo.time_s, solo.low_s or solo.time_s, solo.high_s or solo.time_s, 0)

@@ -42,6 +42,7 @@ class PastRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     path: Text
     source_sha256: Name
     functions: bool = False
+    exercise: Name = ""
     params: dict[Name, ParamValue] = {}
     device: Device
     environment: dict[Name, Line | None] = {}
@@ -114,6 +115,7 @@ def past_run(state: RunState, report: RunReport) -> PastRun | None:
         path=subject.path,
         source_sha256=report.source_sha256,
         functions=report.functions,
+        exercise=report.exercise,
         params=report.params,
         device=device,
         environment=report.environment,

@@ -6,12 +6,9 @@ afterwards only added). Unknown is None, never NaN. Times are seconds per step, 
 
 from __future__ import annotations
 
-from typing import assert_never
-
 import msgspec
 
 from gpulab.analysis.comparison import FLOOR, Comparison
-from gpulab.analysis.roofline import Point
 from gpulab.analysis.statistics import CONFIDENCE
 from gpulab.protocol.ceiling import Ceiling
 from gpulab.protocol.device import Device
@@ -23,14 +20,18 @@ from gpulab.protocol.statuses import (
     IntervalUnit,
     Per,
     Relation,
+    Shows,
     Stage,
-    Status,
     StopReason,
     Verdict,
 )
 from gpulab.report.exit_codes import Conclusion, ExitCode
 from gpulab.report.goodput.from_start import FromStart
-from gpulab.report.goodput.goodput_report import GoodputReport
+from gpulab.report.variant_report import CurveReport as CurveReport
+from gpulab.report.variant_report import MemoryReport as MemoryReport
+from gpulab.report.variant_report import SoloReport as SoloReport
+from gpulab.report.variant_report import Time as Time
+from gpulab.report.variant_report import VariantReport as VariantReport
 from gpulab.scenario import Param
 
 
@@ -53,27 +54,6 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
     stopped: StopReason | None = None
 
 
-class Time(msgspec.Struct, frozen=True, kw_only=True):
-    """Low and high are None where there were too few epochs for an interval."""
-
-    median: float
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Of the interval, low and high; the median where there is none."""
-        return (
-            self.median if self.low is None else self.low,
-            self.median if self.high is None else self.high,
-        )
-
-    def over(self, count: float) -> Time:
-        """The time of one of `count` parts."""
-        low, high = (None if end is None else end / count for end in (self.low, self.high))
-        return Time(median=self.median / count, low=low, high=high)
-
-
 class Control(msgspec.Struct, frozen=True, kw_only=True):
     """The baseline against its own second build: it must come out the same."""
 
@@ -81,83 +61,6 @@ class Control(msgspec.Struct, frozen=True, kw_only=True):
     low: float | None = None
     high: float | None = None
     verdict: Verdict = Verdict.INCONCLUSIVE
-
-
-class SoloReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A variant alone: seconds, readings, median time per step, joules per item, and the means of what was read."""
-
-    seconds: float
-    readings: int
-    time_s: float
-    low_s: float | None = None
-    high_s: float | None = None
-    """The ends of the interval of `time_s`; None in files from before it was recorded."""
-    items_per_s: float | None = None
-    energy_j: float | None = None
-    means: dict[str, float] = {}
-    clocks: str = "n/a"
-    """Letters of what held the clocks back meanwhile: T thermal, H hardware, B power brake, P power cap; or ok."""
-    bytes_per_s: float | None = None
-    flops_per_s: float | None = None
-    """Both derived from declared work."""
-
-
-class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    status: Status
-    reason: Finding | None = None
-    summary: str = ""
-    claim: str | None = None
-    unchecked: Finding | None = None
-    """Why its output was not compared with the baseline's; None where it was."""
-    items: float | None = None
-    bytes: int | None = None
-    flops: int | None = None
-    dtype: str | None = None
-    time_s: Time | None = None
-    clocks: dict[str, float] = {}
-    """Median seconds per step by each clock that was used."""
-    items_per_s: float | None = None
-    bytes_per_s: float | None = None
-    flops_per_s: float | None = None
-    """Both derived from declared work and the median time."""
-    steps_per_block: int | None = None
-    contention: float | None = None
-    """Share of the timed wall time in which the measuring thread did not run; of one thread on a CPU."""
-    faults_per_block: float | None = None
-    switches_per_block: float | None = None
-    sm_mhz: float | None = None
-    """Mean clock of the SMs just before each block, by the device clock's spin."""
-    build_s: float | None = None
-    first_step_s: float | None = None
-    warm_up_s: float | None = None
-    """What its first steps took longer than those that it settled at, after the very first."""
-    drifting: bool | None = None
-    error: float | None = None
-    solo_run: SoloReport | None = None
-    operations: int | None = None
-    """Operations that the host starts in a step, as torch counts them; views are none."""
-    flops_counted: int | None = None
-    """Of products, convolutions and attention, by torch's own formulas; None where some operation has none."""
-    roofline: Point | None = None
-    goodput: GoodputReport | None = None
-    stage: Stage | None = None
-    line: int | None = None
-
-    @property
-    def time_per_item(self) -> Time | None:
-        """Seconds per item; of a step that declares none, per step."""
-        return self.time_s.over(self.items or 1.0) if self.time_s else None
-
-    def time_per(self, per: Per) -> Time | None:
-        """Seconds per step or per item."""
-        match per:
-            case Per.STEP:
-                return self.time_s
-            case Per.ITEM:
-                return self.time_per_item
-            case _:
-                assert_never(per)
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -262,6 +165,11 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     functions: bool = False
     """Plain functions were timed: nothing is compared."""
     per: Per = Per.STEP
+    shows: Shows = Shows.SPEEDUP
+    exercise: str = ""
+    """Which one it is an answer to."""
+    fail_below: float | None = None
+    """What every comparison had to reach: by the command line, or by the scenario itself."""
     device: Device | None = None
     environment: dict[str, str | None] = {}
     method: Method = Method()
@@ -299,6 +207,11 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def baseline(self) -> str | None:
         return self.variants[0].name if self.variants else None
+
+    @property
+    def compares(self) -> bool:
+        """Whether it is made to compare variants; not where first steps, or clocks, are the lesson."""
+        return self.shows in (Shows.SPEEDUP, Shows.MEMORY)
 
     @property
     def under_way(self) -> bool:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from gpulab.protocol import events as e
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import VariantInfo
-from gpulab.protocol.statuses import CheckKind, FailureKind, Status
+from gpulab.protocol.statuses import CheckKind, Clock, FailureKind, Status
 from gpulab.report.examined import add_examined
 
 VariantEvent = (
@@ -27,11 +27,14 @@ VariantEvent = (
     | e.WarmedUp
     | e.SoloRun
     | e.OtherClock
+    | e.FirstSteps
+    | e.MemoryUsed
 )
 """Events that are of one variant alone."""
 _FROM_OUTSIDE = frozenset({FailureKind.CANCELLED, FailureKind.TIMEOUT})
 """Ends of a run that say nothing about the variant that was on the clock."""
 _MOST_OTHER_TIMES = 1000
+_MOST_FIRST_STEPS = 100
 CHECKED_ELSEWHERE = "checked_in_its_own_run"
 """Of a contender of a sweep's final: with other parameters than the first it has another output."""
 
@@ -55,7 +58,10 @@ class VariantState:
     solo_run: e.SoloRun | None = None
     examined: dict[CheckKind, e.Examined] = field(default_factory=dict)
     """What each kind of check showed, all its events as one: the first that failed, and how often it ran."""
-    other_clock: e.OtherClock | None = None
+    other_clocks: dict[Clock, e.OtherClock] = field(default_factory=dict)
+    first_steps: list[e.FirstSteps] = field(default_factory=list)
+    """Of each process that took them, of a long run the latest."""
+    memory: e.MemoryUsed | None = None
     failure: e.VariantFailed | None = None
     out_of_memory: e.OutOfMemory | None = None
     blocks: int = 0
@@ -90,7 +96,11 @@ class VariantState:
             case e.WarmedUp():
                 self.warmed = event
             case e.OtherClock():
-                self.other_clock = _with_other_clock(self.other_clock, event)
+                self.other_clocks[event.clock] = _with_other_clock(self.other_clocks.get(event.clock), event)
+            case e.FirstSteps():
+                self.first_steps = [*self.first_steps, event][-_MOST_FIRST_STEPS:]
+            case e.MemoryUsed():
+                self.memory = event
             case e.SoloRun():
                 self.solo_run = event
             case e.Checked():

@@ -6,11 +6,12 @@ from itertools import takewhile
 from statistics import median
 
 from gpulab.analysis.ceilings import RoofSet
+from gpulab.analysis.first_steps import Ends, curve_of, over_processes
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.statuses import Cache, Clock, FailureKind, Status
 from gpulab.protocol.telemetry_fields import reason_letters
 from gpulab.report.goodput.goodput_summary import goodput_of
-from gpulab.report.report import SoloReport, Time, VariantReport
+from gpulab.report.report import CurveReport, MemoryReport, SoloReport, Time, VariantReport
 from gpulab.report.roofline.points import roofline_point
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState
@@ -28,7 +29,8 @@ def variant_report(
     status, reason = _final_status(state, variant, under_way=under_way)
     device = state.device
     one_thread = device is not None and device.kind == "cpu" and device.threads == 1
-    time = _time(variant, status, samples)
+    curve = _curve(variant)
+    time = curve.settled_s if curve else _time(variant, status, samples)
     clocks = _clocks(state, variant, time)
     point = roofline_point(state, variant, roofs, time, clocks)
     by_host = bool(variant.blocks and state.timed_job and state.timed_job.clock == Clock.WALL)
@@ -63,6 +65,8 @@ def variant_report(
         flops_counted=(variant.counted.flops or None) if variant.counted else None,
         roofline=point,
         goodput=goodput_of(state, variant, time, point),
+        memory=_memory(variant),
+        first_steps=curve,
         stage=ended.stage if ended else None,
         line=failure.line if failure else None,
     )
@@ -72,7 +76,7 @@ def _final_status(state: RunState, variant: VariantState, *, under_way: bool) ->
     """Once a run is over, no variant is pending any more."""
     if variant.status != Status.PENDING or under_way:
         return variant.status, variant.reason
-    if variant.info.name in state.samples.measured:
+    if variant.info.name in state.samples.measured or variant.first_steps:
         return Status.OK, None
     if variant.failure and variant.failure.kind == FailureKind.TIMEOUT:
         return Status.FAILED, variant.failure.cause
@@ -107,9 +111,36 @@ def _warm_up_s(variant: VariantState) -> float | None:
 def _clocks(state: RunState, variant: VariantState, time: Time | None) -> dict[str, float]:
     job = state.timed_job
     clocks = {} if time is None or job is None else {job.clock.value: time.median}
-    if variant.other_clock and variant.other_clock.times_s:
-        clocks[variant.other_clock.clock.value] = median(variant.other_clock.times_s)
+    for clock, event in variant.other_clocks.items():
+        if event.times_s:
+            clocks[clock.value] = median(event.times_s)
     return clocks
+
+
+def _curve(variant: VariantState) -> CurveReport | None:
+    events = variant.first_steps
+    curve = curve_of([event.times_s for event in events])
+    if curve is None:
+        return None
+    return CurveReport(
+        processes=len(events),
+        build_s=_over(over_processes([event.build_s for event in events])),
+        steps=[_over(step) for step in curve.steps],
+        settled_s=_over(curve.settled),
+        settled_after=curve.settled_after,
+        excess_s=_over(curve.excess),
+    )
+
+
+def _over(ends: Ends) -> Time:
+    return Time(median=ends.median, low=ends.low, high=ends.high)
+
+
+def _memory(variant: VariantState) -> MemoryReport | None:
+    used = variant.memory
+    if used is None:
+        return None
+    return MemoryReport(held=used.held_bytes, peak=used.peak_bytes, reserved=used.reserved_bytes)
 
 
 def _solo_run(state: RunState, variant: VariantState) -> SoloReport | None:

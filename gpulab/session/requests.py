@@ -20,7 +20,7 @@ from gpulab.protocol.jobs import (
     TimeFunctions,
     VariantInfo,
 )
-from gpulab.protocol.statuses import Cache, CeilingChoice, Clock, Per
+from gpulab.protocol.statuses import Cache, CeilingChoice, Clock, Per, Shows
 from gpulab.protocol.text import cut, one_line
 from gpulab.scenario import FIRST, Param, Scenario
 from gpulab.session.settings import Settings, UsageError, check_settings, device_of, telemetry_of
@@ -120,6 +120,8 @@ def _measure(entry: Entry, settings: Settings, common: Mapping[str, object]) -> 
         no_effect_reason=one_line(scenario.no_effect_reason),
         params={**defaults, **chosen},
         env=scenario.env,
+        exercise=entry.text.exercise or "" if entry.judge else "",
+        judge=entry.judge,
     )
     return Measure(
         **common,  # type: ignore[arg-type]
@@ -131,6 +133,8 @@ def _measure(entry: Entry, settings: Settings, common: Mapping[str, object]) -> 
         ladder=scenario.ladder,
         exclusive=scenario.exclusive,
         increasing_memory=scenario.increasing_memory,
+        shows=Shows(scenario.shows),
+        fail_below=scenario.fail_below,
     )
 
 
@@ -172,8 +176,10 @@ def _profile(settings: Settings, time_s: float) -> ProfileOptions | None:
 def _variants(scenario: Scenario, device: str) -> tuple[VariantInfo, ...]:
     baseline = next(iter(scenario.variants))
     infos = []
+    alone = scenario.shows in (Shows.CURVE, Shows.CLOCKS)
     for variant in scenario.variants.values():
-        against = None if variant.name == baseline else baseline if variant.against == FIRST else variant.against
+        named = baseline if variant.against == FIRST else variant.against
+        against = None if alone or variant.name == baseline else named
         infos.append(
             VariantInfo(
                 name=variant.name,

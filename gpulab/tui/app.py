@@ -30,6 +30,7 @@ from gpulab.tui.filters import AsciiFilter, PlainFilter
 from gpulab.tui.keymap import read_keymap
 from gpulab.tui.panels.catalog_column import WIDE
 from gpulab.tui.panels.pane import Pane
+from gpulab.tui.panels.scenario_list import ScenarioList
 from gpulab.tui.runs import Starter
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.themes import MONO, NAMES, TERMINAL, THEMES, keep_theme, kept_theme
@@ -148,6 +149,11 @@ class LabApp(App[int]):
 
         if (entry := self._lab.chosen) is not None and (run := self._lab.runs.of(entry.name)):
             self._lab.say(copy(self, run.report))
+
+    def action_course(self) -> None:
+        """List the scenarios in the order of the course, or by topic again."""
+        by_course = self._lab.query_one(ScenarioList).regroup()
+        self._lab.say(status.BY_COURSE if by_course else status.BY_TOPIC)
 
     def action_predict(self) -> None:
         """Ask how many times as fast it will be, then run it."""

@@ -52,6 +52,7 @@ KEYS = (
         for number, (name, tab) in enumerate(TABS.items(), 1)
     ),
     Key("search", "slash", "search", "search names, lessons and code", "search", "/", at_once=True),
+    Key("course", "c", "app.course", "list the scenarios in the order of the course, or by topic"),
     Key("freeze", "space", "freeze", "in the list: pick a scenario; beside a run: freeze the view"),
     Key("run_picked", "R", "run_picked", "run what was picked, one after the other"),
     Key("next_panel", "tab,right", "next_panel(1)", "choose the next panel of the run"),

@@ -12,7 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.protocol.listing import ScenarioRow
+from gpulab.report.course import course_lesson
 from gpulab.scenario import Param
+from gpulab.views.course import lesson_questions
 from gpulab.views.findings import sentence
 from gpulab.views.text import Glyphs
 
@@ -41,7 +43,9 @@ def lesson(
     for name, value in listed.items():
         if value:
             facts.add_row(Text(name, "dim"), Text(glyphs(value), overflow="fold"))
-    return Group(Constrain(Group(*parts), _WIDEST), facts)
+    asked = course_lesson(row.name) if not row.own else None
+    questions: list[RenderableType] = ["", *lesson_questions(asked, glyphs)] if asked else []
+    return Group(Constrain(Group(*parts), _WIDEST), facts, Constrain(Group(*questions), _WIDEST))
 
 
 def _markdown(text: str) -> Markdown:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from gpulab.protocol.listing import ScenarioRow
 from gpulab.protocol.statuses import Verdict
+from gpulab.report.course import course
 from gpulab.report.exit_codes import Conclusion, ExitCode
 from gpulab.views.findings import sentence
 from gpulab.views.text import STYLES, Glyphs, three_digits, times, with_star
@@ -55,6 +56,19 @@ def by_topic(rows: Sequence[ScenarioRow]) -> list[tuple[str, list[ScenarioRow]]]
         topic = OWN if row.own else _UNREADABLE if row.error else row.topic
         topics.setdefault(topic, []).append(row)
     return list(topics.items())
+
+
+def by_course(rows: Sequence[ScenarioRow]) -> list[tuple[str, list[ScenarioRow]]]:
+    """The rows in the order of the course, under its steps with their numbers; the others follow by topic."""
+    named = {row.name: row for row in rows if not row.own}
+    steps = [
+        (f"{number}. {stage.title}", [named.pop(lesson.name) for lesson in stage.lessons if lesson.name in named])
+        for number, stage in enumerate(course(), 1)
+    ]
+    others = [row for row in rows if row.own or row.name in named]
+    own = [group for group in by_topic(others) if group[0] == OWN]
+    rest = [(f"besides: {topic}", members) for topic, members in by_topic(others) if topic != OWN]
+    return [*own, *((title, members) for title, members in steps if members), *rest]
 
 
 def title_beside_name(row: ScenarioRow) -> str:

@@ -43,6 +43,16 @@ def causes(report: RunReport) -> list[Line]:
     ]
 
 
+def required(report: RunReport) -> list[Line]:
+    """Whether the scenario's own demand is met, which an exercise makes; a run that fails it has its reason."""
+    if not report.exercise or report.fail_below is None or report.under_way:
+        return []
+    what = f"exercise {report.exercise}"
+    if report.exit_code == ExitCode.MEASURED:
+        return [(f"{what}: passed; it asks for {times(report.fail_below)}", "bold green")]
+    return [(f"{what}: not passed; it asks for {times(report.fail_below)}, and for checks that all pass", "bold")]
+
+
 def claims(report: RunReport) -> list[Line]:
     """What the source promises beside what was measured."""
     claimed: list[Line] = []
@@ -75,7 +85,7 @@ def _both_clocks(variants: Iterable[VariantReport]) -> list[Line]:
     both = [
         f"{variant.name} {seconds(variant.clocks['wall'])} / {seconds(variant.clocks['device'])}"
         for variant in variants
-        if len(variant.clocks) > 1
+        if "device" in variant.clocks and "wall" in variant.clocks
     ]
     return [(f"wall / device clock: {', '.join(both)}", "")] if both else []
 
@@ -89,7 +99,7 @@ def figures(report: RunReport) -> list[Line]:
     for figure in report.figures:
         if figure.value is not None:
             lines.append((f"{figure.variant or report.scenario}: {figure.name} {figure.value:g}", ""))
-    return [*lines, *_both_clocks(report.variants)]
+    return [*lines, *(_both_clocks(report.variants) if report.compares else [])]
 
 
 def inconclusive(report: RunReport) -> list[Line]:

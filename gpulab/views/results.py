@@ -8,8 +8,11 @@ from rich.text import Text
 from gpulab.protocol.statuses import FailureKind, Verdict
 from gpulab.report.report import RunReport
 from gpulab.views import result_lines as lines
+from gpulab.views.clocks import clocks
+from gpulab.views.first_steps import first_steps
 from gpulab.views.goodput import goodput, phases
 from gpulab.views.job_goodput import job_goodput
+from gpulab.views.memory import memory
 from gpulab.views.operations import operations
 from gpulab.views.sustained import alone, headline
 from gpulab.views.table import comparison_table
@@ -29,12 +32,18 @@ def result(report: RunReport, glyphs: Glyphs, *, verbose: bool = False) -> Rende
     sustained, reason = headline(report)
     if sustained:
         parts += [Text(glyphs(sustained), "bold"), Text(glyphs(reason), "dim"), ""]
-    if any(variant.time_s for variant in report.variants):
+    if report.compares and any(variant.time_s for variant in report.variants):
         parts += [comparison_table(report, glyphs), ""]
     if of_table := below_table(report):
         parts += [*(Text(glyphs(line), style) for line, style in of_table), ""]
     parts += tables(report, glyphs)
-    below = [*lines.causes(report), *lines.claims(report), *lines.beside_earlier(report), *lines.figures(report)]
+    below = [
+        *lines.causes(report),
+        *lines.required(report),
+        *lines.claims(report),
+        *lines.beside_earlier(report),
+        *lines.figures(report),
+    ]
     below += [*lines.inconclusive(report), *lines.notes(report, verbose=verbose)]
     below += [(lines.method(report), "dim")] if report.method.epochs else []
     parts += [Text(glyphs(line), style) for line, style in below]
@@ -44,9 +53,9 @@ def result(report: RunReport, glyphs: Glyphs, *, verbose: bool = False) -> Rende
 
 
 def tables(report: RunReport, glyphs: Glyphs) -> list[RenderableType]:
-    """What there is besides the comparisons: solo runs, parts of a step, operations."""
+    """What there is besides the comparisons: first steps, clocks, memory, solo runs, parts of a step, operations."""
     parts: list[RenderableType] = []
-    for view in (solo_runs, phases, goodput, operations, job_goodput):
+    for view in (first_steps, clocks, memory, solo_runs, phases, goodput, operations, job_goodput):
         part = view(report, glyphs)
         parts += [part, ""] if part is not None else []
     return parts

@@ -13,6 +13,8 @@ from gpulab.views.text import Glyphs
 
 NOTHING_PICKED = "space picks scenarios in the list, R then runs them one after the other"
 
+BY_COURSE = "in the order of the course: each lesson has its questions below its text"
+BY_TOPIC = "by topic"
 NOTHING_TO_SWEEP = "it has no parameters, so there is nothing to sweep"
 
 

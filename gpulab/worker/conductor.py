@@ -110,7 +110,7 @@ class Conductor:
         """
         job = self._job
         alone = isinstance(job, Measure) and (job.exclusive or job.increasing_memory)
-        return job.device != "cpu" and not (alone or job.smoke or job.from_start)
+        return job.device != "cpu" and not (alone or job.smoke or job.starts_matter)
 
     def _start(self) -> None:
         """Fork the next process, which waits for its turn."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import torch
 
 from gpulab.protocol.jobs import Measure, TimeFunctions
+from gpulab.protocol.statuses import Shows
 from gpulab.worker.building.build import Builder
 from gpulab.worker.checking.streams import Streams
 from gpulab.worker.checks import Checker
@@ -60,6 +61,11 @@ class WorkerContext:
     def one_at_a_time(self) -> bool:
         """Whether builds may not stay while another variant runs."""
         return self.exclusive or self.increasing_memory
+
+    @property
+    def shows(self) -> Shows:
+        """What the scenario is to show."""
+        return self.job.shows if isinstance(self.job, Measure) else Shows.SPEEDUP
 
     @property
     def wall_clock(self) -> WallClock:

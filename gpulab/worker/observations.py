@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 
 from gpulab.protocol.events import OtherClock, Phases
-from gpulab.protocol.statuses import Clock
+from gpulab.protocol.statuses import Clock, Shows
 from gpulab.scenario import CONTROL
 from gpulab.worker.building.build import Build
 from gpulab.worker.context import WorkerContext
@@ -15,6 +15,8 @@ from gpulab.worker.timing.device_clock import DeviceClock
 
 _PHASES_S = 0.05
 _SLOW_STEP_S = 0.25
+_MOST_QUEUED = 100
+"""Steps of a block by the clock that does not wait: a queue that is full makes the host wait after all."""
 
 
 def observe(context: WorkerContext, candidate: Candidate) -> None:
@@ -24,6 +26,8 @@ def observe(context: WorkerContext, candidate: Candidate) -> None:
     if build is None or (candidate.step_s >= _SLOW_STEP_S and not (first or isinstance(context.clock, DeviceClock))):
         return
     _time_by_other_clock(context, candidate, build)
+    if context.shows == Shows.CLOCKS and candidate.name != CONTROL:
+        _time_held_wrong(context, candidate, build)
     _record_phases(context, candidate, build)
 
 
@@ -38,6 +42,14 @@ def _time_by_other_clock(context: WorkerContext, candidate: Candidate, build: Bu
     context.reporter.channel.emit(
         OtherClock(variant=candidate.name, clock=Clock(other.name), times_s=[time_s], exposed=exposed)
     )
+
+
+def _time_held_wrong(context: WorkerContext, candidate: Candidate, build: Build) -> None:
+    """One block by the host's clock as it is also held: where the clocks themselves are the lesson."""
+    steps = min(candidate.steps, _MOST_QUEUED)
+    times = context.wall_clock.held_wrong(build, steps)
+    for clock, time_s in zip((Clock.RETURN, Clock.STEP), times, strict=True):
+        context.reporter.channel.emit(OtherClock(variant=candidate.name, clock=clock, times_s=[time_s]))
 
 
 def _record_phases(context: WorkerContext, candidate: Candidate, build: Build) -> None:

@@ -86,7 +86,7 @@ def _relay(job: Measure | TimeFunctions, forks: Forks, conduct: Conduct) -> int:
     adopt_orphans()  # a conductor that is dismissed leaves the processes that it forked early
     # A conductor that is told to stop has its own end, which this process then tells.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    single = job.smoke or job.from_start or job.time_s < _SHORT_S
+    single = job.smoke or job.starts_matter or job.time_s < _SHORT_S
     if not single:
         gc.disable()  # which makes an import a tenth shorter
         for name in _BEFORE_TORCH:

@@ -8,7 +8,7 @@ from time import monotonic
 
 from gpulab.protocol.events import ProcessStarted, Reported, Stopped, WorkerReady
 from gpulab.protocol.jobs import Measure, ScenarioFile, TimeFunctions
-from gpulab.protocol.statuses import CeilingChoice, Stage
+from gpulab.protocol.statuses import CeilingChoice, Shows, Stage
 from gpulab.scenario import CONTROL, Variant
 from gpulab.worker.building.build import Build, Builder
 from gpulab.worker.building.lab import WorkerLab
@@ -20,6 +20,7 @@ from gpulab.worker.checking.timer_brackets import bracket
 from gpulab.worker.checks import Checker
 from gpulab.worker.conductor import Ask, Begin
 from gpulab.worker.context import WorkerContext
+from gpulab.worker.first_steps import planned, take_first_steps, whose_turn
 from gpulab.worker.handover import CandidateFacts, Handover, expensive_modules
 from gpulab.worker.measurement import Measurement
 from gpulab.worker.preparation import Preparation, close, release
@@ -106,13 +107,16 @@ class Runner:
             with_phases=set(before.with_phases) if before else set(),
         )
         self._preparation = Preparation(self._context, before)
-        candidates = self._preparation.candidates(variants)
-        if candidates:
+        if before is not None and self._context.shows == Shows.CURVE:
+            self._first_steps(variants, before)
+        elif not (candidates := self._preparation.candidates(variants)):
+            self._ask(Handover())
+        elif self._context.shows == Shows.CURVE:
+            self._prepared(candidates)
+        else:
             if before is None:
                 self._measure_ceilings()
             self._measure(candidates)
-        else:
-            self._ask(Handover())
         for (variant, name), value in lab.figures.items():
             reporter.channel.emit(Reported(variant=variant, name=name, value=value))
 
@@ -129,9 +133,33 @@ class Runner:
         reporter.wait = waiter(device)
         self._calibration = Calibration(reporter, device, info, reporter.wait)
         scenario = load(job.subject)
-        if not first and device.type == "cuda" and info.memory_bytes >= _ROOM_FOR_CONTEXTS:
+        if not (first or job.starts_matter) and device.type == "cuda" and info.memory_bytes >= _ROOM_FOR_CONTEXTS:
             warm_context(device)
         return [scenario.variants[variant.name] for variant in job.subject.variants if variant.missing is None]
+
+    def _prepared(self, candidates: list[Candidate]) -> None:
+        """All that the first process does where the others take the first steps: it checks."""
+        context, job = self._context, self._job
+        self._reporter.stage(Stage.MEASURE)
+        context.reporter.channel.emit(planned(candidates, job.time_s, smoke=job.smoke))
+        facts = [_facts(candidate) for candidate in candidates]
+        for candidate in candidates:
+            if candidate.build is not None:
+                close(context, candidate.variant, candidate.build)
+        self._ask(Handover(candidates=facts))
+
+    def _first_steps(self, variants: list[Variant], before: Handover) -> None:
+        """The first steps of the variant whose turn it is; one that fails has no other turn."""
+        candidates, turn = before.candidates, whose_turn(before.candidates, self._number)
+        try:
+            take_first_steps(self._context, next(variant for variant in variants if variant.name == turn.variant))
+        except BaseException as error:
+            self._reporter.failed(turn.variant, self._reporter.position.stage, error)
+            candidates = [facts for facts in candidates if facts.variant != turn.variant]
+            candidates = candidates if any(facts.name != CONTROL for facts in candidates) else []
+        reason = self._ask(Handover(candidates=candidates, measured_s=monotonic() - self._started))
+        if reason is not None:
+            self._reporter.channel.emit(Stopped(reason=reason))
 
     def _measure_ceilings(self) -> None:
         # All ceilings of a GPU take 20 seconds, and they are kept.
@@ -187,18 +215,7 @@ class Runner:
     def _handover(self, measurement: Measurement, prepared_s: float) -> Handover:
         context = self._context
         return Handover(
-            candidates=[
-                CandidateFacts(
-                    name=candidate.name,
-                    variant=candidate.variant.name,
-                    items=candidate.items,
-                    steps=candidate.steps,
-                    step_s=candidate.step_s,
-                    lead_in=candidate.lead_in,
-                    kept=candidate.kept,
-                )
-                for candidate in measurement.candidates
-            ],
+            candidates=[_facts(candidate) for candidate in measurement.candidates],
             plan=measurement.planned,
             epochs=measurement.recorder.epochs,
             values=measurement.recorder.values,
@@ -251,6 +268,18 @@ class Runner:
         bracket(context, candidate)
         if candidate.name in context.checked:
             self._reporter.channel.emit(context.checker.after(variant.name, candidate.build, rebuild))
+
+
+def _facts(candidate: Candidate) -> CandidateFacts:
+    return CandidateFacts(
+        name=candidate.name,
+        variant=candidate.variant.name,
+        items=candidate.items,
+        steps=candidate.steps,
+        step_s=candidate.step_s,
+        lead_in=candidate.lead_in,
+        kept=candidate.kept,
+    )
 
 
 def _checked(variants: list[Variant]) -> set[str]:

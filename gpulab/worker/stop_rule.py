@@ -6,10 +6,10 @@ from gpulab.analysis.comparison import NARROW, are_narrow, is_narrow_time, is_se
 from gpulab.analysis.series import Epoch, EpochSeries, Key
 from gpulab.analysis.statistics import FEWEST, Interval
 from gpulab.protocol.jobs import Measure, TimeFunctions
-from gpulab.protocol.statuses import StopReason
+from gpulab.protocol.statuses import Shows, StopReason
 from gpulab.scenario import CONTROL
 from gpulab.worker.handover import Handover
-from gpulab.worker.timing.plan import PROCESSES
+from gpulab.worker.timing.plan import CURVE_PROCESSES, FEWEST_CURVE_PROCESSES, PROCESSES
 
 _PATIENCE = 1.3
 """Times the time that was asked for, where it takes that long to have as many processes as planned."""
@@ -31,6 +31,8 @@ class StopRule:
         if not handover.candidates or handover.baseline_lost:
             return StopReason.FAILED
         job = self._job
+        if isinstance(job, Measure) and job.shows == Shows.CURVE:
+            return self._reason_of_curves(len(handover.candidates) - 1)
         if job.smoke:
             return StopReason.EPOCHS
         if self._processes < FEWEST:
@@ -44,6 +46,13 @@ class StopRule:
             return StopReason.WIDTH
         patience = 1.0 if self._processes >= PROCESSES else _PATIENCE
         return StopReason.TIME if self._elapsed_s >= patience * job.time_s else None
+
+    def _reason_of_curves(self, variants: int) -> StopReason | None:
+        """The processes after the first take the variants in turn."""
+        rounds = (self._processes - 1) // max(1, variants)
+        if rounds >= (1 if self._job.smoke else CURVE_PROCESSES):
+            return StopReason.EPOCHS
+        return StopReason.TIME if rounds >= FEWEST_CURVE_PROCESSES and self._elapsed_s >= self._job.time_s else None
 
     def add(self, handover: Handover, process_s: float) -> None:
         """Take a process into account, without a question."""

@@ -122,8 +122,8 @@ def _device_s(state: RunState, variant: VariantState, time: Time | None) -> floa
 
 
 def _other_clock_s(variant: VariantState, clock: Clock) -> float | None:
-    other = variant.other_clock
-    return median(other.times_s) if other and other.times_s and other.clock == clock else None
+    other = variant.other_clocks.get(clock)
+    return median(other.times_s) if other and other.times_s else None
 
 
 def _in_another_state(

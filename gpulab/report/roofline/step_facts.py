@@ -87,8 +87,8 @@ def _cache_bytes(state: RunState) -> int:
 
 def _device_s(variant: VariantState, clocks: Mapping[str, float]) -> float | None:
     """The device's own time of a step; None where its clock has gaps between launches in it."""
-    exposed = variant.other_clock is not None and variant.other_clock.exposed
-    return None if exposed else clocks.get(Clock.DEVICE)
+    device = variant.other_clocks.get(Clock.DEVICE)
+    return None if device and device.exposed else clocks.get(Clock.DEVICE)
 
 
 def _waiting(

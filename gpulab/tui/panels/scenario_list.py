@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 
 from gpulab.protocol.listing import ScenarioRow
 from gpulab.views.findings import sentence
-from gpulab.views.listing import Mark, by_topic, title_beside_name
+from gpulab.views.listing import Mark, by_course, by_topic, title_beside_name
 from gpulab.views.text import Glyphs
 
 _ROOM_FOR_TITLES = 60
@@ -49,6 +49,7 @@ class ScenarioList(OptionList):
         self._rows = {row.name: row for row in rows}
         self._width, self._with_titles = width, width >= _ROOM_FOR_TITLES
         self._chosen: list[str] = []
+        self._by_course = False
         self._found: Mapping[str, str] | None = None
         super().__init__(*self._options_of(rows), **options)  # type: ignore[arg-type]
 
@@ -66,6 +67,15 @@ class ScenarioList(OptionList):
     def picked(self) -> list[str]:
         """The names of those that were picked, in the order in which they were."""
         return list(self._chosen)
+
+    def regroup(self) -> bool:
+        """Put the scenarios in the order of the course, or under their topics again; whether it is the course."""
+        self._by_course = not self._by_course
+        before = self.chosen
+        self._show(self._shown_rows)
+        if before is not None:
+            self.highlighted = self.get_option_index(before)
+        return self._by_course
 
     def go_to(self, name: str) -> None:
         """Put the cursor on it, in sight of all."""
@@ -91,10 +101,9 @@ class ScenarioList(OptionList):
         if found == self._found:
             return
         before, self._found = self.chosen, found
-        rows = [row for row in self._rows.values() if found is None or row.name in found]
-        self.clear_options()
-        self.add_options(self._options_of(rows))
-        names = [row.name for _, members in by_topic(rows) for row in members]
+        rows = self._shown_rows
+        self._show(rows)
+        names = [row.name for _, members in self._groups(rows) for row in members]
         if names:
             self.highlighted = self.get_option_index(before if before in names else names[0])
 
@@ -136,9 +145,20 @@ class ScenarioList(OptionList):
         if self._found is None or name in self._found:
             self.replace_option_prompt(name, self._prompt(self._rows[name]))
 
+    @property
+    def _shown_rows(self) -> list[ScenarioRow]:
+        return [row for row in self._rows.values() if self._found is None or row.name in self._found]
+
+    def _show(self, rows: Sequence[ScenarioRow]) -> None:
+        self.clear_options()
+        self.add_options(self._options_of(rows))
+
+    def _groups(self, rows: Sequence[ScenarioRow]) -> list[tuple[str, list[ScenarioRow]]]:
+        return by_course(rows) if self._by_course else by_topic(rows)
+
     def _options_of(self, rows: Sequence[ScenarioRow]) -> list[Option]:
         options = []
-        for topic, members in by_topic(rows):
+        for topic, members in self._groups(rows):
             options.append(Option(Text(self._glyphs(topic), "bold"), disabled=True))
             options += [Option(self._prompt(row), id=row.name) for row in members]
         return options

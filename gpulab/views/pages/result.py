@@ -12,6 +12,7 @@ from gpulab.protocol.statuses import Status
 from gpulab.report.exit_codes import ExitCode
 from gpulab.report.roofline.points import roofline_of
 from gpulab.views import result_lines as lines
+from gpulab.views.course import questions_of
 from gpulab.views.live.panel import LiveRun, name_width
 from gpulab.views.live.parts import PARTS
 from gpulab.views.live.screen import panel_view
@@ -30,7 +31,7 @@ def result_page(run: LiveRun, guessed: Sequence[Text], run_file: str, glyphs: Gl
     """`guessed`: what somebody said before it, beside what came out."""
     report = run.report
     parts: list[RenderableType] = [header(report, glyphs), "", *_verdicts(run, glyphs), ""]
-    if run.timed:
+    if report.compares and run.timed:
         parts += [panel_view(TIMES, run, glyphs, width=width)]
     parts += guessed
     if any(variant.goodput for variant in report.variants):
@@ -42,8 +43,10 @@ def result_page(run: LiveRun, guessed: Sequence[Text], run_file: str, glyphs: Gl
         limits.rstrip()
         parts += [_rule("what limits it, and what to do", glyphs, width), limits]
     parts += [_rule("can it be believed?", glyphs, width), *_trust(run, glyphs)]
+    if asked := questions_of(report, glyphs):
+        parts += [_rule("questions of the course", glyphs, width), *asked]
     parts += [_rule("tables", glyphs, width)]
-    if run.timed:
+    if report.compares and run.timed:
         parts += [comparison_table(report, glyphs), ""]
     parts += tables(report, glyphs)
     if (listed := checks(report, glyphs)) is not None:
@@ -67,6 +70,7 @@ def _verdicts(run: LiveRun, glyphs: Glyphs) -> list[Text]:
         outcome = with_star(report.outcome, quick=report.quick).upper()
         causes.append(Text(glyphs(outcome), f"bold {OUTCOME_STYLES.get(report.outcome, '')}".strip()))
     names = name_width(run, most=24)
+    causes += [Text(glyphs(line), style) for line, style in lines.required(report)]
     verdicts = [_verdict(comparison, names, glyphs, quick=report.quick) for comparison in run.compared]
     sustained, reason = headline(report)
     why = [Text(glyphs(reason), "dim")] if sustained else []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -10,6 +12,7 @@ from gpulab.protocol.device import Device
 from gpulab.protocol.finding import finding
 from gpulab.protocol.partition import USEFUL
 from gpulab.scenario import ScenarioError
+from gpulab.worker.building.load import ANSWER
 from gpulab.worker.building.names import Names
 from gpulab.worker.building.phases import PhaseRecorder
 from gpulab.worker.process.errors import SkippedError
@@ -46,6 +49,12 @@ class WorkerLab:
         except Exception:
             raise ScenarioError(f"lab.report({figure!r}, {short(value)}): a figure is a number") from None
         self.figures[self._position.variant, figure] = number
+
+    def attempt(self, name: str) -> Callable[..., Any]:
+        function = getattr(sys.modules.get(ANSWER), name, None)
+        if not callable(function):
+            raise ScenarioError(f"the file has no function {name!r}: that is the one that is judged")
+        return function  # type: ignore[no-any-return]
 
     def skip(self, reason: str) -> NoReturn:
         raise SkippedError(finding("skipped_by_variant", reason=text_of(reason, most=TEXT_LENGTH)))

@@ -14,10 +14,16 @@ from io import StringIO
 from pathlib import Path
 from types import ModuleType
 
+import torch
+
 from gpulab.protocol.jobs import FunctionFile, ScenarioFile
 from gpulab.protocol.text import BYTE_ORDER_MARK
 from gpulab.scenario import Lab, Scenario, ScenarioError, Variant, Work
+from gpulab.worker.process.integrity import watch
 from gpulab.worker.process.startup import FILE, timed
+
+ANSWER, _JUDGE = "_answer", "_judge"
+"""Modules of an exercise: the file that is judged, and the scenario that judges it."""
 
 
 class _Text(ExecutionLoader):
@@ -46,7 +52,16 @@ def load(subject: ScenarioFile | FunctionFile) -> Scenario:
     if sha256(subject.source.encode()).hexdigest() != subject.source_sha256:
         raise ScenarioError("the text of the file is not what was read: run it again")
     with timed(FILE):
-        module = _execute(subject)
+        if isinstance(subject, ScenarioFile) and subject.judge:
+            # The function that is handed out must stay as fast as it was, and so must what it calls.
+            watch("torch", torch)
+            watch("torch.Tensor", torch.Tensor)
+            watch("torch.nn.functional", torch.nn.functional)
+            _execute(subject.path, subject.source, ANSWER)
+            module = _execute(f"<exercise {subject.exercise}>", subject.judge, _JUDGE)
+            watch("the exercise", module)
+        else:
+            module = _execute(subject.path, subject.source, f"_scenario_{Path(subject.path).stem}")
     if isinstance(subject, FunctionFile):
         return _scenario_of_functions(module, subject)
     scenarios = {id(value): value for value in vars(module).values() if isinstance(value, Scenario)}
@@ -87,13 +102,11 @@ def _with_parameters(function: Callable[..., object] | None, params: Mapping[str
     return build
 
 
-def _execute(subject: ScenarioFile | FunctionFile) -> ModuleType:
-    path = Path(subject.path)
-    sys.path.insert(0, str(path.parent))
+def _execute(path: str, source: str, name: str) -> ModuleType:
+    sys.path.insert(0, str(Path(path).parent))
     sys.dont_write_bytecode = True
-    sys.argv = [subject.path]
-    name = f"_scenario_{path.stem}"
-    loader = _Text(subject.path, subject.source)
+    sys.argv = [path]
+    loader = _Text(path, source)
     spec = spec_from_file_location(name, path, loader=loader)
     assert spec is not None
     module = module_from_spec(spec)

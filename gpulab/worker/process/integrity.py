@@ -20,6 +20,8 @@ import torch
 
 _REPLACED_BY_OTHERS = {"__import__", "input", "open", "print"}
 """Builtins that libraries replace, and that no measurement depends on."""
+_REPLACED_BY_COMPILER = {"manual_seed"}
+"""Functions of torch in whose places torch.compile puts its own."""
 _TENSOR = (
     *("__bool__", "__eq__", "__float__", "__getitem__", "__int__", "__mul__", "__ne__", "__setitem__", "__sub__"),
     *("abs", "all", "any", "clone", "contiguous", "copy_", "cpu", "data", "data_ptr", "detach", "element_size", "eq"),
@@ -44,6 +46,20 @@ Part = tuple[str, str]
 """The name of a module or class, and a name in it."""
 
 
+_watched: list[tuple[str, Any, dict[str, list[Any]]]] = []
+"""Namespaces that a file which is judged must leave as they were: (name, module or class, its functions)."""
+
+
+def watch(name: str, holder: ModuleType | type) -> None:
+    """From now on, what is callable in a module or class has to stay what it is."""
+    functions = {
+        key: _identity(value)
+        for key, value in vars(holder).items()
+        if callable(value) and key not in _REPLACED_BY_COMPILER
+    }
+    _watched.append((name, holder, functions))
+
+
 class LabFunctions:
     """The functions, classes and constants of the lab, and what it measures and compares with, as of now."""
 
@@ -65,7 +81,7 @@ class LabFunctions:
         """The names of all that is another by now."""
         now = dict(self._identities())
         parts = {part for part, before in self._before.items() if not _are_same(before, now[part])}
-        return sorted(".".join(part) for part in parts | set(self._added()))
+        return sorted(".".join(part) for part in parts | set(self._added()) | set(_replaced_watched()))
 
     def _identities(self) -> Iterator[tuple[Part, list[Any]]]:
         """Each with the objects it consists of: as they are kept, no other one can take their places in memory."""
@@ -83,6 +99,13 @@ class LabFunctions:
             for key in set(namespace) - self._names[name]:
                 if hasattr(builtins, key) if name in self._modules else _hides(self._classes[name], key):
                     yield name, key
+
+
+def _replaced_watched() -> Iterator[Part]:
+    for name, holder, functions in _watched:
+        for key, before in functions.items():
+            if not _are_same(before, _identity(vars(holder).get(key))):
+                yield name, key
 
 
 def _is_of_the_lab(module: str) -> bool:

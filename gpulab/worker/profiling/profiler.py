@@ -35,6 +35,7 @@ from gpulab.worker.process.errors import SkippedError
 from gpulab.worker.process.exception_text import first_line, forget
 from gpulab.worker.process.memory import release
 from gpulab.worker.process.reporting import Reporter
+from gpulab.worker.profiling.memory_use import build_and_weigh
 from gpulab.worker.profiling.peak_memory import peak_bytes
 from gpulab.worker.timing.waiting import wait_for
 
@@ -91,9 +92,9 @@ class Profiler:
         return True
 
     def _profile(self, variant: Variant) -> None:
-        build = self._builder.build(variant)
+        build, memory = build_and_weigh(self._builder, variant)
         try:
-            self._builder.first_step(build)
+            self._reporter.channel.emit(memory)
             warm_s = self._warm(build)
             plain = self._plain_times(build, warm_s)
             single, _ = self._recorded(build, 1, shapes=False)

@@ -14,6 +14,10 @@ PROCESSES = 16
 On a shared machine single processes come out 10 to 300 % off. An interval over up to eleven reaches to the outermost of
 them: of runs with a 5 % slowdown 72 % found it, with 16 processes 98 % do.
 """
+CURVE_PROCESSES, FEWEST_CURVE_PROCESSES = FEWEST, 3
+"""Of each variant, where the first steps of fresh processes are shown: as many as carry an interval, or at least these
+where the time is spent before.
+"""
 ROUNDS = 5
 _MOST_ROUNDS, _MOST_EPOCHS = 50, 4
 _LEAST_SHARE = 0.4

@@ -1,0 +1,56 @@
+"""The exercises that ship: what is handed out to a student, what judges the answer, and a reference solution.
+
+An exercise is a scenario with a slow function `step` and two variants, that function and the one of the file that it
+judges. A student's file has the same function, and a line EXERCISE = "NAME" by which it finds its judge.
+"""
+
+from __future__ import annotations
+
+import ast
+from difflib import get_close_matches
+from pathlib import Path
+
+from gpulab.protocol.text import one_line
+
+_FOLDER = Path(__file__).parent.parent / "exercises"
+_FUNCTION = "step"
+
+
+class NoExerciseError(LookupError):
+    """There is no exercise of that name; the message says which there are."""
+
+
+def exercises() -> dict[str, str]:
+    """The titles of all exercises by their names."""
+    return {path.stem: one_line(_lesson(path.stem).partition("\n")[0]) for path in sorted(_FOLDER.glob("*.py"))}
+
+
+def judge_path(name: str) -> Path:
+    """The scenario that judges answers to an exercise. NoExerciseError."""
+    path = _FOLDER / f"{name}.py"
+    if not name.isidentifier() or not path.is_file():
+        names = sorted(other.stem for other in _FOLDER.glob("*.py"))
+        close = get_close_matches(name, names, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"the exercises are {', '.join(names)}"
+        raise NoExerciseError(f"there is no exercise {name!r}; {hint}")
+    return path
+
+
+def handed_out(name: str) -> str:
+    """The text of a student's file at the beginning: the task, and the slow function. NoExerciseError."""
+    text = judge_path(name).read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    function = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == _FUNCTION)
+    lines = text.splitlines()
+    slow = "\n".join(lines[function.lineno - 1 : function.end_lineno])
+    return f'"""{_lesson(name)}"""\n\nimport torch\n\nEXERCISE = "{name}"\n\n\n{slow}\n'
+
+
+def solution(name: str) -> str:
+    """The text of a file with a reference solution. NoExerciseError."""
+    judge_path(name)
+    return (_FOLDER / "solutions" / f"{name}.py").read_text(encoding="utf-8")
+
+
+def _lesson(name: str) -> str:
+    return ast.get_docstring(ast.parse(judge_path(name).read_text(encoding="utf-8")), clean=False) or ""
