@@ -9,7 +9,7 @@ from statistics import median
 from gpulab.analysis.statistics import interval_of_sorted
 
 SETTLED, _WINDOW = 1.1, 5
-"""The median of so many steps in a row takes no longer than this many times a settled one."""
+"""A step, and the median of so many from it on, takes no longer than this many times a settled one."""
 _TAIL = 3
 """The last third of the steps is taken as settled."""
 
@@ -44,8 +44,11 @@ def curve_of(processes: Sequence[Sequence[float]]) -> Curve | None:
     steps = tuple(over_processes([times[place] for times in processes]) for place in range(count))
     settled = [median(times[count - max(1, count // _TAIL) : count]) for times in processes]
     limit = SETTLED * median(settled)
-    windows = (median(step.median for step in steps[place : place + _WINDOW]) for place in range(count))
-    settled_after = next((place for place, time_s in enumerate(windows) if time_s <= limit), count)
+    medians = [step.median for step in steps]
+    settles = (
+        place for place in range(count) if medians[place] <= limit and median(medians[place : place + _WINDOW]) <= limit
+    )
+    settled_after = next(settles, count)
     late = settled_after > count - max(1, count // _TAIL)
     costs = [
         sum(max(0.0, time_s - own) for time_s in times[:settled_after])

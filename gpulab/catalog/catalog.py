@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace as replace_fields
 
-from gpulab.catalog.exercises import NoExerciseError, judge_path
+from gpulab.catalog.exercises import NoExerciseError, judge
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.paths import expanded, is_folder, is_there, python_files, real_path, shown_path
 from gpulab.catalog.reader import EMPTY, PlainFunction, ScenarioText, read_text
@@ -137,8 +137,8 @@ def read_file(path: Path) -> Entry:
         data = read_regular(path, SOURCE_BYTES)
         digest = sha256(data).hexdigest()
         source = source_of(data)
-        text, judge = _judged(read_text(source))
-        return Entry(name, path, digest, text, source=source, judge=judge)
+        text, judging = _judged(read_text(source))
+        return Entry(name, path, digest, text, source=source, judge=judging)
     except UnreadableError as raised:
         error = raised
     except UnicodeEncodeError:
@@ -155,11 +155,11 @@ def _judged(text: ScenarioText) -> tuple[ScenarioText, str]:
     if text.exercise is None or text.scenario is not None:
         return text, ""
     try:
-        judge = judge_path(text.exercise).read_text(encoding="utf-8")
+        judging = judge(text.exercise)
     except NoExerciseError as error:
         raise UnreadableError(1, str(error), "gpulab --new --exercise NAME writes one") from None
-    read = read_text(judge)
-    return replace(text, lesson=read.lesson, scenario=read.scenario), judge
+    read = read_text(judging)
+    return replace(text, lesson=read.lesson, scenario=read.scenario), judging
 
 
 def read_again(entry: Entry) -> Entry:

@@ -10,6 +10,7 @@ import ast
 from difflib import get_close_matches
 from pathlib import Path
 
+from gpulab.declared import shown
 from gpulab.protocol.text import one_line
 
 _FOLDER = Path(__file__).parent.parent / "exercises"
@@ -22,23 +23,22 @@ class NoExerciseError(LookupError):
 
 def exercises() -> dict[str, str]:
     """The titles of all exercises by their names."""
-    return {path.stem: one_line(_lesson(path.stem).partition("\n")[0]) for path in sorted(_FOLDER.glob("*.py"))}
+    return {name: one_line(_lesson(name).partition("\n")[0]) for name in _files(_FOLDER)}
 
 
-def judge_path(name: str) -> Path:
-    """The scenario that judges answers to an exercise. NoExerciseError."""
-    path = _FOLDER / f"{name}.py"
-    if not name.isidentifier() or not path.is_file():
-        names = sorted(other.stem for other in _FOLDER.glob("*.py"))
-        close = get_close_matches(name, names, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"the exercises are {', '.join(names)}"
-        raise NoExerciseError(f"there is no exercise {name!r}; {hint}")
-    return path
+def judge(name: str) -> str:
+    """The text of the scenario that judges answers to an exercise. NoExerciseError."""
+    files = _files(_FOLDER)
+    if name not in files:
+        close = get_close_matches(name, files, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"the exercises are {', '.join(files)}"
+        raise NoExerciseError(f"there is no exercise {shown(name)}; {hint}")
+    return files[name].read_text(encoding="utf-8")
 
 
 def handed_out(name: str) -> str:
     """The text of a student's file at the beginning: the task, and the slow function. NoExerciseError."""
-    text = judge_path(name).read_text(encoding="utf-8")
+    text = judge(name)
     tree = ast.parse(text)
     function = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == _FUNCTION)
     lines = text.splitlines()
@@ -48,9 +48,13 @@ def handed_out(name: str) -> str:
 
 def solution(name: str) -> str:
     """The text of a file with a reference solution. NoExerciseError."""
-    judge_path(name)
-    return (_FOLDER / "solutions" / f"{name}.py").read_text(encoding="utf-8")
+    judge(name)
+    return _files(_FOLDER / "solutions")[name].read_text(encoding="utf-8")
 
 
 def _lesson(name: str) -> str:
-    return ast.get_docstring(ast.parse(judge_path(name).read_text(encoding="utf-8")), clean=False) or ""
+    return ast.get_docstring(ast.parse(judge(name)), clean=False) or ""
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    return {path.stem: path for path in sorted(folder.glob("*.py"))}

@@ -9,10 +9,10 @@ from gpulab.catalog.catalog import catalog
 from gpulab.headless.options import Options
 from gpulab.headless.terminal import Terminal, open_terminal
 from gpulab.report.course import course, course_lesson
-from gpulab.session.newest_run import newest_report
+from gpulab.session.past_runs import newest_report
 from gpulab.session.settings import UsageError
 from gpulab.views import guide
-from gpulab.views.course import course_page, lesson_page
+from gpulab.views.pages.course import course_page, lesson_page
 
 _COURSE = "course"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from gpulab.catalog.exercises import NoExerciseError, exercises, handed_out, solution
 from gpulab.headless.options import Options
 from gpulab.headless.terminal import open_terminal
-from gpulab.session.attempts import has_attempt
+from gpulab.session.past_runs import has_attempt
 from gpulab.session.settings import UsageError
 
 _TEMPLATE = '''"""{title}: say in one line what this compares.

@@ -97,8 +97,8 @@ class Clock(StrEnum):
 
     WALL = "wall"
     DEVICE = "device"
-    RETURN = "until it returns"
-    STEP = "waiting after each step"
+    RETURN = "return"
+    STEP = "each step"
 
 
 class Shows(StrEnum):

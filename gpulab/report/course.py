@@ -1,7 +1,7 @@
 """The course: the lessons in the order in which the sources advise to work, and questions that a run answers.
 
 Its text is `gpulab/course.toml`. An answer names what a run measured in braces, `{VARIANT.FACT}` or `{VARIANT: FIGURE}`
-for a figure that the lesson reports itself; `views/course.py` says which facts there are.
+for a figure that the lesson reports itself; `views/pages/course.py` says which facts there are.
 """
 
 from __future__ import annotations

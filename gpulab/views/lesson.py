@@ -14,8 +14,8 @@ from rich.text import Text
 from gpulab.protocol.listing import ScenarioRow
 from gpulab.report.course import course_lesson
 from gpulab.scenario import Param
-from gpulab.views.course import lesson_questions
 from gpulab.views.findings import sentence
+from gpulab.views.pages.course import lesson_questions
 from gpulab.views.text import Glyphs
 
 _WIDEST = 78

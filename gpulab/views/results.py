@@ -8,11 +8,11 @@ from rich.text import Text
 from gpulab.protocol.statuses import FailureKind, Verdict
 from gpulab.report.report import RunReport
 from gpulab.views import result_lines as lines
-from gpulab.views.clocks import clocks
-from gpulab.views.first_steps import first_steps
+from gpulab.views.figures.clocks import clocks
+from gpulab.views.figures.first_steps import first_steps
+from gpulab.views.figures.memory import memory
 from gpulab.views.goodput import goodput, phases
 from gpulab.views.job_goodput import job_goodput
-from gpulab.views.memory import memory
 from gpulab.views.operations import operations
 from gpulab.views.sustained import alone, headline
 from gpulab.views.table import comparison_table

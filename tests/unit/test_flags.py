@@ -28,6 +28,7 @@ VALUES = {
     "--from-start": "1000",
     "--plot": "p.png",
     "--trace": "t.json",
+    "--exercise": "row_norms",
 }
 """A value of each flag that takes one."""
 
@@ -105,7 +106,7 @@ def test_two_flags_cannot_choose():
     [
         (["--run", "a", "--run", "b"], (["a", "b"], "options")),
         (["--list"], ([], "options")),
-        (["--guide"], ("", "options")),
+        (["--guide"], ([], "options")),
         (["--doctor"], ("options",)),
         (["--calibrate"], ("options",)),
     ],
@@ -133,7 +134,7 @@ def test_every_mode_but_the_screen_and_the_observer_has_a_flag_with_its_help():
 @pytest.mark.parametrize("mode", [Mode.LIST, Mode.GUIDE, Mode.NEW, Mode.DOCTOR])
 def test_modes_that_measure_nothing_take_no_flag_of_a_run(mode):
     taken = {flag.name for flag in FLAGS if mode in flag.modes}
-    assert taken <= {"--ascii", "--json"}
+    assert taken <= {"--ascii", "--json", "--exercise", "--solution"}
 
 
 def test_the_screen_takes_what_refines_its_runs():

@@ -12,11 +12,11 @@ from gpulab.protocol.statuses import Status
 from gpulab.report.exit_codes import ExitCode
 from gpulab.report.roofline.points import roofline_of
 from gpulab.views import result_lines as lines
-from gpulab.views.course import questions_of
 from gpulab.views.live.panel import LiveRun, name_width
 from gpulab.views.live.parts import PARTS
 from gpulab.views.live.screen import panel_view
 from gpulab.views.live.times import TIMES
+from gpulab.views.pages.course import questions_of
 from gpulab.views.results import below_table, failures, header, tables
 from gpulab.views.roofline.reasons import reasons
 from gpulab.views.sustained import headline

@@ -159,7 +159,7 @@ def test_on_a_gpu_kernels_keep_their_seconds_in_the_step_that_was_measured(job, 
 def test_the_other_clock_times_the_step_where_the_verdict_is_the_devices():
     recorded = variant(
         profiled=profiled(on_device=True, profiled_s=1.9e-3, plain_s=1.8e-3, useful=0.4, copies=0.0),
-        other_clock=OtherClock(variant="v", clock=Clock.WALL, times_s=[1.5e-3, 1.6e-3, 1.7e-3]),
+        other_clocks={Clock.WALL: OtherClock(variant="v", clock=Clock.WALL, times_s=[1.5e-3, 1.6e-3, 1.7e-3])},
     )
     report = goodput(recorded, state("cuda", clock=Clock.DEVICE))
     assert (report.step_s, report.goodput) == (1.6e-3, pytest.approx(0.76 / 1.6))

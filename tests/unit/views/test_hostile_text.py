@@ -17,6 +17,7 @@ from gpulab.protocol.finding import finding
 from gpulab.protocol.listing import ScenarioRow
 from gpulab.protocol.machine import CheckStatus, MachineCheck
 from gpulab.report.command_report import ObserverEffect
+from gpulab.report.course import CourseLesson, CourseStage, Question
 from gpulab.report.exit_codes import Conclusion, ExitCode
 from gpulab.report.live import LiveDetail
 from gpulab.report.over_runs import over_runs_of
@@ -41,7 +42,7 @@ from gpulab.views import (
 )
 from gpulab.views.live.panel import LiveRun
 from gpulab.views.live.screen import ZOOMED, live_view
-from gpulab.views.pages import code, compare, glossary, history, predict, result
+from gpulab.views.pages import code, compare, course, glossary, history, predict, result
 from gpulab.views.roofline.reasons import reasons
 from gpulab.views.roofline.view import roofline_view
 from gpulab.views.text import Glyphs
@@ -61,6 +62,8 @@ ROW = ScenarioRow(
     missing=finding("not_installed", package="package", install="install"),
 )
 ROWS = [ROW, ScenarioRow(name="broken", path="path", error="error"), ScenarioRow(name="own", own=True, function=True)]
+QUESTION = Question("question", "answer {first.time} {first: figure}")
+COURSE = CourseStage("stage", "text", (CourseLesson("name", "look", (QUESTION,)),))
 CHECKS = [
     MachineCheck(name="name", status=CheckStatus.OK, result=finding("file", path="path")),
     MachineCheck(
@@ -70,6 +73,7 @@ CHECKS = [
 PARTS = {
     "bars", "comparison_table", "goodput", "phases", "operations", "solo_runs", "fit", "layout_of", "notes",
     "point_table", "plot_of", "checks", "parts_table", "job_goodput", "bar",
+    "memory", "first_steps", "clocks", "chart", "questions_of", "lesson_questions",
     "axis_view", "variants_table", "header", "tables", "panel_view",
 }  # fmt: skip
 """Functions that take glyphs and are called by the views below."""
@@ -83,6 +87,8 @@ def of_report(report, glyphs):
     yield "result", results.result(report, glyphs, verbose=True)
     yield "failures", results.failures(report, glyphs)
     yield "log", log.log(report, glyphs)
+    for line in course.lesson_page(COURSE.lessons[0], report, glyphs):
+        yield "lesson_page", line
     yield "progress_view", progress.progress_view(report, glyphs)
     yield "one_line", glyphs(progress.one_line(report))
     yield "run_line", summary.run_line(report, glyphs, 1, 2)
@@ -138,6 +144,8 @@ def past_of(report):
 def of_machine(rows, checks, glyphs):
     """Every view of scenarios that have not run, and of a machine."""
     yield "listing", listing.listing(rows, glyphs)
+    for line in course.course_page([COURSE], {row.name: row for row in rows}, glyphs):
+        yield "course_page", line
     for row in rows:
         yield "lesson", lesson.lesson(row, glyphs)
         yield "code_view", code.code_view(row.lesson, row.variants, None, glyphs, 80)

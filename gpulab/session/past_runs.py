@@ -1,9 +1,11 @@
-"""The newest run of a scenario on this machine, whole."""
+"""Runs of this machine, looked up: the newest of a scenario, and whether somebody has tried an exercise."""
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
+from gpulab.catalog.exercises import handed_out
 from gpulab.protocol.run_file import RunFileError
 from gpulab.report.exit_codes import Conclusion
 from gpulab.report.report import RunReport
@@ -27,3 +29,13 @@ def newest_report(scenario: str) -> RunReport | None:
                     continue
                 return run.report
     return None
+
+
+def has_attempt(exercise: str) -> bool:
+    """Whether a run judged an answer to it other than the file as it is handed out. NoExerciseError."""
+    untouched = sha256(handed_out(exercise).encode()).hexdigest()
+    return any(
+        run.exercise == exercise and run.source_sha256 != untouched
+        for part in HistoryIndex(state_folder()).parts()
+        for run in part.runs
+    )

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from gpulab.protocol.statuses import Shows
 from gpulab.report.report import RunReport
-from gpulab.views.chart import Mark, Scale, chart, letter_of, style_of
+from gpulab.views.figures.chart import Mark, Scale, chart, letter_of, style_of
 from gpulab.views.text import Glyphs, byte_count, seconds
 
 _WIDTH, _HEIGHT = 72, 9
