@@ -32,6 +32,7 @@ _HEADS = {
     "flops_per_s": "FLOP/s, derived",
 }
 """Of columns that are no field as it was sampled."""
+_SEEMS_BUSY = 50.0
 _SHORT_HEADS = {"occupancy": "occ."}
 
 
@@ -80,7 +81,13 @@ def solo_runs(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
     columns: Sequence[str] = _HOST_COLUMNS
     if telemetry is not None and telemetry.gpu is not None:
         # Where the device counts nothing, rates from declared work and measured time: labelled so.
-        columns = (*_GPU_COLUMNS, *(_DERIVED_COLUMNS if "sm" in telemetry.unsupported else ()))
+        busy = ("busy",) if any(_only_seems_busy(solo) for _, solo in runs) else ()
+        columns = (
+            *_GPU_COLUMNS[:1],
+            *busy,
+            *_GPU_COLUMNS[1:],
+            *(_DERIVED_COLUMNS if "sm" in telemetry.unsupported else ()),
+        )
     shown = [column for column in columns if any(_cell(solo, column) for _, solo in runs)]
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     head = f"solo run, {max(solo.seconds for _, solo in runs):.0f} s"
@@ -94,6 +101,11 @@ def solo_runs(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
         table.add_row(glyphs(name), *(glyphs(_cell(solo, column) or "n/a") for column in shown))
     legend = _clock_legend("".join(solo.clocks for _, solo in runs if solo.clocks not in ("ok", "n/a")))
     return Group(table, Text(legend, "dim")) if legend else table
+
+
+def _only_seems_busy(solo: SoloReport) -> bool:
+    """Whether some kernel runs nearly all the time, and most of the multiprocessors have nothing to do."""
+    return solo.means.get("busy", 0.0) - solo.means.get("sm", 100.0) > _SEEMS_BUSY
 
 
 def _clock_legend(letters: str) -> str:

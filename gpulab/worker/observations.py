@@ -12,6 +12,7 @@ from gpulab.worker.context import WorkerContext
 from gpulab.worker.process.exception_text import first_line
 from gpulab.worker.timing.candidate import Candidate
 from gpulab.worker.timing.device_clock import DeviceClock
+from gpulab.worker.timing.waiting import returns_later
 
 _PHASES_S = 0.05
 _SLOW_STEP_S = 0.25
@@ -34,7 +35,7 @@ def observe(context: WorkerContext, candidate: Candidate) -> None:
 def _time_by_other_clock(context: WorkerContext, candidate: Candidate, build: Build) -> None:
     """One block by the clock that the verdict does not take."""
     other = context.other_clock
-    if other is None or candidate.name == CONTROL:
+    if other is None or candidate.name == CONTROL or (isinstance(other, DeviceClock) and returns_later(build)):
         return
     steps = min(candidate.steps, ceil(other.block_s / candidate.step_s))  # more may not fit into a queue
     time_s = other.block(build, steps, lead_in=candidate.lead_in).time_s

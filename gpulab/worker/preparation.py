@@ -17,6 +17,7 @@ from gpulab.worker.profiling.counting import count
 from gpulab.worker.timing.candidate import Candidate, calibrate, even_out, warm, warm_up
 from gpulab.worker.timing.device_clock import DeviceClock
 from gpulab.worker.timing.plan import is_kept, longest_block_s
+from gpulab.worker.timing.waiting import returns_later
 
 _HOST_MARGIN, _HOST_MARGIN_S = 1.1, 50e-6
 _LONG_STEP_S = 0.25
@@ -194,7 +195,7 @@ class Preparation:
         """The device clock against the host's, once for each variant: work that its events miss must not look fast."""
         clocks = (self._context.clock, self._context.other_clock)
         clock = next((clock for clock in clocks if isinstance(clock, DeviceClock)), None)
-        if clock is None:
+        if clock is None or returns_later(build):
             return
         clock.block(build, candidate.steps)
         exposed = clock.exposes(build)

@@ -31,6 +31,7 @@ def build_and_weigh(builder: Builder, variant: Variant) -> tuple[Build, MemoryUs
 
 def _on_gpu(builder: Builder, variant: Variant) -> tuple[Build, MemoryUsed]:
     device = builder.device
+    torch._C._cuda_clearCublasWorkspaces()  # each variant has its own
     release(device)
     allocated, reserved = torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device)
     torch.cuda.reset_peak_memory_stats(device)

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import torch
 
+from gpulab.worker.building.build import Build
+
 THERE = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, type(None), bool, int, float, str, bytes})
 """Types of what is there once a device is idle; subclasses may do what they like."""
 _ARRAYS = ("numpy", "cupy", "jax", "jaxlib", "torch")
@@ -31,6 +33,15 @@ def wait_for(result: object) -> None:
 def is_asynchronous(result: object) -> bool:
     """Whether something in what a step returned has to be waited for."""
     return type(result) not in THERE and any(True for _ in _ways(result))
+
+
+def returns_later(build: Build) -> bool:
+    """Whether a step returns what has to be waited for: torch's events see nothing of the work of other libraries."""
+    with build.context():
+        returned = build.work.step()
+    later = is_asynchronous(returned)
+    wait_for(returned)
+    return later
 
 
 def paced(step: Callable[[], object], returned: object) -> Callable[[], object]:
