@@ -32,7 +32,7 @@ _HEADS = {
     "flops_per_s": "FLOP/s, derived",
 }
 """Of columns that are no field as it was sampled."""
-_SEEMS_BUSY = 50.0
+_SEEMS_BUSY = 75.0
 _SHORT_HEADS = {"occupancy": "occ."}
 
 

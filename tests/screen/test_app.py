@@ -77,7 +77,7 @@ def test_after_each_run_the_screen_says_what_happened_and_goes_on(hostile_scenar
             assert mark in next(line for line in listed(pilot) if "recorded" in line)
         await choose(pilot, "batched_matmul")
         await pilot.press("enter")
-        assert "hands all forty over in one call" in flat(pilot)
+        assert "starts all forty kernels by one launch" in flat(pilot)
 
     def starter(entry, settings):
         return File(run_file(f"version-2/{next(names)}", tmp_path))

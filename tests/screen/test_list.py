@@ -132,10 +132,10 @@ def test_both_sizes_show_what_they_have_room_for():
         assert scenarios.size.width == 80
         await pilot.press("1")
         assert not scenarios.display
-        assert "hands all forty over in one call" in flat(pilot)
+        assert "starts all forty kernels by one launch" in flat(pilot)
         await pilot.resize_terminal(120, 40)
         await until(pilot, lambda: scenarios.display)
-        assert "hands all forty over in one call" in flat(pilot)
+        assert "starts all forty kernels by one launch" in flat(pilot)
         assert "--set n=1024" in flat(pilot)
 
     visit(journey)

@@ -164,8 +164,8 @@ def course_page(stages: Sequence[CourseStage], rows: Mapping[str, ScenarioRow], 
             row = rows.get(lesson.name)
             missing = f" ({sentence(row.missing)})" if row and row.missing else ""
             title = row.title.partition(": ")[2] or row.title if row else ""
-            head = Text("   ").append(glyphs(lesson.name), "bold").append(glyphs(f"  {title}{missing}"), "dim")
-            parts += [head, _indented(f"Look at: {lesson.look}", glyphs, 5)]
+            parts += [Text("   ").append(glyphs(lesson.name), "bold"), _indented(f"{title}{missing}", glyphs, 5)]
+            parts += [_indented(f"Look at: {lesson.look}", glyphs, 5)]
             parts += [_indented(line, glyphs, 5) for line in _questions(lesson, None)]
             parts.append("")
     return parts

@@ -155,13 +155,17 @@ def test_a_function_of_a_file_with_a_scenario_has_its_own_entry(tmp_path):
     assert (entry.name, entry.title) == ("x:step", "One step.")
 
 
+WITHOUT_NUMBERS = {"dynamic_shapes", "jax_jit"}
+"""Lessons of which the sources say nothing that a run could be held against."""
+
+
 def test_what_ships_can_be_read_and_says_what_it_claims():
     shipped = [read_file(path) for path in catalogs.folders()[-1].glob("*.py")]
     assert len(shipped) >= 2
     for entry in shipped:
         assert entry.error is None
         assert entry.scenario.topic in catalogs.COURSE
-        assert entry.scenario.claim
+        assert entry.scenario.claim or entry.name in WITHOUT_NUMBERS
         assert entry.scenario.smoke
         assert len(entry.text.lesson) > 200
         assert all(variant.summary for variant in entry.scenario.variants.values())

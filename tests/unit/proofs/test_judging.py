@@ -27,9 +27,9 @@ def test_bounds_have_two_sides():
 
 
 def test_every_lesson_that_claims_a_speedup_has_bounds():
-    """All that ship but one, which compares nothing."""
+    """All that ship but those which compare nothing."""
     lessons = {path.stem for path in SCENARIOS.glob("*.py")}
-    assert lessons - claims.CLAIMS.keys() == {"roofline_tour"}
+    assert lessons - claims.CLAIMS.keys() == {"roofline_tour", "cold_start", "timing_without_sync"}
     assert claims.CLAIMS.keys() <= lessons
     for entries in claims.CLAIMS.values():
         for claim in entries:
@@ -65,11 +65,11 @@ def test_the_best_of_a_lesson_and_a_claim_without_a_speedup():
 
 
 def test_claims_of_recorded_runs(tmp_path):
-    """A recorded H100 bears out forty launches in one, and goes over what is claimed of channels last."""
+    """A recorded H100 bears out forty launches in one, and what is said of channels last."""
     (matmul,) = claims.rows_of(as_json(report_of("batched_matmul-h100-1", tmp_path)))
     assert matmul.judgement == "within"
     (channels,) = claims.rows_of(as_json(report_of("channels_last-h100-1", tmp_path)))
-    assert channels.judgement == "over"
+    assert channels.judgement == "within"
     (allocation,) = claims.rows_of(as_json(report_of("preallocation-h100-1", tmp_path)))
     assert allocation.judgement == "short"
 

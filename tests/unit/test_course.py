@@ -1,0 +1,94 @@
+"""The course against the lessons: each is in it once, and its answers name what a run of that lesson measures."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from gpulab.catalog.catalog import read_file
+from gpulab.protocol.statuses import Shows
+from gpulab.report.course import course
+from gpulab.views.pages.course import FACTS, PLACE
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+FILES = {path.stem: path for path in sorted(SCENARIOS.glob("*.py"))}
+STAGES = ["Profile first", "Quick wins", "Batching", "Batch size", "Kernels", "Graphs", "Profile again"]
+"""The order that the sources recommend. A stage may be split: its parts have a colon and a subtitle."""
+OF_COMPARISONS = {"speedup", "below", "sustained", "verdict"}
+OF_CURVES = {"second", "settled", "cost"}
+OF_CLOCKS = {"returns", "waits"}
+ON_GPU = {"sm", "tensor", "dram", "busy", "power", "reserved", "hidden", "launches", "device"}
+LESSONS = [lesson for stage in course() for lesson in stage.lessons]
+ANSWERS = [
+    pytest.param(lesson.name, question.answer, id=f"{lesson.name}-{number}")
+    for lesson in LESSONS
+    for number, question in enumerate(lesson.questions, 1)
+]
+
+
+def figures_of(path):
+    """Patterns of the names that `lab.report(NAME, ...)` is called with in a file: the open parts of an f-string match
+    anything.
+    """
+    for call in ast.walk(ast.parse(path.read_text())):
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "lab.report":
+            name = call.args[0]
+            parts = name.values if isinstance(name, ast.JoinedStr) else [name]
+            yield "".join(re.escape(part.value) if isinstance(part, ast.Constant) else ".+" for part in parts)
+
+
+def test_every_lesson_is_in_the_course_exactly_once():
+    assert sorted(lesson.name for lesson in LESSONS) == sorted(FILES)
+
+
+def test_the_stages_follow_the_order_of_the_sources():
+    titles = [stage.title for stage in course()]
+    heads = [title.partition(":")[0] for title in titles]
+    assert list(dict.fromkeys(heads)) == STAGES
+    assert heads == sorted(heads, key=STAGES.index), "parts of a stage follow each other"
+    assert len(set(titles)) == len(titles)
+    assert all(2 <= len(re.findall(r"[.!?](?= |$)", stage.text)) <= 4 for stage in course())
+    assert "training_step" in [lesson.name for lesson in course()[-1].lessons]
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+def test_a_lesson_says_what_to_look_at_and_asks_three_questions(lesson):
+    assert lesson.look
+    asked = [question.ask for question in lesson.questions]
+    assert len(set(asked)) == 3
+    assert all(ask.endswith("?") and "{" not in ask for ask in asked), "nothing was measured yet"
+
+
+@pytest.mark.parametrize(("name", "answer"), ANSWERS)
+def test_an_answer_names_what_a_run_of_its_lesson_measures(name, answer):
+    scenario = read_file(FILES[name]).scenario
+    figures = list(figures_of(FILES[name]))
+    baseline = next(iter(scenario.variants))
+    places = list(PLACE.finditer(answer))
+    assert places, "an answer has at least one measured value"
+    assert not set("{}") & set(PLACE.sub("", answer))
+    for place in places:
+        assert place["variant"] in scenario.variants, place[0]
+        if place["figure"] is not None:
+            assert any(re.fullmatch(pattern, place["figure"]) for pattern in figures), place[0]
+            continue
+        assert place["fact"] in FACTS, place[0]
+        variant, compared = scenario.variants[place["variant"]], place["fact"] in OF_COMPARISONS
+        assert not compared or (variant.name != baseline and variant.against is not None), f"{place[0]}: with what?"
+        assert not compared or scenario.shows in (Shows.SPEEDUP, Shows.MEMORY), place[0]
+        assert place["fact"] != "below" or scenario.ladder, place[0]
+        assert place["fact"] not in OF_CURVES or scenario.shows == Shows.CURVE, place[0]
+        assert place["fact"] not in OF_CLOCKS or scenario.shows == Shows.CLOCKS, place[0]
+
+
+@pytest.mark.parametrize(("name", "answer"), ANSWERS)
+def test_an_answer_has_a_value_on_a_cpu_if_its_lesson_runs_there(name, answer):
+    scenario = read_file(FILES[name]).scenario
+    everywhere = {variant.name for variant in scenario.variants.values() if "cuda" not in variant.needs}
+    measured = [place for place in PLACE.finditer(answer) if place["variant"] in everywhere]
+    assert "cuda" in scenario.needs or any(place["fact"] not in ON_GPU for place in measured)
+
+
+def test_facts_of_one_kind_of_result_are_facts():
+    assert set(FACTS) >= OF_COMPARISONS | OF_CURVES | OF_CLOCKS | ON_GPU
