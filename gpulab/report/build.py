@@ -141,6 +141,8 @@ def _together(comparisons: Sequence[Comparison]) -> Together | None:
     """Of a scenario that ends with all its fixes at once; None of any other. Each fix against what it was added to."""
     first: dict[str, Comparison] = {}
     for comparison in comparisons:
+        if ALL_TOGETHER in first:  # what stands below it is in none of it
+            break
         first.setdefault(comparison.variant, comparison)
     total = first.pop(ALL_TOGETHER, None)
     gains = [comparison.speedup for comparison in first.values() if comparison.speedup]

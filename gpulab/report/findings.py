@@ -79,7 +79,8 @@ def explanations_of(
         )
     for variant in variants:
         first_step_s = variant.first_step_s or 0.0
-        if variant.time_s and not variant.first_steps and first_step_s > max(_SETTING_UP_S, _SETTING_UP * variant.time_s.median):
+        shown = variant.first_steps is not None  # step by step
+        if variant.time_s and not shown and first_step_s > max(_SETTING_UP_S, _SETTING_UP * variant.time_s.median):
             explanations.append(finding("first_step_sets_up", variant.name, first_step_s=first_step_s))
     for variant in variants:
         faults = (variant.faults_per_block or 0) / (variant.steps_per_block or 1)

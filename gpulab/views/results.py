@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gpulab.protocol.statuses import FailureKind, Verdict
+from gpulab.protocol.statuses import FailureKind, Shows, Verdict
 from gpulab.report.report import RunReport
 from gpulab.views import result_lines as lines
 from gpulab.views.figures.clocks import clocks
@@ -36,6 +36,8 @@ def result(report: RunReport, glyphs: Glyphs, *, verbose: bool = False) -> Rende
         parts += [comparison_table(report, glyphs), ""]
     if of_table := below_table(report):
         parts += [*(Text(glyphs(line), style) for line, style in of_table), ""]
+    if (figure := of_the_lesson(report, glyphs)) is not None:
+        parts += [figure, ""]
     parts += tables(report, glyphs)
     below = [
         *lines.causes(report),
@@ -52,10 +54,17 @@ def result(report: RunReport, glyphs: Glyphs, *, verbose: bool = False) -> Rende
     return Group(*parts)
 
 
+def of_the_lesson(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+    """What the scenario is made to show where that is more than speedups."""
+    views = {Shows.CURVE: first_steps, Shows.CLOCKS: clocks, Shows.MEMORY: memory}
+    return views[report.shows](report, glyphs) if report.shows in views else None
+
+
 def tables(report: RunReport, glyphs: Glyphs) -> list[RenderableType]:
-    """What there is besides the comparisons: first steps, clocks, memory, solo runs, parts of a step, operations."""
+    """What there is besides: memory, solo runs, parts of a step, operations."""
     parts: list[RenderableType] = []
-    for view in (first_steps, clocks, memory, solo_runs, phases, goodput, operations, job_goodput):
+    views = [solo_runs, phases, goodput, operations, job_goodput]
+    for view in views if report.shows == Shows.MEMORY else [memory, *views]:
         part = view(report, glyphs)
         parts += [part, ""] if part is not None else []
     return parts

@@ -81,6 +81,12 @@ def _step(place: int) -> Fact:
     return fact
 
 
+def _build(_: RunReport, variant: VariantReport) -> str | None:
+    if variant.first_steps is not None:
+        return seconds(variant.first_steps.build_s.median)
+    return None if variant.build_s is None else seconds(variant.build_s)
+
+
 def _goodput(_: RunReport, variant: VariantReport) -> str | None:
     share = variant.goodput.goodput if variant.goodput else None
     return None if share is None else f"{share:.0%}"
@@ -100,7 +106,7 @@ FACTS: Mapping[str, Fact] = {
     "verdict": _verdict,
     "first": _step(0),
     "second": _step(1),
-    "build": lambda _, variant: None if variant.build_s is None else seconds(variant.build_s),
+    "build": _build,
     "settled": lambda _, variant: seconds(variant.first_steps.settled_s.median) if variant.first_steps else None,
     "cost": lambda _, variant: seconds(variant.first_steps.excess_s.median) if variant.first_steps else None,
     "operations": lambda _, variant: None if variant.operations is None else f"{variant.operations:,}",
@@ -164,7 +170,8 @@ def course_page(stages: Sequence[CourseStage], rows: Mapping[str, ScenarioRow], 
             row = rows.get(lesson.name)
             missing = f" ({sentence(row.missing)})" if row and row.missing else ""
             title = row.title.partition(": ")[2] or row.title if row else ""
-            parts += [Text("   ").append(glyphs(lesson.name), "bold"), _indented(f"{title}{missing}", glyphs, 5)]
+            about = f"{title[:1].upper()}{title[1:]}{missing}"
+            parts += [Text("   ").append(glyphs(lesson.name), "bold"), _indented(about, glyphs, 5)]
             parts += [_indented(f"Look at: {lesson.look}", glyphs, 5)]
             parts += [_indented(line, glyphs, 5) for line in _questions(lesson, None)]
             parts.append("")
@@ -209,5 +216,5 @@ def _indented(text: str, glyphs: Glyphs, cells: int) -> Text:
     extra = len(text) - len(text.lstrip())
     indent = " " * (cells + extra)
     hanging = indent + "   " * text[:1].isdigit()
-    lines = wrap(text.strip(), _WIDEST, initial_indent=indent, subsequent_indent=hanging)
+    lines = wrap(text.strip(), _WIDEST, initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False)
     return Text("\n".join(map(glyphs, lines)), "bold" if extra else "")

@@ -17,7 +17,7 @@ from gpulab.views.live.parts import PARTS
 from gpulab.views.live.screen import panel_view
 from gpulab.views.live.times import TIMES
 from gpulab.views.pages.course import questions_of
-from gpulab.views.results import below_table, failures, header, tables
+from gpulab.views.results import below_table, failures, header, of_the_lesson, tables
 from gpulab.views.roofline.reasons import reasons
 from gpulab.views.sustained import headline
 from gpulab.views.table import comparison_table
@@ -33,6 +33,8 @@ def result_page(run: LiveRun, guessed: Sequence[Text], run_file: str, glyphs: Gl
     parts: list[RenderableType] = [header(report, glyphs), "", *_verdicts(run, glyphs), ""]
     if report.compares and run.timed:
         parts += [panel_view(TIMES, run, glyphs, width=width)]
+    if (figure := of_the_lesson(report, glyphs)) is not None:
+        parts += [_rule("what the lesson shows", glyphs, width), figure]
     parts += guessed
     if any(variant.goodput for variant in report.variants):
         parts += [panel_view(PARTS, run, glyphs, width=width)]

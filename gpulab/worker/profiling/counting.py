@@ -16,6 +16,8 @@ from gpulab.protocol.events import Counted
 from gpulab.worker.building.build import Build
 
 _ALLOCATES = ("aten::empty", "aten::new_empty")
+_ONLY_WRITES = re.compile(r"aten::(_foreach_)?(copy|fill|zero)_\b")
+"""Operations in place that do not read what was there."""
 _NO_FORMULA = re.compile(r"aten::(\w*attention\w*|_transformer\w*|\w*(rnn|lstm|gru)\w*|_int_mm|(add)?mv|v?dot)\b")
 """Operations that multiply and add, of which torch may have no formula: attention on a CPU, whole recurrent layers."""
 _FEWER_FLOPS = re.compile(r"aten::\w*conv\w*\b")
@@ -57,6 +59,7 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return returned
         self.operations += 1
         self._look_at(_tensors((args, kwargs, returned)), reorders=formula is not None)
+        self.operand_bytes += sum(tensor.numel() * tensor.element_size() for tensor in _written_in_place(func, args))
         self.fewer_flops |= _FEWER_FLOPS.match(func.name()) is not None
         if formula is None:
             self.incomplete |= _NO_FORMULA.match(func.name()) is not None
@@ -77,6 +80,14 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             storage = operand.untyped_storage()
             known = self._extents.setdefault(storage.data_ptr(), (storage.nbytes(), set()))
             known[1].add((operand.data_ptr(), _span(operand)))
+
+
+def _written_in_place(func: Any, args: tuple[Any, ...]) -> list[torch.Tensor]:
+    """Arguments that an operation reads and writes again: each is an operand twice."""
+    if _ONLY_WRITES.match(func.name()):
+        return []
+    named = zip(func._schema.arguments, args, strict=False)
+    return _tensors([value for argument, value in named if argument.alias_info and argument.alias_info.is_write])
 
 
 def _tensors(values: Any) -> list[torch.Tensor]:

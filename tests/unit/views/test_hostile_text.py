@@ -73,7 +73,7 @@ CHECKS = [
 PARTS = {
     "bars", "comparison_table", "goodput", "phases", "operations", "solo_runs", "fit", "layout_of", "notes",
     "point_table", "plot_of", "checks", "parts_table", "job_goodput", "bar",
-    "memory", "first_steps", "clocks", "chart", "questions_of", "lesson_questions",
+    "of_the_lesson", "memory", "first_steps", "clocks", "chart", "questions_of", "lesson_questions",
     "axis_view", "variants_table", "header", "tables", "panel_view",
 }  # fmt: skip
 """Functions that take glyphs and are called by the views below."""

@@ -4,6 +4,7 @@ from conftest import printed
 
 from gpulab.protocol.finding import finding
 from gpulab.protocol.listing import ScenarioRow
+from gpulab.report.course import course_lesson
 from gpulab.views.lesson import lesson
 from gpulab.views.text import Glyphs
 
@@ -17,7 +18,7 @@ pageable memory.
 
 The end."""
 ROW = ScenarioRow(
-    name="pinned_memory",
+    name="of_nobodys_course",
     lesson=TEXT,
     claim="2-6x",
     path="scenarios/pinned_memory.py",
@@ -113,3 +114,12 @@ def test_a_plain_function_says_what_is_done_with_it():
 def test_the_lesson_of_a_stranger_drives_no_terminal():
     row = ScenarioRow(name="evil", lesson="\x1b[31mred\n\n\x1b]0;title\x07text", path="evil.py")
     assert lines_of(row)[:3] == ["red", "", "text"]
+
+
+def test_a_lesson_of_the_course_has_its_questions_below():
+    text = printed(lesson(ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p"), Glyphs()), 80)
+    for question in course_lesson("batched_matmul").questions:
+        assert question.ask.split()[0] in text
+    assert [line[:2] for line in text.splitlines() if line[:1].isdigit()] == ["1.", "2.", "3."]
+    own = printed(lesson(ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p", own=True), Glyphs()), 80)
+    assert "questions" not in own, "a file of one's own by that name is another"
