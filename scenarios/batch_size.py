@@ -1,16 +1,26 @@
-"""Batch size: more rows in a step, until memory or the gain runs out.
+"""Batch size: larger batches cost less per row, until arithmetic is the limit.
 
-A small batch leaves the device half idle: the weights are read from memory for a few rows only, and every
-launch costs the same however little it starts. The step is a two-layer perceptron; time is compared per
-row. Doubling the batch helps as long as something else than arithmetic sets the pace, and the curve
-flattens where the arithmetic does. The sweet spot is the smallest batch that is nearly as fast per row as
-the best: beyond it a larger one buys no throughput and costs latency and memory.
+Every variant takes the same 2,048 rows through a two-layer perceptron, in batches of its size. The weights are read
+once for each batch, whatever the number of rows: with 32 rows 64 times, with 2,048 rows once. A small batch therefore
+waits for the weights, and each row costs half as much when the batch doubles, until the arithmetic takes longer than
+reading the weights. In fp16 a weight is 2 bytes and costs 2 FLOPs per row, so a batch of n rows does n FLOPs per byte
+of weights. Both times are equal where n is the ridge point, the device's FLOP/s over its bytes/s: 150 to 300 rows on
+tensor cores of a data-center GPU. From there on the curve is flat. Launches add to the cost of small batches in the
+same way.
 
-The first size that does not fit into memory is reported, and is no failure: that is what a search for the
-batch size meets. Try `--set width=16 --set hidden=1000000`.
+This needs weights that come from memory, and a large L2 cache holds small ones: on a GPU `hidden` grows until they are
+four times the L2 (`--set caches=0` takes `hidden` as it is). The matrix products (matmuls) are in fp16 there. In fp32,
+without tensor cores, a weight is 4 bytes and its arithmetic takes 15 times as long on an H100, so that its ridge is at
+some 34 rows. It still gained 3.9x from 32 to 2,048 rows, with weights that its L2 held: its small batches paid for
+launches and for kernels too small to fill the device.
 
-In training a larger batch is no free gain even below the sweet spot: fewer steps an epoch want another
-learning rate. On a CPU thirty-two rows already keep one core's arithmetic busy, so the curve starts flat.
+The best size is the smallest batch that is nearly as fast per row as the fastest. A larger one gains no throughput and
+costs latency and memory. The first batch that does not fit is reported as out of memory, which is not a failure (try
+`--set width=16 --set hidden=1000000` on a CPU with little memory, `hidden=20000000` on a GPU: 2 x 82 GB). Sources A
+and B report less than 1 TFLOP/s, so their devices were mostly idle: compare the share of the roof.
+
+In training a larger batch is not free even below that size: there are fewer steps per epoch, and the learning rate has
+to be tuned again. On a CPU 32 rows already keep one core's arithmetic busy, so the curve starts flat.
 """
 
 import torch
@@ -20,77 +30,84 @@ from gpulab import Scenario, Work
 scenario = Scenario(
     topic="compute",
     roof="matrix",
-    params={"width": 1024, "hidden": 4096},
-    cpu={"width": 256, "hidden": 1024},
-    smoke={"width": 32, "hidden": 64},
+    params={"width": 2048, "hidden": 8192, "caches": 4},
+    cpu={"width": 128, "hidden": 512, "caches": 0},
+    smoke={"width": 32, "hidden": 64, "caches": 0},
     per="item",
     ladder=True,
     increasing_memory=True,
-    claim="11-12x in throughput from 32 to 512 rows",
+    claim="A: 10x+ (87 to 1000+ MFLOP/s); B: 8.5x at 256 (11K to 95K MFLOP/s): the two contradict each other",
 )
-_LARGEST, _COMPARED = 2048, 32
+_ROWS = 2048
 
 
 @scenario.variant
-def batch_32(lab, width, hidden):
-    """32 rows a step."""
-    return _perceptron(lab, width, hidden, 32)
+def batch_32(lab, width, hidden, caches):
+    """32 rows a batch, 64 batches."""
+    return _perceptron(lab, width, hidden, caches, 32)
 
 
 @scenario.variant
-def batch_64(lab, width, hidden):
-    """64 rows a step."""
-    return _perceptron(lab, width, hidden, 64)
+def batch_64(lab, width, hidden, caches):
+    """64 rows a batch."""
+    return _perceptron(lab, width, hidden, caches, 64)
 
 
 @scenario.variant
-def batch_128(lab, width, hidden):
-    """128 rows a step."""
-    return _perceptron(lab, width, hidden, 128)
+def batch_128(lab, width, hidden, caches):
+    """128 rows a batch."""
+    return _perceptron(lab, width, hidden, caches, 128)
 
 
 @scenario.variant
-def batch_256(lab, width, hidden):
-    """256 rows a step."""
-    return _perceptron(lab, width, hidden, 256)
+def batch_256(lab, width, hidden, caches):
+    """256 rows a batch."""
+    return _perceptron(lab, width, hidden, caches, 256)
 
 
 @scenario.variant
-def batch_512(lab, width, hidden):
-    """512 rows a step."""
-    return _perceptron(lab, width, hidden, 512)
+def batch_512(lab, width, hidden, caches):
+    """512 rows a batch."""
+    return _perceptron(lab, width, hidden, caches, 512)
 
 
 @scenario.variant
-def batch_1024(lab, width, hidden):
-    """1,024 rows a step."""
-    return _perceptron(lab, width, hidden, 1024)
+def batch_1024(lab, width, hidden, caches):
+    """1,024 rows a batch."""
+    return _perceptron(lab, width, hidden, caches, 1024)
 
 
 @scenario.variant
-def batch_2048(lab, width, hidden):
-    """2,048 rows a step."""
-    return _perceptron(lab, width, hidden, 2048)
+def batch_2048(lab, width, hidden, caches):
+    """All 2,048 rows in one batch."""
+    return _perceptron(lab, width, hidden, caches, 2048)
 
 
-def _perceptron(lab, width, hidden, batch):
-    # One large draw, so that the first rows are the same in every size.
-    rows = torch.randn(_LARGEST, width, device=lab.device)[:batch].clone()
-    up = torch.randn(width, hidden, device=lab.device) / width**0.5
-    down = torch.randn(hidden, width, device=lab.device) / hidden**0.5
-    between = torch.empty(batch, hidden, device=lab.device)
-    out = torch.empty(batch, width, device=lab.device)
+def _perceptron(lab, width, hidden, caches, batch):
+    dtype = torch.float16 if lab.device.type == "cuda" else torch.float32
+    fewest = caches * lab.l2_bytes // (2 * width * dtype.itemsize)  # hidden units whose weights are so many caches
+    hidden = max(hidden, -(-fewest // 1024) * 1024)
+    rows = torch.randn(_ROWS, width, device=lab.device).to(dtype)
+    up = (torch.randn(width, hidden, device=lab.device) / width**0.5).to(dtype)
+    down = (torch.randn(hidden, width, device=lab.device) / hidden**0.5).to(dtype)
+    between, active = (torch.empty(batch, hidden, device=lab.device, dtype=dtype) for _ in range(2))
+    out = torch.empty_like(rows)
+    batches = list(zip(rows.split(batch), out.split(batch), strict=True))
 
     def step():
-        torch.mm(rows, up, out=between).relu_()
-        torch.mm(between, down, out=out)
+        for some, result in batches:
+            torch.mm(some, up, out=between)
+            torch.clamp_min(between, 0, out=active)  # ReLU
+            torch.mm(active, down, out=result)
 
+    weights = up.nbytes + down.nbytes
+    activations = 2 * (between.nbytes + active.nbytes)  # each is written and read
     return Work(
         step,
-        flops=4 * batch * width * hidden,
-        bytes=rows.nbytes + up.nbytes + down.nbytes + 2 * between.nbytes + out.nbytes,
-        dtype="fp32",
-        items=batch,
+        flops=4 * _ROWS * width * hidden,
+        bytes=rows.nbytes + out.nbytes + len(batches) * (weights + activations),
+        dtype="fp16" if dtype == torch.float16 else "fp32",
+        items=_ROWS,
         inputs=(rows, up, down),
-        output=out[:_COMPARED],
+        output=out,
     )

@@ -1,18 +1,23 @@
-"""Gradient accumulation: pay with time for a batch that does not fit, not the other way round.
+"""Gradient accumulation: pay with time for a batch whose activations do not fit.
 
 What training keeps for its backward pass grows with the rows that go through the model at once. Cut the batch into
 micro-batches, add up their gradients, and take one optimizer step: the gradient is the same, and only the activations
-of one micro-batch are ever kept. The lab compares the gradients, and the figure beside each variant is what is kept.
+of one micro-batch are ever kept. gpulab compares the gradients, and shows the peak memory of each variant beside its
+time. Weights, gradients and the batch itself stay whole, so the peak falls by less than the number of pieces.
 
-It is a way to fit, and never a way to be faster. The arithmetic is the same and comes in smaller pieces, each with
-its launches and with every weight and every gradient read once more; how much that costs depends on how far a
-micro-batch still fills the device. On a CPU small ones cost two to three times as much, on a large GPU more.
+It is a way to fit, and never a way to be faster. The arithmetic is the same and comes in smaller pieces, each with its
+launches and with every weight and every gradient read once more; how much that costs depends on how far a micro-batch
+still fills the device. So the variants go from many pieces to few: take the fewest that fit.
 
-One of the sources says to increase the batch size when memory runs out. That is backwards: a larger batch needs more.
-When it runs out, accumulate (or recompute, or shard); when there is memory left, fewer and larger micro-batches are
-faster.
+The whole batch does not fit here. A large GPU would hold it, so the lesson has a limit of its own for what is kept,
+`limit_mib`; the first forward pass counts what it keeps and runs out of memory where a tensor goes beyond. With `--set
+limit_mib=100000` the whole batch runs too, and with a far larger `--set batch` it meets the device's own limit.
 
-The loss of each is divided by their number, or the gradient is that of a sum where a mean was meant. And what looks
+Source B says to increase the batch size gradually, and to accumulate when memory runs out. Gradually is how to find
+the largest micro-batch that fits. As a fix for running out of memory it is wrong: a larger batch needs more memory.
+Then accumulate, recompute activations or shard.
+
+Divide the loss of each piece by their number, or the gradient is that of a sum where a mean was meant. And what looks
 at the whole batch, as batch norm does, sees only the micro-batch: with it the gradients differ.
 """
 
@@ -23,33 +28,41 @@ from gpulab import MiB, Scenario, Work
 scenario = Scenario(
     topic="compute",
     roof="matrix",
-    params={"batch": 8192, "width": 1024, "layers": 8},
-    cpu={"batch": 256, "width": 256, "layers": 4},
-    smoke={"batch": 16, "width": 32, "layers": 2},
+    params={"batch": 8192, "width": 1024, "layers": 8, "limit_mib": 160},
+    cpu={"batch": 512, "width": 256, "layers": 4, "limit_mib": 2},
+    smoke={"batch": 16, "width": 32, "layers": 2, "limit_mib": 16},
     ladder=True,
-    claim="fits when a large batch does not",
+    increasing_memory=True,
+    shows="memory",
+    claim="B: out of memory: accumulate; increase the batch size gradually",
 )
 
 
 @scenario.variant
-def whole(lab, batch, width, layers):
-    """The batch in one piece."""
-    return _gradients(lab, batch, width, layers, 1)
-
-
-@scenario.variant
-def micro_4(lab, batch, width, layers):
-    """Four micro-batches."""
-    return _gradients(lab, batch, width, layers, 4)
-
-
-@scenario.variant
-def micro_16(lab, batch, width, layers):
+def micro_16(lab, batch, width, layers, limit_mib):
     """Sixteen micro-batches."""
-    return _gradients(lab, batch, width, layers, 16)
+    return _gradients(lab, batch, width, layers, 16, limit_mib)
 
 
-def _gradients(lab, batch, width, layers, pieces):
+@scenario.variant
+def micro_4(lab, batch, width, layers, limit_mib):
+    """Four micro-batches."""
+    return _gradients(lab, batch, width, layers, 4, limit_mib)
+
+
+@scenario.variant
+def micro_2(lab, batch, width, layers, limit_mib):
+    """Two micro-batches."""
+    return _gradients(lab, batch, width, layers, 2, limit_mib)
+
+
+@scenario.variant
+def whole(lab, batch, width, layers, limit_mib):
+    """The batch in one piece, which needs more than limit_mib."""
+    return _gradients(lab, batch, width, layers, 1, limit_mib)
+
+
+def _gradients(lab, batch, width, layers, pieces, limit_mib):
     blocks = [block for _ in range(layers) for block in (torch.nn.Linear(width, width), torch.nn.ReLU())]
     model = torch.nn.Sequential(*blocks, torch.nn.Linear(width, width)).to(lab.device)
     rows, targets = (torch.randn(batch, width, device=lab.device) for _ in range(2))
@@ -65,7 +78,7 @@ def _gradients(lab, batch, width, layers, pieces):
             for some, wanted in micro:
                 loss(some, wanted).backward()
 
-    lab.report("MiB kept for backward", _bytes_for_backward(lambda: loss(*micro[0]), inputs) / MiB)
+    _require_to_fit(lambda: loss(*micro[0]), inputs, limit_mib)
     return Work(
         step,
         flops=6 * batch * width**2 * (layers + 1) - 2 * batch * width**2,  # the first layer's input has no gradient
@@ -76,16 +89,18 @@ def _gradients(lab, batch, width, layers, pieces):
     )
 
 
-def _bytes_for_backward(forward, inputs):
-    """Bytes that a forward pass keeps for its backward pass, beside what is there anyway."""
-    saved, existing = {}, {tensor.untyped_storage().data_ptr() for tensor in inputs}
+def _require_to_fit(forward, inputs, limit_mib):
+    """Run out of memory as soon as a forward pass keeps more than the limit, beside what is there anyway."""
+    kept, existing = {}, {tensor.untyped_storage().data_ptr() for tensor in inputs}
 
-    def pack(tensor):
+    def keep(tensor):
         if tensor.untyped_storage().data_ptr() not in existing:
-            saved[tensor.data_ptr()] = tensor.nbytes
-        return tensor
+            kept[tensor.data_ptr()] = tensor.nbytes  # a tensor that two operations keep counts once
+        mib = sum(kept.values()) / MiB
+        if mib > limit_mib:
+            raise torch.OutOfMemoryError(f"{mib:.3g} MiB kept for the backward pass so far, limit_mib={limit_mib}")
+        return tensor.detach()  # itself would be a cycle: it belongs to what it is kept for
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         result = forward()  # alive until all is counted, so that no address comes twice
     del result
-    return sum(saved.values())

@@ -42,7 +42,12 @@ def contenders_of(parameter: str, finalists: Finalists) -> list[Contender]:
 
 
 def finalists_of(parameter: str, runs: Sequence[RunReport]) -> dict[str, list[Param]]:
-    """Of each variant that has several points: those whose interval overlaps the best's, and its neighbours."""
+    """Of each variant that has several points: those whose interval overlaps the best's, and its neighbours.
+
+    None where the values are texts: they name different work, of which none is the best.
+    """
+    if any(isinstance(run.params.get(parameter), str) for run in runs):
+        return {}
     return {name: _finalists(points) for name, points in _points(parameter, runs).items() if len(points) > 1}
 
 

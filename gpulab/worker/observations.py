@@ -48,7 +48,7 @@ def _time_by_other_clock(context: WorkerContext, candidate: Candidate, build: Bu
 def _time_held_wrong(context: WorkerContext, candidate: Candidate, build: Build) -> None:
     """One block by the host's clock as it is also held: where the clocks themselves are the lesson."""
     steps = min(candidate.steps, _MOST_QUEUED)
-    times = context.wall_clock.held_wrong(build, steps)
+    times = context.wall_clock.held_wrong(build, steps, candidate.lead_in)
     for clock, time_s in zip((Clock.RETURN, Clock.STEP), times, strict=True):
         context.reporter.channel.emit(OtherClock(variant=candidate.name, clock=clock, times_s=[time_s]))
 

@@ -56,7 +56,7 @@ class Preparation:
                 candidates.append(candidate)
             elif not candidates and isinstance(self._context.job, Measure):
                 return []
-            release(self._context)
+            release(self._context, code=not self._kept)
         most_s = longest_block_s(self._context.job.time_s, 1 + len(candidates))
         even_out(self._context.clock, self._reporter.channel, candidates, most_s)
         return [*candidates[:1], *map(_control, candidates[:1]), *candidates[1:]]
@@ -107,7 +107,7 @@ class Preparation:
                 candidates.append(candidate)
             elif not candidates and isinstance(self._context.job, Measure):
                 return []
-            release(self._context)
+            release(self._context, code=not any(other.kept for other in candidates))
         return candidates
 
     def _prepare_again(self, candidate: Candidate) -> bool:
@@ -243,9 +243,13 @@ def close(context: WorkerContext, variant: Variant, build: Build) -> None:
         context.reporter.failed(variant.name, Stage.TEARDOWN, error)
 
 
-def release(context: WorkerContext) -> None:
-    """Let go of what builds leave behind: compiled code, and cached memory."""
-    compiled.reset()
+def release(context: WorkerContext, *, code: bool = True) -> None:
+    """Let go of what builds leave behind: cached memory, and compiled code, unless a build that stays has some.
+
+    That would be compiled again in the middle of the rounds.
+    """
+    if code:
+        compiled.reset()
     memory.release(context.device)
 
 

@@ -11,6 +11,7 @@ from gpulab.catalog.catalog import catalog
 from gpulab.protocol.finding import finding
 from gpulab.protocol.run_file import read_run_file
 from gpulab.report.build import build_report
+from gpulab.report.course import course
 from gpulab.report.past_run import past_run
 from gpulab.report.state import fold_all
 from gpulab.session.history_index import HistoryIndex
@@ -216,12 +217,28 @@ def test_the_list_knows_after_a_restart_what_runs_came_to(tmp_path, monkeypatch)
         await until(pilot, lambda: any(line.endswith("29.5x faster    2 h") for line in listed(pilot)))
         assert any("fewer bits for each number" in line for line in listed(pilot))
 
-    visit(journey)
+    visit(journey, size=(80, 60))
 
 
 def names(pilot):
     """The scenarios that the list shows, in its order."""
     return [line[1:].split()[0] for line in listed(pilot) if line[:1] in " >*" and line.strip()]
+
+
+def test_c_puts_the_list_into_the_order_of_the_course_and_back():
+    async def journey(pilot):
+        by_topic = names(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: names(pilot) != by_topic)
+        in_order = [lesson.name for stage in course() for lesson in stage.lessons]
+        shipped = [name for name in names(pilot) if name in in_order]
+        assert shipped == in_order
+        assert any(line.startswith("1. ") for line in listed(pilot))
+        assert pilot.app.screen.query_one(ScenarioList).chosen == "batched_matmul", "the cursor stays where it was"
+        await pilot.press("c")
+        await until(pilot, lambda: names(pilot) == by_topic)
+
+    visit(journey, size=(120, 70))
 
 
 def test_search_finds_names_lessons_and_code_as_one_types():

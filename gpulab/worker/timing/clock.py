@@ -84,12 +84,13 @@ class WallClock:
             self.wait()
             return returned
 
-    def held_wrong(self, build: Build, steps: int) -> tuple[float, float]:
+    def held_wrong(self, build: Build, steps: int, lead_in: int) -> tuple[float, float]:
         """Seconds per step (until the calls have returned, with a wait after every step), as people also time."""
         build.restore()
         step, wait = build.work.step, self.wait
         with build.context():
-            step()
+            for _ in repeat(None, max(1, lead_in)):
+                step()
             wait()
             started = perf_counter_ns()
             for _ in repeat(None, steps):

@@ -1,0 +1,124 @@
+"""Compile modes: default compiles fastest; the other modes may gain more per step.
+
+`default` fuses element-wise operations and reductions into generated kernels and leaves matrix products (matmuls) to
+the library. `reduce-overhead` makes the same kernels and adds CUDA graphs: the launches of a call are recorded once,
+and replayed with a single launch. `max-autotune` replays graphs too, and for each matmul it times a set of generated
+kernels against the library, to keep the fastest for these shapes.
+
+Source E says that `reduce-overhead` compiles fastest. That is wrong: it does all that `default` does, then one
+warm-up run, then the recording of the graph. `max-autotune` takes by far the longest on a GPU, since it compiles and
+times dozens of kernels for each shape of a matmul. The figure beside each variant is the time of its first three
+calls, which compile, record and replay, with an empty cache on disk and the compiler already loaded. In production
+the cache shortens later starts with the same code.
+
+`reduce-overhead` gains where a step is many short kernels, as here, and the device waits for launches. It gains
+nothing where the kernels are long. It needs fixed shapes, keeps memory for the graph, copies inputs into buffers of
+its own, and overwrites its output in the next call: clone what has to be kept. `max-autotune` gains where the library
+is slow for a shape, or where a matmul can take in the operations after it. Compile seconds, divided by the seconds
+saved per step, are the number of steps after which a mode has paid for itself.
+
+On a CPU there are no graphs, so `reduce-overhead` needs CUDA. `max-autotune` has matmuls of its own only for frozen
+weights there. Here it makes the same kernels as `default` and only leaves out the guards on input shapes (checks that
+they are those that the code was compiled for), which take some microseconds per call.
+"""
+
+from functools import cache
+from time import perf_counter
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario(
+    topic="Triton, compilers, attention",
+    params={"batch": 128, "width": 1024, "layers": 8, "dtype": "bf16"},
+    cpu={"batch": 64, "width": 128, "layers": 4, "dtype": "fp32"},
+    smoke={"batch": 4, "width": 16, "layers": 2},
+    sweep={"batch": (16, 128, 1024, 8192)},
+    ladder=True,
+    no_effect_reason="on a CPU both modes make the same kernels; on a GPU these take longer than their launches",
+    env={
+        "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1",
+        "TORCHINDUCTOR_VEC_ISA_OK": "1",  # else it compiles test programs, to see what the CPU can do
+    },
+    claim="E: reduce-overhead compiles fastest",
+)
+_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+_CALLS = 3
+
+
+@scenario.variant
+def eager(lab, batch, width, layers, dtype):
+    """No compiler: every operation is a call and a kernel."""
+    return _work(lab, batch, width, layers, dtype, None)
+
+
+@scenario.variant(needs=("compiler",))
+def default(lab, batch, width, layers, dtype):
+    """torch.compile(model): fused kernels, without graphs or tuning."""
+    return _work(lab, batch, width, layers, dtype, "default")
+
+
+@scenario.variant(needs=("cuda", "compiler"))
+def reduce_overhead(lab, batch, width, layers, dtype):
+    """mode="reduce-overhead": the same kernels, replayed as a CUDA graph."""
+    return _work(lab, batch, width, layers, dtype, "reduce-overhead")
+
+
+@scenario.variant(needs=("compiler",))
+def max_autotune(lab, batch, width, layers, dtype):
+    """mode="max-autotune": tuned kernels, on a GPU replayed as a graph."""
+    return _work(lab, batch, width, layers, dtype, "max-autotune")
+
+
+def _work(lab, batch, width, layers, dtype, mode):
+    to = {"device": lab.device, "dtype": _DTYPES[dtype]}
+    blocks = [_Block(width) for _ in range(layers)]
+    model = torch.nn.Sequential(*blocks).to(**to).requires_grad_(False)
+    rows = torch.randn(batch, width, **to)
+    if mode is None:
+        forward = model
+    else:
+        _load_compiler(lab.device)
+        forward = torch.compile(model, mode=mode)
+        lab.report("compile seconds", _seconds_of_first_calls(lab, lambda: forward(rows)))
+
+    def step():
+        with lab.useful():
+            return forward(rows)
+
+    weights = layers * width**2
+    return Work(
+        step,
+        flops=2 * batch * weights,
+        dtype=dtype,
+        items=batch,
+        inputs=(rows, list(model.parameters())),
+    )
+
+
+class _Block(torch.nn.Module):
+    """RMS norm written out, a matmul, SiLU, and the residual: nine operations in eager mode."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.scale, self.linear = torch.nn.Parameter(torch.ones(width)), torch.nn.Linear(width, width, bias=False)
+
+    def forward(self, rows):
+        normalized = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-5) * self.scale
+        return rows + torch.nn.functional.silu(self.linear(normalized))
+
+
+@cache
+def _load_compiler(device):
+    """Compile a small block first: loading the compiler takes seconds, which belong to none of the modes."""
+    torch.compile(_Block(16).to(device).requires_grad_(False))(torch.ones(4, 16, device=device))
+
+
+def _seconds_of_first_calls(lab, call):
+    started = perf_counter()
+    for _ in range(_CALLS):
+        call()
+    if lab.device.type == "cuda":
+        torch.cuda.synchronize(lab.device)
+    return perf_counter() - started
