@@ -89,11 +89,24 @@ def _size(low, high):
     return int(torch.randint(low, high, ()))
 
 
+def _called(function, arguments, shape):
+    """One result. It has to be a tensor of its shape, of which the lab compares the numbers alone."""
+    result = function(*arguments)
+    if not isinstance(result, torch.Tensor) or result.shape != shape:
+        returned = f"shape {tuple(result.shape)}" if isinstance(result, torch.Tensor) else type(result).__name__
+        raise TypeError(f"step() returned {returned}, and here the result has shape {shape}")
+    return result
+
+
 def _judged(function, cases):
     def step():
         # Lengths are made anew of numbers, which the lab can change: whole numbers it would leave as they are.
         return [
-            function(query, key, value, (share * key.shape[2]).long().clamp_(0, key.shape[2] - 1) + 1)
+            _called(
+                function,
+                (query, key, value, (share * key.shape[2]).long().clamp_(0, key.shape[2] - 1) + 1),
+                tuple(query.shape),
+            )
             for query, key, value, share in cases
         ]
 

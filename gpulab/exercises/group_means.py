@@ -72,10 +72,26 @@ def _size(low, high):
     return int(torch.randint(low, high, ()))
 
 
+def _called(function, arguments, shape):
+    """One result. It has to be a tensor of its shape, of which the lab compares the numbers alone."""
+    result = function(*arguments)
+    if not isinstance(result, torch.Tensor) or result.shape != shape:
+        returned = f"shape {tuple(result.shape)}" if isinstance(result, torch.Tensor) else type(result).__name__
+        raise TypeError(f"step() returned {returned}, and here the result has shape {shape}")
+    return result
+
+
 def _judged(function, cases):
     def step():
         # Labels are made anew of numbers, which the lab can change: whole numbers it would leave as they are.
-        return [function((draws * groups).long().clamp_(0, groups - 1), rows, groups) for draws, rows, groups in cases]
+        return [
+            _called(
+                function,
+                ((draws * groups).long().clamp_(0, groups - 1), rows, groups),
+                (groups, rows.shape[1]),
+            )
+            for draws, rows, groups in cases
+        ]
 
     return Work(
         step,

@@ -76,9 +76,18 @@ def _size(low, high):
     return int(torch.randint(low, high, ()))
 
 
+def _called(function, arguments, shape):
+    """One result. It has to be a tensor of its shape, of which the lab compares the numbers alone."""
+    result = function(*arguments)
+    if not isinstance(result, torch.Tensor) or result.shape != shape:
+        returned = f"shape {tuple(result.shape)}" if isinstance(result, torch.Tensor) else type(result).__name__
+        raise TypeError(f"step() returned {returned}, and here the result has shape {shape}")
+    return result
+
+
 def _judged(function, cases):
     return Work(
-        lambda: [function(*case) for case in cases],
+        lambda: [_called(function, case, (len(case[0]), case[0].shape[1], case[1].shape[2])) for case in cases],
         flops=sum(2 * left.numel() * right.shape[2] for left, right, _ in cases),
         bytes=sum(
             left.nbytes + right.nbytes + 4 * len(left) * left.shape[1] * right.shape[2] for left, right, _ in cases

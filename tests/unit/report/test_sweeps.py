@@ -86,8 +86,14 @@ def test_runs_without_the_parameter_are_no_points():
 
 
 def test_values_keep_their_type():
-    runs = [point(value, variant("a", time)) for value, time in ((True, 1.0), ("fast", 0.5), (0.25, 0.55))]
-    assert sweep_of("size", runs).best_among == {"a": ["fast", 0.25]}
+    runs = [point(value, variant("a", time)) for value, time in ((True, 1.0), (2, 0.5), (0.25, 0.55))]
+    assert sweep_of("size", runs).best_among == {"a": [2, 0.25]}
+
+
+def test_texts_name_different_work_of_which_none_is_the_best():
+    runs = [point(value, variant("a", time)) for value, time in (("matmul", 1.0), ("pointwise", 0.5))]
+    assert sweep_of("size", runs).best == {}
+    assert finalists_of("size", runs) == {}
 
 
 @pytest.mark.parametrize(
