@@ -32,7 +32,7 @@ from gpulab import Scenario, Work
 scenario = Scenario(
     topic="Triton, compilers, attention",
     params={"batch": 128, "width": 1024, "layers": 8, "dtype": "bf16"},
-    cpu={"batch": 64, "width": 128, "layers": 4, "dtype": "fp32"},
+    cpu={"batch": 64, "width": 128, "layers": 2, "dtype": "fp32"},
     smoke={"batch": 4, "width": 16, "layers": 2},
     sweep={"batch": (16, 128, 1024, 8192)},
     ladder=True,

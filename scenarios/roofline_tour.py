@@ -41,7 +41,7 @@ scenario = Scenario(
         "length": 2048,
         "width": 64,
     },
-    cpu={"mib": 128, "rows_mib": 24, "small": 64, "large": 1024, "batch": 1, "heads": 4, "length": 1024},
+    cpu={"mib": 64, "rows_mib": 24, "small": 64, "large": 768, "batch": 1, "heads": 4, "length": 1024},
     smoke={"mib": 1, "rows_mib": 1, "small": 16, "large": 64, "batch": 1, "heads": 1, "length": 64},
     claim="A: low intensity is memory-bound, high intensity compute-bound",
 )

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.profiler import ProfilerActivity, profile
+from torch.profiler import ProfilerActivity, profile, record_function
 
 from gpulab.protocol.events import MemoryUsed
 from gpulab.scenario import Variant
 from gpulab.worker.building.build import Build, Builder
 from gpulab.worker.process.memory import release
 
-
-@dataclass
-class _Change:
-    """Bytes that a piece of work left allocated, and the most that it had at a time."""
-
-    left: int = 0
-    most: int = 0
+_SECOND_STEP = "gpulab: second step"
 
 
 def build_and_weigh(builder: Builder, variant: Variant) -> tuple[Build, MemoryUsed]:
@@ -61,23 +54,32 @@ def _on_cpu(builder: Builder, variant: Variant) -> tuple[Build, MemoryUsed]:
         with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recording:
             build = builder.build(variant)
             builder.first_step(build)
-        held = max(0, _change(recording).left - build.state_bytes)
-        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recording:
-            builder.step(build)
-        used = MemoryUsed(variant=variant.name, held_bytes=held, peak_bytes=held + _change(recording).most)
+            with record_function(_SECOND_STEP):
+                builder.step(build)
     except BaseException:
         if build is not None:
             build.close()
         raise
-    return build, used
+    held, peak = _held_and_peak(recording)
+    copies = build.state_bytes  # of its state, which the lab keeps
+    return build, MemoryUsed(variant=variant.name, held_bytes=max(0, held - copies), peak_bytes=max(0, peak - copies))
 
 
-def _change(recording: profile) -> _Change:
+def _held_and_peak(recording: profile) -> tuple[int, int]:
+    """Bytes that were allocated when the second step began, and at most from then on."""
     assert recording.profiler is not None
     results: Any = recording.profiler.kineto_results
-    change = _Change()
-    events = [event for event in results.events() if event.name() == "[memory]"]
-    for event in sorted(events, key=lambda event: event.start_ns()):
-        change.left += event.nbytes()
-        change.most = max(change.most, change.left)
-    return change
+    changes, begins = [], 0
+    for event in results.events():
+        name = event.name()
+        if name == "[memory]":
+            changes.append((event.start_ns(), event.nbytes()))
+        elif name == _SECOND_STEP:
+            begins = event.start_ns()
+    held = sum(size for at, size in changes if at < begins)
+    total = peak = held
+    for at, size in sorted(changes):
+        if at >= begins:
+            total += size
+            peak = max(peak, total)
+    return held, peak
