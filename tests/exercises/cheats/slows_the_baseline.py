@@ -1,6 +1,6 @@
 """Slows the baseline: puts a function of its own in the place of one of torch's that the given loop calls.
 
-Caught by: set_while_building
+Caught by: lab_functions_replaced or set_while_building
 """
 
 import torch

@@ -1,5 +1,7 @@
 """Scenarios that show something else than a speedup: first steps, clocks, memory. Real runs on the CPU."""
 
+import pytest
+
 from gpulab.protocol.statuses import Status
 
 MIB = 2**20
@@ -78,6 +80,7 @@ MEMORY = """
 """
 
 
+@pytest.mark.slow
 def test_a_curve_has_the_first_steps_of_fresh_processes(module_lab):
     finished = module_lab.run(module_lab.write("curve.py", CURVE), time_s="6")
     assert finished.code == 0, finished.stderr
