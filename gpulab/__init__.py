@@ -6,7 +6,7 @@ What the author of a scenario imports needs the standard library only. Scripts a
 >>> import gpulab
 >>> report = gpulab.run("batched_matmul", device="cpu", smoke=True)
 >>> [variant.name for variant in report.variants]
-['loop', 'bmm']
+['loop', 'graphed', 'bmm']
 >>> report == gpulab.load(report.run_file)
 True
 """

@@ -12,7 +12,7 @@ from gpulab.scenario import Variant
 from gpulab.worker.building.build import Build, Builder
 from gpulab.worker.process.memory import release
 
-_SECOND_STEP = "gpulab: second step"
+_SECOND_STEP = "gpulab.second_step"
 
 
 def build_and_weigh(builder: Builder, variant: Variant) -> tuple[Build, MemoryUsed]:

@@ -35,7 +35,7 @@ def test_a_crash_a_stop_and_another_scenario(lab, drive):
         pilot.app.screen.runs._defaults = QUICK
         await choose(pilot, "batched_matmul")
         await finish(pilot)
-        assert "claim: 31x, 20-40x on a GPU; measured here: bmm" in flat(pilot)
+        assert "claim: A: 31x; B: 20-40x; measured here: bmm" in flat(pilot)
 
     drive(journey, crash)
 
