@@ -25,7 +25,7 @@ from gpulab import Scenario, Work
 
 scenario = Scenario(
     topic="launch and host overhead",
-    params={"iterations": 100, "batch": 512, "width": 1024},
+    params={"iterations": 100, "batch": 1024, "width": 1024},
     cpu={"iterations": 20, "batch": 128, "width": 256},
     smoke={"iterations": 10, "batch": 4, "width": 16},
     claim="C: the device idles at every .item()",

@@ -107,7 +107,7 @@ def _training(lab, batch, width, hidden, layers, fixes):
     forward = torch.compile(model) if "compiled" in fixes else model
     optimizer = torch.optim.AdamW(model.parameters(), capturable="graphed" in fixes, fused="fused" in fixes or None)
     for parameter in model.parameters():  # far from zero: from nothing Adam goes by a gradient's sign, be it noise
-        parameter.grad = torch.randn_like(parameter).sign() / 100
+        parameter.grad = torch.randint_like(parameter, 2) / 50 - 0.01
     optimizer.step()  # makes the moments, which are part of the state
 
     def update(rows, wanted):
