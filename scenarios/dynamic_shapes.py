@@ -38,7 +38,6 @@ scenario = Scenario(
     smoke={"rows": 64, "width": 32},
     sweep={"rows": (512, 2048, 8192, 32768)},
     no_effect_reason="once all is compiled, code for one length is hardly faster than code for all of them",
-    ladder=True,
 )
 _LENGTHS = (100, 61, 29, 83, 13, 47)
 """Of the batches, in percent of the longest."""

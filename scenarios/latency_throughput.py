@@ -41,7 +41,6 @@ scenario = Scenario(
     sweep={"batch": (2, 4, 8, 16, 32)},
     claim="our own measurement on a CPU: 8.8x the requests/s in batches of 16",
     no_effect_reason="all requests are waiting, so both run full batches: they differ in latency",
-    ladder=True,
 )
 _OF_ONE = {}  # seconds of a single request: measured once, so that all variants get requests at the same rate
 

@@ -16,8 +16,8 @@ a single `triton_tem_...`, a template.
 
 The gain is memory traffic, and how much it matters depends on the inner dimension k: the matmul does 2 m n k FLOPs,
 while the passes over its result do not depend on k. With a large k all variants become the same. On a CPU the
-compiler has templates only for the frozen weights of a model in inference. Here the weight is an argument, so
-`max_autotune` runs the same calls as `compiled` there.
+compiler has templates only for the frozen weights of a model in inference. Here the weight is an argument, so there
+is nothing to tune, and `max_autotune` needs a GPU.
 
 The mode here is `max-autotune-no-cudagraphs`, because `max-autotune` also replays CUDA graphs, which would be a
 second change. Tuning takes seconds for every new shape, and minutes for a large model.
@@ -54,7 +54,7 @@ def compiled(lab, m, n, k, dtype):
     return _work(lab, m, n, k, dtype, torch.compile(_layer), passes=4)
 
 
-@scenario.variant(needs=("compiler",))
+@scenario.variant(needs=("cuda", "compiler"))
 def max_autotune(lab, m, n, k, dtype):
     """Matmuls that the compiler generates, with the epilogue inside, where they are faster than the library."""
     layer = torch.compile(_layer, mode="max-autotune-no-cudagraphs")

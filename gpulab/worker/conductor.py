@@ -21,6 +21,7 @@ from gpulab.protocol.events import Noticed
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import Measure, TimeFunctions
 from gpulab.protocol.statuses import StopReason
+from gpulab.worker.building.compiled import know_vector_instructions
 from gpulab.worker.handover import Handover, Progress
 from gpulab.worker.process.children import Child, Pipes
 from gpulab.worker.process.forking import Forks, die_as
@@ -76,7 +77,7 @@ class Conductor:
         done, last = list(progress.processes), False
         while not last and len(done) < self._numbers.stop:
             if handover is not None:
-                self._import(handover.modules)
+                self._import(handover)
             handover, process_s, last = self._run(handover)
             done.append((handover, process_s))
         for child in self._waiting:
@@ -87,9 +88,9 @@ class Conductor:
         left_running = max(progress.left_running, self._left_running)
         pipes.hand_over(Progress(processes=done, left_running=left_running, ended=last))
 
-    def _import(self, modules: Sequence[str]) -> None:
+    def _import(self, before: Handover) -> None:
         """Import what each process would have to; those that wait for their turns were forked without it."""
-        missing = [name for name in modules if name not in sys.modules]
+        missing = [name for name in before.modules if name not in sys.modules]
         if not missing:
             return
         early = len(self._waiting)
@@ -99,6 +100,9 @@ class Conductor:
         for name in missing:
             with suppress(Exception):
                 importlib.import_module(name)
+        if before.vector_instructions is not None:
+            with suppress(Exception):  # then each process asks for itself
+                know_vector_instructions(before.vector_instructions)
         for _ in range(early):
             self._start()
 

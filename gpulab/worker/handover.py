@@ -10,10 +10,9 @@ from gpulab.analysis.series import Key
 from gpulab.worker.timing.plan import Plan
 
 _EXPENSIVE_MODULES = ("numpy", "torch._dynamo")
-"""What scenarios import that takes a second or more, and neither starts a thread nor asks for a device meanwhile.
-
-torch._inductor does both: no process that is forked after it can use CUDA.
-"""
+"""What scenarios import that takes a second or more, and neither starts a thread nor asks for a device meanwhile."""
+_EXPENSIVE_ON_A_CPU = ("torch._inductor.compile_fx",)
+"""It asks for a device: no process that is forked after it can use CUDA."""
 
 
 class CandidateFacts(msgspec.Struct, frozen=True):
@@ -53,6 +52,8 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
     """Dtypes of declared work."""
     modules: list[str] = []
     """Worth importing before the next process is forked."""
+    vector_instructions: str | None = None
+    """What the compiler found, where it looked."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +66,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     ended: bool = False
 
 
-def expensive_modules() -> list[str]:
+def expensive_modules(device: str) -> list[str]:
     """Those that are imported by now."""
-    return [name for name in _EXPENSIVE_MODULES if name in sys.modules]
+    more = _EXPENSIVE_ON_A_CPU if device == "cpu" else ()
+    return [name for name in (*_EXPENSIVE_MODULES, *more) if name in sys.modules]

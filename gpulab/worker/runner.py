@@ -11,6 +11,7 @@ from gpulab.protocol.jobs import Measure, ScenarioFile, TimeFunctions
 from gpulab.protocol.statuses import CeilingChoice, Shows, Stage
 from gpulab.scenario import CONTROL, Variant
 from gpulab.worker.building.build import Build, Builder
+from gpulab.worker.building.compiled import vector_instructions
 from gpulab.worker.building.lab import WorkerLab
 from gpulab.worker.building.load import load
 from gpulab.worker.calibration.calibration import Calibration
@@ -228,7 +229,8 @@ class Runner:
             dtype=context.checker.dtype,
             with_phases=sorted(context.with_phases),
             declared=sorted(self._preparation.declared),
-            modules=expensive_modules(),
+            modules=expensive_modules(context.device.type),
+            vector_instructions=vector_instructions(),
         )
 
     def _after_rounds(

@@ -11,6 +11,26 @@ def strict() -> None:
         dynamo.config.fail_on_recompile_limit_hit = True
 
 
+def vector_instructions() -> str | None:
+    """Those that the compiler has found this CPU and its compiler of C++ to have; None before it has asked."""
+    isa = sys.modules.get("torch._inductor.cpu_vec_isa")
+    if isa is None or not isa.valid_vec_isa_list.cache_info().currsize:
+        return None
+    return str(isa.pick_vec_isa())
+
+
+def know_vector_instructions(found: str) -> None:
+    """Spare the compiler its test programs, which take it a second in each process: another one has run them."""
+    isa, config = sys.modules.get("torch._inductor.cpu_vec_isa"), sys.modules.get("torch._inductor.config")
+    if isa is None or config is None:
+        return
+    with config.patch({"cpp.vec_isa_ok": True}):
+        isa.valid_vec_isa_list.cache_clear()
+        picked = str(isa.pick_vec_isa())
+    if picked != found:
+        isa.valid_vec_isa_list.cache_clear()
+
+
 def frames() -> int:
     """Pieces of Python code that were compiled so far: to torch each is one operation, whatever is in it."""
     dynamo = sys.modules.get("torch._dynamo")
