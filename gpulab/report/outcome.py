@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gpulab.analysis.comparison import Comparison
 from gpulab.protocol.events import VariantFailed
 from gpulab.protocol.finding import Finding, finding
-from gpulab.protocol.jobs import TimeFunctions
+from gpulab.protocol.jobs import Measure, TimeFunctions
 from gpulab.protocol.statuses import Outcome, Status, Verdict
 from gpulab.report.comparisons import control_differs
 from gpulab.report.exit_codes import ExitCode
@@ -47,8 +47,17 @@ def outcome_of(
     if Status.INVALID in statuses or any(comparison.verdict == Verdict.INVALID for comparison in comparisons):
         return ExitCode.INVALID, None
     if required_speedup is not None:
-        return _against_required(comparisons, required_speedup)
+        code, reason = _against_required(comparisons, required_speedup)
+        unchecked = [comparison for comparison in comparisons if comparison.verdict == Verdict.UNCHECKED]
+        if code == ExitCode.MEASURED and unchecked and _is_exercise(state):
+            return ExitCode.INCONCLUSIVE, finding("exercise_unchecked", unchecked[0].variant)
+        return code, reason
     return ExitCode.MEASURED, None
+
+
+def _is_exercise(state: RunState) -> bool:
+    job = state.job
+    return isinstance(job, Measure) and bool(job.subject.exercise)
 
 
 def _placed(failure: VariantFailed) -> Finding:

@@ -47,20 +47,15 @@ def test_a_student_writes_runs_and_only_then_sees_a_solution(lab):
     assert [line.split()[0] for line in lab.call("--new", "--exercise").stdout.splitlines()[:5]] == NAMES
     assert lab.call("--new", "--exercise", "row_norms").code == 0
     assert lab.call("--new", "--exercise", "row_norms").code == 2, "a file is never written over"
-    untouched = lab.run("row_norms.py", "--quick")
-    assert untouched.code == 5, untouched.stderr
-    assert untouched.run["exercise"] == "row_norms"
     assert lab.call("--new", "--exercise", "row_norms", "--solution").code == 2
     path = lab.folder / "row_norms.py"
     path.write_text(path.read_text().replace("    result = torch.empty_like(rows)\n", "    return rows\n"))
     wrong = lab.run("row_norms.py", "--smoke")
     assert wrong.code == 4
+    assert wrong.run["exercise"] == "row_norms"
     assert wrong.variant("attempt")["status"] == Status.WRONG
     assert lab.call("--new", "--exercise", "row_norms", "--solution").code == 0
-    passed = lab.run("row_norms_solution.py", "--quick")
-    assert passed.code == 0, passed.stderr
-    assert passed.verdict("attempt") == Verdict.FASTER
-    assert passed.comparison("attempt")["low"] > passed.run["fail_below"]
+    assert (lab.folder / "row_norms_solution.py").read_text() == solution("row_norms")
 
 
 def test_an_error_is_told_with_its_line_in_the_students_file(lab):
@@ -80,9 +75,17 @@ def test_a_file_without_the_function_says_so(lab):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
+def test_what_is_handed_out_does_not_pass(lab, name):
+    untouched = lab.run(lab.write("untouched.py", handed_out(name)), "--quick")
+    assert untouched.code == 5, untouched.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
 def test_the_reference_solution_passes(lab, name):
     finished = lab.run(lab.write("solution.py", solution(name)), time_s="5")
     assert finished.code == 0, finished.stderr
+    assert finished.verdict("attempt") == Verdict.FASTER
     assert finished.comparison("attempt")["low"] > finished.run["fail_below"]
 
 

@@ -81,6 +81,11 @@ EXAMPLES = {
         {"ratio": 14.2, "baseline": 1.02},
         "a step takes 14.2 times as long once its inputs have new values (the baseline's 1): it remembers results",
     ),
+    "computes_when_waited_for": (
+        {"ratio": 14.2, "baseline": 1.02},
+        "a step that is waited for takes 14.2 times as long as one among others (the baseline's 1): "
+        "most of the timed ones return what another one computed",
+    ),
     "relative_error": ({"error": 0.0234, "allowed": 0.0001}, "relative error 0.023, allowed 1e-04"),
     "one_element_off": ({"largest": 0.0234, "allowed": 0.001}, "one element is off by 0.023, allowed 0.001"),
     "lower_precision": (

@@ -89,6 +89,7 @@ REWORDED = {
     ),
     "nothing_compared": ({"required": 1.2}, "--fail-below requires a comparison, and nothing is compared"),
     "below_required": ({"required": 1.2}, "the interval of v lies below the required 1.2x"),
+    "exercise_unchecked": ({}, "v is unchecked: an exercise asks for a result that was compared"),
     "not_shown_to_reach": ({"required": 1.2}, "v is inconclusive against the required 1.2x"),
     "overlaps_equivalence_margin": (
         {"largest": 0.023},

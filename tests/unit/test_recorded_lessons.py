@@ -14,8 +14,8 @@ from gpulab.views.text import Glyphs
 
 FOLDER = Path(__file__).parents[1] / "corpus" / "h200"
 WHOLE = sorted(path.name.removesuffix(".jsonl.xz") for path in FOLDER.glob("*.xz"))
-CUT_OFF = {"input_pipeline", "jax_jit", "small_kernels", "training_step"}
-ONE_PROCESS = {"compile_modes", "dynamic_shapes", "graph_breaks", "matmul_epilogue"}
+CUT_OFF = {"jax_jit", "small_kernels", "training_step"}
+ONE_PROCESS = {"compile_modes", "matmul_epilogue"}
 
 
 @pytest.fixture(scope="module", params=WHOLE)
@@ -33,12 +33,15 @@ def test_a_recorded_lesson_is_shown(recorded):
 
 
 def test_its_questions_have_answers(recorded):
-    """Quick runs have no profile, and those of one process no speedup: of a whole run every value is there."""
+    """Quick runs have no profile, and those of one process no speedup: of a whole run every value is there.
+
+    But of what does not run on an H200: int8 on a CPU.
+    """
     answers = [
         (question.answer, answer(question.answer, recorded)) for question in course_lesson(recorded.scenario).questions
     ]
     assert all(PLACE.search(filled) is None for _, filled in answers)
     if recorded.scenario not in CUT_OFF | ONE_PROCESS and not recorded.quick and recorded.exit_code == 0:
-        assert [filled for _, filled in answers if "n/a" in filled] == []
+        assert [filled for _, filled in answers if "n/a" in filled.replace("n/a (int8", "")] == []
     else:
         assert any(filled.count("n/a") < len(PLACE.findall(template)) for template, filled in answers)

@@ -6,10 +6,12 @@ from contextlib import nullcontext
 import pytest
 import torch
 from checker_bench import STEPS, Bench, N, of_operands
+from torch.overrides import TorchFunctionMode
 
 from gpulab.protocol.statuses import CheckTime
 from gpulab.scenario import Work
 from gpulab.worker.process.errors import RefusedError, UncheckedError, WrongOutputError
+from gpulab.worker.process.torch_modes import modes
 
 
 @pytest.fixture
@@ -65,6 +67,16 @@ def is_off_in_one_element(a, b):
     return Work(step, inputs=(a, b))
 
 
+def wobbling(error, *, remembers=False):
+    """The product, off by an error to either side in turn: two of them differ by more than the tolerance."""
+
+    def make_work(a, b):
+        signs, known = itertools.cycle((1, -1)), a @ b
+        return Work(lambda: (known if remembers else a @ b) * (1 + next(signs) * error), inputs=(a, b))
+
+    return make_work
+
+
 def changes_its_input(a, b):
     def step():
         c = a @ b
@@ -96,6 +108,7 @@ WRONG = {
     returns_a_stale_buffer: DOES_NOT_WRITE,
     computes_half: DOES_NOT_WRITE,
     computes_in_the_build: ("ignores_its_inputs", {}),
+    wobbling(9e-5, remembers=True): ("ignores_its_inputs", {}),
     computes_one_operand_in_the_build: ("relative_error", {"other_inputs": True}),
     (lambda a, b: Work(lambda: (a @ b)[: N // 2], inputs=(a, b))): (
         "element_counts_differ",
@@ -154,6 +167,7 @@ RIGHT = [
     lambda a, b: Work(lambda: (b.T @ a.T).T, inputs=(a, b)),
     lambda a, b: Work(lambda: (a.bfloat16() @ b.bfloat16()).float(), dtype="bf16", inputs=(a, b)),
     lambda a, b: Work(lambda: [a[:32] @ b, a[32:] @ b], inputs=(a, b)),
+    wobbling(9e-5),
     out_is_given,
     output_is_named,
     output_is_a_function,
@@ -191,7 +205,13 @@ def set_precision():
     torch.backends.cuda.matmul.fp32_precision = "tf32"
 
 
+class Mode(TorchFunctionMode):
+    """One that changes nothing, and takes its time."""
+
+
 REFUSED = [
+    (sets_while_building(lambda: Mode().__enter__()), "set_while_building", "torch modes"),
+    (sets_while_building(lambda: torch.set_default_device("cpu")), "set_while_building", "torch modes"),
     (sets_while_building(set_precision), "set_while_building", "torch.backends.cuda.matmul.fp32_precision"),
     (sets_while_building(set_tf32), "set_while_building", "torch.backends.cuda.matmul.allow_tf32"),
     (sets_while_building(lambda: torch.set_num_threads(3)), "set_while_building", "torch.set_num_threads"),
@@ -211,6 +231,7 @@ def test_a_setting_of_the_process_is_refused_and_restored(bench, make_work, code
     assert (setting or "torch.set_num_threads") in raised.value.finding.values["settings"]
     assert (torch.get_num_threads(), torch.is_grad_enabled()) == (threads, grad)
     assert torch.backends.cuda.matmul.fp32_precision == precision
+    assert modes() == (0, 0)
 
 
 def test_inputs_that_the_baseline_names_must_be_named(bench):

@@ -79,6 +79,10 @@ WORDS = {
         "a step takes {ratio:.3g} times as long once its inputs have new values (the baseline's {baseline:.2g}): "
         "it remembers results"
     ),
+    "computes_when_waited_for": Words(
+        "a step that is waited for takes {ratio:.3g} times as long as one among others (the baseline's "
+        "{baseline:.2g}): most of the timed ones return what another one computed"
+    ),
     "returns_nothing": Words("unchecked: the step returns nothing; return its output, or name Work(output=...)"),
     "inputs_not_named": Words("it names no inputs where the baseline does, so a stale result would go unnoticed"),
     "changes_inputs": Words("the step changes its inputs: name them as state, or write elsewhere"),

@@ -43,6 +43,7 @@ WORDS = {
     ),
     "nothing_compared": Words("--fail-below requires a comparison, and nothing is compared"),
     "below_required": Words("the interval of {variant} lies below the required {required:g}x"),
+    "exercise_unchecked": Words("{variant} is unchecked: an exercise asks for a result that was compared"),
     "not_shown_to_reach": Words("{variant} is inconclusive against the required {required:g}x"),
     "checked_in_its_own_run": Words("checked in its own run: with another parameter it has another output"),
     "too_few_runs": Words("{runs:count run|runs}: a 99 % interval over runs needs {needed}"),

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from gpulab.worker.building.torch_functions import TorchFunctions
+from gpulab.worker.process.torch_modes import leave_modes, modes
 
 _UNREADABLE = "unreadable"
 Setting = tuple[Callable[[], Any], Callable[[Any], Any]]
@@ -70,6 +71,7 @@ _SETTINGS: dict[str, Setting] = {
     "torch.backends.cuda.enable_math_sdp": (_cuda.math_sdp_enabled, _cuda.enable_math_sdp),
     "torch.backends.cuda.enable_cudnn_sdp": (_cuda.cudnn_sdp_enabled, _cuda.enable_cudnn_sdp),
     "os.chdir": (os.getcwd, os.chdir),
+    "torch modes": (modes, leave_modes),
     "functions of torch": (TorchFunctions, TorchFunctions.put_back),
 }
 _PRECISIONS = tuple(name for name in _SETTINGS if name.endswith("fp32_precision"))

@@ -1,4 +1,4 @@
-"""Whether a step takes longer when the values of its inputs are new: then it remembers results for old ones."""
+"""Whether steps take longer when the values of their inputs are new, or when each is waited for: some then replay."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from time import perf_counter
 
 import torch
 
+from gpulab.protocol.finding import finding
 from gpulab.worker.building import tensors
 from gpulab.worker.building.build import Build
 from gpulab.worker.building.compiled import mark_step
 from gpulab.worker.checking.changes import Everything, LateElement
 from gpulab.worker.checking.matching import Matching, identity
+from gpulab.worker.process.errors import RefusedError
 from gpulab.worker.timing.waiting import wait_for
 
 _ALL_BYTES = 4 << 20
 """Inputs up to this size are written as a whole, larger ones in one element."""
 _PAIRS_S, _MOST_PAIRS = 0.01, 5
-RATIO, LEAST_S = 3.0, 50e-6
+_RATIO, _LEAST_S = 3.0, 50e-6
 """Times, and seconds, by which a step on new values may take longer than on old ones."""
+_LEAST_ALONE_S = 1e-3
+"""By which a step may take longer alone than in a block: launches are waited for, and caches were emptied."""
 
 
 @dataclass
@@ -30,6 +34,8 @@ class FreshTimes:
 
     fresh_s: list[float] = field(default_factory=list)
     same_s: list[float] = field(default_factory=list)
+    block_step_s: float = 0.0
+    """Of a step in a block, among others that nobody waits for."""
 
     @property
     def ratio(self) -> float:
@@ -37,8 +43,27 @@ class FreshTimes:
         return min(self.fresh_s) / max(median(self.same_s), 1e-9)
 
     @property
+    def ratio_alone(self) -> float:
+        """The shortest on old values over one of a block; 1 where little is between them."""
+        alone_s = min(self.same_s)
+        return alone_s / max(self.block_step_s, 1e-9) if alone_s - self.block_step_s > _LEAST_ALONE_S else 1.0
+
+    @property
+    def remembers(self) -> bool:
+        return self.ratio > _RATIO and min(self.fresh_s) - median(self.same_s) > _LEAST_S
+
+    @property
     def is_suspicious(self) -> bool:
-        return self.ratio > RATIO and min(self.fresh_s) - median(self.same_s) > LEAST_S
+        return self.remembers or self.ratio_alone > _RATIO
+
+
+def refuse(variant: str, times: FreshTimes, baseline: FreshTimes) -> None:
+    """RefusedError of a variant whose steps take longer where the baseline's do not."""
+    if times.remembers and times.ratio > _RATIO * max(1.0, baseline.ratio):
+        raise RefusedError(finding("remembers_its_inputs", variant, ratio=times.ratio, baseline=baseline.ratio))
+    alone, usual = times.ratio_alone, baseline.ratio_alone
+    if alone > _RATIO * usual:
+        raise RefusedError(finding("computes_when_waited_for", variant, ratio=alone, baseline=usual))
 
 
 def pairs_for(step_s: float) -> int:

@@ -21,12 +21,12 @@ from gpulab.worker.building import tensors
 from gpulab.worker.building.build import Build
 from gpulab.worker.checking import outputs, state_updates
 from gpulab.worker.checking.changes import Change, LateElement
-from gpulab.worker.checking.fresh_values import RATIO, FreshTimes, pairs_for, time_pairs
+from gpulab.worker.checking.fresh_values import FreshTimes, pairs_for, refuse, time_pairs
 from gpulab.worker.checking.matching import Matching, Memory, identity, match
 from gpulab.worker.checking.references import References, Result
 from gpulab.worker.checking.samples import output_samples
 from gpulab.worker.context import WorkerContext
-from gpulab.worker.process.errors import RefusedError, WrongOutputError, checking
+from gpulab.worker.process.errors import WrongOutputError, checking
 from gpulab.worker.process.failure import is_out_of_memory
 from gpulab.worker.timing.candidate import Candidate
 
@@ -293,26 +293,26 @@ class TimedChecks:
         return Result(output, before, after)
 
     def _remembers(self, references: References, candidate: Candidate, inputs: Tensors, matching: Matching) -> None:
-        """RefusedError where steps take many times longer on new values than on old ones, and the baseline's do not."""
+        """RefusedError where steps take many times longer on new values, or alone, and the baseline's do not."""
         build = candidate.build
-        assert build is not None
-        if not inputs or (candidate.step_s > _SLOW_STEP_S and self._draw.random() > _SLOW):
+        if build is None or not inputs or (candidate.step_s > _SLOW_STEP_S and self._draw.random() > _SLOW):
             return
         self._begins(candidate.variant.name)
         shown = self._shown.setdefault(candidate.name, _Shown())
-        pairs, wait = pairs_for(candidate.step_s), self._builder.wait
-        time_pairs(shown.fresh, build, inputs, matching, pairs, self._draw, wait)
+        wait = self._builder.wait
+        time_pairs(shown.fresh, build, inputs, matching, pairs_for(candidate.step_s), self._draw, wait)
+        shown.fresh.block_step_s = candidate.step_s
         if not shown.fresh.is_suspicious:
             return
         again, baseline = FreshTimes(), FreshTimes()
         time_pairs(again, build, inputs, matching, _PAIRS_TO_CONFIRM, self._draw, wait)
-        own = identity(references.inputs)
+        again.block_step_s = self._context.wall_clock.step_s(build, candidate.steps)
+        own = references.inputs
         self._begins(references.name)
-        time_pairs(baseline, references.build, references.inputs, own, _PAIRS_TO_CONFIRM, self._draw, wait)
+        time_pairs(baseline, references.build, own, identity(own), _PAIRS_TO_CONFIRM, self._draw, wait)
+        baseline.block_step_s = self._context.wall_clock.step_s(references.build, candidate.steps)
         shown.fresh = again
-        if again.is_suspicious and again.ratio > RATIO * max(1.0, baseline.ratio):
-            ratios = {"ratio": again.ratio, "baseline": baseline.ratio}
-            raise RefusedError(finding("remembers_its_inputs", candidate.variant.name, **ratios))
+        refuse(candidate.variant.name, again, baseline)
 
 
 def _spoil(build: Build, returned: object, inputs: Tensors) -> None:

@@ -18,6 +18,8 @@ from typing import Any
 
 import torch
 
+from gpulab.worker.process.torch_modes import modes
+
 _REPLACED_BY_OTHERS = {"__import__", "input", "open", "print"}
 """Builtins that libraries replace, and that no measurement depends on."""
 _REPLACED_BY_COMPILER = {"manual_seed"}
@@ -102,6 +104,8 @@ class LabFunctions:
 
 
 def _replaced_watched() -> Iterator[Part]:
+    if _watched and any(modes()):
+        yield "torch", "modes"
     for name, holder, functions in _watched:
         for key, before in functions.items():
             if not _are_same(before, _identity(vars(holder).get(key))):

@@ -44,7 +44,7 @@ _ENOUGH, _LONG_WINDOW_S = 10, 1.5
 """Of long steps so many, while they take no longer than that: two or three are no sample."""
 _MOST_STEPS, _MOST_STATEFUL_STEPS = 200, 20
 """Steps between two restores of their state, where they have one: as a cache it may be full after some."""
-_MOST_EVENTS = 20_000
+_MOST_EVENTS = 10_000
 """A trace of more takes longer to read than the steps took."""
 _PLAIN_GROUPS = 5
 _MOST_WINDOWS = 2

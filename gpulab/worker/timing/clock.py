@@ -57,6 +57,10 @@ class WallClock:
                 self.flush()
             return self._run(step, steps)
 
+    def step_s(self, build: Build, steps: int) -> float:
+        """Seconds per step of blocks of so many, as of now."""
+        return median(self.block(build, steps).time_s for _ in range(3))
+
     def interrupted(
         self, build: Build, steps: tuple[int, int], lead_in: int, change: Callable[[object], object]
     ) -> object:
