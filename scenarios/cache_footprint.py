@@ -15,8 +15,9 @@ gained 1.7-1.8x (measured here).
 
 The step may come early. On an H200 (60 MiB of L2) chunks of 60 MiB gained nothing, and chunks of 30 MiB all that there
 is to gain: the two halves of the L2 may keep copies of the same data, and reading in a circle pushes out just what
-comes next. On a shared machine other programs take their part: on a CPU 16 MiB stand for the last level here, and
-`cache_mib` names another size. The rate rises once more where a nearer cache takes over.
+comes next. On a CPU 16 MiB stand for the last level, whatever it is, and `cache_mib` names another size. Where the
+real one is larger (hundreds of MiB on a server, shared with other programs), the rate rises little from `twice` on,
+and more at an eighth, 2 MiB, which a core's own L2 may hold (1.3x at half, 1.75x at an eighth, measured here).
 
 A benchmark on small data looks too fast for the same reason: its second step finds all of it in the cache. In a model
 the data of one layer is rarely still there when that layer runs again. Measure with the sizes that the program has, or
@@ -48,13 +49,13 @@ def eight_times(lab, cache_mib, passes):
 
 @scenario.variant
 def twice(lab, cache_mib, passes):
-    """Chunks of twice the cache: each pass pushes out what the next one reads first."""
+    """Chunks of twice the cache: on a GPU each pass pushes out what the next one reads first."""
     return _sums(lab, cache_mib, passes, 4)
 
 
 @scenario.variant
 def exactly(lab, cache_mib, passes):
-    """As large as the cache: little or nothing of it is left for the next pass."""
+    """As large as the cache: on a GPU little or nothing of it is left for the next pass."""
     return _sums(lab, cache_mib, passes, 8)
 
 

@@ -8,13 +8,14 @@ only the functions that it calls are compiled. That is the case here, once for e
 Each piece costs its guards (checks that shapes and types are those that the code was compiled for) and a call through
 the compiler's wrappers, some tens of microseconds of host time; nothing is fused across a break; and on a GPU each
 condition is a wait until the queue is empty. Where kernels are short the pieces can cost more than compiling them
-saves, as on our CPU: the broken step is slower than eager. Where each piece runs for milliseconds a break costs next
-to nothing.
+saves, as on our CPU and on an H200: the broken step is slower than eager. Where each piece runs for milliseconds a
+break costs next to nothing.
 
 Write the condition as arithmetic: `torch.where` computes both sides and selects, which is right when both are cheap.
 `torch.cond` keeps two branches in one graph and runs only one of them. It removes the pieces and not the wait:
-Inductor's code reads the condition with `.item()` and fuses nothing across it, so expect `cond` between `broken` and
-`where`.
+Inductor's code reads the condition with `.item()` and fuses nothing across it, and a branch must not return its input,
+so that data which stays as it is gets copied. Expect `cond` between `broken` and `where`; it may be slower than eager,
+which copies nothing (0.88x on an H200).
 
 Look for breaks with `torch._dynamo.explain(f)(x)`, with TORCH_LOGS=graph_breaks, or make them errors with
 `torch.compile(f, fullgraph=True)`. `.item()`, `print`, and calls into C extensions break graphs too. The figure beside
@@ -32,8 +33,8 @@ scenario = Scenario(
     smoke={"layers": 2, "rows": 4, "width": 32},
     sweep={"rows": (16, 64, 256, 1024, 4096)},
     ladder=True,
-    claim="our own measurement on a CPU: broken 0.4x, cond 1.3x, where 2.4x",
-    no_effect_reason="its kernels take much longer than the pieces of Python between them",
+    claim="our own measurement: broken 0.3x, cond 1.0-1.4x, where 1.7-2.6x on a CPU; 0.5x, 0.9x, 2.1x on an H200",
+    no_effect_reason="kernels far longer than the Python between them, or conditions cost what the compiler saves",
 )
 
 

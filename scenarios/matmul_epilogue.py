@@ -11,8 +11,8 @@ MKL, and the compiler adds nothing to it here, though cuBLASLt has epilogues of 
 it into one pass over the result: two kernels and four passes. (On a CPU the bias goes into the library call, which
 takes one.) `max-autotune` also generates matmuls of its own, Triton templates on a GPU, which can include the
 epilogue. It times them against the library for these shapes and keeps the fastest, which for large matrices often is
-the library again. The operations below the result show what ran: a kernel of the library and one `triton_poi_...`, or
-a single `triton_tem_...`, a template.
+the library again. On a GPU the operations below the result show what ran: a kernel of the library and one
+`triton_poi_...`, or a single `triton_tem_...`, a template.
 
 The gain is memory traffic, and how much it matters depends on the inner dimension k: the matmul does 2 m n k FLOPs,
 while the passes over its result do not depend on k. With a large k all variants become the same. On a CPU the
@@ -58,7 +58,7 @@ def compiled(lab, m, n, k, dtype):
 def max_autotune(lab, m, n, k, dtype):
     """Matmuls that the compiler generates, with the epilogue inside, where they are faster than the library."""
     layer = torch.compile(_layer, mode="max-autotune-no-cudagraphs")
-    return _work(lab, m, n, k, dtype, layer, passes=2 if lab.device.type == "cuda" else 4)  # at least
+    return _work(lab, m, n, k, dtype, layer, passes=2)  # at least
 
 
 def _layer(rows, weight, bias, residual):

@@ -5,15 +5,15 @@ share of the step (Amdahl's law): another fix cannot save that time again, and w
 together the fixes may gain less or more than the product of their single gains: measure again after every change.
 
 `all_together` takes the fixes that suit the device: a CPU has no graph, no pinned memory, and not always bf16. On an
-H200 (our own measurement, per sample) `larger_batch` alone gained 1.8x, `fused_optimizer` 1.3x, `bf16` 0.98x and
-`graphed` 1.0x (product: 2.3x), all together 10x (14.5 to 1.46 us). Where host and device overlap, a step takes the
-longer of the two, and shortening one shows nothing until the other is short as well. A graph alone saves launches that
-long fp32 kernels hide. With bf16 alone (3.8 ms, naive 3.7) matrix products (matmuls) are short, and the step waits for
-launches, which autocast makes more (91 operations for 68); in a graph those casts are part of 1.5 ms for four times
-the samples. Those after `all_together` gained nothing or less (0.9 to 1.0x): buffers, as the allocator keeps blocks;
-page-locked memory, as the copy is short and a block of one step has no next step for the host to run ahead to; the
-compiler, as matmuls and the update take most of the time. Gradients and what the update adds are checked. The larger
-batch repeats its samples, so its mean gradient is the same; training needs another learning rate.
+H200 (our own measurement, per sample) `larger_batch` alone gained 1.8x, `fused_optimizer` 1.3x, `bf16` 1.1x and
+`graphed` 1.0x (product: 2.5x), all together 9.8x. Where host and device overlap, a step takes the longer of the two,
+and shortening one shows nothing until the other is short as well. A graph alone saves launches that long fp32 kernels
+hide. With bf16 alone matrix products (matmuls) are short, but the step then waits for launches, which autocast makes
+more (91 operations for 68); in a graph those casts are part of 1.5 ms for four times the samples. Those after
+`all_together` gained nothing or less (0.9 to 1.0x): buffers, as the allocator keeps blocks; page-locked memory, as the
+copy is short and a block of one step has no next step for the host to run ahead to; the compiler, as matmuls and the
+update take most of the time. Gradients and what the update adds are checked. The larger batch repeats its samples, so
+its mean gradient is the same; training needs another learning rate.
 """
 
 from itertools import chain, pairwise
