@@ -76,8 +76,6 @@ class Conductor:
             self._stop_rule.add(handover, process_s)
         done, last = list(progress.processes), False
         while not last and len(done) < self._numbers.stop:
-            if handover is not None:
-                self._import(handover)
             handover, process_s, last = self._run(handover)
             done.append((handover, process_s))
         for child in self._waiting:
@@ -138,10 +136,12 @@ class Conductor:
 
     def _run(self, before: Handover | None) -> tuple[Handover, float, bool]:
         """The next process has its turn. (what it handed over, the seconds until then, whether it was the last)."""
+        started = monotonic()
+        if before is not None:
+            self._import(before)
         if not self._waiting:
             self._start()
         child = self._waiting.pop(0)
-        started = monotonic()
         child.begin(before)
         handover = child.handover()
         if handover is None:

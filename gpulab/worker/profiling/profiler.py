@@ -39,7 +39,7 @@ from gpulab.worker.profiling.memory_use import build_and_weigh
 from gpulab.worker.profiling.peak_memory import peak_bytes
 from gpulab.worker.timing.waiting import wait_for
 
-_WARM_S, _GROUP_S, _WINDOW_S = 0.2, 0.03, 0.25
+_WARM_S, _GROUP_S, _WINDOW_S, _LONG_STEP_S = 0.1, 0.03, 0.25, 0.2
 _ENOUGH, _LONG_WINDOW_S = 10, 1.5
 """Of long steps so many, while they take no longer than that: two or three are no sample."""
 _MOST_STEPS, _MOST_STATEFUL_STEPS = 200, 20
@@ -143,7 +143,7 @@ class Profiler:
 
         Where a step is long, the one that was timed already is enough.
         """
-        if warm_s > _WARM_S:
+        if warm_s > _LONG_STEP_S:
             return [warm_s]
         group = max(1, min(_MOST_STATEFUL_STEPS, int(_GROUP_S / warm_s)))
         times = []
