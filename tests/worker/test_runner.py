@@ -139,6 +139,24 @@ def test_a_later_process_starts_from_what_the_first_handed_over(job_events):
     assert {epoch for batch in of_kind(second, e.Samples) for epoch in batch.epoch} >= {started.epoch}
 
 
+def test_in_a_later_process_the_baseline_is_built_at_random_places(job_events, tmp_path):
+    """What is built first has other memory than what comes after, and would be the baseline in every process."""
+    log = tmp_path / "order"
+    bodies = {
+        name: f"open({str(log)!r}, 'a').write('{name[0]}'); return work({times})"
+        for name, times in (("first", 1), ("second", 3))
+    }
+    job_events(bodies, time_s=0.1)
+    orders = set()
+    for _ in range(8):
+        log.unlink()
+        job_events(bodies, before=job_events.handover, time_s=0.1)
+        orders.add(log.read_text()[:4])
+    assert all(order.startswith("f") for order in orders), "the others are compared with its output"
+    assert {order[1:].count("f") for order in orders} == {2}, "once more, and the control"
+    assert len({order.index("s") for order in orders}) > 1
+
+
 def test_a_later_process_finds_a_wrong_output_of_its_own(job_events):
     right = {"first": "return work(1)", "second": "return work(3)"}
     job_events(right, time_s=0.3)
