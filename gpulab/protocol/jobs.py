@@ -110,6 +110,8 @@ class TimedJob(Job, frozen=True, kw_only=True):
     """Whether it matters what the first process takes to start: then no other starts beside it."""
     solo_runs: bool = True
     """Whether each variant runs alone for some seconds at the end, for telemetry."""
+    gpu_beside_cpu: bool = False
+    """Whether telemetry reads a GPU, by name, although the run may be on a CPU."""
     ceilings: CeilingChoice = CeilingChoice.NONE
     """A GPU's are kept."""
     profile: ProfileOptions | None = None

@@ -11,6 +11,7 @@ from gpulab.declared import beginning, shown
 from gpulab.limits import LARGEST_INTEGER, SWEEP_VALUES, TEXT_LENGTH, VARIANTS
 from gpulab.protocol.jobs import (
     TELEMETRY_OFF,
+    TELEMETRY_ON,
     Calibrate,
     FunctionFile,
     Measure,
@@ -51,6 +52,7 @@ def request_for(
         "required_speedup": settings.required_speedup,
         "from_start": settings.from_start is not None,
         "solo_runs": telemetry != TELEMETRY_OFF,
+        "gpu_beside_cpu": telemetry not in (TELEMETRY_ON, TELEMETRY_OFF),
         "ceilings": CeilingChoice.NONE if settings.smoke or time_s < _LEAST_FOR_CEILINGS_S else CeilingChoice.NEEDED,
     }
     job = _time_functions(entry, settings, functions, common) if functions else _measure(entry, settings, common)

@@ -254,8 +254,9 @@ class Runner:
         if candidate.build is None:
             candidate.build = context.builder.build(candidate.variant)
             context.builder.first_step(candidate.build)
-        channel, time_s = self._reporter.channel, context.job.time_s
-        channel.emit(solo_run(context.wall_clock, channel, candidate, time_s))
+        channel, job = self._reporter.channel, context.job
+        counters = context.wall_clock.waits or job.gpu_beside_cpu
+        channel.emit(solo_run(context.wall_clock, channel, candidate, job.time_s, counters=counters))
 
     def _check_again(self, candidate: Candidate) -> None:
         """Have the session time some steps as well, and compare the output once more."""

@@ -142,9 +142,10 @@ def test_a_later_process_starts_from_what_the_first_handed_over(job_events):
 def test_in_a_later_process_the_baseline_is_built_at_random_places(job_events, tmp_path):
     """What is built first has other memory than what comes after, and would be the baseline in every process."""
     log = tmp_path / "order"
+    writes = f"from pathlib import Path; path = Path({str(log)!r}); before = path.read_text() if path.exists() else ''"
     bodies = {
-        name: f"open({str(log)!r}, 'a').write('{name[0]}'); return work({times})"
-        for name, times in (("first", 1), ("second", 3))
+        name: f"{writes}; path.write_text(before + '{name[0]}'); return work({times})"
+        for name, times in {"first": 1, "second": 3}.items()
     }
     job_events(bodies, time_s=0.1)
     orders = set()
