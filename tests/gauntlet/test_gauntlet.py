@@ -24,6 +24,8 @@ HONEST = sorted(path.stem for path in (FOLDER / "honest").glob("*.py"))
 GROUPS = [*together(FOLDER / "honest" / f"{name}.py" for name in HONEST)]
 TOGETHER = {tuple(names): (text, names) for text, names in GROUPS if len(names) > 1}
 ALONE = [names[0] for _, names in GROUPS if len(names) == 1]
+LONG = ("copy_of_an_eighth", "faster_than_physics", "less_work", "no_optimizer_update")
+"""Twins whose runs measure ceilings, or take many steps; their cheats do so in every test run."""
 WAITED_FOR = "being waited for"
 """Nothing is wrong with it but the time that it would have had."""
 SAID = re.compile(r"said as (\w+)")
@@ -143,7 +145,7 @@ def test_twins_with_one_baseline_are_accused_of_nothing(run, module_lab, group):
         result.is_accused_of_nothing()
 
 
-@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in ALONE])
 def test_a_twin_with_its_own_baseline_is_accused_of_nothing(run, name):
     run(FOLDER / "honest" / f"{name}.py")["suspect"].is_accused_of_nothing()
 

@@ -98,6 +98,7 @@ def test_a_run_whose_scenario_forges_its_end_and_skips_its_work_has_failed(lab):
     assert "wrote to the lab's event pipe" in finished.stderr
 
 
+@pytest.mark.slow
 def test_samples_that_the_profiling_worker_forges_make_the_run_invalid(lab):
     forged = (
         "started = os.path.join(os.path.dirname(__file__), 'started')\n"

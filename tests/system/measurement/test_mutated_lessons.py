@@ -46,7 +46,7 @@ MUTATED = {
 }
 
 
-SLOW = ("training_step",)
+SLOW = ("training_step", "batch_size", "gradient_accumulation")
 """Its compiler takes 20 s; the gauntlet has the like."""
 
 

@@ -94,6 +94,7 @@ def test_a_curve_has_the_first_steps_of_fresh_processes(module_lab):
     assert finished.state.variants["eager"].checked.ok, "outputs are compared all the same"
 
 
+@pytest.mark.slow
 def test_each_process_takes_one_variant_in_turn(module_lab):
     finished = module_lab.run(module_lab.write("curve.py", CURVE), "--smoke")
     states = finished.state.variants
@@ -122,6 +123,7 @@ def test_clocks_stand_side_by_side_and_nothing_is_compared(module_lab):
     assert later["clocks"]["return"] < 0.5 * later["clocks"]["each step"]
 
 
+@pytest.mark.slow
 def test_memory_is_what_a_variant_alone_holds_and_needs(module_lab):
     finished = module_lab.run(module_lab.write("memory.py", MEMORY), "--profile", "on", time_s="1")
     whole, parts = (finished.variant(name)["memory"] for name in ("in_one_piece", "in_pieces"))

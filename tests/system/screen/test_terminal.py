@@ -72,7 +72,10 @@ def test_at_rest_not_a_byte_is_sent(lab):
     assert terminal.end() == 0
 
 
-@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize(
+    "which",
+    [signal.SIGTERM, *(pytest.param(other, marks=pytest.mark.slow) for other in (signal.SIGHUP, signal.SIGINT))],
+)
 def test_a_signal_ends_it_with_all_it_started(lab, which):
     terminal = terminal_of(lab)
     start_run(terminal, until=b"start ")
