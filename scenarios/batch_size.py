@@ -22,8 +22,8 @@ and B report less than 1 TFLOP/s, so their devices were mostly idle: compare the
 
 In training a larger batch is not free even below that size: there are fewer steps per epoch, and the learning rate has
 to be tuned again. On a CPU 32 rows keep one core's arithmetic busy. The layers are narrow there, so that larger
-batches share the cost of calls (1.8x at 512 rows, measured here); 2,048 rows are slower again, too many for its nearer
-cache.
+batches share the cost of calls (1.8-2.0x at 512 rows, measured here); 2,048 rows are slower again, too many for its
+nearer cache.
 """
 
 import torch

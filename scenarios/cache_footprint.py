@@ -17,7 +17,7 @@ The step may come early. On an H200 (60 MiB of L2) chunks of 60 MiB gained nothi
 is to gain: the two halves of the L2 may keep copies of the same data, and reading in a circle pushes out just what
 comes next. On a CPU 16 MiB stand for the last level, whatever it is, and `cache_mib` names another size. Where the
 real one is larger (hundreds of MiB on a server, shared with other programs), the rate rises little from `twice` on,
-and more at an eighth, 2 MiB, which a core's own L2 may hold (1.3x at half, 1.75x at an eighth, measured here).
+and more at an eighth, 2 MiB, which a core's own L2 may hold (1.3x at half, 1.7-2.0x at an eighth, measured here).
 
 A benchmark on small data looks too fast for the same reason: its second step finds all of it in the cache. In a model
 the data of one layer is rarely still there when that layer runs again. Measure with the sizes that the program has, or

@@ -8,7 +8,7 @@ from synthetic_runs import END, INFOS, functions_request, opening, report_of, re
 from gpulab.protocol import events as e
 from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import VariantInfo
-from gpulab.protocol.statuses import CheckTime, FailureKind, Outcome, Stage
+from gpulab.protocol.statuses import CheckTime, FailureKind, Outcome, Stage, Verdict
 from gpulab.report.exit_codes import Conclusion, ExitCode, conclusion_of, first_in_order
 
 MISSING = finding("no_gpu", need="cuda")
@@ -119,6 +119,16 @@ def test_a_required_speedup():
     (comparison,) = unclear.comparisons
     assert report_of(events, required_speedup=comparison.low).exit_code == 0
     assert report_of(events, required_speedup=comparison.high).exit_code == 6
+
+
+@pytest.mark.parametrize(("exercise", "code"), [("", ExitCode.MEASURED), ("row_norms", ExitCode.INCONCLUSIVE)])
+def test_an_unchecked_answer_to_an_exercise_does_not_pass(exercise, code):
+    unchecked = e.Unchecked(variant="b", reason=finding("returns_nothing", "b"), t=0.3)
+    asked = request(subject={"exercise": exercise}, fail_below=1.5)
+    report = report_of(run_of({"b": 0.5}, opened=[*opening(asked), unchecked]))
+    assert report.comparisons[0].verdict == Verdict.UNCHECKED
+    assert report.exit_code == code
+    assert report.reason == (finding("exercise_unchecked", "b") if exercise else None)
 
 
 def test_a_required_speedup_needs_every_comparison():
