@@ -25,6 +25,12 @@ def seconds(text: str) -> float:
     return value
 
 
+def architecture(text: str) -> str:
+    if not re.fullmatch(r"sm_[0-9]{2,3}[a-z]?", text):
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not an architecture, such as sm_80, sm_90, sm_100")
+    return text
+
+
 def seed(text: str) -> int:
     if not re.fullmatch(r"[+-]?[0-9]{1,19}", text) or abs(int(text)) > LARGEST_INTEGER:
         message = f"{shown(text)} is not a whole number between {-LARGEST_INTEGER} and {LARGEST_INTEGER}"

@@ -22,6 +22,7 @@ class Mode(StrEnum):
     CALIBRATE = "--calibrate"
     DOCTOR = "--doctor"
     NEW = "--new"
+    SHOW = "--show"
     GUIDE = "--guide"
 
 
@@ -118,6 +119,15 @@ MODES = (
         },
     ),
     ModeFlag(
+        Mode.SHOW,
+        "gpulab.headless.show:show",
+        {
+            "metavar": "WHAT[:VARIANT]",
+            "help": "print the code of a scenario's variants with the lines that differ, and what the compiler made of "
+            "CUDA kernels",
+        },
+    ),
+    ModeFlag(
         Mode.GUIDE,
         "gpulab.headless.guide:show_guide",
         {
@@ -143,6 +153,7 @@ MODES = (
     ),
 )
 
+_SHOWS = frozenset({Mode.SHOW})
 _ONLY_RUN = frozenset({Mode.RUN})
 _RUNS = frozenset({Mode.SCREEN, Mode.RUN})
 _MEASURES = _RUNS | {Mode.OBSERVER}
@@ -154,7 +165,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag("--device", _ON_A_DEVICE, metavar="cuda:N|cpu", help="default: cuda:0 where there is one, else cpu"),
         _flag(
             "--set",
-            _MEASURES,
+            _MEASURES | {Mode.SHOW},
             dest="chosen",
             action="append",
             type=flag_values.setting,
@@ -233,6 +244,17 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             choices=("on", "off"),
             help="show where the time of a step goes, in a second process after the measurement (on; with --repeat in "
             "the first run)",
+        ),
+    ),
+    "what to show": (
+        _flag("--ptx", _SHOWS, action="store_true", help="the kernels as PTX"),
+        _flag("--sass", _SHOWS, action="store_true", help="the kernels as machine code, disassembled"),
+        _flag(
+            "--arch",
+            _SHOWS,
+            type=flag_values.architecture,
+            metavar="sm_90",
+            help="the architecture to compile for (sm_90)",
         ),
     ),
     "what to write": (

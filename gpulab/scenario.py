@@ -59,6 +59,10 @@ class Lab(Protocol):
     def memory_bytes(self) -> int:
         """Bytes of the device's memory."""
 
+    @property
+    def sms(self) -> int:
+        """Streaming multiprocessors of a GPU; 0 on a CPU."""
+
     def phase(self, name: str) -> AbstractContextManager[Any]:
         """`with lab.phase("data"):` inside a step names a part of it. Phases are off in timed samples."""
 

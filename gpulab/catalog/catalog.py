@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 
 from msgspec.structs import replace as replace_fields
@@ -21,7 +22,7 @@ from gpulab.protocol.files import read_regular
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.listing import ScenarioRow
 from gpulab.protocol.text import one_line, plain
-from gpulab.scenario import Scenario
+from gpulab.scenario import FIRST, Scenario
 
 COURSE = {
     "data movement": (
@@ -113,6 +114,7 @@ class Entry:
             claim=one_line(scenario.claim),
             variants=tuple(scenario.variants),
             summaries=tuple(one_line(variant.summary) for variant in scenario.variants.values()),
+            against=_against(scenario),
             params=scenario.params,
             cpu=scenario.cpu,
             sweep=scenario.sweep,
@@ -259,6 +261,16 @@ def _without_scenario(name: str, entry: Entry) -> str:
     if not functions:
         return f"{name} has no Scenario, and defines no functions"
     return f"{name} has no Scenario; to time a function of it, run {name}:FUNCTION, one of {', '.join(functions)}"
+
+
+def _against(scenario: Scenario) -> dict[str, str]:
+    names = list(scenario.variants)
+    against = {}
+    for above, name in pairwise(names):
+        declared = scenario.variants[name].against
+        if declared is not None:
+            against[name] = above if scenario.ladder else names[0] if declared == FIRST else declared
+    return against
 
 
 def _order(entry: Entry) -> tuple[int, str, int, str]:

@@ -6,7 +6,7 @@ from gpulab.headless.drive import drive
 from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, check_run_file, write_json
 from gpulab.headless.plot import check_plot, plot
-from gpulab.headless.show import show_failures, show_roofline
+from gpulab.headless.printed import show_failures, show_roofline
 from gpulab.headless.terminal import open_terminal
 from gpulab.report.build import CALIBRATION
 from gpulab.report.command_report import calibration_report

@@ -16,7 +16,7 @@ import msgspec
 from gpulab.headless.drive import drive
 from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, check_run_file, write_json
-from gpulab.headless.show import show_failures
+from gpulab.headless.printed import show_failures
 from gpulab.headless.terminal import open_terminal
 from gpulab.protocol.events import AnyEvent
 from gpulab.protocol.jobs import TELEMETRY_OFF, RunRequest

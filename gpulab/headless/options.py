@@ -24,6 +24,11 @@ class Options(Settings):
     sweep: str | None = None
     """name=a,b,c; or a name, or nothing, for the scenario's own values."""
 
+    ptx: bool = False
+    sass: bool = False
+    arch: str | None = None
+    """Of the kernels to show."""
+
     exercise: str | None = None
     """Which one is to be written; empty: which there are."""
     solution: bool = False

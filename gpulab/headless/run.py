@@ -12,8 +12,8 @@ from gpulab.headless.drive import drive
 from gpulab.headless.options import Options
 from gpulab.headless.output import write_json
 from gpulab.headless.plot import plot
+from gpulab.headless.printed import show_failures, show_report
 from gpulab.headless.run_plan import PlannedRun, plan_runs
-from gpulab.headless.show import show_failures, show_report
 from gpulab.headless.swept import SweptScenario, show_sweeps, swept_scenarios
 from gpulab.headless.terminal import Terminal, open_terminal
 from gpulab.protocol.finding import finding

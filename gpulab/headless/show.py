@@ -1,36 +1,110 @@
-"""What a finished run prints: its result, its roofline, and where its file is."""
+"""`--show`: the code of a scenario's variants, their kernels as CUDA C++, PTX or SASS, and how these differ."""
 
 from __future__ import annotations
 
-from gpulab.headless.terminal import Terminal
-from gpulab.report.report import RunReport
-from gpulab.report.roofline.points import roofline_of
-from gpulab.views.results import failures, result
-from gpulab.views.roofline.reasons import reasons
-from gpulab.views.roofline.view import roofline_view
+from collections.abc import Mapping, Sequence
 
-_HEIGHT, _MOST_WIDTH = 24, 160
+from gpulab.analysis.kernels.instructions import entry_body
+from gpulab.catalog.catalog import Entry, find
+from gpulab.catalog.kernels import kernels_of, shipped_kernels
+from gpulab.cuda.compiler import CompileError, NoCompilerError, compile_kernel
+from gpulab.cuda.disassembler import sass_lines
+from gpulab.cuda.reading import read_kernel
+from gpulab.headless.options import Options
+from gpulab.headless.terminal import Terminal, open_terminal
+from gpulab.protocol.kernels import KernelCode, KernelText
+from gpulab.session.requests import typed_params
+from gpulab.session.settings import UsageError
+from gpulab.views.figures.kernels import kernel_page
+from gpulab.views.pages.code import code_view
+from gpulab.views.pages.machine_code import machine_code
+
+_ARCH = "sm_90"
+_NO_DISASSEMBLER = "nvdisasm, which reads machine code, is not there: pip install 'gpulab[nvrtc]'"
+
+Kernels = Mapping[str, Sequence[KernelText]]
 
 
-def show_failures(report: RunReport, terminal: Terminal) -> None:
-    """Print to stderr what a failure left: before the result, which ends with the cause."""
-    terminal.err.print(failures(report, terminal.glyphs), end="", soft_wrap=True)
+def show(what: str, options: Options) -> int:
+    """Print them. UsageError where there is no such scenario or variant, or nothing that compiles it."""
+    entry, variant = _named(what)
+    terminal = open_terminal(ascii_only=options.ascii)
+    scenario = entry.scenario
+    if entry.error or scenario is None:
+        raise UsageError(f"--show {what}: {entry.error or 'the file has no Scenario'}")
+    names = tuple(scenario.variants)
+    if variant and variant not in names:
+        raise UsageError(f"--show {what}: {entry.name} has no variant {variant}; it has {', '.join(names)}")
+    defaults = scenario.resolve(on_cpu=False, smoke=False, chosen={})
+    kernels = kernels_of(entry.source, names, {**defaults, **typed_params(entry.name, defaults, options.chosen)})
+    shown = [variant] if variant else list(names)
+    arch = options.arch or _ARCH
+    try:
+        if options.ptx or options.sass:
+            _show_machine_code(what, entry, kernels, shown, arch, options, terminal)
+        else:
+            _show_source(entry, kernels, shown, arch, options, terminal)
+    except CompileError as error:
+        terminal.err.print(terminal.glyphs.block("\n".join(error.__notes__)), soft_wrap=True)
+        raise UsageError(f"--show {what}: line {error.lineno} of {entry.path.name}: {error.msg}") from None
+    return 0
 
 
-def show_report(report: RunReport, terminal: Terminal, *, verbose: bool = False) -> None:
-    """Print the result of one run; `verbose`: with all notes and every check."""
-    terminal.show(result(report, terminal.glyphs, verbose=verbose))
-    if any(variant.roofline for variant in report.variants):
-        show_roofline(report, terminal)
-    terminal.say(*([f"run file: {report.run_file}"] if report.run_file else []), "")
+def _named(what: str) -> tuple[Entry, str]:
+    """The entry of NAME or FILE, and the variant after a colon."""
+    name, _, variant = what.rpartition(":")
+    return (find(name), variant) if name and variant.isidentifier() else (find(what), "")
 
 
-def show_roofline(report: RunReport, terminal: Terminal) -> None:
-    """Print the roofline of a run, as wide as the terminal is."""
-    roofline = roofline_of(report)
-    if roofline is not None:
-        console = terminal.results
-        width = min(console.width, _MOST_WIDTH)
-        drawn = roofline_view(roofline, terminal.glyphs, width=width, height=_HEIGHT)
-        console.print("", drawn, sep="\n", soft_wrap=True)
-        terminal.show(reasons(roofline.points, terminal.glyphs))
+def _show_source(
+    entry: Entry, kernels: Kernels, shown: Sequence[str], arch: str, options: Options, terminal: Terminal
+) -> None:
+    row, glyphs = entry.row, terminal.glyphs
+    made = missing = None
+    if kernels:
+        compiled: Mapping[str, Sequence[KernelCode]]
+        try:
+            compiled = {
+                name: [read_kernel(text, arch, str(entry.path)) for text in texts] for name, texts in kernels.items()
+            }
+        except NoCompilerError as error:
+            missing, compiled = error, {} if options.chosen or options.arch else shipped_kernels(entry.source)
+        made = kernel_page(compiled, row.against, glyphs)
+    order = [row.variants[0], *(name for name in row.variants[1:] if name in shown)]
+    wanted = row.variants if set(shown) == set(row.variants) else order
+    terminal.say(f"{entry.name} · {entry.title}", "")
+    terminal.out.print(code_view(entry.source, wanted, None, glyphs, None, kernels, made), soft_wrap=True)
+    if missing is not None:
+        terminal.note(str(missing), "dim")
+
+
+def _show_machine_code(
+    what: str,
+    entry: Entry,
+    kernels: Kernels,
+    shown: Sequence[str],
+    arch: str,
+    options: Options,
+    terminal: Terminal,
+) -> None:
+    if not any(kernels.get(name) for name in shown):
+        raise UsageError(f"--show {what}: no CUDA C++ kernel in it; without --ptx and --sass its Python is shown")
+    listings: dict[str, list[tuple[str, Sequence[str]]]] = {}
+    try:
+        for name, texts in kernels.items():
+            listings[name] = [(text.name, _lines(text, arch, entry, sass=options.sass)) for text in texts]
+    except NoCompilerError as error:
+        raise UsageError(f"--show {what}: {error}") from None
+    terminal.say(f"{entry.name} · {'SASS' if options.sass else 'PTX'} for {arch}", "")
+    terminal.out.print(machine_code(listings, entry.row.against, shown, terminal.glyphs), soft_wrap=True)
+
+
+def _lines(text: KernelText, arch: str, entry: Entry, *, sass: bool) -> Sequence[str]:
+    compiled = compile_kernel(text, arch, str(entry.path))
+    if not sass:
+        body = entry_body(compiled.ptx, compiled.entry).splitlines()
+        return [line for line in body if line.strip() not in ("", "{") and not line.strip().startswith((".loc", "//"))]
+    lines = sass_lines(compiled.cubin, compiled.entry)
+    if lines is None:
+        raise NoCompilerError(_NO_DISASSEMBLER)
+    return lines

@@ -16,6 +16,7 @@ from gpulab.protocol.measure_events import CeilingsMeasured as CeilingsMeasured
 from gpulab.protocol.measure_events import Checked as Checked
 from gpulab.protocol.measure_events import Counted as Counted
 from gpulab.protocol.measure_events import FirstSteps as FirstSteps
+from gpulab.protocol.measure_events import KernelsCompiled as KernelsCompiled
 from gpulab.protocol.measure_events import OtherClock as OtherClock
 from gpulab.protocol.measure_events import OutOfMemory as OutOfMemory
 from gpulab.protocol.measure_events import Planned as Planned
@@ -62,6 +63,7 @@ AnyEvent = (
     | Phases
     | Profiled
     | MemoryUsed
+    | KernelsCompiled
     | Checked
     | Unchecked
     | VariantRefused

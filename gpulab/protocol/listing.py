@@ -23,6 +23,8 @@ class ScenarioRow(msgspec.Struct, frozen=True, kw_only=True):
     variants: tuple[str, ...] = ()
     summaries: tuple[str, ...] = ()
     """What each variant does, in a line."""
+    against: dict[str, str] = {}
+    """Which other each variant is compared with: on a ladder the rung below. One for scale is not in it."""
     params: dict[str, Param] = {}
     cpu: dict[str, Param] = {}
     """Parameters that differ on a CPU."""

@@ -7,6 +7,7 @@ from collections.abc import Sized
 from gpulab.protocol.ceiling import Ceiling
 from gpulab.protocol.event import Event
 from gpulab.protocol.finding import Finding
+from gpulab.protocol.kernels import KernelCode
 from gpulab.protocol.statuses import CheckTime, Clock, Stage, StopReason
 from gpulab.protocol.values import (
     Amount,
@@ -52,6 +53,13 @@ class Counted(Event, frozen=True):
     """Bytes of memory below all of them, each counted once."""
     fewer_flops: bool = False
     """Whether some operation may compute its result with fewer FLOPs than its formula has: convolutions."""
+
+
+class KernelsCompiled(Event, frozen=True):
+    """What the compiler made of the CUDA C++ kernels of a variant's first build."""
+
+    variant: Name
+    kernels: list[KernelCode]
 
 
 class CeilingsMeasured(Event, frozen=True):

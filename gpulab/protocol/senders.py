@@ -16,6 +16,7 @@ _TIMING: frozenset[type[Event]] = _CALIBRATING.union(
         e.Counted,
         e.Phases,
         e.Profiled,
+        e.KernelsCompiled,
         e.MemoryUsed,
         e.VariantRefused,
         e.VariantSkipped,

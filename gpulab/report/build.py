@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from msgspec.structs import replace
+
 from gpulab.analysis.ceilings import RoofSet
 from gpulab.analysis.comparison import Comparison
+from gpulab.analysis.kernels.changes import differences
 from gpulab.analysis.statistics import CONFIDENCE
 from gpulab.protocol.events import VariantFailed
 from gpulab.protocol.finding import Finding, finding
@@ -74,6 +77,7 @@ def build_report(
     variants = [
         variant_report(state, variant, samples, roofs, under_way=under_way) for variant in state.variants.values()
     ]
+    variants = _with_kernel_differences(state, variants)
     comparisons = with_earlier(with_sustained(state, samples, comparisons, variants), state.earlier)
     required = required_speedup or (request.job.fail_below if isinstance(request.job, Measure) else None)
     code, reason = outcome_of(state, control, comparisons, required, under_way=under_way)
@@ -135,6 +139,14 @@ def build_report(
         log=state.log.report(),
         progress=_progress(state, now),
     )
+
+
+def _with_kernel_differences(state: RunState, variants: list[VariantReport]) -> list[VariantReport]:
+    job = state.timed_job
+    ladder = isinstance(job, Measure) and job.ladder
+    against = {} if ladder else {name: variant.info.against for name, variant in state.variants.items()}
+    found = differences({variant.name: variant.kernels for variant in variants}, against)
+    return [replace(variant, kernel_difference=found.get(variant.name)) for variant in variants]
 
 
 def _together(comparisons: Sequence[Comparison]) -> Together | None:

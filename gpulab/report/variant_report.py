@@ -6,8 +6,10 @@ from typing import assert_never
 
 import msgspec
 
+from gpulab.analysis.kernels.changes import KernelDifference
 from gpulab.analysis.roofline import Point
 from gpulab.protocol.finding import Finding
+from gpulab.protocol.kernels import KernelCode
 from gpulab.protocol.statuses import Per, Stage, Status
 from gpulab.report.goodput.goodput_report import GoodputReport
 
@@ -118,6 +120,10 @@ class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     goodput: GoodputReport | None = None
     memory: MemoryReport | None = None
     first_steps: CurveReport | None = None
+    kernels: list[KernelCode] = []
+    """CUDA C++ of its own, as the compiler made it."""
+    kernel_difference: KernelDifference | None = None
+    """What its kernels have more or less than those of the variant that it is compared with."""
     stage: Stage | None = None
     line: int | None = None
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from gpulab.protocol import events as e
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import VariantInfo
+from gpulab.protocol.kernels import KernelCode
 from gpulab.protocol.statuses import CheckKind, Clock, FailureKind, Status
 from gpulab.report.examined import add_examined
 
@@ -29,6 +30,7 @@ VariantEvent = (
     | e.OtherClock
     | e.FirstSteps
     | e.MemoryUsed
+    | e.KernelsCompiled
 )
 """Events that are of one variant alone."""
 _FROM_OUTSIDE = frozenset({FailureKind.CANCELLED, FailureKind.TIMEOUT})
@@ -62,6 +64,7 @@ class VariantState:
     first_steps: list[e.FirstSteps] = field(default_factory=list)
     """Of each process that took them, of a long run the latest."""
     memory: e.MemoryUsed | None = None
+    kernels: list[KernelCode] = field(default_factory=list)
     failure: e.VariantFailed | None = None
     out_of_memory: e.OutOfMemory | None = None
     blocks: int = 0
@@ -101,6 +104,8 @@ class VariantState:
                 self.first_steps = [*self.first_steps, event][-_MOST_FIRST_STEPS:]
             case e.MemoryUsed():
                 self.memory = event
+            case e.KernelsCompiled():
+                self.kernels = event.kernels
             case e.SoloRun():
                 self.solo_run = event
             case e.Checked():

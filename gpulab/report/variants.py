@@ -67,6 +67,7 @@ def variant_report(
         goodput=goodput_of(state, variant, time, point),
         memory=_memory(variant),
         first_steps=curve,
+        kernels=variant.kernels,
         stage=ended.stage if ended else None,
         line=failure.line if failure else None,
     )

@@ -108,7 +108,7 @@ def _measure(entry: Entry, settings: Settings, common: Mapping[str, object]) -> 
     if scenario is None:
         raise UsageError(f"{entry.path.name} has no Scenario")
     defaults = scenario.resolve(on_cpu=on_cpu, smoke=settings.smoke, chosen={})
-    chosen = _typed_params(entry.name, defaults, settings.chosen)
+    chosen = typed_params(entry.name, defaults, settings.chosen)
     subject = ScenarioFile(
         scenario=entry.name,
         path=str(entry.path),
@@ -195,7 +195,7 @@ def _variants(scenario: Scenario, device: str) -> tuple[VariantInfo, ...]:
     return tuple(infos)
 
 
-def _typed_params(scenario: str, defaults: Mapping[str, Param], chosen: Mapping[str, str]) -> dict[str, Param]:
+def typed_params(scenario: str, defaults: Mapping[str, Param], chosen: Mapping[str, str]) -> dict[str, Param]:
     params: dict[str, Param] = {}
     for name, text in chosen.items():
         if name not in defaults:

@@ -10,6 +10,7 @@ from gpulab.report.report import RunReport
 from gpulab.views import result_lines as lines
 from gpulab.views.figures.clocks import clocks
 from gpulab.views.figures.first_steps import first_steps
+from gpulab.views.figures.kernels import kernels
 from gpulab.views.figures.memory import memory
 from gpulab.views.goodput import goodput, phases
 from gpulab.views.job_goodput import job_goodput
@@ -63,7 +64,7 @@ def of_the_lesson(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
 def tables(report: RunReport, glyphs: Glyphs) -> list[RenderableType]:
     """What there is besides: memory, solo runs, parts of a step, operations."""
     parts: list[RenderableType] = []
-    views = [solo_runs, phases, goodput, operations, job_goodput]
+    views = [kernels, solo_runs, phases, goodput, operations, job_goodput]
     for view in views if report.shows == Shows.MEMORY else [memory, *views]:
         part = view(report, glyphs)
         parts += [part, ""] if part is not None else []

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import random
 
-from gpulab.protocol.events import Built, Examined, VariantSkipped
+from gpulab.protocol.events import Built, Examined, KernelsCompiled, VariantSkipped
 from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import Measure
 from gpulab.protocol.statuses import CeilingChoice, CheckKind, Per, Stage
 from gpulab.scenario import CONTROL, Variant, Work
 from gpulab.worker.building import compiled, tensors
 from gpulab.worker.building.build import Build
+from gpulab.worker.building.kernels import kernels_of_builds
 from gpulab.worker.context import WorkerContext
 from gpulab.worker.handover import CandidateFacts, Handover
 from gpulab.worker.process import memory
 from gpulab.worker.process.errors import RefusedError, UncheckedError
+from gpulab.worker.process.exception_text import first_line
 from gpulab.worker.profiling.counting import count
 from gpulab.worker.timing.candidate import Candidate, calibrate, even_out, warm, warm_up
 from gpulab.worker.timing.device_clock import DeviceClock
@@ -83,6 +85,7 @@ class Preparation:
             self._check_streams(candidate, build)
             # What is compiled is one operation to torch, whatever is in it.
             self._count(name, build, countable=compiled.frames() == frames)
+            self._read_kernels(name)
             if name in context.checked:
                 context.checker.still(name, build)
             self._declare(build)
@@ -243,6 +246,16 @@ class Preparation:
         self.declared.add(work.dtype or "fp32")
         if countable and (counted := count(name, build)) is not None:
             self._reporter.channel.emit(counted)
+
+    def _read_kernels(self, name: str) -> None:
+        """Say what the compiler made of the kernels that were made until now."""
+        try:
+            kernels = kernels_of_builds()
+        except Exception as error:
+            self._reporter.notice("kernels_not_read", name, message=first_line(error))
+            return
+        if kernels:
+            self._reporter.channel.emit(KernelsCompiled(variant=name, kernels=kernels))
 
     @property
     def _exclusive(self) -> bool:

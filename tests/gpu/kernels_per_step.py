@@ -11,7 +11,7 @@ import importlib.util
 import json
 import sys
 from contextlib import nullcontext
-from inspect import isgenerator
+from inspect import isgenerator, signature
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,8 +24,8 @@ STEPS = 50
 _NO_KERNELS = ("Memcpy HtoD", "Memcpy DtoH", "Memset")
 
 
-def built(path, variant, device):
-    """The step of a variant, with the parameters of its file."""
+def built(path, variant, device, *, smoke=False):
+    """The work of a variant, with the parameters of its file."""
     spec = importlib.util.spec_from_file_location("lesson", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -33,11 +33,13 @@ def built(path, variant, device):
     on_cpu = device.type == "cpu"
     l2_bytes = 32 << 20 if on_cpu else torch.cuda.get_device_properties(device).L2_cache_size
     silent = {"phase": lambda name: nullcontext(), "useful": nullcontext, "report": lambda name, value: None}
-    lab = SimpleNamespace(device=device, l2_bytes=l2_bytes, memory_bytes=0, **silent)
-    params = scenario.resolve(on_cpu=on_cpu, smoke=False, chosen={})
+    sms = 0 if on_cpu else torch.cuda.get_device_properties(device).multi_processor_count
+    lab = SimpleNamespace(device=device, l2_bytes=l2_bytes, memory_bytes=0, sms=sms, **silent)
+    params = scenario.resolve(on_cpu=on_cpu, smoke=smoke, chosen={})
     torch.manual_seed(0)
-    made = scenario.variants[variant].function(lab, **params)
-    return (next(made) if isgenerator(made) else made).step
+    function = scenario.variants[variant].function
+    made = function(lab, **{name: value for name, value in params.items() if name in signature(function).parameters})
+    return next(made) if isgenerator(made) else made
 
 
 def kernel_seconds(events):
@@ -60,7 +62,7 @@ def main():
     parser.add_argument("variant")
     parser.add_argument("--device", default="cuda:0")
     options = parser.parse_args()
-    step = built(options.path, options.variant, torch.device(options.device))
+    step = built(options.path, options.variant, torch.device(options.device)).step
     plain_s = Timer("step()", globals={"step": step}).blocked_autorange(min_run_time=1.0).median
     for _ in range(3):
         step()

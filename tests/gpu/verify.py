@@ -18,6 +18,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import device_lines
+import kernel_lines
 import lesson_lines
 import msgspec
 import trust_lines
@@ -64,6 +65,10 @@ LINES = {
         Line(device_lines.observer, 150),
         Line(lesson_lines.memory, 120),
         Line(device_lines.tests, 400),
+        Line(kernel_lines.kernels, 400),
+        Line(kernel_lines.dram_bytes, 200),
+        Line(kernel_lines.sanitizer, 200),
+        Line(kernel_lines.occupancy, 60),
         Line(lesson_lines.partition, 300),
         Line(lesson_lines.library, 590),
     )

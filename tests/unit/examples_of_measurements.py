@@ -60,6 +60,10 @@ AS_BEFORE = {
         {"file": "run-a.pickle"},
         "a snapshot of the device's memory: run-a.pickle (pytorch.org/memory_viz)",
     ),
+    "kernels_not_read": (
+        {"message": "the assembler said nothing of copy"},
+        "what the compiler made of its kernels could not be read: the assembler said nothing of copy",
+    ),
     "trace_not_written": (
         {"file": "t.json", "message": "Permission denied"},
         "the trace could not be written to t.json: Permission denied",

@@ -29,6 +29,7 @@ VALUES = {
     "--plot": "p.png",
     "--trace": "t.json",
     "--exercise": "row_norms",
+    "--arch": "sm_90",
 }
 """A value of each flag that takes one."""
 

@@ -21,7 +21,9 @@ MAY_IMPORT = {
     "protocol": {*CORE, "protocol", "msgspec"},
     "analysis": {*CORE, "protocol", "analysis", "msgspec"},
     "report": {*CORE, "protocol", "analysis", "report", "msgspec"},
-    "worker": {*CORE, "protocol", "analysis", "worker", "msgspec", "torch", "numpy", "cupy", "triton", "jax", "psutil"},
+    "worker": {*CORE, "protocol", "analysis", "cuda", "worker", "msgspec", "torch", "numpy", "cupy", "triton", "jax"}
+    | {"psutil"},
+    "cuda": {*CORE, "protocol", "analysis", "cuda", "msgspec", "numpy", "torch", "cupy"},
     "telemetry": {*CORE, "protocol", "telemetry", "msgspec", "psutil", "pynvml"},
     "catalog": {*CORE, "declared", "protocol", "catalog", "msgspec"},
     "session": {*CORE, "declared", "protocol", "analysis", "report", "catalog", "session"}
@@ -29,7 +31,7 @@ MAY_IMPORT = {
     "doctor": {*CORE, "protocol", "catalog", "session", "doctor", "msgspec"},
     "views": {*CORE, "protocol", "analysis", "report", "views", "msgspec", "rich", "matplotlib"} | {"markdown_it"},
     "headless": {*CORE, "protocol", "analysis", "report", "catalog", "session", "doctor", "views", "headless"}
-    | {"msgspec", "rich"},
+    | {"cuda", "msgspec", "rich"},
     "tui": {*CORE, "protocol", "report", "catalog", "session", "doctor", "views", "tui", "rich", "textual"},
     "flags": {"headless", "flag_values"},
     "flag_values": {"declared", "limits"},

@@ -6,14 +6,21 @@ from collections.abc import Hashable
 
 from rich.console import RenderableType
 
+from gpulab.catalog.kernels import kernels_of, shipped_kernels
 from gpulab.session.run import Run
 from gpulab.tui.panels.selection import Selection
+from gpulab.views.figures.kernels import kernel_page, kernels
 from gpulab.views.pages.code import FAILED_HERE, code_view
 
 
 def content(selection: Selection) -> RenderableType:
     report = selection.run.report if selection.run else None
-    return code_view(selection.source, selection.row.variants, report, selection.glyphs, selection.look.size[0])
+    row, source, glyphs = selection.row, selection.source, selection.glyphs
+    texts = kernels_of(source, row.variants, row.params)
+    made = kernels(report, glyphs) if report is not None else None
+    if texts and made is None:
+        made = kernel_page(shipped_kernels(source), row.against, glyphs)
+    return code_view(source, row.variants, report, glyphs, selection.look.size[0], texts, made)
 
 
 def first_in_sight(selection: Selection) -> str:

@@ -6,11 +6,14 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from math import prod
 
 from rich.console import Group, RenderableType
 from rich.syntax import Syntax
 from rich.text import Text
 
+from gpulab.analysis.kernels.definition import definition_of
+from gpulab.protocol.kernels import KernelText
 from gpulab.report.report import RunReport
 from gpulab.views.findings import sentence
 from gpulab.views.operations import operations
@@ -21,6 +24,7 @@ _AROUND = 4
 FAILED_HERE = "  ◀ "
 """Between a line and the message of what failed there."""
 _NUMBER = 4
+_WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -32,9 +36,17 @@ class _Code:
 
 
 def code_view(
-    source: str, variants: Sequence[str], report: RunReport | None, glyphs: Glyphs, width: int
+    source: str,
+    variants: Sequence[str],
+    report: RunReport | None,
+    glyphs: Glyphs,
+    width: int | None,
+    kernels: Mapping[str, Sequence[KernelText]] | None = None,
+    made: RenderableType | None = None,
 ) -> RenderableType:
-    """A part a variant; below them the operations that each ran, where it was profiled."""
+    """A part a variant, with its CUDA C++ kernels; below them what the compiler `made` of those, and the operations
+    that each ran, where it was profiled. Without a `width` lines are whole, however long.
+    """
     functions = _functions(source, variants)
     if not functions:
         whole = _Code(1, source.splitlines() or ["the file cannot be read"])
@@ -48,11 +60,13 @@ def code_view(
         parts += [
             heading,
             _lines(code, _differing_lines(code, other), sign, _failed_lines(name, report), glyphs, width),
+            *_kernel_parts(name, functions, kernels or {}, sign, glyphs, width),
             "",
         ]
     for number, code in _failed_elsewhere(source, functions.values(), report):
         heading = _rule(f"line {number}, outside of the variants", "", glyphs, width)
         parts += [heading, _lines(code, set(), "", _failed_lines(None, report), glyphs, width), ""]
+    parts += [made, ""] if made is not None else []
     if report is not None and (ran := operations(report, glyphs)) is not None:
         parts += [ran, ""]
     kept = len(source.splitlines()) - sum(len(code.lines) for code in functions.values())
@@ -60,6 +74,31 @@ def code_view(
         Text(f"- only in the baseline, + not in it; {kept} more lines of the file are shared: e opens it", "dim")
     )
     return Group(*parts)
+
+
+def _kernel_parts(
+    name: str,
+    functions: Mapping[str, _Code],
+    kernels: Mapping[str, Sequence[KernelText]],
+    sign: str,
+    glyphs: Glyphs,
+    width: int | None,
+) -> Iterator[RenderableType]:
+    """The kernels of a variant as CUDA C++, against those of the baseline; of the baseline against the next variant."""
+    first, *others = functions
+    against = next((other for other in others if kernels.get(other)), "") if name == first else first
+    theirs = [_kernel_code(text) for text in kernels.get(against, ())]
+    whole = _Code(1, [line for code in theirs for line in code.lines]) if theirs else None
+    named = {text.name: text for text in kernels.get(name, ())}
+    for text in named.values():
+        code = _kernel_code(text)
+        block = "" if text.threads is None else f", {prod(text.threads)} threads a block"
+        yield Text(glyphs(f"{'':{_NUMBER}}   {text.name}{block}"), "italic")
+        yield _lines(code, _differing_lines(code, whole), sign, {}, glyphs, width, language="cuda")
+
+
+def _kernel_code(text: KernelText) -> _Code:
+    return _Code(*definition_of(text))
 
 
 def _functions(source: str, variants: Sequence[str]) -> dict[str, _Code]:
@@ -77,16 +116,16 @@ def _functions(source: str, variants: Sequence[str]) -> dict[str, _Code]:
     return {name: functions[name] for name in variants if name in functions}
 
 
-def _heading(name: str, report: RunReport | None, glyphs: Glyphs, width: int, *, first: bool) -> Text:
+def _heading(name: str, report: RunReport | None, glyphs: Glyphs, width: int | None, *, first: bool) -> Text:
     """A rule with the name at its left, and what was measured at its right."""
     right, style = _measured(name, report)
     return _rule(f"{name}{' · the baseline' if first else ''}", right, glyphs, width, style)
 
 
-def _rule(left: str, right: str, glyphs: Glyphs, width: int, style: str = "") -> Text:
+def _rule(left: str, right: str, glyphs: Glyphs, width: int | None, style: str = "") -> Text:
     left, right = f"── {left} ", f" {right} ──" if right else "──"
     text = Text(glyphs(left), "bold", no_wrap=True, overflow=glyphs.overflow)
-    text.append(glyphs("─" * max(2, width - len(left) - len(right))), "not bold dim")
+    text.append(glyphs("─" * max(2, (width or _WIDTH) - len(left) - len(right))), "not bold dim")
     return text.append(glyphs(right), f"not bold {style}".strip())
 
 
@@ -102,10 +141,19 @@ def _measured(name: str, report: RunReport | None) -> tuple[str, str]:
     return text or variant.status, STYLES[variant.status]
 
 
-def _lines(code: _Code, differing: set[int], sign: str, failed: Mapping[int, str], glyphs: Glyphs, width: int) -> Text:
+def _lines(
+    code: _Code,
+    differing: set[int],
+    sign: str,
+    failed: Mapping[int, str],
+    glyphs: Glyphs,
+    width: int | None,
+    *,
+    language: str = "python",
+) -> Text:
     """Numbered lines in their colours; a sign before each that the other one does not have."""
-    highlighted = Syntax("", "python", theme="ansi_dark").highlight(glyphs.block("\n".join(code.lines)))
-    text = Text(no_wrap=True, overflow=glyphs.overflow)
+    highlighted = Syntax("", language, theme="ansi_dark").highlight(glyphs.block("\n".join(code.lines)))
+    text = Text(no_wrap=True, overflow=glyphs.overflow if width else "ignore")
     for place, line in enumerate(highlighted.split("\n", allow_blank=True)[: len(code.lines)]):
         number = code.first + place
         mark = sign if place in differing else " "
@@ -114,7 +162,7 @@ def _lines(code: _Code, differing: set[int], sign: str, failed: Mapping[int, str
         text.append_text(line)
         if number in failed:
             message = glyphs(f"{FAILED_HERE}{failed[number]}")
-            fits = _NUMBER + 3 + line.cell_len + len(message) <= width
+            fits = _NUMBER + 3 + line.cell_len + len(message) <= (width or _WIDTH)
             text.append(message if fits else f"\n{'':>{_NUMBER + 1}}{message}", "bold red")
         text.append("\n")
     text.rstrip()

@@ -79,6 +79,7 @@ WORDS = {
     "profiling_variant_failed": Words("profiling failed: {message}"),
     "profiling_device_in_error": Words("the device is in error: nothing more could be profiled"),
     "phases_failed": Words("its phases could not be recorded: {message}"),
+    "kernels_not_read": Words("what the compiler made of its kernels could not be read: {message}"),
     "memory_snapshot": Words("a snapshot of the device's memory: {file} (pytorch.org/memory_viz)"),
     "trace_not_written": Words("the trace could not be written to {file}: {message}"),
     "trace_is_no_list": Words("{file}: a viewer may not draw all of it: traceEvents is not a list"),

@@ -30,6 +30,7 @@ class WorkerLab:
         self.device = device
         self.l2_bytes = info.l2_bytes
         self.memory_bytes = info.memory_bytes
+        self.sms = info.sms
         self.phases = PhaseRecorder(device)
         self.figures: dict[tuple[str | None, str], float] = {}
         self._names = Names("lab.report", "tokens/s")

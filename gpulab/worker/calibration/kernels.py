@@ -107,6 +107,6 @@ def l2_reads(device: torch.device, info: Device, footprint: int) -> Kernel:
 
 
 def _compiled(name: str) -> Any:
-    import cupy  # type: ignore[import-not-found]
+    import cupy
 
     return cupy.RawModule(code=SOURCE, options=("-std=c++17",)).get_function(name)

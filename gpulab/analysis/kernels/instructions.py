@@ -1,0 +1,150 @@
+"""Instructions by class, of SASS or of PTX.
+
+Opcodes: CUDA Binary Utilities, "Instruction Set Reference"; PTX ISA, "Instruction Set".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+ALL = "all"
+"""The class that counts every instruction."""
+_WIDTH = re.compile(r"\.(?:[USBF]?)(8|16|32|64|96|128)\b")
+_SASS_BYTES = 16
+"""Of one instruction, since Volta."""
+_ACCESSES = {
+    "LDG": "load",
+    "LD": "load",
+    "STG": "store",
+    "ST": "store",
+    "LDS": "shared_load",
+    "LDSM": "shared_load",
+    "STS": "shared_store",
+    "STSM": "shared_store",
+    "LDL": "local_load",
+    "STL": "local_store",
+    "LDGSTS": "async_copy",
+}
+_TENSOR = re.compile(r"^(UTC)?[A-Z]*MMA$")
+_NOT_TENSOR = ("HFMA2", "FMA")
+_CLASSES = {
+    "fma": ("FFMA", "FFMA2", "DFMA", "HFMA2"),
+    "add_or_multiply": ("FADD", "FMUL", "FADD2", "FMUL2", "DADD", "DMUL", "HADD2", "HMUL2"),
+    "barrier": ("BAR",),
+    "divergent_branch": ("BSSY",),
+    "shuffle": ("SHFL", "REDUX"),
+    "atomic": ("ATOM", "ATOMG", "ATOMS", "RED", "REDG"),
+    "special": ("MUFU",),
+    "bulk_copy": ("UBLKCP", "UTMALDG", "UTMASTG"),
+}
+_CLASS = {opcode: kind for kind, opcodes in _CLASSES.items() for opcode in opcodes}
+_BRANCHES = ("BRA", "BRX", "JMP", "JMX", "CALL")
+_PTX_SPACES = {"global": "", "shared": "shared_", "local": "local_"}
+_PTX_LINE = re.compile(r"^\s*(?:@!?%\w+\s+)?(?P<opcode>[a-z][\w.:]*)(?P<operands>[^;]*);")
+_PTX_LABEL = re.compile(r"^\s*(\$\w+):")
+_PTX_CLASS = {
+    "fma": "fma",
+    "add": "add_or_multiply",
+    "sub": "add_or_multiply",
+    "mul": "add_or_multiply",
+    "bar": "barrier",
+    "barrier": "barrier",
+    "shfl": "shuffle",
+    "redux": "shuffle",
+    "atom": "atomic",
+    "red": "atomic",
+    "mma": "tensor",
+    "wmma": "tensor",
+    "wgmma": "tensor",
+    "tcgen05": "tensor",
+    "ex2": "special",
+    "lg2": "special",
+    "rcp": "special",
+    "rsqrt": "special",
+    "sin": "special",
+    "cos": "special",
+}
+
+
+def count_sass(lines: Sequence[str]) -> dict[str, int]:
+    """Classes and their numbers, of instructions such as `@P0 LDG.E.128 R4, desc[UR4][R2.64]`."""
+    counts: Counter[str] = Counter({ALL: len(lines)})
+    for place, line in enumerate(lines):
+        words = line.split()
+        if words and words[0].startswith("@"):
+            words = words[1:]
+        if not words:
+            continue
+        opcode, operands = words[0], " ".join(words[1:])
+        base = opcode.partition(".")[0]
+        if base in _ACCESSES:
+            counts[_access(_ACCESSES[base], opcode)] += 1
+            counts["read_only_load"] += ".CONSTANT" in opcode
+        elif base in _BRANCHES:
+            target = operands.split(",")[-1].strip()
+            counts["loop" if _is_back(target, place) else "branch"] += 1
+        elif base in _CLASS:
+            counts[_CLASS[base]] += not (base == "HFMA2" and "RZ" in operands)  # that one moves a constant
+        elif _TENSOR.match(base) and not base.endswith(_NOT_TENSOR):
+            counts["tensor"] += 1
+    return {kind: count for kind, count in counts.items() if count}
+
+
+def count_ptx(body: str) -> dict[str, int]:
+    """The same of one kernel's PTX; what the assembler makes of it (spills, divergence, merged loads) is not in it."""
+    counts: Counter[str] = Counter()
+    seen: set[str] = set()
+    for line in body.splitlines():
+        if label := _PTX_LABEL.match(line):
+            seen.add(label[1])
+        instruction = _PTX_LINE.match(line)
+        if instruction is None:
+            continue
+        opcode, operands = instruction["opcode"], instruction["operands"]
+        counts[ALL] += 1
+        base, *modifiers = opcode.split(".")
+        space = next((modifier for modifier in modifiers if modifier in _PTX_SPACES), None)
+        if base in ("ld", "st") and "param" not in modifiers:
+            kind = f"{_PTX_SPACES[space or 'global']}{'load' if base == 'ld' else 'store'}"
+            counts[_access(kind, opcode, vector=_vector(modifiers))] += 1
+            counts["read_only_load"] += "nc" in modifiers
+        elif opcode.startswith("cp.async.c"):
+            counts["async_copy"] += 1
+        elif base == "bra":
+            counts["loop" if operands.strip() in seen else "branch"] += 1
+        elif base in _PTX_CLASS:
+            kind = _PTX_CLASS[base]
+            counts[kind] += kind != "add_or_multiply" or opcode.endswith(("f32", "f64", "f16", "f16x2", "bf16x2"))
+    return {kind: count for kind, count in counts.items() if count}
+
+
+def entry_body(ptx: str, entry: str) -> str:
+    """The PTX between the braces of one kernel."""
+    _, _, rest = ptx.partition(f".entry {entry}(")
+    depth, start = 0, rest.find("\n{")
+    for place in range(start, len(rest)):
+        depth += {"{": 1, "}": -1}.get(rest[place], 0)
+        if depth == 0 and rest[place] == "}":
+            return rest[start:place]
+    return rest[start:] if start >= 0 else ""
+
+
+def _access(kind: str, opcode: str, vector: int = 1) -> str:
+    """The class of an access with its width in bits."""
+    widths = _WIDTH.findall(opcode)
+    bits = int(widths[-1]) * vector if widths else 32
+    return kind if kind == "async_copy" or kind.startswith("local") else f"{kind}_{bits}"
+
+
+def _vector(modifiers: Sequence[str]) -> int:
+    return next((int(modifier[1]) for modifier in modifiers if modifier in ("v2", "v4", "v8")), 1)
+
+
+def _is_back(target: str, place: int) -> bool:
+    """Whether a branch goes back, to the beginning of a loop."""
+    try:
+        return int(target.strip("`()"), 16) <= place * _SASS_BYTES
+    except ValueError:
+        return False

@@ -1,0 +1,182 @@
+"""Which CUDA C++ kernels each variant has, read from a file's text: sources at its top, and calls in the variants."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from msgspec.json import decode
+
+from gpulab.catalog.literals import literal
+from gpulab.catalog.source import UnreadableError, module_of
+from gpulab.limits import LARGEST_INTEGER, SOURCE_BYTES
+from gpulab.protocol.kernels import KernelCode, KernelText
+from gpulab.scenario import Param
+
+_SHIPPED = Path(__file__).parent.parent / "kernels.json"
+_SOURCE, _KERNEL = "CudaSource", "kernel"
+_DIMENSIONS = 3
+_ARITHMETIC = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
+
+
+def kernels_of(source: str, variants: tuple[str, ...], params: Mapping[str, Param]) -> dict[str, list[KernelText]]:
+    """The kernels of each variant that has any, with these parameters; nothing of a file that cannot be read.
+
+    A kernel is `NAME.kernel("...", threads=...)` in the variant's own function, where NAME = CudaSource("...") at the
+    top of the file. What is no literal, parameter, number of the module, or arithmetic on them is not known here.
+    """
+    try:
+        tree = module_of(source)
+    except UnreadableError:
+        return {}
+    sources = {name: call for node in tree.body if (call := _source_of(node)) for name in _targets(node)}
+    if not sources:
+        return {}
+    values = {**_numbers(tree), **params}
+    found: dict[str, list[KernelText]] = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name in variants:
+            kernels = [_kernel(call, sources, {**_defaults(node), **values}) for call in _calls(node, sources)]
+            found[node.name] = list(dict.fromkeys(kernel for kernel in kernels if kernel is not None))
+    return {name: found[name] for name in variants if found.get(name)}
+
+
+def shipped_kernels(source: str) -> dict[str, list[KernelCode]]:
+    """What the compiler made of the kernels of a lesson that ships, by variant; nothing of any other text.
+
+    Compiled for sm_90 with the lesson's own parameters, and kept with the package: where nothing can be compiled, the
+    difference between variants can be read all the same.
+    """
+    try:
+        kept = _SHIPPED.read_bytes()
+    except OSError:
+        return {}
+    return decode(kept, type=dict[str, dict[str, list[KernelCode]]]).get(sha256(source.encode()).hexdigest(), {})
+
+
+def _source_of(node: ast.stmt) -> ast.Call | None:
+    """The call of `NAME = CudaSource("...")`."""
+    call = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == _SOURCE and call.args:
+        code = call.args[0]
+        if isinstance(code, ast.Constant) and isinstance(code.value, str) and len(code.value) <= SOURCE_BYTES:
+            return call
+    return None
+
+
+def _targets(node: ast.stmt) -> list[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _numbers(tree: ast.Module) -> dict[str, Any]:
+    """Numbers and texts that the module names."""
+    values: dict[str, Any] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                names, value = _elements(target), node.value
+                parts = value.elts if isinstance(value, ast.Tuple) and isinstance(target, ast.Tuple) else [value]
+                for name, part in zip(names, parts, strict=False):
+                    try:
+                        values[name] = _value(part, values)
+                    except ValueError:
+                        continue
+    return values
+
+
+def _elements(target: ast.expr) -> list[str]:
+    elements = target.elts if isinstance(target, ast.Tuple) else [target]
+    return [element.id if isinstance(element, ast.Name) else "" for element in elements]
+
+
+def _defaults(function: ast.FunctionDef) -> dict[str, Any]:
+    """Values of the arguments that have one in the text."""
+    arguments = function.args.args[len(function.args.args) - len(function.args.defaults) :]
+    values = {}
+    for argument, default in zip(arguments, function.args.defaults, strict=True):
+        try:
+            values[argument.arg] = literal(default)
+        except ValueError:
+            continue
+    return values
+
+
+def _calls(function: ast.FunctionDef, sources: Mapping[str, ast.Call]) -> list[ast.Call]:
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    named = [
+        call
+        for call in calls
+        if isinstance(call.func, ast.Attribute)
+        and call.func.attr == _KERNEL
+        and isinstance(call.func.value, ast.Name)
+        and call.func.value.id in sources
+    ]
+    return sorted(named, key=lambda call: (call.lineno, call.col_offset))
+
+
+def _kernel(call: ast.Call, sources: Mapping[str, ast.Call], values: Mapping[str, Any]) -> KernelText | None:
+    """The kernel of a call; None where its name is not known from the text."""
+    assert isinstance(call.func, ast.Attribute)
+    assert isinstance(call.func.value, ast.Name)
+    source = sources[call.func.value.id]
+    code = source.args[0]
+    assert isinstance(code, ast.Constant)
+    assert isinstance(code.value, str)
+    given = dict(zip(("name", "threads", "shared_bytes"), call.args, strict=False))
+    given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    options = next((keyword.value for keyword in source.keywords if keyword.arg == "options"), None)
+    try:
+        name, compiled_with = _value(given["name"], values), literal(options) if options else ()
+        shared_bytes = _value(given["shared_bytes"], values) if "shared_bytes" in given else 0
+    except (KeyError, ValueError):
+        return None
+    if not isinstance(name, str) or not isinstance(shared_bytes, int):
+        return None
+    threads = _threads(given["threads"], values) if "threads" in given else (256, 1, 1)
+    return KernelText(name, code.value, code.lineno, tuple(map(str, compiled_with)), threads, shared_bytes)
+
+
+def _threads(node: ast.expr, values: Mapping[str, Any]) -> tuple[int, int, int] | None:
+    try:
+        value = _value(node, values)
+    except ValueError:
+        return None
+    given = value if isinstance(value, tuple) else (value,)
+    if not 0 < len(given) <= _DIMENSIONS or not all(isinstance(size, int) and 0 < size <= 1024 for size in given):
+        return None
+    x, y, z = (*given, 1, 1)[:_DIMENSIONS]
+    return x, y, z
+
+
+def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
+    """The value of a literal, a name, an f-string of names, or whole-number arithmetic. ValueError."""
+    match node:
+        case ast.Name() if node.id in values:
+            return values[node.id]
+        case ast.Tuple():
+            return tuple(_value(item, values) for item in node.elts)
+        case ast.JoinedStr():
+            return "".join(str(_value(part, values)) for part in node.values)
+        case ast.FormattedValue() if node.format_spec is None and node.conversion == -1:
+            return _value(node.value, values)
+        case ast.BinOp() if type(node.op) in _ARITHMETIC:
+            left, right = _value(node.left, values), _value(node.right, values)
+            if not (isinstance(left, int) and isinstance(right, int)) or (
+                isinstance(node.op, ast.FloorDiv) and not right
+            ):
+                raise ValueError("not whole numbers")
+            result = _ARITHMETIC[type(node.op)](left, right)
+            if abs(result) > LARGEST_INTEGER:
+                raise ValueError("too large")
+            return result
+    return literal(node)

@@ -1,0 +1,36 @@
+"""What a finished run prints: its result, its roofline, and where its file is."""
+
+from __future__ import annotations
+
+from gpulab.headless.terminal import Terminal
+from gpulab.report.report import RunReport
+from gpulab.report.roofline.points import roofline_of
+from gpulab.views.results import failures, result
+from gpulab.views.roofline.reasons import reasons
+from gpulab.views.roofline.view import roofline_view
+
+_HEIGHT, _MOST_WIDTH = 24, 160
+
+
+def show_failures(report: RunReport, terminal: Terminal) -> None:
+    """Print to stderr what a failure left: before the result, which ends with the cause."""
+    terminal.err.print(failures(report, terminal.glyphs), end="", soft_wrap=True)
+
+
+def show_report(report: RunReport, terminal: Terminal, *, verbose: bool = False) -> None:
+    """Print the result of one run; `verbose`: with all notes and every check."""
+    terminal.show(result(report, terminal.glyphs, verbose=verbose))
+    if any(variant.roofline for variant in report.variants):
+        show_roofline(report, terminal)
+    terminal.say(*([f"run file: {report.run_file}"] if report.run_file else []), "")
+
+
+def show_roofline(report: RunReport, terminal: Terminal) -> None:
+    """Print the roofline of a run, as wide as the terminal is."""
+    roofline = roofline_of(report)
+    if roofline is not None:
+        console = terminal.results
+        width = min(console.width, _MOST_WIDTH)
+        drawn = roofline_view(roofline, terminal.glyphs, width=width, height=_HEIGHT)
+        console.print("", drawn, sep="\n", soft_wrap=True)
+        terminal.show(reasons(roofline.points, terminal.glyphs))

@@ -1,0 +1,180 @@
+"""What the compiler made of the kernels of each variant, and in one line what they have more or less than others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gpulab.analysis.kernels.changes import Change, KernelDifference, differences
+from gpulab.analysis.kernels.instructions import ALL
+from gpulab.protocol.kernels import KernelCode
+from gpulab.report.report import RunReport
+from gpulab.scenario import KiB
+from gpulab.views.text import Glyphs, byte_count, seconds
+
+_MOST_CHANGES = 6
+_ALWAYS = ("registers", "occupancy")
+"""Said even where more telling ones fill the line."""
+_WORDS = {
+    "kernels": "kernels",
+    "tensor": "tensor-core instructions",
+    "async_copy": "asynchronous copies",
+    "bulk_copy": "bulk copies",
+    "local_load": "local loads",
+    "local_store": "local stores",
+    "atomic": "atomics",
+    "shuffle": "shuffles",
+    "barrier": "barriers",
+    "divergent_branch": "divergent branches",
+    "loop": "loops",
+    "branch": "branches",
+    "fma": "FMAs",
+    "add_or_multiply": "adds and multiplies",
+    "special": "special functions",
+    "read_only_load": "read-only loads",
+    "registers": "registers",
+    "threads": "threads a block",
+    "all": "instructions",
+}
+_ONE = {
+    "adds and multiplies": "add or multiply",
+    "asynchronous copies": "asynchronous copy",
+    "bulk copies": "bulk copy",
+    "branches": "branch",
+    "divergent branches": "divergent branch",
+}
+_ACCESSES = {"load": "loads", "store": "stores", "shared_load": "shared loads", "shared_store": "shared stores"}
+
+
+def kernels(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+    """The kernels of a run's variants, and their differences; None where it has none."""
+    of_variants = {variant.name: variant.kernels for variant in report.variants if variant.kernels}
+    if not of_variants:
+        return None
+    times = {variant.name: variant.time_per(report.per) for variant in report.variants}
+    shown = {name: seconds(time.median) for name, time in times.items() if time}
+    found = {variant.name: variant.kernel_difference for variant in report.variants if variant.kernel_difference}
+    return _page(of_variants, found, glyphs, times=shown, per=report.per)
+
+
+def kernel_page(
+    of_variants: Mapping[str, Sequence[KernelCode]], against: Mapping[str, str | None], glyphs: Glyphs
+) -> RenderableType | None:
+    """The same without a run: of kernels that were compiled only. `against` as in `differences`."""
+    if not any(of_variants.values()):
+        return None
+    return _page(of_variants, differences(of_variants, against), glyphs)
+
+
+def _page(
+    of_variants: Mapping[str, Sequence[KernelCode]],
+    found: Mapping[str, KernelDifference],
+    glyphs: Glyphs,
+    *,
+    times: Mapping[str, str] | None = None,
+    per: str = "step",
+) -> RenderableType:
+    """A row a variant, its instructions by class, and a line for each difference."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("kernels of a variant", overflow="fold", min_width=7)
+    for head in [f"time/{per}"] * bool(times) + ["registers", "spilled", "shared", "occupancy"]:
+        table.add_column(head, justify="right", no_wrap=True)
+    for name, codes in of_variants.items():
+        shown = [glyphs((times or {}).get(name, ""))] if times else []
+        table.add_row(Text(glyphs(name)), *shown, *_resources(codes))
+    mixes = {name: _mix(name, codes) for name, codes in of_variants.items() if codes}
+    first = next(code for codes in of_variants.values() for code in codes)
+    return Group(
+        table,
+        *(Text(glyphs(mix), "dim") for mix in mixes.values()),
+        *(Text(glyphs(difference_line(name, difference))) for name, difference in found.items()),
+        Text(glyphs(f"counted in the {first.read_from} for {first.arch}, each instruction once"), "dim"),
+    )
+
+
+def difference_line(name: str, difference: KernelDifference) -> str:
+    """`after against before: 128-bit loads 0 > 4; registers 32 > 64; occupancy 100 > 50 %`."""
+    said = difference.changes
+    if not said:
+        return f"{name} against {difference.against}: the same code, launched alike"
+    telling = [change for change in said if change.what not in _ALWAYS]
+    last = [change for change in said if change.what in _ALWAYS]
+    kept = [*telling[: max(1, _MOST_CHANGES - len(last))], *last]
+    more = f"; {len(said) - len(kept)} more" if len(said) > len(kept) else ""
+    return f"{name} against {difference.against}: {'; '.join(map(change_words, kept))}{more}"
+
+
+def change_words(change: Change) -> str:
+    """One figure before and after."""
+    what, before, after = change.what, change.before, change.after
+    if what in ("load_use", "store_use"):
+        kind = "loaded" if what == "load_use" else "stored"
+        return f"used of each sector {kind} {_percent(before)} > {_percent(after)} %"
+    if what == "occupancy":
+        return f"occupancy {_percent(before)} > {_percent(after)} %"
+    if what == "bank_conflicts":
+        return f"bank conflicts {_ways(before)} > {_ways(after)}"
+    if what in ("spill_bytes", "shared_bytes"):
+        word = "spilled registers" if what == "spill_bytes" else "shared memory"
+        return f"{word} {_size(before or 0)} > {_size(after or 0)}"
+    if what == ALL and before == after:
+        return f"{after or 0:g} instructions in both, with other operands"
+    return f"{instruction_words(what)} {before or 0:g} > {after or 0:g}"
+
+
+def _mix(variant: str, codes: Sequence[KernelCode]) -> str:
+    """The instructions of a variant's kernels, each kernel once."""
+    by_name = {code.name: code for code in codes}
+    if list(by_name) == [variant]:
+        return f"{variant}: {instruction_mix(codes[0])}"
+    return f"{variant}: {'; '.join(f'{name} {instruction_mix(code)}' for name, code in by_name.items())}"
+
+
+def instruction_mix(code: KernelCode) -> str:
+    """The instructions of a kernel by class, those first that move data."""
+    counts = {kind: count for kind, count in code.instructions.items() if kind != ALL}
+    order = sorted(counts, key=lambda kind: (not _moves(kind), -counts[kind]))
+    classes = ", ".join(f"{counts[kind]} {_singular(instruction_words(kind), counts[kind])}" for kind in order)
+    return f"{code.instructions.get(ALL, 0)} instructions{': ' if classes else ''}{classes}"
+
+
+def instruction_words(kind: str) -> str:
+    """What a class of instructions is called."""
+    access, _, bits = kind.rpartition("_")
+    return f"{bits}-bit {_ACCESSES[access]}" if access in _ACCESSES else _WORDS.get(kind, kind.replace("_", " "))
+
+
+def _moves(kind: str) -> bool:
+    return kind.rpartition("_")[0] in _ACCESSES or kind in ("async_copy", "bulk_copy", "tensor")
+
+
+def _singular(words: str, count: int) -> str:
+    return words if count != 1 else _ONE.get(words, words[:-1])
+
+
+def _resources(codes: Sequence[KernelCode]) -> list[str]:
+    """Of the kernels of a variant those that need most: registers, spills, shared memory, and the least occupancy."""
+    known = [code for code in codes if code.occupancy is not None]
+    worst = min(known, key=lambda code: code.occupancy or 0.0) if known else None
+    limit = f" ({worst.limiter})" if worst and (worst.occupancy or 0.0) < 1 else ""
+    return [
+        str(max(code.registers for code in codes)),
+        _size(max(code.spill_bytes for code in codes)),
+        _size(max(code.shared_bytes for code in codes)),
+        f"{_percent(worst.occupancy)} %{limit}" if worst else "",
+    ]
+
+
+def _size(amount: float) -> str:
+    return f"{amount:.0f} B" if amount < KiB else byte_count(int(amount))
+
+
+def _percent(share: float | None) -> str:
+    return "n/a" if share is None else f"{100 * share:.3g}"
+
+
+def _ways(passes: float | None) -> str:
+    return "none" if passes is None or passes <= 1 else f"{passes:g}-way"

@@ -1,0 +1,119 @@
+"""Divergence: a warp takes the time of every side that at least one of its threads takes.
+
+The threads of a warp share an instruction stream. Where they disagree at a branch, the warp executes both sides one
+after the other, each with the other side's threads switched off. Here one side is expensive, a sum of powers of x in
+`terms` FMAs, and the other is zero, as in source D's example. `percent` of the elements, at random places, take the
+expensive side.
+
+`branch`: of 32 random elements with 25 % each, at least one takes the expensive side in 99.99 % of all warps. So
+almost every warp computes it, with three quarters of its threads switched off.
+
+`predicated` computes it for every element, and selects: no branch, no divergence. It is what `tl.where` does, in
+Triton, where both arguments are computed in full. Nothing is gained, since almost every warp did that already: expect
+the same time. Its FLOP/s are four times as high and come near the roof, but three quarters of them are thrown away. A
+rate says how busy the units are, and not whether the work was needed.
+
+`sorted_branch` is the kernel of `branch` on the same elements in another order: first all that take the expensive
+side. Each warp agrees, except one, and three quarters of the warps skip it. The time falls with the share, to a
+quarter, until reading and writing the elements is the limit. The results are put back in order outside the step, and
+so is the sorting: it is free where the layout is chosen once, and costs several passes over memory where it is not.
+
+`sorted_predicated` computes both sides of sorted data: the order is worth nothing without a branch. Against
+`sorted_branch` this is where a select loses, by what the skipped side costs.
+
+What follows: a branch that whole warps agree on is cheap, and one on random data costs as much as the select. A
+select wins where both sides are a few instructions; there the compiler chooses it by itself. Look at the machine code
+for the branch (BRA) that skips the FMAs, and at the share of the fp32 roof. `--sweep percent` shows where a random
+branch pays: at 1 % a warp still takes the expensive side 27 times of 100.
+"""
+
+import torch
+
+from gpulab import Scenario, Work
+from gpulab.cuda import CudaSource
+
+scenario = Scenario(
+    topic="CUDA C++ kernels",
+    needs=("cuda", "cupy"),
+    roof="vector",
+    clock="device",
+    params={"n": 32 * 2**20, "terms": 512, "percent": 25, "block": 256},
+    smoke={"n": 2**14, "terms": 64},
+    sweep={"percent": (1, 3, 10, 25, 50, 100)},
+    ladder=True,
+    claim="D: tl.where in place of a branch avoids divergence",
+    no_effect_reason="nearly every warp of random data has a thread on the expensive side, with or without a branch",
+)
+cuda = CudaSource(r"""
+template <int TERMS> __device__ float series(float x) {
+    float y = 1.0f;
+#pragma unroll 32
+    for (int term = 0; term < TERMS; ++term) y = fmaf(y, x, 1.0f);
+    return y;
+}
+
+template <int TERMS> __global__ void branch(
+    const float* __restrict__ in, float* __restrict__ out, float threshold, long long n) {
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const float x = in[i];
+    float y = 0.0f;
+    if (x >= threshold) y = series<TERMS>(x);
+    out[i] = y;
+}
+
+template <int TERMS> __global__ void predicated(
+    const float* __restrict__ in, float* __restrict__ out, float threshold, long long n) {
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const float x = in[i], y = series<TERMS>(x);
+    out[i] = x >= threshold ? y : 0.0f;
+}
+""")
+
+
+@scenario.variant
+def branch(lab, n, terms, percent, block):
+    """A branch for each thread, on elements in random order."""
+    return _values(lab, n, terms, percent, block, cuda.kernel(f"branch<{terms}>", threads=block))
+
+
+@scenario.variant
+def predicated(lab, n, terms, percent, block):
+    """The expensive side for every element, and a select."""
+    kernel = cuda.kernel(f"predicated<{terms}>", threads=block)
+    return _values(lab, n, terms, percent, block, kernel, all_computed=True)
+
+
+@scenario.variant
+def sorted_branch(lab, n, terms, percent, block):
+    """The branch, on the same elements sorted by the side that they take."""
+    return _values(lab, n, terms, percent, block, cuda.kernel(f"branch<{terms}>", threads=block), in_order=True)
+
+
+@scenario.variant
+def sorted_predicated(lab, n, terms, percent, block):
+    """The select, on the sorted elements."""
+    kernel = cuda.kernel(f"predicated<{terms}>", threads=block)
+    return _values(lab, n, terms, percent, block, kernel, in_order=True, all_computed=True)
+
+
+def _values(lab, n, terms, percent, block, kernel, in_order=False, all_computed=False):
+    data = torch.rand(n, device=lab.device)
+    threshold = torch.tensor(1 - percent / 100).item()  # as the kernel has it, in fp32
+    expensive = data >= threshold
+    computed = n if all_computed else int(expensive.sum())
+    place = None
+    if in_order:
+        order = torch.cat([expensive.nonzero().view(-1), (~expensive).nonzero().view(-1)])
+        place = torch.empty_like(order).scatter_(0, order, torch.arange(n, device=lab.device))
+        data = data[order]
+    out = torch.empty_like(data)
+
+    def step():
+        kernel((n + block - 1) // block, data, out, threshold, n)
+        return out
+
+    output = None if place is None else lambda: out[place]
+    flops = 2 * terms * computed
+    return Work(step, bytes=8 * n, flops=flops, dtype="fp32", inputs=data, output=output)

@@ -1,0 +1,170 @@
+"""Reduction: a sum is one read of memory, if its threads seldom wait for one another.
+
+All variants add up the same n floats into one. There is one FLOP for four bytes, so reading the array once is the
+limit, and whatever comes near to the memory's bandwidth is as fast as a sum can be. What differs is how a million
+partial sums become one.
+
+`atomics`: each thread adds up `per_thread` elements, and adds its sum to the result by an atomicAdd. All of these go
+to one address, and the L2 cache carries them out one after the other, about one in a clock. Millions of them take
+milliseconds, in which the memory could be read many times. They also come in any order, so the last digits change from
+run to run, and each of 8 million additions to a large number loses digits: so the tolerance is wider than usual.
+
+`shared_tree` adds up the sums of a block in shared memory, half of the threads adding the others' sums in each step,
+with a barrier after each. Each block writes one number, and a second launch with a single block adds those, in a fixed
+order: the result is the same in every run. `warp_shuffle` does it with shuffles, in which the 32 threads of a warp
+read each other's registers, and needs one barrier. This saves instructions, not bytes: expect little or nothing where
+the loads take longer than the tree, as they do here. `--sweep per_thread` shows short blocks, whose trees weigh more.
+
+`vectorized` loads 16 bytes at a time, four such loads under way before the first is used. Four blocks for each SM go
+through the array together, so that each block has one tree, not one for every 16 KiB, and few numbers are left for the
+second launch.
+
+`torch_sum` is torch.sum, for scale. An H200 needs at least 0.11 ms to read 512 MiB; the second launch adds some
+microseconds, which only a small array would notice. Look at the bandwidth, and at atomics, barriers (BAR) and shuffles
+(SHFL) in the machine code.
+"""
+
+import torch
+
+from gpulab import Scenario, Work
+from gpulab.cuda import CudaSource
+
+scenario = Scenario(
+    topic="CUDA C++ kernels",
+    needs=("cuda", "cupy"),
+    roof="device memory",
+    clock="device",
+    params={"n": 128 * 2**20, "block": 256, "per_thread": 16},
+    smoke={"n": 100_003},
+    sweep={"per_thread": (4, 16, 64, 256), "block": (64, 128, 256, 512, 1024)},
+    ladder=True,
+    claim="D: the reduction pattern, without a figure",
+    no_effect_reason="the loads take longer than the tree, which other blocks' loads hide",
+)
+cuda = CudaSource(r"""
+// What one thread adds up: every blockDim.x-th element of the piece that belongs to its block.
+__device__ float own_sum(const float* __restrict__ in, long long n, int per_thread) {
+    const long long piece = (long long)blockDim.x * per_thread, begin = blockIdx.x * piece;
+    const int size = min(n - begin, piece);
+    float sum = 0;
+#pragma unroll 4
+    for (int i = 0; i < per_thread; i++) {
+        const int at = i * blockDim.x + threadIdx.x;
+        sum += at < size ? in[begin + at] : 0;
+    }
+    return sum;
+}
+
+__global__ void atomics(const float* __restrict__ in, float* __restrict__ out, long long n, int per_thread) {
+    atomicAdd(out, own_sum(in, n, per_thread));
+}
+
+// blockDim.x is a power of two.
+__global__ void shared_tree(const float* __restrict__ in, float* __restrict__ out, long long n, int per_thread) {
+    __shared__ float sums[1024];
+    sums[threadIdx.x] = own_sum(in, n, per_thread);
+    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) out[blockIdx.x] = sums[0];
+}
+
+__device__ float warp_sum(float sum) {
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_down_sync(0xffffffff, sum, lanes);
+    return sum;
+}
+
+// For thread 0. blockDim.x is a multiple of 32.
+__device__ float block_sum(float sum) {
+    __shared__ float sums[32];
+    sum = warp_sum(sum);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;
+    __syncthreads();
+    return threadIdx.x < 32 ? warp_sum(threadIdx.x < blockDim.x / 32 ? sums[threadIdx.x] : 0) : 0;
+}
+
+__global__ void warp_shuffle(const float* __restrict__ in, float* __restrict__ out, long long n, int per_thread) {
+    const float sum = block_sum(own_sum(in, n, per_thread));
+    if (threadIdx.x == 0) out[blockIdx.x] = sum;
+}
+
+__device__ float across(float4 four) { return four.x + four.y + (four.z + four.w); }
+
+__global__ void vectorized(const float* __restrict__ in, float* __restrict__ out, long long n) {
+    const float4* fours = reinterpret_cast<const float4*>(in);
+    const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x, step = (long long)gridDim.x * blockDim.x;
+    float sum = first < n % 4 ? in[n - 1 - first] : 0;
+    long long i = first;
+#pragma unroll 1
+    for (; i + 3 * step < n / 4; i += 4 * step) {
+        const float4 p = fours[i], q = fours[i + step], r = fours[i + 2 * step], s = fours[i + 3 * step];
+        sum += across(p) + across(q) + (across(r) + across(s));
+    }
+#pragma unroll 1
+    for (; i < n / 4; i += step) sum += across(fours[i]);
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) out[blockIdx.x] = sum;
+}
+""")
+
+
+@scenario.variant
+def atomics(lab, n, block, per_thread):
+    """One atomicAdd to the result for each thread."""
+    kernel, (data, out), blocks = cuda.kernel("atomics", threads=block), _data(lab, n), _blocks(n, block * per_thread)
+    return _work(lambda: kernel(blocks, data, out.zero_(), n, per_thread), data, out)
+
+
+@scenario.variant
+def shared_tree(lab, n, block, per_thread):
+    """A tree in shared memory, with a barrier at each level; a second launch adds what the blocks leave."""
+    first, second = cuda.kernel("shared_tree", threads=block), cuda.kernel("shared_tree", threads=1024)
+    return _in_two(lab, n, _blocks(n, block * per_thread), first, second, per_thread)
+
+
+@scenario.variant
+def warp_shuffle(lab, n, block, per_thread):
+    """The same, with shuffles within each warp: one barrier."""
+    first, second = cuda.kernel("warp_shuffle", threads=block), cuda.kernel("warp_shuffle", threads=1024)
+    return _in_two(lab, n, _blocks(n, block * per_thread), first, second, per_thread)
+
+
+@scenario.variant
+def vectorized(lab, n, block):
+    """Shuffles, 16-byte loads, and few blocks, each of which goes through the whole array."""
+    first, second = cuda.kernel("vectorized", threads=block), cuda.kernel("warp_shuffle", threads=1024)
+    return _in_two(lab, n, min((lab.sms or 2) * 1024 // block, _blocks(n, 4 * block)), first, second)
+
+
+@scenario.variant(against=None)
+def torch_sum(lab, n):
+    """torch.sum."""
+    data, out = _data(lab, n)
+    return _work(lambda: torch.sum(data, 0, keepdim=True, out=out), data, out)
+
+
+def _blocks(n, elements):
+    return -(-n // elements)
+
+
+def _in_two(lab, n, blocks, first, second, *per_thread):
+    (data, out), parts = _data(lab, n), torch.empty(blocks, device=lab.device)
+
+    def step():
+        first(blocks, data, parts, n, *per_thread)
+        second(1, parts, out, blocks, _blocks(blocks, 1024))
+
+    return _work(step, data, out)
+
+
+def _data(lab, n):
+    data = torch.randn(n, device=lab.device)
+    data += 4 / n**0.5  # the sum is then about four times as large as it would be by chance, and never near zero
+    return data, torch.empty(1, device=lab.device)
+
+
+def _work(step, data, out):
+    # The atomics' 8 million roundings add up to some 5e-5 of the sum, in another way in every run.
+    return Work(step, bytes=data.nbytes, flops=len(data), dtype="fp32", tolerance=5e-4, inputs=data, output=out)

@@ -1,0 +1,117 @@
+"""Lessons with CUDA C++ kernels, built on the CPU: `python tests/cuda/lessons.py coalescing n=4099 offset=1`.
+
+It prints how far each variant's output is from the first one's, with blocks and threads forward and backward.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import torch
+from shim import load_on_cpu
+
+import gpulab.cuda.source
+from gpulab.protocol.device import Device
+from gpulab.worker.building import tensors
+from gpulab.worker.building.lab import WorkerLab
+from gpulab.worker.process.errors import SkippedError
+from gpulab.worker.process.position import WorkerPosition
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+FIRST_OF_CUDA = "from gpulab.cuda import"
+
+
+@dataclass
+class Built:
+    """A lesson that was built with some parameters: its works by the names of their variants."""
+
+    params: dict
+    works: dict
+
+    def outputs(self):
+        return {name: output(work) for name, work in self.works.items()}
+
+
+def names():
+    """Of all lessons that have kernels in CUDA C++."""
+    return sorted(path.stem for path in SCENARIOS.glob("*.py") if FIRST_OF_CUDA in path.read_text())
+
+
+def scenario_of(name, replace=None):
+    """What its file makes."""
+    path = SCENARIOS / f"{name}.py"
+    text = path.read_text()
+    if replace:
+        assert replace[0] in text, f"{name} has no {replace[0]!r}"
+        text = text.replace(*replace)
+    module = {"__name__": name, "__file__": str(path)}
+    exec(compile(text, str(path), "exec"), module)
+    return module["scenario"]
+
+
+def build(name, *, backward=False, replace=None, only=None, **chosen):
+    """A lesson on the CPU, as the lab builds it; `replace` is a text of its file with what stands there instead."""
+    scenario = scenario_of(name, replace)
+    unknown = set(chosen) - set(scenario.params)
+    assert not unknown, f"{name} has no parameter {unknown}"
+    params = scenario.resolve(on_cpu=True, smoke=True, chosen=chosen)
+    lab = WorkerLab(torch.device("cpu"), Device(kind="cpu", name=""), WorkerPosition(()))
+    works, usual = {}, gpulab.cuda.source.load
+    gpulab.cuda.source.load = partial(load_on_cpu, backward=backward)
+    try:
+        for variant in scenario.variants.values():
+            if only and variant.name not in only:
+                continue
+            used = variant.function.__code__.co_varnames[: variant.function.__code__.co_argcount]
+            torch.default_generator.manual_seed(
+                0
+            )  # torch.manual_seed keeps a traceback of each call, for a GPU to come
+            with suppress(SkippedError):
+                given = {key: value for key, value in params.items() if key in used}
+                works[variant.name] = variant.function(lab, **given)
+    finally:
+        gpulab.cuda.source.load = usual
+    return Built(params, works)
+
+
+def output(work):
+    """What a step of it gives, in memory that was NaN before."""
+    inputs = tensors.leaves(work.inputs)
+    before = [tensor.clone() for tensor in inputs]
+    kept = tensors.storages([*inputs, *tensors.leaves(work.state)])
+    tensors.poison([tensor for tensor in _live_output(work, work.step()) if not tensors.storages([tensor]) & kept])
+    result = [tensor.clone() for tensor in _live_output(work, work.step())]
+    assert all(map(torch.equal, inputs, before)), "the step changed its inputs"
+    return result
+
+
+def _live_output(work, returned):
+    output = returned if work.output is None else work.output
+    return tensors.leaves(output() if callable(output) else output)
+
+
+def main():
+    name, *pairs = sys.argv[1:]
+    chosen = {key: type_of(value) for key, _, value in (pair.partition("=") for pair in pairs)}
+    outputs = {way: build(name, backward=way == "backward", **chosen).outputs() for way in ("forward", "backward")}
+    first = next(iter(outputs["forward"].values()))
+    for variant in outputs["forward"]:
+        for way, of_way in outputs.items():
+            for tensor, expected in zip(of_way[variant], first, strict=True):
+                error = (tensor.double() - expected.double()).norm() / expected.double().norm()
+                print(f"{variant:24} {way:8} {tuple(tensor.shape)!s:16} relative error {error:.1e}")
+
+
+def type_of(value):
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(value)
+    return value
+
+
+if __name__ == "__main__":
+    main()

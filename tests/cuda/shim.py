@@ -1,0 +1,212 @@
+"""CUDA C++ kernels of scenarios on the CPU, for their results: compiled by g++, the threads of a block as fibers.
+
+    from functools import partial
+    import gpulab.cuda.source
+    from shim import load_on_cpu  # with tests/cuda on sys.path
+
+    gpulab.cuda.source.load = load_on_cpu  # in tests: monkeypatch.setattr("gpulab.cuda.source.load", load_on_cpu)
+    scale = CudaSource("...").kernel("scale<float>", threads=256)
+    scale(blocks, x, y, 2.0, n)  # CPU tensors and numbers
+    gpulab.cuda.source.load = partial(load_on_cpu, backward=True)  # last block and last thread first
+
+From the shell, a lesson's variants beside its first one: `python tests/cuda/lessons.py coalescing n=4099 offset=1`.
+
+Blocks run one after another; a thread runs until it waits, then the next one does. So a kernel that lacks a barrier
+gives other values forward than backward, or wrong ones in both. KernelError says where a kernel would fail on a GPU, or
+read or write what is not its own: misaligned vectors, memory beyond a tensor, indices beyond an array, a barrier that
+not all threads reach, lanes of a shuffle that never come. Shared memory begins as NaN in every block, and so does what
+a shuffle takes from a lane that is not in its mask. What it cannot find: races whose outcome is the same in both
+orders, blocks that wait for each other (they hang), too many registers. PTX is not compiled: `#ifdef __CUDA_ARCH__`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import hashlib
+import os
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+HERE = Path(__file__).parent
+COMPILE = ["g++", "-std=c++17", "-O1", "-fPIC", "-w", "-U_FORTIFY_SOURCE", "-fstack-clash-protection"]
+CHECKS = ["-fsanitize=alignment,bounds,integer-divide-by-zero", "-fno-strict-aliasing"]
+MOST_THREADS, MOST_BLOCKS = 1024, (2**31 - 1, 65535, 65535)
+_DYNAMIC = re.compile(r"extern\s+__shared__\s+((?:alignas|__align__)\s*\(.*?\)\s*)?([^;[]+?)\s*\b(\w+)\s*\[\s*\]\s*;")
+_STATIC = re.compile(r"(?:\bstatic\s+)?__shared__\s+([^;]+);")
+_DECLARED = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*$")
+_COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_ALIGNED = re.compile(r"\b(?:alignas|__align__)\s*\(([^()]*(?:\([^()]*\))?[^()]*)\)")
+_lock = threading.Lock()
+_compilers = ThreadPoolExecutor(os.cpu_count())
+
+
+class KernelError(RuntimeError):
+    """What a kernel did that is an error on a GPU, with the line of the scenario's file."""
+
+
+class _Storage(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("bytes", ctypes.c_uint64),
+        ("argument", ctypes.c_int),
+        ("placed", ctypes.c_void_p),
+    )
+
+
+def load_on_cpu(text, file, *, backward=False):
+    """`gpulab.cuda.source.load` for CPU tensors. `backward` runs the last block and its last thread first."""
+    defined = tuple(option for option in text.options if option.startswith("-D"))
+    library = _library(text.name, text.code, text.line, defined, file)
+    threads = text.threads or (1, 1, 1)
+    if threads[0] * threads[1] * threads[2] > MOST_THREADS or threads[2] > 64:
+        raise KernelError(f"{text.name}: a block of {threads} threads is too large")
+
+    def launch(blocks, arguments):
+        bind, letters = library.result()
+        if len(arguments) != len(letters):
+            raise TypeError(f"{text.name} takes {len(letters)} arguments, and got {len(arguments)}")
+        if any(given > most for given, most in zip(blocks, MOST_BLOCKS, strict=True)):
+            raise KernelError(f"{text.name}: {blocks} are too many blocks")
+        storages, of, values = {}, [], []
+        for place, (letter, argument) in enumerate(zip(letters, arguments, strict=True), 1):
+            if hasattr(argument, "data_ptr"):
+                if letter not in "PqQ":
+                    raise TypeError(f"argument {place} of {text.name} is a tensor, and the kernel takes a number")
+                if argument.device.type != "cpu":
+                    raise TypeError(f"argument {place} of {text.name} is a tensor on {argument.device}")
+                memory = argument.untyped_storage()
+                known = storages.setdefault(
+                    memory.data_ptr(), (len(storages), _Storage(memory.data_ptr(), memory.nbytes(), place, None))
+                )
+                of.append(known[0])
+                values.append(argument.data_ptr() - memory.data_ptr())
+            else:
+                of.append(-1)
+                values.append(_bits(letter, argument, place, text.name))
+        count = len(values)
+        with _lock:
+            said = _runtime().gpulab_launch(
+                bind,
+                (ctypes.c_uint * 3)(*blocks),
+                (ctypes.c_uint * 3)(*threads),
+                ctypes.c_uint64(text.shared_bytes),
+                (_Storage * len(storages))(*(storage for _, storage in storages.values())),
+                len(storages),
+                (ctypes.c_int * count)(*of),
+                (ctypes.c_uint64 * count)(*values),
+                count,
+                int(backward),
+            )
+        if said:
+            raise KernelError(f"{text.name} in {file}: {said.decode()}")
+
+    return launch
+
+
+def _bits(letter, number, place, name):
+    """A number as the kernel declares it, in the low bits of 64; as gpulab.cuda.device converts it."""
+    if letter == "s":
+        raise TypeError(f"parameter {place} of {name} is a struct: pass a pointer to one")
+    if letter in "fd":
+        return int.from_bytes(struct.pack(f"<{letter}", float(number)), "little")
+    bits = 8 * struct.calcsize(letter)
+    if not -(2 ** (bits - 1)) <= int(number) < 2**bits:
+        raise OverflowError(f"{number} needs more than the {bits} bits that the kernel declares: declare it long long")
+    return int(number) & (2**bits - 1)
+
+
+@cache
+def _folder():
+    """Of what this process compiles, with the runtime and the header compiled in it."""
+    folder = Path(tempfile.mkdtemp(prefix="gpulab-shim-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    header = [*COMPILE, *CHECKS, "-x", "c++-header", str(HERE / "shim.h"), "-o", str(folder / "shim.h.gch")]
+    runtime = [*COMPILE, "-shared", str(HERE / "runtime.cpp"), "-o", str(folder / "runtime.so")]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE) for command in (header, runtime)]
+    for process in processes:
+        _, log = process.communicate()
+        if process.returncode:
+            raise RuntimeError(log.decode())
+    (folder / "shim.h").write_text("#error its precompiled form was not used\n")
+    return folder
+
+
+@cache
+def _runtime():
+    runtime = ctypes.CDLL(str(_folder() / "runtime.so"), mode=ctypes.RTLD_GLOBAL)
+    runtime.gpulab_launch.restype = ctypes.c_char_p
+    return runtime
+
+
+@cache
+def _library(name, code, line, defined, file):
+    """A kernel that is being compiled, or was: several at a time, since a lesson makes all before it runs one."""
+    whole = (
+        f'#include "shim.h"\nnamespace kernels {{\n#line {line} "{file}"\n{rewritten(code)}\n}}\n'
+        f"namespace kernels {{\n"
+        f'extern "C" const char* gpulab_letters() {{ return gpulab::letters_of({name}); }}\n'
+        f'extern "C" void (*gpulab_bind(const uint64_t* values))() {{ return gpulab::bind({name}, values); }}\n}}\n'
+    )
+    path = _folder() / hashlib.sha256("\n".join((*defined, whole)).encode()).hexdigest()[:24]
+    source, library = path.with_suffix(".cpp"), path.with_suffix(".so")
+    source.write_text(whole)
+    # Without libubsan: the runtime has what its checks call.
+    command = [
+        *COMPILE,
+        *CHECKS,
+        *defined,
+        "-shared",
+        "-nostdlib",
+        "-I",
+        str(_folder()),
+        str(source),
+        "-o",
+        str(library),
+    ]
+
+    def compiled():
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise KernelError(f"g++ does not compile {name}:\n{done.stderr}")
+        _runtime()
+        loaded = ctypes.CDLL(str(library))
+        loaded.gpulab_letters.restype = ctypes.c_char_p
+        return loaded.gpulab_bind, loaded.gpulab_letters().decode()
+
+    return _compilers.submit(compiled)
+
+
+def rewritten(code):
+    """Arrays of shared memory as g++ takes them: static ones, which begin as NaN in each block, and a pointer."""
+
+    def dynamic(found):
+        _, kind, name = found.groups()
+        return f"{kind}* {name} = reinterpret_cast<{kind}*>(gpulab_dynamic_shared());"
+
+    def static(found):
+        names = [_DECLARED.search(part.strip())[1] for part in _parts(found[1])]
+        aligned = _ALIGNED.sub(r"__attribute__((aligned(\1)))", found[1])
+        return f"static {aligned}; " + " ".join(f"gpulab_shared(&{name}, sizeof({name}));" for name in names)
+
+    plain = _COMMENT.sub(lambda found: found[1] or "\n" * found[0].count("\n") or " ", code)
+    return _STATIC.sub(static, _DYNAMIC.sub(dynamic, plain))
+
+
+def _parts(declaration):
+    """The names of a declaration with their arrays: what commas part that are in no brackets."""
+    depth, parts = 0, [""]
+    for letter in declaration:
+        depth += (letter in "<([{") - (letter in ">)]}")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts

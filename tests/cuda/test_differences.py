@@ -1,0 +1,36 @@
+"""The line of differences names what a pair of kernels was made to differ in, and says nothing of the same code."""
+
+import re
+
+import pytest
+from pairs import PAIRS, SOURCE
+
+from gpulab.analysis.kernels.changes import KernelDifference, changes
+from gpulab.cuda.reading import read_kernel
+from gpulab.protocol.kernels import KernelText
+from gpulab.views.figures.kernels import difference_line
+
+ARCHITECTURES = ("sm_90", *(pytest.param(arch, marks=pytest.mark.slow) for arch in ("sm_80", "sm_100")))
+
+
+def line_of(before, after):
+    return difference_line("after", KernelDifference(against="before", changes=changes([before], [after])))
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.cause)
+def test_the_line_names_the_cause(pair, arch):
+    line = line_of(*(read_kernel(pair.text(name), arch) for name in (pair.before, pair.after)))
+    places = [line.find(words) for words in pair.said]
+    assert -1 not in places, line
+    assert places == sorted(places), line
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.cause)
+def test_the_same_code_by_another_name_differs_in_nothing(pair):
+    base, bracket, arguments = pair.before.partition("<")
+    source = re.sub(rf"\b{base}\(", "other(", SOURCE)
+    other = KernelText(f"other{bracket}{arguments}", source, 40, (), pair.threads)
+    first, second = read_kernel(pair.text(pair.before), "sm_90"), read_kernel(other, "sm_90")
+    assert changes([first], [second]) == []
+    assert "the same code" in line_of(first, second)

@@ -1,0 +1,174 @@
+"""Every variant of every lesson in CUDA C++ gives the values of its formula in float64, on sizes large and odd.
+
+Its kernels run on the CPU, blocks and threads forward and backward; and each formula finds kernels that were spoiled.
+"""
+
+import pytest
+import torch
+from lessons import build, names, output, scenario_of
+from shim import KernelError
+
+NUMBERS = (1, 3, 31, 1000, 4099)
+ERROR = 1e-5
+"""Of the largest element: roundings in fp32 stay far below it, an element of another place or time does not."""
+
+
+def fp32(number):
+    """As a kernel takes it."""
+    return torch.tensor(number).item()
+
+
+def series(x, terms):
+    y = torch.ones_like(x)
+    for _ in range(terms):
+        y = y * x + 1
+    return y
+
+
+def expensive_side(params, x):
+    return torch.where(x >= fp32(1 - params["percent"] / 100), series(x, params["terms"]), 0.0)
+
+
+def energies(_, x, decays):
+    sums = torch.zeros(len(decays), x.shape[1], dtype=torch.float64)
+    for sample in x:
+        sums = decays[:, None] * sums + sample
+    return sums.square().sum(0)
+
+
+def point(variant, x):
+    if variant == "plus_one":
+        return x + 1
+    if variant == "cubic":
+        return 0.5 * x**3 - 1.5 * x**2 + 0.25 * x + 2
+    for _ in range(int(variant.removeprefix("fma_"))):
+        x = fp32(0.998) * x + fp32(0.001)
+    return x
+
+
+# What the variants of a lesson give, from its parameters and the inputs of the first one.
+FORMULAS = {
+    "arithmetic_intensity": lambda _, a, b: ((a + b) * a + b) ** 2,
+    "coalescing": lambda _, x: 1.7 * x,
+    "divergence": expensive_side,
+    "launch_bounds": energies,
+    "loop_unrolling": lambda params, x: series(x, params["terms"]),
+    "occupancy": lambda _, x: 2 * x + 1,
+    "reduction": lambda _, x: x.sum(0, keepdim=True),
+    "restrict_pointers": lambda _, x, mean, scale: (x - mean) * scale,
+    "shared_memory_prefetch": lambda _, x: 2 * x + 1,
+    "shared_memory_tiling": lambda _, a, b: a @ b,
+    "vectorized_loads": lambda _, x: x,
+}
+FORMULAS_OF_VARIANTS = {"roofline_walk": point}
+
+SIZES = {
+    "arithmetic_intensity": [{"n": n} for n in (*NUMBERS, 4096)],
+    "coalescing": [{"n": n, "window": window} for n in NUMBERS for window in (1, 256)]
+    + [{"n": 2 * 8192 - 1}, {"n": 4 * 8192, "window": 8192}, {"n": 32 * 8192 + 1}],
+    "divergence": [{"n": n, "terms": 32} for n in NUMBERS] + [{"n": 1000, "terms": 32, "percent": 100}],
+    "launch_bounds": [{"n": n, "scales": 12, "samples": 3} for n in NUMBERS] + [{"n": 256}],
+    "loop_unrolling": [{"n": n} for n in (*NUMBERS, 256, 1024, 1025)],
+    "occupancy": [{"n": n, "block": 64} for n in (*NUMBERS, 512, 100_003)] + [{"n": 4096, "block": 1024}],
+    "reduction": [{"n": n} for n in (*NUMBERS, 4096)] + [{"n": 100_003, "per_thread": 4, "block": 64}],
+    "restrict_pointers": [{"n": n} for n in NUMBERS] + [{"n": 257, "rows": 1}],
+    "roofline_walk": [{"n": n} for n in (*NUMBERS, 1001, 1002)],
+    "shared_memory_prefetch": [{"n": n} for n in (*NUMBERS, 4096, 4 * 256 * 32 + 4)] + [{"n": 4099, "block": 64}],
+    "shared_memory_tiling": [
+        {"m": m, "n": n, "k": k}
+        for m, n, k in [(1, 1, 1), (1, 130, 17), (17, 1, 130), (130, 17, 1), (31, 36, 40), (128, 128, 8), (132, 140, 9)]
+    ],
+    "vectorized_loads": [{"n": n, "offset": offset} for n in NUMBERS for offset in range(5)],
+}
+
+# What breaks a lesson's kernels: the variant that shows it, sizes, a piece of code, and what stands there instead.
+SPOILED = [
+    ("arithmetic_intensity", "float4", {"n": 4099}, "first + 4 <= n", "first + 3 <= n"),
+    ("arithmetic_intensity", "unrolled", {"n": 1000}, "begin + 3 * blockDim.x < n", "begin + 2 * blockDim.x < n"),
+    ("coalescing", "coalesced", {"n": 1000}, "if (t >= n) return;", "if (t > n) return;"),
+    ("coalescing", "stride_2", {"n": 2 * 8192}, "place / ROWS;", "place / ROWS * 2;"),
+    ("divergence", "predicated", {"n": 1000}, "if (i >= n) return;", "if (i > n) return;"),
+    ("divergence", "branch", {"n": 1000}, "x >= threshold", "x < threshold"),
+    ("launch_bounds", "eight_blocks", {"n": 1000}, "in[t * n + i]", "in[t * n + i + 1]"),
+    ("loop_unrolling", "four_chains", {"n": 1028}, "following < n", "following <= n"),
+    ("loop_unrolling", "four_chains", {"n": 4099}, "i += CHAINS * step", "i += step"),
+    ("occupancy", "starved_8_loads", {"n": 4099}, "first + tile <= n", "first + tile <= n + 2048"),
+    ("reduction", "shared_tree", {"n": 4099}, "        __syncthreads();\n        if", "        if"),
+    ("reduction", "shared_tree", {"n": 4099}, "threadIdx.x < half", "threadIdx.x <= half"),
+    ("reduction", "warp_shuffle", {"n": 4099}, "    __syncthreads();\n    return", "    return"),
+    ("reduction", "warp_shuffle", {"n": 4099}, "lanes = 16", "lanes = 8"),
+    ("reduction", "vectorized", {"n": 4099}, "first < n % 4", "first < n % 2"),
+    ("restrict_pointers", "hoisted", {"n": 1000}, "float m = mean[i]", "float m = mean[i + 1]"),
+    ("roofline_walk", "fma_4", {"n": 4098}, "if (left > 1)", "if (left > 2)"),
+    ("roofline_walk", "cubic", {"n": 4098}, "if (left >= 4)", "if (left >= 1)"),
+    ("shared_memory_prefetch", "async_copy", {"n": 20_000}, "&tiles[now ^ 1]", "&tiles[now]"),
+    ("shared_memory_prefetch", "direct", {"n": 4099}, "threadIdx.x < n % 4", "threadIdx.x < n % 2"),
+    ("shared_memory_tiling", "naive", {"m": 32, "n": 31, "k": 3}, "column >= n", "column > n"),
+    ("shared_memory_tiling", "tiled", {}, "        __syncthreads();\n#pragma", "#pragma"),
+    ("shared_memory_tiling", "tiled", {"k": 64}, "        __syncthreads();\n    }", "    }"),
+    ("shared_memory_tiling", "blocked", {"k": 64}, "        __syncthreads();\n        next_a", "        next_a"),
+    ("shared_memory_tiling", "blocked", {"n": 70}, "b_aligned = n % 4 == 0", "b_aligned = true"),
+    ("vectorized_loads", "one_float4", {"n": 4099}, "first + WIDTH <= n", "first + WIDTH <= n + 1"),
+    ("vectorized_loads", "misaligned", {"n": 4099, "offset": 2}, "4 * t, n - head", "4 * t, n"),
+    ("vectorized_loads", "misaligned", {"n": 4099, "offset": 1}, "(4 - beyond) % 4", "0LL"),
+]
+EITHER_WAY = pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
+
+
+def expected_of(name, variant, built):
+    first = next(iter(built.works.values())).inputs
+    inputs = [tensor.double() for tensor in (first if isinstance(first, tuple) else (first,))]
+    if name in FORMULAS_OF_VARIANTS:
+        return FORMULAS_OF_VARIANTS[name](variant, *inputs)
+    return FORMULAS[name](built.params, *inputs)
+
+
+def wrong(name, **options):
+    """The variants whose output is another, or that fail: with the largest error in it or what is said."""
+    built = build(name, **options)
+    found = {}
+    for variant, work in built.works.items():
+        expected = expected_of(name, variant, built)
+        try:
+            (values,) = output(work)
+        except KernelError as error:
+            found[variant] = str(error)
+            continue
+        assert values.shape == expected.shape
+        error = (values - expected).abs().max() / expected.abs().max().clamp(min=1e-30)
+        if not error <= ERROR:
+            found[variant] = error.item()
+    return found
+
+
+def test_every_lesson_is_tested():
+    known = {*FORMULAS, *FORMULAS_OF_VARIANTS}
+    assert known == set(SIZES) == {name for name, *_ in SPOILED}
+    assert set(names()) == known
+
+
+def case_of(pair):
+    name, chosen = pair
+    return pytest.param(name, chosen, id="-".join([name, *(f"{key}{value}" for key, value in chosen.items())]))
+
+
+@EITHER_WAY
+@pytest.mark.parametrize(("name", "chosen"), [case_of((name, case)) for name, cases in SIZES.items() for case in cases])
+def test_every_variant_gives_the_values_of_the_formula(name, chosen, backward):
+    assert wrong(name, backward=backward, **chosen) == {}
+
+
+@pytest.mark.parametrize("spoiled", SPOILED, ids=lambda spoiled: f"{spoiled[0]}-{spoiled[1]}-{spoiled[3].strip()}")
+def test_what_breaks_a_kernel_is_found(spoiled):
+    name, variant, chosen, code, instead = spoiled
+    ways = [wrong(name, backward=way, replace=(code, instead), only=(variant,), **chosen) for way in (False, True)]
+    assert any(ways)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(SIZES))
+def test_every_value_of_a_sweep_gives_them_too(name):
+    for key, values in scenario_of(name).sweep.items():
+        for value in values if key != "n" else ():
+            if value <= 2**20:
+                assert wrong(name, **{"n": 4099, key: value}) == {}, f"{key}={value}"

@@ -1,0 +1,136 @@
+"""Lines of verify.py about CUDA C++ lessons: verdicts, shares of ceilings, DRAM bytes, memory errors, occupancy."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from claims import rows_of
+from judging import Bounds, row, within
+from lesson_lines import counted, run
+from one_step_each import MARK
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+KERNELS = (
+    *("coalescing", "vectorized_loads", "arithmetic_intensity", "roofline_walk", "loop_unrolling", "launch_bounds"),
+    *("restrict_pointers", "shared_memory_tiling", "shared_memory_prefetch", "divergence", "occupancy", "reduction"),
+    "batched_gemm_cublas",
+)
+MEMORY_BOUND = ("coalescing", "vectorized_loads", "arithmetic_intensity", "shared_memory_prefetch", "reduction")
+LEAST = {"vectorized_loads": 0.9, "reduction": 0.85}
+"""Of the ceiling of copies, the best variant."""
+LEAST_OF_CUBLAS = 0.5
+DRAM = ("dram__bytes_read.sum", "dram__bytes_write.sum")
+APART = 0.1
+_LIMIT_S = 400
+
+
+def kernels(place):
+    """Every lesson: a verdict, none wrong; its source's claims; what the best variant reaches of its ceiling."""
+    for name in KERNELS:
+        code, report = run(place, name, "--time", "5", "--telemetry", "off", "--profile", "off")
+        if not report:
+            yield row(name, "a result", f"exit code {code}", False)
+            continue
+        verdicts = [comparison["verdict"] for comparison in report["comparisons"]]
+        line = ", ".join(f"{count} {verdict}" for verdict, count in counted(verdicts)) or f"exit code {code}"
+        yield row(
+            name, "exit 0, none wrong or invalid", line[:52], code == 0 and not {"wrong", "invalid"} & {*verdicts}
+        )
+        yield from rows_of(report)
+        variants = {variant["name"]: variant for variant in report["variants"]}
+        if name in LEAST:
+            ceiling = copies_per_s(report)
+            best = max(variant["bytes_per_s"] or 0 for variant in variants.values())
+            yield within(f"{name}: best, of the ceiling of copies", Bounds(LEAST[name], 1.1), best / ceiling, "%")
+        if name == "shared_memory_tiling":
+            times = {name: variant["time_s"]["median"] for name, variant in variants.items() if variant["time_s"]}
+            library = times.pop("cublas")
+            reached = library / min(times.values())
+            yield within(f"{name}: best, of cuBLAS in fp32", Bounds(LEAST_OF_CUBLAS, 1.2), reached, "%")
+
+
+def copies_per_s(report):
+    ceilings = report["ceilings"]["ceilings"]
+    return next(
+        entry["best"]
+        for entry in ceilings
+        if (entry["roof"], entry["kind"], entry["source"]) == ("device memory", "copy", "measured")
+    )
+
+
+def dram_bytes(place):
+    """What ncu counts of a step's kernels against what the lesson declares."""
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        yield row("DRAM bytes by ncu", "ncu", "not installed", False)
+        return
+    log = place.folder / "dram.csv"
+    watched = [ncu, "--profile-from-start", "off", "--clock-control", "none", "--cache-control", "none"]
+    watched += ["--metrics", ",".join(DRAM), "--csv", "--page", "raw", "--print-units", "base", "--log-file", str(log)]
+    done = steps_under(watched, MEMORY_BOUND, [])
+    steps = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if len(steps) == 0 or not log.exists():
+        yield row("DRAM bytes by ncu", "a log", done.stderr.strip()[-52:], False)
+        return
+    for step, moved in zip(steps, bytes_by_step(log.read_text()), strict=True):
+        title = f"DRAM bytes, {step['scenario']} {step['variant']}"
+        if step["bytes"]:
+            yield within(title, Bounds(1 - APART, 1 + APART), moved / step["bytes"], "%")
+
+
+def bytes_by_step(log):
+    """The sums of the kernels between marks, of ncu's page of raw values: names, units, then a line a kernel."""
+    lines = [line for line in log.splitlines() if line.startswith('"')]
+    names, _, *rows = csv.reader(lines)
+    sums = []
+    for values in rows:
+        entry = dict(zip(names, values, strict=True))
+        if MARK in entry["Kernel Name"]:
+            sums.append(0.0)
+        else:
+            sums[-1] += sum(float(entry[metric].replace(",", "")) for metric in DRAM)
+    return sums
+
+
+def sanitizer(place):
+    """Memory errors and races in shared memory, on sizes of a smoke run."""
+    tool = shutil.which("compute-sanitizer")
+    if tool is None:
+        yield row("compute-sanitizer", "there", "not installed", False)
+        return
+    for check in ("memcheck", "racecheck"):
+        done = steps_under([tool, "--tool", check, "--error-exitcode", "9"], KERNELS, ["--smoke"])
+        said = [line for line in done.stdout.splitlines() if line.startswith("=========")]
+        print(*said[-40:], done.stderr[-2000:] if done.returncode else "", sep="\n")
+        yield row(f"compute-sanitizer {check}", "no errors", (said or ["nothing"])[-1][10:62], done.returncode == 0)
+
+
+def occupancy(place):
+    """What is worked out of registers and shared memory against what the driver says of the loaded kernel."""
+    done = steps_under([], KERNELS, ["--smoke"], HERE / "driver_occupancy.py")
+    for line in done.stdout.splitlines():
+        if line.startswith("{"):
+            entry = json.loads(line)
+            said = f"{entry['blocks']} blocks, the driver {entry['driver']}"
+            yield row(f"occupancy of {entry['kernel']}"[:52], "the driver's", said, entry["blocks"] == entry["driver"])
+    if done.returncode:
+        yield row("occupancy", "an end", done.stderr.strip()[-52:], False)
+
+
+def steps_under(command, names, options, script=HERE / "one_step_each.py"):
+    """One step of each variant of these lessons, watched by a tool."""
+    path = os.pathsep.join(filter(None, (str(ROOT), str(HERE), os.environ.get("PYTHONPATH"))))
+    files = [str(ROOT / "scenarios" / f"{name}.py") for name in names]
+    return subprocess.run(
+        [*command, sys.executable, str(script), *options, *files],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=_LIMIT_S,
+        env={**os.environ, "PYTHONPATH": path},
+    )
