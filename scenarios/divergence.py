@@ -2,21 +2,21 @@
 
 The threads of a warp share an instruction stream. Where they disagree at a branch, the warp executes both sides one
 after the other, each with the other side's threads switched off. Here one side is expensive, a sum of powers of x in
-`terms` FMAs, and the other is zero, as in source D's example. `percent` of the elements, at random places, take the
-expensive side.
+`terms` FMAs, and the other is zero, as in source D's example. Of each hundred elements `percent` take the expensive
+side, at places drawn at random.
 
-`branch`: of 32 random elements with 25 % each, at least one takes the expensive side in 99.99 % of all warps. So
-almost every warp computes it, with three quarters of its threads switched off.
+`branch`: with 25 % of the elements, a warp of 32 without any on the expensive side is one of ten thousand. So almost
+every warp computes it, with three quarters of its threads switched off.
 
 `predicated` computes it for every element, and selects: no branch, no divergence. It is what `tl.where` does, in
 Triton, where both arguments are computed in full. Nothing is gained, since almost every warp did that already: expect
 the same time. Its FLOP/s are four times as high and come near the roof, but three quarters of them are thrown away. A
 rate says how busy the units are, and not whether the work was needed.
 
-`sorted_branch` is the kernel of `branch` on the same elements in another order: first all that take the expensive
-side. Each warp agrees, except one, and three quarters of the warps skip it. The time falls with the share, to a
-quarter, until reading and writing the elements is the limit. The results are put back in order outside the step, and
-so is the sorting: it is free where the layout is chosen once, and costs several passes over memory where it is not.
+`sorted_branch` is the kernel of `branch` on the same elements in another order, in which neighbours take the same
+side. Whole warps agree, and three quarters of them skip it. The time falls with the share, to a quarter, until reading
+and writing the elements is the limit. The sorting is not in the step: it is free where the layout is chosen once, and
+costs several passes over memory where it is not.
 
 `sorted_predicated` computes both sides of sorted data: the order is worth nothing without a branch. Against
 `sorted_branch` this is where a select loses, by what the skipped side costs.
@@ -24,7 +24,7 @@ so is the sorting: it is free where the layout is chosen once, and costs several
 What follows: a branch that whole warps agree on is cheap, and one on random data costs as much as the select. A
 select wins where both sides are a few instructions; there the compiler chooses it by itself. Look at the machine code
 for the branch (BRA) that skips the FMAs, and at the share of the fp32 roof. `--sweep percent` shows where a random
-branch pays: at 1 % a warp still takes the expensive side 27 times of 100.
+branch pays: at 1 % a warp still takes the expensive side 32 times of 100.
 """
 
 import torch
@@ -44,6 +44,7 @@ scenario = Scenario(
     claim="D: tl.where in place of a branch avoids divergence",
     no_effect_reason="nearly every warp of random data has a thread on the expensive side, with or without a branch",
 )
+_HUNDRED, _THRESHOLD = 100, 0.75
 cuda = CudaSource(r"""
 template <int TERMS> __device__ float series(float x) {
     float y = 1.0f;
@@ -99,21 +100,21 @@ def sorted_predicated(lab, n, terms, percent, block):
 
 
 def _values(lab, n, terms, percent, block, kernel, in_order=False, all_computed=False):
-    data = torch.rand(n, device=lab.device)
-    threshold = torch.tensor(1 - percent / 100).item()  # as the kernel has it, in fp32
-    expensive = data >= threshold
-    computed = n if all_computed else int(expensive.sum())
-    place = None
-    if in_order:
-        order = torch.cat([expensive.nonzero().view(-1), (~expensive).nonzero().view(-1)])
-        place = torch.empty_like(order).scatter_(0, order, torch.arange(n, device=lab.device))
-        data = data[order]
+    hundreds, rest = divmod(n, _HUNDRED)
+    expensive = torch.zeros(_HUNDRED, dtype=torch.bool, device=lab.device)
+    expensive[torch.randperm(_HUNDRED, device=lab.device)[:percent]] = True
+    low = torch.where(expensive, _THRESHOLD, 0.0)
+    width = torch.where(expensive, 1 - _THRESHOLD, _THRESHOLD)
+    data = torch.rand(hundreds + 1, _HUNDRED, device=lab.device) * width + low
+    # Elements of one place in their hundreds have one side: by columns they are sorted, and no output is rearranged.
+    first, last = data[:-1], data[-1, :rest]
+    data = torch.cat([(first.t() if in_order else first).reshape(-1), last])
     out = torch.empty_like(data)
+    whole = out[: n - rest].view(_HUNDRED, hundreds).t() if in_order else out[: n - rest].view(hundreds, _HUNDRED)
+    outputs = [part for part in (whole, out[n - rest :]) if part.numel()]
+    computed = n if all_computed else hundreds * percent + int(expensive[:rest].sum())
 
     def step():
-        kernel((n + block - 1) // block, data, out, threshold, n)
-        return out
+        kernel((n + block - 1) // block, data, out, _THRESHOLD, n)
 
-    output = None if place is None else lambda: out[place]
-    flops = 2 * terms * computed
-    return Work(step, bytes=8 * n, flops=flops, dtype="fp32", inputs=data, output=output)
+    return Work(step, bytes=8 * n, flops=2 * terms * computed, dtype="fp32", inputs=data, output=outputs)

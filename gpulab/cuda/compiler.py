@@ -16,6 +16,8 @@ _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) 
 _USED = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.(\w+) (?:\.ptr[^\w]*(?:\.\w+ )*(?:\d+ )?)?\w+(?:\[(\d+)\])?")
+_NO_CACHE = "-no-cache"
+"""NVRTC keeps machine code of earlier compilations, and says nothing of registers where it takes it from there."""
 _CACHED = 256
 
 
@@ -66,8 +68,11 @@ def _compile(name: str, code: str, line: int, options: tuple[str, ...], arch: st
     program = _result(nvrtc.nvrtcCreateProgram(f'#line {line} "{quoted}"\n{code}'.encode(), b"kernel.cu", 0, [], []))
     try:
         _result(nvrtc.nvrtcAddNameExpression(program, name.encode()))
-        flags = [f"-arch={arch}", "-std=c++17", "--ptxas-options=-v", *options]
+        flags = [f"-arch={arch}", "-std=c++17", "--ptxas-options=-v", _NO_CACHE, *options]
         (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
+        if status == nvrtc.nvrtcResult.NVRTC_ERROR_INVALID_OPTION:  # of an NVRTC that has no cache
+            flags.remove(_NO_CACHE)
+            (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
         log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
         if int(status) != 0:
             raise _compile_error(log or str(status), name, code, line, file)

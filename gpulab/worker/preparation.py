@@ -83,9 +83,8 @@ class Preparation:
             warm_up(context.clock, reporter.channel, candidate, build)
             self._check_device_clock(candidate, build)
             self._check_streams(candidate, build)
-            # What is compiled is one operation to torch, whatever is in it.
-            self._count(name, build, countable=compiled.frames() == frames)
-            self._read_kernels(name)
+            # What is compiled is one operation to torch, whatever is in it, and a kernel of its own is none.
+            self._count(name, build, countable=compiled.frames() == frames and not self._read_kernels(name))
             if name in context.checked:
                 context.checker.still(name, build)
             self._declare(build)
@@ -247,15 +246,16 @@ class Preparation:
         if countable and (counted := count(name, build)) is not None:
             self._reporter.channel.emit(counted)
 
-    def _read_kernels(self, name: str) -> None:
-        """Say what the compiler made of the kernels that were made until now."""
+    def _read_kernels(self, name: str) -> bool:
+        """Say what the compiler made of the kernels that were made until now; whether there are any."""
         try:
             kernels = kernels_of_builds()
         except Exception as error:
             self._reporter.notice("kernels_not_read", name, message=first_line(error))
-            return
+            return True
         if kernels:
             self._reporter.channel.emit(KernelsCompiled(variant=name, kernels=kernels))
+        return bool(kernels)
 
     @property
     def _exclusive(self) -> bool:

@@ -14,8 +14,8 @@ def load(monkeypatch):
     """A kernel of a source by its name, on the CPU; `backward` runs its last thread first."""
     from shim import load_on_cpu
 
-    def kernel(source, name, threads=32, backward=False, shared_bytes=0):
-        monkeypatch.setattr("gpulab.cuda.source.load", partial(load_on_cpu, backward=backward))
+    def kernel(source, name, threads=32, backward=False, shared_bytes=0, **options):
+        monkeypatch.setattr("gpulab.cuda.source.load", partial(load_on_cpu, backward=backward, **options))
         return source.kernel(name, threads=threads, shared_bytes=shared_bytes)
 
     return kernel

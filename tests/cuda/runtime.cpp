@@ -1,45 +1,18 @@
 // Runs the blocks of a kernel one after another, the threads of a block as fibers, which run until they wait.
 // Tensors lie in memory of their own meanwhile, before and behind which is none.
-#include <math.h>
+#include "waiting.h"
+
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
 #include <ucontext.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <vector>
 
-enum Wait { RUNS, ENDED, AT_BARRIER, AT_WARP };
-enum Gather { EXCHANGE, BALLOT, ADD, AND, OR, XOR, LEAST, MOST, LEAST_SIGNED, MOST_SIGNED, MATCH };
-struct Index { unsigned x, y, z; };
-
-extern "C" {
-Index threadIdx, blockIdx, blockDim, gridDim;
-
-// A tensor's memory, the number of the first argument that lies in it, and where it lies while the kernel runs.
-struct Storage {
-    char* data;
-    uint64_t bytes;
-    int argument;
-    char* placed;
-};
-}
-
 namespace {
-constexpr int MOST_THREADS = 1024, LANES = 32;
-constexpr size_t STACK = 256 << 10, GUARD = 1 << 20, MARGIN = 64;
-constexpr unsigned char POISON = 0xff;  // NaN in every floating-point type, and -1
-
-// Around a tensor: NaN in 32 bits and in 64, but others than around another tensor, lest a copy of them be overlooked.
-unsigned char around(const char* address, int tensor) {
-    const unsigned char bytes[] = {(unsigned char)tensor, 0xa5, 0xff, 0xff};
-    return bytes[(uintptr_t)address % 4];
-}
+constexpr size_t STACK = 256 << 10;
 
 struct Fiber {
     jmp_buf where;
@@ -47,49 +20,19 @@ struct Fiber {
     bool started;
 };
 
-struct Thread {
-    Wait wait;
-    int fiber, line, gather, source;
-    unsigned mask;
-    uint64_t value;
-    int predicate;
-};
-
 Fiber fibers[MOST_THREADS];
-Thread threads[MOST_THREADS];
 std::vector<int> idle;
 std::vector<std::pair<void*, uint64_t>> shared_arrays;
 char *stacks, alternate[64 << 10];
 jmp_buf home;
 void (*run_thread)();
-int current, count, turn;
+int current, turn;
 bool backward;
 volatile bool inside;
-char message[1024];
-char* dynamic_shared;
-Storage* storages;
-int storage_count;
-long page = sysconf(_SC_PAGESIZE);
-
-Index index_of(int thread) {
-    unsigned i = (unsigned)thread;
-    return {i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y};
-}
+pthread_t launching;
+double limit_s;
 
 int in_turn(int place) { return backward ? count - 1 - place : place; }
-
-void say(const char* format, ...) {
-    va_list values;
-    va_start(values, format);
-    size_t used = strlen(message);
-    vsnprintf(message + used, sizeof(message) - used, format, values);
-    va_end(values);
-}
-
-void say_where(int thread) {
-    Index at = index_of(thread);
-    say("thread (%u, %u, %u) of block (%u, %u, %u)", at.x, at.y, at.z, blockIdx.x, blockIdx.y, blockIdx.z);
-}
 
 [[noreturn]] void give_up() {
     inside = false;
@@ -101,7 +44,7 @@ void wait(Wait what) {
     if (!_setjmp(fibers[threads[current].fiber].where)) _longjmp(home, 1);
 }
 
-// The next one in turn that has not begun, which the fiber of one that ended takes on: a switch costs more than a thread.
+// The next one in turn that has not begun: the fiber of one that ended takes it on, since switches cost the most.
 int next_to_begin() {
     if (turn + 1 >= count) return -1;
     int thread = in_turn(turn + 1);
@@ -152,97 +95,6 @@ bool resume(int thread) {
     return true;
 }
 
-uint64_t gathered(int first, unsigned mask, const Thread& it, const uint64_t* values) {
-    if (it.gather == EXCHANGE) return it.source >= 0 && it.source < LANES && mask >> it.source & 1 ? values[it.source] : ~0ull;
-    uint64_t all = it.gather == AND || it.gather == LEAST ? 0xffffffffu : it.gather == LEAST_SIGNED ? INT32_MAX : 0;
-    if (it.gather == MOST_SIGNED) all = (uint64_t)INT32_MIN;
-    for (int lane = 0; lane < LANES; lane++) {
-        if (!(mask >> lane & 1)) continue;
-        uint64_t value = values[lane];
-        switch (it.gather) {
-            case BALLOT: all |= (value & 1) << lane; break;
-            case ADD: all = (uint32_t)(all + value); break;
-            case AND: all &= value; break;
-            case OR: all |= value; break;
-            case XOR: all ^= value; break;
-            case LEAST: all = std::min(all, (uint64_t)(uint32_t)value); break;
-            case MOST: all = std::max(all, (uint64_t)(uint32_t)value); break;
-            case LEAST_SIGNED: all = (uint64_t)std::min((int32_t)all, (int32_t)value); break;
-            case MOST_SIGNED: all = (uint64_t)std::max((int32_t)all, (int32_t)value); break;
-            case MATCH: all |= (uint64_t)(value == it.value) << lane; break;
-        }
-    }
-    return all;
-}
-
-// Lanes go on whose whole mask, except for threads that ended, waits for the same.
-bool release_warps() {
-    bool released = false;
-    for (int first = 0; first < count; first += LANES) {
-        int lanes = std::min(LANES, count - first);
-        uint64_t values[LANES];
-        for (int lane = 0; lane < lanes; lane++) values[lane] = threads[first + lane].value;
-        unsigned done = 0;
-        for (int lane = 0; lane < lanes; lane++) {
-            const Thread it = threads[first + lane];
-            if (it.wait != AT_WARP || done >> lane & 1) continue;
-            unsigned here = 0;
-            bool all = true;
-            for (int other = 0; other < lanes; other++) {
-                const Thread& that = threads[first + other];
-                if (!(it.mask >> other & 1) || that.wait == ENDED) continue;
-                all = all && that.wait == AT_WARP && that.mask == it.mask && that.gather == it.gather;
-                here |= 1u << other;
-            }
-            if (!all) continue;
-            for (int other = 0; other < lanes; other++) {
-                if (!(here >> other & 1)) continue;
-                Thread& that = threads[first + other];
-                that.value = gathered(first, here, that, values);
-                that.wait = RUNS;
-            }
-            done |= here, released = true;
-        }
-    }
-    return released;
-}
-
-int first_that(Wait wait) {
-    for (int thread = 0; thread < count; thread++) {
-        if (threads[thread].wait == wait) return thread;
-    }
-    return -1;
-}
-
-// All threads go on that wait at the barrier, if all do at the same one; what is wrong is said if not.
-bool release_barrier() {
-    int waits = first_that(AT_BARRIER), in_warp = first_that(AT_WARP), ended = first_that(ENDED);
-    if (in_warp >= 0) {
-        say_where(in_warp);
-        say(" waits on line %d for lanes %#x of its warp, which never all come", threads[in_warp].line, threads[in_warp].mask);
-        return false;
-    }
-    int line = threads[waits].line, total = 0, all = 1;
-    if (ended >= 0) {
-        say_where(ended);
-        say(" ends without the __syncthreads of line %d, at which others wait", line);
-        return false;
-    }
-    for (int thread = 0; thread < count; thread++) {
-        if (threads[thread].line != line) {
-            say_where(thread);
-            say(" waits at the __syncthreads of line %d, and others at that of line %d", threads[thread].line, line);
-            return false;
-        }
-        total += threads[thread].predicate != 0, all = all && threads[thread].predicate;
-    }
-    for (int thread = 0; thread < count; thread++) {
-        threads[thread].value = (uint64_t)total << 1 | (uint64_t)all;
-        threads[thread].wait = RUNS;
-    }
-    return true;
-}
-
 bool run_block() {
     shared_arrays.clear();
     for (int thread = 0; thread < count; thread++) threads[thread] = {RUNS, -1};
@@ -256,45 +108,15 @@ bool run_block() {
     }
 }
 
-size_t rounded(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
-
-// Memory that ends, but for its alignment, where no memory is; around it lies what must not be changed.
-char* place(size_t bytes, int tensor) {
-    size_t room = rounded(rounded(bytes, 16) + MARGIN, (size_t)page);
-    char* map = (char*)mmap(nullptr, room + 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED || mprotect(map + GUARD, room, PROT_READ | PROT_WRITE)) return nullptr;
-    char* placed = map + GUARD + room - rounded(bytes, 16);
-    memset(placed, POISON, bytes);
-    for (char* at = placed - MARGIN; at < placed; at++) *at = (char)around(at, tensor);
-    for (char* at = placed + bytes; at < placed + rounded(bytes, 16); at++) *at = (char)around(at, tensor);
-    return placed;
-}
-
-void remove(char* placed, size_t bytes) {
-    size_t room = rounded(rounded(bytes, 16) + MARGIN, (size_t)page);
-    munmap(placed + rounded(bytes, 16) - room - GUARD, room + 2 * GUARD);
-}
-
-bool untouched(const char* from, const char* to, int tensor) {
-    while (from < to && (unsigned char)*from == around(from, tensor)) from++;
-    return from == to;
-}
-
-void say_near(const char* address) {
-    for (int index = 0; index < storage_count; index++) {
-        const Storage& it = storages[index];
-        const char* end = it.placed + it.bytes;
-        if (address < it.placed - GUARD || address >= end + GUARD) continue;
-        bool before = address < it.placed;
-        say(", %ld bytes %s of argument %d", (long)(before ? it.placed - address : address - end),
-            before ? "before the tensor" : "behind the tensor's end", it.argument);
-        return;
+void on_signal(int signal, siginfo_t* info, void*) {
+    if (signal == SIGVTALRM) {
+        if (!pthread_equal(pthread_self(), launching)) pthread_kill(launching, signal);
+        if (!inside || !pthread_equal(pthread_self(), launching)) return;
+        say_where(current);
+        say(" is still running after %g s", limit_s);
+        give_up();
     }
-    if (dynamic_shared && address >= dynamic_shared - GUARD && address < dynamic_shared + 2 * GUARD) say(", near its shared memory");
-}
-
-void on_fault(int signal, siginfo_t* info, void*) {
-    if (!inside) {
+    if (!inside || !pthread_equal(pthread_self(), launching)) {
         ::signal(signal, SIG_DFL);  // not ours: it happens again
         return;
     }
@@ -306,24 +128,32 @@ void on_fault(int signal, siginfo_t* info, void*) {
 
 bool run_blocks() {
     uint64_t total = (uint64_t)gridDim.x * gridDim.y * gridDim.z;
-    for (uint64_t turn = 0; turn < total; turn++) {
-        uint64_t block = backward ? total - 1 - turn : turn;
-        blockIdx = {(unsigned)(block % gridDim.x), (unsigned)(block / gridDim.x % gridDim.y), (unsigned)(block / gridDim.x / gridDim.y)};
+    for (uint64_t place = 0; place < total; place++) {
+        uint64_t block = backward ? total - 1 - place : place;
+        uint64_t row = block / gridDim.x;
+        blockIdx = {(unsigned)(block % gridDim.x), (unsigned)(row % gridDim.y), (unsigned)(row / gridDim.y)};
         if (!run_block()) return false;
     }
     return true;
 }
 
+// As run_blocks, where faults and the end of the time, which is the processor's, are caught.
 bool run_caught() {
-    const int caught[] = {SIGSEGV, SIGBUS, SIGFPE};
-    struct sigaction ours = {}, before[3];
+    constexpr int CAUGHT[] = {SIGSEGV, SIGBUS, SIGFPE, SIGVTALRM};
+    struct sigaction ours = {}, before[4];
     stack_t stack = {alternate, 0, sizeof(alternate)}, stack_before;
-    ours.sa_sigaction = on_fault;
+    time_t whole = (time_t)limit_s;
+    suseconds_t rest = (suseconds_t)((limit_s - (double)whole) * 1e6);
+    itimerval limit = {{0, 100000}, {whole, rest}}, none = {};
+    ours.sa_sigaction = on_signal;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    launching = pthread_self();
     sigaltstack(&stack, &stack_before);
-    for (int i = 0; i < 3; i++) sigaction(caught[i], &ours, &before[i]);
+    for (int i = 0; i < 4; i++) sigaction(CAUGHT[i], &ours, &before[i]);
+    setitimer(ITIMER_VIRTUAL, &limit, nullptr);
     bool ran = run_blocks();
-    for (int i = 0; i < 3; i++) sigaction(caught[i], &before[i], nullptr);
+    setitimer(ITIMER_VIRTUAL, &none, nullptr);
+    for (int i = 0; i < 4; i++) sigaction(CAUGHT[i], &before[i], nullptr);
     if (stack_before.ss_flags & SS_DISABLE) stack_before.ss_size = MINSIGSTKSZ;
     sigaltstack(&stack_before, nullptr);
     return ran;
@@ -372,8 +202,15 @@ void* gpulab_dynamic_shared() { return dynamic_shared; }
 
 void gpulab_misaligned(const void* address, uint64_t alignment, int line) {
     say_where(current);
-    say(" reads or writes %llu bytes at once on line %d, at an address that is no multiple of that", (unsigned long long)alignment, line);
+    const char* said = " reads or writes %d bytes at once on line %d, at an address that is no multiple of that";
+    say(said, (int)alignment, line);
     give_up();
+}
+
+long long gpulab_clock() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
 void gpulab_trap(int line) {
@@ -404,41 +241,43 @@ void __ubsan_handle_divrem_overflow(Place* place, void*, void*) {
     give_up();
 }
 
-// What went wrong, or nothing. `offsets` of the arguments that lie in `storages`, of which `of` has the number, or -1.
-const char* gpulab_launch(void (*(*bind)(const uint64_t*))(), const unsigned* grid, const unsigned* block, uint64_t shared_bytes,
-                          Storage* given, int given_count, const int* of, uint64_t* values, int value_count, int last_first) {
+// What a launch is; `of` has the number of the storage in which an argument lies, or -1 for a number.
+struct Launch {
+    void (*(*bind)(const uint64_t*))();
+    unsigned grid[3], block[3];
+    uint64_t shared_bytes;
+    Storage* storages;
+    const int* of;
+    uint64_t* values;
+    int storage_count, value_count, backward;
+    double limit_s;
+};
+
+// What went wrong, or nothing.
+const char* gpulab_launch(const Launch* it) {
     message[0] = 0;
-    backward = last_first;
-    storages = given, storage_count = given_count;
-    gridDim = {grid[0], grid[1], grid[2]}, blockDim = {block[0], block[1], block[2]};
-    count = (int)(block[0] * block[1] * block[2]);
+    backward = it->backward, limit_s = it->limit_s;
+    storages = it->storages, storage_count = it->storage_count;
+    gridDim = {it->grid[0], it->grid[1], it->grid[2]}, blockDim = {it->block[0], it->block[1], it->block[2]};
+    count = (int)(blockDim.x * blockDim.y * blockDim.z);
     if (!stacks) {
-        stacks = (char*)mmap(nullptr, MOST_THREADS * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        for (int i = 0; i < MOST_THREADS; i++) mprotect(stacks + i * STACK, (size_t)page, PROT_NONE);
+        constexpr int KIND = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        stacks = (char*)mmap(nullptr, MOST_THREADS * STACK, PROT_READ | PROT_WRITE, KIND, -1, 0);
+        for (int i = 0; i < MOST_THREADS; i++) mprotect(stacks + i * STACK, page, PROT_NONE);
         for (int i = MOST_THREADS; i-- > 0;) idle.push_back(i);
     }
-    for (int i = 0; i < storage_count; i++) {
-        storages[i].placed = place(storages[i].bytes, i);
-        memcpy(storages[i].placed, storages[i].data, storages[i].bytes);
+    take_in();
+    for (int i = 0; i < it->value_count; i++) {
+        if (it->of[i] >= 0) it->values[i] += (uint64_t)storages[it->of[i]].placed;
     }
-    for (int i = 0; i < value_count; i++) {
-        if (of[i] >= 0) values[i] += (uint64_t)storages[of[i]].placed;
-    }
-    dynamic_shared = shared_bytes ? place(shared_bytes, -1) : nullptr;
-    run_thread = bind(values);
+    dynamic_shared = it->shared_bytes ? place(it->shared_bytes, -1) : nullptr;
+    run_thread = it->bind(it->values);
     if (!run_caught()) {
         idle.clear();
         for (int i = MOST_THREADS; i-- > 0;) idle.push_back(i), fibers[i].started = false;
     }
-    for (int i = 0; i < storage_count; i++) {
-        Storage& it = storages[i];
-        char* end = it.placed + it.bytes;
-        if (!message[0] && !untouched(it.placed - MARGIN, it.placed, i)) say("writes before the tensor of argument %d", it.argument);
-        if (!message[0] && !untouched(end, it.placed + rounded(it.bytes, 16), i)) say("writes behind the end of the tensor of argument %d", it.argument);
-        memcpy(it.data, it.placed, it.bytes);
-        remove(it.placed, it.bytes);
-    }
-    if (dynamic_shared) remove(dynamic_shared, shared_bytes), dynamic_shared = nullptr;
+    give_back();
+    if (dynamic_shared) remove(dynamic_shared, it->shared_bytes), dynamic_shared = nullptr;
     return message;
 }
 }

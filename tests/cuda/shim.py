@@ -16,7 +16,8 @@ gives other values forward than backward, or wrong ones in both. KernelError say
 read or write what is not its own: misaligned vectors, memory beyond a tensor, indices beyond an array, a barrier that
 not all threads reach, lanes of a shuffle that never come. Shared memory begins as NaN in every block, and so does what
 a shuffle takes from a lane that is not in its mask. What it cannot find: races whose outcome is the same in both
-orders, blocks that wait for each other (they hang), too many registers. PTX is not compiled: `#ifdef __CUDA_ARCH__`.
+orders, reads of less than 16 bytes behind a tensor whose value has no effect, too many registers. Blocks cannot wait
+for each other (KernelError after a while). PTX is not compiled: it is under `#ifdef __CUDA_ARCH__`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +38,7 @@ from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
+AVAILABLE = sys.platform == "linux" and shutil.which("g++") is not None
 COMPILE = ["g++", "-std=c++17", "-O1", "-fPIC", "-w", "-U_FORTIFY_SOURCE", "-fstack-clash-protection"]
 CHECKS = ["-fsanitize=alignment,bounds,integer-divide-by-zero", "-fno-strict-aliasing"]
 MOST_THREADS, MOST_BLOCKS = 1024, (2**31 - 1, 65535, 65535)
@@ -61,8 +64,27 @@ class _Storage(ctypes.Structure):
     )
 
 
-def load_on_cpu(text, file, *, backward=False):
-    """`gpulab.cuda.source.load` for CPU tensors. `backward` runs the last block and its last thread first."""
+class _Launch(ctypes.Structure):
+    _fields_ = (
+        ("bind", ctypes.c_void_p),
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared_bytes", ctypes.c_uint64),
+        ("storages", ctypes.POINTER(_Storage)),
+        ("of", ctypes.POINTER(ctypes.c_int)),
+        ("values", ctypes.POINTER(ctypes.c_uint64)),
+        ("storage_count", ctypes.c_int),
+        ("value_count", ctypes.c_int),
+        ("backward", ctypes.c_int),
+        ("limit_s", ctypes.c_double),
+    )
+
+
+def load_on_cpu(text, file, *, backward=False, limit_s=30.0):
+    """`gpulab.cuda.source.load` for CPU tensors. `backward` runs the last block and its last thread first.
+
+    `limit_s` of processor time is what a launch may take.
+    """
     defined = tuple(option for option in text.options if option.startswith("-D"))
     library = _library(text.name, text.code, text.line, defined, file)
     threads = text.threads or (1, 1, 1)
@@ -91,20 +113,21 @@ def load_on_cpu(text, file, *, backward=False):
             else:
                 of.append(-1)
                 values.append(_bits(letter, argument, place, text.name))
-        count = len(values)
+        given = _Launch(
+            ctypes.cast(bind, ctypes.c_void_p),
+            blocks,
+            threads,
+            text.shared_bytes,
+            (_Storage * len(storages))(*(storage for _, storage in storages.values())),
+            (ctypes.c_int * len(of))(*of),
+            (ctypes.c_uint64 * len(values))(*values),
+            len(storages),
+            len(values),
+            backward,
+            limit_s,
+        )
         with _lock:
-            said = _runtime().gpulab_launch(
-                bind,
-                (ctypes.c_uint * 3)(*blocks),
-                (ctypes.c_uint * 3)(*threads),
-                ctypes.c_uint64(text.shared_bytes),
-                (_Storage * len(storages))(*(storage for _, storage in storages.values())),
-                len(storages),
-                (ctypes.c_int * count)(*of),
-                (ctypes.c_uint64 * count)(*values),
-                count,
-                int(backward),
-            )
+            said = _runtime().gpulab_launch(ctypes.byref(given))
         if said:
             raise KernelError(f"{text.name} in {file}: {said.decode()}")
 

@@ -1,4 +1,4 @@
-"""The calls of cuBLAS in a lesson multiply what they should: by a stand-in that reads column-major matrices as it does."""
+"""The calls of cuBLAS in a lesson multiply what they should: a stand-in reads column-major matrices as cuBLAS does."""
 
 import ctypes
 import sys
@@ -85,4 +85,5 @@ def test_every_form_multiplies_each_pair(sizes):
         assert work.items == batch
     assert list(built.works) == ["calls", "gemm_batched", "gemm_strided_batched", "bmm"]
     # Each step ran twice.
-    assert COUNTED == ["sgemm"] * 2 * batch + ["sgemmBatched"] * 2 + ["sgemmStridedBatched"] * 2
+    expected = ["sgemm"] * 2 * batch + ["sgemmBatched"] * 2 + ["sgemmStridedBatched"] * 2
+    assert expected == COUNTED

@@ -6,8 +6,9 @@ Its kernels run on the CPU, blocks and threads forward and backward; and each fo
 import pytest
 import torch
 from lessons import build, names, output, scenario_of
-from shim import KernelError
+from shim import AVAILABLE, KernelError
 
+pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no g++, or no Linux")
 NUMBERS = (1, 3, 31, 1000, 4099)
 ERROR = 1e-5
 """Of the largest element: roundings in fp32 stay far below it, an element of another place or time does not."""

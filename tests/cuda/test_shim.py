@@ -5,10 +5,11 @@ from functools import partial
 
 import pytest
 import torch
-from shim import KernelError, rewritten
+from shim import AVAILABLE, KernelError, rewritten
 
 from gpulab.cuda.source import CudaSource
 
+pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no g++, or no Linux")
 CUDA = CudaSource(r"""
 template <typename T> __global__ void __launch_bounds__(256, 4)
     saxpy(const T* __restrict__ x, T* __restrict__ y, T a, long long n) {

@@ -5,10 +5,11 @@ from functools import partial
 
 import pytest
 import torch
-from shim import KernelError
+from shim import AVAILABLE, KernelError
 
 from gpulab.cuda.source import CudaSource
 
+pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no g++, or no Linux")
 CUDA = CudaSource(r"""
 __global__ void one_too_many(const float* x, float* y, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -51,6 +52,11 @@ __global__ void index(float* x, int by) {
 __global__ void dynamic(float* x, int by) {
     extern __shared__ float four[];
     four[threadIdx.x + by] = 1;
+}
+__global__ void spins(volatile int* x, int apart) {
+    while (x[0] != (int)gridDim.x) {
+        if (apart) __syncthreads();
+    }
 }
 __global__ void divides(int* x, int by) { x[0] = x[0] / by; }
 __global__ void deep(float* x, int by) {
@@ -151,3 +157,12 @@ def test_blocks_and_threads_that_no_gpu_takes(make):
         make("some", (32, 33))
     with pytest.raises(KernelError, match="too many blocks"):
         make("some")((1, 65536), torch.ones(32))
+
+
+@pytest.mark.parametrize("apart", [0, 1])
+def test_a_kernel_that_does_not_end_is_ended(make, apart):
+    with pytest.raises(KernelError, match=r"is still running after 0.2 s"):
+        make("spins", 32, limit_s=0.2)(1, torch.zeros(1, dtype=torch.int32), apart)
+    y = torch.zeros(1)
+    make("sum_to", 1)(1, torch.ones(32), y, 0, 32)
+    assert y.item() == 32
