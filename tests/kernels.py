@@ -15,10 +15,15 @@ ROOT = Path(__file__).parent.parent
 KEPT, ARCH = ROOT / "gpulab" / "kernels.json", "sm_90"
 
 
-def compiled(entry, arch=ARCH):
-    """What the compiler makes of the kernels of a lesson with its own parameters, by variant."""
-    texts = kernels_of(entry.source, tuple(entry.scenario.variants), entry.scenario.params)
-    return {name: [read_kernel(text, arch, str(entry.path)) for text in kernels] for name, kernels in texts.items()}
+def kernel_texts(entry):
+    """The kernels of a lesson with its own parameters, by variant."""
+    return kernels_of(entry.source, tuple(entry.scenario.variants), entry.scenario.params)
+
+
+def compiled(entry):
+    """What the compiler makes of them."""
+    file, texts = str(entry.path), kernel_texts(entry)
+    return {name: [read_kernel(text, ARCH, file) for text in kernels] for name, kernels in texts.items()}
 
 
 def lessons():

@@ -269,7 +269,7 @@ def _against(scenario: Scenario) -> dict[str, str]:
     for above, name in pairwise(names):
         declared = scenario.variants[name].against
         if declared is not None:
-            against[name] = above if scenario.ladder else names[0] if declared == FIRST else declared
+            against[name] = declared if declared != FIRST else above if scenario.ladder else names[0]
     return against
 
 

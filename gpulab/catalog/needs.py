@@ -14,6 +14,8 @@ from gpulab.protocol.finding import Finding, finding
 
 _NEED_A_GPU = ("cuda", "cupy", "triton")
 CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
+NVRTC = "cuda-bindings"
+"""What compiles CUDA C++: it calls NVRTC, which comes with torch for CUDA."""
 NO_TORCH = "no torch"
 _HIDDEN = ("", "-1", "NoDevFiles")
 
@@ -91,9 +93,12 @@ def fitting_cupy() -> str:
 
 @cache
 def _no_cupy() -> Finding | None:
-    if (reason := _no_cuda()) or installed(*CUPY):
+    if reason := _no_cuda():
         return reason
-    return finding("not_installed", package="CuPy", install=f"gpulab[{fitting_cupy()}]")
+    for package, name in ((CUPY, "CuPy"), ((NVRTC,), NVRTC)):
+        if not installed(*package):
+            return finding("not_installed", package=name, install=f"gpulab[{fitting_cupy()}]")
+    return None
 
 
 @cache

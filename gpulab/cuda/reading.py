@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from hashlib import sha256
 from math import prod
@@ -14,6 +15,7 @@ from gpulab.cuda.disassembler import sass_lines
 from gpulab.protocol.kernels import KernelCode, KernelText
 
 _DIGITS = 16
+_REGISTER = re.compile(r"\b(U?[RP]|%[a-z]+)\d+(?:\.reuse)?")
 
 
 def read_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> KernelCode:
@@ -43,6 +45,6 @@ def read_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> KernelC
 
 
 def _digest(compiled: Compiled, lines: Sequence[str]) -> str:
-    """Of the code without the names in it: those of the kernel, and those that the compiler makes of it."""
+    """Of the code without names of kernels and numbers of registers: the compiler gives these out anew each time."""
     code = "\n".join(line.replace(compiled.entry, "") for line in lines if ".loc" not in line)
-    return sha256(code.encode()).hexdigest()[:_DIGITS]
+    return sha256(_REGISTER.sub(r"\1", code).encode()).hexdigest()[:_DIGITS]

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from gpulab.catalog.needs import (
     CUPY,
     NO_TORCH,
+    NVRTC,
     compiler,
     devices_are_hidden,
     fitting_cupy,
@@ -29,6 +30,7 @@ from gpulab.session.run_files import default_path
 from gpulab.version import __version__
 
 _INSTALLERS = {"apt-get": "apt-get install -y g++", "dnf": "dnf install -y gcc-c++", "pacman": "pacman -S gcc"}
+_NVRTC_LIBRARIES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
 _TORCH = "torch"
 """The name of its check."""
 _REINSTALL_TORCH = "pip install --force-reinstall torch"
@@ -43,6 +45,7 @@ def examine() -> list[MachineCheck]:
         check_driver(torch, driver),
         *_devices(torch),
         check_cupy(),
+        check_nvrtc(),
         _triton(),
         _jax(),
         _compiler(),
@@ -105,6 +108,14 @@ def check_cupy() -> MachineCheck:
         fix = _command(f"pip uninstall -y {name} && {install}")
         return _broken("CuPy", finding("package_of_other_cuda", package=package, cuda=cuda), "cuda_lessons", fix)
     return _ok("CuPy", finding("package", package=package))
+
+
+def check_nvrtc() -> MachineCheck:
+    """Whether CUDA C++ can be compiled here: with a GPU or without one."""
+    bindings, library = installed(NVRTC), installed(*_NVRTC_LIBRARIES)
+    if bindings and (library or torch_cuda() not in (None, NO_TORCH)):
+        return _ok("NVRTC", finding("package", package=", ".join(filter(None, (bindings, library)))))
+    return _missing("NVRTC", finding("not_there"), "kernel_code", _command("pip install 'gpulab[nvrtc]'"))
 
 
 def _devices(torch: TorchProbe) -> list[MachineCheck]:

@@ -45,7 +45,7 @@ class KernelCode(msgspec.Struct, frozen=True, kw_only=True):
     instructions: dict[Name, Count] = {}
     read_from: Name = "SASS"
     digest: Name = ""
-    """Of the instructions with their operands: the same code has the same."""
+    """Of the instructions with their operands, whichever registers they are in: the same code has the same."""
     bank_conflicts: PositiveCount | None = None
     """Of shared memory: passes that the worst access of a warp takes; 1 is none, None where no address is known."""
     load_use: Fraction | None = None

@@ -144,7 +144,12 @@ def build_report(
 def _with_kernel_differences(state: RunState, variants: list[VariantReport]) -> list[VariantReport]:
     job = state.timed_job
     ladder = isinstance(job, Measure) and job.ladder
-    against = {} if ladder else {name: variant.info.against for name, variant in state.variants.items()}
+    # On a ladder a rung is held against the one below it, unless it names another than the baseline.
+    baseline = next(iter(state.variants), None)
+    against = {
+        name: None if ladder and variant.info.against == baseline else variant.info.against
+        for name, variant in state.variants.items()
+    }
     found = differences({variant.name: variant.kernels for variant in variants}, against)
     return [replace(variant, kernel_difference=found.get(variant.name)) for variant in variants]
 

@@ -27,7 +27,9 @@ def series(x, terms):
 
 
 def expensive_side(params, x):
-    return torch.where(x >= fp32(1 - params["percent"] / 100), series(x, params["terms"]), 0.0)
+    values = torch.where(x >= 0.75, series(x, params["terms"]), 0.0)
+    whole = len(x) // 100 * 100
+    return [part for part in (values[:whole].view(-1, 100), values[whole:]) if part.numel()]
 
 
 def energies(_, x, decays):
@@ -131,12 +133,14 @@ def wrong(name, **options):
     for variant, work in built.works.items():
         expected = expected_of(name, variant, built)
         try:
-            (values,) = output(work)
+            values = output(work)
         except KernelError as error:
             found[variant] = str(error)
             continue
-        assert values.shape == expected.shape
-        error = (values - expected).abs().max() / expected.abs().max().clamp(min=1e-30)
+        parts = expected if isinstance(expected, list) else [expected]
+        assert [part.shape for part in values] == [part.shape for part in parts]
+        errors = [(one - other).abs().max() for one, other in zip(values, parts, strict=True)]
+        error = max(errors) / max(part.abs().max() for part in parts).clamp(min=1e-30)
         if not error <= ERROR:
             found[variant] = error.item()
     return found

@@ -221,6 +221,10 @@ def _passes(addresses: tuple[int, ...], size: int) -> int:
 
 
 def _used(addresses: tuple[int, ...], size: int) -> float:
-    """The share of the touched sectors' bytes that some lane accesses."""
-    used = {address + place for address in addresses for place in range(size)}
+    """The share of the touched sectors' bytes that some lane accesses, where the first of them begins a sector.
+
+    Where a tensor begins, and what is added for all lanes, is not known well enough to say that it does not.
+    """
+    first = min(addresses)
+    used = {address - first + place for address in addresses for place in range(size)}
     return len(used) / (_SECTOR * len({place // _SECTOR for place in used}))

@@ -15,7 +15,7 @@ from gpulab.report.report import RunReport
 from gpulab.scenario import KiB
 from gpulab.views.text import Glyphs, byte_count, seconds
 
-_MOST_CHANGES = 6
+_MOST_CHANGES, _WIDEST_NAME = 6, 20
 _ALWAYS = ("registers", "occupancy")
 """Said even where more telling ones fill the line."""
 _WORDS = {
@@ -85,26 +85,41 @@ def _page(
     for name, codes in of_variants.items():
         shown = [glyphs((times or {}).get(name, ""))] if times else []
         table.add_row(Text(glyphs(name)), *shown, *_resources(codes))
-    mixes = {name: _mix(name, codes) for name, codes in of_variants.items() if codes}
     first = next(code for codes in of_variants.values() for code in codes)
-    return Group(
-        table,
-        *(Text(glyphs(mix), "dim") for mix in mixes.values()),
-        *(Text(glyphs(difference_line(name, difference))) for name, difference in found.items()),
-        Text(glyphs(f"counted in the {first.read_from} for {first.arch}, each instruction once"), "dim"),
-    )
+    mixes = [(name, _mix(name, codes)) for name, codes in of_variants.items() if codes]
+    parts: list[RenderableType] = [table, "", _named(mixes, "dim", glyphs)]
+    if found:
+        lines = [(name, f"against {each.against}: {difference_words(each)}") for name, each in found.items()]
+        parts += ["", _named(lines, "", glyphs)]
+    counted = f"counted in the {first.read_from} for {first.arch}, each instruction once, however often it runs"
+    return Group(*parts, Text(glyphs(counted), "dim"))
+
+
+def _named(lines: Sequence[tuple[str, str]], style: str, glyphs: Glyphs) -> Table:
+    """A name, and what is said of it beside it."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(overflow="fold", max_width=_WIDEST_NAME)
+    table.add_column(overflow="fold")
+    for name, text in lines:
+        table.add_row(Text(glyphs(name), f"bold {style}"), Text(glyphs(text), style))
+    return table
 
 
 def difference_line(name: str, difference: KernelDifference) -> str:
     """`after against before: 128-bit loads 0 > 4; registers 32 > 64; occupancy 100 > 50 %`."""
+    return f"{name} against {difference.against}: {difference_words(difference)}"
+
+
+def difference_words(difference: KernelDifference) -> str:
+    """What changes, the most telling first."""
     said = difference.changes
     if not said:
-        return f"{name} against {difference.against}: the same code, launched alike"
+        return "the same code, launched alike"
     telling = [change for change in said if change.what not in _ALWAYS]
     last = [change for change in said if change.what in _ALWAYS]
     kept = [*telling[: max(1, _MOST_CHANGES - len(last))], *last]
     more = f"; {len(said) - len(kept)} more" if len(said) > len(kept) else ""
-    return f"{name} against {difference.against}: {'; '.join(map(change_words, kept))}{more}"
+    return f"{'; '.join(map(change_words, kept))}{more}"
 
 
 def change_words(change: Change) -> str:
@@ -129,8 +144,8 @@ def _mix(variant: str, codes: Sequence[KernelCode]) -> str:
     """The instructions of a variant's kernels, each kernel once."""
     by_name = {code.name: code for code in codes}
     if list(by_name) == [variant]:
-        return f"{variant}: {instruction_mix(codes[0])}"
-    return f"{variant}: {'; '.join(f'{name} {instruction_mix(code)}' for name, code in by_name.items())}"
+        return instruction_mix(codes[0])
+    return "; ".join(f"{name} {instruction_mix(code)}" for name, code in by_name.items())
 
 
 def instruction_mix(code: KernelCode) -> str:

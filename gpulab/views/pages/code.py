@@ -89,8 +89,8 @@ def _kernel_parts(
     against = next((other for other in others if kernels.get(other)), "") if name == first else first
     theirs = [_kernel_code(text) for text in kernels.get(against, ())]
     whole = _Code(1, [line for code in theirs for line in code.lines]) if theirs else None
-    named = {text.name: text for text in kernels.get(name, ())}
-    for text in named.values():
+    named = {text.name: text for text in reversed(kernels.get(name, ()))}
+    for text in reversed(named.values()):
         code = _kernel_code(text)
         block = "" if text.threads is None else f", {prod(text.threads)} threads a block"
         yield Text(glyphs(f"{'':{_NUMBER}}   {text.name}{block}"), "italic")

@@ -87,6 +87,7 @@ ENABLES = {
     "gpu_scenarios": "every scenario on a GPU",
     "telemetry_and_gpu_scenarios": "telemetry, and every scenario on a GPU",
     "cuda_lessons": "the CUDA C++ lessons",
+    "kernel_code": "registers and machine code of CUDA C++ kernels",
     "triton_lessons": "the Triton lessons, torch.compile on a GPU",
     "jax_lesson": "the JAX lesson",
     "compile_on_cpu": "torch.compile on a CPU",

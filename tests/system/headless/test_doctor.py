@@ -14,7 +14,7 @@ from gpulab.views.findings import sentence
 def test_the_table_and_the_json_say_what_is_there_and_what_fixes_the_rest(lab):
     process = lab.call("--doctor", "--json", "out.json")
     checks = {check["name"]: check for check in json.loads((lab.folder / "out.json").read_text())}
-    parts = {"gpulab", "torch", "driver", "cpu", "CuPy", "Triton", "JAX", "compiler", "terminal", "run files"}
+    parts = {"gpulab", "torch", "driver", "cpu", "CuPy", "NVRTC", "Triton", "JAX", "compiler", "terminal", "run files"}
     assert parts <= set(checks)
     assert all(set(check) == set(MachineCheck.__struct_fields__) for check in checks.values())
     assert checks["torch"]["status"] == "ok"

@@ -41,7 +41,7 @@ def machine(monkeypatch):
     ],
 )
 def test_what_keeps_from_cuda_keeps_from_cupy_and_triton_too(machine, options, code):
-    machine(packages=("triton", "cupy-cuda13x"), **options)
+    machine(packages=("triton", "cupy-cuda13x", "cuda-bindings"), **options)
     reasons = {need: missing(need) for need in ("cuda", "cupy", "triton")}
     assert {reason and reason.code for reason in reasons.values()} == {code}
     assert default_device() == ("cuda:0" if code is None else "cpu")
@@ -52,7 +52,8 @@ def test_a_package_that_is_missing_comes_with_how_to_install_it(machine):
     assert missing("cupy") == finding("not_installed", package="CuPy", install="gpulab[cuda12]")
     assert missing("triton") == finding("not_installed", package="Triton", install="triton")
     assert missing("jax") == finding("not_installed", package="JAX", install="jax")
-    machine(packages=("jax",))
+    machine(packages=("jax", "cupy-cuda13x"))
+    assert missing("cupy") == finding("not_installed", package="cuda-bindings", install="gpulab[cuda13]")
     assert missing("jax") is None
     assert fitting_cupy() == "cuda13"
 
