@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from gpulab.flags import MODES, FlagError, Mode, add_flags, check_flags, mode_of
+from gpulab.flags import MODES, Mode
+from gpulab.given_flags import FlagError, add_flags, check_flags, mode_of
 from gpulab.headless.standard_streams import OUTPUT_LOST, OutputError, check_stdout, prepare, print_error
 from gpulab.protocol.text import one_line, plain
 from gpulab.version import __version__

@@ -2,29 +2,30 @@
 
 The threads of a warp share an instruction stream. Where they disagree at a branch, the warp executes both sides one
 after the other, each with the other side's threads switched off. Here one side is expensive, a sum of powers of x in
-`terms` FMAs, and the other is zero, as in source D's example. Of each hundred elements `percent` take the expensive
-side, at places drawn at random.
+`terms` FMAs (fused multiply-adds), and the other is zero, as in source D's example. Of each hundred elements `percent`
+take the expensive side, at places drawn at random, the same in each hundred.
 
-`branch`: with 25 % of the elements, a warp of 32 without any on the expensive side is one of ten thousand. So almost
-every warp computes it, with three quarters of its threads switched off.
+`branch`: with 25 % of the elements at random places, a warp of 32 without any on the expensive side is one of ten
+thousand (0.75^32). So almost every warp computes it, with three quarters of its threads switched off.
 
 `predicated` computes it for every element, and selects: no branch, no divergence. It is what `tl.where` does, in
-Triton, where both arguments are computed in full. Nothing is gained, since almost every warp did that already: expect
-the same time. Its FLOP/s are four times as high and come near the roof, but three quarters of them are thrown away. A
-rate says how busy the units are, and not whether the work was needed.
+Triton, where both arguments are computed in full. Nothing is gained, since almost every warp did that already: 1.01x
+(H200, measured here). Its FLOP/s are four times as high, 57 TFLOP/s and 91 % of the roof, but three quarters of them
+are thrown away. A rate says how busy the units are, and not whether the work was needed.
 
 `sorted_branch` is the kernel of `branch` on the same elements in another order, in which neighbours take the same
-side. Whole warps agree, and three quarters of them skip it. The time falls with the share, to a quarter, until reading
-and writing the elements is the limit. The sorting is not in the step: it is free where the layout is chosen once, and
-costs several passes over memory where it is not.
+side. Whole warps agree, and three quarters of them skip it: 2.67x (H200). It is not 4x because all elements are still
+read and written, which alone takes a tenth of the time of `branch`. That and a quarter of the arithmetic nearly add up
+to the 37 % that it takes: long runs of elements of one side leave little to overlap. The sorting is not in the step:
+it is free where the layout is chosen once, and costs several passes over memory where it is not.
 
-`sorted_predicated` computes both sides of sorted data: the order is worth nothing without a branch. Against
-`sorted_branch` this is where a select loses, by what the skipped side costs.
+`sorted_predicated` computes both sides of sorted data: the order is worth nothing without a branch. It takes as long
+as `predicated`, and 2.65x as long as `sorted_branch` (H200): here a select loses, by what the skipped side costs.
 
-What follows: a branch that whole warps agree on is cheap, and one on random data costs as much as the select. A
-select wins where both sides are a few instructions; there the compiler chooses it by itself. Look at the machine code
-for the branch (BRA) that skips the FMAs, and at the share of the fp32 roof. `--sweep percent` shows where a random
-branch pays: at 1 % a warp still takes the expensive side 32 times of 100.
+What follows: a branch that whole warps agree on is cheap, and one on random data costs as much as the select. A select
+wins where both sides are a few instructions; there the compiler chooses it by itself. Look at the machine code for the
+branch (BRA) that skips the FMAs, and at the share of the fp32 roof. `--sweep percent` shows where a random branch
+pays: at 1 % a warp still takes the expensive side 32 times of 100.
 """
 
 import torch

@@ -13,7 +13,7 @@ from msgspec.json import decode
 
 from gpulab.catalog.literals import literal
 from gpulab.catalog.source import UnreadableError, module_of
-from gpulab.limits import LARGEST_INTEGER, SOURCE_BYTES
+from gpulab.limits import LARGEST_INTEGER, LITERAL_DEPTH, SOURCE_BYTES, TEXT_LENGTH
 from gpulab.protocol.kernels import KernelCode, KernelText
 from gpulab.scenario import Param
 
@@ -41,11 +41,12 @@ def kernels_of(source: str, variants: tuple[str, ...], params: Mapping[str, Para
     sources = {name: call for node in tree.body if (call := _source_of(node)) for name in _targets(node)}
     if not sources:
         return {}
-    values = {**_numbers(tree), **params}
+    numbers = _numbers(tree)
     found: dict[str, list[KernelText]] = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name in variants:
-            kernels = [_kernel(call, sources, {**_defaults(node), **values}) for call in _calls(node, sources)]
+            values = _known_in(node, numbers, params)
+            kernels = [_kernel(call, sources, values) for call in _calls(node, sources)]
             found[node.name] = list(dict.fromkeys(kernel for kernel in kernels if kernel is not None))
     return {name: found[name] for name in variants if found.get(name)}
 
@@ -99,11 +100,19 @@ def _elements(target: ast.expr) -> list[str]:
     return [element.id if isinstance(element, ast.Name) else "" for element in elements]
 
 
+def _known_in(function: ast.FunctionDef, numbers: Mapping[str, Any], params: Mapping[str, Param]) -> dict[str, Any]:
+    """What names stand for in a function: not those that it assigns, which are what they are when it runs."""
+    names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
+    assigned = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    values = {**numbers, **_defaults(function), **params}
+    return {name: value for name, value in values.items() if name not in assigned}
+
+
 def _defaults(function: ast.FunctionDef) -> dict[str, Any]:
     """Values of the arguments that have one in the text."""
-    arguments = function.args.args[len(function.args.args) - len(function.args.defaults) :]
+    arguments = [*function.args.posonlyargs, *function.args.args]
     values = {}
-    for argument, default in zip(arguments, function.args.defaults, strict=True):
+    for argument, default in zip(reversed(arguments), reversed(function.args.defaults), strict=False):
         try:
             values[argument.arg] = literal(default)
         except ValueError:
@@ -134,13 +143,16 @@ def _kernel(call: ast.Call, sources: Mapping[str, ast.Call], values: Mapping[str
     assert isinstance(code.value, str)
     given = dict(zip(("name", "threads", "shared_bytes"), call.args, strict=False))
     given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-    options = next((keyword.value for keyword in source.keywords if keyword.arg == "options"), None)
+    options = dict(zip(("code", "options"), source.args, strict=False))
+    options |= {keyword.arg: keyword.value for keyword in source.keywords if keyword.arg}
     try:
-        name, compiled_with = _value(given["name"], values), literal(options) if options else ()
+        name, compiled_with = _value(given["name"], values), literal(options["options"]) if "options" in options else ()
         shared_bytes = _value(given["shared_bytes"], values) if "shared_bytes" in given else 0
     except (KeyError, ValueError):
         return None
-    if not isinstance(name, str) or not isinstance(shared_bytes, int):
+    if not isinstance(name, str) or not isinstance(shared_bytes, int) or shared_bytes < 0:
+        return None
+    if not isinstance(compiled_with, tuple):
         return None
     threads = _threads(given["threads"], values) if "threads" in given else (256, 1, 1)
     return KernelText(name, code.value, code.lineno, tuple(map(str, compiled_with)), threads, shared_bytes)
@@ -158,19 +170,21 @@ def _threads(node: ast.expr, values: Mapping[str, Any]) -> tuple[int, int, int] 
     return x, y, z
 
 
-def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
+def _value(node: ast.expr, values: Mapping[str, Any], depth: int = LITERAL_DEPTH) -> Any:
     """The value of a literal, a name, an f-string of names, or whole-number arithmetic. ValueError."""
+    if depth == 0:
+        raise ValueError(f"nested more than {LITERAL_DEPTH} deep")
     match node:
         case ast.Name() if node.id in values:
             return values[node.id]
         case ast.Tuple():
-            return tuple(_value(item, values) for item in node.elts)
+            return tuple(_value(item, values, depth - 1) for item in node.elts)
         case ast.JoinedStr():
-            return "".join(str(_value(part, values)) for part in node.values)
+            return _joined([_value(part, values, depth - 1) for part in node.values])
         case ast.FormattedValue() if node.format_spec is None and node.conversion == -1:
-            return _value(node.value, values)
+            return _value(node.value, values, depth - 1)
         case ast.BinOp() if type(node.op) in _ARITHMETIC:
-            left, right = _value(node.left, values), _value(node.right, values)
+            left, right = _value(node.left, values, depth - 1), _value(node.right, values, depth - 1)
             if not (isinstance(left, int) and isinstance(right, int)) or (
                 isinstance(node.op, ast.FloorDiv) and not right
             ):
@@ -179,4 +193,14 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
             if abs(result) > LARGEST_INTEGER:
                 raise ValueError("too large")
             return result
-    return literal(node)
+    return literal(node, depth)
+
+
+def _joined(parts: list[Any]) -> str:
+    """The text of an f-string. Texts of texts would double with each line of a file."""
+    if not all(isinstance(part, (str, int, float)) for part in parts):
+        raise ValueError("not of texts and numbers")
+    text = "".join(map(str, parts))
+    if len(text) > TEXT_LENGTH:
+        raise ValueError(f"a text of more than {TEXT_LENGTH} characters")
+    return text

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import util
+from pathlib import Path
 from typing import Any
 
 from gpulab.protocol.kernels import KernelText
@@ -18,6 +20,7 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 _PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.(\w+) (?:\.ptr[^\w]*(?:\.\w+ )*(?:\d+ )?)?\w+(?:\[(\d+)\])?")
 _NO_CACHE = "-no-cache"
 """NVRTC keeps machine code of earlier compilations, and says nothing of registers where it takes it from there."""
+_HEADER = "cuda_fp16.h"
 _CACHED = 256
 
 
@@ -65,10 +68,12 @@ def compile_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> Comp
 def _compile(name: str, code: str, line: int, options: tuple[str, ...], arch: str, file: str) -> Compiled:
     nvrtc = _nvrtc()
     quoted = file.replace("\\", "\\\\").replace('"', '\\"')
-    program = _result(nvrtc.nvrtcCreateProgram(f'#line {line} "{quoted}"\n{code}'.encode(), b"kernel.cu", 0, [], []))
+    numbered = f'#line {line} "{quoted}"\n{code}'.encode(errors="replace")
+    program = _result(nvrtc.nvrtcCreateProgram(numbered, b"kernel.cu", 0, [], []))
     try:
-        _result(nvrtc.nvrtcAddNameExpression(program, name.encode()))
-        flags = [f"-arch={arch}", "-std=c++17", "--ptxas-options=-v", _NO_CACHE, *options]
+        _result(nvrtc.nvrtcAddNameExpression(program, name.encode(errors="replace")))
+        headers = [f"-I{folder}" for folder in header_folders()]
+        flags = [f"-arch={arch}", "-std=c++17", "--ptxas-options=-v", _NO_CACHE, *headers, *options]
         (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
         if status == nvrtc.nvrtcResult.NVRTC_ERROR_INVALID_OPTION:  # of an NVRTC that has no cache
             flags.remove(_NO_CACHE)
@@ -81,7 +86,26 @@ def _compile(name: str, code: str, line: int, options: tuple[str, ...], arch: st
         cubin = _text(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program, whole=True)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
-    return Compiled(name, arch, entry, ptx, cubin, parameters(ptx, entry), *_resources(log, entry), log)
+    resources = _resources(log, entry)
+    if resources is None:
+        raise _compile_error(f"with options {options} there is no machine code\n{log}", name, code, line, file)
+    return Compiled(name, arch, entry, ptx, cubin, parameters(ptx, entry), *resources, log)
+
+
+def architectures() -> tuple[str, ...]:
+    """Those that this NVRTC compiles for. NoCompilerError."""
+    return tuple(f"sm_{number}" for number in _result(_nvrtc().nvrtcGetSupportedArchs()))
+
+
+@lru_cache(1)
+def header_folders() -> tuple[str, ...]:
+    """Where CUDA's own headers are, such as cuda_fp16.h: of a toolkit, or of the wheels that torch brings."""
+    spec = util.find_spec("nvidia")
+    wheels = [Path(place) for place in (spec.submodule_search_locations if spec else None) or ()]
+    folders = [folder / "include" for place in wheels for folder in (*place.glob("cu[0-9]*"), place / "cuda_runtime")]
+    folders.append(Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda") / "include")
+    found = next((folder for folder in folders if (folder / _HEADER).is_file()), None)
+    return () if found is None else tuple(str(folder) for folder in (found, found / "cccl") if folder.is_dir())
 
 
 def parameters(ptx: str, entry: str) -> tuple[str, ...]:
@@ -91,13 +115,16 @@ def parameters(ptx: str, entry: str) -> tuple[str, ...]:
     return tuple(f"{kind}[{size}]" if size else kind for kind, size in found)
 
 
-def _resources(log: str, entry: str) -> tuple[int, int, int, int]:
-    """(registers, bytes spilled, of the stack, of static shared memory), from what the assembler says."""
+def _resources(log: str, entry: str) -> tuple[int, int, int, int] | None:
+    """(registers, bytes spilled, of the stack, of static shared memory), from what the assembler says; None if nothing.
+
+    It does not run where options ask for other code.
+    """
     pieces = _ENTRY.split(log)
     said = dict(zip(pieces[1::2], pieces[2::2], strict=True)).get(entry, "")
     used, spills, shared = _USED.search(said), _SPILLS.search(said), _SHARED.search(said)
     if used is None or spills is None:
-        raise RuntimeError(f"the assembler said nothing of {entry}: {log[:200]}")
+        return None
     stack, stores, loads = map(int, spills.groups())
     return int(used[1]), stores + loads, stack, int(shared[1]) if shared else 0
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from operator import index
 from pathlib import Path
 from typing import Any
 
 from gpulab.cuda.compiler import Compiled, compile_kernel
 from gpulab.protocol.kernels import KernelText
 
+_POINTER = 64
 _LARGE_SHARED = 48 << 10
 """Dynamic shared memory above this has to be asked for."""
 
@@ -19,10 +21,10 @@ def load_on_device(text: KernelText, file: str) -> Callable[[tuple[int, int, int
     import cupy
     import torch
 
-    index = torch.cuda.current_device()
+    device = torch.cuda.current_device()
     compiled = compile_kernel(text, current_arch(), file)
     convert = _converters(compiled)
-    with cupy.cuda.Device(index), tempfile.NamedTemporaryFile(suffix=".cubin") as binary:
+    with cupy.cuda.Device(device), tempfile.NamedTemporaryFile(suffix=".cubin") as binary:
         Path(binary.name).write_bytes(compiled.cubin)
         kernel = cupy.RawModule(path=binary.name).get_function(compiled.entry)
         if text.shared_bytes + compiled.shared_bytes > _LARGE_SHARED:
@@ -34,10 +36,10 @@ def load_on_device(text: KernelText, file: str) -> Callable[[tuple[int, int, int
         if len(arguments) != len(convert):
             raise TypeError(f"{text.name} takes {len(convert)} arguments, and got {len(arguments)}")
         converted = tuple(to(argument) for to, argument in zip(convert, arguments, strict=True))
-        address = torch.cuda.current_stream(index).cuda_stream
+        address = torch.cuda.current_stream(device).cuda_stream
         if address not in streams:
-            streams[address] = cupy.cuda.ExternalStream(address, index)
-        with cupy.cuda.Device(index), streams[address]:
+            streams[address] = cupy.cuda.ExternalStream(address, device)
+        with cupy.cuda.Device(device), streams[address]:
             kernel(blocks, threads, converted, shared_mem=text.shared_bytes)
 
     return launch
@@ -54,44 +56,42 @@ def _converters(compiled: Compiled) -> list[Callable[[Any], Any]]:
     """What makes of an argument what the kernel declares: CuPy takes a Python int for 64 bits, and a float too."""
     import numpy as np
 
-    numbers: dict[str, Callable[[Any], Any]] = {
-        "f32": np.float32,
-        "f64": np.float64,
-        "f16": np.float16,
-        "u16": np.int16,
-        "s16": np.int16,
-        "u32": _bits_32,
-        "s32": _bits_32,
-        "b32": _bits_32,
-        "u64": np.int64,
-        "s64": np.int64,
-        "b64": np.int64,
-        "u8": np.int8,
-        "s8": np.int8,
-    }
+    floats = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+    integers = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 
     def converter(place: int, kind: str) -> Callable[[Any], Any]:
-        if kind not in numbers:
-            raise TypeError(f"parameter {place + 1} of {compiled.name} is a struct ({kind}): pass a pointer to one")
-        number = numbers[kind]
+        where = f"argument {place + 1} of {compiled.name}"
+        bits = int(kind[1:]) if kind[1:].isdigit() and kind[0] in "usb" else 0
+        if kind not in floats and bits not in integers:
+            raise TypeError(f"{where} is a struct ({kind}): pass a pointer to one")
 
         def to(argument: Any) -> Any:
-            if hasattr(argument, "data_ptr"):
-                if kind not in ("u64", "b64"):
-                    raise TypeError(f"argument {place + 1} of {compiled.name} is a tensor, and the kernel takes {kind}")
-                return np.uint64(argument.data_ptr())
-            return number(argument)
+            address = _address(argument)
+            if address is not None and bits != _POINTER:
+                raise TypeError(f"{where} is an array, and the kernel takes {kind}")
+            if kind in floats:
+                return floats[kind](argument)
+            return integers[bits](_whole(argument if address is None else address, bits, where))
 
         return to
 
     return [converter(place, kind) for place, kind in enumerate(compiled.parameters)]
 
 
-def _bits_32(value: Any) -> Any:
-    import numpy as np
+def _address(argument: Any) -> int | None:
+    """Where a tensor, or another array on the device, begins; None of a number."""
+    if hasattr(argument, "data_ptr"):
+        return int(argument.data_ptr())
+    interface = getattr(argument, "__cuda_array_interface__", None)
+    return int(interface["data"][0]) if interface else None
 
-    return np.uint32(int(value) & 0xFFFFFFFF) if -(2**31) <= int(value) < 2**32 else _too_large(value)
 
-
-def _too_large(value: Any) -> Any:
-    raise OverflowError(f"{value} needs more than the 32 bits that the kernel declares: declare it long long")
+def _whole(value: Any, bits: int, where: str) -> int:
+    """A whole number as so many bits, signed or not."""
+    try:
+        number = index(value)
+    except TypeError:
+        raise TypeError(f"{where} is {value!r}, and the kernel takes a whole number") from None
+    if not -(1 << (bits - 1)) <= number < 1 << bits:
+        raise OverflowError(f"{where} is {number}, which needs more than the {bits} bits that the kernel declares")
+    return number & ((1 << bits) - 1)

@@ -56,7 +56,11 @@ def sass_lines(cubin: bytes, entry: str) -> tuple[str, ...] | None:
         return None
     with tempfile.NamedTemporaryFile(suffix=".cubin") as binary:
         Path(binary.name).write_bytes(cubin)
-        done = subprocess.run([program, "-json", binary.name], capture_output=True, timeout=_TIMEOUT_S, check=False)
+        command = [program, "-json", binary.name]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False)
+        except (OSError, subprocess.TimeoutExpired):  # it is listed, and not there or not for this machine
+            return None
     if done.returncode != 0:
         return None
     try:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from gpulab.analysis.kernels.instructions import entry_body
 from gpulab.catalog.catalog import Entry, find
 from gpulab.catalog.kernels import kernels_of, shipped_kernels
-from gpulab.cuda.compiler import CompileError, NoCompilerError, compile_kernel
+from gpulab.cuda.compiler import CompileError, NoCompilerError, architectures, compile_kernel
 from gpulab.cuda.disassembler import sass_lines
 from gpulab.cuda.reading import read_kernel
 from gpulab.headless.options import Options
@@ -27,6 +27,8 @@ Kernels = Mapping[str, Sequence[KernelText]]
 
 def show(what: str, options: Options) -> int:
     """Print them. UsageError where there is no such scenario or variant, or nothing that compiles it."""
+    if options.ptx and options.sass:
+        raise UsageError(f"--show {what}: --ptx or --sass, not both")
     entry, variant = _named(what)
     terminal = open_terminal(ascii_only=options.ascii)
     scenario = entry.scenario
@@ -39,6 +41,7 @@ def show(what: str, options: Options) -> int:
     kernels = kernels_of(entry.source, names, {**defaults, **typed_params(entry.name, defaults, options.chosen)})
     shown = [variant] if variant else list(names)
     arch = options.arch or _ARCH
+    _check_architecture(arch)
     try:
         if options.ptx or options.sass:
             _show_machine_code(what, entry, kernels, shown, arch, options, terminal)
@@ -48,6 +51,16 @@ def show(what: str, options: Options) -> int:
         terminal.err.print(terminal.glyphs.block("\n".join(error.__notes__)), soft_wrap=True)
         raise UsageError(f"--show {what}: line {error.lineno} of {entry.path.name}: {error.msg}") from None
     return 0
+
+
+def _check_architecture(arch: str) -> None:
+    """UsageError where the compiler that is there does not know it."""
+    try:
+        known = architectures()
+    except NoCompilerError:  # whoever needs it says so
+        return
+    if arch.rstrip("abcdefghijklmnopqrstuvwxyz") not in known:
+        raise UsageError(f"--arch {arch}: this NVRTC compiles for {', '.join(known)}")
 
 
 def _named(what: str) -> tuple[Entry, str]:

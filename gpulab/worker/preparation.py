@@ -11,7 +11,7 @@ from gpulab.protocol.statuses import CeilingChoice, CheckKind, Per, Stage
 from gpulab.scenario import CONTROL, Variant, Work
 from gpulab.worker.building import compiled, tensors
 from gpulab.worker.building.build import Build
-from gpulab.worker.building.kernels import kernels_of_builds
+from gpulab.worker.building.kernels import kernels_made, read
 from gpulab.worker.context import WorkerContext
 from gpulab.worker.handover import CandidateFacts, Handover
 from gpulab.worker.process import memory
@@ -74,7 +74,9 @@ class Preparation:
         frames = compiled.frames()
         try:
             reporter.stage(Stage.BUILD, name)
+            kernels_made()  # of a build that failed
             build = context.builder.build(variant)
+            has_kernels = self._read_kernels(name)
             reporter.stage(Stage.CHECK, name)
             first_step_s = self._check(variant, build, baseline_items)
             reporter.stage(Stage.CALIBRATE, name)
@@ -84,7 +86,7 @@ class Preparation:
             self._check_device_clock(candidate, build)
             self._check_streams(candidate, build)
             # What is compiled is one operation to torch, whatever is in it, and a kernel of its own is none.
-            self._count(name, build, countable=compiled.frames() == frames and not self._read_kernels(name))
+            self._count(name, build, countable=compiled.frames() == frames and not has_kernels)
             if name in context.checked:
                 context.checker.still(name, build)
             self._declare(build)
@@ -247,9 +249,10 @@ class Preparation:
             self._reporter.channel.emit(counted)
 
     def _read_kernels(self, name: str) -> bool:
-        """Say what the compiler made of the kernels that were made until now; whether there are any."""
+        """Say what the compiler made of the kernels of a build; whether there are any."""
+        texts = kernels_made()
         try:
-            kernels = kernels_of_builds()
+            kernels = [read(text) for text in texts]
         except Exception as error:
             self._reporter.notice("kernels_not_read", name, message=first_line(error))
             return True

@@ -161,6 +161,128 @@ CLAIMS = {
         Claim("compiled", Bounds(1.0, 2.0), "three passes over the result become one; the product is the library's"),
     ),
     "jax_jit": (Claim("jitted", Bounds(2, 50), "one program in place of hundreds of dispatched operations"),),
+    "coalescing": (
+        Claim(
+            "coalesced",
+            Bounds(3, 8),
+            "the sources' kernels differed in work by 32x; a stride of 32 moves 8 times the sectors out of an L2 of "
+            "twice the memory's bandwidth, and looks up 32 lines a request: about 4 to 6x; the bounds are our own",
+        ),
+    ),
+    "vectorized_loads": (
+        Claim(
+            "one_float4",
+            Bounds(1.15, 2.2),
+            "B has 1.28x, A 122 to 242 GB/s; a full grid of single floats has too few bytes under way on an H200 "
+            "(63 % of the roof), and enough on a device with less bandwidth for its threads",
+        ),
+    ),
+    "restrict_pointers": (
+        Claim(
+            "restricted",
+            Bounds(1.1, 2.5),
+            "B names no factor; full SMs with one row in flight for each thread come to two thirds or more of the "
+            "bandwidth, and with all rows in flight to all of it",
+        ),
+    ),
+    "arithmetic_intensity": (
+        Claim(
+            "fused",
+            Bounds(3.1, 4.5),
+            "A's 3.4x is of five different functions; here 12 bytes an element in place of 44 are 3.7x, and 1.31x "
+            "on top of that on an H200, where single floats do not saturate the memory and float4 does",
+        ),
+    ),
+    "occupancy": (
+        Claim(
+            "balanced",
+            Bounds(2.0, 4.2),
+            "D names no factor; on an H200 2,048 threads for each SM in place of 512, each with one load in flight",
+        ),
+        Claim(
+            "starved_8_loads",
+            Bounds(2.5, 8.0),
+            "eight loads for each of 512 threads, until the memory is the limit: occupancy is not the only way",
+        ),
+    ),
+    "launch_bounds": (
+        Claim(
+            "four_blocks",
+            Bounds(1.2, 2.0),
+            "no source says how much; twice the threads have at most twice the loads in flight, less a few spills",
+        ),
+        Claim(
+            "eight_blocks",
+            Bounds(0.1, 1.1),
+            "B's (256, 8) leaves 32 registers for 36 sums on an SM of 2,048 threads: spills in every pass of the loop; "
+            "an SM of 1,536 threads ignores it",
+        ),
+    ),
+    "loop_unrolling": (
+        Claim(
+            "unrolled",
+            Bounds(2, 8),
+            "A and D name no factor; with one warp for each scheduler a counter, a comparison and a branch for each "
+            "FMA cost several times its 4 cycles, and 32 FMAs share them",
+        ),
+        Claim("four_chains", Bounds(5, 32), "four chains fill the 4 cycles of an FMA: up to 4x over unrolling"),
+    ),
+    "divergence": (
+        Claim(
+            "predicated",
+            Bounds(0.9, 1.1),
+            "D names no factor; on random data nearly every warp computes both sides with or without a branch",
+        ),
+        Claim("sorted_branch", Bounds(2.5, 4.0), "a quarter of the warps computes, and all read and write"),
+        Claim(
+            "sorted_predicated",
+            Bounds(0.9, 1.1),
+            "both sides are computed whatever the order: a select, as tl.where, loses to the branch on sorted data",
+        ),
+    ),
+    "reduction": (
+        Claim(
+            "shared_tree",
+            Bounds(5, 200),
+            "no source says how much; 8 million additions to one address, one in about 3.5 cycles on an H200, against "
+            "one read of the array",
+        ),
+        Claim("vectorized", Bounds(5, 200), "the same against one read at the memory's roof"),
+    ),
+    "shared_memory_tiling": (
+        Claim(
+            "tiled",
+            Bounds(1.0, 2.5),
+            "no source says how much; L1 and shared memory serve the same bytes in a clock, so what tiles gain over a "
+            "cached kernel are misses and 5 loads in place of 8 for 4 FMAs",
+        ),
+        Claim(
+            "blocked",
+            Bounds(4, 16),
+            "a load of 16 bytes for 16 FMAs in place of 2 loads for each: loads no longer bound it, and from an eighth "
+            "of the peak at most it comes to half or more",
+        ),
+    ),
+    "shared_memory_prefetch": (
+        Claim(
+            "staged",
+            Bounds(1.116, 1.364),
+            "B's 1.24x; what is used once still comes from device memory once, and direct is near that roof already",
+        ),
+        Claim(
+            "async_copy",
+            Bounds(0.9, 1.25),
+            "two tiles under way gain only where one is too few, and 8 blocks for each SM have enough",
+        ),
+    ),
+    "batched_gemm_cublas": (
+        Claim(
+            "gemm_batched",
+            Bounds(10, 40),
+            "A's 31x, with outputs of zeros; forty products fill a device that one cannot, and forty are the most",
+        ),
+        Claim("gemm_strided_batched", Bounds(10, 40), "the same kernel without arrays of pointers"),
+    ),
 }
 
 

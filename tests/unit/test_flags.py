@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from gpulab import flags
-from gpulab.flags import GROUPS, MODES, FlagError, Mode, add_flags, check_flags, mode_of
+from gpulab.flags import GROUPS, MODES, Mode
+from gpulab.given_flags import FlagError, add_flags, check_flags, mode_of
 
 FLAGS = [flag for group in GROUPS.values() for flag in group]
 VALUES = {
@@ -91,6 +92,7 @@ def test_several_flags_are_refused_together():
         (["--doctor"], Mode.DOCTOR),
         (["--calibrate", "--observer-effect"], Mode.CALIBRATE),
         (["--new", "x.py"], Mode.NEW),
+        (["--show", "x.py"], Mode.SHOW),
     ],
 )
 def test_one_flag_chooses_the_mode(arguments, mode):
@@ -132,10 +134,11 @@ def test_every_mode_but_the_screen_and_the_observer_has_a_flag_with_its_help():
     assert all(mode_flag.options["help"] for mode_flag in MODES)
 
 
-@pytest.mark.parametrize("mode", [Mode.LIST, Mode.GUIDE, Mode.NEW, Mode.DOCTOR])
+@pytest.mark.parametrize("mode", [Mode.LIST, Mode.GUIDE, Mode.NEW, Mode.SHOW, Mode.DOCTOR])
 def test_modes_that_measure_nothing_take_no_flag_of_a_run(mode):
     taken = {flag.name for flag in FLAGS if mode in flag.modes}
-    assert taken <= {"--ascii", "--json", "--exercise", "--solution"}
+    of_show = {"--ptx", "--sass", "--arch", "--set"} if mode == Mode.SHOW else set()
+    assert taken <= {"--ascii", "--json", "--exercise", "--solution"} | of_show
 
 
 def test_the_screen_takes_what_refines_its_runs():

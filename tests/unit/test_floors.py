@@ -34,8 +34,9 @@ MAY_IMPORT = {
     | {"cuda", "msgspec", "rich"},
     "tui": {*CORE, "protocol", "report", "catalog", "session", "doctor", "views", "tui", "rich", "textual"},
     "flags": {"headless", "flag_values"},
+    "given_flags": {"flags"},
     "flag_values": {"declared", "limits"},
-    "cli": {*CORE, "flags", "protocol", "catalog", "session", "views", "headless", "tui"},
+    "cli": {*CORE, "flags", "given_flags", "protocol", "catalog", "session", "views", "headless", "tui"},
     "__main__": {"cli"},
     "__init__": {*CORE, "session"},
 }

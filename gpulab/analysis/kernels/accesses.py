@@ -20,7 +20,7 @@ _LANES, _BANKS, _WORD, _SECTOR = 32, 32, 4, 32
 _INSTRUCTION = re.compile(r"^\s*(?:@!?%\w+\s+)?(?P<opcode>[a-z][\w.:]*)\s+(?P<operands>[^;]*);")
 _LABEL = re.compile(r"^\s*(\$\w+):")
 _BRANCH = re.compile(r"^\s*(?:@!?%\w+\s+)?bra(?:\.uni)?\s+(\$\w+);")
-_WIDTH = re.compile(r"\.[usbf](8|16|32|64|128)\b")
+_WIDTH = re.compile(r"\.[usbf](8|16|32|64|128|256)\b")
 _ADDRESS = re.compile(r"\[(?P<base>[%\w$]+)(?:\s*\+\s*(?P<offset>-?\d+))?\]")
 _INTEGER = re.compile(r"-?\d+$|-?0x[0-9a-fA-F]+$")
 _COPIES = ("mov", "cvta", "cvt")
@@ -85,9 +85,9 @@ def accesses(body: str, threads: tuple[int, int, int]) -> Accesses:
             lanes, size = values.address(found["operands"]), _bytes(found["opcode"], modifiers)
             if lanes is not None and "shared" in modifiers:
                 conflicts.append(_passes(lanes, size))
-            elif lanes is not None:
+            elif lanes is not None and len(set(lanes)) > 1:  # one address for all lanes is one sector
                 use[base].append((size, _used(lanes, size)))
-        begun = min((start for start, end in loops if start <= place <= end), default=None)
+        begun = max((start for start, end in loops if start <= place <= end), default=None)  # of the innermost
         values.follow(base, modifiers, [part.strip() for part in found["operands"].split(",")], place, begun)
     return Accesses(max(conflicts, default=None), _of_widest(use["ld"]), _of_widest(use["st"]))
 
@@ -221,10 +221,6 @@ def _passes(addresses: tuple[int, ...], size: int) -> int:
 
 
 def _used(addresses: tuple[int, ...], size: int) -> float:
-    """The share of the touched sectors' bytes that some lane accesses, where the first of them begins a sector.
-
-    Where a tensor begins, and what is added for all lanes, is not known well enough to say that it does not.
-    """
-    first = min(addresses)
-    used = {address - first + place for address in addresses for place in range(size)}
+    """The share of the touched sectors' bytes that some lane accesses, of a tensor that begins with a sector."""
+    used = {address + place for address in addresses for place in range(size)}
     return len(used) / (_SECTOR * len({place // _SECTOR for place in used}))

@@ -12,10 +12,10 @@ from gpulab.protocol.kernels import KernelCode
 
 _CONTROL = ("divergent_branch", "loop")
 _INSTRUCTIONS = (
-    *(f"{kind}_{bits}" for kind in ("load", "store") for bits in (128, 64, 32, 16, 8)),
+    *(f"{kind}_{bits}" for kind in ("load", "store") for bits in (256, 128, 96, 64, 32, 16, 8)),
     "async_copy",
     "bulk_copy",
-    *(f"{kind}_{bits}" for kind in ("shared_load", "shared_store") for bits in (128, 64, 32, 16, 8)),
+    *(f"{kind}_{bits}" for kind in ("shared_load", "shared_store") for bits in (256, 128, 96, 64, 32, 16, 8)),
     "atomic",
     "shuffle",
     "barrier",
@@ -96,7 +96,8 @@ def _figures(
     for kind in _CONTROL:
         yield kind, old[kind], new[kind]
     yield both("shared_bytes", lambda kernels: max(kernel.shared_bytes for kernel in kernels))
-    yield both("threads", lambda kernels: max(kernel.threads or 0 for kernel in kernels) or None)
+    if all(kernel.threads for kernel in (*before, *after)):
+        yield both("threads", lambda kernels: max(kernel.threads or 0 for kernel in kernels))
     for kind in _INSTRUCTIONS:
         yield kind, old[kind], new[kind]
     yield both("registers", lambda kernels: max(kernel.registers for kernel in kernels))

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 ALL = "all"
 """The class that counts every instruction."""
-_WIDTH = re.compile(r"\.(?:[USBF]?)(8|16|32|64|96|128)\b")
+_WIDTH = re.compile(r"\.[USBFusbf]?(8|16|32|64|96|128|256)\b")
+_MATRICES = re.compile(r"(?:LDSM|STSM)\b.*?\.MT?88(?:\.([124]))?\b")
+"""Of 8 x 8 elements of 16 bits: 32 bits of each lane."""
 _SASS_BYTES = 16
 """Of one instruction, since Volta."""
 _ACCESSES = {
@@ -28,7 +30,6 @@ _ACCESSES = {
     "LDGSTS": "async_copy",
 }
 _TENSOR = re.compile(r"^(UTC)?[A-Z]*MMA$")
-_NOT_TENSOR = ("HFMA2", "FMA")
 _CLASSES = {
     "fma": ("FFMA", "FFMA2", "DFMA", "HFMA2"),
     "add_or_multiply": ("FADD", "FMUL", "FADD2", "FMUL2", "DADD", "DMUL", "HADD2", "HMUL2"),
@@ -86,10 +87,10 @@ def count_sass(lines: Sequence[str]) -> dict[str, int]:
             target = operands.split(",")[-1].strip()
             counts["loop" if _is_back(target, place) else "branch"] += 1
         elif base in _CLASS:
-            counts[_CLASS[base]] += not (base == "HFMA2" and "RZ" in operands)  # that one moves a constant
-        elif _TENSOR.match(base) and not base.endswith(_NOT_TENSOR):
+            counts[_half_fma(operands) if base == "HFMA2" else _CLASS[base]] += 1
+        elif _TENSOR.match(base):
             counts["tensor"] += 1
-    return {kind: count for kind, count in counts.items() if count}
+    return {kind: count for kind, count in counts.items() if count and kind}
 
 
 def count_ptx(body: str) -> dict[str, int]:
@@ -110,7 +111,7 @@ def count_ptx(body: str) -> dict[str, int]:
             kind = f"{_PTX_SPACES[space or 'global']}{'load' if base == 'ld' else 'store'}"
             counts[_access(kind, opcode, vector=_vector(modifiers))] += 1
             counts["read_only_load"] += "nc" in modifiers
-        elif opcode.startswith("cp.async.c"):
+        elif opcode.startswith(("cp.async.ca", "cp.async.cg")):
             counts["async_copy"] += 1
         elif base == "bra":
             counts["loop" if operands.strip() in seen else "branch"] += 1
@@ -124,15 +125,27 @@ def entry_body(ptx: str, entry: str) -> str:
     """The PTX between the braces of one kernel."""
     _, _, rest = ptx.partition(f".entry {entry}(")
     depth, start = 0, rest.find("\n{")
+    if start < 0:
+        return ""
     for place in range(start, len(rest)):
         depth += {"{": 1, "}": -1}.get(rest[place], 0)
         if depth == 0 and rest[place] == "}":
             return rest[start:place]
-    return rest[start:] if start >= 0 else ""
+    return rest[start:]
+
+
+def _half_fma(operands: str) -> str:
+    """The class of an HFMA2: with zeros as its factors it moves a constant, with one as the addend it multiplies."""
+    zeros = [operand.strip().lstrip("-") == "RZ" for operand in operands.split(",")]
+    if zeros[1:3] == [True, True]:
+        return ""
+    return "add_or_multiply" if zeros[-1] else "fma"
 
 
 def _access(kind: str, opcode: str, vector: int = 1) -> str:
     """The class of an access with its width in bits."""
+    if matrices := _MATRICES.match(opcode):
+        return f"{kind}_{32 * int(matrices[1] or 1)}"
     widths = _WIDTH.findall(opcode)
     bits = int(widths[-1]) * vector if widths else 32
     return kind if kind == "async_copy" or kind.startswith("local") else f"{kind}_{bits}"

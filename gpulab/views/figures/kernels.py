@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -64,7 +65,8 @@ def kernel_page(
     of_variants: Mapping[str, Sequence[KernelCode]], against: Mapping[str, str | None], glyphs: Glyphs
 ) -> RenderableType | None:
     """The same without a run: of kernels that were compiled only. `against` as in `differences`."""
-    if not any(of_variants.values()):
+    of_variants = {name: codes for name, codes in of_variants.items() if codes}
+    if not of_variants:
         return None
     return _page(of_variants, differences(of_variants, against), glyphs)
 
@@ -83,26 +85,39 @@ def _page(
     for head in [f"time/{per}"] * bool(times) + ["registers", "spilled", "shared", "occupancy"]:
         table.add_column(head, justify="right", no_wrap=True)
     for name, codes in of_variants.items():
-        shown = [glyphs((times or {}).get(name, ""))] if times else []
-        table.add_row(Text(glyphs(name)), *shown, *_resources(codes))
+        shown = [(times or {}).get(name, "")] if times else []
+        table.add_row(*(Text(glyphs(cell)) for cell in (name, *shown, *_resources(codes))))
     first = next(code for codes in of_variants.values() for code in codes)
-    mixes = [(name, _mix(name, codes)) for name, codes in of_variants.items() if codes]
-    parts: list[RenderableType] = [table, "", _named(mixes, "dim", glyphs)]
+    mixes = [(name, _mix(name, codes)) for name, codes in of_variants.items()]
+    parts: list[RenderableType] = [table, "", _Named(mixes, "dim", glyphs)]
     if found:
         lines = [(name, f"against {each.against}: {difference_words(each)}") for name, each in found.items()]
-        parts += ["", _named(lines, "", glyphs)]
+        parts += ["", _Named(lines, "", glyphs)]
     counted = f"counted in the {first.read_from} for {first.arch}, each instruction once, however often it runs"
     return Group(*parts, Text(glyphs(counted), "dim"))
 
 
-def _named(lines: Sequence[tuple[str, str]], style: str, glyphs: Glyphs) -> Table:
-    """A name, and what is said of it beside it."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(overflow="fold", max_width=_WIDEST_NAME)
-    table.add_column(overflow="fold")
-    for name, text in lines:
-        table.add_row(Text(glyphs(name), f"bold {style}"), Text(glyphs(text), style))
-    return table
+@dataclass(frozen=True)
+class _Named:
+    """Names, and what is said of each beside it; where that goes to a file, each in one piece."""
+
+    lines: Sequence[tuple[str, str]]
+    style: str
+    glyphs: Glyphs
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        rows = [(self.glyphs(name), self.glyphs(text)) for name, text in self.lines]
+        if options.no_wrap and not console.is_terminal:
+            widest = min(_WIDEST_NAME, max(len(name) for name, _ in rows))
+            for name, text in rows:
+                yield Text(f"{name:{widest}}  {text}")
+            return
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(overflow="fold", max_width=_WIDEST_NAME)
+        table.add_column(overflow="fold")
+        for name, text in rows:
+            table.add_row(Text(name, f"bold {self.style}"), Text(text, self.style))
+        yield table
 
 
 def difference_line(name: str, difference: KernelDifference) -> str:
@@ -167,7 +182,7 @@ def _moves(kind: str) -> bool:
 
 
 def _singular(words: str, count: int) -> str:
-    return words if count != 1 else _ONE.get(words, words[:-1])
+    return words if count != 1 else _ONE.get(words, words.removesuffix("s"))
 
 
 def _resources(codes: Sequence[KernelCode]) -> list[str]:

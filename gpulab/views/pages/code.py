@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from math import prod
 
 from rich.console import Group, RenderableType
@@ -17,6 +16,7 @@ from gpulab.protocol.kernels import KernelText
 from gpulab.report.report import RunReport
 from gpulab.views.findings import sentence
 from gpulab.views.operations import operations
+from gpulab.views.pages.differing import differing
 from gpulab.views.text import STYLES, Glyphs, plus_minus, seconds, times
 
 _AROUND = 4
@@ -69,10 +69,9 @@ def code_view(
     parts += [made, ""] if made is not None else []
     if report is not None and (ran := operations(report, glyphs)) is not None:
         parts += [ran, ""]
+    opens = ": e opens it" if width else ""  # on the screen
     kept = len(source.splitlines()) - sum(len(code.lines) for code in functions.values())
-    parts.append(
-        Text(f"- only in the baseline, + not in it; {kept} more lines of the file are shared: e opens it", "dim")
-    )
+    parts.append(Text(f"- only in the baseline, + not in it; {kept} more lines of the file are shared{opens}", "dim"))
     return Group(*parts)
 
 
@@ -173,9 +172,7 @@ def _differing_lines(code: _Code, other: _Code | None) -> set[int]:
     """Places of the lines that the other function does not have."""
     if other is None:
         return set()
-    matcher = SequenceMatcher(None, other.lines, code.lines, autojunk=False)
-    changes = (change for change in matcher.get_opcodes() if change[0] in ("insert", "replace"))
-    return {place for _, _, _, start, end in changes for place in range(start, end) if code.lines[place].strip()}
+    return {place for place in differing(code.lines, other.lines) if code.lines[place].strip()}
 
 
 def _failed_elsewhere(source: str, functions: Iterable[_Code], report: RunReport | None) -> Iterator[tuple[int, _Code]]:

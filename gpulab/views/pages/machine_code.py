@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from difflib import SequenceMatcher
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from gpulab.views.pages.differing import differing
 from gpulab.views.text import Glyphs
 
 _NUMBERS = re.compile(r"(%\w+?|\b[URPB]+|\$L__BB|\.L_x_|_param_)\d+(?:_\d+)?")
@@ -28,25 +28,24 @@ def machine_code(
     """
     parts: list[RenderableType] = []
     for name in shown:
-        other = against.get(name) or next((each for each in listings if each != name), "")
+        others = (against.get(name, ""), *listings)
+        other = next((each for each in others if each in listings and each != name), "")
         theirs = [line for _, lines in listings.get(other, ()) for line in lines]
         for kernel, lines in listings.get(name, ()):
             heading = f"── {name} · {kernel}{f' · + is not in {other}' if other else ''}"
             text = Text(glyphs(heading), "bold")
-            differing = _differing(lines, theirs) if theirs else set()
+            marked = _differing(lines, theirs) if theirs else set()
             for place, line in enumerate(lines):
-                mark = "+" if place in differing else " "
+                mark = "+" if place in marked else " "
                 text.append(f"\n{mark} ", "bold" if mark == "+" else "dim")
-                text.append(glyphs.block(line.expandtabs(4).rstrip()), "" if mark == "+" else "dim")
+                text.append(glyphs(line.expandtabs(4).rstrip()), "" if mark == "+" else "dim")
             parts += [text, ""]
     return Group(*parts)
 
 
 def _differing(lines: Sequence[str], others: Sequence[str]) -> set[int]:
-    """Places of the lines that the others do not have, nor in their order."""
-    matcher = SequenceMatcher(None, [_alike(line) for line in others], [_alike(line) for line in lines], autojunk=False)
-    changes = (change for change in matcher.get_opcodes() if change[0] in ("insert", "replace"))
-    return {place for _, _, _, start, end in changes for place in range(start, end) if not _PLACE.match(lines[place])}
+    places = differing([_alike(line) for line in lines], [_alike(line) for line in others])
+    return {place for place in places if not _PLACE.match(lines[place])}
 
 
 def _alike(line: str) -> str:

@@ -1,20 +1,25 @@
-"""CUDA C++ kernels of a build: what the compiler made of them."""
+"""CUDA C++ kernels of a build: which were made, and what the compiler made of them."""
 
 from __future__ import annotations
 
 import sys
 
-from gpulab.protocol.kernels import KernelCode
+from gpulab.protocol.kernels import KernelCode, KernelText
+
+Made = tuple[KernelText, str]
+"""A kernel, and the file that it is from."""
 
 
-def kernels_of_builds() -> list[KernelCode]:
-    """Of the kernels that were made since the last call, as they were loaded; nothing where no scenario has any."""
+def kernels_made() -> list[Made]:
+    """The kernels that were made since the last call; none where no scenario has asked for any."""
     source = sys.modules.get("gpulab.cuda.source")
-    made = source.kernels_made() if source is not None else []
-    if not made:
-        return []
+    return source.kernels_made() if source is not None else []
+
+
+def read(made: Made) -> KernelCode:
+    """What the compiler made of it for the device here."""
     from gpulab.cuda.device import current_arch
     from gpulab.cuda.reading import read_kernel
 
-    arch = current_arch()
-    return [read_kernel(text, arch, file) for text, file in made]
+    text, file = made
+    return read_kernel(text, current_arch(), file)

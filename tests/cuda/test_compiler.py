@@ -1,0 +1,276 @@
+"""CUDA C++ is compiled for any architecture without a GPU; what does not compile says where, by the scenario's lines."""
+
+import importlib.util
+import sys
+from functools import partial
+
+import pytest
+
+from gpulab.cuda import compiler, reading, source
+from gpulab.cuda.compiler import CompileError, NoCompilerError, compile_kernel, parameters
+from gpulab.cuda.disassembler import sass_lines
+from gpulab.cuda.reading import read_kernel
+from gpulab.protocol.kernels import KernelText
+from gpulab.protocol.statuses import FailureKind, Stage
+from gpulab.worker.process.failure import failure
+
+SCENARIO = '''"""A lesson."""
+from gpulab import Scenario, Work
+from gpulab.cuda import CudaSource
+
+scenario = Scenario("x")
+cuda = CudaSource(r"""
+__global__ void copy(const float4* in, float4* out, long long n) {
+    const long long i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i];
+}
+template <int N>
+__global__ void fill(float* out, float value, double scale) {
+    __shared__ float kept[64 * N];
+    kept[threadIdx.x] = value;
+    __syncthreads();
+    out[threadIdx.x] = kept[63 - threadIdx.x] * scale;
+}
+struct Size { int rows, columns; long long more; };
+__global__ void sized(float* out, Size size, char small) { out[size.rows] = small; }
+""")
+
+
+@scenario.variant
+def only(lab, name="copy", **options):
+    kernel = cuda.kernel(name, **options)
+    return Work(lambda: kernel(1))
+'''
+BROKEN = "out[i] = in[i];", "out[i] = in[i] + missing;"
+LINE = 9
+"""Of that text in the file."""
+
+
+@pytest.fixture
+def only(tmp_path, monkeypatch):
+    """Imports a scenario whose kernels are compiled, and loaded nowhere; its variant, and its file."""
+
+    def load(text, file):
+        return compile_kernel(text, "sm_90", file)
+
+    def write(*replaced):
+        path = tmp_path / "mine.py"
+        path.write_text(SCENARIO.replace(*replaced) if replaced else SCENARIO)
+        spec = importlib.util.spec_from_file_location("mine", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.only, str(path)
+
+    monkeypatch.setattr(source, "load", load)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield write
+    source.kernels_made()
+
+
+@pytest.fixture
+def kernels(only):
+    """By its name the text of a kernel of that scenario."""
+    variant, _ = only()
+
+    def text(name, threads=256, shared_bytes=0):
+        variant(None, name, threads=threads, shared_bytes=shared_bytes)
+        return source.kernels_made()[-1][0]
+
+    return text
+
+
+def error_of(variant, *arguments, **options):
+    with pytest.raises(CompileError) as raised:
+        variant(None, *arguments, **options)
+    return raised.value
+
+
+def test_a_mistake_has_its_line_in_the_scenarios_file(only):
+    variant, path = only(*BROKEN)
+    error = error_of(variant)
+    assert (error.filename, error.lineno) == (path, LINE)
+    assert error.text.strip() == "if (i < n) out[i] = in[i] + missing;"
+    assert error.msg == 'identifier "missing" is undefined'
+    assert "1 error detected" in error.__notes__[0]
+    assert source.kernels_made() == [], "it was not made"
+
+
+def test_the_event_of_a_failure_has_that_line_and_the_compilers_words(only):
+    variant, path = only(*BROKEN)
+    event = failure(error_of(variant), path, "only", Stage.CHECK)
+    assert (event.kind, event.line, event.variant) == (FailureKind.ERROR, LINE, "only")
+    assert event.cause.values["message"] == 'CompileError: identifier "missing" is undefined (mine.py)'
+    assert "in[i] + missing" in event.traceback
+    assert "1 error detected" in event.traceback
+
+
+def test_a_mistake_in_a_source_that_is_no_literal_has_the_line_of_its_call(only):
+    variant, path = only('""")\n', '""" + "__global__ void k() { missing; }")\n')
+    error = error_of(variant)
+    assert error.filename == path
+    assert error.msg == 'identifier "missing" is undefined'
+    last = SCENARIO.splitlines().index('""")')
+    assert error.lineno >= last
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("nothing", 'identifier "nothing" is undefined'), ("fill", "fill"), ("fill<nothing>", "nothing"), ("", "")],
+)
+def test_a_name_that_the_source_does_not_have_is_told_with_the_line_of_the_source(only, name, message):
+    variant, path = only()
+    error = error_of(variant, name)
+    assert (error.filename, error.lineno) == (path, 6)
+    assert message in error.msg
+    assert error.msg.endswith(f"(in {name})")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ('"--nonsense"', "unrecognized option --nonsense"),
+        ('"-dlto"', "there is no machine code"),
+    ],
+)
+def test_wrong_options_are_an_error_of_the_kernel(only, options, message):
+    variant, path = only('""")\n', f'""", options=({options},))\n')
+    error = error_of(variant)
+    assert (error.filename, error.lineno) == (path, 6)
+    assert message in error.msg
+
+
+def test_options_reach_the_compiler(only):
+    variant, _ = only("CudaSource(r", 'CudaSource(options=["-DVALUE=3"], code=r')
+    variant(None)
+    ((text, _),) = source.kernels_made()
+    assert text.options == ("-DVALUE=3",)
+    counting = KernelText("k", "__global__ void k(int* a) { static_assert(VALUE == 3); *a = VALUE; }", 1, text.options)
+    assert compile_kernel(counting, "sm_90").cubin
+
+
+def test_of_an_architecture_that_does_not_exist_it_says_so(kernels):
+    with pytest.raises(CompileError, match="gpu-architecture"):
+        compile_kernel(kernels("copy"), "sm_12345")
+
+
+def test_kernels_that_were_made_are_given_once(only):
+    variant, path = only()
+    for name in ("copy", "fill<2>", "copy"):
+        variant(None, name, threads=(8, 4))
+    made = source.kernels_made()
+    assert [(text.name, text.threads, text.line, file) for text, file in made] == [
+        ("copy", (8, 4, 1), 6, path),
+        ("fill<2>", (8, 4, 1), 6, path),
+    ]
+    assert source.kernels_made() == []
+
+
+@pytest.mark.parametrize("threads", [0, -32, (), (0, 1), (8, 8, 1, 1), (256, 0, 1), [1, 2, 3, 4]])
+def test_threads_that_are_no_block_are_refused_before_anything_is_compiled(only, monkeypatch, threads):
+    variant, _ = only()
+    monkeypatch.setattr(source, "load", None)
+    with pytest.raises(ValueError, match="are no dimensions: write 1 to 3 whole numbers of 1 or more"):
+        variant(None, threads=threads)
+
+
+@pytest.mark.parametrize(
+    ("name", "types"),
+    [
+        ("copy", ("u64", "u64", "u64")),
+        ("fill<2>", ("u64", "f32", "f64")),
+        ("sized", ("u64", "b8[16]", "u8")),
+    ],
+)
+def test_parameters_are_those_that_the_kernel_declares(kernels, name, types):
+    assert compile_kernel(kernels(name), "sm_90").parameters == types
+
+
+@pytest.mark.parametrize(
+    ("declared", "types"),
+    [
+        ("", ()),
+        ("\n\t.param .u64 k_param_0\n", ("u64",)),
+        (".param .u64 .ptr .align 1 k_param_0,\n.param .f32 k_param_1", ("u64", "f32")),
+        (".param .u64 .ptr .global .align 16 k_param_0,\n.param .align 8 .b8 k_param_1[24]", ("u64", "b8[24]")),
+    ],
+)
+def test_parameters_are_read_from_any_ptx(declared, types):
+    ptx = f".visible .entry kk(\n.param .f64 a)\n{{}}\n.visible .entry k({declared})\n{{\n}}\n"
+    assert parameters(ptx, "k") == types
+    assert parameters("", "k") == ()
+
+
+def test_facts_are_those_of_the_machine_code(kernels):
+    found = read_kernel(kernels("fill<2>", threads=64, shared_bytes=1024), "sm_90")
+    assert (found.name, found.arch, found.read_from, found.threads) == ("fill<2>", "sm_90", "SASS", 64)
+    assert (found.shared_bytes, found.spill_bytes, found.bank_conflicts) == (512 + 1024, 0, 1)
+    assert found.instructions["shared_store_32"] == found.instructions["shared_load_32"] == 1
+    assert found.instructions["barrier"] == 1
+    assert (found.occupancy, found.limiter) == (1.0, "threads")
+    assert 0 < found.registers <= 32
+    assert found.store_use == 1.0
+    assert read_kernel(kernels("copy"), "sm_90").instructions["load_128"] == 1
+
+
+def test_without_threads_nothing_is_said_of_a_block(kernels):
+    text = kernels("copy")
+    found = read_kernel(KernelText(text.name, text.code, text.line), "sm_90")
+    assert (found.threads, found.occupancy, found.limiter, found.load_use) == (None, None, None, None)
+    assert found.registers
+
+
+@pytest.mark.parametrize("broken", [lambda: None, lambda: "/no/nvdisasm", lambda: __file__, lambda: "/bin/false"])
+def test_without_a_disassembler_that_works_facts_are_read_from_ptx(kernels, monkeypatch, broken):
+    of_sass = read_kernel(kernels("copy"), "sm_90")
+    monkeypatch.setattr("gpulab.cuda.disassembler.disassembler", broken)
+    sass_lines.cache_clear()
+    try:
+        found = read_kernel(kernels("copy"), "sm_90")
+    finally:
+        sass_lines.cache_clear()
+    assert (of_sass.read_from, found.read_from) == ("SASS", "PTX")
+    assert (found.registers, found.occupancy, found.load_use) == (of_sass.registers, 1.0, 1.0)
+    classes = {kind: found.instructions[kind] for kind in ("load_128", "store_128", "branch")}
+    assert classes == {"load_128": 1, "store_128": 1, "branch": 1}
+    assert found.digest
+    assert found.digest != of_sass.digest
+
+
+def test_the_same_code_has_the_same_digest_whatever_it_is_called(kernels):
+    text = kernels("copy")
+    compiler._compile.cache_clear()
+    again = read_kernel(text, "sm_90", "elsewhere.py").digest
+    renamed = KernelText("other", text.code.replace("copy", "other"), 70, text.options, (32, 1, 1))
+    longer = KernelText("copy", text.code.replace("i < n", "i <= n"), text.line, text.options, text.threads)
+    digest = read_kernel(text, "sm_90").digest
+    assert again == digest == read_kernel(renamed, "sm_90").digest
+    assert read_kernel(longer, "sm_90").digest != digest
+
+
+def test_what_no_text_encodes_is_compiled_as_something_else():
+    text = KernelText("k", "// \ud800\n__global__ void k() {}", 1)
+    assert compile_kernel(text, "sm_90").name == "k"
+
+
+def test_a_file_of_any_name_is_named_as_it_is():
+    for file in ('/a "quoted" \\ name.py', "/ä/ö.py", "a\nb.py"):
+        with pytest.raises(CompileError) as raised:
+            compile_kernel(KernelText("k", "\n__global__ void k() { missing; }", 70), "sm_90", file)
+        assert raised.value.filename == file
+        assert (raised.value.lineno == 71) == ("\n" not in file)
+
+
+@pytest.mark.parametrize("missing", ["cuda.bindings", "the library"])
+def test_without_the_compiler_the_error_says_what_to_install(monkeypatch, kernels, missing):
+    text = kernels("copy")
+    if missing == "the library":
+        from cuda.bindings import nvrtc
+
+        monkeypatch.setattr(nvrtc, "nvrtcVersion", partial(next, iter(())))
+    else:
+        monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    compiler._compile.cache_clear()
+    for compiled in (compile_kernel, reading.read_kernel):
+        with pytest.raises(NoCompilerError, match=r"pip install 'gpulab\[nvrtc\]'"):
+            compiled(text, "sm_90")
+

@@ -1,0 +1,229 @@
+"""`gpulab --show`: the code of variants, what the compiler makes of their kernels, and what is wrong with what."""
+
+import json
+import re
+import sys
+from hashlib import sha256
+
+import pytest
+from scripted import CommandLine
+
+from gpulab.cuda import compiler
+
+MINE = '''
+    """Mine: kernels of two widths, and one variant without any."""
+    from gpulab import Scenario, Work
+    from gpulab.cuda import CudaSource
+    scenario = Scenario("mine", params={"block": 256, "rows": 2})
+    cuda = CudaSource(r"""
+    template <typename T, int ROWS>
+    __global__ void copy(const T* in, T* out, int n) {
+        const int i = blockIdx.x * blockDim.x + threadIdx.x;
+        for (int row = 0; row < ROWS; ++row)
+            if (i < n) out[row * n + i] = in[row * n + i];  // a comment that is so long that no terminal of 80 has room
+    }
+    """)
+
+    @scenario.variant
+    def narrow(lab, block, rows):
+        """One float."""
+        return Work(cuda.kernel(f"copy<float, {rows}>", threads=block))
+
+    @scenario.variant
+    def none(lab, block):
+        """Nothing in CUDA C++."""
+        return Work(lambda: None)
+
+    @scenario.variant
+    def wide(lab, block, rows):
+        """Four at once."""
+        return Work(cuda.kernel(f"copy<float4, {rows}>", threads=block))
+'''
+
+
+@pytest.fixture(scope="module")
+def mine(module_lab):
+    """Output of the real program by its arguments, each called once."""
+    module_lab.write("mine.py", MINE)
+    done = {}
+
+    def show(what, *arguments):
+        key = (what, *arguments)
+        if key not in done:
+            done[key] = module_lab.call("--show", *key)
+        finished = done[key]
+        assert (finished.code, finished.stderr) == (0, ""), finished.stderr
+        return finished.stdout.splitlines()
+
+    return show
+
+
+@pytest.fixture
+def gpulab(lab, monkeypatch, capsys):
+    """The same in this process."""
+    lab.write("mine.py", MINE)
+    return CommandLine(lab, monkeypatch, capsys, worker=("/the/command/must/not/run",))
+
+
+def parts(lines):
+    """The names of the variants whose code is shown."""
+    return [found[1] for line in lines if (found := re.match(r"── (\w+)", line))]
+
+
+def test_a_lesson_that_ships_has_its_code_its_kernels_and_their_differences(module_lab):
+    finished = module_lab.call("--show", "coalescing")
+    lines = finished.stdout.splitlines()
+    assert (finished.code, finished.stderr) == (0, "")
+    assert lines[0].startswith("coalescing · Coalescing:")
+    assert parts(lines) == ["stride_32", "stride_8", "stride_4", "stride_2", "coalesced", "random_order"]
+    assert "       scale_at, 256 threads a block" in lines
+    said = {line.split()[0]: line for line in lines if " against " in line and "line" not in line}
+    assert "against stride_8: used of each sector loaded 12.5 > 25 %" in said["stride_4"]
+    assert "against coalesced: 32-bit loads 1 > 2" in said["random_order"]
+
+
+def test_kernels_are_shown_with_what_the_compiler_made_of_them(mine):
+    lines = mine("mine.py")
+    assert parts(lines) == ["narrow", "none", "wide"]
+    assert "       copy<float, 2>, 256 threads a block" in lines
+    assert lines.count("   7   template <typename T, int ROWS>") == 2
+    table = {line.split()[0]: line.split()[1:] for line in lines if re.match(r"(narrow|wide) +\d", line)}
+    assert table["wide"][1:] == ["0", "B", "0", "B", "100", "%"]
+    assert table.keys() == {"narrow", "wide"}
+    (difference,) = [line for line in lines if "against narrow" in line]
+    assert difference.startswith("wide")
+    assert "128-bit loads 0 > 2; 128-bit stores 0 > 2; 32-bit loads 2 > 0; 32-bit stores 2 > 0" in difference
+    assert any("counted in the SASS for sm_90" in line for line in lines)
+
+
+def test_one_variant_is_shown_beside_the_baseline(mine):
+    assert parts(mine("mine.py:wide")) == ["narrow", "wide"]
+    assert parts(mine("mine.py:none")) == ["narrow", "none"]
+    assert parts(mine("mine.py:narrow")) == ["narrow"]
+    assert mine("mine.py:wide")[-12:-3] == mine("mine.py")[-12:-3], "what they are compared by stays"
+
+
+def test_machine_code_marks_what_another_variant_does_not_have(mine):
+    lines = mine("mine.py", "--sass")
+    assert lines[0].endswith("· SASS for sm_90")
+    assert [line for line in lines if line.startswith("──")] == [
+        "── narrow · copy<float, 2> · + is not in wide",
+        "── wide · copy<float4, 2> · + is not in narrow",
+    ]
+    assert sum(bool(re.match(r"\+ .*LDG\.E\.128", line)) for line in lines) == 2
+    assert any(re.match(r"  .*EXIT", line) for line in lines), "both have it"
+
+
+def test_ptx_is_that_of_the_kernel_alone(mine):
+    lines = mine("mine.py:wide", "--ptx")
+    assert lines[0].endswith("· PTX for sm_90")
+    assert [line for line in lines if line.startswith("──")] == ["── wide · copy<float4, 2> · + is not in narrow"]
+    text = "\n".join(lines)
+    assert re.search(r"\+ +ld\.global\S*\.v4\.", text)
+    assert ".visible" not in text
+    assert ".loc" not in text
+
+
+@pytest.mark.parametrize("arguments", [[], ["--sass"], ["--ptx"]])
+def test_what_goes_to_a_pipe_has_whole_lines(mine, arguments):
+    lines = mine("mine.py", *arguments)
+    assert all(line.isprintable() for line in lines)
+    if not arguments:
+        assert [line for line in lines if line.endswith("no terminal of 80 has room")]
+        (difference,) = [line for line in lines if "against narrow" in line]
+        assert len(difference) > 90
+
+
+def test_another_architecture_and_other_parameters_are_compiled(gpulab):
+    finished = gpulab("--show", "mine.py", "--arch", "sm_80", "--set", "rows=3", "--set", "block=64")
+    assert (finished.code, finished.stderr) == (0, "")
+    assert "copy<float, 3>, 64 threads a block" in finished.stdout
+    assert "128-bit loads 0 > 3" in finished.stdout
+    assert "counted in the SASS for sm_80" in finished.stdout
+    finished = gpulab("--show", "mine.py:wide", "--ptx", "--arch", "sm_80", "--set", "rows=3")
+    assert "wide · copy<float4, 3> · " in finished.stdout
+    assert "PTX for sm_80" in finished.stdout
+
+
+def test_in_ascii_every_mark_is_one(gpulab):
+    for arguments in ([], ["--ptx"]):
+        finished = gpulab("--show", "mine.py", "--ascii", *arguments)
+        assert finished.code == 0
+        assert finished.stdout.isascii()
+        assert "-- narrow" in finished.stdout
+
+
+def test_a_lesson_without_kernels_is_shown_without_a_compiler(gpulab, monkeypatch):
+    monkeypatch.setattr("gpulab.headless.show.read_kernel", None)
+    finished = gpulab("--show", "batched_matmul")
+    assert (finished.code, finished.stderr) == (0, "")
+    assert len(parts(finished.stdout.splitlines())) >= 2
+    assert "kernels of a variant" not in finished.stdout
+
+
+def test_without_a_compiler_a_lesson_that_ships_has_what_was_kept(gpulab, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    compiler._compile.cache_clear()
+    digest = sha256((gpulab.lab.folder / "mine.py").read_bytes()).hexdigest()
+    narrow, wide = ([{"name": "copy", "arch": "sm_90", "registers": registers}] for registers in (7, 9))
+    (tmp_path / "kernels.json").write_text(json.dumps({digest: {"narrow": narrow, "wide": wide}}))
+    monkeypatch.setattr("gpulab.catalog.kernels._SHIPPED", tmp_path / "kernels.json")
+    finished = gpulab("--show", "mine.py")
+    assert finished.code == 0
+    assert "against narrow: registers 7 > 9" in finished.stdout
+    assert "pip install 'gpulab[nvrtc]'" in finished.stderr
+    finished = gpulab("--show", "mine.py", "--set", "rows=3")
+    assert finished.code == 0
+    assert "copy<float, 3>" in finished.stdout
+    assert "registers" not in finished.stdout, "that is of other kernels"
+    for option in ("--ptx", "--sass"):
+        finished = gpulab("--show", "mine.py", option)
+        assert (finished.code, finished.stdout) == (2, "")
+        assert "pip install 'gpulab[nvrtc]'" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing_such"], "there is no scenario 'nothing_such'"),
+        (["coalescin"], "did you mean coalescing"),
+        (["no.py"], "there is no file no.py"),
+        (["mine.py:nothing"], "mine has no variant nothing; it has narrow, none, wide"),
+        (["mine.py:"], "mine.py"),
+        (["mine.py", "--set", "n=1"], "its parameters: block=256, rows=2"),
+        (["mine.py", "--set", "rows=x"], "rows takes a whole number"),
+        (["mine.py", "--arch", "h100"], "is not an architecture, such as sm_80, sm_90"),
+        (["mine.py", "--arch", "sm_12"], "gpu-architecture"),
+        (["mine.py:none", "--ptx"], "no CUDA C++ kernel in it; without --ptx and --sass its Python is shown"),
+        (["batched_matmul", "--ptx"], "no CUDA C++ kernel in it; without --ptx and --sass its Python is shown"),
+        (["batched_matmul", "--sass"], "no CUDA C++ kernel in it"),
+        (["functions.py"], "functions"),
+        (["syntax.py"], "line 1"),
+    ],
+)
+def test_mistakes_say_what_to_write(gpulab, lab, arguments, message):
+    lab.write("functions.py", "def step(): pass\n")
+    lab.write("syntax.py", "def step(:\n")
+    finished = gpulab("--show", *arguments)
+    assert (finished.code, finished.stdout) == (2, "")
+    assert message in " ".join(finished.stderr.split())
+    assert "Traceback" not in finished.stderr
+
+
+@pytest.mark.parametrize("option", [[], ["--ptx"], ["--sass"]])
+def test_a_kernel_that_does_not_compile_has_its_line_and_what_the_compiler_said(lab, option):
+    path = lab.write("mine.py", MINE.replace("int n) {", "int n) {\n        [bold]missing; // \x1b[31mred"))
+    finished = lab.call("--show", path, *option)
+    assert (finished.code, finished.stdout) == (2, "")
+    assert "line 9 of mine.py: " in finished.stderr.splitlines()[-1]
+    assert "[bold]missing; // red" in finished.stderr
+    assert "detected in the compilation" in finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert "\x1b" not in finished.stderr
+
+
+def test_nothing_of_the_file_runs(gpulab, lab):
+    lab.write("mine.py", MINE + f"\n    open({str(lab.folder / 'ran')!r}, 'w')\n    1 / 0\n")
+    for option in ([], ["--ptx"]):
+        assert gpulab("--show", "mine.py", *option).code == 0
+    assert not (lab.folder / "ran").exists()

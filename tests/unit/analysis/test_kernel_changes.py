@@ -1,0 +1,126 @@
+"""What differs between kernels: the most telling first, nothing where they are the same, nothing of what is unknown."""
+
+import pytest
+
+from gpulab.analysis.kernels.changes import Change, changes, differences
+from gpulab.protocol.kernels import KernelCode
+
+
+def kernel(registers=32, threads=256, **figures):
+    """`instructions` as keywords of their own would be no figures: give them as a dict."""
+    usual = {"name": "k", "arch": "sm_90", "registers": registers, "threads": threads, "digest": "0", "occupancy": 1.0}
+    return KernelCode(**{**usual, **figures})
+
+
+def code(**instructions):
+    return kernel(instructions={"all": sum(instructions.values()), **instructions})
+
+
+def found(before, after):
+    """(what, before, after) of each change."""
+    listed = [each if isinstance(each, list) else [each] for each in (before, after)]
+    return [(change.what, change.before, change.after) for change in changes(*listed)]
+
+
+def test_the_same_code_launched_alike_differs_in_nothing():
+    assert found(code(fma=4), code(fma=4)) == []
+    assert found(kernel(), kernel(name="other", arch="sm_90")) == []
+
+
+def test_the_same_counts_with_other_operands_are_a_change_of_all():
+    assert found(code(fma=4), kernel(digest="1", instructions={"all": 4, "fma": 4})) == [("all", 4, 4)]
+    assert found(code(), kernel(digest="1", instructions={"all": 9})) == [("all", 0, 9)]
+
+
+def test_what_tells_most_comes_first():
+    before = kernel(
+        instructions={"load_32": 4, "branch": 1, "fma": 9, "divergent_branch": 2, "unknown": 1},
+        bank_conflicts=8,
+        load_use=0.125,
+        store_use=0.5,
+    )
+    after = kernel(
+        40,
+        128,
+        instructions={"load_128": 1, "fma": 8, "tensor": 2, "loop": 1},
+        spill_bytes=64,
+        shared_bytes=1024,
+        load_use=1.0,
+        store_use=0.25,
+        occupancy=0.5,
+    )
+    assert found([before], [after, after]) == [
+        ("kernels", 1, 2),
+        ("tensor", 0, 4),
+        ("spill_bytes", 0, 64),
+        ("bank_conflicts", 8, 1),
+        ("load_use", 0.125, 1.0),
+        ("store_use", 0.5, 0.25),
+        ("divergent_branch", 2, 0),
+        ("loop", 0, 2),
+        ("shared_bytes", 0, 1024),
+        ("threads", 256, 128),
+        ("load_128", 0, 2),
+        ("load_32", 4, 0),
+        ("branch", 1, 0),
+        ("fma", 9, 16),
+        ("registers", 32, 40),
+        ("occupancy", 1.0, 0.5),
+    ]
+
+
+def test_of_several_kernels_instructions_are_added_and_the_worst_figure_counts():
+    before = [
+        kernel(16, 64, spill_bytes=8, load_use=1.0, occupancy=0.75, instructions={"fma": 1}),
+        kernel(64, 128, load_use=0.5, occupancy=0.5, bank_conflicts=2, instructions={"fma": 2}),
+    ]
+    after = [kernel(32, 256, load_use=0.25, bank_conflicts=4, occupancy=0.625, instructions={"fma": 4})]
+    assert found(before, after) == [
+        ("kernels", 2, 1),
+        ("spill_bytes", 8, 0),
+        ("bank_conflicts", 2, 4),
+        ("load_use", 0.5, 0.25),
+        ("threads", 128, 256),
+        ("fma", 3, 4),
+        ("registers", 64, 32),
+        ("occupancy", 0.5, 0.625),
+    ]
+
+
+@pytest.mark.parametrize("figure", ["load_use", "store_use", "occupancy", "threads"])
+def test_what_is_not_known_of_one_is_no_change(figure):
+    known, unknown = kernel(**{figure: 1 if figure == "threads" else 0.5}), kernel(**{figure: None})
+    assert found(known, unknown) == found(unknown, known) == []
+
+
+def test_shares_that_print_alike_are_alike():
+    assert found(kernel(load_use=0.5), kernel(load_use=0.504)) == []
+    assert found(kernel(load_use=0.5), kernel(load_use=0.506)) == [("load_use", 0.5, 0.506)]
+
+
+def test_without_kernels_there_is_nothing_to_compare():
+    assert changes([], [kernel()]) == changes([kernel()], []) == []
+
+
+VARIANTS = {"a": [kernel(10)], "b": [kernel(20)], "none": [], "c": [kernel(40)]}
+
+
+@pytest.mark.parametrize(
+    ("against", "expected"),
+    [
+        ({}, {"b": ("a", 10), "c": ("b", 20)}),
+        ({"b": "a", "c": "a"}, {"b": ("a", 10), "c": ("a", 10)}),
+        ({"b": None, "c": None}, {"b": ("a", 10), "c": ("b", 20)}),
+        ({"c": "none"}, {"b": ("a", 10), "c": ("b", 20)}),
+        ({"c": "nowhere", "a": "c"}, {"b": ("a", 10), "c": ("b", 20)}),
+    ],
+)
+def test_a_variant_is_set_against_the_declared_one_or_the_one_above_with_kernels(against, expected):
+    made = differences(VARIANTS, against)
+    assert {name: (each.against, each.changes[0].before) for name, each in made.items()} == expected
+    assert made["b"].changes == [Change(what="registers", before=10, after=20)]
+
+
+def test_a_single_variant_has_nothing_to_be_set_against():
+    assert differences({"a": [kernel()], "b": []}, {"b": "a"}) == {}
+    assert differences({}, {}) == {}

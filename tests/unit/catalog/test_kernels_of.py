@@ -1,0 +1,259 @@
+"""Kernels of variants are read from a file's text: what it says plainly is known, all else is not, and nothing runs."""
+
+import time
+
+import pytest
+from hostile_files import ACCEPTED, REFUSED
+
+from gpulab.catalog.kernels import kernels_of, shipped_kernels
+
+HANGS_S = 10
+HEAD = """from gpulab.cuda import CudaSource
+cuda = CudaSource("code")
+"""
+
+
+def kernels(body, variants=("a",), head=HEAD, **params):
+    return kernels_of(head + body, variants, params)
+
+
+def kernel(call, arguments="lab, n=4, block=64", before="", **params):
+    """What is known of the only kernel of a variant; None where it is left out."""
+    found = kernels(f"{before}\ndef a({arguments}):\n    return {call}\n", **params).get("a", [None])
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("'copy'", "copy"),
+        ("'copy<float4, 8>'", "copy<float4, 8>"),
+        ("f'copy<{n}>'", "copy<7>"),
+        ("f'copy<{2 * n + 1}, {n // 2}, {WIDTH - 1}>'", "copy<15, 3, 3>"),
+        ("f'{TYPE}_{kind}'", "float4_scaled"),
+        ("'co' f'py<{n}>'", "copy<7>"),
+        ("NAME", "copy_all"),
+        ("name='copy'", "copy"),
+        ("f'copy<{ratio}>'", "copy<0.5>"),
+        ("f'{n:04d}'", None),
+        ("f'{n!r}'", None),
+        ("f'copy<{size}>'", None),
+        ("f'copy<{n / 2}>'", None),
+        ("f'copy<{(n, n)}>'", None),
+        ("'copy' + str(n)", None),
+        ("'a' * n", None),
+        ("name(n)", None),
+        ("[name for name in 'ab'][0]", None),
+        ("n", None),
+        ("*names", None),
+        ("**options", None),
+        ("", None),
+    ],
+)
+def test_a_name_is_known_where_it_is_made_of_literals_parameters_and_numbers_of_the_file(text, name):
+    module = "WIDTH, TYPE = 4, 'float4'\nNAME = f'copy_{\"all\"}'\n"
+    found = kernel(f"cuda.kernel({text})", "lab, n, kind, ratio", module, n=7, kind="scaled", ratio=0.5)
+    assert (found and found.name) == name
+
+
+@pytest.mark.parametrize(
+    ("given", "threads"),
+    [
+        ("", (256, 1, 1)),
+        (", 64", (64, 1, 1)),
+        (", threads=block", (64, 1, 1)),
+        (", threads=(8, n)", (8, 4, 1)),
+        (", threads=(block // 8, n, 2)", (8, 4, 2)),
+        (", threads=[32, 4]", (32, 4, 1)),
+        (", threads=TILE", (16, 16, 1)),
+        (", threads=WARPS * 32", (128, 1, 1)),
+        (", threads=min(block, 32)", None),
+        (", threads=lab.threads", None),
+        (", threads=block // 0", None),
+        (", threads=block / 2", None),
+        (", threads=n - 4", None),
+        (", threads=2048", None),
+        (", threads=-32", None),
+        (", threads='64'", None),
+        (", threads=64.0", None),
+        (", threads=None", None),
+        (", threads=()", None),
+        (", threads=(1, 1, 1, 1)", None),
+        (", threads=((8, 8), 1)", None),
+    ],
+)
+def test_threads_are_numbers_of_one_to_three_dimensions_or_not_known(given, threads):
+    module = "TILE = (16, 16)\nWARPS: int\nWARPS = 4\n"
+    assert kernel(f"cuda.kernel('k'{given})", before=module).threads == threads
+
+
+@pytest.mark.parametrize(
+    ("given", "shared_bytes"),
+    [
+        ("", 0),
+        (", 64, 1024", 1024),
+        (", shared_bytes=4 * block", 256),
+        (", shared_bytes=48 * KiB", 48 << 10),
+        (", shared_bytes=int(block)", None),
+        (", shared_bytes=2.5", None),
+        (", shared_bytes=-1", None),
+        (", shared_bytes='4'", None),
+    ],
+)
+def test_without_its_shared_memory_a_kernel_is_left_out(given, shared_bytes):
+    found = kernel(f"cuda.kernel('k'{given})")
+    assert (found and found.shared_bytes) == shared_bytes
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        ("", ()),
+        (", options=('--use_fast_math', '-DN=4')", ("--use_fast_math", "-DN=4")),
+        (", ['--use_fast_math']", ("--use_fast_math",)),
+        (", options=OPTIONS", None),
+        (", options=3", None),
+        (", options=None", None),
+        (", options='--use_fast_math'", None),
+        (", options={'a': 'b'}", None),
+    ],
+)
+def test_options_are_those_that_the_source_is_compiled_with(given, options):
+    head = f"cuda = CudaSource('code'{given})\n"
+    found = kernels("def a(lab): cuda.kernel('k')\n", head=head).get("a")
+    assert (found and found[0].options) == options
+
+
+def test_a_chosen_parameter_counts_before_a_default_and_that_before_a_number_of_the_file():
+    call, module = "cuda.kernel(f'k<{n}>', threads=block)", "block = 32\nn = 1\n"
+    chosen = kernel(call, "lab, n=4, block=64", module, n=8)
+    assert (chosen.name, chosen.threads) == ("k<8>", (64, 1, 1))
+    assert kernel(call, "lab", module).name == "k<1>"
+    assert kernel(call, "lab, n=2, /, block=16", module).name == "k<2>"
+
+
+def test_what_the_function_gives_a_name_is_not_known():
+    for change in ("n = n // 2", "n //= 2", "n: int = 2", "for n in (1, 2): pass", "with lab as n: pass"):
+        text = f"def a(lab, n):\n    {change}\n    cuda.kernel('k', threads=n)\n    cuda.kernel(f'k<{{n}}>')\n"
+        assert [found.threads for found in kernels(text, n=64)["a"]] == [None]
+
+
+def test_several_sources_and_kernels_have_their_own_lines_each_once():
+    text = '''
+from gpulab.cuda import CudaSource
+
+first = CudaSource("""
+one""")
+second: CudaSource = CudaSource(
+    r"""two"""
+)
+
+
+def a(lab):
+    return [second.kernel("k2"), first.kernel("k1"), first.kernel("k1"), first.kernel("k1", threads=32)]
+
+
+def b(lab):
+    def step():
+        return first.kernel("inner")
+
+    return step
+'''
+    found = kernels_of(text, ("b", "a"), {})
+    assert list(found) == ["b", "a"]
+    assert [(kernel.name, kernel.code, kernel.line) for kernel in found["a"]] == [
+        ("k2", "two", 7),
+        ("k1", "\none", 4),
+        ("k1", "\none", 4),
+    ]
+    assert [kernel.name for kernel in found["b"]] == ["inner"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def a(lab): return helper(lab)\ndef helper(lab): return cuda.kernel('k')\n",
+        "def other(lab): return cuda.kernel('k')\n",
+        "kernel = cuda.kernel('k')\ndef a(lab): return kernel\n",
+        "class A:\n    def a(lab): return cuda.kernel('k')\n",
+        "def a(lab): return other.kernel('k')\n",
+        "def a(lab): return lab.cuda.kernel('k')\n",
+        "def a(lab): return cuda.kernels('k')\n",
+        "def a(lab): return cuda.kernel\n",
+        "def a(lab): return kernel('k')\n",
+        "if True:\n    def a(lab): return cuda.kernel('k')\n",
+    ],
+)
+def test_what_is_no_call_of_a_kernel_in_the_function_of_a_variant_is_not_taken(text):
+    assert kernels(text) == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "cuda = CudaSource(code)",
+        "cuda = CudaSource(3)",
+        "cuda = CudaSource()",
+        "cuda = CudaSource(b'code')",
+        "cuda = CudaSource(f'code')",
+        "cuda = CudaSource('a' + 'b')",
+        "cuda = make('code')",
+        "def f():\n    cuda = CudaSource('code')",
+        "cuda.x = CudaSource('code')",
+        "",
+    ],
+)
+def test_a_source_is_a_literal_at_the_top_of_the_file(source):
+    assert kernels("def a(lab): cuda.kernel('k')\n", head=f"{source}\n") == {}
+
+
+HOSTILE = {
+    "a syntax error": "def a(lab: cuda.kernel('k')\n",
+    "a null": "def a(lab): cuda.kernel('k')\0\n",
+    "a power of powers": "def a(lab, n=2**10**10): cuda.kernel(f'k{2**10**10}')\nN = 2**10**10\n",
+    "a product": f"def a(lab): cuda.kernel(f'k{{{' * '.join(['2**60'] * 15)}}}')\n",
+    "a number of 5,000 digits": f"def a(lab): cuda.kernel(f'k{{0x{'f' * 5000}}}')\n",
+    "a sum of a thousand": f"def a(lab): cuda.kernel(f'k{{{'+'.join('1' * 1000)}}}')\n",
+    "a number of the file that is a sum of a thousand": f"N = {'+'.join('1' * 1000)}\ndef a(lab): cuda.kernel(f'{{N}}')\n",
+    "deep tuples": f"N = {'(' * 90}1{',)' * 90}\ndef a(lab): cuda.kernel(f'{{N}}')\n",
+    "f-strings that double": "n0 = 'a'\n"
+    + "".join(f"n{number + 1} = f'{{n{number}}}{{n{number}}}'\n" for number in range(60))
+    + "def a(lab): cuda.kernel(n60)\n",
+    "tuples that double": "n0 = 1\n"
+    + "".join(f"n{number + 1} = (n{number}, n{number})\n" for number in range(60))
+    + "def a(lab): cuda.kernel(f'{n60}')\n",
+    "numbers that grow": "n0 = 2**62\n"
+    + "".join(f"n{number + 1} = n{number} * n{number}\n" for number in range(60))
+    + "def a(lab): cuda.kernel(f'{n60}')\n",
+    "brackets without end": "def a(lab): cuda.kernel(" + "(" * 90_000,
+    "a name of a megabyte": f"def a(lab): cuda.kernel('{'k' * 900_000}')\n",
+    "a surrogate": r"def a(lab): cuda.kernel('\ud800')" + "\n",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_of_a_hostile_file_nothing_is_known_and_soon(name):
+    started = time.monotonic()
+    assert kernels(HOSTILE[name]) == {}
+    assert time.monotonic() - started < HANGS_S
+
+
+@pytest.mark.parametrize("name", [*REFUSED, *ACCEPTED])
+def test_nor_does_any_other_odd_file_fail(name):
+    text = ACCEPTED.get(name) or REFUSED[name][0]
+    started = time.monotonic()
+    kernels_of(f"{text}\n{HEAD}def a(lab): cuda.kernel('k')\n", ("a",), {})
+    assert time.monotonic() - started < HANGS_S
+
+
+def test_calls_without_number_take_no_time():
+    body = "def a(lab):\n" + "    cuda.kernel('k')\n" * 5000
+    started = time.monotonic()
+    assert len(kernels(body)["a"]) == 1
+    assert time.monotonic() - started < HANGS_S
+
+
+@pytest.mark.parametrize("text", ["", "x = 1\n", HEAD, "\x1b[31m", "not Python"])
+def test_of_a_text_that_did_not_ship_nothing_is_kept(text):
+    assert shipped_kernels(text) == {}
