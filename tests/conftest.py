@@ -11,6 +11,7 @@ import textwrap
 import time
 import uuid
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,8 @@ from rich.console import Console
 from gpulab.protocol.run_file import read_run_file
 from gpulab.report.state import fold_all
 
-# Benchmarks, and the checks that a GPU must pass, are tested too.
-sys.path += [str(Path(__file__).parent / folder) for folder in ("benchmarks", "gpu")]
+# Benchmarks, the checks that a GPU must pass, and what runs kernels on the CPU are tested too.
+sys.path += [str(Path(__file__).parent / folder) for folder in ("benchmarks", "gpu", "cuda")]
 GPULAB = (sys.executable, "-m", "gpulab")
 MARK = "GPULAB_TEST_MARK"
 HOSTILE_SCENARIO = """
@@ -211,6 +212,18 @@ def driver(lab, standin):
         new.rename(says)
 
     return behave
+
+
+@pytest.fixture
+def load(monkeypatch):
+    """A CUDA C++ kernel of a source by its name, on the CPU; `backward` runs its last thread first."""
+    from shim import load_on_cpu
+
+    def kernel(source, name, threads=32, backward=False, shared_bytes=0, **options):
+        monkeypatch.setattr("gpulab.cuda.source.load", partial(load_on_cpu, backward=backward, **options))
+        return source.kernel(name, threads=threads, shared_bytes=shared_bytes)
+
+    return kernel
 
 
 @pytest.fixture

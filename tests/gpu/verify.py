@@ -65,7 +65,7 @@ LINES = {
         Line(device_lines.observer, 150),
         Line(lesson_lines.memory, 120),
         Line(device_lines.tests, 400),
-        Line(kernel_lines.kernels, 400),
+        Line(kernel_lines.kernels, 590),
         Line(kernel_lines.dram_bytes, 200),
         Line(kernel_lines.sanitizer, 200),
         Line(kernel_lines.occupancy, 60),

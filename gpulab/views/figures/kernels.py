@@ -113,7 +113,8 @@ class _Named:
                 yield Text(f"{name:{widest}}  {text}")
             return
         table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(overflow="fold", max_width=_WIDEST_NAME)
+        # The rest of a name that is folded would begin a line, and may read as one of the lab's.
+        table.add_column(no_wrap=True, overflow=self.glyphs.overflow, max_width=_WIDEST_NAME)
         table.add_column(overflow="fold")
         for name, text in rows:
             table.add_row(Text(name, f"bold {self.style}"), Text(text, self.style))

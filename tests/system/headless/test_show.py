@@ -92,19 +92,22 @@ def test_kernels_are_shown_with_what_the_compiler_made_of_them(mine):
     assert table.keys() == {"narrow", "wide"}
     (difference,) = [line for line in lines if "against narrow" in line]
     assert difference.startswith("wide")
-    assert "128-bit loads 0 > 2; 128-bit stores 0 > 2; 32-bit loads 2 > 0; 32-bit stores 2 > 0" in difference
+    assert "128-bit loads 0 > 2; 32-bit loads 2 > 0; 128-bit stores 0 > 2; 32-bit stores 2 > 0" in difference
     assert any("counted in the SASS for sm_90" in line for line in lines)
 
 
-def test_one_variant_is_shown_beside_the_baseline(mine):
-    assert parts(mine("mine.py:wide")) == ["narrow", "wide"]
-    assert parts(mine("mine.py:none")) == ["narrow", "none"]
-    assert parts(mine("mine.py:narrow")) == ["narrow"]
-    assert mine("mine.py:wide")[-12:-3] == mine("mine.py")[-12:-3], "what they are compared by stays"
+def test_one_variant_is_shown_beside_the_baseline(gpulab):
+    for variant, shown in (("wide", ["narrow", "wide"]), ("none", ["narrow", "none"]), ("narrow", ["narrow"])):
+        finished = gpulab("--show", f"mine.py:{variant}")
+        assert (finished.code, finished.stderr) == (0, "")
+        assert parts(finished.stdout.splitlines()) == shown
+        assert "against narrow: 128-bit loads" in finished.stdout, "what is compared stays"
 
 
-def test_machine_code_marks_what_another_variant_does_not_have(mine):
-    lines = mine("mine.py", "--sass")
+def test_machine_code_marks_what_another_variant_does_not_have(gpulab):
+    finished = gpulab("--show", "mine.py", "--sass")
+    lines = finished.stdout.splitlines()
+    assert (finished.code, finished.stderr) == (0, "")
     assert lines[0].endswith("· SASS for sm_90")
     assert [line for line in lines if line.startswith("──")] == [
         "── narrow · copy<float, 2> · + is not in wide",
@@ -124,11 +127,11 @@ def test_ptx_is_that_of_the_kernel_alone(mine):
     assert ".loc" not in text
 
 
-@pytest.mark.parametrize("arguments", [[], ["--sass"], ["--ptx"]])
+@pytest.mark.parametrize("arguments", [["mine.py"], ["mine.py:wide", "--ptx"]])
 def test_what_goes_to_a_pipe_has_whole_lines(mine, arguments):
-    lines = mine("mine.py", *arguments)
+    lines = mine(*arguments)
     assert all(line.isprintable() for line in lines)
-    if not arguments:
+    if arguments == ["mine.py"]:
         assert [line for line in lines if line.endswith("no terminal of 80 has room")]
         (difference,) = [line for line in lines if "against narrow" in line]
         assert len(difference) > 90
@@ -193,7 +196,7 @@ def test_without_a_compiler_a_lesson_that_ships_has_what_was_kept(gpulab, monkey
         (["mine.py", "--set", "n=1"], "its parameters: block=256, rows=2"),
         (["mine.py", "--set", "rows=x"], "rows takes a whole number"),
         (["mine.py", "--arch", "h100"], "is not an architecture, such as sm_80, sm_90"),
-        (["mine.py", "--arch", "sm_12"], "gpu-architecture"),
+        (["mine.py", "--arch", "sm_12"], "sm_90"),
         (["mine.py:none", "--ptx"], "no CUDA C++ kernel in it; without --ptx and --sass its Python is shown"),
         (["batched_matmul", "--ptx"], "no CUDA C++ kernel in it; without --ptx and --sass its Python is shown"),
         (["batched_matmul", "--sass"], "no CUDA C++ kernel in it"),

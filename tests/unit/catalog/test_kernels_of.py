@@ -215,7 +215,7 @@ HOSTILE = {
     "a product": f"def a(lab): cuda.kernel(f'k{{{' * '.join(['2**60'] * 15)}}}')\n",
     "a number of 5,000 digits": f"def a(lab): cuda.kernel(f'k{{0x{'f' * 5000}}}')\n",
     "a sum of a thousand": f"def a(lab): cuda.kernel(f'k{{{'+'.join('1' * 1000)}}}')\n",
-    "a number of the file that is a sum of a thousand": f"N = {'+'.join('1' * 1000)}\ndef a(lab): cuda.kernel(f'{{N}}')\n",
+    "a sum of a thousand in the file": f"N = {'+'.join('1' * 1000)}\ndef a(lab): cuda.kernel(f'{{N}}')\n",
     "deep tuples": f"N = {'(' * 90}1{',)' * 90}\ndef a(lab): cuda.kernel(f'{{N}}')\n",
     "f-strings that double": "n0 = 'a'\n"
     + "".join(f"n{number + 1} = f'{{n{number}}}{{n{number}}}'\n" for number in range(60))

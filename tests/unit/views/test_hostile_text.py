@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 from conftest import printed
 from hostile import CLOCKS, FORGED, HOSTILE, KNOWN, hostile
+from msgspec.structs import replace
 from recorded import VERSION_2, report_of
 from rich.console import Group
 
+from gpulab.analysis.kernels.changes import Change, KernelDifference
 from gpulab.protocol.device import Device
 from gpulab.protocol.finding import finding
+from gpulab.protocol.kernels import KernelCode, KernelText
 from gpulab.protocol.listing import ScenarioRow
 from gpulab.protocol.machine import CheckStatus, MachineCheck
 from gpulab.report.command_report import ObserverEffect
@@ -40,9 +43,10 @@ from gpulab.views import (
     summary,
     sweep,
 )
+from gpulab.views.figures.kernels import kernel_page, kernels
 from gpulab.views.live.panel import LiveRun
 from gpulab.views.live.screen import ZOOMED, live_view
-from gpulab.views.pages import code, compare, course, glossary, history, predict, result
+from gpulab.views.pages import code, compare, course, glossary, history, machine_code, predict, result
 from gpulab.views.roofline.reasons import reasons
 from gpulab.views.roofline.view import roofline_view
 from gpulab.views.text import Glyphs
@@ -113,9 +117,36 @@ def of_report(report, glyphs):
     yield "others_on_one_axis", history.others_on_one_axis([run, run], run, glyphs, width=80, height=9)
     names = [variant.name for variant in report.variants]
     yield "code_view", code.code_view(report.title, names, report, glyphs, 80)
+    yield "kernels", kernels(report, glyphs) or ""
     if roofline:
         yield "roofline_view", roofline_view(roofline, glyphs, width=120, height=30)
         yield "reasons", reasons(roofline.points, glyphs)
+
+
+def with_kernels(report):
+    """The same of variants in CUDA C++."""
+    difference = KernelDifference(against="a", changes=[Change(what="fused_adds", before=1, after=2)])
+    made = {"kernels": [kernel_code("name")], "kernel_difference": difference}
+    return replace(report, variants=[replace(variant, **made) for variant in report.variants])
+
+
+def kernel_code(text):
+    texts = dict.fromkeys(("name", "arch", "limiter", "read_from", "digest"), text)
+    return KernelCode(
+        **texts, registers=9, threads=32, occupancy=0.5, instructions={"all": 3, text: 1, f"{text}_32": 2}
+    )
+
+
+def of_kernels(name, source, glyphs):
+    """Every view of kernels that were compiled."""
+    text, made = KernelText(name, source, 1), kernel_code(name)
+    page = kernel_page({name: [made], "second": [replace(made, instructions={})]}, {"second": name}, glyphs)
+    functions = "def first(lab): ...\ndef second(lab): ...\n"
+    shown = {"first": [text], "second": [replace(text, code=f"{source};")]}
+    listings = {name: [(name, source.splitlines())], "second": [(name, [name, "second"])]}
+    yield "kernel_page", page
+    yield "code_view", code.code_view(functions, ("first", "second"), None, glyphs, 80, shown, page)
+    yield "machine_code", machine_code.machine_code(listings, {"second": name}, (name, "second"), glyphs)
 
 
 def past_of(report):
@@ -149,6 +180,7 @@ def of_machine(rows, checks, glyphs):
     for row in rows:
         yield "lesson", lesson.lesson(row, glyphs)
         yield "code_view", code.code_view(row.lesson, row.variants, None, glyphs, 80)
+        yield from of_kernels(row.title, row.lesson, glyphs)
         yield "before_a_run", status.before_a_run(row, glyphs)
         yield "question", Group(*predict.question(row, glyphs))
         yield "help_view", glossary.help_view(row.title, row.lesson, [(row.name, row.title)], row.path, glyphs)
@@ -169,10 +201,11 @@ def assert_safe(views):
 
 @pytest.mark.parametrize("recorded", [*VERSION_2, "calibration", "fixes", "phases", "function", "standin-gpu", "smoke"])
 def test_no_text_of_a_report_drives_the_terminal_or_forges_a_line(recorded, tmp_path):
-    report = report_of(recorded, tmp_path)
+    report = with_kernels(report_of(recorded, tmp_path))
     for known, glyphs in ((KNOWN, Glyphs()), (CLOCKS, Glyphs(ascii=True))):
         views = dict(of_report(hostile(report, known), glyphs))
         assert FORGED in printed(views["result"]) + printed(views["ceilings"])
+        assert not report.variants or FORGED in printed(views["kernels"])
         assert_safe(views.items())
 
 
