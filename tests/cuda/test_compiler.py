@@ -63,6 +63,7 @@ def only(tmp_path, monkeypatch):
 
     monkeypatch.setattr(source, "load", load)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    source.kernels_made()  # of other tests
     yield write
     source.kernels_made()
 

@@ -10,6 +10,7 @@ from gpulab.cuda.reading import read_kernel
 from gpulab.protocol.kernels import KernelText
 from gpulab.views.figures.kernels import difference_line
 
+QUICK = ("no FMA", "unrolled", "tile size")
 ARCHITECTURES = ("sm_90", *(pytest.param(arch, marks=pytest.mark.slow) for arch in ("sm_80", "sm_100")))
 
 
@@ -26,7 +27,11 @@ def test_the_line_names_the_cause(pair, arch):
     assert places == sorted(places), line
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.cause)
+@pytest.mark.parametrize(
+    "pair",
+    [pytest.param(pair, marks=[pytest.mark.slow] * (pair.cause not in QUICK)) for pair in PAIRS],
+    ids=lambda pair: pair.cause,
+)
 def test_the_same_code_by_another_name_differs_in_nothing(pair):
     base, bracket, arguments = pair.before.partition("<")
     source = re.sub(rf"\b{base}\(", "other(", SOURCE)

@@ -112,6 +112,7 @@ def test_a_sweep_runs_every_value_and_the_final(sized):
     visit(journey, sized)
 
 
+@pytest.mark.slow
 def test_a_sweep_that_is_stopped_keeps_what_it_has(sized):
     async def journey(pilot):
         await pilot.press("S")

@@ -109,6 +109,7 @@ def test_a_baseline_that_returns_nothing_leaves_every_variant_unchecked(job_even
     assert {name for event in of_kind(events, e.Samples) for name in event.names} == {"silent", "second", CONTROL}
 
 
+@pytest.mark.slow
 def test_an_expensive_build_stays_for_the_epochs_of_its_process_and_the_others_are_made_anew(job_events):
     count = "lab.report('{0}', len(builds[{0!r}].append(1) or builds[{0!r}]));"
     slow = f"{count.format('slow')} time.sleep(1.02); return work(9)"

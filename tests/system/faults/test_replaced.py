@@ -18,7 +18,7 @@ REPLACED = {
 }
 
 
-@pytest.mark.parametrize("name", REPLACED)
+@pytest.mark.parametrize("name", ["a clock", pytest.param("a check", marks=pytest.mark.slow)])
 def test_a_run_of_another_clock_or_check_is_invalid(module_lab, name):
     code, replaced = REPLACED[name]
     variant = VARIANT.format(name="bad", step="pass", build="pass")

@@ -73,6 +73,7 @@ def test_later_runs_measure_times_alone(lab, gpulab, monkeypatch):
     assert asked == [(True, "needed"), (True, "needed")]
 
 
+@pytest.mark.slow
 def test_every_so_many_seconds_one_starts(gpulab, monkeypatch):
     started = []
     start = run.start

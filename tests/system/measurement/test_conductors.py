@@ -47,6 +47,7 @@ def test_two_processes_at_a_time_have_the_libraries_at_one_place(lab):
     assert [process.conductor for process in started] == [process.process // 2 * 2 for process in started]
 
 
+@pytest.mark.slow
 def test_a_short_run_is_not_made_to_wait_for_more_than_one(lab):
     finished = lab.run(lab.write("places.py", SCENARIO), "--width", "0.5", time_s="0.5")
     assert len(reported(finished, "parent")) >= 8

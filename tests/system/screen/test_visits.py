@@ -82,6 +82,7 @@ def test_a_newcomer_searches_reads_predicts_runs_and_sees_the_answer(visit):
     tmux.until("ready, on cpu")
 
 
+@pytest.mark.slow
 def test_an_engineer_runs_fails_edits_runs_again_compares_and_copies(visit, lab):
     tmux = visit(lab.write("own.py", OWN))
     tmux.press("r")

@@ -30,7 +30,7 @@ def test_wide_accesses_go_by_parts_of_a_warp():
     assert shared(512, "v4.f32") == 8
 
 
-@pytest.mark.parametrize(("stride", "share"), [(4, 1.0), (8, 0.5), (32, 0.125), (128, 0.125), (0, 0.125), (1, 1.0)])
+@pytest.mark.parametrize(("stride", "share"), [(4, 1.0), (8, 0.5), (32, 0.125), (128, 0.125), (0, None), (1, 1.0)])
 def test_the_share_of_the_sectors_that_a_warp_uses(stride, share):
     width = "u8" if stride == 1 else "f32"
     found = of(
