@@ -27,6 +27,14 @@ ALONE = [names[0] for _, names in GROUPS if len(names) == 1]
 QUICK = ("constant_answer", "mean_passes", "view_instead_of_copy")
 """Twins with their own baselines that are looked at in every test run; of the others the cheats are."""
 MANY = 10
+PROFILED = ("silent_fallback", "faster_than_physics")
+"""Cheats whose runs need a profile, or ceilings that are measured twice."""
+
+
+def slow(value, *, when):
+    return pytest.param(value, marks=[pytest.mark.slow] * when)
+
+
 WAITED_FOR = "being waited for"
 """Nothing is wrong with it but the time that it would have had."""
 SAID = re.compile(r"said as (\w+)")
@@ -119,7 +127,7 @@ def test_every_cheat_has_a_twin():
 
 
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["smoke", "whole"])
-@pytest.mark.parametrize("name", CHEATS)
+@pytest.mark.parametrize("name", [slow(name, when=name in PROFILED) for name in CHEATS])
 def test_a_cheat_is_caught_by_the_check_named(run, name, whole):
     named = named_checks(name)
     at_random = "timed steps" in named  # one process makes too few of these
@@ -133,10 +141,6 @@ def test_a_cheat_is_caught_by_the_check_named(run, name, whole):
         assert result.caught_by & set(named), result
         # A check that proves nothing leaves the speedup, and the word "unchecked" in place of a verdict.
         assert result.comparison.get("speedup") is None or result.comparison["verdict"] == "unchecked", result
-
-
-def slow(value, *, when):
-    return pytest.param(value, marks=[pytest.mark.slow] * when)
 
 
 @pytest.mark.parametrize(

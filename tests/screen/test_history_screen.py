@@ -117,6 +117,7 @@ def fill(runs, count):
     path.write_bytes(b"\n".join([path.read_bytes().splitlines()[0], *lines, b""]))
 
 
+@pytest.mark.slow
 def test_ten_thousand_runs_are_listed_and_searched_as_one_types(past):
     """Only lines in sight are drawn, and only what a letter needs is looked through: guards against hangs."""
     took = {}
@@ -141,6 +142,7 @@ def test_ten_thousand_runs_are_listed_and_searched_as_one_types(past):
     assert took[10_000] < 10 * took[100] + 10.0
 
 
+@pytest.mark.slow
 def test_a_missing_index_is_made_again_and_says_how_far_it_is(past, monkeypatch):
     folder = state_folder()
     (folder / "history.jsonl").unlink()

@@ -20,6 +20,7 @@ def gpulab(lab, monkeypatch, capsys):
     return CommandLine(lab, monkeypatch, capsys)
 
 
+@pytest.mark.slow
 def test_telemetry_is_switched_in_pairs_while_the_rounds_run(lab, gpulab):
     options = ("--device", "cpu", "--time", "3.5", "--json", "out.json", "--output", "run.jsonl")
     process = gpulab("--run", "mine.py", "--observer-effect", *options)

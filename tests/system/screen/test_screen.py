@@ -9,6 +9,7 @@ from gpulab.session.settings import Settings
 LONG = Settings(device="cpu", time_s=60, telemetry="off")
 
 
+@pytest.mark.slow
 def test_a_crash_a_stop_and_another_scenario(lab, drive):
     crash = scenario(lab, step="ctypes.string_at(0)")
 

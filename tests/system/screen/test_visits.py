@@ -109,6 +109,7 @@ def test_an_engineer_runs_fails_edits_runs_again_compares_and_copies(visit, lab)
     tmux.until("r run")
 
 
+@pytest.mark.slow
 def test_a_teacher_collects_guesses_zooms_and_freezes(visit):
     tmux = visit()
     tmux.press("/")
