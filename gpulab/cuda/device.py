@@ -30,17 +30,20 @@ def load_on_device(text: KernelText, file: str) -> Callable[[tuple[int, int, int
         if text.shared_bytes + compiled.shared_bytes > _LARGE_SHARED:
             kernel.max_dynamic_shared_size_bytes = text.shared_bytes
     threads = text.threads or (1, 1, 1)
+    # Asking for a stream object takes as long as all else that a launch does: Triton asks for its address, too.
+    stream_address = torch._C._cuda_getCurrentRawStream
     streams: dict[int, Any] = {}
 
     def launch(blocks: tuple[int, int, int], arguments: tuple[Any, ...]) -> None:
         if len(arguments) != len(convert):
             raise TypeError(f"{text.name} takes {len(convert)} arguments, and got {len(arguments)}")
         converted = tuple(to(argument) for to, argument in zip(convert, arguments, strict=True))
-        address = torch.cuda.current_stream(device).cuda_stream
+        if torch.cuda.current_device() != device:
+            raise ValueError(f"{text.name} is loaded on cuda:{device}: launch it there")
+        address = stream_address(device)
         if address not in streams:
             streams[address] = cupy.cuda.ExternalStream(address, device)
-        with cupy.cuda.Device(device), streams[address]:
-            kernel(blocks, threads, converted, shared_mem=text.shared_bytes)
+        kernel(blocks, threads, converted, shared_mem=text.shared_bytes, stream=streams[address])
 
     return launch
 
@@ -71,7 +74,9 @@ def _converters(compiled: Compiled) -> list[Callable[[Any], Any]]:
                 raise TypeError(f"{where} is an array, and the kernel takes {kind}")
             if kind in floats:
                 return floats[kind](argument)
-            return integers[bits](_whole(argument if address is None else address, bits, where))
+            if address is not None:
+                return address  # CuPy takes a Python int for 64 bits
+            return integers[bits](_whole(argument, bits, where))
 
         return to
 
