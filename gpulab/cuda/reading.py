@@ -10,7 +10,7 @@ from math import prod
 from gpulab.analysis.kernels.accesses import accesses
 from gpulab.analysis.kernels.instructions import count_ptx, count_sass, entry_body
 from gpulab.analysis.kernels.occupancy import occupancy
-from gpulab.cuda.compiler import Compiled, compile_kernel
+from gpulab.cuda.compiler import compile_kernel
 from gpulab.cuda.disassembler import sass_lines
 from gpulab.protocol.kernels import KernelCode, KernelText
 
@@ -37,14 +37,14 @@ def read_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> KernelC
         limiter=fits.limiter if fits else None,
         instructions=count_ptx(body) if lines is None else count_sass(lines),
         read_from="PTX" if lines is None else "SASS",
-        digest=_digest(compiled, lines or body.splitlines()),
+        digest=digest(lines or body.splitlines(), compiled.entry),
         bank_conflicts=of_warp.bank_conflicts if of_warp else None,
         load_use=of_warp.load_use if of_warp else None,
         store_use=of_warp.store_use if of_warp else None,
     )
 
 
-def _digest(compiled: Compiled, lines: Sequence[str]) -> str:
+def digest(lines: Sequence[str], entry: str) -> str:
     """Of the code without names of kernels and numbers of registers: the compiler gives these out anew each time."""
-    code = "\n".join(line.replace(compiled.entry, "") for line in lines if ".loc" not in line)
+    code = "\n".join(line.replace(entry, "") for line in lines if ".loc" not in line)
     return sha256(_REGISTER.sub(r"\1", code).encode()).hexdigest()[:_DIGITS]

@@ -12,7 +12,7 @@ from gpulab.cuda.disassembler import sass_lines
 from gpulab.cuda.reading import read_kernel
 from gpulab.headless.options import Options
 from gpulab.headless.terminal import Terminal, open_terminal
-from gpulab.protocol.kernels import KernelCode, KernelText
+from gpulab.protocol.kernels import KernelText
 from gpulab.session.requests import typed_params
 from gpulab.session.settings import UsageError
 from gpulab.views.figures.kernels import kernel_page
@@ -73,16 +73,16 @@ def _show_source(
     entry: Entry, kernels: Kernels, shown: Sequence[str], arch: str, options: Options, terminal: Terminal
 ) -> None:
     row, glyphs = entry.row, terminal.glyphs
-    made = missing = None
-    if kernels:
-        compiled: Mapping[str, Sequence[KernelCode]]
-        try:
-            compiled = {
-                name: [read_kernel(text, arch, str(entry.path)) for text in texts] for name, texts in kernels.items()
-            }
-        except NoCompilerError as error:
-            missing, compiled = error, {} if options.chosen or options.arch else shipped_kernels(entry.source)
-        made = kernel_page(compiled, row.against, glyphs)
+    missing = None
+    compiled = {} if options.chosen or options.arch else shipped_kernels(entry.source)
+    try:
+        compiled |= {
+            name: [read_kernel(text, arch, str(entry.path)) for text in texts] for name, texts in kernels.items()
+        }
+    except NoCompilerError as error:
+        missing = error
+    in_order = {name: compiled[name] for name in row.variants if name in compiled}
+    made = kernel_page(in_order, row.against, glyphs)
     order = [row.variants[0], *(name for name in row.variants[1:] if name in shown)]
     wanted = row.variants if set(shown) == set(row.variants) else order
     terminal.say(f"{entry.name} · {entry.title}", "")
@@ -101,7 +101,10 @@ def _show_machine_code(
     terminal: Terminal,
 ) -> None:
     if not any(kernels.get(name) for name in shown):
-        raise UsageError(f"--show {what}: no CUDA C++ kernel in it; without --ptx and --sass its Python is shown")
+        raise UsageError(
+            f"--show {what}: no CUDA C++ kernel in it, and Triton compiles when it runs; without --ptx and --sass its "
+            "Python is shown"
+        )
     listings: dict[str, list[tuple[str, Sequence[str]]]] = {}
     try:
         for name, texts in kernels.items():

@@ -32,6 +32,8 @@ class KernelCode(msgspec.Struct, frozen=True, kw_only=True):
     arch: Name
     threads: PositiveCount | None = None
     """Of a block; None where the file does not say."""
+    stages: Count | None = None
+    """Of Triton's software pipelining: so many rounds of a loop have their loads under way; None of CUDA C++."""
     registers: Count
     """Of a thread."""
     spill_bytes: Count = 0

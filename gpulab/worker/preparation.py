@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from functools import partial
 
 from gpulab.protocol.events import Built, Examined, KernelsCompiled, VariantSkipped
 from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import Measure
+from gpulab.protocol.kernels import KernelCode
 from gpulab.protocol.statuses import CeilingChoice, CheckKind, Per, Stage
 from gpulab.scenario import CONTROL, Variant, Work
 from gpulab.worker.building import compiled, tensors
 from gpulab.worker.building.build import Build
-from gpulab.worker.building.kernels import kernels_made, read
+from gpulab.worker.building.kernels import kernels_made, launched_kernels, read
 from gpulab.worker.context import WorkerContext
 from gpulab.worker.handover import CandidateFacts, Handover
 from gpulab.worker.process import memory
@@ -76,9 +79,12 @@ class Preparation:
             reporter.stage(Stage.BUILD, name)
             kernels_made()  # of a build that failed
             build = context.builder.build(variant)
-            has_kernels = self._read_kernels(name)
+            kernels = self._read_kernels(name, [], lambda: [read(made) for made in kernels_made()])
             reporter.stage(Stage.CHECK, name)
             first_step_s = self._check(variant, build, baseline_items)
+            # Triton compiles a kernel when it is launched.
+            step = partial(context.builder.step, build)
+            kernels = self._read_kernels(name, kernels, partial(launched_kernels, step))
             reporter.stage(Stage.CALIBRATE, name)
             candidate = calibrate(context.clock, variant, build)
             reporter.stage(Stage.WARM_UP, name)
@@ -86,7 +92,7 @@ class Preparation:
             self._check_device_clock(candidate, build)
             self._check_streams(candidate, build)
             # What is compiled is one operation to torch, whatever is in it, and a kernel of its own is none.
-            self._count(name, build, countable=compiled.frames() == frames and not has_kernels)
+            self._count(name, build, countable=compiled.frames() == frames and not kernels)
             if name in context.checked:
                 context.checker.still(name, build)
             self._declare(build)
@@ -248,17 +254,18 @@ class Preparation:
         if countable and (counted := count(name, build)) is not None:
             self._reporter.channel.emit(counted)
 
-    def _read_kernels(self, name: str) -> bool:
-        """Say what the compiler made of the kernels of a build; whether there are any."""
-        texts = kernels_made()
+    def _read_kernels(
+        self, name: str, known: list[KernelCode], more: Callable[[], list[KernelCode]]
+    ) -> list[KernelCode]:
+        """All kernels of a variant so far, told where there are more than were known."""
         try:
-            kernels = [read(text) for text in texts]
+            found = more()
         except Exception as error:
             self._reporter.notice("kernels_not_read", name, message=first_line(error))
-            return True
-        if kernels:
-            self._reporter.channel.emit(KernelsCompiled(variant=name, kernels=kernels))
-        return bool(kernels)
+            return known
+        if found:
+            self._reporter.channel.emit(KernelsCompiled(variant=name, kernels=[*known, *found]))
+        return [*known, *found]
 
     @property
     def _exclusive(self) -> bool:

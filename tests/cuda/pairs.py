@@ -148,7 +148,7 @@ PAIRS = (
         "tensor core",
         "by_fma",
         "by_tensor_cores",
-        ("tensor-core instructions 0 > 1", "FMAs"),
+        ("mma instructions 0 > 1", "FMAs"),
         (32, 1, 1),
     ),
     Pair("coalescing", "strided<1>", "strided<32>", ("used of each sector loaded 100 > 12.5 %",)),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
+from gpulab.analysis.kernels.instructions import MATRIX
 from gpulab.protocol.kernels import KernelCode
 
 _CONTROL = ("divergent_branch", "loop")
@@ -86,7 +87,8 @@ def _figures(
 
     old, new = _instructions(before), _instructions(after)
     yield both("kernels", len)
-    yield "tensor", old["tensor"], new["tensor"]
+    for kind in MATRIX:
+        yield kind, old[kind], new[kind]
     yield both("spill_bytes", lambda kernels: max(kernel.spill_bytes for kernel in kernels))
     yield both("bank_conflicts", lambda kernels: max(kernel.bank_conflicts or 1 for kernel in kernels))
     for what in ("load_use", "store_use"):
@@ -98,6 +100,8 @@ def _figures(
     yield both("shared_bytes", lambda kernels: max(kernel.shared_bytes for kernel in kernels))
     if all(kernel.threads for kernel in (*before, *after)):
         yield both("threads", lambda kernels: max(kernel.threads or 0 for kernel in kernels))
+    if all(kernel.stages is not None for kernel in (*before, *after)):
+        yield both("stages", lambda kernels: max(kernel.stages or 0 for kernel in kernels))
     for kind in _INSTRUCTIONS:
         yield kind, old[kind], new[kind]
     yield both("registers", lambda kernels: max(kernel.registers for kernel in kernels))

@@ -29,7 +29,10 @@ _ACCESSES = {
     "STL": "local_store",
     "LDGSTS": "async_copy",
 }
-_TENSOR = re.compile(r"^(UTC)?[A-Z]*MMA$")
+_MATRIX = re.compile(r"^(?P<memory>UTC)?(?P<kind>[A-Z])?(?P<group>G)?MMA$")
+MATRIX = ("tcgen05", "wgmma", "mma")
+"""Classes of matrix instructions, the newest first: of Blackwell's tensor memory, of a warp group (Hopper), of a warp.
+"""
 _CLASSES = {
     "fma": ("FFMA", "FFMA2", "DFMA", "HFMA2"),
     "add_or_multiply": ("FADD", "FMUL", "FADD2", "FMUL2", "DADD", "DMUL", "HADD2", "HMUL2"),
@@ -42,6 +45,7 @@ _CLASSES = {
 }
 _CLASS = {opcode: kind for kind, opcodes in _CLASSES.items() for opcode in opcodes}
 _BRANCHES = ("BRA", "BRX", "JMP", "JMX", "CALL")
+_BULK_COPIES = ("cp.async.bulk.shared", "cp.async.bulk.global", "cp.async.bulk.tensor")
 _PTX_SPACES = {"global": "", "shared": "shared_", "local": "local_"}
 _PTX_LINE = re.compile(r"^\s*(?:@!?%\w+\s+)?(?P<opcode>[a-z][\w.:]*)(?P<operands>[^;]*);")
 _PTX_LABEL = re.compile(r"^\s*(\$\w+):")
@@ -56,10 +60,8 @@ _PTX_CLASS = {
     "redux": "shuffle",
     "atom": "atomic",
     "red": "atomic",
-    "mma": "tensor",
-    "wmma": "tensor",
-    "wgmma": "tensor",
-    "tcgen05": "tensor",
+    "mma": "mma",
+    "wmma": "mma",
     "ex2": "special",
     "lg2": "special",
     "rcp": "special",
@@ -88,8 +90,8 @@ def count_sass(lines: Sequence[str]) -> dict[str, int]:
             counts["loop" if _is_back(target, place) else "branch"] += 1
         elif base in _CLASS:
             counts[_half_fma(operands) if base == "HFMA2" else _CLASS[base]] += 1
-        elif _TENSOR.match(base):
-            counts["tensor"] += 1
+        elif matrix := _MATRIX.match(base):
+            counts["tcgen05" if matrix["memory"] else "wgmma" if matrix["group"] else "mma"] += 1
     return {kind: count for kind, count in counts.items() if count and kind}
 
 
@@ -113,6 +115,10 @@ def count_ptx(body: str) -> dict[str, int]:
             counts["read_only_load"] += "nc" in modifiers
         elif opcode.startswith(("cp.async.ca", "cp.async.cg")):
             counts["async_copy"] += 1
+        elif opcode.startswith(_BULK_COPIES):
+            counts["bulk_copy"] += 1
+        elif opcode.startswith(("wgmma.mma_async", "tcgen05.mma")):
+            counts[base] += 1
         elif base == "bra":
             counts["loop" if operands.strip() in seen else "branch"] += 1
         elif base in _PTX_CLASS:

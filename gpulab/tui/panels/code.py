@@ -18,7 +18,7 @@ def content(selection: Selection) -> RenderableType:
     row, source, glyphs = selection.row, selection.source, selection.glyphs
     texts = kernels_of(source, row.variants, row.params)
     made = kernels(report, glyphs) if report is not None else None
-    if texts and made is None:
+    if made is None and (texts or "triton" in source):
         made = kernel_page(shipped_kernels(source), row.against, glyphs)
     return code_view(source, row.variants, report, glyphs, selection.look.size[0], texts, made)
 

@@ -10,18 +10,21 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.analysis.kernels.changes import Change, KernelDifference, differences
-from gpulab.analysis.kernels.instructions import ALL
+from gpulab.analysis.kernels.instructions import ALL, MATRIX
 from gpulab.protocol.kernels import KernelCode
 from gpulab.report.report import RunReport
 from gpulab.scenario import KiB
 from gpulab.views.text import Glyphs, byte_count, seconds
 
-_MOST_CHANGES, _WIDEST_NAME = 6, 20
+_MOST_CHANGES, _WIDEST_NAME, _LANES = 6, 20, 32
 _ALWAYS = ("registers", "occupancy")
 """Said even where more telling ones fill the line."""
 _WORDS = {
     "kernels": "kernels",
-    "tensor": "tensor-core instructions",
+    "mma": "mma instructions",
+    "wgmma": "wgmma instructions",
+    "tcgen05": "tcgen05 instructions",
+    "stages": "stages",
     "async_copy": "asynchronous copies",
     "bulk_copy": "bulk copies",
     "local_load": "local loads",
@@ -81,11 +84,15 @@ def _page(
 ) -> RenderableType:
     """A row a variant, its instructions by class, and a line for each difference."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column("kernels of a variant", overflow="fold", min_width=7)
-    for head in [f"time/{per}"] * bool(times) + ["registers", "spilled", "shared", "occupancy"]:
+    pipelined = any(code.stages is not None for codes in of_variants.values() for code in codes)
+    launch = ["warps", "stages"] if pipelined else []
+    times = None if pipelined else times  # the line has no room for both
+    table.add_column("kernels" if pipelined else "kernels of a variant", overflow="fold", min_width=7)
+    for head in [f"time/{per}"] * bool(times) + [*launch, "registers", "spilled", "shared", "occupancy"]:
         table.add_column(head, justify="right", no_wrap=True)
     for name, codes in of_variants.items():
         shown = [(times or {}).get(name, "")] if times else []
+        shown += _launch(codes) if pipelined else []
         table.add_row(*(Text(glyphs(cell)) for cell in (name, *shown, *_resources(codes))))
     first = next(code for codes in of_variants.values() for code in codes)
     mixes = [(name, _mix(name, codes)) for name, codes in of_variants.items()]
@@ -179,11 +186,18 @@ def instruction_words(kind: str) -> str:
 
 
 def _moves(kind: str) -> bool:
-    return kind.rpartition("_")[0] in _ACCESSES or kind in ("async_copy", "bulk_copy", "tensor")
+    return kind.rpartition("_")[0] in _ACCESSES or kind in ("async_copy", "bulk_copy", *MATRIX)
 
 
 def _singular(words: str, count: int) -> str:
     return words if count != 1 else _ONE.get(words, words.removesuffix("s"))
+
+
+def _launch(codes: Sequence[KernelCode]) -> list[str]:
+    """Of the kernels of a variant the most warps of a block, and the most stages."""
+    warps = [code.threads // _LANES for code in codes if code.threads]
+    stages = [code.stages for code in codes if code.stages is not None]
+    return [str(max(warps, default="")), str(max(stages, default=""))]
 
 
 def _resources(codes: Sequence[KernelCode]) -> list[str]:

@@ -1,8 +1,9 @@
-"""CUDA C++ kernels of a build: which were made, and what the compiler made of them."""
+"""Kernels of a build, in CUDA C++ and in Triton: which there are, and what the compiler made of them."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 from gpulab.protocol.kernels import KernelCode, KernelText
 
@@ -14,6 +15,17 @@ def kernels_made() -> list[Made]:
     """The kernels that were made since the last call; none where no scenario has asked for any."""
     source = sys.modules.get("gpulab.cuda.source")
     return source.kernels_made() if source is not None else []
+
+
+def launched_kernels(step: Callable[[], object]) -> list[KernelCode]:
+    """What Triton's compiler made of the kernels that a step launches; nothing where no scenario has imported it."""
+    if "triton.runtime.jit" not in sys.modules:
+        return []
+    from gpulab.cuda.triton_kernels import launched, read_triton_kernel
+
+    with launched() as kernels:
+        step()
+    return [read_triton_kernel(kernel) for kernel in kernels]
 
 
 def read(made: Made) -> KernelCode:

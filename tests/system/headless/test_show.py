@@ -197,8 +197,14 @@ def test_without_a_compiler_a_lesson_that_ships_has_what_was_kept(gpulab, monkey
         (["mine.py", "--set", "rows=x"], "rows takes a whole number"),
         (["mine.py", "--arch", "h100"], "is not an architecture, such as sm_80, sm_90"),
         (["mine.py", "--arch", "sm_12"], "sm_90"),
-        (["mine.py:none", "--ptx"], "no CUDA C++ kernel in it; without --ptx and --sass its Python is shown"),
-        (["batched_matmul", "--ptx"], "no CUDA C++ kernel in it; without --ptx and --sass its Python is shown"),
+        (
+            ["mine.py:none", "--ptx"],
+            "no CUDA C++ kernel in it, and Triton compiles when it runs",
+        ),
+        (
+            ["batched_matmul", "--ptx"],
+            "no CUDA C++ kernel in it, and Triton compiles when it runs",
+        ),
         (["batched_matmul", "--sass"], "no CUDA C++ kernel in it"),
         (["functions.py"], "functions"),
         (["syntax.py"], "line 1"),

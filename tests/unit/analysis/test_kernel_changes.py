@@ -42,7 +42,7 @@ def test_what_tells_most_comes_first():
     after = kernel(
         40,
         128,
-        instructions={"load_128": 1, "fma": 8, "tensor": 2, "loop": 1},
+        instructions={"load_128": 1, "fma": 8, "wgmma": 2, "loop": 1},
         spill_bytes=64,
         shared_bytes=1024,
         load_use=1.0,
@@ -51,7 +51,7 @@ def test_what_tells_most_comes_first():
     )
     assert found([before], [after, after]) == [
         ("kernels", 1, 2),
-        ("tensor", 0, 4),
+        ("wgmma", 0, 4),
         ("spill_bytes", 0, 64),
         ("bank_conflicts", 8, 1),
         ("load_use", 0.125, 1.0),

@@ -76,9 +76,9 @@ def test_a_variant_without_kernels_is_not_there():
 
 
 def test_instructions_that_move_data_come_first_and_one_is_singular():
-    found = mix(fma=8, barrier=1, load_128=2, store_32=1, tensor=1, add_or_multiply=1, special=1, unheard_of=1)
+    found = mix(fma=8, barrier=1, load_128=2, store_32=1, mma=1, add_or_multiply=1, special=1, unheard_of=1)
     assert found == (
-        "9 instructions: 2 128-bit loads, 1 32-bit store, 1 tensor-core instruction, 8 FMAs, 1 barrier, "
+        "9 instructions: 2 128-bit loads, 1 32-bit store, 1 mma instruction, 8 FMAs, 1 barrier, "
         "1 add or multiply, 1 special function, 1 unheard of"
     )
     assert mix() == "9 instructions"
@@ -120,7 +120,7 @@ def test_words_for_one_of_a_class(kind, one):
         ("shared_bytes", 0, 49152, "shared memory 0 B > 48.0 KiB"),
         ("threads", 256, 1024, "threads a block 256 > 1024"),
         ("registers", 32, 255, "registers 32 > 255"),
-        ("tensor", 0, 8, "tensor-core instructions 0 > 8"),
+        ("wgmma", 0, 8, "wgmma instructions 0 > 8"),
         ("all", 40, 40, "40 instructions in both, with other operands"),
         ("all", 40, 44, "instructions 40 > 44"),
         ("kernels", 2, 1, "kernels 2 > 1"),
