@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import log
 
-from gpulab.analysis.comparison import FLOOR, Comparison
-from gpulab.analysis.statistics import Interval, as_speedup
-from gpulab.analysis.student import for_comparisons
+from gpulab.analysis.comparison import Comparison
+from gpulab.analysis.finals import leaders
+from gpulab.analysis.statistics import Interval
 from gpulab.limits import NAME_LENGTH
 from gpulab.protocol.text import cut
 from gpulab.report.command_report import Contender, Sweep
@@ -108,18 +108,14 @@ def _by_pairs(group: Sequence[Contender], final: RunReport) -> list[Param] | Non
     All are compared with the first, at a confidence that holds for all comparisons of the group together.
     """
     reference, *others = group
-    speedups: dict[str, Interval] = {reference.name: Interval(1.0, 1.0, 1.0, 0)}
+    thetas: dict[str, Interval] = {}
     for contender in others:
         theta = _theta(final.comparison(contender.name), final.method.processes)
         if theta is None:
             return None
-        speedups[contender.name] = as_speedup(for_comparisons(theta, len(others)))
-    faster = [contender for contender in others if speedups[contender.name].low > 1 + FLOOR]
-    leader = max(faster, key=lambda contender: speedups[contender.name].median, default=reference)
-    least = speedups[leader.name].low / (1 + FLOOR if leader is reference else 1)
-    rest = [contender for contender in group if contender is not leader and speedups[contender.name].high >= least]
-    rest.sort(key=lambda contender: speedups[contender.name].median, reverse=True)
-    return [leader.value, *(contender.value for contender in rest)]
+        thetas[contender.name] = theta
+    values = {contender.name: contender.value for contender in group}
+    return [values[name] for name in leaders(reference.name, thetas)]
 
 
 def _theta(comparison: Comparison | None, processes: int) -> Interval | None:
