@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from gpulab.scenario import MiB as MiB
     from gpulab.scenario import Scenario as Scenario
     from gpulab.scenario import Work as Work
+    from gpulab.scenario import tune as tune
     from gpulab.session.scripting import load as load
     from gpulab.session.scripting import run as run
 
-__all__ = ["GiB", "KiB", "Lab", "MiB", "Scenario", "Work", "load", "run"]
+__all__ = ["GiB", "KiB", "Lab", "MiB", "Scenario", "Work", "load", "run", "tune"]
 
 
 def __getattr__(name: str) -> object:

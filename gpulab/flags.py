@@ -204,6 +204,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             help="measure what telemetry does to the times of one scenario: on and off in turn, a ratio with its "
             "interval; requires --run",
         ),
+        _flag("--retune", _ONLY_RUN, action="store_true", help="measure again what gpulab.tune chose in earlier runs"),
         _flag("--quick", _RUNS, action="store_true", help="shorter and less precise runs, each marked as such"),
         _flag(
             "--profile",

@@ -31,6 +31,8 @@ KEPT_LINES = 1000
 """Of what a scenario prints, so many first lines and so many last ones stay: in the run file and in a report."""
 VARIANTS = 200
 """Variants of a scenario, or functions of one command."""
+CANDIDATES = 1000
+"""Of one `gpulab.tune`."""
 PARAMETERS = 100
 """Parameters of a scenario."""
 SWEEP_VALUES = 200

@@ -78,6 +78,9 @@ class Lab(Protocol):
     def skip(self, reason: str) -> NoReturn:
         """Leave this variant out, from within its build: the device cannot do it. The others go on."""
 
+    def tune(self, candidates: Iterable[Mapping[str, Param]], make: Callable[..., Work]) -> Work:
+        """What `gpulab.tune` calls."""
+
 
 @dataclass(frozen=True, eq=False)
 class Work:
@@ -113,6 +116,17 @@ class Work:
             raise ScenarioError(
                 f"items={self.items!r}: a step does a positive amount of useful work, {_FEWEST_ITEMS:g} or more"
             )
+
+
+def tune(lab: Lab, candidates: Iterable[Mapping[str, Param]], make: Callable[..., Work]) -> Work:
+    """The fastest of several configurations of one variant, by a measurement of its own.
+
+    `make(**candidate)` returns the `Work` of one; what does not compile, does not fit, calls `lab.skip` or computes
+    something else than the first is left out, and the reason is shown. Make what they share, such as tensors, before.
+    All are screened in rounds in random order, the finalists are compared in pairs, and the work of the best is made
+    and returned. The choice is kept for this device, these versions, parameters and candidates, and this file.
+    """
+    return lab.tune(candidates, make)
 
 
 @dataclass(frozen=True)

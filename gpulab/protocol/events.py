@@ -24,6 +24,7 @@ from gpulab.protocol.measure_events import Reported as Reported
 from gpulab.protocol.measure_events import Samples as Samples
 from gpulab.protocol.measure_events import SoloRun as SoloRun
 from gpulab.protocol.measure_events import Stopped as Stopped
+from gpulab.protocol.measure_events import Tuned as Tuned
 from gpulab.protocol.measure_events import Unchecked as Unchecked
 from gpulab.protocol.measure_events import VariantRefused as VariantRefused
 from gpulab.protocol.measure_events import VariantSkipped as VariantSkipped
@@ -64,6 +65,7 @@ AnyEvent = (
     | Profiled
     | MemoryUsed
     | KernelsCompiled
+    | Tuned
     | Checked
     | Unchecked
     | VariantRefused

@@ -6,6 +6,7 @@ import msgspec
 
 from gpulab.protocol.finding import Finding
 from gpulab.protocol.statuses import Cache, CeilingChoice, Clock, Per, Shows
+from gpulab.protocol.tuning import Choice
 from gpulab.protocol.values import (
     Count,
     Fraction,
@@ -116,6 +117,10 @@ class TimedJob(Job, frozen=True, kw_only=True):
     """A GPU's are kept."""
     profile: ProfileOptions | None = None
     """In processes of their own after everything was measured: the profiler slows what follows it."""
+    choices: tuple[Choice, ...] = ()
+    """What earlier runs of this source chose with `gpulab.tune`."""
+    retune: bool = False
+    """Whether to choose anew all the same."""
     folder: Text | None = None
     """For files that nobody keeps: the session makes it, and removes it; so does the worker's supervisor."""
 

@@ -9,6 +9,7 @@ from gpulab.protocol.event import Event
 from gpulab.protocol.finding import Finding
 from gpulab.protocol.kernels import KernelCode
 from gpulab.protocol.statuses import CheckTime, Clock, Stage, StopReason
+from gpulab.protocol.tuning import Choice
 from gpulab.protocol.values import (
     Amount,
     Count,
@@ -60,6 +61,14 @@ class KernelsCompiled(Event, frozen=True):
 
     variant: Name
     kernels: list[KernelCode]
+
+
+class Tuned(Event, frozen=True):
+    """What a variant chose with `gpulab.tune`; `cached`: in an earlier run."""
+
+    variant: Name
+    choice: Choice
+    cached: bool = False
 
 
 class CeilingsMeasured(Event, frozen=True):

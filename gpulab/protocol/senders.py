@@ -17,6 +17,7 @@ _TIMING: frozenset[type[Event]] = _CALIBRATING.union(
         e.Phases,
         e.Profiled,
         e.KernelsCompiled,
+        e.Tuned,
         e.MemoryUsed,
         e.VariantRefused,
         e.VariantSkipped,

@@ -11,6 +11,7 @@ class Stage(StrEnum):
     START = "start"
     LOAD = "load"
     BUILD = "build"
+    TUNE = "tune"
     CHECK = "check"
     CALIBRATE = "calibrate"
     WARM_UP = "warm-up"

@@ -11,6 +11,7 @@ from gpulab.analysis.roofline import Point
 from gpulab.protocol.finding import Finding
 from gpulab.protocol.kernels import KernelCode
 from gpulab.protocol.statuses import Per, Stage, Status
+from gpulab.protocol.tuning import Tuning
 from gpulab.report.goodput.goodput_report import GoodputReport
 
 
@@ -124,6 +125,10 @@ class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     """CUDA C++ of its own, as the compiler made it."""
     kernel_difference: KernelDifference | None = None
     """What its kernels have more or less than those of the variant that it is compared with."""
+    tuning: Tuning | None = None
+    """What `gpulab.tune` chose, and from which candidates."""
+    tuning_cached: bool = False
+    """Whether it was measured in an earlier run."""
     stage: Stage | None = None
     line: int | None = None
 

@@ -31,6 +31,7 @@ VariantEvent = (
     | e.FirstSteps
     | e.MemoryUsed
     | e.KernelsCompiled
+    | e.Tuned
 )
 """Events that are of one variant alone."""
 _FROM_OUTSIDE = frozenset({FailureKind.CANCELLED, FailureKind.TIMEOUT})
@@ -65,6 +66,7 @@ class VariantState:
     """Of each process that took them, of a long run the latest."""
     memory: e.MemoryUsed | None = None
     kernels: list[KernelCode] = field(default_factory=list)
+    tuned: e.Tuned | None = None
     failure: e.VariantFailed | None = None
     out_of_memory: e.OutOfMemory | None = None
     blocks: int = 0
@@ -106,6 +108,8 @@ class VariantState:
                 self.memory = event
             case e.KernelsCompiled():
                 self.kernels = event.kernels
+            case e.Tuned():
+                self.tuned = self.tuned or event
             case e.SoloRun():
                 self.solo_run = event
             case e.Checked():

@@ -68,6 +68,8 @@ def variant_report(
         memory=_memory(variant),
         first_steps=curve,
         kernels=variant.kernels,
+        tuning=variant.tuned.choice.tuning if variant.tuned else None,
+        tuning_cached=variant.tuned.cached if variant.tuned else False,
         stage=ended.stage if ended else None,
         line=failure.line if failure else None,
     )

@@ -50,6 +50,7 @@ def request_for(
         "stop_early": stop_early,
         "width": settings.width,
         "required_speedup": settings.required_speedup,
+        "retune": settings.retune,
         "from_start": settings.from_start is not None,
         "solo_runs": telemetry != TELEMETRY_OFF,
         "gpu_beside_cpu": telemetry not in (TELEMETRY_ON, TELEMETRY_OFF),

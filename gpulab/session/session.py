@@ -40,8 +40,9 @@ from gpulab.protocol.jobs import (
 )
 from gpulab.protocol.run_file import RunFile
 from gpulab.protocol.statuses import FailureKind, Outcome, Stage
+from gpulab.session.cache.ceilings import CeilingCache
+from gpulab.session.cache.choices import ChoiceCache
 from gpulab.session.captured_output import CapturedOutput
-from gpulab.session.ceiling_cache import CeilingCache
 from gpulab.session.deadline import Deadline
 from gpulab.session.event_log import EventLog
 from gpulab.session.exit_cause import failure_of, failure_of_whole_run
@@ -64,6 +65,7 @@ class Session:
         self._request, self._command = request, command
         self._log = EventLog(run_file)
         self._ceilings = CeilingCache(request)
+        self._choices = ChoiceCache(request)
         self._history = History(request)
         self._outside = OutsideChecks(request.job)
         self._worker: WorkerProcess | None = None
@@ -142,9 +144,12 @@ class Session:
         self._append(*output.end())
 
     def _job(self, stack: ExitStack) -> AnyJob:
-        """The job with what it needs for its profile, if it has one."""
+        """The job with what earlier runs chose, and what it needs for its profile, if it has one."""
         job, profile = self._request.job, self._request.profile
-        if profile is None or isinstance(job, Calibrate):
+        if isinstance(job, Calibrate):
+            return job
+        job = replace(job, choices=self._choices.known())
+        if profile is None:
             return job
         folder = tempfile.TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True)
         return replace(job, profile=profile, folder=stack.enter_context(folder))
@@ -217,6 +222,7 @@ class Session:
                 self._telemetry.target(event)
             if (earlier := self._history.see(event)) is not None:
                 self._append(earlier)
+            self._choices.see(event)
             if (ceilings := self._ceilings.see(event)) is not None:
                 if self._worker:
                     self._worker.tell(CEILINGS_KNOWN)

@@ -50,6 +50,8 @@ class Settings:
     quick: bool = False
     profile: str | None = None
     """on or off; None: on, and of several runs of the same in the first."""
+    retune: bool = False
+    """Whether what `gpulab.tune` chose in an earlier run is measured again."""
     trace: Path | None = None
     memory: bool = False
 

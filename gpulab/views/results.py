@@ -12,6 +12,7 @@ from gpulab.views.figures.clocks import clocks
 from gpulab.views.figures.first_steps import first_steps
 from gpulab.views.figures.kernels import kernels
 from gpulab.views.figures.memory import memory
+from gpulab.views.figures.tuning import tunings
 from gpulab.views.goodput import goodput, phases
 from gpulab.views.job_goodput import job_goodput
 from gpulab.views.operations import operations
@@ -62,9 +63,9 @@ def of_the_lesson(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
 
 
 def tables(report: RunReport, glyphs: Glyphs) -> list[RenderableType]:
-    """What there is besides: memory, solo runs, parts of a step, operations."""
+    """What there is besides: memory, tuning, kernels, solo runs, parts of a step, operations."""
     parts: list[RenderableType] = []
-    views = [kernels, solo_runs, phases, goodput, operations, job_goodput]
+    views = [tunings, kernels, solo_runs, phases, goodput, operations, job_goodput]
     for view in views if report.shows == Shows.MEMORY else [memory, *views]:
         part = view(report, glyphs)
         parts += [part, ""] if part is not None else []

@@ -13,6 +13,7 @@ from rich.text import Text
 from gpulab.protocol.statuses import Status
 from gpulab.report.command_report import Sweep
 from gpulab.report.report import RunReport, Time, VariantReport
+from gpulab.views.figures.memory import memory_over
 from gpulab.views.findings import lines, sentence_with_place
 from gpulab.views.text import OUTCOME_STYLES, QUICK, STYLES, Glyphs, plural, plus_minus, seconds, span, times, with_star
 
@@ -56,6 +57,8 @@ def sweep_view(sweep: Sweep, reports: Sequence[RunReport], glyphs: Glyphs, width
     if any(point.time for point in points):
         parts += [_chart(parameter, points, glyphs, width), ""]
     parts += [Text(glyphs(line), style) for line, style in _best(sweep, points)]
+    if (of_memory := memory_over(parameter, reports, glyphs)) is not None:
+        parts += ["", of_memory]
     if any(report.quick for report in reports):
         parts.append(Text(QUICK, "dim"))
     reasons = {report.reason and sentence_with_place(report.reason) for report in reports}

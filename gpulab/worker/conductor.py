@@ -21,6 +21,7 @@ from gpulab.protocol.events import Noticed
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import Measure, TimeFunctions
 from gpulab.protocol.statuses import StopReason
+from gpulab.protocol.tuning import Choice
 from gpulab.worker.building.compiled import know_vector_instructions
 from gpulab.worker.handover import Handover, Progress
 from gpulab.worker.process.children import Child, Pipes
@@ -46,7 +47,7 @@ class Conductor:
         forks: Forks,
         reporter: Reporter,
         process: Process,
-        profile: Callable[[Sequence[str]], None],
+        profile: Callable[[Sequence[str], Sequence[Choice]], None],
         numbers: range,
     ) -> None:
         self._job, self._forks, self._reporter = job, forks, reporter
@@ -82,7 +83,8 @@ class Conductor:
             child.dismiss()
         if last and self._job.profile is not None:
             measured = {candidate.variant for candidate in done[-1][0].candidates}
-            self._record([info.name for info in self._job.subject.variants if info.name in measured])
+            names = [info.name for info in self._job.subject.variants if info.name in measured]
+            self._record(names, done[-1][0].choices)
         left_running = max(progress.left_running, self._left_running)
         pipes.hand_over(Progress(processes=done, left_running=left_running, ended=last))
 
@@ -159,7 +161,7 @@ class Conductor:
             other.dismiss()
         die_as(child.status)
 
-    def _record(self, names: list[str]) -> None:
+    def _record(self, names: list[str], choices: Sequence[Choice]) -> None:
         """Profile, in a process that nothing is measured in; where it dies, the variants after that in another."""
         channel = self._reporter.channel
         while names:
@@ -168,7 +170,7 @@ class Conductor:
             pid = self._forks.fork()
             if pid == 0:
                 self._position.adopt()
-                _become(partial(self._profile, names), silent=True)
+                _become(partial(self._profile, names, choices), silent=True)
             status = os.waitpid(pid, 0)[1]
             kill_orphans()
             if status == 0:

@@ -7,6 +7,7 @@ import sys
 import msgspec
 
 from gpulab.analysis.series import Key
+from gpulab.protocol.tuning import Choice
 from gpulab.worker.timing.plan import Plan
 
 _EXPENSIVE_MODULES = ("numpy", "torch._dynamo")
@@ -50,6 +51,8 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
     with_phases: list[str] = []
     declared: list[str] = []
     """Dtypes of declared work."""
+    choices: list[Choice] = []
+    """What variants have chosen with `gpulab.tune`."""
     modules: list[str] = []
     """Worth importing before the next process is forked."""
     vector_instructions: str | None = None

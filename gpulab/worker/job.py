@@ -10,6 +10,7 @@ from gpulab.protocol.events import RunInvalid, WorkerReady
 from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import Calibrate, Measure, TimeFunctions
 from gpulab.protocol.statuses import Stage
+from gpulab.protocol.tuning import Choice
 from gpulab.worker.building import compiled
 from gpulab.worker.calibration.calibration import Calibration
 from gpulab.worker.conductor import Ask, Begin, Conductor
@@ -49,10 +50,10 @@ def conduct(
         runner = Runner(job, reporter, buffer, number, numbers.start, seed, begin, ask)
         guarded(lambda: in_own_layout(random.Random(seed + _LAYOUT), runner.serve), reporter)
 
-    def profile(names: Sequence[str]) -> None:
+    def profile(names: Sequence[str], choices: Sequence[Choice]) -> None:
         channel.adopt()
         reporter.stage(Stage.PROFILE)
-        guarded(lambda: Profiler(job, names, reporter).serve(), reporter)
+        guarded(lambda: Profiler(job, names, choices, reporter).serve(), reporter)
 
     Conductor(job, forks, reporter, process, profile, numbers).serve(pipes)
     channel.adopt()

@@ -34,6 +34,7 @@ from gpulab.worker.process.startup import startup_s
 from gpulab.worker.timing.candidate import Candidate
 from gpulab.worker.timing.clocks import clocks_for
 from gpulab.worker.timing.solo_run import solo_run
+from gpulab.worker.tuner import Tuner
 
 _START_S = 0.3
 """What a process is expected to take to start, until one has."""
@@ -91,6 +92,8 @@ class Runner:
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
         builder = Builder(lab, params, seed, wait)
         clock, other_clock = clocks_for(job, device, info, wait)
+        known = before.choices if before else () if job.retune else job.choices
+        self._tuner = lab.tuner = Tuner(job, builder, reporter, clock, known, first=before is None)
         self._context = WorkerContext(
             job=job,
             number=self._number,
@@ -147,7 +150,7 @@ class Runner:
         for candidate in candidates:
             if candidate.build is not None:
                 close(context, candidate.variant, candidate.build)
-        self._ask(Handover(candidates=facts))
+        self._ask(Handover(candidates=facts, choices=self._tuner.choices))
 
     def _first_steps(self, variants: list[Variant], before: Handover) -> None:
         """The first steps of the variant whose turn it is; one that fails has no other turn."""
@@ -158,7 +161,9 @@ class Runner:
             self._reporter.failed(turn.variant, self._reporter.position.stage, error)
             candidates = [facts for facts in candidates if facts.variant != turn.variant]
             candidates = candidates if any(facts.name != CONTROL for facts in candidates) else []
-        reason = self._ask(Handover(candidates=candidates, measured_s=monotonic() - self._started))
+        reason = self._ask(
+            Handover(candidates=candidates, measured_s=monotonic() - self._started, choices=before.choices)
+        )
         if reason is not None:
             self._reporter.channel.emit(Stopped(reason=reason))
 
@@ -229,6 +234,7 @@ class Runner:
             dtype=context.checker.dtype,
             with_phases=sorted(context.with_phases),
             declared=sorted(self._preparation.declared),
+            choices=self._tuner.choices,
             modules=expensive_modules(context.device.type),
             vector_instructions=vector_instructions(),
         )

@@ -21,9 +21,9 @@ MAY_IMPORT = {
     "protocol": {*CORE, "protocol", "msgspec"},
     "analysis": {*CORE, "protocol", "analysis", "msgspec"},
     "report": {*CORE, "protocol", "analysis", "report", "msgspec"},
-    "worker": {*CORE, "protocol", "analysis", "cuda", "worker", "msgspec", "torch", "numpy", "cupy", "triton", "jax"}
-    | {"psutil"},
-    "cuda": {*CORE, "protocol", "analysis", "cuda", "msgspec", "numpy", "torch", "cupy"},
+    "worker": {*CORE, "declared", "protocol", "analysis", "cuda", "worker", "msgspec", "torch", "numpy", "cupy"}
+    | {"triton", "jax", "psutil"},
+    "cuda": {*CORE, "protocol", "analysis", "cuda", "msgspec", "numpy", "torch", "cupy", "triton"},
     "telemetry": {*CORE, "protocol", "telemetry", "msgspec", "psutil", "pynvml"},
     "catalog": {*CORE, "declared", "protocol", "catalog", "msgspec"},
     "session": {*CORE, "declared", "protocol", "analysis", "report", "catalog", "session"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -9,7 +11,7 @@ from rich.text import Text
 from gpulab.protocol.statuses import Shows
 from gpulab.report.report import RunReport
 from gpulab.views.figures.chart import Mark, Scale, chart, letter_of, style_of
-from gpulab.views.text import Glyphs, byte_count, seconds
+from gpulab.views.text import Glyphs, byte_count, seconds, times
 
 _WIDTH, _HEIGHT = 72, 9
 
@@ -43,3 +45,42 @@ def memory(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
         x = Scale(f"time per {report.per}", lambda value: glyphs(seconds(value)))
         parts += ["", chart(marks, x, Scale("peak memory", byte_count), glyphs, width=_WIDTH, height=_HEIGHT)]
     return Group(*parts)
+
+
+def memory_over(parameter: str, reports: Sequence[RunReport], glyphs: Glyphs) -> RenderableType | None:
+    """Of a sweep about memory: the peak of each variant at each value, drawn over it, and how it grows at the end.
+
+    None where the values are no numbers, or fewer than two runs know the peak.
+    """
+    peaks: dict[str, list[tuple[float, int]]] = {}
+    for report in reports:
+        value = report.params.get(parameter)
+        if report.shows == Shows.MEMORY and isinstance(value, (int, float)) and value > 0:
+            for variant in report.variants:
+                known = peaks.setdefault(variant.name, [])
+                if variant.memory and variant.memory.peak:
+                    known.append((value, variant.memory.peak))
+    drawn = {name: sorted(known) for name, known in peaks.items() if len(known) > 1}
+    if not drawn:
+        return None
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column(glyphs(f"peak memory, {parameter}"), justify="right", overflow="fold")
+    marks = []
+    for place, name in enumerate(peaks):
+        if name in drawn:
+            table.add_column(f"{letter_of(place)} {glyphs(name)}", justify="right", overflow="fold")
+            marks += [Mark(letter_of(place), value, float(peak), style_of(place)) for value, peak in drawn[name]]
+    grown = {name: dict(known) for name, known in drawn.items()}
+    values = sorted({value for known in grown.values() for value in known})
+    for value in values:
+        cells = [byte_count(known[value]) if value in known else "" for known in grown.values()]
+        table.add_row(f"{value:g}", *cells)
+    growths = [
+        f"{name} {times(known[values[-1]] / known[values[-2]])}"
+        for name, known in grown.items()
+        if values[-1] in known and values[-2] in known
+    ]
+    x = Scale(parameter, lambda value: f"{value:.0f}" if value >= 1 else f"{value:.3g}")
+    picture = chart(marks, x, Scale("peak memory", byte_count), glyphs, width=_WIDTH, height=_HEIGHT)
+    growth = f"from {parameter}={values[-2]:g} to {values[-1]:g} it grows: {', '.join(growths)}"
+    return Group(table, "", picture, Text(glyphs(growth if growths else "")))

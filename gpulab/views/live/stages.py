@@ -19,6 +19,7 @@ _SHOWN = {
 _AS = {
     Stage.LOAD: Stage.START,
     Stage.BUILD: Stage.CHECK,
+    Stage.TUNE: Stage.CHECK,
     Stage.CALIBRATE: Stage.CHECK,
     Stage.WARM_UP: Stage.CHECK,
     Stage.COUNT: Stage.CHECK,

@@ -96,7 +96,7 @@ class Builder:
         arguments = {name: value for name, value in self._params.items() if name in parameters}
         before = settings.read()
         seed_everything(self._seed)
-        started = perf_counter()
+        started, tuned_s = perf_counter(), self.lab.tuning_s
         try:
             returned = variant.function(self.lab, **arguments)
             teardown: Iterator[Any] | None = returned if isgenerator(returned) else None
@@ -104,7 +104,7 @@ class Builder:
             self.wait()
         finally:
             changed = settings.put_back(before)
-        seconds = perf_counter() - started
+        seconds = perf_counter() - started - (self.lab.tuning_s - tuned_s)
         _refuse(changed, "set_while_building")
         if not isinstance(work, Work):
             raise ScenarioError(f"the variant returned {type(work).__name__}: return Work(step, ...)")
@@ -169,6 +169,25 @@ class Builder:
 
     def free_padding(self) -> None:
         self._padding.clear()
+
+
+class Generators:
+    """What the generators that a build may draw from are at, to go on from there again."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._host, self._python = torch.random.get_rng_state(), random.getstate()
+        self._on_device = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
+        numpy = sys.modules.get("numpy")
+        self._numpy = numpy.random.get_state() if numpy else None
+
+    def put_back(self) -> None:
+        torch.random.set_rng_state(self._host)
+        random.setstate(self._python)
+        if self._on_device is not None:
+            torch.cuda.set_rng_state(self._on_device, self._device)
+        if self._numpy is not None:
+            sys.modules["numpy"].random.set_state(self._numpy)
 
 
 def seed_everything(seed: int) -> None:

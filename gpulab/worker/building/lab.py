@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from gpulab.limits import TEXT_LENGTH
 from gpulab.protocol.device import Device
 from gpulab.protocol.finding import finding
 from gpulab.protocol.partition import USEFUL
-from gpulab.scenario import ScenarioError
+from gpulab.scenario import Param, ScenarioError, Work
 from gpulab.worker.building.load import ANSWER
 from gpulab.worker.building.names import Names
 from gpulab.worker.building.phases import PhaseRecorder
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     import torch
 
 
+class Chooser(Protocol):
+    """Chooses for `gpulab.tune`; `seconds` is what that has taken so far."""
+
+    seconds: float
+
+    def __call__(self, candidates: Iterable[Mapping[str, Param]], make: Callable[..., Work]) -> Work: ...
+
+
 class WorkerLab:
     """The `Lab` of a worker."""
 
@@ -31,7 +39,10 @@ class WorkerLab:
         self.l2_bytes = info.l2_bytes
         self.memory_bytes = info.memory_bytes
         self.sms = info.sms
+        self.info = info
         self.phases = PhaseRecorder(device)
+        self.tuner: Chooser | None = None
+        """What chooses for `gpulab.tune`; set once there is something to measure with."""
         self.figures: dict[tuple[str | None, str], float] = {}
         self._names = Names("lab.report", "tokens/s")
         self._position = position
@@ -56,6 +67,15 @@ class WorkerLab:
         if not callable(function):
             raise ScenarioError(f"the file has no function {name!r}: that is the one that is judged")
         return function  # type: ignore[no-any-return]
+
+    @property
+    def tuning_s(self) -> float:
+        """Seconds that choosing has taken so far."""
+        return self.tuner.seconds if self.tuner else 0.0
+
+    def tune(self, candidates: Iterable[Mapping[str, Param]], make: Callable[..., Work]) -> Work:
+        assert self.tuner is not None
+        return self.tuner(candidates, make)
 
     def skip(self, reason: str) -> NoReturn:
         raise SkippedError(finding("skipped_by_variant", reason=text_of(reason, most=TEXT_LENGTH)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -24,6 +24,7 @@ from gpulab.protocol.jobs import Measure, ProfileOptions, ScenarioFile, TimeFunc
 from gpulab.protocol.partition import Partition
 from gpulab.protocol.statuses import CheckKind, Stage
 from gpulab.protocol.text import file_name
+from gpulab.protocol.tuning import Choice
 from gpulab.scenario import Variant
 from gpulab.worker.building import compiled
 from gpulab.worker.building.build import Build, Builder
@@ -38,6 +39,7 @@ from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.profiling.memory_use import build_and_weigh
 from gpulab.worker.profiling.peak_memory import peak_bytes
 from gpulab.worker.timing.waiting import wait_for
+from gpulab.worker.tuner import Tuner
 
 _WARM_S, _GROUP_S, _WINDOW_S, _LONG_STEP_S = 0.1, 0.03, 0.25, 0.2
 _ENOUGH, _LONG_WINDOW_S = 10, 1.5
@@ -55,8 +57,10 @@ _WAITING_TIME = 1
 class Profiler:
     """Records the variants named. What cannot be profiled is reported, and fails nothing: it has been measured."""
 
-    def __init__(self, job: Measure | TimeFunctions, names: Sequence[str], reporter: Reporter) -> None:
-        self._job, self._names, self._reporter = job, names, reporter
+    def __init__(
+        self, job: Measure | TimeFunctions, names: Sequence[str], choices: Iterable[Choice], reporter: Reporter
+    ) -> None:
+        self._job, self._names, self._choices, self._reporter = job, names, choices, reporter
         self._options = job.profile or ProfileOptions()
         device, info = open_device(job.device, job.threads)
         self._device, self._wait = device, waiter(device) or _nothing
@@ -67,6 +71,7 @@ class Profiler:
         scenario = load(job.subject)
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
         self._builder = Builder(self._lab, params, job.seed or 0, self._wait)
+        self._lab.tuner = Tuner(job, self._builder, self._reporter, None, self._choices, first=False)
         self._record(_nothing)  # the profiler's own first start takes a second
         for name in self._names:
             self._reporter.stage(Stage.PROFILE, name)

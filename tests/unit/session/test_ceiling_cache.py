@@ -12,7 +12,7 @@ from gpulab.protocol.device import Device
 from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import Calibrate, Measure, RunRequest, ScenarioFile
 from gpulab.protocol.statuses import CeilingChoice
-from gpulab.session.ceiling_cache import CeilingCache
+from gpulab.session.cache.ceilings import CeilingCache
 
 COMPLETE = e.CeilingsMeasured(
     at="2026-11-20T00:00:00+00:00",

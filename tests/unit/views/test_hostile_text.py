@@ -19,6 +19,8 @@ from gpulab.protocol.finding import finding
 from gpulab.protocol.kernels import KernelCode, KernelText
 from gpulab.protocol.listing import ScenarioRow
 from gpulab.protocol.machine import CheckStatus, MachineCheck
+from gpulab.protocol.statuses import Shows
+from gpulab.protocol.tuning import Tried, Tuning
 from gpulab.report.command_report import ObserverEffect
 from gpulab.report.course import CourseLesson, CourseStage, Question
 from gpulab.report.exit_codes import Conclusion, ExitCode
@@ -28,6 +30,7 @@ from gpulab.report.past_run import PastComparison, PastRun
 from gpulab.report.prediction import Prediction
 from gpulab.report.roofline.points import roofline_of
 from gpulab.report.sweeps import sweep_of
+from gpulab.report.variant_report import MemoryReport
 from gpulab.views import (
     ceilings,
     doctor,
@@ -44,6 +47,8 @@ from gpulab.views import (
     sweep,
 )
 from gpulab.views.figures.kernels import kernel_page, kernels
+from gpulab.views.figures.memory import memory_over
+from gpulab.views.figures.tuning import tunings
 from gpulab.views.live.panel import LiveRun
 from gpulab.views.live.screen import ZOOMED, live_view
 from gpulab.views.pages import code, compare, course, glossary, history, machine_code, predict, result
@@ -118,6 +123,9 @@ def of_report(report, glyphs):
     names = [variant.name for variant in report.variants]
     yield "code_view", code.code_view(report.title, names, report, glyphs, 80)
     yield "kernels", kernels(report, glyphs) or ""
+    yield "tunings", tunings(report, glyphs) or ""
+    name = next(iter(report.params), "")
+    yield "memory_over", memory_over(name, [of_memory(report, name, 1), of_memory(report, name, 2)], glyphs) or ""
     if roofline:
         yield "roofline_view", roofline_view(roofline, glyphs, width=120, height=30)
         yield "reasons", reasons(roofline.points, glyphs)
@@ -126,8 +134,18 @@ def of_report(report, glyphs):
 def with_kernels(report):
     """The same of variants in CUDA C++."""
     difference = KernelDifference(against="a", changes=[Change(what="fused_adds", before=1, after=2)])
-    made = {"kernels": [kernel_code("name")], "kernel_difference": difference}
+    made = {"kernels": [kernel_code("name")], "kernel_difference": difference, "tuning": tuning_of("config")}
     return replace(report, variants=[replace(variant, **made) for variant in report.variants])
+
+
+def of_memory(report, parameter, value):
+    variants = [replace(variant, memory=MemoryReport(held=0, peak=1024)) for variant in report.variants]
+    return replace(report, variants=variants, shows=Shows.MEMORY, params={parameter: value})
+
+
+def tuning_of(text):
+    second = Tried(config=text, time_s=1e-3, ratio=1.1, low=1.0, high=1.2)
+    return Tuning(tried=[Tried(config=text, time_s=1e-3), second, Tried(config=text, reason=text)], tied=1, at=text)
 
 
 def kernel_code(text):

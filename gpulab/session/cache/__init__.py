@@ -1,0 +1,1 @@
+"""What runs leave for later ones, under the user's cache directory."""

@@ -1,0 +1,67 @@
+"""What variants chose with `gpulab.tune`, kept between runs: a file for each source, of many devices and parameters."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from gpulab.limits import CACHE_FILE_BYTES
+from gpulab.protocol.events import AnyEvent, RunEnded, RunInvalid, Tuned
+from gpulab.protocol.files import read_regular, write_whole
+from gpulab.protocol.jobs import RunRequest, subject_of
+from gpulab.protocol.statuses import Outcome
+from gpulab.protocol.tuning import Choice
+from gpulab.protocol.wire import UNREADABLE
+
+_MOST = 200
+"""Choices of one source; those made last stay."""
+
+
+class ChoiceCache:
+    """Watches one run: what is known for its source, and what it chooses."""
+
+    def __init__(self, request: RunRequest) -> None:
+        subject = subject_of(request.job)
+        self._source = subject.source_sha256 if subject else ""
+        self._made: list[Choice] = []
+
+    def known(self) -> tuple[Choice, ...]:
+        """All that earlier runs of this source chose; nothing where that cannot be read: it is then chosen anew."""
+        if not self._source:
+            return ()
+        try:
+            return tuple(msgspec.json.decode(read_regular(self._path, CACHE_FILE_BYTES), type=list[Choice]))
+        except (OSError, *UNREADABLE):
+            return ()
+
+    def see(self, event: AnyEvent) -> None:
+        match event:
+            case Tuned(cached=False):
+                self._made.append(event.choice)
+            case RunInvalid():
+                self._made = []
+            case RunEnded(outcome=outcome) if outcome != Outcome.FAILED:
+                self._save()
+
+    def _save(self) -> None:
+        if not self._made:
+            return
+        made = {choice.key for choice in self._made}
+        kept = [*(choice for choice in self.known() if choice.key not in made), *self._made][-_MOST:]
+        with suppress(OSError):  # without a cache it is chosen again, that is all
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            content = msgspec.json.encode(kept)
+            while len(content) > CACHE_FILE_BYTES and len(kept) > 1:
+                kept = kept[len(kept) // 2 :]
+                content = msgspec.json.encode(kept)
+            write_whole(self._path, content)
+
+    @property
+    def _path(self) -> Path:
+        from platformdirs import user_cache_path
+
+        digest = sha256(self._source.encode())
+        return user_cache_path("gpulab") / "choices" / f"{digest.hexdigest()[:16]}.json"

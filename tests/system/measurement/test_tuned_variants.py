@@ -1,0 +1,85 @@
+"""A scenario that tunes, as a real run on the CPU: chosen, kept, chosen again when it has to be."""
+
+TUNED = '''
+"""Pieces: sums of a vector."""
+import torch
+from gpulab import Scenario, Work, tune
+scenario = Scenario("mine", params={"n": 65536}, smoke={"n": 4096})
+
+@scenario.variant
+def plain(lab, n):
+    """One sum."""
+    data = torch.rand(n)
+    return Work(lambda: data.sum(), inputs=data)
+
+@scenario.variant
+def tuned(lab, n):
+    """In pieces."""
+    data = torch.rand(n)
+    out = torch.zeros(())
+
+    def make(pieces, fault="none"):
+        if fault == "skips":
+            lab.skip("no such instruction")
+        if fault == "raises":
+            raise RuntimeError("does not compile")
+        parts = data.chunk(pieces)
+
+        def step():
+            if fault != "leaves":
+                torch.sum(torch.stack([part.sum() for part in parts]), 0, out=out)
+            return out.add_(5000) if fault == "wrong" else out
+
+        return Work(step, inputs=data)
+
+    faults = [{"pieces": 1, "fault": fault} for fault in ("skips", "raises", "wrong", "leaves")]
+    return tune(lab, [{"pieces": pieces} for pieces in (64, 2, 32, 16)] + faults, make)
+
+@scenario.variant
+def hopeless(lab, n):
+    """None of them works."""
+    def make(pieces):
+        raise RuntimeError(f"{pieces} pieces do not fit")
+    return tune(lab, [{"pieces": 1}, {"pieces": 2}], make)
+
+@scenario.variant
+def wrongly_asked(lab, n):
+    """No configurations."""
+    return tune(lab, [], lambda: None)
+'''
+
+
+def test_the_fastest_is_chosen_and_kept_until_the_file_or_the_user_asks_again(lab):
+    lab.write("pieces.py", TUNED)
+    first = lab.run("pieces.py", time_s="0.15")
+    tuned = first.variant("tuned")
+    tuning = tuned["tuning"]
+    assert tuning["tried"][0]["config"] == "pieces=2"
+    assert [entry["config"] for entry in tuning["tried"] if entry["time_s"]][-1] == "pieces=64"
+    assert {entry["config"]: entry["reason"] for entry in tuning["tried"] if entry["reason"]} == {
+        "pieces=1 fault=skips": "no such instruction",
+        "pieces=1 fault=raises": "does not compile",
+        "pieces=1 fault=wrong": "computes something else than pieces=64",
+        "pieces=1 fault=leaves": "its second step leaves another output than its first",
+    }
+    assert tuning["rounds"] >= 12
+    assert tuning["seconds"] > tuning["build_s"]
+    assert tuned["build_s"] < tuning["seconds"]  # choosing is no part of the build
+    assert not tuned["tuning_cached"]
+    assert first.verdict("tuned") not in ("wrong", "invalid")
+    assert "none of 2 candidates works; pieces=1: 1 pieces do not fit" in str(first.variant("hopeless"))
+    assert "tune(): 0 candidates: write 1 to 1000" in str(first.variant("wrongly_asked"))
+
+    again = lab.run("pieces.py", time_s="0.1")
+    assert again.variant("tuned")["tuning_cached"]
+    assert again.variant("tuned")["tuning"] == tuning
+    asked = lab.run("pieces.py", "--retune", time_s="0.1")
+    assert not asked.variant("tuned")["tuning_cached"]
+    assert asked.variant("tuned")["tuning"]["at"] >= tuning["at"]
+
+
+def test_a_smoke_run_takes_the_first_that_works(lab):
+    lab.write("pieces.py", TUNED.replace("(64, 2, 32, 16)", "(4, 2)"))
+    smoke = lab.run("pieces.py", "--smoke")
+    assert smoke.variant("tuned")["tuning"] is None
+    assert smoke.variant("tuned")["status"] == "ok"
