@@ -18,14 +18,21 @@ since blocks in a tree mostly hide behind others' loads. `--sweep per_thread` ha
 
 `vectorized` loads 16 bytes at a time, four such loads under way before the first is used. Four blocks for each SM go
 through the array together, one tree each in place of one for every 16 KiB: half the threads, and 1.08x more. It reads
-4.32 TB/s, `torch_sum` (torch.sum, for scale) 4.16 TB/s (H200). The second launch adds some microseconds, which a small
-array would notice. Look at the bandwidth, and at atomics (RED), BAR and SHFL in the machine code.
+4.32 TB/s, `torch_sum` (torch.sum, for scale) 4.16 TB/s (H200). `in_triton` is that in ten lines, by tl.sum: 0.985x of
+it. The second launch adds some microseconds, which a small array would notice. Look at the bandwidth, and at atomics
+(RED), BAR and SHFL in the machine code.
 """
 
 import torch
 
 from gpulab import Scenario, Work
 from gpulab.cuda import CudaSource
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:  # the variant says that it needs it
+    triton = None
 
 scenario = Scenario(
     topic="CUDA C++ kernels",
@@ -134,6 +141,31 @@ def vectorized(lab, n, block):
     """Shuffles, 16-byte loads, and few blocks, each of which goes through the whole array."""
     first, second = cuda.kernel("vectorized", threads=block), cuda.kernel("warp_shuffle", threads=1024)
     return _in_two(lab, n, min((lab.sms or 2) * 1024 // block, _blocks(n, 4 * block)), first, second)
+
+
+@scenario.variant(needs=("triton",))
+def in_triton(lab, n, block):
+    """Triton: each program goes through the array with as many threads and loads, and tl.sum is the tree."""
+    (data, out), programs = _data(lab, n), min((lab.sms or 2) * 1024 // block, _blocks(n, 16 * block))
+    parts = torch.empty(programs, device=lab.device)
+
+    def step():
+        _sum[(programs,)](data, parts, n, BLOCK=16 * block, num_warps=block // 32)
+        _sum[(1,)](parts, out, programs, BLOCK=1024, num_warps=4)
+
+    return _work(step, data, out)
+
+
+if triton is not None:
+
+    @triton.jit
+    def _sum(data, out, n, BLOCK: tl.constexpr):  # noqa: N803
+        """Program p of P adds up every P-th block of elements, from the p-th on."""
+        sums = tl.zeros((BLOCK,), tl.float32)
+        for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+            place = start + tl.arange(0, BLOCK)
+            sums += tl.load(data + place, mask=place < n, other=0.0)
+        tl.store(out + tl.program_id(0), tl.sum(sums, axis=0))
 
 
 @scenario.variant(against=None)

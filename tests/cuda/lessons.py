@@ -64,7 +64,7 @@ def build(name, *, backward=False, replace=None, only=None, **chosen):
     gpulab.cuda.source.load = partial(load_on_cpu, backward=backward)
     try:
         for variant in scenario.variants.values():
-            if only and variant.name not in only:
+            if (only and variant.name not in only) or "triton" in variant.needs:
                 continue
             used = variant.function.__code__.co_varnames[: variant.function.__code__.co_argcount]
             torch.default_generator.manual_seed(

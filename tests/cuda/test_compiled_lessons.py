@@ -1,12 +1,13 @@
 """Every kernel of every lesson compiles without a GPU, and what the package keeps of them is what comes out."""
 
 import pytest
-from kernels import ARCH, compiled, kernel_texts, lessons
+from kernels import ARCH, compiled, kernel_texts, lessons, needs_triton
 
 from gpulab.catalog.kernels import shipped_kernels
 from gpulab.cuda.compiler import compile_kernel
 
-LESSONS = lessons()
+ALL = lessons()
+LESSONS = [entry for entry in ALL if "CudaSource(" in entry.source]
 NAMES = [entry.name for entry in LESSONS]
 WITH_SOURCES = {
     *("coalescing", "vectorized_loads", "arithmetic_intensity", "roofline_walk", "loop_unrolling", "launch_bounds"),
@@ -38,13 +39,24 @@ def test_what_is_kept_of_it_is_what_the_compiler_makes(entry):
         name: [(text.name, compile_kernel(text, ARCH, str(entry.path)).registers) for text in texts]
         for name, texts in kernel_texts(entry).items()
     }
-    assert {name: [(code.name, code.registers) for code in codes] for name, codes in kept.items()} == made, (
+    in_cuda = {name: codes for name, codes in kept.items() if not needs_triton(entry, name)}
+    assert {name: [(code.name, code.registers) for code in codes] for name, codes in in_cuda.items()} == made, (
         "run: python tests/kernels.py"
     )
 
 
+@pytest.mark.parametrize("entry", [entry for entry in ALL if "import triton" in entry.source], ids=lambda e: e.name)
+def test_what_is_kept_of_its_kernels_in_triton_is_of_the_lesson_as_it_is(entry):
+    kept = shipped_kernels(entry.source)
+    assert kept, "run: python tests/kernels.py"
+    in_triton = {name: codes for name, codes in kept.items() if needs_triton(entry, name)}
+    assert in_triton
+    assert all(code.stages is not None and code.registers > 0 for codes in in_triton.values() for code in codes)
+    assert not any(code.spill_bytes for codes in in_triton.values() for code in codes)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("entry", LESSONS, ids=NAMES)
+@pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.name)
 def test_all_that_is_kept_of_it_is_what_the_compiler_makes(entry):
     assert shipped_kernels(entry.source) == compiled(entry), "run: python tests/kernels.py"
 

@@ -61,6 +61,7 @@ FORMULAS = {
     "restrict_pointers": lambda _, x, mean, scale: (x - mean) * scale,
     "shared_memory_prefetch": lambda _, x: 2 * x + 1,
     "shared_memory_tiling": lambda _, a, b: a @ b,
+    "vector_add": lambda params, a, b: (a + b).half().double() if params["dtype"] == "fp16" else a + b,
     "vectorized_loads": lambda _, x: x,
 }
 FORMULAS_OF_VARIANTS = {"roofline_walk": point}
@@ -77,6 +78,7 @@ SIZES = {
     "restrict_pointers": [{"n": n} for n in NUMBERS] + [{"n": 257, "rows": 1}],
     "roofline_walk": [{"n": n} for n in (*NUMBERS, 1001, 1002)],
     "shared_memory_prefetch": [{"n": n} for n in (*NUMBERS, 4096, 4 * 256 * 32 + 4)] + [{"n": 4099, "block": 64}],
+    "vector_add": [{"n": n} for n in (*NUMBERS, 4096)] + [{"n": n, "dtype": "fp16"} for n in (1, 1000, 4099)],
     "shared_memory_tiling": [
         {"m": m, "n": n, "k": k}
         for m, n, k in [(1, 1, 1), (1, 130, 17), (17, 1, 130), (130, 17, 1), (31, 36, 40), (128, 128, 8), (132, 140, 9)]
@@ -106,6 +108,8 @@ SPOILED = [
     ("roofline_walk", "cubic", {"n": 4098}, "if (left >= 4)", "if (left >= 1)"),
     ("shared_memory_prefetch", "async_copy", {"n": 20_000}, "&tiles[now ^ 1]", "&tiles[now]"),
     ("shared_memory_prefetch", "direct", {"n": 4099}, "threadIdx.x < n % 4", "threadIdx.x < n % 2"),
+    ("vector_add", "cuda_scalar", {"n": 1000}, "if (i < n) out[i]", "if (i <= n) out[i]"),
+    ("vector_add", "cuda_vectors", {"n": 4099}, "i = first; i < n", "i = first + 1; i < n"),
     ("shared_memory_tiling", "naive", {"m": 32, "n": 31, "k": 3}, "column >= n", "column > n"),
     ("shared_memory_tiling", "tiled", {}, "        __syncthreads();\n#pragma", "#pragma"),
     ("shared_memory_tiling", "tiled", {"k": 64}, "        __syncthreads();\n    }", "    }"),

@@ -4,22 +4,9 @@ The bounds are the source's own numbers where it has some, with a tenth to each 
 a source leaves open has a bound that the lesson's arithmetic gives: traffic, launches, engines.
 """
 
-from dataclasses import dataclass
-
+from claim import BEST, Claim
 from judging import Bounds, Judgement, Row
-
-BEST = "the best"
-"""In place of a variant's name: the one with the largest speedup."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """Of one variant against the baseline. `because` says why a GPU may be short of it, or go over it."""
-
-    variant: str
-    accepted: Bounds
-    because: str
-
+from triton_claims import TRITON
 
 CLAIMS = {
     "preallocation": (
@@ -283,6 +270,7 @@ CLAIMS = {
         ),
         Claim("gemm_strided_batched", Bounds(10, 40), "the same kernel without arrays of pointers"),
     ),
+    **TRITON,
 }
 
 
