@@ -22,7 +22,13 @@ import torch
 
 from gpulab import MiB, Scenario, Work
 
-scenario = Scenario(topic="from a trace"{options})
+scenario = Scenario(topic="from a trace", params={{"operation": "{heaviest}"}}{options})
+
+
+@scenario.variant
+def recorded(lab, operation):
+    """The operation to improve, as it was recorded: --set operation=NAME chooses another."""
+    return scenario.variants[operation].function(lab)
 '''
 _CACHES = (
     "The last results are kept (_keeping), so that the next is written where the caches do not hold it, as in a model. "
@@ -91,15 +97,12 @@ def operation_file(title: str, recorded: RecordedCalls, top: int) -> tuple[str, 
         raise NoneIsolableError("; ".join(f"{call.name}: {reason}" for call, reason in others) or "no operations in it")
     names = _names(calls)
     options = ', needs=("cuda",), clock="device"' if recorded.on_device else ""
-    head = _HEAD.format(title=title, lesson=_lesson(recorded, calls, names), options=options)
-    variants = [
-        _variant(call, name, recorded.steps, first=index == 0)
-        for index, (call, name) in enumerate(zip(calls, names, strict=True))
-    ]
+    head = _HEAD.format(title=title, lesson=_lesson(recorded, calls), heaviest=names[0], options=options)
+    variants = [_variant(call, name, recorded.steps) for call, name in zip(calls, names, strict=True)]
     return head + "".join(variants) + _HELPERS + _remainder(others, recorded), len(calls), len(others)
 
 
-def _lesson(recorded: RecordedCalls, calls: Sequence[IsolatedCall], names: Sequence[str]) -> str:
+def _lesson(recorded: RecordedCalls, calls: Sequence[IsolatedCall]) -> str:
     share = sum(call.recorded.share for call in calls)
     device = "the device's" if recorded.on_device else "the recorded"
     steps = f" of {recorded.steps} steps" if recorded.steps else ""
@@ -108,15 +111,14 @@ def _lesson(recorded: RecordedCalls, calls: Sequence[IsolatedCall], names: Seque
         "Each is timed for scale: they do different work, and are compared with nothing.",
         _CACHES,
         *([] if recorded.on_device else [_ON_A_CPU]),
-        f'To try something faster, write a variant below: @scenario.variant(against="{names[-1]}") above a function '
-        "with the same tensors, from the same _tensor calls in the same order, and another step. It is then checked "
-        "and compared.",
+        "To try something faster for one, choose it (params, or --set operation=NAME), and write a variant below: "
+        "@scenario.variant above a function with the same tensors, from the same _tensor calls in the same order, and "
+        "another step. It is checked, and compared with `recorded`.",
     )
     return "\n\n".join(textwrap.fill(paragraph, _WIDTH) for paragraph in paragraphs)
 
 
-def _variant(call: IsolatedCall, name: str, steps: int | None, *, first: bool) -> str:
-    decorator = "@scenario.variant" + ("" if first else "(against=None)")
+def _variant(call: IsolatedCall, name: str, steps: int | None) -> str:
     tensors = "".join(_assignment(variable, made) for variable, made in call.tensors)
     read = [variable for variable, _ in call.tensors if variable not in (*call.changed, *call.overlapping)]
     step = f"lambda: {call.call}" if call.changed else f"_keeping(lambda: {call.call})"
@@ -124,7 +126,9 @@ def _variant(call: IsolatedCall, name: str, steps: int | None, *, first: bool) -
     work = f"    return Work({', '.join(words)})\n"
     if len(work) > _WIDTH:
         work = "    return Work(\n" + "".join(f"        {word},\n" for word in words) + "    )\n"
-    return f'\n\n{decorator}\ndef {name}(lab):\n    """{_docstring(call, steps)}"""\n{tensors}{work}'
+    return (
+        f'\n\n@scenario.variant(against=None)\ndef {name}(lab):\n    """{_docstring(call, steps)}"""\n{tensors}{work}'
+    )
 
 
 def _docstring(call: IsolatedCall, steps: int | None) -> str:

@@ -141,9 +141,11 @@ def test_the_file_is_a_scenario_with_a_variant_for_each_operation():
     mm = recorded("aten::mm", tensor(8, 4), tensor(4, 2), callers=("aten::linear",))
     transposed = recorded("aten::mm", tensor(8, 4, strides=(1, 8)), tensor(4, 2))
     text, written, named = file_of(mm, transposed, recorded("AddmmBackward0"), mm, top=3)
-    variants = read_text(text).scenario.variants
+    scenario = read_text(text).scenario
+    variants = scenario.variants
+    assert scenario.params == {"operation": "mm_8x4_4x2"}
     assert (written, named) == (2, 1)
-    assert list(variants) == ["mm_8x4_4x2", "mm_8x4_4x2_2"]
+    assert list(variants) == ["recorded", "mm_8x4_4x2", "mm_8x4_4x2_2"]
     assert variants["mm_8x4_4x2"].summary == "aten::mm: 2 ms, 2 calls a step, 25.0% of the time."
     assert variants["mm_8x4_4x2_2"].against is None
     assert "Called by aten::linear." in text
@@ -179,7 +181,7 @@ def test_what_the_trace_does_not_hold_is_said():
 def test_hundreds_of_tensors_stay_within_the_lines():
     text, *_ = file_of(recorded("aten::_foreach_sqrt", lists(*[(768, 768)] * 300)))
     assert max(map(len, text.splitlines())) <= 100
-    assert list(read_text(text).scenario.variants) == ["foreach_sqrt_300_tensors"]
+    assert list(read_text(text).scenario.variants) == ["recorded", "foreach_sqrt_300_tensors"]
 
 
 def test_a_file_of_nothing_is_not_made():
