@@ -41,6 +41,7 @@ examples:
   gpulab --new my_step.py                    write a scenario to start from
   gpulab --run my_step.py                    measure a scenario of your own
   gpulab --run train.py:step --trace t.json  time a plain function of any file, see where its time goes
+  gpulab --from-trace t.json                 its heaviest operations as a scenario
   gpulab --run my_step.py --fail-below 1.2x  in CI: exit 5 where it is slower
   gpulab --run all                           the whole library, one table at its end
   gpulab --run all --quick --json all.json   shorter and less precise, as JSON for a script

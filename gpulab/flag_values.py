@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from gpulab.declared import shown
-from gpulab.limits import LARGEST_INTEGER, SPEEDUPS, TIME_S
+from gpulab.limits import LARGEST_INTEGER, SPEEDUPS, TIME_S, VARIANTS
 
 
 def setting(text: str) -> tuple[str, str]:
@@ -54,6 +54,12 @@ def repetitions(text: str) -> int:
 def count(text: str) -> int:
     if not re.fullmatch(r"[1-9][0-9]{0,3}", text):
         raise argparse.ArgumentTypeError(f"{shown(text)} is not a number of threads, 1 or more")
+    return int(text)
+
+
+def operations(text: str) -> int:
+    if not re.fullmatch(r"[1-9][0-9]{0,2}", text) or int(text) > VARIANTS:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number of operations from 1 to {VARIANTS}")
     return int(text)
 
 

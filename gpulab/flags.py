@@ -22,6 +22,7 @@ class Mode(StrEnum):
     CALIBRATE = "--calibrate"
     DOCTOR = "--doctor"
     NEW = "--new"
+    FROM_TRACE = "--from-trace"
     SHOW = "--show"
     GUIDE = "--guide"
 
@@ -53,7 +54,7 @@ class ModeFlag:
 
     @property
     def destination(self) -> str:
-        return self.mode.lstrip("-")
+        return self.mode.lstrip("-").replace("-", "_")
 
     def is_chosen(self, given: argparse.Namespace) -> bool:
         return hasattr(given, self.destination)
@@ -117,6 +118,15 @@ MODES = (
         Mode.NEW,
         "gpulab.headless.new:new",
         {"nargs": "?", "const": "", "metavar": "FILE", "help": "write a small scenario to start from, or an exercise"},
+    ),
+    ModeFlag(
+        Mode.FROM_TRACE,
+        "gpulab.headless.from_trace:from_trace",
+        {
+            "nargs": "+",
+            "metavar": ("TRACE", "FILE"),
+            "help": "write a scenario of the heaviest operations of a torch trace (to TRACE_operations.py)",
+        },
     ),
 )
 
@@ -239,6 +249,9 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             frozenset({Mode.NEW}),
             action="store_true",
             help="with --exercise: a reference solution, once you have run an attempt of your own",
+        ),
+        _flag(
+            "--top", frozenset({Mode.FROM_TRACE}), type=flag_values.operations, metavar="N", help="so many of them (10)"
         ),
     ),
     "what to print and keep": (

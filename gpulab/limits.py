@@ -51,3 +51,5 @@ SPEEDUPS = (1e-9, 1e9)
 """The least and the largest that may be required."""
 EPOCHS = 100_000_000
 """Epochs, rounds and steps that an event may count."""
+TRACE_BYTES = 1 << 30
+"""Of a trace of the profiler, unpacked."""

@@ -38,7 +38,11 @@ class TraceEvent(NamedTuple):
     end: float
     thread: Thread
     correlation: int | None
-    dims: Any
+    arguments: dict[str, Any]
+
+    @property
+    def dims(self) -> Any:
+        return self.arguments.get("Input Dims")
 
     @property
     def span(self) -> Span:
@@ -83,16 +87,42 @@ class Trace:
 
 def read(document: dict[str, Any]) -> Trace:
     """Read a Chrome trace, in microseconds there. ValueError where no window was recorded, or it is not a trace."""
-    entries = document.get("traceEvents")
+    complete, skipped = _complete(document)
+    windows = [raw for raw in complete if _is_window(raw)]
+    if not windows:
+        raise ValueError(f"no {WINDOW} in the recording")
+    return _trace(complete, skipped, max(windows, key=lambda raw: raw["dur"]))
+
+
+def read_any(document: object) -> Trace:
+    """Read a trace that anyone recorded: without a window of the lab, the whole is one. ValueError: not a trace."""
+    complete, skipped = _complete(document)
+    windows = [raw for raw in complete if _is_window(raw)]
+    if windows:
+        return _trace(complete, skipped, max(windows, key=lambda raw: raw["dur"]))
+    if not complete:
+        raise ValueError("no operations in it")
+    start, end = min(raw["ts"] for raw in complete), max(raw["ts"] + raw["dur"] for raw in complete)
+    first = min(complete, key=lambda raw: (raw["cat"] not in _ANNOTATIONS, raw["ts"]))
+    whole = {**first, "cat": "user_annotation", "name": WINDOW, "ts": start, "dur": max(end - start, 1e-3)}
+    return _trace(complete, skipped, whole)
+
+
+def _complete(document: object) -> tuple[list[dict[str, Any]], int]:
+    """The events that count, and how many of them lack a name, a time or a thread."""
+    entries = document.get("traceEvents") if isinstance(document, dict) else None
     if not isinstance(entries, list):
         raise ValueError("not a Chrome trace: no list of traceEvents")
     relevant = [raw for raw in entries if isinstance(raw, dict) and raw.get("ph") == "X" and raw.get("cat") in RELEVANT]
     complete = [raw for raw in relevant if _is_complete(raw)]
-    windows = [raw for raw in complete if raw["cat"] in _ANNOTATIONS and raw["name"] == WINDOW]
-    if not windows:
-        raise ValueError(f"no {WINDOW} in the recording")
-    frame = max(windows, key=lambda raw: raw["dur"])
+    return complete, len(relevant) - len(complete)
 
+
+def _is_window(raw: dict[str, Any]) -> bool:
+    return raw["cat"] in _ANNOTATIONS and raw["name"] == WINDOW
+
+
+def _trace(complete: list[dict[str, Any]], skipped: int, frame: dict[str, Any]) -> Trace:
     operations, calls = defaultdict(list), defaultdict(list)
     annotations, device = [], []
     for raw in complete:
@@ -112,7 +142,7 @@ def read(document: dict[str, Any]) -> Trace:
         calls=dict(calls),
         annotations=annotations,
         device=device,
-        skipped=len(relevant) - len(complete),
+        skipped=skipped,
     )
 
 
@@ -128,7 +158,7 @@ def _event(raw: dict[str, Any], origin: float) -> TraceEvent:
         end=(start + raw["dur"]) * 1e-6,
         thread=(raw["pid"], raw["tid"]),
         correlation=correlation if isinstance(correlation, int) else None,
-        dims=arguments.get("Input Dims"),
+        arguments=arguments,
     )
 
 

@@ -60,7 +60,7 @@ def new(file: str, options: Options) -> int:
     if not file:
         raise UsageError("--new requires FILE, such as --new my_step.py; or --exercise NAME")
     path = Path(file)
-    _write(path, _TEMPLATE.format(title=_title(path.stem)))
+    write_scenario("--new", path, _TEMPLATE.format(title=_title(path.stem)))
     open_terminal(ascii_only=options.ascii).say(f"wrote {file}; run it: gpulab --run {shlex.quote(file)}")
     return 0
 
@@ -81,23 +81,24 @@ def _exercise(file: str, name: str, options: Options) -> int:
     if options.solution and not has_attempt(name):
         raise UsageError(f"--solution: run an attempt of your own first: gpulab --new --exercise {name}")
     path = Path(file or f"{name}{'_solution' * options.solution}.py")
-    _write(path, text)
+    write_scenario("--new", path, text)
     shown = shlex.quote(str(path))
     next_step = "compare it with yours" if options.solution else "make its function fast, then have it judged"
     terminal.say(f"wrote {path}; {next_step}: gpulab --run {shown}")
     return 0
 
 
-def _write(path: Path, text: str) -> None:
+def write_scenario(flag: str, path: Path, text: str) -> None:
+    """Write a file that does not exist yet. UsageError, with the flag that asked for it."""
     if path.suffix != ".py":
-        raise UsageError(f"--new {path}: a scenario is a Python file, such as {path.stem or 'my_step'}.py")
+        raise UsageError(f"{flag} {path}: a scenario is a Python file, such as {path.stem or 'my_step'}.py")
     try:
         with path.open("x", encoding="utf-8") as out:
             out.write(text)
     except FileExistsError:
-        raise UsageError(f"--new {path}: the file exists, and stays as it is") from None
+        raise UsageError(f"{flag} {path}: the file exists, and stays as it is") from None
     except OSError as error:
-        raise UsageError(f"--new {path}: {error.strerror}") from None
+        raise UsageError(f"{flag} {path}: {error.strerror}") from None
 
 
 def _title(stem: str) -> str:

@@ -34,6 +34,9 @@ class Options(Settings):
     solution: bool = False
     """Of the exercise, in its place."""
 
+    top: int = 10
+    """How many operations of a trace."""
+
     @property
     def json_on_stdout(self) -> bool:
         return self.json == "-"

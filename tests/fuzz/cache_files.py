@@ -12,7 +12,7 @@ from gpulab.protocol.device import Device
 from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.protocol.statuses import CeilingChoice
-from gpulab.session.ceiling_cache import CacheEntry, Key, load
+from gpulab.session.cache.ceilings import CacheEntry, Key, load
 from gpulab.session.run import Run
 
 DEVICE = Device(kind="cuda", name="NVIDIA H200", uuid="GPU-1", capability="9.0", sms=132, l2_bytes=50 << 20)

@@ -31,6 +31,7 @@ VALUES = {
     "--trace": "t.json",
     "--exercise": "row_norms",
     "--arch": "sm_90",
+    "--top": "3",
 }
 """A value of each flag that takes one."""
 
@@ -93,6 +94,7 @@ def test_several_flags_are_refused_together():
         (["--calibrate", "--observer-effect"], Mode.CALIBRATE),
         (["--new", "x.py"], Mode.NEW),
         (["--show", "x.py"], Mode.SHOW),
+        (["--from-trace", "t.json", "x.py"], Mode.FROM_TRACE),
     ],
 )
 def test_one_flag_chooses_the_mode(arguments, mode):
@@ -134,11 +136,11 @@ def test_every_mode_but_the_screen_and_the_observer_has_a_flag_with_its_help():
     assert all(mode_flag.options["help"] for mode_flag in MODES)
 
 
-@pytest.mark.parametrize("mode", [Mode.LIST, Mode.GUIDE, Mode.NEW, Mode.SHOW, Mode.DOCTOR])
+@pytest.mark.parametrize("mode", [Mode.LIST, Mode.GUIDE, Mode.NEW, Mode.SHOW, Mode.DOCTOR, Mode.FROM_TRACE])
 def test_modes_that_measure_nothing_take_no_flag_of_a_run(mode):
     taken = {flag.name for flag in FLAGS if mode in flag.modes}
     of_show = {"--ptx", "--sass", "--arch", "--set"} if mode == Mode.SHOW else set()
-    assert taken <= {"--ascii", "--json", "--exercise", "--solution"} | of_show
+    assert taken <= {"--ascii", "--json", "--exercise", "--solution", "--top"} | of_show
 
 
 def test_the_screen_takes_what_refines_its_runs():
@@ -203,6 +205,7 @@ def test_values_are_read(arguments, values):
         ("--output", "\udcff.jsonl", "write a path in UTF-8"),
         ("--trace", "\udcff.json", "write a path in UTF-8"),
         ("--trace", "t" * 300 + "/t.json", "write FILE.json, in a folder that exists"),
+        ("--top", "201", "not a number of operations from 1 to 200"),
         ("--threads", "0", "not a number of threads, 1 or more"),
         ("--telemetry", "gpu", "not on, off, or a GPU's index or UUID"),
         ("--fail-below", "fast", "not a speedup, such as 1.2x"),
