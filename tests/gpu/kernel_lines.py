@@ -20,7 +20,10 @@ KERNELS = (
     *("restrict_pointers", "shared_memory_tiling", "shared_memory_prefetch", "divergence", "occupancy", "reduction"),
     "batched_gemm_cublas",
 )
-MEMORY_BOUND = ("coalescing", "vectorized_loads", "arithmetic_intensity", "shared_memory_prefetch", "reduction")
+MEMORY_BOUND = (
+    *("coalescing", "vectorized_loads", "arithmetic_intensity", "shared_memory_prefetch", "reduction"),
+    *("vector_add", "fused_softmax", "layernorm_gelu"),
+)
 LEAST = {"vectorized_loads": 0.9, "reduction": 0.85}
 """Of the ceiling of copies, the best variant."""
 LEAST_OF_CUBLAS = 0.5
