@@ -63,7 +63,7 @@ def _regret(tuning: Tuning) -> str:
     regret = f"taking the second ({second.config}) costs {100 * (second.ratio - 1):.2g} % ({low} to {high})"
     if not tuning.tied:
         return regret
-    return f"{regret}; the chosen one cannot be told from {plural(tuning.tied, 'other')}"
+    return f"{regret}; the chosen one is not known to be 1 % faster than {plural(tuning.tied, 'other')}"
 
 
 def _method(variant: VariantReport, tuning: Tuning) -> str:
