@@ -67,6 +67,7 @@ def test_every_kernel_of_a_lesson_computes_what_float64_does(result, name):
     assert len(found["cases"]) >= 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "spoiled"), MISTAKES, ids=map(": ".join, MISTAKES))
 def test_a_mistake_in_a_kernel_is_found(result, name, spoiled):
     found = result(name, spoiled)

@@ -1,5 +1,7 @@
 """A scenario that tunes, as a real run on the CPU: chosen, kept, chosen again when it has to be."""
 
+import pytest
+
 TUNED = '''
 """Pieces: sums of a vector."""
 import torch
@@ -49,7 +51,7 @@ def wrongly_asked(lab, n):
 '''
 
 
-def test_the_fastest_is_chosen_and_kept_until_the_file_or_the_user_asks_again(lab):
+def test_the_fastest_is_chosen_and_kept(lab):
     lab.write("pieces.py", TUNED)
     first = lab.run("pieces.py", time_s="0.15")
     tuned = first.variant("tuned")
@@ -73,9 +75,17 @@ def test_the_fastest_is_chosen_and_kept_until_the_file_or_the_user_asks_again(la
     again = lab.run("pieces.py", time_s="0.1")
     assert again.variant("tuned")["tuning_cached"]
     assert again.variant("tuned")["tuning"] == tuning
-    asked = lab.run("pieces.py", "--retune", time_s="0.1")
-    assert not asked.variant("tuned")["tuning_cached"]
-    assert asked.variant("tuned")["tuning"]["at"] >= tuning["at"]
+
+
+@pytest.mark.slow
+def test_what_was_chosen_is_measured_again_where_the_user_asks_or_the_parameters_are_others(lab):
+    lab.write("pieces.py", TUNED)
+    first = lab.run("pieces.py", time_s="0.1").variant("tuned")["tuning"]
+    asked = lab.run("pieces.py", "--retune", time_s="0.1").variant("tuned")
+    assert not asked["tuning_cached"]
+    assert asked["tuning"]["at"] >= first["at"]
+    assert not lab.run("pieces.py", "--set", "n=30000", time_s="0.1").variant("tuned")["tuning_cached"]
+    assert lab.run("pieces.py", time_s="0.1").variant("tuned")["tuning"] == asked["tuning"]
 
 
 def test_a_smoke_run_takes_the_first_that_works(lab):
