@@ -29,6 +29,8 @@ QUICK = ("constant_answer", "mean_passes", "view_instead_of_copy")
 MANY = 10
 PROFILED = ("silent_fallback", "faster_than_physics")
 """Cheats whose runs need a profile, or ceilings that are measured twice."""
+LONG = ("copy_of_an_eighth", "phase_by_stack")
+"""Those that take longest, of which others are like."""
 
 
 def slow(value, *, when):
@@ -127,7 +129,7 @@ def test_every_cheat_has_a_twin():
 
 
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["smoke", "whole"])
-@pytest.mark.parametrize("name", [slow(name, when=name in PROFILED) for name in CHEATS])
+@pytest.mark.parametrize("name", [slow(name, when=name in (*PROFILED, *LONG)) for name in CHEATS])
 def test_a_cheat_is_caught_by_the_check_named(run, name, whole):
     named = named_checks(name)
     at_random = "timed steps" in named  # one process makes too few of these

@@ -29,7 +29,8 @@ scenario = Scenario(topic="from a trace", params={{"operation": "{heaviest}"}}{o
 def recorded(lab, operation):
     """The operation to improve, as it was recorded: --set operation=NAME chooses another."""
     if operation not in scenario.variants or operation == "recorded":
-        raise ValueError(f"no operation {{operation}} below: there are {{', '.join(list(scenario.variants)[1:])}}")
+        names = ", ".join(list(scenario.variants)[1:])
+        raise ValueError(f"no operation {{operation}} below: there are {{names}}")
     return scenario.variants[operation].function(lab)
 '''
 _CACHES = (

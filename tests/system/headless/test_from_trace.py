@@ -55,6 +55,7 @@ def python(lab, program, *arguments):
     ).stdout
 
 
+@pytest.mark.slow
 def test_every_operation_of_a_recorded_step_can_be_called(lab, gpulab):
     python(lab, RECORD, "step.json")
     wrote = gpulab("--from-trace", "step.json", "--top", "60")

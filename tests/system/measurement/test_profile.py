@@ -182,6 +182,7 @@ def test_a_profile_that_hangs_fails_no_run_that_was_measured(lab):
     assert finished.variant("hangs")["status"] == "ok"
 
 
+@pytest.mark.slow
 def test_no_folder_is_left_where_the_session_is_killed_as_well(lab, tmp_path):
     path = lab.write("ends.py", ENDS + END.format(name="hangs", end=HANGS))
     lab.env["TMPDIR"] = str(tmp_path)

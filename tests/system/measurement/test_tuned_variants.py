@@ -88,6 +88,7 @@ def test_what_was_chosen_is_measured_again_where_the_user_asks_or_the_parameters
     assert lab.run("pieces.py", time_s="0.1").variant("tuned")["tuning"] == asked["tuning"]
 
 
+@pytest.mark.slow
 def test_a_smoke_run_takes_the_first_that_works(lab):
     lab.write("pieces.py", TUNED.replace("(64, 2, 32, 16)", "(4, 2)"))
     smoke = lab.run("pieces.py", "--smoke")
