@@ -9,14 +9,15 @@ are left. These begin anew: what eliminated the others says nothing of them, sin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import exp, log
+from collections.abc import Sequence
+from math import comb, exp, log
 from random import Random
 from statistics import median
 
 from gpulab.analysis.comparison import FLOOR
 from gpulab.analysis.finals import leaders
 from gpulab.analysis.statistics import Interval, correlated_interval
+from gpulab.analysis.student import for_comparisons
 
 FINALISTS = 8
 _FIRST_ROUNDS, _MORE_ROUNDS = 5, 1.4
@@ -24,7 +25,7 @@ _FIRST_ROUNDS, _MORE_ROUNDS = 5, 1.4
 _NEIGHBOURS = 15
 """Blocks before and after one, over which the machine's level is the median."""
 FEWEST_FINAL_ROUNDS = 12
-_NARROW = FLOOR / 2
+_FLOOR, _NARROW = log(1 + FLOOR), FLOOR / 2
 _TOO_SLOW = log(1.5)
 """What no drift makes up for: whoever takes so much longer than the best leaves at the next elimination."""
 
@@ -88,15 +89,20 @@ class Tournament:
         if not self.final or self._rounds < FEWEST_FINAL_ROUNDS:
             return False
         best, *_ = self.leaders()
-        intervals = (self.against(other, best) for other in self.alive if other != best)
-        return all(interval.low > FLOOR or interval.half_width < _NARROW for interval in intervals)
+        intervals = (self.interval(other, best) for other in self.alive if other != best)
+        return all(interval.low > _FLOOR or interval.half_width < _NARROW for interval in intervals)
 
     def leaders(self) -> list[int]:
         """The best by the final, then those that it cannot be told from. Needs `FEWEST_FINAL_ROUNDS`, or one left."""
-        thetas: Mapping[int, Interval] = {
-            other: self.against(other, self.reference) for other in self.alive if other != self.reference
-        }
-        return leaders(self.reference, thetas)
+        others = [other for other in self.alive if other != self.reference]
+        best, *_ = leaders(self.reference, {other: self.against(other, self.reference) for other in others})
+        behind = {other: self.interval(other, best) for other in self.alive if other != best}
+        tied = [other for other in behind if behind[other].low <= _FLOOR]
+        return [best, *sorted(tied, key=lambda other: behind[other].median)]
+
+    def interval(self, candidate: int, other: int) -> Interval:
+        """The same as `against`, at a confidence that holds for all pairs of finalists: the best is chosen by them."""
+        return for_comparisons(self.against(candidate, other), comb(len(self.alive), 2))
 
     def against(self, candidate: int, other: int) -> Interval:
         """log(time / time of the other) of two finalists, paired round by round. Needs `FEWEST_FINAL_ROUNDS`."""

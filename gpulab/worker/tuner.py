@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 import torch
 
-from gpulab.analysis.student import for_comparisons
 from gpulab.analysis.tuning import FEWEST_FINAL_ROUNDS, Tournament
 from gpulab.declared import PARAM
 from gpulab.limits import CANDIDATES, TEXT_LENGTH
@@ -285,7 +284,7 @@ def _results(tournament: Tournament, built: list[_Candidate]) -> list[Tried]:
         times_s = tournament.times_s[number] or [built[number].step_s]
         low = high = None
         if number in tournament.alive and number != best:
-            interval = for_comparisons(tournament.against(number, best), len(tournament.alive) - 1)
+            interval = tournament.interval(number, best)
             low, high = exp(interval.low), exp(interval.high)
         ratio = 1.0 if number == best else tournament.ratio(number, best)
         tried = Tried(
