@@ -11,6 +11,8 @@ from gpulab.headless.traced.isolated import IsolatedCall, NotIsolableError, comm
 from gpulab.limits import NAME_LENGTH
 
 _WIDTH = 100
+_UNLIKE = 1.3
+"""Times of the fastest call from which on a median is not the operation's own."""
 _HEAD = '''"""{title}: the heaviest operations of a recorded trace, each by itself.
 
 {lesson}
@@ -140,6 +142,11 @@ def _docstring(call: IsolatedCall, steps: int | None) -> str:
         f"{recorded.name}: {_time(recorded.median_s)}, {_count(recorded, steps)}, {recorded.share:.1%} of the time."
     )
     details = [f"From {_time(recorded.fastest_s)} to {_time(recorded.slowest_s)} in the trace."]
+    if recorded.median_s > _UNLIKE * recorded.fastest_s:
+        details.append(
+            f"Half of its calls took {recorded.median_s / recorded.fastest_s:.1f}x the fastest one or more, by what "
+            "was around them (fresh memory, caches, other threads): alone it may be as fast as that one."
+        )
     if recorded.callers:
         details.append(f"Called by {', '.join(recorded.callers[:3])}.")
     details += [f"{note}." for note in dict.fromkeys(call.notes)]

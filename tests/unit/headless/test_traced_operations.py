@@ -172,6 +172,14 @@ def test_results_are_kept_but_not_what_an_operation_changes():
     assert "Work(lambda: torch.ops.aten.neg_(a), state=a)" in text
 
 
+def test_an_operation_whose_calls_differ_is_named_with_the_reason():
+    unlike, alike = "Half of its calls took 2.0x the fastest one", "Half of its calls"
+    text, *_ = file_of(recorded("aten::mm", tensor(8, 4), tensor(4, 2)))
+    assert unlike in " ".join(text.split())
+    text, *_ = file_of(recorded("aten::mm", tensor(8, 4), tensor(4, 2), fastest_s=1.6e-3))
+    assert alike not in " ".join(text.split())
+
+
 def test_what_the_trace_does_not_hold_is_said():
     text, *_ = file_of(recorded("aten::gelu", tensor(8), NOTHING), recorded("aten::_foreach_sqrt", lists((8,))))
     assert "The trace does not hold approximate=: the default is assumed." in text
