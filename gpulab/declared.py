@@ -10,7 +10,7 @@ from keyword import iskeyword
 from math import isfinite
 from typing import Any
 
-from gpulab.limits import LARGEST_INTEGER, NAME_LENGTH, PARAMETERS, SPEEDUPS, SWEEP_VALUES, TEXT_LENGTH
+from gpulab.limits import CANDIDATES, LARGEST_INTEGER, NAME_LENGTH, PARAMETERS, SPEEDUPS, SWEEP_VALUES, TEXT_LENGTH
 
 Param = bool | int | float | str
 PARAM = (bool, int, float, str)
@@ -84,6 +84,19 @@ def as_params(values: Any) -> dict[str, Param]:
         if not name.isidentifier() or iskeyword(name):
             raise ScenarioError(f"params= holds {shown(name)}: write a name that an argument can have, such as 'n'")
     return params
+
+
+def as_candidates(values: Iterable[Any]) -> dict[str, Mapping[str, Param]]:
+    """Configurations for `tune`, by their texts: `block=128 warps=4`."""
+    candidates: dict[str, Mapping[str, Param]] = {}
+    for value in values:
+        if not isinstance(value, Mapping) or not value:
+            raise ScenarioError(f"tune(): a candidate is {shown(value)}: write a dict such as {{'block': 128}}")
+        table = as_table("candidate", value, PARAM)
+        candidates.setdefault(" ".join(" ".join(f"{name}={item}".split()) for name, item in table.items()), value)
+    if not 0 < len(candidates) <= CANDIDATES:
+        raise ScenarioError(f"tune(): {len(candidates)} candidates: write 1 to {CANDIDATES}")
+    return candidates
 
 
 def as_environment(values: Any) -> dict[str, str | None]:

@@ -68,6 +68,11 @@ def kernels_made() -> list[tuple[KernelText, str]]:
     return made
 
 
+def remember(made: list[tuple[KernelText, str]]) -> None:
+    """As if they had been made now."""
+    _made.update(dict.fromkeys(made))
+
+
 def _three(dimensions: Dimensions) -> tuple[int, int, int]:
     given = tuple(dimensions) if isinstance(dimensions, Sequence) else (dimensions,)
     if not 0 < len(given) <= _MOST_DIMENSIONS or any(int(size) < 1 for size in given):

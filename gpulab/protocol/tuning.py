@@ -33,6 +33,8 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     seconds: Seconds = 0.0
     build_s: Seconds = 0.0
     """Of them for building, compiling and checking."""
+    time_s: Seconds = 0.0
+    """Of the rounds of the run that measured it: one that is given more measures again."""
     at: Name = ""
     """UTC, ISO 8601."""
 

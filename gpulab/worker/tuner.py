@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -16,8 +17,8 @@ import msgspec
 import torch
 
 from gpulab.analysis.tuning import FEWEST_FINAL_ROUNDS, Tournament
-from gpulab.declared import PARAM
-from gpulab.limits import CANDIDATES, TEXT_LENGTH
+from gpulab.declared import as_candidates
+from gpulab.limits import TEXT_LENGTH
 from gpulab.protocol.events import Tuned
 from gpulab.protocol.jobs import Measure, ScenarioFile, TimeFunctions
 from gpulab.protocol.statuses import Stage
@@ -26,11 +27,12 @@ from gpulab.protocol.tuning import Choice, Tried, Tuning
 from gpulab.scenario import Param, ScenarioError, Work
 from gpulab.worker.building import tensors
 from gpulab.worker.building.build import Build, Builder, Generators
-from gpulab.worker.building.kernels import kernels_made
+from gpulab.worker.building.kernels import forget_kernels, kernels_made
 from gpulab.worker.checking import outputs
 from gpulab.worker.process.device import environment
 from gpulab.worker.process.errors import SkippedError, VariantError
-from gpulab.worker.process.exception_text import forget, short, text_of, type_name
+from gpulab.worker.process.exception_text import forget, text_of, type_name
+from gpulab.worker.process.failure import is_out_of_memory
 from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.timing.clock import WallClock
 from gpulab.worker.timing.plan import lead_in_steps
@@ -83,11 +85,13 @@ class Tuner:
 
     def __call__(self, candidates: Iterable[Mapping[str, Param]], make: Callable[..., Work]) -> Work:
         """The work of the best candidate. ScenarioError where none of them works, or they are no configurations."""
-        configs = _configs(candidates)
+        configs, kernels = as_candidates(candidates), kernels_made()
         variant = self._reporter.position.variant or ""
         key = self._key(variant, list(configs))
         generators = Generators(self._builder.device)
         choice = self._known.get(key)
+        if choice is not None and choice.tuning.time_s < self._job.time_s:
+            choice = None
         cached = choice is not None
         if choice is None:
             if self._job.smoke or self._clock is None:
@@ -100,7 +104,7 @@ class Tuner:
         if (self._first or not cached) and variant not in self._told:
             self._told.add(variant)
             self._reporter.channel.emit(Tuned(variant=variant, choice=choice, cached=cached))
-        kernels_made()  # of all candidates
+        forget_kernels(but=kernels)  # those of all candidates
         generators.put_back()
         return _work(make, configs[choice.tuning.tried[0].config])
 
@@ -125,7 +129,8 @@ class Tuner:
             generators.put_back()
             try:
                 build = Build(_work(make, config), 0.0, None)
-                outputs.step(self._builder, build)
+                with _left_alone(build):
+                    outputs.step(self._builder, build)
             except Exception as error:
                 problems.append(f"{text}: {_reason(error)}")
                 forget(error)
@@ -153,6 +158,7 @@ class Tuner:
         tournament = Tournament([candidate.step_s for candidate in built], Random(self._builder.data_seed))
         self._play(variant, tournament, built, clock)
         for candidate in built:
+            candidate.build.restore()
             candidate.build.close()
         return Tuning(
             tried=[*_results(tournament, built), *(Tried(config=text, reason=why) for text, why in failed.items())],
@@ -160,6 +166,7 @@ class Tuner:
             rounds=tournament.rounds,
             seconds=perf_counter() - started,
             build_s=build_s,
+            time_s=self._job.time_s,
             at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
@@ -175,22 +182,27 @@ class Tuner:
         built: list[_Candidate] = []
         failed: dict[str, str] = {}
         expected: list[torch.Tensor] = []
+        out_of_memory = False
         for number, (text, config) in enumerate(configs.items(), 1):
             self._reporter.stage(Stage.TUNE, variant, detail=f"candidate {number} of {len(configs)}")
             generators.put_back()
             try:
                 build = Build(_work(make, config), 0.0, None, f"{variant} {text}")
-                output = self._output(build)
-                if built and not _agree(build, output, expected):
-                    raise ScenarioError(f"computes something else than {built[0].text}")
-                expected = expected or tensors.kept(output)
-                steps, step_s = clock.steps_per_block(build)
+                with _left_alone(build):
+                    output = self._output(build)
+                    if built:
+                        _require_agreement(build, output, expected, f"computes something else than {built[0].text}")
+                    expected = expected or tensors.kept(output)
+                    steps, step_s = clock.steps_per_block(build)
             except Exception as error:
+                out_of_memory = out_of_memory or is_out_of_memory(error)
                 failed[text] = _reason(error)
                 forget(error)
                 self._require_device()
             else:
                 built.append(_Candidate(text, build, steps, step_s, lead_in_steps(steps, step_s)))
+        if out_of_memory and not built:
+            raise torch.OutOfMemoryError(next(iter(failed.values())))
         return built, failed
 
     def _output(self, build: Build) -> list[torch.Tensor]:
@@ -198,12 +210,13 @@ class Tuner:
         returned, _ = outputs.step(self._builder, build)
         build.adopt()
         live = outputs.read(build, returned)
+        if any(tensors.computable(tensor).isnan().any() for tensor in live if tensor.is_floating_point()):
+            raise ScenarioError("its output has NaN")
         before = tensors.kept(live)
         outputs.spoil(build, live, tensors.live_leaves("inputs", build.work.inputs))
         returned, _ = outputs.step(self._builder, build)
         output = outputs.read(build, returned)
-        if not _agree(build, output, before):
-            raise ScenarioError("its second step leaves another output than its first")
+        _require_agreement(build, output, before, "its second step leaves another output than its first")
         return output
 
     def _play(self, variant: str, tournament: Tournament, built: list[_Candidate], clock: WallClock) -> None:
@@ -235,22 +248,6 @@ class Tuner:
         self._reporter.require_device(Stage.TUNE)
 
 
-def _configs(candidates: Iterable[Mapping[str, Param]]) -> dict[str, Mapping[str, Param]]:
-    """By their texts. ScenarioError."""
-    configs: dict[str, Mapping[str, Param]] = {}
-    for candidate in candidates:
-        if not isinstance(candidate, Mapping) or not candidate:
-            raise ScenarioError(f"tune(): a candidate is {short(candidate)}: write a dict such as {{'block': 128}}")
-        for name, value in candidate.items():
-            if not isinstance(name, str) or not isinstance(value, PARAM):
-                given = f"{short(name)} to {short(value)}"
-                raise ScenarioError(f"tune(): a candidate maps names to numbers and texts, and {given}")
-        configs.setdefault(one_line(" ".join(f"{name}={value}" for name, value in candidate.items())), candidate)
-    if not 0 < len(configs) <= CANDIDATES:
-        raise ScenarioError(f"tune(): {len(configs)} candidates: write 1 to {CANDIDATES}")
-    return configs
-
-
 def _work(make: Callable[..., Work], config: Mapping[str, Param]) -> Work:
     work: Any = make(**config)
     if not isinstance(work, Work):
@@ -258,10 +255,29 @@ def _work(make: Callable[..., Work], config: Mapping[str, Param]) -> Work:
     return work
 
 
-def _agree(build: Build, output: list[torch.Tensor], expected: list[torch.Tensor]) -> bool:
-    """Within the tolerance of what is compared elsewhere; nothing to compare agrees."""
+def _require_agreement(build: Build, output: list[torch.Tensor], expected: list[torch.Tensor], words: str) -> None:
+    """Within the tolerance of what is compared elsewhere; nothing to compare agrees. ScenarioError."""
     work = build.work
-    return not expected or tensors.agree(output, expected, tolerance=work.tolerance, dtypes=(work.dtype,)).ok
+    if not expected:
+        return
+    if not tensors.agree(output, expected, tolerance=work.tolerance, dtypes=(work.dtype,)).ok:
+        raise ScenarioError(words)
+
+
+@contextmanager
+def _left_alone(build: Build) -> Iterator[None]:
+    """What candidates share stays as it was: state is put back, and a candidate may not change its inputs."""
+    inputs = tensors.live_leaves("inputs", build.work.inputs)
+    saved = tensors.kept(inputs)
+    try:
+        yield
+    finally:
+        build.restore()
+        changed = tensors.changed(inputs, saved)
+        if changed:
+            tensors.put_back(inputs, saved)
+    if changed:
+        raise ScenarioError("changes its inputs")
 
 
 def _reason(error: Exception) -> str:

@@ -96,6 +96,7 @@ class Builder:
         arguments = {name: value for name, value in self._params.items() if name in parameters}
         before = settings.read()
         seed_everything(self._seed)
+        self.lab.has_tuned = False
         started, tuned_s = perf_counter(), self.lab.tuning_s
         try:
             returned = variant.function(self.lab, **arguments)

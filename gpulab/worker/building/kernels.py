@@ -17,6 +17,14 @@ def kernels_made() -> list[Made]:
     return source.kernels_made() if source is not None else []
 
 
+def forget_kernels(*, but: list[Made]) -> None:
+    """Let go of those that were made since, for what comes after."""
+    source = sys.modules.get("gpulab.cuda.source")
+    if source is not None:
+        source.kernels_made()
+        source.remember(but)
+
+
 def launched_kernels(step: Callable[[], object]) -> list[KernelCode]:
     """What Triton's compiler made of the kernels that a step launches; nothing where no scenario has imported it."""
     if "triton.runtime.jit" not in sys.modules:

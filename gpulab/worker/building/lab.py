@@ -41,6 +41,8 @@ class WorkerLab:
         self.sms = info.sms
         self.info = info
         self.phases = PhaseRecorder(device)
+        self.has_tuned = False
+        """In the build that is under way."""
         self.tuner: Chooser | None = None
         """What chooses for `gpulab.tune`; set once there is something to measure with."""
         self.figures: dict[tuple[str | None, str], float] = {}
@@ -74,6 +76,9 @@ class WorkerLab:
         return self.tuner.seconds if self.tuner else 0.0
 
     def tune(self, candidates: Iterable[Mapping[str, Param]], make: Callable[..., Work]) -> Work:
+        if self.has_tuned:
+            raise ScenarioError("tune() is called twice: a variant chooses once, among all combinations")
+        self.has_tuned = True
         assert self.tuner is not None
         return self.tuner(candidates, make)
 

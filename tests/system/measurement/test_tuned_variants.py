@@ -18,7 +18,7 @@ def plain(lab, n):
 def tuned(lab, n):
     """In pieces."""
     data = torch.rand(n)
-    out = torch.zeros(())
+    out, first = torch.zeros(()), data[:1].clone()
 
     def make(pieces, fault="none"):
         if fault == "skips":
@@ -30,12 +30,21 @@ def tuned(lab, n):
         def step():
             if fault != "leaves":
                 torch.sum(torch.stack([part.sum() for part in parts]), 0, out=out)
+            if fault == "writes":
+                data[0] += 1
+            if fault == "nan":
+                out.fill_(float("nan"))
+            count.add_(1)
             return out.add_(5000) if fault == "wrong" else out
 
-        return Work(step, inputs=data)
+        return Work(step, inputs=data, state=count)
 
-    faults = [{"pieces": 1, "fault": fault} for fault in ("skips", "raises", "wrong", "leaves")]
-    return tune(lab, [{"pieces": pieces} for pieces in (64, 2, 32, 16)] + faults, make)
+    count = torch.zeros(1)
+    faults = [{"pieces": 1, "fault": fault} for fault in ("skips", "raises", "wrong", "leaves", "writes", "nan")]
+    work = tune(lab, [{"pieces": pieces} for pieces in (64, 2, 32, 16)] + faults, make)
+    if count.item() or data[0] == first[0] + 1:
+        raise RuntimeError("what candidates share is not as it was")
+    return work
 
 @scenario.variant
 def hopeless(lab, n):
@@ -43,6 +52,14 @@ def hopeless(lab, n):
     def make(pieces):
         raise RuntimeError(f"{pieces} pieces do not fit")
     return tune(lab, [{"pieces": 1}, {"pieces": 2}], make)
+
+@scenario.variant
+def twice(lab, n):
+    """Asks twice."""
+    data = torch.rand(n)
+    candidates = [{"pieces": 1}, {"pieces": 2}]
+    tune(lab, candidates, lambda pieces: Work(lambda: data.sum(), inputs=data))
+    return tune(lab, candidates, lambda pieces: Work(lambda: data.sum(), inputs=data))
 
 @scenario.variant
 def wrongly_asked(lab, n):
@@ -63,6 +80,8 @@ def test_the_fastest_is_chosen_and_kept(lab):
         "pieces=1 fault=raises": "does not compile",
         "pieces=1 fault=wrong": "computes something else than pieces=64",
         "pieces=1 fault=leaves": "its second step leaves another output than its first",
+        "pieces=1 fault=writes": "changes its inputs",
+        "pieces=1 fault=nan": "its output has NaN",
     }
     assert tuning["rounds"] >= 12
     assert tuning["seconds"] > tuning["build_s"]
@@ -70,6 +89,7 @@ def test_the_fastest_is_chosen_and_kept(lab):
     assert not tuned["tuning_cached"]
     assert first.verdict("tuned") not in ("wrong", "invalid")
     assert "none of 2 candidates works; pieces=1: 1 pieces do not fit" in str(first.variant("hopeless"))
+    assert "tune() is called twice" in str(first.variant("twice"))
     assert "tune(): 0 candidates: write 1 to 1000" in str(first.variant("wrongly_asked"))
 
     again = lab.run("pieces.py", time_s="0.1")
