@@ -82,8 +82,9 @@ def isolated(recorded: RecordedCall, list_dtype: str) -> IsolatedCall:
     for position, recorded_input in enumerate(inputs):
         arguments.values.append(_value(name, position, inputs, recorded_input, list_dtype, arguments))
     made = dict(arguments.tensors)
-    count = schemas.CHANGED.get(name, 1 if name.endswith("_") else 0)
-    changed = [value for value in arguments.values[:count] if value in made]
+    in_place = name.endswith("_") and not name.endswith("__")  # __and__ is not
+    places = schemas.CHANGED.get(name, (0,) if in_place else ())
+    changed = [value for place, value in enumerate(arguments.values) if place in places and value in made]
     out = ""
     if len(inputs) == schemas.WITHOUT_OUT.get(name, len(inputs)) + 1 and arguments.values[-1] in made:
         changed.append(arguments.values[-1])

@@ -48,8 +48,13 @@ LEFT_OUT = _names("layout device pin_memory memory_format generator")
 """Keywords whose recorded value is a number of torch's own; without them the operation does the same."""
 TEXT_KEYWORD = dict.fromkeys(("gelu", "gelu_", "gelu_backward"), "approximate")
 """Keywords with a text, which the profiler does not record."""
-CHANGED = {"_fused_adam_": 6, "_fused_adamw_": 6, "_fused_sgd_": 3}
-"""How many of the first arguments an operation changes, where it is not the first alone."""
+_FUSED_ARGUMENTS = {"_fused_adam_": 6, "_fused_adamw_": 6, "_fused_sgd_": 3}
+_RUNNING_STATISTICS = _names("native_batch_norm cudnn_batch_norm miopen_batch_norm _batch_norm_impl_index batch_norm")
+CHANGED = {
+    **{name: tuple(range(count)) for name, count in _FUSED_ARGUMENTS.items()},
+    **dict.fromkeys(_RUNNING_STATISTICS, (3, 4)),
+}
+"""The positions of the arguments that an operation changes, where it is not the first alone of one with a final _."""
 WITHOUT_OUT = {
     **dict.fromkeys(_names("sqrt exp log neg abs sigmoid tanh rsqrt reciprocal"), 1),
     **dict.fromkeys(_names("mul div mm bmm mv cat eq ne lt le gt ge pow"), 2),

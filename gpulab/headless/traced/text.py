@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from gpulab.analysis.recorded_calls import RecordedCall, RecordedCalls
 from gpulab.headless.traced.isolated import IsolatedCall, NotIsolableError, common_dtype, isolated
 from gpulab.limits import NAME_LENGTH
+from gpulab.protocol.text import one_line
 
 _WIDTH = 100
 _UNLIKE = 1.3
@@ -150,7 +151,9 @@ def _docstring(call: IsolatedCall, steps: int | None) -> str:
     if recorded.callers:
         details.append(f"Called by {', '.join(recorded.callers[:3])}.")
     details += [f"{note}." for note in dict.fromkeys(call.notes)]
-    lines = textwrap.wrap(" ".join(details), _WIDTH - 4, break_long_words=False)
+    # A trace may be a stranger's, and its names stand in a file that is run.
+    plain = one_line(" ".join(details)).replace("\\", "/").replace('"', "'")
+    lines = textwrap.wrap(plain, _WIDTH - 4, break_long_words=False)
     return "\n".join([summary, "", *(f"    {line}" for line in lines), "    "])
 
 
@@ -179,7 +182,7 @@ def _remainder(others: Sequence[tuple[RecordedCall, str]], recorded: RecordedCal
     if not rows:
         return ""
     lines = [
-        textwrap.fill(row, _WIDTH, initial_indent="# - ", subsequent_indent="#   ", break_long_words=False)
+        textwrap.fill(one_line(row), _WIDTH, initial_indent="# - ", subsequent_indent="#   ", break_long_words=False)
         for row in rows
     ]
     return "\n\n# Not in this file:\n" + "\n".join(lines) + "\n"

@@ -1,5 +1,7 @@
 """Recorded operations as calls in Python: tensors, numbers, keywords; and the reasons of those that cannot be."""
 
+import ast
+
 import pytest
 
 from gpulab.analysis.recorded_calls import RecordedCall, RecordedCalls, RecordedInput
@@ -195,3 +197,22 @@ def test_hundreds_of_tensors_stay_within_the_lines():
 def test_a_file_of_nothing_is_not_made():
     with pytest.raises(NoneIsolableError, match="AddmmBackward0: part of autograd"):
         file_of(recorded("AddmmBackward0"))
+
+
+def test_names_of_a_trace_are_no_code():
+    """The file is run, and the trace may be a stranger's."""
+    evil = 'x"""\nprint(1)\n"""\\'
+    mm = recorded("aten::mm", tensor(8, 4), tensor(4, 2), callers=(evil,))
+    text, *_ = file_of(mm, recorded(f"{evil}\nprint(2)\rprint(3)"))
+    calls = [node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    assert not any(isinstance(function, ast.Name) and function.id == "print" for function in calls)
+    assert "Called by x" in text
+
+
+def test_running_statistics_are_state_and_dunders_change_nothing():
+    statistics = [tensor(4) for _ in range(4)]
+    text, *_ = file_of(recorded("aten::native_batch_norm", tensor(2, 4, 8, 8), *statistics, number("True")))
+    assert "state=(d, e)" in text
+    assert "inputs=(a, b, c)" in text
+    text, *_ = file_of(recorded("aten::__and__", tensor(8, kind="bool"), tensor(8, kind="bool")))
+    assert "state=" not in text
