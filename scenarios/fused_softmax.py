@@ -8,11 +8,11 @@ is what it can gain. D has 3x, for exp, sum and scale; each in a kernel of its o
 and without the maximum exp overflows in fp32 from 89 on.
 
 `in_torch` is torch.softmax, which has such a kernel. `compiled` is the function of `eager`, of which torch.compile
-makes one kernel. `in_triton` is written by hand: a program takes one row, or several short ones, as one block in
-registers. All have the same bytes, and an H200 still tells them apart: 3.2x, 4.2x and 5.0x over `eager` (measured
-here). `in_triton` is at the roof of a copy. Its reductions cost little: between loads and stores a program waits for
-all of its warps twice, and the programs beside it on the same SM (streaming multiprocessor) keep the memory busy
-meanwhile. More than 4x is possible as `eager` is below that roof itself, at 77 % of it.
+makes one kernel, with loops that go through a row more than once; later passes find it in L1 or L2. `in_triton` is
+written by hand: a program takes one row, or several short ones, as one block in registers. The same bytes are declared
+for all, and an H200 tells them apart: 3.2x, 4.2x and 5.0x over `eager` (measured here). `in_triton` is at the roof of
+a copy: while a program reduces its row, with some barriers, the programs beside it on the same SM (streaming
+multiprocessor) keep the memory busy. More than 4x is possible as `eager` is at 77 % of that roof itself.
 
 It holds as long as a row fits. `--sweep columns` shows where it ends. Beyond 32768 floats a row no longer fits into
 the registers of one program, and `in_triton` takes another kernel: it goes through the row in pieces, with a running

@@ -5,24 +5,25 @@ nothing to compute, runs its loop along k, and at the end converts and stores it
 Where one program fills a streaming multiprocessor (SM), as with tiles of 128 x 256, no other program hides that: a
 latency of memory at the start of each tile, at its end 64 KiB to store.
 
-`persistent` launches as many programs as the device has SMs, and each takes every so many-th tile. That alone changes
-little: a loop around the same code saves starting a program. `flattened` makes one loop of both, over tiles and along
-k, by `tl.range(..., flatten=True)`: the compiler starts loads of the next tile while the last steps of this one run,
-and during its store. The tiles, their order and how many run at a time stay as they are. So does the tail: 2,048 tiles
-on 132 SMs are 15.5 rounds, which take the time of 16.
+`persistent` launches as many programs as the device has SMs, and each takes every so many-th tile. The loop around the
+same code saves starting a program, and waiting for a place on an SM. `flattened` makes one loop of both, over tiles
+and along k, by `tl.range(..., flatten=True)`: the compiler starts loads of the next tile while the last steps of this
+one run, and during its store. The tiles, their order and how many run at a time stay as they are. So does the tail:
+2,048 tiles on 132 SMs are 15.5 rounds, which take the time of 16.
 
 `by_tma` describes the matrices to the tensor memory accelerator (TMA) of Hopper and newer: one instruction loads a
 whole tile with its bounds, and no thread computes addresses or masks. The loop needs far fewer registers.
 
 `specialized` adds `warp_specialize=True`, which divides warps into groups: some only load, others start matrix
 instructions or store. Triton does this by itself on data-center Blackwell, where sums are in a memory of the tensor
-cores and not in registers, and only for loads by TMA. Elsewhere the variant is skipped.
+cores and not in registers, and only for loads by TMA. Elsewhere the variant is skipped, and it has only been compiled
+so far.
 
 Source D names persistence among its techniques. Work for a tile grows with k, starting and ending it does not: at n =
-k = 8192 a tile takes some 90 us and a few of them can be hidden. On an H200 each rung gains 1 to 3 %, `by_tma` 1.05x
-over `one_tile` in all, at the power cap, which it shares with cuBLAS, and its rate as well (measured here). At k = 512
-a tile takes some 6 us, and it matters: `--sweep k=256,512,1024,2048,8192`. A price: tiles are assigned before the
-start, so an SM that is slower, or that another stream uses, delays the whole result.
+k = 8192 a tile takes some 90 us and a few of them can be hidden. On an H200 `persistent` gains 1.03x, and the next two
+rungs cannot be told from it: all are at the power cap, with cuBLAS, at its rate (measured here). At k = 512 a tile
+takes some 6 us, and more of it is to be gained: `--sweep k=256,512,1024,2048,8192`. A price: tiles are assigned before
+the start, so an SM that is slower, or that another stream uses, delays the whole result.
 
 `cublas` is for scale; its kernels for Hopper have warps that only load as well. Look at the registers, and at cp.async
 against bulk copies in the code. Tiles are as in `triton_matmul`.

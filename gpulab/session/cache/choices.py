@@ -18,6 +18,7 @@ from gpulab.protocol.wire import UNREADABLE
 
 _MOST = 200
 """Choices of one source; those made last stay."""
+_MOST_FILES = 200
 
 
 class ChoiceCache:
@@ -58,6 +59,9 @@ class ChoiceCache:
                 kept = kept[len(kept) // 2 :]
                 content = msgspec.json.encode(kept)
             write_whole(self._path, content)
+            files = sorted(self._path.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)
+            for path in files[:-_MOST_FILES]:  # of sources that were edited since
+                path.unlink(missing_ok=True)
 
     @property
     def _path(self) -> Path:

@@ -70,3 +70,11 @@ def test_the_file_stays_within_its_limit(folder):
     after(*(tuned(Choice(key=f"{number}", tuning=large)) for number in range(10)))
     assert 0 < len(cache_of().known()) < 10
     assert cache_of().known()[-1].key == "9"
+
+
+def test_files_of_old_sources_go(folder, monkeypatch):
+    monkeypatch.setattr("gpulab.session.cache.choices._MOST_FILES", 3)
+    for number in range(5):
+        after(tuned(choice()), source=f"{number}")
+    assert len(list(folder.iterdir())) == 3
+    assert cache_of("4").known()
