@@ -190,8 +190,8 @@ class Tuner:
                 build = Build(_work(make, config), 0.0, None, f"{variant} {text}")
                 with _left_alone(build):
                     output = self._output(build)
-                    if built:
-                        _require_agreement(build, output, expected, f"computes something else than {built[0].text}")
+                    if built and not _agree(build, output, expected):
+                        raise ScenarioError(f"computes something else than {built[0].text}")
                     expected = expected or tensors.kept(output)
                     steps, step_s = clock.steps_per_block(build)
             except Exception as error:
@@ -216,7 +216,8 @@ class Tuner:
         outputs.spoil(build, live, tensors.live_leaves("inputs", build.work.inputs))
         returned, _ = outputs.step(self._builder, build)
         output = outputs.read(build, returned)
-        _require_agreement(build, output, before, "its second step leaves another output than its first")
+        if not _agree(build, output, before):
+            raise ScenarioError("its second step leaves another output than its first")
         return output
 
     def _play(self, variant: str, tournament: Tournament, built: list[_Candidate], clock: WallClock) -> None:
@@ -255,13 +256,10 @@ def _work(make: Callable[..., Work], config: Mapping[str, Param]) -> Work:
     return work
 
 
-def _require_agreement(build: Build, output: list[torch.Tensor], expected: list[torch.Tensor], words: str) -> None:
-    """Within the tolerance of what is compared elsewhere; nothing to compare agrees. ScenarioError."""
+def _agree(build: Build, output: list[torch.Tensor], expected: list[torch.Tensor]) -> bool:
+    """Within the tolerance of what is compared elsewhere; nothing to compare agrees."""
     work = build.work
-    if not expected:
-        return
-    if not tensors.agree(output, expected, tolerance=work.tolerance, dtypes=(work.dtype,)).ok:
-        raise ScenarioError(words)
+    return not expected or tensors.agree(output, expected, tolerance=work.tolerance, dtypes=(work.dtype,)).ok
 
 
 @contextmanager
