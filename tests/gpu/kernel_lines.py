@@ -29,6 +29,8 @@ LEAST = {"vectorized_loads": 0.9, "reduction": 0.85}
 LEAST_OF_CUBLAS = 0.5
 DRAM = ("dram__bytes_read.sum", "dram__bytes_write.sum")
 APART = 0.1
+READS_AGAIN = {("layernorm_gelu", "eager"): 0.15}
+"""More than declared: torch's layer norm goes through a row twice, the second time partly from DRAM (1.41 on H200)."""
 _LIMIT_S = 400
 
 
@@ -83,7 +85,8 @@ def dram_bytes(place):
     for step, moved in zip(steps, bytes_by_step(log.read_text()), strict=True):
         title = f"DRAM bytes, {step['scenario']} {step['variant']}"
         if step["bytes"] and moved:  # ncu sees kernels, and no copy by the driver
-            yield within(title, Bounds(1 - APART, 1 + APART), moved / step["bytes"], "%")
+            more = READS_AGAIN.get((step["scenario"], step["variant"]), APART)
+            yield within(title, Bounds(1 - APART, 1 + more), moved / step["bytes"], "%")
 
 
 def bytes_by_step(log):

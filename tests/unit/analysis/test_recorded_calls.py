@@ -1,5 +1,9 @@
 """Operations of a trace by name and inputs: own time, time of a call, steps, and the device's time by launch."""
 
+import json
+import lzma
+from pathlib import Path
+
 import pytest
 from traces import ORIGIN, call, copy, event, kernel, window
 
@@ -80,3 +84,18 @@ def test_only_the_window_of_the_labs_own_recording_counts():
 def test_what_is_no_trace_is_refused(wrong):
     with pytest.raises(ValueError, match=r"not a Chrome trace|no operations"):
         read_any(wrong)
+
+
+CORPUS = Path(__file__).parent.parent.parent / "corpus"
+ALONE_MS = (2.77, 2.74, 2.73, 2.71, 5.38, 5.35, 2.60, 2.61, 5.20, 2.09)
+"""Medians of `gpulab --run` of the file that was written for this trace, on the same H200."""
+
+
+def test_kernels_of_a_gpu_took_as_long_alone_as_in_the_recorded_step():
+    trace = read_any(json.loads(lzma.decompress((CORPUS / "traces" / "transformer-step-h200.json.xz").read_bytes())))
+    recorded = recorded_calls(trace)
+    assert (recorded.on_device, recorded.steps) == (True, 2)
+    heaviest = recorded.calls[: len(ALONE_MS)]
+    assert {entry.name for entry in heaviest} == {"aten::mm", "aten::addmm"}
+    assert [1e3 * entry.median_s for entry in heaviest] == pytest.approx(ALONE_MS, rel=0.01)
+    assert sum(entry.share for entry in recorded.calls) + recorded.elsewhere == pytest.approx(1)
