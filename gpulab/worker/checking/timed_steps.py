@@ -222,15 +222,17 @@ class TimedChecks:
             raise WrongOutputError(finding("computes_after_restore", candidate.variant.name))
 
     def _steps(self, candidate: Candidate, *, one_step: bool, advances: bool) -> tuple[int, int]:
-        """Steps of a block before and after its inputs change: nobody can know which is the last one."""
+        """Steps of a block before and after its inputs change: nobody can know which is the last one.
+
+        Of steps that compute every tenth time few must follow the change, or all is well; and no block of just so
+        many tens may precede it.
+        """
         total = max(2, candidate.steps)
-        if one_step or self._draw.random() < (0.3 if advances else 0.5):
-            after = 1
-        else:
-            after = self._draw.randint(
-                min(2, total - 1), min(_MOST_STATEFUL_STEPS, total - 1) if advances else total - 1
-            )
-        return (total - after, after) if candidate.steps > 1 else (1, 1)
+        fewest, most = min(2, total - 1), min(_MOST_STATEFUL_STEPS, total - 1) if advances else total - 1
+        many = int(fewest * ((most + 1) / fewest) ** self._draw.random())
+        after = 1 if one_step or self._draw.random() < (0.3 if advances else 0.5) else min(most, many)
+        before = total - after
+        return (before - self._draw.randint(0, before // 4), after) if candidate.steps > 1 else (1, 1)
 
     def _chosen(
         self, references: References, candidate: Candidate, matching: Matching, steps: int
