@@ -119,10 +119,8 @@ class TimedChecks:
             )
 
     def _can_check(self, candidate: Candidate) -> bool:
-        name = candidate.variant.name
-        return (
-            candidate.build is not None and name in self._context.checked and name not in self._context.checker.stateful
-        )
+        name, context = candidate.variant.name, self._context
+        return candidate.build is not None and name in context.checked and name not in context.checker.stateful
 
     def _is_due(self, candidate: Candidate, candidates: int) -> bool:
         """Whether to check it, at whatever cost: each short one once in a process, of long ones some in each."""
@@ -224,8 +222,7 @@ class TimedChecks:
     def _steps(self, candidate: Candidate, *, one_step: bool, advances: bool) -> tuple[int, int]:
         """Steps of a block before and after its inputs change: nobody can know which is the last one.
 
-        Of steps that compute every tenth time few must follow the change, or all is well; and no block of just so
-        many tens may precede it.
+        Where every tenth step computes, many after the change hide it, and blocks of so many tens before it would.
         """
         total = max(2, candidate.steps)
         fewest, most = min(2, total - 1), min(_MOST_STATEFUL_STEPS, total - 1) if advances else total - 1
