@@ -69,33 +69,33 @@ _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 @scenario.variant
 def one_tile(lab, m, n, k, dtype, block_m, block_n, block_k, warps, stages, group):
     """A program for each tile."""
-    return _product(lab, (m, n, k), dtype, (block_m, block_n, block_k, group), warps, stages, "one")
+    return _product(lab, (m, n, k), dtype, (block_m, block_n, block_k, group), warps, stages, _one)
 
 
 @scenario.variant
 def persistent(lab, m, n, k, dtype, block_m, block_n, block_k, warps, stages, group):
     """A program for each SM, with a loop over tiles around the loop along k."""
-    return _product(lab, (m, n, k), dtype, (block_m, block_n, block_k, group), warps, stages, "many", FLATTEN=False)
+    return _product(lab, (m, n, k), dtype, (block_m, block_n, block_k, group), warps, stages, _many, FLATTEN=False)
 
 
 @scenario.variant
 def flattened(lab, m, n, k, dtype, block_m, block_n, block_k, warps, stages, group):
     """Both loops made one, so that loads of the next tile begin before this one is stored."""
-    return _product(lab, (m, n, k), dtype, (block_m, block_n, block_k, group), warps, stages, "many", FLATTEN=True)
+    return _product(lab, (m, n, k), dtype, (block_m, block_n, block_k, group), warps, stages, _many, FLATTEN=True)
 
 
 @scenario.variant
 def by_tma(lab, m, n, k, dtype, block_m, block_n, block_k, warps, stages, group):
     """The flattened loop with tiles loaded and stored by the tensor memory accelerator."""
     _require_tma(lab, n, k, least=(9, 0))
-    return _product(lab, (m, n, k), dtype, (block_m, block_n, block_k, group), warps, stages, "described", SPLIT=False)
+    return _through_tma(lab, (m, n, k), dtype, (block_m, block_n, block_k, group), warps, stages, split=False)
 
 
 @scenario.variant
 def specialized(lab, m, n, k, dtype, block_m, block_n, block_k, warps, stages, group):
     """Warps with different tasks: to load, to start matrix instructions, to store."""
     _require_tma(lab, n, k, least=(10, 0))
-    return _product(lab, (m, n, k), dtype, (block_m, block_n, block_k, group), warps, stages, "described", SPLIT=True)
+    return _through_tma(lab, (m, n, k), dtype, (block_m, block_n, block_k, group), warps, stages, split=True)
 
 
 @scenario.variant(against=None)
@@ -162,20 +162,26 @@ def _require_tma(lab, n, k, least):
         lab.skip("the tensor memory accelerator wants rows of a multiple of 16 bytes: n and k multiples of 8")
 
 
-def _product(lab, sizes, dtype, tile, warps, stages, kernel, **more):
+def _through_tma(lab, sizes, dtype, tile, warps, stages, split):
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    def describe(*matrices):
+        block_m, block_n, block_k, _ = tile
+        shapes = [block_m, block_k], [block_k, block_n], [block_m, block_n]
+        return [TensorDescriptor.from_tensor(*pair) for pair in zip(matrices, shapes, strict=True)]
+
+    return _product(lab, sizes, dtype, tile, warps, stages, _described, describe, SPLIT=split)
+
+
+def _product(lab, sizes, dtype, tile, warps, stages, kernel, operands=lambda *matrices: matrices, **more):
     (m, n, k), (block_m, block_n, block_k, group) = sizes, tile
     tiles = triton.cdiv(m, block_m) * triton.cdiv(n, block_n)
-    programs = tiles if kernel == "one" else min(tiles, lab.sms or 2)
+    programs = tiles if kernel is _one else min(tiles, lab.sms or 2)
     constants = {"M": block_m, "N": block_n, "K": block_k, "GROUP": group, **more}
 
     def make(*matrices):
-        if kernel == "described":
-            from triton.tools.tensor_descriptor import TensorDescriptor
-
-            shapes = [block_m, block_k], [block_k, block_n], [block_m, block_n]
-            matrices = [TensorDescriptor.from_tensor(*pair) for pair in zip(matrices, shapes, strict=True)]
-        function = {"one": _one, "many": _many, "described": _described}[kernel]
-        return lambda: function[(programs,)](*matrices, m, n, k, **constants, num_warps=warps, num_stages=stages)
+        given = operands(*matrices)
+        return lambda: kernel[(programs,)](*given, m, n, k, **constants, num_warps=warps, num_stages=stages)
 
     work = _work(lab, sizes, dtype, make)
     try:

@@ -259,6 +259,15 @@ def test_search_finds_names_lessons_and_code_as_one_types():
     visit(journey)
 
 
+def test_the_cursor_is_on_what_has_the_name():
+    async def journey(pilot):
+        await pilot.press("slash", *"fused_soft")
+        await until(pilot, lambda: pilot.app.screen.query_one(ScenarioList).chosen == "fused_softmax")
+        assert names(pilot)[0] == "vector_add", "whose lesson speaks of it"
+
+    visit(journey)
+
+
 def test_nothing_is_found_and_nothing_breaks():
     async def journey(pilot):
         await pilot.press("slash", *"xyzzy")

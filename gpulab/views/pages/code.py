@@ -1,16 +1,15 @@
-"""The source of each variant, with what differs from the baseline marked, and where it failed."""
+"""The source of each variant and its helpers, with what differs from the baseline marked, and where it failed."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from rich.console import Group, RenderableType
 from rich.syntax import Syntax
 from rich.text import Text
 
+from gpulab.analysis.functions import Function, VariantCode, variant_code
 from gpulab.analysis.kernels.definition import definition_of
 from gpulab.protocol.kernels import KernelText
 from gpulab.report.report import RunReport
@@ -27,14 +26,6 @@ _NUMBER = 4
 _WIDTH = 80
 
 
-@dataclass(frozen=True)
-class _Code:
-    """A function: its first line, decorators included, and its lines."""
-
-    first: int
-    lines: Sequence[str]
-
-
 def code_view(
     source: str,
     variants: Sequence[str],
@@ -44,50 +35,86 @@ def code_view(
     kernels: Mapping[str, Sequence[KernelText]] | None = None,
     made: RenderableType | None = None,
 ) -> RenderableType:
-    """A part a variant, with its CUDA C++ kernels; below them what the compiler `made` of those, and the operations
-    that each ran, where it was profiled. Without a `width` lines are whole, however long.
+    """A part a variant, with the helpers that not all call, and its CUDA C++ kernels; below them what the compiler
+    `made` of those, and the operations that each ran, where it was profiled. Without a `width` lines are whole, however
+    long.
     """
-    functions = _functions(source, variants)
-    if not functions:
-        whole = _Code(1, source.splitlines() or ["the file cannot be read"])
+    codes = variant_code(source, variants)
+    if not codes:
+        whole = Function("", 1, source.splitlines() or ["the file cannot be read"])
         return _lines(whole, set(), "", _failed_lines(None, report), glyphs, width)
-    baseline = functions.get(variants[0])
     parts: list[RenderableType] = []
-    for name, code in functions.items():
-        other = next((each for each in functions.values() if each is not code), None) if code is baseline else baseline
-        sign = "-" if code is baseline else "+"
-        heading = _heading(name, report, glyphs, width, first=code is baseline)
+    shown: dict[int, Function] = {}
+    for name, code in codes.items():
+        against, sign = _against(name, codes)
+        differ = _differing_lines(code.function, against.function if against else None)
+        failed = _failed_lines(name, report)
         parts += [
-            heading,
-            _lines(code, _differing_lines(code, other), sign, _failed_lines(name, report), glyphs, width),
-            *_kernel_parts(name, functions, kernels or {}, sign, glyphs, width),
+            _heading(name, report, glyphs, width, first=sign == "-"),
+            _lines(code.function, differ, sign, failed, glyphs, width),
+            *_helper_parts(code, against, shown, sign, failed, glyphs, width),
+            *_kernel_parts(name, codes, kernels or {}, sign, glyphs, width),
             "",
         ]
-    for number, code in _failed_elsewhere(source, functions.values(), report):
+        shown |= {each.first: each for each in (code.function, *code.helpers)}
+    for number, around in _failed_elsewhere(source, shown.values(), report):
         heading = _rule(f"line {number}, outside of the variants", "", glyphs, width)
-        parts += [heading, _lines(code, set(), "", _failed_lines(None, report), glyphs, width), ""]
+        parts += [heading, _lines(around, set(), "", _failed_lines(None, report), glyphs, width), ""]
     parts += [made, ""] if made is not None else []
     if report is not None and (ran := operations(report, glyphs)) is not None:
         parts += [ran, ""]
     opens = ": e opens it" if width else ""  # on the screen
-    kept = len(source.splitlines()) - sum(len(code.lines) for code in functions.values())
+    kept = len(source.splitlines()) - sum(len(code.lines) for code in shown.values())
     parts.append(Text(f"- only in the baseline, + not in it; {kept} more lines of the file are shared{opens}", "dim"))
     return Group(*parts)
 
 
+def _against(name: str, codes: Mapping[str, VariantCode]) -> tuple[VariantCode | None, str]:
+    """What a variant's lines are compared with, and the sign of those that differ: the baseline with the next one."""
+    baseline, *others = codes
+    if name != baseline:
+        return codes[baseline], "+"
+    return (codes[others[0]] if others else None), "-"
+
+
+def _helper_parts(
+    code: VariantCode,
+    against: VariantCode | None,
+    shown: Mapping[int, Function],
+    sign: str,
+    failed: Mapping[int, str],
+    glyphs: Glyphs,
+    width: int | None,
+) -> Iterator[RenderableType]:
+    """The helpers of a variant, each where it is met first; later it is named."""
+    theirs = None if against is None else _joined(against.helpers)
+    for helper in code.helpers:
+        if helper.first not in shown:
+            yield ""
+            yield _lines(helper, _differing_lines(helper, theirs), sign, failed, glyphs, width)
+    above = dict.fromkeys(helper.name for helper in code.helpers if helper.first in shown)
+    if above:
+        text = glyphs(f"{'':{_NUMBER}}   {', '.join(above)}: above")
+        yield Text(text, "dim", no_wrap=True, overflow=glyphs.overflow if width else "ignore")
+
+
+def _joined(functions: Iterable[Function]) -> Function:
+    return Function("", 1, [line for function in functions for line in function.lines])
+
+
 def _kernel_parts(
     name: str,
-    functions: Mapping[str, _Code],
+    codes: Mapping[str, VariantCode],
     kernels: Mapping[str, Sequence[KernelText]],
     sign: str,
     glyphs: Glyphs,
     width: int | None,
 ) -> Iterator[RenderableType]:
     """The kernels of a variant as CUDA C++, against those of the baseline; of the baseline against the next variant."""
-    first, *others = functions
+    first, *others = codes
     against = next((other for other in others if kernels.get(other)), "") if name == first else first
     theirs = [_kernel_code(text) for text in kernels.get(against, ())]
-    whole = _Code(1, [line for code in theirs for line in code.lines]) if theirs else None
+    whole = _joined(theirs) if theirs else None
     named = {text.name: text for text in reversed(kernels.get(name, ()))}
     for text in reversed(named.values()):
         code = _kernel_code(text)
@@ -96,23 +123,8 @@ def _kernel_parts(
         yield _lines(code, _differing_lines(code, whole), sign, {}, glyphs, width, language="cuda")
 
 
-def _kernel_code(text: KernelText) -> _Code:
-    return _Code(*definition_of(text))
-
-
-def _functions(source: str, variants: Sequence[str]) -> dict[str, _Code]:
-    """The functions of these names at the top of the file, in the order of the names."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    lines = source.splitlines()
-    functions = {}
-    for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in variants:
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            functions[node.name] = _Code(first, lines[first - 1 : node.end_lineno])
-    return {name: functions[name] for name in variants if name in functions}
+def _kernel_code(text: KernelText) -> Function:
+    return Function(text.name, *definition_of(text))
 
 
 def _heading(name: str, report: RunReport | None, glyphs: Glyphs, width: int | None, *, first: bool) -> Text:
@@ -141,7 +153,7 @@ def _measured(name: str, report: RunReport | None) -> tuple[str, str]:
 
 
 def _lines(
-    code: _Code,
+    code: Function,
     differing: set[int],
     sign: str,
     failed: Mapping[int, str],
@@ -168,21 +180,23 @@ def _lines(
     return text
 
 
-def _differing_lines(code: _Code, other: _Code | None) -> set[int]:
+def _differing_lines(code: Function, other: Function | None) -> set[int]:
     """Places of the lines that the other function does not have."""
     if other is None:
         return set()
     return {place for place in differing(code.lines, other.lines) if code.lines[place].strip()}
 
 
-def _failed_elsewhere(source: str, functions: Iterable[_Code], report: RunReport | None) -> Iterator[tuple[int, _Code]]:
+def _failed_elsewhere(
+    source: str, functions: Iterable[Function], report: RunReport | None
+) -> Iterator[tuple[int, Function]]:
     """(number, the lines around it) of each that failed outside of these functions: in a helper, or at load."""
     lines = source.splitlines()
     inside = {code.first + place for code in functions for place in range(len(code.lines))}
     for number in sorted(_failed_lines(None, report).keys() - inside):
         if number <= len(lines):
             first = max(1, number - _AROUND)
-            yield number, _Code(first, lines[first - 1 : number + _AROUND])
+            yield number, Function("", first, lines[first - 1 : number + _AROUND])
 
 
 def _failed_lines(name: str | None, report: RunReport | None) -> Mapping[int, str]:

@@ -99,3 +99,68 @@ def test_a_file_without_the_functions_is_shown_as_it_is(source):
     text = "".join(lines_of(source))
     assert "\x1b" not in text
     assert "old" in text or not source.strip("\0") or "x = 1" in text or "cannot be read" in text
+
+
+HELPED = '''"""A lesson."""
+from gpulab import Scenario, Work
+
+scenario = Scenario("x")
+try:
+    import fast
+except ImportError:
+    fast = None
+
+
+@scenario.variant
+def old(lab):
+    return _work(lab, _doubled)
+
+
+@scenario.variant
+def new(lab):
+    return _work(lab, _added)
+
+
+@scenario.variant
+def newest(lab):
+    return _work(lab, _added)
+
+
+def _doubled(x):
+    return x * 2
+
+
+if fast is not None:
+
+    @fast.jit
+    def _added(x):
+        return x + x
+
+
+def _work(lab, function):
+    x = lab.ones(3)
+    return Work(lambda: function(x))
+'''
+
+
+def test_helpers_of_some_variants_stand_below_the_first_of_them():
+    lines = lines_of(HELPED, ("old", "new", "newest"))
+    old, new, newest = (next(place for place, line in enumerate(lines) if f"── {name} " in line) for name in HEADS)
+    assert "  26 - def _doubled(x):" in lines[old:new]
+    assert [line for line in lines[new:newest] if line[:4].strip().isdigit() and int(line[:4]) > 30] == [
+        "  32 + @fast.jit",
+        "  33 + def _added(x):",
+        "  34 +     return x + x",
+    ]
+    assert "       _added: above" in lines[newest:]
+    assert not any("x = lab.ones" in line for line in lines), "all variants call it"
+    assert f"; {len(HELPED.splitlines()) - 14} more lines of the file are shared" in " ".join(lines[-2:])
+
+
+HEADS = ("old", "new", "newest")
+
+
+def test_a_line_that_failed_in_a_shown_helper_has_the_message_there():
+    lines = failed_at(34, HELPED)
+    assert any(line.startswith("  34 +     return x + x") and "boom" in line for line in lines)
+    assert not any("outside of the variants" in line for line in lines)

@@ -1,0 +1,111 @@
+"""The functions of a scenario's file, read from its text: those of its variants, and the helpers that some call."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from textwrap import dedent
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function or class: its first line, decorators included, and its lines, indented as at the top of a file."""
+
+    name: str
+    first: int
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class VariantCode:
+    """A variant's function, and in the order of the file the helpers that it calls and not every variant does."""
+
+    function: Function
+    helpers: Sequence[Function]
+
+
+@dataclass
+class _Module:
+    """What stands at the top of a file, also in an `if` or `try` there; and which of its names each name uses."""
+
+    functions: dict[str, list[Function]] = field(default_factory=dict)
+    variants: set[str] = field(default_factory=set)
+    uses: dict[str, set[str]] = field(default_factory=dict)
+
+
+def variant_code(source: str, variants: Sequence[str]) -> dict[str, VariantCode]:
+    """Of the variants with a function of that name, in their order. Empty for a file that cannot be read."""
+    try:
+        module = _module_of(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    every = module.variants | (module.functions.keys() & set(variants))
+    reached = {name: _reached(name, module.uses) for name in every}
+    shared = set.intersection(*reached.values()) if reached else set()
+    return {
+        name: VariantCode(module.functions[name][0], _helpers(module, reached[name] - shared - every))
+        for name in variants
+        if name in module.functions
+    }
+
+
+def _helpers(module: _Module, names: Collection[str]) -> list[Function]:
+    return sorted((each for name in names for each in module.functions.get(name, ())), key=lambda each: each.first)
+
+
+def _module_of(source: str) -> _Module:
+    module, lines = _Module(), source.splitlines()
+    for node in _statements(ast.parse(source).body):
+        names = _names(node)
+        for name in names:
+            used = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+            module.uses.setdefault(name, set()).update(used - {name})
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            text = dedent("\n".join(lines[first - 1 : node.end_lineno])).split("\n")
+            module.functions.setdefault(node.name, []).append(Function(node.name, first, text))
+            if any(_is_variant(decorator) for decorator in node.decorator_list):
+                module.variants.add(node.name)
+    return module
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Those of a module, and of `if`, `try` and `with` at its top."""
+    waiting = list(reversed(body))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.If, ast.Try, ast.With)):
+            handlers = node.handlers if isinstance(node, ast.Try) else []
+            parts = [
+                node.body,
+                getattr(node, "orelse", []),
+                getattr(node, "finalbody", []),
+                *(h.body for h in handlers),
+            ]
+            waiting += reversed([inner for part in parts for inner in part])
+        else:
+            yield node
+
+
+def _names(node: ast.stmt) -> list[str]:
+    """What a statement defines."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+
+
+def _is_variant(decorator: ast.expr) -> bool:
+    """`scenario.variant`, called or not."""
+    named = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return isinstance(named, ast.Attribute) and named.attr == "variant"
+
+
+def _reached(name: str, uses: Mapping[str, set[str]]) -> set[str]:
+    reached, waiting = {name}, [name]
+    while waiting:
+        new = uses.get(waiting.pop(), set()) - reached
+        reached |= new
+        waiting += new
+    return reached
