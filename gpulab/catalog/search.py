@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 
 from gpulab.catalog.catalog import Entry
 
-_PLACES = ("name", "title", "lesson", "code")
-
 
 def search(entries: Iterable[Entry], text: str) -> dict[str, str]:
     """By the names of the entries in which every word of the text is found: where (name, title, lesson, code)."""
@@ -19,17 +17,16 @@ def search(entries: Iterable[Entry], text: str) -> dict[str, str]:
     return found
 
 
-def nearest(found: Mapping[str, str]) -> list[str]:
-    """Those that were found in the first of the places in which any was."""
-    places = {place: [name for name, at in found.items() if at == place] for place in _PLACES}
-    return next(filter(None, places.values()), [])
+def by_name(found: Mapping[str, str]) -> list[str]:
+    """Those whose names have it; all where none has."""
+    return [name for name, place in found.items() if place == "name"] or [*found]
 
 
 def _place(entry: Entry, words: list[str]) -> str | None:
     """The first place that, with those before it, has all of the words."""
-    texts = entry.name, entry.title, entry.text.lesson, entry.source
+    places = {"name": entry.name, "title": entry.title, "lesson": entry.text.lesson, "code": entry.source}
     read = ""
-    for place, text in zip(_PLACES, texts, strict=True):
+    for place, text in places.items():
         read += f"\n{text.casefold()}"
         if all(word in read for word in words):
             return place

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from rich.theme import Theme
 from textual.app import App, SystemCommand
 from textual.binding import Binding
+from textual.events import Resize
 from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
 
@@ -206,13 +207,14 @@ class LabApp(App[int]):
         elif entry is not None:
             self._lab.say(status.NOTHING_TO_SWEEP, "yellow")
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: Resize) -> None:
         if isinstance(self._driver, LabDriver):
-            self._driver.redraw()
+            self._driver.resized(event.size)
 
     def action_redraw(self) -> None:
         """Draw all of it again: another program may have written over it."""
-        self.on_resize()
+        if isinstance(self._driver, LabDriver):
+            self._driver.redraw()
         self.refresh(layout=True)
 
     async def action_quit(self) -> None:

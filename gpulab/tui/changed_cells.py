@@ -36,9 +36,19 @@ class ChangedCells:
         self._blank = False
         """Cells of which nothing is known are blank."""
         self._cursor = ""
+        self._width: int | None = None
+        self._height: int | None = None
+
+    def resize(self, width: int, height: int) -> None:
+        """The terminal has so many columns and rows now, and shows whatever it shows.
+
+        A frame for the size before may follow. A terminal puts what is outside of it into its last column and row.
+        """
+        self.forget()
+        self._width, self._height = width, height
 
     def forget(self) -> None:
-        """Whatever the terminal shows now: it was resized, or somebody else wrote to it."""
+        """Whatever the terminal shows now: somebody else wrote to it."""
         self._rows, self._blank, self._cursor = {}, False, ""
 
     def of(self, data: str) -> str:
@@ -48,7 +58,7 @@ class ChangedCells:
         out: list[str] = []
         style = cursor = ""
         for row, cells, at in self._frame(data):
-            style, cursor = self._row(row, cells, style, out), at
+            style, cursor = self._row(row, self._inside(row, cells), style, out), at
         if style:
             out.append("\x1b[0m")
         if out or cursor != self._cursor:
@@ -82,6 +92,16 @@ class ChangedCells:
             elif text is not None:
                 column = _put(cells, column, text, style)
         yield row, cells, cursor
+
+    def _inside(self, row: int, cells: dict[int, Cell]) -> dict[int, Cell]:
+        """The cells of a row that the terminal has."""
+        width = self._width
+        if self._height is not None and row > self._height:
+            return {}
+        if width is None or max(cells, default=0) <= width:
+            return cells
+        end = width - (cells.get(width + 1, _BLANK)[0] == "")  # a wide one is whole or is not there
+        return {column: cell for column, cell in cells.items() if column <= end}
 
     def _row(self, row: int, cells: dict[int, Cell], style: str, out: list[str]) -> str:
         """Append what changes the row; returns the style in which the terminal is left."""

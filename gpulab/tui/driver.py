@@ -9,6 +9,7 @@ from queue import Full
 from typing import Any
 
 from textual.drivers.linux_driver import LinuxDriver
+from textual.geometry import Size
 
 from gpulab.tui.changed_cells import ChangedCells
 
@@ -31,6 +32,10 @@ class LabDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self._on_screen = True
+
+    def resized(self, size: Size) -> None:
+        """Send every cell of what comes, as far as the terminal has it."""
+        self._changed_cells.resize(size.width, size.height)
 
     def redraw(self) -> None:
         """Send every cell of what comes: somebody else may have written to the terminal."""

@@ -119,3 +119,15 @@ def test_what_is_no_frame_is_sent_as_it_is():
     changed = ChangedCells()
     for data in ("\x1b[?25l", "\x1b]52;c;aGk=\x07", "\x07", "\x1b[1;1H\x1b]8;;x\x1b\\link"):
         assert changed.of(data) == data
+
+
+def test_of_a_frame_for_a_larger_terminal_only_what_fits_is_sent():
+    """A terminal puts the rest into its last column and row, where it would stay."""
+    cells = ChangedCells()
+    cells.resize(WIDTH, HEIGHT)
+    sent = cells.of(f"\x1b[1;1H{'x' * (WIDTH + 5)}\x1b[2;{WIDTH}H好\x1b[3;{WIDTH + 3}Hbeside\x1b[{HEIGHT + 1};1Hbelow")
+    assert re.findall(r"[^\x1b\[\d;H]", sent) == ["x"] * WIDTH
+    assert cells.of(f"\x1b[1;{WIDTH}Hx") == f"\x1b[1;{WIDTH}H"
+    assert "x" in cells.of(f"\x1b[2;{WIDTH}Hx")
+    cells.resize(WIDTH + 5, HEIGHT)
+    assert cells.of(f"\x1b[1;1H{'x' * (WIDTH + 5)}").count("x") == WIDTH + 5

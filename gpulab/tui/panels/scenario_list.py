@@ -14,7 +14,7 @@ from textual.strip import Strip
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from gpulab.catalog.search import nearest
+from gpulab.catalog.search import by_name
 from gpulab.protocol.listing import ScenarioRow
 from gpulab.views.findings import sentence
 from gpulab.views.listing import Mark, by_course, by_topic, title_beside_name
@@ -98,13 +98,13 @@ class ScenarioList(OptionList):
             self._redraw(name)
 
     def show_only(self, found: Mapping[str, str] | None) -> None:
-        """Show those that were found, by name, each with where, the cursor on one in the best place; None for all."""
+        """Show those that were found, by name, each with where, the cursor on one by its name; None for all."""
         if found == self._found:
             return
         before, self._found = self.chosen, found
         rows = self._shown_rows
         self._show(rows)
-        best = self._rows if found is None else nearest(found)
+        best = self._rows if found is None else by_name(found)
         names = [row.name for _, members in self._groups(rows) for row in members if row.name in best]
         if names:
             self.highlighted = self.get_option_index(before if before in names else names[0])

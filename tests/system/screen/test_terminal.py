@@ -161,6 +161,7 @@ def test_after_every_resize_the_terminal_shows_what_a_whole_redraw_shows(lab, tm
     """What is sent is only what differs from what the terminal is believed to show."""
     tmux.call("set", "-g", "window-size", "manual")
     tmux.press(GPULAB.replace(" fault.py", ""), "Enter")
+    tmux.until("ready, on cpu")  # the last thing that changes by itself
     tmux.until("r run")
     tmux.press("Down", "Enter")
     for size in ((60, 18), (120, 40), (200, 50), (80, 24)):
