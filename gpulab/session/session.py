@@ -148,7 +148,7 @@ class Session:
         job, profile = self._request.job, self._request.profile
         if isinstance(job, Calibrate):
             return job
-        job = replace(job, choices=self._choices.known())
+        job = replace(job, choices=self._choices.load())
         if profile is None:
             return job
         folder = tempfile.TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True)

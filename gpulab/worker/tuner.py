@@ -56,7 +56,7 @@ class _Candidate:
 
 
 class Tuner:
-    """Chooses for the variants of one process. `known` are choices of earlier runs, and of this run's processes.
+    """Chooses for the variants of one process. `choices` are those of earlier runs, and of this run's processes.
 
     Without a clock, in a process that does not time, what is not known yet stays at the first candidate that works.
     """
@@ -67,21 +67,21 @@ class Tuner:
         builder: Builder,
         reporter: Reporter,
         clock: WallClock | None,
-        known: Iterable[Choice],
+        choices: Iterable[Choice],
         *,
         first: bool,
     ) -> None:
         self._job, self._builder, self._reporter, self._clock = job, builder, reporter, clock
-        self._known = {choice.key: choice for choice in known}
+        self._choices = {choice.key: choice for choice in choices}
         self._first = first
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self.seconds = 0.0
         """That choosing has taken so far: no part of any build."""
 
     @property
     def choices(self) -> list[Choice]:
         """All that is known, for the next process."""
-        return list(self._known.values())
+        return list(self._choices.values())
 
     def __call__(self, candidates: Iterable[Mapping[str, Param]], make: Callable[..., Work]) -> Work:
         """The work of the best candidate. ScenarioError where none of them works, or they are no configurations."""
@@ -89,7 +89,7 @@ class Tuner:
         variant = self._reporter.position.variant or ""
         key = self._key(variant, list(configs))
         generators = Generators(self._builder.device)
-        choice = self._known.get(key)
+        choice = self._choices.get(key)
         if choice is not None and choice.tuning.time_s < self._job.time_s:
             choice = None
         cached = choice is not None
@@ -98,11 +98,11 @@ class Tuner:
                 return self._first_that_works(configs, make, generators)
             started = perf_counter()
             choice = Choice(key=key, tuning=self._tuned(variant, configs, make, generators, self._clock))
-            self._known[key] = choice
+            self._choices[key] = choice
             self.seconds += perf_counter() - started
             self._reporter.stage(Stage.BUILD, variant)
-        if (self._first or not cached) and variant not in self._told:
-            self._told.add(variant)
+        if (self._first or not cached) and variant not in self._reported:
+            self._reported.add(variant)
             self._reporter.channel.emit(Tuned(variant=variant, choice=choice, cached=cached))
         forget_kernels(but=kernels)  # those of all candidates
         generators.put_back()
@@ -221,12 +221,12 @@ class Tuner:
         return output
 
     def _play(self, variant: str, tournament: Tournament, built: list[_Candidate], clock: WallClock) -> None:
-        started = said = perf_counter()
+        started = reported = perf_counter()
         final_started: float | None = started if tournament.final else None
         while len(tournament.alive) > 1:
             now = perf_counter()
-            if now - said > _SAID_EVERY_S:
-                said = now
+            if now - reported > _SAID_EVERY_S:
+                reported = now
                 part = "final" if tournament.final else "elimination"
                 self._reporter.stage(Stage.TUNE, variant, detail=f"{part} of {len(tournament.alive)} candidates")
             most_s = self._job.time_s * max(1.0, len(built) / _MANY)

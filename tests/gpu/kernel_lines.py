@@ -8,9 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from claims import rows_of
 from judging import Bounds, row, within
-from lesson_lines import counted, run
+from lesson_lines import copies_per_s, lessons
 from one_step_each import MARK
 
 HERE = Path(__file__).parent
@@ -35,37 +34,22 @@ _LIMIT_S = 400
 
 
 def kernels(place):
-    """Every lesson: a verdict, none wrong; its source's claims; what the best variant reaches of its ceiling."""
-    for name in KERNELS:
-        code, report = run(place, name, "--time", "5", "--telemetry", "off", "--profile", "off")
-        if not report:
-            yield row(name, "a result", f"exit code {code}", False)
-            continue
-        verdicts = [comparison["verdict"] for comparison in report["comparisons"]]
-        line = ", ".join(f"{count} {verdict}" for verdict, count in counted(verdicts)) or f"exit code {code}"
-        yield row(
-            name, "exit 0, none wrong or invalid", line[:52], code == 0 and not {"wrong", "invalid"} & {*verdicts}
-        )
-        yield from rows_of(report)
-        variants = {variant["name"]: variant for variant in report["variants"]}
-        if name in LEAST:
-            ceiling = copies_per_s(report)
-            best = max(variant["bytes_per_s"] or 0 for variant in variants.values())
-            yield within(f"{name}: best, of the ceiling of copies", Bounds(LEAST[name], 1.1), best / ceiling, "%")
-        if name == "shared_memory_tiling":
-            times = {name: variant["time_s"]["median"] for name, variant in variants.items() if variant["time_s"]}
-            library = times.pop("cublas")
-            reached = library / min(times.values())
-            yield within(f"{name}: best, of cuBLAS in fp32", Bounds(LEAST_OF_CUBLAS, 1.2), reached, "%")
+    """Every lesson in CUDA C++."""
+    return lessons(place, KERNELS, shares)
 
 
-def copies_per_s(report):
-    ceilings = report["ceilings"]["ceilings"]
-    return next(
-        entry["best"]
-        for entry in ceilings
-        if (entry["roof"], entry["kind"], entry["source"]) == ("device memory", "copy", "measured")
-    )
+def shares(name, report):
+    """What is asked of the best variant of one lesson."""
+    variants = {variant["name"]: variant for variant in report["variants"]}
+    if name in LEAST:
+        best = max(variant["bytes_per_s"] or 0 for variant in variants.values())
+        reached = best / copies_per_s(report)
+        yield within(f"{name}: best, of the ceiling of copies", Bounds(LEAST[name], 1.1), reached, "%")
+    if name == "shared_memory_tiling":
+        times = {name: variant["time_s"]["median"] for name, variant in variants.items() if variant["time_s"]}
+        library = times.pop("cublas")
+        reached = library / min(times.values())
+        yield within(f"{name}: best, of cuBLAS in fp32", Bounds(LEAST_OF_CUBLAS, 1.2), reached, "%")
 
 
 def dram_bytes(place):

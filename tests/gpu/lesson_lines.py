@@ -37,6 +37,32 @@ def run(place, name, *arguments):
     return done.returncode, json.loads(out.read_text())["runs"][0] if out.exists() else {}
 
 
+def lessons(place, names, shares):
+    """Every lesson: a verdict, none wrong; its source's claims; and the rows of `shares(name, report)`."""
+    for name in names:
+        code, report = run(place, name, "--time", "5", "--telemetry", "off", "--profile", "off")
+        if not report:
+            yield row(name, "a result", f"exit code {code}", False)
+            continue
+        verdicts = [comparison["verdict"] for comparison in report["comparisons"]]
+        line = ", ".join(f"{count} {verdict}" for verdict, count in counted(verdicts)) or f"exit code {code}"
+        yield row(
+            name, "exit 0, none wrong or invalid", line[:52], code == 0 and not {"wrong", "invalid"} & {*verdicts}
+        )
+        yield from rows_of(report)
+        yield from shares(name, report)
+
+
+def copies_per_s(report):
+    """The measured ceiling of copies in device memory, bytes/s."""
+    ceilings = report["ceilings"]["ceilings"]
+    return next(
+        entry["best"]
+        for entry in ceilings
+        if (entry["roof"], entry["kind"], entry["source"]) == ("device memory", "copy", "measured")
+    )
+
+
 def ceilings(place):
     """The ceilings of the device, twice: against its datasheet, kept for the runs after, and how steady they are."""
     calibrations = []

@@ -1,9 +1,7 @@
 """The line of verify.py about Triton: verdicts, shares of ceilings, of cuBLAS, and of the best attention there is."""
 
-from claims import rows_of
-from judging import Bounds, row, within
-from kernel_lines import copies_per_s
-from lesson_lines import counted, run
+from judging import Bounds, within
+from lesson_lines import copies_per_s, lessons
 
 LESSONS = ("vector_add", "fused_softmax", "layernorm_gelu", "triton_matmul", "persistent_matmul", "attention")
 OF_COPIES = {"vector_add": 0.9, "fused_softmax": 0.85}
@@ -16,19 +14,8 @@ BACKENDS = ("math", "flash", "cudnn")
 
 
 def triton(place):
-    """Every lesson: a verdict, none wrong; its source's claims; what its kernel in Triton reaches."""
-    for name in LESSONS:
-        code, report = run(place, name, "--time", "5", "--telemetry", "off", "--profile", "off")
-        if not report:
-            yield row(name, "a result", f"exit code {code}", False)
-            continue
-        verdicts = [comparison["verdict"] for comparison in report["comparisons"]]
-        line = ", ".join(f"{count} {verdict}" for verdict, count in counted(verdicts)) or f"exit code {code}"
-        yield row(
-            name, "exit 0, none wrong or invalid", line[:52], code == 0 and not {"wrong", "invalid"} & {*verdicts}
-        )
-        yield from rows_of(report)
-        yield from shares(name, report)
+    """Every lesson in Triton."""
+    return lessons(place, LESSONS, shares)
 
 
 def shares(name, report):

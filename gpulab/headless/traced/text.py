@@ -12,8 +12,8 @@ from gpulab.limits import NAME_LENGTH
 from gpulab.protocol.text import one_line
 
 _WIDTH = 100
-_UNLIKE = 1.3
-"""Times of the fastest call from which on a median is not the operation's own."""
+_UNLIKE = 1.1
+"""Times of the fastest call from which on a median does not say, within 10 %, what the operation takes alone."""
 _HEAD = '''"""{title}: the heaviest operations of a recorded trace, each by itself.
 
 {lesson}
@@ -145,7 +145,7 @@ def _docstring(call: IsolatedCall, steps: int | None) -> str:
     details = [f"From {_time(recorded.fastest_s)} to {_time(recorded.slowest_s)} in the trace."]
     if recorded.median_s > _UNLIKE * recorded.fastest_s:
         details.append(
-            f"Half of its calls took {recorded.median_s / recorded.fastest_s:.1f}x the fastest one or more, by what "
+            f"Half of its calls took {recorded.median_s / recorded.fastest_s:.2f}x the fastest one or more, by what "
             "was around them (fresh memory, caches, other threads): alone it may be as fast as that one."
         )
     if recorded.callers:

@@ -27,9 +27,9 @@ class ChoiceCache:
     def __init__(self, request: RunRequest) -> None:
         subject = subject_of(request.job)
         self._source = subject.source_sha256 if subject else ""
-        self._made: list[Choice] = []
+        self._new: list[Choice] = []
 
-    def known(self) -> tuple[Choice, ...]:
+    def load(self) -> tuple[Choice, ...]:
         """All that earlier runs of this source chose; nothing where that cannot be read: it is then chosen anew."""
         if not self._source:
             return ()
@@ -41,17 +41,17 @@ class ChoiceCache:
     def see(self, event: AnyEvent) -> None:
         match event:
             case Tuned(cached=False):
-                self._made.append(event.choice)
+                self._new.append(event.choice)
             case RunInvalid():
-                self._made = []
+                self._new = []
             case RunEnded(outcome=outcome) if outcome != Outcome.FAILED:
                 self._save()
 
     def _save(self) -> None:
-        if not self._made:
+        if not self._new:
             return
-        made = {choice.key for choice in self._made}
-        kept = [*(choice for choice in self.known() if choice.key not in made), *self._made][-_MOST:]
+        keys = {choice.key for choice in self._new}
+        kept = [*(choice for choice in self.load() if choice.key not in keys), *self._new][-_MOST:]
         with suppress(OSError):  # without a cache it is chosen again, that is all
             self._path.parent.mkdir(parents=True, exist_ok=True)
             content = msgspec.json.encode(kept)

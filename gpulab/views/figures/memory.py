@@ -57,28 +57,28 @@ def memory_over(parameter: str, reports: Sequence[RunReport], glyphs: Glyphs) ->
         value = report.params.get(parameter)
         if report.shows == Shows.MEMORY and isinstance(value, (int, float)) and value > 0:
             for variant in report.variants:
-                known = peaks.setdefault(variant.name, [])
+                points = peaks.setdefault(variant.name, [])
                 if variant.memory and variant.memory.peak:
-                    known.append((value, variant.memory.peak))
-    drawn = {name: sorted(known) for name, known in peaks.items() if len(known) > 1}
-    if not drawn:
+                    points.append((value, variant.memory.peak))
+    curves = {name: sorted(points) for name, points in peaks.items() if len(points) > 1}
+    if not curves:
         return None
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     table.add_column(glyphs(f"peak memory, {parameter}"), justify="right", overflow="fold")
     marks = []
     for place, name in enumerate(peaks):
-        if name in drawn:
+        if name in curves:
             table.add_column(f"{letter_of(place)} {glyphs(name)}", justify="right", overflow="fold")
-            marks += [Mark(letter_of(place), value, float(peak), style_of(place)) for value, peak in drawn[name]]
-    grown = {name: dict(known) for name, known in drawn.items()}
-    values = sorted({value for known in grown.values() for value in known})
+            marks += [Mark(letter_of(place), value, float(peak), style_of(place)) for value, peak in curves[name]]
+    peaks_at = {name: dict(points) for name, points in curves.items()}
+    values = sorted({value for points in peaks_at.values() for value in points})
     for value in values:
-        cells = [byte_count(known[value]) if value in known else "" for known in grown.values()]
+        cells = [byte_count(points[value]) if value in points else "" for points in peaks_at.values()]
         table.add_row(f"{value:g}", *cells)
     growths = [
-        f"{name} {times(known[values[-1]] / known[values[-2]])}"
-        for name, known in grown.items()
-        if values[-1] in known and values[-2] in known
+        f"{name} {times(points[values[-1]] / points[values[-2]])}"
+        for name, points in peaks_at.items()
+        if values[-1] in points and values[-2] in points
     ]
     x = Scale(parameter, lambda value: f"{value:.0f}" if value >= 1 else f"{value:.3g}")
     picture = chart(marks, x, Scale("peak memory", byte_count), glyphs, width=_WIDTH, height=_HEIGHT)

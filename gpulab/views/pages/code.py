@@ -44,7 +44,7 @@ def code_view(
         whole = Function("", 1, source.splitlines() or ["the file cannot be read"])
         return _lines(whole, set(), "", _failed_lines(None, report), glyphs, width)
     parts: list[RenderableType] = []
-    shown: dict[int, Function] = {}
+    functions: dict[int, Function] = {}
     for name, code in codes.items():
         against, sign = _against(name, codes)
         differ = _differing_lines(code.function, against.function if against else None)
@@ -52,19 +52,19 @@ def code_view(
         parts += [
             _heading(name, report, glyphs, width, first=sign == "-"),
             _lines(code.function, differ, sign, failed, glyphs, width),
-            *_helper_parts(code, against, shown, sign, failed, glyphs, width),
+            *_helper_parts(code, against, functions, sign, failed, glyphs, width),
             *_kernel_parts(name, codes, kernels or {}, sign, glyphs, width),
             "",
         ]
-        shown |= {each.first: each for each in (code.function, *code.helpers)}
-    for number, around in _failed_elsewhere(source, shown.values(), report):
+        functions |= {each.first: each for each in (code.function, *code.helpers)}
+    for number, around in _failed_elsewhere(source, functions.values(), report):
         heading = _rule(f"line {number}, outside of the variants", "", glyphs, width)
         parts += [heading, _lines(around, set(), "", _failed_lines(None, report), glyphs, width), ""]
     parts += [made, ""] if made is not None else []
     if report is not None and (ran := operations(report, glyphs)) is not None:
         parts += [ran, ""]
     opens = ": e opens it" if width else ""  # on the screen
-    kept = len(source.splitlines()) - sum(len(code.lines) for code in shown.values())
+    kept = len(source.splitlines()) - sum(len(code.lines) for code in functions.values())
     parts.append(Text(f"- only in the baseline, + not in it; {kept} more lines of the file are shared{opens}", "dim"))
     return Group(*parts)
 
@@ -80,21 +80,21 @@ def _against(name: str, codes: Mapping[str, VariantCode]) -> tuple[VariantCode |
 def _helper_parts(
     code: VariantCode,
     against: VariantCode | None,
-    shown: Mapping[int, Function],
+    functions: Mapping[int, Function],
     sign: str,
     failed: Mapping[int, str],
     glyphs: Glyphs,
     width: int | None,
 ) -> Iterator[RenderableType]:
     """The helpers of a variant, each where it is met first; later it is named."""
-    theirs = None if against is None else _joined(against.helpers)
+    reference = None if against is None else _joined(against.helpers)
     for helper in code.helpers:
-        if helper.first not in shown:
+        if helper.first not in functions:
             yield ""
-            yield _lines(helper, _differing_lines(helper, theirs), sign, failed, glyphs, width)
-    above = dict.fromkeys(helper.name for helper in code.helpers if helper.first in shown)
-    if above:
-        text = glyphs(f"{'':{_NUMBER}}   {', '.join(above)}: above")
+            yield _lines(helper, _differing_lines(helper, reference), sign, failed, glyphs, width)
+    repeated = dict.fromkeys(helper.name for helper in code.helpers if helper.first in functions)
+    if repeated:
+        text = glyphs(f"{'':{_NUMBER}}   {', '.join(repeated)}: above")
         yield Text(text, "dim", no_wrap=True, overflow=glyphs.overflow if width else "ignore")
 
 

@@ -1,15 +1,10 @@
 """What verify.py makes of ncu's counters, and of the lessons that were recorded on an H200."""
 
-import lzma
-from pathlib import Path
-
 import kernel_lines
-import msgspec
+import lesson_lines
 import pytest
+from recorded_lessons import recorded_run
 
-from gpulab.session.scripting import load
-
-RECORDED = Path(__file__).parents[2] / "corpus" / "h200"
 COUNTED = """==PROF== Connected to process 7
 "ID","Kernel Name","dram__bytes_read.sum","dram__bytes_write.sum"
 "","","byte","byte"
@@ -23,16 +18,8 @@ COUNTED = """==PROF== Connected to process 7
 
 
 @pytest.fixture
-def recorded(tmp_path, monkeypatch):
-    """Instead of a run, the one that was recorded."""
-
-    def run(place, name, *arguments):
-        path = tmp_path / f"{name}.jsonl"
-        path.write_bytes(lzma.decompress((RECORDED / f"{name}.jsonl.xz").read_bytes()))
-        report = msgspec.to_builtins(load(path))
-        return report["exit_code"], report
-
-    monkeypatch.setattr(kernel_lines, "run", run)
+def recorded(monkeypatch):
+    monkeypatch.setattr(lesson_lines, "run", recorded_run)
 
 
 def test_the_kernels_between_two_marks_are_a_step():

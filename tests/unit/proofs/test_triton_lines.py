@@ -1,28 +1,14 @@
 """What verify.py makes of the Triton lessons that were recorded on an H200."""
 
-import lzma
-from pathlib import Path
-
-import msgspec
+import lesson_lines
 import pytest
 import triton_lines
-
-from gpulab.session.scripting import load
-
-RECORDED = Path(__file__).parents[2] / "corpus" / "h200"
+from recorded_lessons import recorded_run
 
 
 @pytest.fixture
-def recorded(tmp_path, monkeypatch):
-    """Instead of a run, the one that was recorded."""
-
-    def run(place, name, *arguments):
-        path = tmp_path / f"{name}.jsonl"
-        path.write_bytes(lzma.decompress((RECORDED / f"{name}.jsonl.xz").read_bytes()))
-        report = msgspec.to_builtins(load(path))
-        return report["exit_code"], report
-
-    monkeypatch.setattr(triton_lines, "run", run)
+def recorded(monkeypatch):
+    monkeypatch.setattr(lesson_lines, "run", recorded_run)
 
 
 def test_the_recorded_lessons_reach_what_is_asked_of_them(recorded):

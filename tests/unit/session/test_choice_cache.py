@@ -28,7 +28,7 @@ def after(*events, source="abc", outcome="done"):
     cache = cache_of(source)
     for event in (*events, e.RunEnded(outcome=outcome)):
         cache.see(event)
-    return list(cache_of().known())
+    return list(cache_of().load())
 
 
 def tuned(made, *, cached=False):
@@ -51,14 +51,14 @@ def test_a_run_of_another_source_does_not_nor_one_that_failed_or_was_forged():
 
 def test_a_calibration_has_no_source():
     cache = ChoiceCache(RunRequest(job=Calibrate()))
-    assert cache.known() == ()
+    assert cache.load() == ()
 
 
 def test_a_file_that_cannot_be_read_or_written_only_costs_another_tuning(folder):
     assert after(tuned(choice())) == [choice()]
     (file,) = folder.iterdir()
     file.write_text("{")
-    assert cache_of().known() == ()
+    assert cache_of().load() == ()
     assert after(tuned(choice("new"))) == [choice("new")]
     file.unlink()
     file.mkdir()
@@ -68,8 +68,8 @@ def test_a_file_that_cannot_be_read_or_written_only_costs_another_tuning(folder)
 def test_the_file_stays_within_its_limit(folder):
     large = Tuning(tried=[Tried(config="x" * 4000)] * 100)
     after(*(tuned(Choice(key=f"{number}", tuning=large)) for number in range(10)))
-    assert 0 < len(cache_of().known()) < 10
-    assert cache_of().known()[-1].key == "9"
+    assert 0 < len(cache_of().load()) < 10
+    assert cache_of().load()[-1].key == "9"
 
 
 def test_files_of_old_sources_go(folder, monkeypatch):
@@ -77,4 +77,4 @@ def test_files_of_old_sources_go(folder, monkeypatch):
     for number in range(5):
         after(tuned(choice()), source=f"{number}")
     assert len(list(folder.iterdir())) == 3
-    assert cache_of("4").known()
+    assert cache_of("4").load()
