@@ -24,7 +24,7 @@ HONEST = sorted(path.stem for path in (FOLDER / "honest").glob("*.py"))
 GROUPS = [*together(FOLDER / "honest" / f"{name}.py" for name in HONEST)]
 TOGETHER = {tuple(names): (text, names) for text, names in GROUPS if len(names) > 1}
 ALONE = [names[0] for _, names in GROUPS if len(names) == 1]
-QUICK = ("constant_answer", "mean_passes", "view_instead_of_copy")
+QUICK = ("constant_answer", "mean_passes")
 """Twins with their own baselines that are looked at in every test run; of the others the cheats are."""
 MANY = 10
 PROFILED = ("silent_fallback", "faster_than_physics")

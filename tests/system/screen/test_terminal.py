@@ -36,6 +36,7 @@ def start_run(terminal, until):
     terminal.read(40, until=until)
 
 
+@pytest.mark.slow
 def test_in_lang_c_without_colours_it_is_plain_to_the_last_byte(lab):
     """LANG=C: ASCII only; NO_COLOR: no colour."""
     lab.env = {name: value for name, value in lab.env.items() if not name.startswith("LC_")}
