@@ -86,6 +86,19 @@ def as_params(values: Any) -> dict[str, Param]:
     return params
 
 
+def as_cases(values: Iterable[Any], allowed: tuple[str, ...]) -> tuple[str | dict[str, Param], ...]:
+    """Names of a closed list, and tables of parameters."""
+    if isinstance(values, (str, Mapping)):
+        raise ScenarioError(f"cases={shown(values)}: write a tuple, ({shown(values)},)")
+    cases: list[str | dict[str, Param]] = []
+    for value in values:
+        if isinstance(value, Mapping):
+            cases.append(as_table("cases", value, PARAM))
+        else:
+            cases += as_choices("cases", (value,), allowed)
+    return tuple(cases)
+
+
 def as_candidates(values: Iterable[Any]) -> dict[str, Mapping[str, Param]]:
     """Configurations for `tune`, by their texts: `block=128 warps=4`."""
     candidates: dict[str, Mapping[str, Param]] = {}

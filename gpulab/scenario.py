@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Protocol, TypeVar
 
 from gpulab.declared import (
     PARAM,
+    as_cases,
     as_choices,
     as_environment,
     as_flag,
@@ -35,6 +36,7 @@ GiB = 2**30
 
 NEEDS = ("cuda", "cupy", "triton", "jax", "compiler")
 ROOFS = ("device memory", "cache", "matrix", "vector", "launch", "latency", "host to device", "device to host")
+CASES = ("free", "zeros", "negative", "signs", "scales", "infinities", "nan", "ties")
 SHOWS = ("speedup", "memory", "curve", "clocks")
 DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
 FIRST = "<the first variant>"
@@ -62,6 +64,10 @@ class Lab(Protocol):
     @property
     def sms(self) -> int:
         """Streaming multiprocessors of a GPU; 0 on a CPU."""
+
+    @property
+    def generator(self) -> Any:
+        """A `torch.Generator` on the device, for numbers that a step draws: seeded alike for every variant."""
 
     def phase(self, name: str) -> AbstractContextManager[Any]:
         """`with lab.phase("data"):` inside a step names a part of it. Phases are off in timed samples."""
@@ -166,6 +172,7 @@ class Scenario:
         increasing_memory: bool = False,
         shows: str = "speedup",
         fail_below: float | None = None,
+        cases: Iterable[str | Mapping[str, Param]] = (),
         env: Mapping[str, str | None] | None = None,
         claim: str = "",
         no_effect_reason: str = "",
@@ -186,6 +193,10 @@ class Scenario:
         self.increasing_memory = as_flag("increasing_memory", increasing_memory)
         self.shows = as_choices("shows", (shows,), SHOWS)[0]
         self.fail_below = None if fail_below is None else as_speedup("fail_below", fail_below)
+        self.cases = as_cases(cases, CASES)
+        for case in self.cases:
+            if not isinstance(case, str):
+                self._of_params("cases", case)
         self.env = as_environment(env)
         self.claim = as_text("claim", claim) if claim else ""
         self.no_effect_reason = as_text("no_effect_reason", no_effect_reason) if no_effect_reason else ""

@@ -23,6 +23,8 @@ FLOOR = 0.01
 SAME = 0.02
 NARROW = 0.01
 """Measuring stops early when the half-width of every interval is at most this."""
+WIDEST = 3.0
+"""An interval whose ends lie further apart says nothing that could be used, whichever side of 1 it lies on."""
 _NARROW_OF_EFFECT = 0.02
 """Of the log-ratio: 1.4 % of 2x, 7 % of 40x."""
 MOST_DROPPED = 0.2
@@ -124,6 +126,8 @@ def compare(
     speedup = as_speedup(theta)
     mde = floor + 1.5 * theta.half_width
     verdict, reason = verdict_of(theta, floor), None
+    if verdict != Verdict.SAME and speedup.high > WIDEST * speedup.low:
+        verdict = Verdict.INCONCLUSIVE
     if verdict == Verdict.INCONCLUSIVE and theta.half_width <= NARROW:
         largest = max(abs(speedup.low - 1), abs(speedup.high - 1))
         reason = finding("overlaps_equivalence_margin", largest=largest)

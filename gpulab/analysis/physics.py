@@ -22,7 +22,7 @@ _EMULATED = {"fp32": (("tf32", 3), ("bf16", 9)), "fp64": (("int8", 28),)}
 _FEWER_FLOPS = 4.0
 """Winograd's F(4x4, 3x3) multiplies so many times less than the convolution that it computes."""
 _NEARER_CACHES = 4 << 20
-"""What is smaller may lie in a nearer cache of a CPU than the one that was measured."""
+"""What is smaller may lie in a nearer cache of a CPU than the one that was measured, and is no ten times as fast."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,10 @@ def _bytes(work: DeclaredWork, roofs: RoofSet) -> Iterable[tuple[float, _Limit]]
         return
     memory, cache = _limit(roofs, MEMORY), _limit(roofs, CACHE)
     distinct = None if work.distinct_bytes is None else min(work.bytes, work.distinct_bytes)
-    if cache and cache.measured and (work.on_gpu or (distinct or work.bytes) > _NEARER_CACHES):
-        yield work.bytes, max(cache, memory or cache, key=lambda limit: limit.rate)
+    if cache and cache.measured:
+        highest = max(cache, memory or cache, key=lambda limit: limit.rate)
+        nearer = not work.on_gpu and (distinct or work.bytes) <= _NEARER_CACHES
+        yield work.bytes, replace(highest, steady=False) if nearer else highest
     if memory and memory.measured and distinct is not None:
         uncached = distinct - (work.cache_bytes if work.hot else 0)
         if uncached > 0:

@@ -20,7 +20,7 @@ from gpulab.scenario import Scenario, ScenarioError
 
 _SCENARIO_KEYWORDS = (  # as the error message lists them
     "needs, params, cpu, smoke, sweep, roof, per, clock, cache, ladder, exclusive, increasing_memory, shows, "
-    "fail_below, env, claim, no_effect_reason"
+    "fail_below, cases, env, claim, no_effect_reason"
 )
 _VARIANT_KEYWORDS = "needs, against, claim, unchecked"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpulab.protocol.event import Event
 from gpulab.protocol.finding import Finding, Value
 from gpulab.protocol.statuses import CheckKind
-from gpulab.protocol.values import Count, Index, Integer, Name, Number, PositiveCount, Seconds
+from gpulab.protocol.values import Count, Index, Integer, Name, Seconds
 
 
 class ProcessStarted(Event, frozen=True):
@@ -37,31 +37,3 @@ class Examined(Event, frozen=True):
     values: dict[Name, Value] = {}
     reason: Finding | None = None
     skipped: Finding | None = None
-
-
-class TimerBracket(Event, frozen=True):
-    """Sent just before (`claimed_s` None) and just after a stretch of steps of one variant.
-
-    `claimed_s` is what the worker's clock says that the stretch took. The session holds it against its own clock.
-    """
-
-    variant: Name
-    number: Index
-    claimed_s: Seconds | None = None
-
-
-class OutputSample(Event, frozen=True):
-    """Some elements of the output of a timed step, for the same values of the inputs in every variant.
-
-    `number` tells which values; elements are by their place in all output tensors, one after the other. The session
-    compares those of a variant with the baseline's itself.
-    """
-
-    variant: Name
-    number: Count
-    elements: PositiveCount
-    """Of all outputs together."""
-    places: list[Count]
-    values: list[Number | None]
-    """None where one is not finite."""
-    tolerance: Number

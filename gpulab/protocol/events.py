@@ -6,9 +6,7 @@ Names and numbers only: callables, tensors and exceptions never cross a process 
 from __future__ import annotations
 
 from gpulab.protocol.check_events import Examined as Examined
-from gpulab.protocol.check_events import OutputSample as OutputSample
 from gpulab.protocol.check_events import ProcessStarted as ProcessStarted
-from gpulab.protocol.check_events import TimerBracket as TimerBracket
 from gpulab.protocol.event import Event as Event
 from gpulab.protocol.measure_events import Built as Built
 from gpulab.protocol.measure_events import Calibrated as Calibrated
@@ -86,8 +84,6 @@ AnyEvent = (
     | TelemetryEnded
     | ProcessStarted
     | Examined
-    | TimerBracket
-    | OutputSample
     | RoofProbed
     | Stopped
     | Reported

@@ -143,6 +143,8 @@ class Measure(TimedJob, frozen=True, kw_only=True, tag="measure"):
     shows: Shows = Shows.SPEEDUP
     fail_below: PositiveAmount | None = None
     """What the scenario itself says that every comparison must reach."""
+    cases: tuple[Name | dict[Name, ParamValue], ...] = ()
+    """What inputs may also be: names of cases, or parameters of other builds."""
 
     @property
     def starts_matter(self) -> bool:

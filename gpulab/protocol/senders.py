@@ -27,7 +27,6 @@ _TIMING: frozenset[type[Event]] = _CALIBRATING.union(
         e.Examined,
         e.Planned,
         e.Samples,
-        e.TimerBracket,
         e.RoofProbed,
         e.SoloRun,
         e.OtherClock,
@@ -37,7 +36,7 @@ _TIMING: frozenset[type[Event]] = _CALIBRATING.union(
     }
 )
 WORKER: Mapping[type[Job], frozenset[type[Event]]] = {
-    Measure: _TIMING.union({e.Checked, e.Unchecked, e.OutOfMemory, e.OutputSample}),
+    Measure: _TIMING.union({e.Checked, e.Unchecked, e.OutOfMemory}),
     TimeFunctions: _TIMING,
     Calibrate: _CALIBRATING,
 }

@@ -159,8 +159,6 @@ class CheckKind(StrEnum):
     PHYSICS = "physics"
     STREAMS = "streams and threads"
     CONTEXT = "context and output"
-    TIMER = "timer"
-    OUTSIDE = "outputs compared outside"
     CONTROL = "control"
     PROCESSES = "processes"
     CONTENTION = "contention"

@@ -22,7 +22,7 @@ def together(before: Examined, event: Examined) -> Examined:
     """What fails outlives what casts doubt, that outlives what passed, and that what did not run."""
     decisive = event if _rank(event) <= _rank(before) else before
     count = sum(report.count for report in (before, event) if report.skipped is None)
-    if not _ran(before) or not _ran(event) or event.check == CheckKind.TIMER:  # its two numbers are of one stretch
+    if not _ran(before) or not _ran(event):
         return replace(decisive, count=count)
     values = {**before.values, **event.values}
     both = before.values.keys() & event.values.keys()

@@ -110,8 +110,6 @@ class RunState:
                 self._examine(event)
             case e.RoofProbed():
                 self.roofs_probed = [*self.roofs_probed, event][-_MOST_ROOFS:]
-            case e.TimerBracket() | e.OutputSample():
-                pass
             case e.Stopped():
                 self.stopped = event.reason
                 self.samples.close()

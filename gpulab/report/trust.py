@@ -16,7 +16,7 @@ from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState
 from gpulab.report.trust_checks import DOUBTS, Evidence, checks_of
 
-_DECISIVE = (CheckKind.TIMED_STEPS, CheckKind.INPUTS, CheckKind.TIMER, CheckKind.OUTSIDE, CheckKind.CONTROL)
+_DECISIVE = (CheckKind.TIMED_STEPS, CheckKind.INPUTS, CheckKind.CONTROL)
 """Without these a speedup may be of work that was never done."""
 _REFUSED = (Verdict.WRONG, Verdict.INVALID)
 _OF_THE_RUN = frozenset({"smoke_run", "outside_earlier_runs", "garbled_lines", "run_file_cut", "malformed_event_lines"})
@@ -59,7 +59,8 @@ def _trust(evidence: Evidence, others: Sequence[Finding]) -> Trust:
     without += [null_answers] if null_answers.state == CheckState.FAILED else []
     compared, unchecked = not without, [check.result for check in without if check.result]
     doubts = [*others, *evidence.doubts, *_reasons(checks, on_gpu=evidence.on_gpu)]
-    grade = grade_of(claims=comparison.speedup is not None, compared=compared, doubts=doubts)
+    claims = comparison.speedup is not None and comparison.verdict != Verdict.INCONCLUSIVE
+    grade = grade_of(claims=claims, compared=compared, doubts=doubts)
     return Trust(grade=grade, reasons=_each_once([*unchecked, *doubts]), checks=checks)
 
 

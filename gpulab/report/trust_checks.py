@@ -27,8 +27,6 @@ RESULTS = {
     CheckKind.PHYSICS: "rate_below_roof",
     CheckKind.STREAMS: "nothing_left_running",
     CheckKind.CONTEXT: "context_and_output_watched",
-    CheckKind.TIMER: "timer_bracketed",
-    CheckKind.OUTSIDE: "outputs_compared_outside",
     CheckKind.CONTROL: "control_measured",
     CheckKind.PROCESSES: "processes_measured",
     CheckKind.CONTENTION: "contention_measured",
@@ -37,6 +35,8 @@ RESULTS = {
 """By kind the code of what a check showed."""
 _CLOSE = 1.05
 """A rate this many times the roof is within what the roof itself may be off by, and hardly more."""
+_LESS = 0.9
+"""A variant that does less than this part of the work of the other is said to."""
 _OF_EFFECT = 0.5
 """What a control that is inconclusive may be uncertain by, of the logarithm of a speedup."""
 _ENOUGH_TO_JUDGE = 2 * FEWEST
@@ -48,6 +48,15 @@ DOUBTS = {
     "baseline_is_zeros": CheckKind.NULL_ANSWERS,
     "no_inputs_named": CheckKind.INPUTS,
     "output_ignores_change": CheckKind.INPUTS,
+    "seed_changes_nothing": CheckKind.INPUTS,
+    "seed_changes_shapes": CheckKind.INPUTS,
+    "inputs_incomplete": CheckKind.INPUTS,
+    "unnamed_tensors": CheckKind.INPUTS,
+    "layout_made_in_build": CheckKind.INPUTS,
+    "input_without_effect": CheckKind.INPUTS,
+    "tolerance_widened": CheckKind.OUTPUTS,
+    "norm_in_few_elements": CheckKind.OUTPUTS,
+    "gradients_not_left": CheckKind.OUTPUTS,
     "flops_differ": CheckKind.WORK,
     "declares_more_bytes": CheckKind.WORK,
     "work_beside_the_stream": CheckKind.STREAMS,
@@ -163,6 +172,8 @@ def _work(evidence: Evidence, kind: CheckKind) -> Check:
     after, before = (evidence.reports.get(name) for name in evidence.names)
     if after is None or before is None or (after.operations is None and after.flops_counted is None):
         return _not_recorded(evidence, kind)
+    if fewer := _fewer(evidence, after, before):
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=fewer)
     return _passed(
         kind,
         items=after.items,
@@ -173,6 +184,28 @@ def _work(evidence: Evidence, kind: CheckKind) -> Check:
         baseline_flops=before.flops_counted,
         declared_flops=after.flops,
     )
+
+
+def _fewer(evidence: Evidence, after: VariantReport, before: VariantReport) -> Finding | None:
+    """That a variant does less for the same items than what it is compared with: FLOPs, or elements of its output."""
+    own_items, items = after.items or 1.0, before.items or 1.0
+    if after.flops_counted is not None and before.flops_counted:
+        own, other = after.flops_counted / own_items, before.flops_counted / items
+        if own < _LESS * other:
+            return finding("fewer_flops", after.name, flops=own, baseline=other)
+    elements = [_elements(variant) for variant in evidence.variants]
+    if own_items != items and len(elements) == 2 and all(elements):
+        own, other = elements[0] / own_items, elements[1] / items
+        if own < _LESS * other:
+            return finding("fewer_outputs", after.name, elements=own, baseline=other)
+    return None
+
+
+def _elements(variant: VariantState) -> float:
+    """Of the outputs that were compared."""
+    examined = variant.examined.get(CheckKind.OUTPUTS)
+    elements = examined.values.get("elements") if examined else None
+    return float(elements) if isinstance(elements, (int, float)) else 0.0
 
 
 def _control(evidence: Evidence, kind: CheckKind) -> Check:

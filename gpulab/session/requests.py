@@ -138,6 +138,7 @@ def _measure(entry: Entry, settings: Settings, common: Mapping[str, object]) -> 
         increasing_memory=scenario.increasing_memory,
         shows=Shows(scenario.shows),
         fail_below=scenario.fail_below,
+        cases=scenario.cases,
     )
 
 

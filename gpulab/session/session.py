@@ -47,7 +47,6 @@ from gpulab.session.deadline import Deadline
 from gpulab.session.event_log import EventLog
 from gpulab.session.exit_cause import failure_of, failure_of_whole_run
 from gpulab.session.history import History
-from gpulab.session.outside_checks import OutsideChecks
 from gpulab.session.telemetry_process import TelemetryProcess
 from gpulab.session.worker_process import WORKER, WorkerProcess
 from gpulab.session.worker_transcript import WorkerTranscript
@@ -67,7 +66,6 @@ class Session:
         self._ceilings = CeilingCache(request)
         self._choices = ChoiceCache(request)
         self._history = History(request)
-        self._outside = OutsideChecks(request.job)
         self._worker: WorkerProcess | None = None
         self._telemetry: TelemetryProcess | None = None
         self._transcript = WorkerTranscript(request.job)
@@ -217,7 +215,6 @@ class Session:
         self._log.append(*events)
         for event in events:
             self._deadline.see(event)
-            self._append(*self._outside.see(event))
             if isinstance(event, WorkerReady) and self._telemetry:
                 self._telemetry.target(event)
             if (earlier := self._history.see(event)) is not None:
@@ -233,8 +230,7 @@ class Session:
         transcript = self._transcript
         if self._stopped is None and self._cancel_asked():  # while nobody waited for that
             self._stopped = Outcome.CANCELLED
-        events: list[AnyEvent] = [*self._outside.results()]
-        events += [Noticed(finding=notice) for notice in transcript.findings]
+        events: list[AnyEvent] = [Noticed(finding=notice) for notice in transcript.findings]
         events += [Noticed(finding=notice, explains=True) for notice in self._ceilings.findings]
         events += [RunInvalid(reason=problem) for problem in transcript.problems]
         if transcript.complete and self._stopped != Outcome.CANCELLED:  # a timeout that came too late changes nothing

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gpulab.protocol import senders
-from gpulab.protocol.events import AnyEvent, Examined, Samples, WorkerDone, WorkerExited
+from gpulab.protocol.events import AnyEvent, Samples, WorkerDone, WorkerExited
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.frames import new_secret, split
 from gpulab.protocol.jobs import AnyJob, subject_of
-from gpulab.protocol.statuses import CheckKind, Stage
+from gpulab.protocol.statuses import Stage
 from gpulab.protocol.wire import decode
 from gpulab.scenario import CONTROL
 
-_CHECKED_OUTSIDE = (CheckKind.TIMER, CheckKind.OUTSIDE)
 """Kinds of checks that the session makes itself."""
 
 
@@ -116,8 +115,6 @@ class WorkerTranscript:
     def _is_about_the_job(self, event: AnyEvent) -> bool:
         if isinstance(event, Samples):
             return event.names == self._names
-        if isinstance(event, Examined) and event.check in _CHECKED_OUTSIDE:
-            return False
         variant = getattr(event, "variant", None)
         return variant is None or variant in self._names
 

@@ -46,6 +46,7 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
     """Before that; of the first process, what the next ones are expected to take."""
     checked: list[str] = []
     stateful: list[str] = []
+    drawing: list[str] = []
     dtype: str | None = None
     """The baseline's declared one."""
     with_phases: list[str] = []

@@ -14,7 +14,6 @@ from gpulab.worker.building import compiled
 from gpulab.worker.building.build import Build
 from gpulab.worker.calibration.roof_probes import RoofProbes
 from gpulab.worker.checking.timed_steps import TimedChecks
-from gpulab.worker.checking.timer_brackets import LONG_STEP_S, long_block
 from gpulab.worker.context import WorkerContext
 from gpulab.worker.observations import observe
 from gpulab.worker.process.exception_text import forget
@@ -72,7 +71,6 @@ class Measurement:
         self._builds_s = 0.0
         """Of the builds that every epoch makes anew."""
         self._torn_down_badly: set[str] = set()
-        self._long_blocks = 0
 
     def run(self) -> None:
         """Measure. The builds of the last epoch stay, for the re-check; `close` lets them go."""
@@ -215,11 +213,12 @@ class Measurement:
             self.recorder.add(number, candidate.name, block)
 
     def _timed(self, candidate: Candidate, build: Build) -> Block:
-        clock = self._context.clock
-        if candidate.step_s < LONG_STEP_S:
-            return clock.block(build, candidate.steps, lead_in=candidate.lead_in)
-        self._long_blocks += 1
-        return long_block(self._context, clock, candidate, self._long_blocks)
+        """One block, on the values that the checks choose for it."""
+        clock, checks = self._context.clock, self._timed_checks
+        interruption = checks.prepare(candidate)
+        block = clock.block(build, candidate.steps, lead_in=candidate.lead_in, interruption=interruption)
+        checks.compare(candidate)
+        return block
 
     def _build_all(self) -> None:
         self._builds_s = 0.0

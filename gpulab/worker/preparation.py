@@ -30,6 +30,7 @@ _HOST_MARGIN, _HOST_MARGIN_S = 1.1, 50e-6
 _LONG_STEP_S = 0.25
 """A step that is not taken once more just to be checked in every process: its timed blocks are, and it is at the end.
 """
+_CHEAP_S = 0.03
 _LONG_BLOCK_S = 0.1
 """A block that warms itself."""
 _ORDER = 4
@@ -116,7 +117,7 @@ class Preparation:
         """
         by_name = {variant.name: variant for variant in variants}
         context = self._context
-        context.checker.resume(before.candidates[0].variant, before.dtype, before.stateful)
+        context.checker.resume(before.candidates[0].variant, before.dtype, before.stateful, before.drawing)
         candidates = [_known(facts, by_name[facts.variant]) for facts in before.candidates]
         baseline, order = candidates[0], candidates[1:]
         fit = {baseline: self._prepare_again(baseline)}
@@ -146,12 +147,13 @@ class Preparation:
             build = context.builder.build(variant)
             stage = Stage.CHECK
             reporter.position.move(stage, name)
-            context.builder.first_step(build)
-            compiled.strict()
             # The others are compared with the baseline's output, however long it takes.
             is_baseline = variant.name == context.checker.baseline
             if name in context.checked and (is_baseline or candidate.step_s < _LONG_STEP_S):
-                context.checker.still(name, build)
+                context.checker.again(variant, build, cheap=self._is_cheap(candidate, build))
+            else:
+                context.builder.first_step(build)
+            compiled.strict()
             self._declare(build)
             stage = Stage.WARM_UP
             reporter.position.move(stage, name)
@@ -197,7 +199,7 @@ class Preparation:
         if name not in context.checked:
             return first_step_s
         try:
-            self._reporter.channel.emit(context.checker.before(name, build, inputs, saved))
+            self._reporter.channel.emit(context.checker.before(variant, build, inputs, saved))
         except UncheckedError as error:
             self._reporter.failed(name, Stage.CHECK, error)
             # Without the baseline's output there is nothing to compare any other with.
@@ -206,6 +208,11 @@ class Preparation:
             self._reporter.notice(notice.code, notice.variant, **notice.values)
         context.checker.findings.clear()
         return first_step_s
+
+    @staticmethod
+    def _is_cheap(candidate: Candidate, build: Build) -> bool:
+        """Whether it may be built again in every process, for other values of its inputs."""
+        return not candidate.kept and build.build_s + candidate.step_s < _CHEAP_S
 
     def _declare(self, build: Build) -> None:
         work = build.work
@@ -247,10 +254,9 @@ class Preparation:
     def _count(self, name: str, build: Build, *, countable: bool) -> None:
         """Look into one untimed step of work that is declared."""
         work = build.work
-        if self._context.job.ceilings == CeilingChoice.NONE or not (work.flops or work.bytes):
-            return
+        if self._context.job.ceilings != CeilingChoice.NONE and (work.flops or work.bytes):
+            self.declared.add(work.dtype or "fp32")
         self._reporter.stage(Stage.COUNT, name)
-        self.declared.add(work.dtype or "fp32")
         if countable and (counted := count(name, build)) is not None:
             self._reporter.channel.emit(counted)
 

@@ -17,7 +17,6 @@ from gpulab.worker.building.load import load
 from gpulab.worker.calibration.calibration import Calibration
 from gpulab.worker.calibration.roof_probes import RoofProbes, roof_probes
 from gpulab.worker.checking.streams import Streams
-from gpulab.worker.checking.timer_brackets import bracket
 from gpulab.worker.checks import Checker
 from gpulab.worker.conductor import Ask, Begin
 from gpulab.worker.context import WorkerContext
@@ -103,7 +102,7 @@ class Runner:
             reporter=reporter,
             buffer=self._buffer,
             builder=builder,
-            checker=Checker(builder, reporter.channel.emit),
+            checker=Checker(builder, reporter.channel.emit, job.cases if isinstance(job, Measure) else ()),
             clock=clock,
             other_clock=other_clock,
             streams=Streams(device),
@@ -231,6 +230,7 @@ class Runner:
             start_s=prepared_s if self._before else _START_S,
             checked=sorted(context.checked),
             stateful=sorted(context.checker.stateful),
+            drawing=sorted(context.checker.drawing),
             dtype=context.checker.dtype,
             with_phases=sorted(context.with_phases),
             declared=sorted(self._preparation.declared),
@@ -265,7 +265,7 @@ class Runner:
         channel.emit(solo_run(context.wall_clock, channel, candidate, job.time_s, counters=counters))
 
     def _check_again(self, candidate: Candidate) -> None:
-        """Have the session time some steps as well, and compare the output once more."""
+        """Compare the output once more."""
         context, variant = self._context, candidate.variant
 
         def rebuild() -> Build:
@@ -274,7 +274,6 @@ class Runner:
         if candidate.build is None:
             candidate.build = rebuild()
             context.builder.first_step(candidate.build)
-        bracket(context, candidate)
         if candidate.name in context.checked:
             self._reporter.channel.emit(context.checker.after(variant.name, candidate.build, rebuild))
 

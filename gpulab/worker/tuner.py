@@ -88,7 +88,7 @@ class Tuner:
         configs, kernels = as_candidates(candidates), kernels_made()
         variant = self._reporter.position.variant or ""
         key = self._key(variant, list(configs))
-        generators = Generators(self._builder.device)
+        generators = Generators(self._builder)
         choice = self._choices.get(key)
         if choice is not None and choice.tuning.time_s < self._job.time_s:
             choice = None

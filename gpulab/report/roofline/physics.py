@@ -56,7 +56,10 @@ def physics_of(state: RunState, variant: VariantState, samples: SampleView, roof
 def _declared(state: RunState, variant: VariantState, samples: SampleView) -> DeclaredWork | None:
     """None where nothing is declared or measured, or the bytes are those of a link, which has a roof of its own."""
     built, job, device, counted = variant.built, state.timed_job, state.device, variant.counted
-    if built is None or job is None or device is None or not (built.bytes or built.flops):
+    if built is None or job is None or device is None:
+        return None
+    moved = built.bytes or _written(variant)
+    if not (moved or built.flops):
         return None
     name, items = variant.info.name, variant.items
     interval = samples.interval((name,))
@@ -68,7 +71,7 @@ def _declared(state: RunState, variant: VariantState, samples: SampleView) -> De
     return DeclaredWork(
         seconds=per_item_s * items,
         high_s=interval.high * items if interval else None,
-        bytes=None if on_link else built.bytes,
+        bytes=None if on_link else moved,
         flops=built.flops,
         dtype=built.dtype,
         distinct_bytes=counted.distinct_bytes if counted else None,
@@ -78,6 +81,13 @@ def _declared(state: RunState, variant: VariantState, samples: SampleView) -> De
         hot=job.cache == Cache.HOT,
         on_gpu=device.on_gpu,
     )
+
+
+def _written(variant: VariantState) -> int | None:
+    """Bytes of the output, of a variant that declares none and was seen to write all of it."""
+    examined = variant.examined.get(CheckKind.OUTPUTS)
+    size = examined.values.get("bytes") if examined and CheckKind.DETERMINISM in variant.examined else None
+    return int(size) if isinstance(size, (int, float)) and size else None
 
 
 def _arithmetic(check: RateCheck) -> dict[str, Value]:

@@ -28,6 +28,12 @@ def _relative_error(values: Values) -> str:
     return f"relative error {'unbounded' if error is None else f'{error:.2g}'}, allowed {values['allowed']:.0e}"
 
 
+def _in_case(values: Values) -> str:
+    if not values["allowed"]:
+        return f"it fails in the case {values['case']}, and the baseline does not"
+    return f"in the case {values['case']}: {_relative_error(values)}"
+
+
 def _timed_step(values: Values) -> str:
     changed = f"after new values in its inputs ({values['change']})" if values["change"] else "in between"
     return f"in a timed block, {changed}: {_relative_error(values)}"
@@ -35,25 +41,10 @@ def _timed_step(values: Values) -> str:
 
 WORDS = {
     "declared_unchecked": Words("unchecked: {reason}"),
-    "inputs_not_matched": Words(
-        "{missing} of the baseline's {inputs} inputs have no counterpart of the same values among its own: "
-        "only changes that need none were tried"
-    ),
-    "inputs_differ": Words(
-        "input {input} of {inputs} holds other values than the baseline's there: draw the same, or name what both read"
-    ),
-    "inputs_too_small": Words(
-        "its inputs hold {elements:,} elements, the baseline's {baseline:,}: name all that the step reads"
-    ),
     "output_is_its_input": Words("its output is memory of its inputs, where the baseline writes one of its own"),
     "output_wobbles": Words(
         "its output changed once and no more by step {step}: state that moves changes every output, so name it, "
         "or compute the same in each step"
-    ),
-    "depends_on_fresh_memory": Words("its output depends on what fresh memory happens to hold"),
-    "context_computes": Words("its context computes: inputs that change once it is entered have no effect"),
-    "output_computes_when_read": Words(
-        "its output is computed when it is read, after the clock: it follows changed inputs without another step"
     ),
     "output_takes_the_time": Words(
         "reading its output takes {output_s:seconds} and a step {step_s:seconds}, the baseline's {baseline_s:seconds}: "
@@ -70,7 +61,6 @@ WORDS = {
         "in a timed block its output is that of the inputs before they changed ({change}): a result was remembered"
     ),
     "timed_step_is_wrong": Words(_timed_step),
-    "computes_after_restore": Words("it computes only in the first step after its state was restored"),
     "state_not_updated": Words(
         "its steps leave tensor {tensor} of {tensors} of its state as it was, and the baseline's change it"
     ),
@@ -80,7 +70,7 @@ WORDS = {
         "it remembers results"
     ),
     "computes_when_waited_for": Words(
-        "a step that is waited for takes {ratio:.3g} times as long as one among others (the baseline's "
+        "a step alone, after a pause, takes {ratio:.3g} times as long as one in a timed block (the baseline's "
         "{baseline:.2g}): most of the timed ones return what another one computed"
     ),
     "returns_nothing": Words("unchecked: the step returns nothing; return its output, or name Work(output=...)"),
@@ -96,8 +86,47 @@ WORDS = {
     ),
     "no_inputs_named": Words("names no inputs, so a result computed in the build would go unnoticed"),
     "ignores_its_inputs": Words(
-        "with other values in the inputs: the output does not follow its inputs: computed in the build?"
+        "its output does not follow input {input} of {inputs}, whose values another seed changes: was it computed, or "
+        "copied, in the build?"
     ),
+    "inputs_incomplete": Words(
+        "with the values of another seed copied into its inputs its output is another than the baseline's (relative "
+        "error {error:.2g}), and its own build with that seed is right: name all tensors that depend on the data"
+    ),
+    "seed_changes_nothing": Words(
+        "another seed gives its inputs the same values, so a result computed in the build would go unnoticed: draw "
+        "them at random"
+    ),
+    "inputs_not_from_the_seed": Words(
+        "another seed changes the baseline's inputs and leaves its own as they were: name what the step reads"
+    ),
+    "seed_changes_shapes": Words(
+        "another seed gives its inputs other shapes, so a result computed in the build could go unnoticed"
+    ),
+    "unnamed_tensors": Words(
+        "it reads {count:count tensor|tensors} ({bytes:bytes}) that depend on the seed, and that neither its inputs= "
+        "nor the baseline has: what a build computes is not timed"
+    ),
+    "layout_made_in_build": Words(
+        "its inputs hold the data in another form than the baseline's: bringing them into it is done in the build, and "
+        "is not timed"
+    ),
+    "input_without_effect": Words(
+        "other values in input {input} of {inputs} change the baseline's output, and not its own"
+    ),
+    "draws_when_seeded": Words(
+        "only the first step after the generators were seeded draws random numbers; the others use them again"
+    ),
+    "tolerance_widened": Words("tolerance={declared:g} allows more than its dtypes do ({usual:.0e})"),
+    "norm_in_few_elements": Words(
+        "a few elements are over {times:.0e} times the others, and these differ by {error:.2g} (allowed {allowed:.0e})"
+    ),
+    "gradients_not_left": Words(
+        "its steps leave {count:count gradient|gradients} in .grad, those of the baseline {baseline}"
+    ),
+    "gradient_differs": Words("gradient {tensor} of {tensors} that its steps leave in .grad is not the baseline's"),
+    "wrong_in_case": Words(_in_case),
+    "part_not_computed": Words("a part of its output is one and the same value, where the baseline's differ"),
     "element_counts_differ": Words("the output has {elements} elements, the baseline's {baseline}"),
     "elements_differ": Words("{differ} of {elements} elements differ"),
     "output_has_nan": Words("the output holds NaN where the baseline's does not"),

@@ -25,12 +25,6 @@ def _solo_differs(values: Values) -> str:
     return f"in a solo run of {values['seconds']:.0f} s a step took {_solo_change(values)} than when interleaved"
 
 
-def _differs_outside(values: Values) -> str:
-    error = "unbounded" if values["error"] is None else f"{values['error']:.2g}"
-    compared = "compared in another process, elements of its outputs are not the baseline's"
-    return f"{compared}: relative error {error}, allowed {values['allowed']:.0e}"
-
-
 WORDS = {
     "text": Words("{text}"),
     "never_started": Words("the run has not started"),
@@ -96,10 +90,6 @@ WORDS = {
     "streams_not_joined": Words(
         "the profile holds work on {count:count stream|streams} that nothing waits for: join side streams in the step"
     ),
-    "clock_disagrees": Words(
-        "its steps took {seen_s:seconds} by the clock of another process, and {claimed_s:seconds} by the worker's"
-    ),
-    "outputs_differ_outside": Words(_differs_outside),
     "busy_between_steps": Words(
         "other threads or processes of it are busy while nothing is timed ({share:.0%} of a CPU): "
         "let them rest between steps"

@@ -39,15 +39,14 @@ def _timed_steps(values: Values) -> str:
     return _joined(
         _counted(values, "block checked", "blocks checked"),
         _error(values),
-        f"{late:,} with one late element changed" if late else "",
+        f"{late:,} with values that change between two steps" if late else "",
         f"the state of {state:,} tensors as well" if state else "",
     )
 
 
 def _inputs(values: Values) -> str:
-    inputs, before = values.get("inputs"), values.get("baseline")
-    compared = "" if inputs is None else f"{inputs:,} tensor{'s' * (inputs != 1)} compared"
-    return _joined(compared, f"the baseline has {before:,}" if before not in (None, inputs) else "")
+    inputs = values.get("inputs")
+    return "" if inputs is None else f"the output follows other values of {plural(inputs, 'tensor')}"
 
 
 def _null_answers(values: Values) -> str:
@@ -55,10 +54,7 @@ def _null_answers(values: Values) -> str:
 
 
 def _repeated(values: Values) -> str:
-    patterns = values.get("patterns")
-    return _joined(
-        _counted(values, "step agrees", "steps agree"), f"{patterns} patterns in fresh memory" if patterns else ""
-    )
+    return _counted(values, "step agrees", "steps agree") or "nothing to add"
 
 
 def _physics(values: Values) -> str:
@@ -81,19 +77,6 @@ def _context(values: Values) -> str:
     if read_s is None or step_s is None:
         return _counted(values, "look", "looks")
     return f"reading the output takes {seconds(read_s)}, a step {seconds(step_s)}"
-
-
-def _timer(values: Values) -> str:
-    seen_s, claimed_s = values.get("seen_s"), values.get("claimed_s")
-    stretches = _counted(values, "stretch timed from outside", "stretches timed from outside")
-    known = seen_s is not None and claimed_s is not None
-    return _joined(stretches, f"at most {seconds(claimed_s)} claimed of {seconds(seen_s)}" if known else "")
-
-
-def _outside(values: Values) -> str:
-    elements = values.get("elements")
-    outputs = _counted(values, "sample compared", "samples compared")
-    return _joined(outputs, _error(values), f"{elements:,} elements" if elements else "")
 
 
 def _amount(value: float) -> str:
@@ -161,12 +144,14 @@ WORDS = {
     "rate_below_roof": Words(_physics),
     "nothing_left_running": Words(_left_over),
     "context_and_output_watched": Words(_context),
-    "timer_bracketed": Words(_timer),
-    "outputs_compared_outside": Words(_outside),
     "control_measured": Words(_control),
     "processes_measured": Words(_processes),
     "contention_measured": Words(_contention),
     "clocks_watched": Words(_clocks),
+    "fewer_flops": Words(
+        "{flops:.3g} FLOP per item counted, {baseline:.3g} of the baseline: less work, or another algorithm"
+    ),
+    "fewer_outputs": Words("{elements:g} elements of output per item, {baseline:g} of the baseline"),
     "control_inconclusive": Words("the control is inconclusive: {low:times} to {high:times}"),
     "measured_in_one_process": Words("one process: another one, or another hour, may give another ratio"),
     "few_processes": Words("{count:count process|processes}: an interval needs {needed}"),
@@ -207,12 +192,22 @@ REASONS: Mapping[str, str] = {
     "no_inputs_named": "no inputs named",
     "output_ignores_change": "output does not follow its inputs",
     "baseline_is_zeros": "output all zeros",
+    "seed_changes_nothing": "inputs the same with another seed",
+    "seed_changes_shapes": "inputs of other shapes with another seed",
+    "inputs_incomplete": "not all inputs named",
+    "layout_made_in_build": "inputs prepared in its build",
+    "input_without_effect": "an input has no effect",
+    "tolerance_widened": "tolerance widened",
+    "norm_in_few_elements": "small elements differ",
+    "unnamed_tensors": "reads tensors that are not named",
+    "gradients_not_left": "gradients not computed",
+    "fewer_flops": "fewer FLOPs",
+    "fewer_outputs": "less output per item",
     "work_beside_the_stream": "work beside the stream",
     "returns_nothing": "returns nothing",
     "just_above_roof": "{ratio:.0%} of its roof",
     "tolerance_capped": "tolerance widened",
     "null_answer_passes": "{answer} would pass",
-    "inputs_not_matched": "inputs not matched",
     "check_not_recorded": "outputs not compared",
     "check_not_made": "outputs not compared",
 }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from inspect import isgenerator, signature
+from itertools import repeat
 from time import perf_counter
 from typing import Any
 
@@ -22,6 +23,17 @@ from gpulab.worker.building.tensors import copies, live_leaves, put_back
 from gpulab.worker.process.errors import RefusedError
 
 _MOST_PADDING = 16 << 20
+_STEP_SEED = 500_009
+"""Added to the seed of the builds: a mask that a build draws is not the one that a step has to draw."""
+
+
+def call_each(calls: Iterable[Callable[[], Any]]) -> Any:
+    """Call steps one after the other; what the last one returned. All steps are called here, timed or checked."""
+    returned = None
+    for call in calls:
+        returned = None  # what nobody keeps is gone before the next step
+        returned = call()
+    return returned
 
 
 class Build:
@@ -77,6 +89,7 @@ class Builder:
     def __init__(self, lab: WorkerLab, params: dict[str, Param], seed: int, wait: Callable[[], None] | None) -> None:
         self.lab = lab
         self._params, self._seed, self._wait = params, seed, wait
+        self._step_seed = seed + _STEP_SEED
         self._sizes = random.Random(seed + 1)
         self._padding: list[torch.Tensor] = []
 
@@ -86,16 +99,22 @@ class Builder:
 
     @property
     def data_seed(self) -> int:
-        """Of every build, and of every step that is checked."""
+        """Of every build."""
         return self._seed
 
-    def build(self, variant: Variant) -> Build:
-        """Build once. RefusedError where the build changes a global setting; whatever the scenario raises passes."""
+    def build(
+        self, variant: Variant, *, other_seed: int | None = None, params: Mapping[str, Param] | None = None
+    ) -> Build:
+        """Build once, with the data of this process, or of another seed, and the run's parameters, or others.
+
+        RefusedError where the build changes a global setting; whatever the scenario raises passes.
+        """
         assert variant.function is not None
         parameters = signature(variant.function).parameters
-        arguments = {name: value for name, value in self._params.items() if name in parameters}
+        given = {**self._params, **(params or {})}
+        arguments = {name: value for name, value in given.items() if name in parameters}
         before = settings.read()
-        seed_everything(self._seed)
+        self._seed_with(self._seed if other_seed is None else other_seed)
         self.lab.has_tuned = False
         started, tuned_s = perf_counter(), self.lab.tuning_s
         try:
@@ -131,7 +150,7 @@ class Builder:
                 if within is not None:
                     within()
                 started = perf_counter()
-                returned = build.work.step()
+                returned = call_each((build.work.step,))
                 self.wait()
                 seconds = perf_counter() - started
                 _refuse(settings.put_back(inside), "set_while_stepping")
@@ -146,8 +165,12 @@ class Builder:
             self._wait()
 
     def seed(self) -> None:
-        """Seed every generator that a step may draw from, as before each checked step."""
-        seed_everything(self._seed)
+        """Seed every generator that a step may draw from, as before each checked step: never as for a build."""
+        self._seed_with(self._step_seed)
+
+    def _seed_with(self, seed: int) -> None:
+        seed_everything(seed)
+        self.lab.generator.manual_seed(seed)
 
     def phase_times(self, build: Build, steps: int) -> PhaseTimes:
         """A window of steps with phases on: seconds of each."""
@@ -155,8 +178,7 @@ class Builder:
         build.restore()
 
         def run() -> None:
-            for _ in range(steps):
-                step()
+            call_each(repeat(step, steps))
 
         with build.context():
             step()
@@ -175,20 +197,39 @@ class Builder:
 class Generators:
     """What the generators that a build may draw from are at, to go on from there again."""
 
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
+    def __init__(self, builder: Builder) -> None:
+        self._builder, self._device = builder, builder.device
         self._host, self._python = torch.random.get_rng_state(), random.getstate()
-        self._on_device = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
+        self._lab = builder.lab.generator.get_state()
+        self._on_device = torch.cuda.get_rng_state(self._device) if self._device.type == "cuda" else None
         numpy = sys.modules.get("numpy")
         self._numpy = numpy.random.get_state() if numpy else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Generators) and self._states() == other._states()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _states(self) -> tuple[object, ...]:
+        on_device = None if self._on_device is None else bytes(self._on_device.numpy())
+        states = bytes(self._host.numpy()), bytes(self._lab.numpy()), on_device
+        return *states, self._python, repr(self._numpy)
 
     def put_back(self) -> None:
         torch.random.set_rng_state(self._host)
         random.setstate(self._python)
+        self._builder.lab.generator.set_state(self._lab)
         if self._on_device is not None:
             torch.cuda.set_rng_state(self._on_device, self._device)
         if self._numpy is not None:
             sys.modules["numpy"].random.set_state(self._numpy)
+
+
+def have_moved(builder: Builder) -> bool:
+    """Whether anything was drawn since the generators were seeded for a step."""
+    now = Generators(builder)
+    builder.seed()
+    return now != Generators(builder)
 
 
 def seed_everything(seed: int) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
+
+import torch
 
 from gpulab.limits import TEXT_LENGTH
 from gpulab.protocol.device import Device
@@ -18,9 +20,6 @@ from gpulab.worker.building.phases import PhaseRecorder
 from gpulab.worker.process.errors import SkippedError
 from gpulab.worker.process.exception_text import short, text_of
 from gpulab.worker.process.position import WorkerPosition
-
-if TYPE_CHECKING:
-    import torch
 
 
 class Chooser(Protocol):
@@ -40,6 +39,7 @@ class WorkerLab:
         self.memory_bytes = info.memory_bytes
         self.sms = info.sms
         self.info = info
+        self.generator = torch.Generator(device)
         self.phases = PhaseRecorder(device)
         self.has_tuned = False
         """In the build that is under way."""

@@ -91,10 +91,15 @@ def read() -> dict[str, Any]:
     return values
 
 
+def _same(name: str, now: Any, before: Any) -> bool:
+    """Whether a setting is what it was. The old form of a precision switch writes "ieee" where nothing was set."""
+    return bool(now == before) or (name in _PRECISIONS and {now, before} == {"none", "ieee"})
+
+
 def put_back(before: dict[str, Any]) -> list[str]:
     """Undo every change since `before`; returns the names of the settings that had changed."""
     after = read()
-    names = [name for name, value in before.items() if after[name] != value]
+    names = [name for name, value in before.items() if not _same(name, after[name], value)]
     for name in names:
         value = before[name]
         if name == "torch.cuda.set_device":

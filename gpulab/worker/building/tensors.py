@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, sqrt
+from math import inf, isnan, sqrt
 from typing import Any
 
 import torch
@@ -14,8 +14,10 @@ from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.statuses import CheckKind
 from gpulab.worker.process.errors import RefusedError
 
-TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 5e-3, "bf16": 2e-2, "fp8": 1e-1}
-"""Relative Frobenius error allowed by dtype; the largest single error may be 10 x this x rms(reference)."""
+TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 5e-3, "bf16": 2e-2, "fp8": 1e-1, "int8": 5e-2}
+"""Relative Frobenius error allowed by dtype; a single element may be off by 10 x this x rms(reference), and by twice
+this of its own value.
+"""
 _CAP, _MOST = 10, 0.1
 """`Work(tolerance=)` may be 10 x that of the dtype, and no more than this."""
 _INTEGER_CAP = 5e-2
@@ -35,7 +37,11 @@ _WITHOUT_ARITHMETIC = {
     for name in ("bits1x8", "bits2x4", "bits4x2", "bits8", "bits16", "float4_e2m1fn_x2")
     if hasattr(torch, name)
 }
-_MAX_ERROR = 10
+_MAX_ERROR, _OWN_ERROR = 10, 2
+_PART, _FEWEST_OF_PART = 1 << 10, 32
+"""Elements that are looked at together: none of them computed, and all alike, is an error however small they are."""
+_NOISE = 5e-7
+"""What is smaller than this part of the rms of all elements may be rounding, which another algorithm does not have."""
 _LARGEST_ERROR = 1e9
 """Beyond it an error says nothing but that the values are others, such as what memory held before."""
 _ROOM = 8
@@ -72,7 +78,8 @@ def _has_number(tree: Any) -> bool:
 def _walk(tree: Any) -> Iterator[torch.Tensor]:
     if isinstance(tree, torch.Tensor):
         _require_values(tree, ("torch",))
-        yield _dense(tree.data)  # no part of a graph, and no version counter: restoring must not upset autograd
+        for part in _parts(tree.data):  # no part of a graph, and no version counter: restoring must not upset autograd
+            yield _dense(part)
     elif isinstance(tree, torch.nn.Module):
         yield from _walk([*tree.parameters(), *tree.buffers()])
     elif isinstance(tree, torch.optim.Optimizer):
@@ -87,8 +94,30 @@ def _walk(tree: Any) -> Iterator[torch.Tensor]:
     elif hasattr(tree, "__dlpack__"):
         _require_values(tree, _ARRAYS)
         yield _dense(torch.utils.dlpack.from_dlpack(tree))
-    elif tree is not None:
+    elif tree is not None and not isinstance(tree, (str, bytes)):
         raise TypeError(f"a {type(tree).__name__} is not a tensor, an array, a number, or a collection of them")
+
+
+def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The tensors in plain memory that a sparse one consists of; of any other, itself."""
+    if tensor.layout == torch.sparse_coo:
+        return tensor._indices(), tensor._values()
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return tensor.crow_indices(), tensor.col_indices(), tensor.values()
+    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+        return tensor.ccol_indices(), tensor.row_indices(), tensor.values()
+    return (tensor,)
+
+
+def in_plain_memory(tree: Any) -> Any:
+    """A tree in which sparse tensors are dense, to be compared with outputs that are."""
+    if isinstance(tree, torch.Tensor) and len(_parts(tree)) > 1:
+        return tree.detach().to_dense()
+    if isinstance(tree, (list, tuple)):
+        return [in_plain_memory(part) for part in tree]
+    if isinstance(tree, Mapping):
+        return [in_plain_memory(part) for part in tree.values()]
+    return tree
 
 
 def _require_values(tree: Any, packages: tuple[str, ...]) -> None:
@@ -184,22 +213,6 @@ def poison(tensors: Sequence[torch.Tensor]) -> None:
             tensor.fill_(-1 if tensor.dtype.is_signed else torch.iinfo(tensor.dtype).max)
 
 
-@torch.inference_mode()
-def halve(tensors: Sequence[torch.Tensor]) -> None:
-    """Half of every float, in place: other data, whatever the layout, and valid wherever the first was."""
-    for tensor in tensors:
-        if tensor.is_floating_point() or tensor.is_complex():
-            tensor.copy_(computable(tensor) * 0.5)
-
-
-@torch.inference_mode()
-def roll(tensors: Sequence[torch.Tensor]) -> None:
-    """Shift along the last dimension in place: for steps without floats, or that scaling does not change."""
-    for tensor in tensors:
-        if tensor.dim():
-            tensor.copy_(tensor.roll(1, dims=-1))
-
-
 def finite(tensors: Sequence[torch.Tensor]) -> bool:
     return all(bool(torch.isfinite(computable(tensor)).all()) for tensor in tensors)
 
@@ -279,16 +292,20 @@ def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Ag
         differ = sum(int((a != b).sum()) for a, b in _chunks(actual, expected))
         reason = finding("elements_differ", differ=differ, elements=actual.numel()) if differ else None
         return Agreement(not differ, None if differ else 0.0, 0.0, reason)
-    squares = total = largest = 0.0
+    squares = total = largest = missing = 0.0
     for narrow in _chunks(actual, expected):
         a, b = map(_wide, narrow)
         difference = torch.where(a == b, 0.0, (a - b).abs())  # infinities may be equal
-        sums = (difference.square().sum(), b.abs().square().sum(), difference.max())
-        if torch.isnan(sums[0]):
+        size = b.abs()
+        beyond = difference - _OWN_ERROR * tolerance * size
+        sums = torch.stack((difference.square().sum(), size.square().sum(), beyond.max()))
+        chunk_squares, chunk_total, chunk_largest = sums.tolist()
+        if isnan(chunk_squares):
             return Agreement(False, None, tolerance, finding("output_has_nan"))
-        squares += float(sums[0])
-        total += float(sums[1])
-        largest = max(largest, float(sums[2]))
+        squares += chunk_squares
+        total += chunk_total
+        largest = max(largest, chunk_largest)
+        missing = max(missing, _rms_of_missing(a, b))
     error = sqrt(squares / total) if total else (inf if squares else 0.0)
     if not error <= tolerance:
         bounded = error if error <= _LARGEST_ERROR else None
@@ -297,7 +314,28 @@ def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Ag
     allowed = _MAX_ERROR * tolerance * rms
     if not largest <= allowed:
         return Agreement(False, error, tolerance, finding("one_element_off", largest=largest, allowed=allowed))
+    if missing > _NOISE * rms:
+        return Agreement(False, error, tolerance, finding("part_not_computed", size=missing, rms=rms))
     return Agreement(True, error, tolerance)
+
+
+def _rms_of_missing(actual: torch.Tensor, expected: torch.Tensor) -> float:
+    """Of the parts in which one value stands everywhere, and the reference's values differ: the largest rms of these.
+
+    A part that is small beside the others is next to nothing in the error of all.
+    """
+    parts = actual.numel() // _PART
+    shape = (parts, _PART) if parts else (1, actual.numel())
+    if actual.numel() < _FEWEST_OF_PART:
+        return 0.0
+    used = shape[0] * shape[1]
+    rows, wanted = actual[:used].view(shape), expected[:used].view(shape)
+    constant = (rows == rows[:, :1]).all(dim=1)
+    if not bool(constant.any()):
+        return 0.0
+    differs = (wanted != wanted[:, :1]).float().mean(dim=1) > 0.5
+    rms = wanted.abs().square().mean(dim=1).sqrt()
+    return float(torch.where(constant & differs, rms, 0.0).max())
 
 
 def _chunks(actual: torch.Tensor, expected: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:

@@ -26,7 +26,8 @@ def read(build: Build, returned: Any) -> list[torch.Tensor]:
     output: Any = build.work.output
     if output is None:
         output = returned
-    return tensors.leaves(output() if callable(output) and not hasattr(output, "__dlpack__") else output)
+    output = output() if callable(output) and not hasattr(output, "__dlpack__") else output
+    return tensors.leaves(tensors.in_plain_memory(output))
 
 
 def spoil(build: Build, live: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> None:

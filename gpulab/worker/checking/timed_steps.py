@@ -1,14 +1,17 @@
-"""Whether what is timed computes: in every epoch blocks like any other, of which new inputs interrupt the steps."""
+"""Whether what is timed computes: timed blocks run on changing values, and the output of their last step is compared.
+
+Values change before a block, and now and then between two of its steps, without a pause. What must come out is what the
+variant gave for them in the first step of a build (see `history`).
+"""
 
 from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from math import ceil
 from time import perf_counter
 
 import torch
@@ -18,32 +21,35 @@ from gpulab.protocol.finding import finding
 from gpulab.protocol.statuses import CheckKind, Stage
 from gpulab.scenario import CONTROL
 from gpulab.worker.building import tensors
-from gpulab.worker.building.build import Build
-from gpulab.worker.checking import outputs, state_updates
-from gpulab.worker.checking.changes import Change, LateElement
-from gpulab.worker.checking.fresh_values import FreshTimes, pairs_for, refuse, time_pairs
-from gpulab.worker.checking.matching import Matching, Memory, identity, match
-from gpulab.worker.checking.references import References, Result
-from gpulab.worker.checking.samples import output_samples
+from gpulab.worker.building.build import Build, Generators
+from gpulab.worker.checking import outputs, replay, state_updates
+from gpulab.worker.checking.history import Expected, Own, judged
+from gpulab.worker.checking.replay import StepTimes, Subject
+from gpulab.worker.checking.values import AllValues, Write
 from gpulab.worker.context import WorkerContext
-from gpulab.worker.process.errors import WrongOutputError, checking
+from gpulab.worker.process.errors import RefusedError, WrongOutputError, checking
 from gpulab.worker.process.failure import is_out_of_memory
 from gpulab.worker.timing.candidate import Candidate
+from gpulab.worker.timing.clock import Interruption
 
-_SHARE = 0.12
-"""Of the time since the measurement began, for checks of what has been checked before."""
-_OTHER_STEPS = 4
-"""Besides those of a block: the baseline's, and those on fresh values."""
-_SHORT_BLOCK_S, _LONG = 0.02, 0.5
-"""A block from which on it is long, and the part of the processes that check a single variant of such blocks."""
-_PROCESSES_TO_CHECK_ALL = 4
+_SHARE = 0.1
+"""Of the time since the measurement began, for comparing outputs and for steps that are checked alone."""
+_ALLOWANCE_S = 0.01
+"""Beside that share, in every process."""
+_FIRST_INTERRUPTED, _INTERRUPTED = 0.5, 0.15
+"""Part of the blocks in which values change between two steps, until one was, and after it."""
+_OF_A_BLOCK = 0.02
+"""The part of a block's time that writing all values may take."""
+_BYTES_PER_S = 2e9
 _SLOW_STEP_S, _SLOW = 5e-3, 0.25
-"""A step from which on it is slow, and the part of its checks that time it on new values."""
-_MOST_STATEFUL_STEPS = 3
+"""A step from which on it is slow, and the part of the processes that take it alone."""
+_MOST_STATEFUL_STEPS, _MANY_STEPS, _MANY_S = 3, 64, 0.02
+"""Steps after a restore that are compared: one of a few, and as many as some milliseconds hold."""
+_OF_MANY = (0.05, 10.0)
+"""What many steps may be off by: this, or so many times the tolerance."""
+_DRAWING_STEPS = 4
 _LOOSER, _LOOSEST = 4.0, 0.5
 """Times by which each further step of a training loosens the tolerance, and to what."""
-_PART = 1 << 20
-_PAIRS_TO_CONFIRM = 7
 Tensors = list[torch.Tensor]
 
 
@@ -56,11 +62,30 @@ class _Shown:
     error: float = 0.0
     allowed: float = 0.0
     state: int = 0
-    fresh: FreshTimes = field(default_factory=FreshTimes)
+    times: StepTimes | None = None
+
+
+@dataclass
+class _Values:
+    """Of one build: its inputs, and what writes values to them."""
+
+    build: Build
+    inputs: Tensors
+    writes: list[tuple[Expected, Write, Write]] = field(default_factory=list)
+    """(what the step gives then, writes the values, puts the build's own back)."""
+
+
+@dataclass
+class _Block:
+    """A timed block that is under way: what its last step has to return, and what puts the values back."""
+
+    expected: Expected | None
+    undo: Write
+    late: bool = False
 
 
 class TimedChecks:
-    """Of one measuring process. `check` is called at a random moment of each epoch, `finish` after the last."""
+    """Of one measuring process: `prepare` and `compare` around each timed block, `check` once an epoch, `finish`."""
 
     def __init__(self, context: WorkerContext) -> None:
         self._begins = partial(context.reporter.position.move, Stage.MEASURE)
@@ -68,41 +93,73 @@ class TimedChecks:
         self._draw = random.Random(context.seed + 3 if pinned else int.from_bytes(os.urandom(8)))
         self._context, self._builder, self._checker = context, context.builder, context.checker
         self._started, self._spent_s = perf_counter(), 0.0
-        self._memories: list[Memory] | None = None
-        self._matchings: dict[str, Matching] = {}
+        self._values: dict[str, _Values] = {}
         self._shown: dict[str, _Shown] = {}
-        self._takes_long = self._draw.random() < _LONG
+        self._interrupted: set[str] = set()
+        """Candidates of which some block was."""
+        self._block: _Block | None = None
+
+    def prepare(self, candidate: Candidate) -> Interruption | None:
+        """Choose the values of the block that comes next; what is to happen between two of its steps, if anything."""
+        self._block = None
+        values = self._values_of(candidate)
+        if values is None or not values.writes:
+            return None
+        expected, write, undo = self._draw.choice(values.writes)
+        steps = candidate.steps
+        if steps > 1 and self._can_interrupt(values, expected) and self._is_to_interrupt(candidate):
+            self._interrupted.add(candidate.name)
+            self._block = _Block(expected, undo, late=True)
+            return self._moment(steps), write
+        if self._draw.random() < 0.5:
+            self._block = _Block(None, _nothing)
+            return None
+        write()
+        self._block = _Block(expected, undo)
+        return None
+
+    def compare(self, candidate: Candidate) -> None:
+        """After a block: put the values back, and look at what its last step returned. WrongOutputError."""
+        clock, block = self._context.clock, self._block
+        returned, self._block = clock.returned, None
+        clock.forget()
+        values = self._values_of(candidate)
+        if block is None or values is None:
+            return
+        started = perf_counter()
+        if not (block.late or self._is_within()):
+            block.undo()
+            return
+        with checking(CheckKind.TIMED_STEPS):
+            try:
+                output = self._checker.stepping.read_late(values.build, returned, block.undo)
+            except RuntimeError:  # memory that a graph of the compiler has taken back
+                block.undo()
+                return
+            self._judge(candidate, values.build, block, output)
+        self._spent_s += perf_counter() - started
 
     def check(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, BaseException]]:
-        """Check some variants against the first one; returns those that failed, and why."""
-        baseline, started = candidates[0], perf_counter()
-        others = [candidate for candidate in candidates[1:] if self._can_check(candidate)]
-        if not others or baseline.build is None or not self._can_check(baseline):
+        """Take steps of each variant alone, and with state between; returns those that failed, and why."""
+        baseline, *others = candidates
+        if not self._can_check(baseline):
             return []
         failed: list[tuple[Candidate, BaseException]] = []
-        usual = self._checker.reference
-        references = References(self._builder, baseline.name, baseline.build, self._draw, usual, self._begins)
         for candidate in self._in_turn(others):
-            spent_s = self._spent_s + perf_counter() - started
-            expected_s = (_OTHER_STEPS + candidate.steps + candidate.lead_in) * candidate.step_s
-            within = spent_s + expected_s < _SHARE * (perf_counter() - self._started)
-            if not (within or self._is_due(candidate, len(others))):
-                continue
             try:
                 with checking(CheckKind.TIMED_STEPS):
-                    self._check(references, candidate)
+                    self._check(candidate, baseline)
             except BaseException as error:
-                if is_out_of_memory(error):
-                    continue
-                failed.append((candidate, error))
-        self._spent_s += perf_counter() - started
+                if not is_out_of_memory(error):
+                    failed.append((candidate, error))
         return failed
 
     def finish(self) -> None:
         """Tell what the checks showed."""
         for name, shown in self._shown.items():
-            if not shown.blocks or name not in self._context.checked:
+            if name not in self._context.checked or not (shown.blocks or shown.times):
                 continue
+            times = shown.times
             self._context.reporter.channel.emit(
                 Examined(
                     variant=name,
@@ -113,207 +170,187 @@ class TimedChecks:
                         "error": shown.error,
                         "allowed": shown.allowed,
                         "state": shown.state,
-                        "fresh_ratio": shown.fresh.ratio if shown.fresh.fresh_s else None,
+                        "alone_ratio": times.alone_s / times.block_s if times else None,
+                        "new_ratio": times.new_s / times.same_s if times and times.same_s else None,
                     },
                 )
             )
+
+    def _judge(self, candidate: Candidate, build: Build, block: _Block, output: Tensors) -> None:
+        own = self._checker.own[candidate.variant.name]
+        wanted = block.expected.output if block.expected else own.usual
+        agreement = self._checker.stepping.agree(build, output, wanted)
+        if block.expected is not None:
+            reason = judged(own, block.expected, output, agreement, candidate.variant.name)
+        else:
+            reason = agreement.reason
+        if reason is not None and not (build.state and not agreement.ok and reason.code != "timed_step_is_stale"):
+            raise WrongOutputError(reason, agreement.error)
+        shown = self._shown.setdefault(candidate.name, _Shown())
+        shown.blocks += 1
+        shown.late += block.late
+        shown.error = max(shown.error, agreement.error or 0.0)
+        shown.allowed = agreement.tolerance
+
+    def _values_of(self, candidate: Candidate) -> _Values | None:
+        """Of the build that a candidate has now; None where its output says nothing of the values of its inputs."""
+        build, name = candidate.build, candidate.variant.name
+        own = self._checker.own.get(name)
+        if build is None or own is None or not self._can_check(candidate) or name in self._checker.drawing:
+            return None
+        known = self._values.get(candidate.name)
+        if known is None or known.build is not build:
+            known = self._values[candidate.name] = self._made(candidate, build, own)
+        return known
+
+    def _made(self, candidate: Candidate, build: Build, own: Own) -> _Values:
+        inputs = tensors.live_leaves("inputs", build.work.inputs)
+        values = _Values(build, inputs)
+        room = _OF_A_BLOCK * candidate.block_s * _BYTES_PER_S
+        for expected in own.expected:
+            cheap = not isinstance(expected.change, AllValues) or sum(tensor.nbytes for tensor in inputs) < room
+            if cheap and not (build.state and self._checker.baseline_has_state):
+                with suppress(RuntimeError, IndexError):
+                    values.writes.append((expected, *expected.change.on(inputs)))
+        return values
+
+    def _can_interrupt(self, values: _Values, expected: Expected) -> bool:
+        """A few elements, of memory that the device reads in the order of its work: no wait is needed."""
+        device = self._context.device.type
+        on_device = all(tensor.device.type == device for tensor in values.inputs)
+        asynchronous = self._checker.own[values.build.variant].asynchronous
+        return (
+            not asynchronous
+            and on_device
+            and not isinstance(expected.change, AllValues)
+            and not self._context.clock.flush
+        )
+
+    def _is_to_interrupt(self, candidate: Candidate) -> bool:
+        if candidate.name not in self._interrupted:
+            return self._draw.random() < _FIRST_INTERRUPTED
+        return self._draw.random() < _INTERRUPTED and self._is_within()
+
+    def _moment(self, steps: int) -> int:
+        """Steps of a block before the values change: few or many are left, as likely."""
+        left = int(steps ** self._draw.random())
+        return steps - max(1, min(steps - 1, left))
 
     def _can_check(self, candidate: Candidate) -> bool:
         name, context = candidate.variant.name, self._context
         return candidate.build is not None and name in context.checked and name not in context.checker.stateful
 
-    def _is_due(self, candidate: Candidate, candidates: int) -> bool:
-        """Whether to check it, at whatever cost: each short one once in a process, of long ones some in each."""
-        if candidate.name in self._shown or candidate.name == CONTROL:
-            return False
-        if candidate.block_s < _SHORT_BLOCK_S or self._context.job.smoke:
-            return True
-        variants = candidates - 1
-        most = ceil(variants / _PROCESSES_TO_CHECK_ALL) if variants > 1 or self._takes_long else 0
-        return len(self._shown) < most
+    def _is_within(self) -> bool:
+        return self._spent_s < _ALLOWANCE_S + _SHARE * (perf_counter() - self._started)
 
     def _in_turn(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Those that were checked least come first, in a random order; the control, which proves least, is last."""
+        """Those that have not been looked at, in a random order; others where there is time for it."""
         self._draw.shuffle(candidates)
-        blocks = {name: shown.blocks for name, shown in self._shown.items()}
-        return sorted(candidates, key=lambda candidate: (candidate.name == CONTROL, blocks.get(candidate.name, 0)))
+        return [
+            candidate
+            for candidate in candidates
+            if self._can_check(candidate) and candidate.name != CONTROL and self._is_due(candidate)
+        ]
 
-    def _matching(self, candidate: Candidate, baseline_inputs: Tensors, inputs: Tensors) -> Matching:
-        name = candidate.variant.name
-        if self._memories is None:
-            self._memories = [Memory(tensor) for tensor in baseline_inputs]
-        if name not in self._matchings:
-            dtypes = (candidate.build.work.dtype if candidate.build else None, self._checker.dtype)
-            loosest = max((tensors.tolerance_of(tensor, tensor, dtypes) for tensor in inputs), default=0.0)
-            self._matchings[name] = match(self._memories, inputs, loosest)
-        return self._matchings[name]
+    def _is_due(self, candidate: Candidate) -> bool:
+        shown = self._shown.get(candidate.name)
+        if shown is not None and shown.times is not None:
+            return self._is_within()
+        return candidate.step_s < _SLOW_STEP_S or not self._context.number or self._draw.random() < _SLOW
 
-    def _check(self, references: References, candidate: Candidate) -> None:
-        build = candidate.build
+    def _check(self, candidate: Candidate, baseline: Candidate) -> None:
+        build, base = candidate.build, baseline.build
         assert build is not None
-        inputs = tensors.live_leaves("inputs", build.work.inputs)
-        matching = self._matching(candidate, references.inputs, inputs)
-        both = bool(build.state) and bool(references.build.state)
-        either = bool(build.state) or bool(references.build.state)
-        if both:
-            references.usual(1)  # whether it draws is known by then
-            steps = self._steps(candidate, one_step=references.draws, advances=True)
-            change, expected = self._chosen(references, candidate, matching, steps[1])
-        else:
-            change, expected = self._chosen(references, candidate, matching, 1)
-            steps = self._steps(candidate, one_step=either or references.draws, advances=False)
-        if not expected.output:
+        assert base is not None
+        name = candidate.variant.name
+        own = self._checker.own.get(name)
+        self._begins(name)
+        if build.state and base.state:
+            self._check_state(candidate, build, base)
+        if name in self._checker.drawing and self._draws_once(build):
+            raise RefusedError(finding("draws_when_seeded", name))
+        shown = self._shown.setdefault(candidate.name, _Shown())
+        if own is None or baseline.variant.name not in self._checker.own:
             return
-        result = self._interrupted(candidate, change, inputs, matching, steps, restore=True)
-        agreement = self._checker.agree(build, result.output, expected.output)
-        looser = min(_LOOSEST, agreement.tolerance * _LOOSER ** (steps[1] - 1)) if both else 0.0
+        subjects = [
+            Subject(entry, made, tensors.live_leaves("inputs", made.work.inputs), self._checker.own[entry.variant.name])
+            for entry, made in ((candidate, build), (baseline, base))
+        ]
+        clock = self._context.clock
+        shown.times, reason = replay.examine(self._builder, clock, subjects[0], subjects[1], self._draw)
+        if reason is not None:
+            raise RefusedError(reason)
+
+    def _draws_once(self, build: Build) -> bool:
+        """Whether only the first step after the generators were seeded draws anything."""
+        states = []
+        for steps in (1, _DRAWING_STEPS):
+            self._builder.seed()
+            self._context.wall_clock.block(build, steps, lead_in=0)
+            self._context.wall_clock.forget()
+            states.append(Generators(self._builder))
+        return states[0] == states[1]
+
+    def _check_state(self, candidate: Candidate, build: Build, base: Build) -> None:
+        """Steps in a block after its state was restored, against as many of the baseline's: WrongOutputError."""
+        few = self._draw.randint(1, _MOST_STATEFUL_STEPS)
+        many = min(_MANY_STEPS, int(_MANY_S / max(candidate.step_s, 1e-9)))
+        steps = many if many > few and self._draw.random() < 0.5 else min(few, max(1, candidate.steps - 1))
+        steps = 1 if candidate.variant.name in self._checker.drawing else steps
+        expected = self._steps_after_restore(base, 0, steps)
+        output = self._steps_after_restore(build, self._draw.randint(0, min(candidate.steps, 100)), steps)
+        agreement = self._checker.stepping.agree(build, output.output, expected.output)
+        looser = min(_LOOSEST, agreement.tolerance * _LOOSER ** (steps - 1))
+        allowed, times = _OF_MANY
+        if steps > _MOST_STATEFUL_STEPS:
+            looser = min(_LOOSEST, max(allowed, times * agreement.tolerance))
         if agreement.reason and not (agreement.error is not None and agreement.error <= looser):
-            usual = references.usual(steps[1] if both else 1)
-            stale = change is not None and self._checker.agree(build, result.output, usual.output).ok
             raise WrongOutputError(
                 finding(
-                    "timed_step_is_stale" if stale else "timed_step_is_wrong",
+                    "timed_step_is_wrong",
                     candidate.variant.name,
                     error=agreement.error,
                     allowed=agreement.tolerance,
-                    change=change.name if change else "",
+                    change="",
                 ),
                 agreement.error,
             )
-        updates = state_updates.compare(
-            result.before, result.after, expected.before, expected.after, steps=steps[1] if both else 1
-        )
+        compared = min(steps, _MOST_STATEFUL_STEPS)
+        updates = state_updates.compare(output.before, output.after, expected.before, expected.after, steps=compared)
         if updates.reason:
             raise WrongOutputError(updates.reason, updates.error)
-        if build.state and not both and change is not None:
-            self._check_without_restore(candidate, change, inputs, matching, steps, result)
-        self._remembers(references, candidate, inputs, matching)
         shown = self._shown.setdefault(candidate.name, _Shown())
         shown.blocks += 1
-        shown.late += isinstance(change, LateElement)
-        shown.error = max(shown.error, agreement.error or 0.0)
-        shown.allowed = agreement.tolerance
         shown.state = max(shown.state, updates.compared)
-        if candidate.name == candidate.variant.name:
-            both_outputs = {references.name: expected.output, candidate.name: result.output}
-            allowed = max(looser, agreement.tolerance)
-            self._context.reporter.channel.emit(*output_samples(both_outputs, allowed, self._draw))
 
-    def _check_without_restore(
-        self,
-        candidate: Candidate,
-        change: Change,
-        inputs: Tensors,
-        matching: Matching,
-        steps: tuple[int, int],
-        restored: Result,
-    ) -> None:
-        """State of the variant's own may change its output, but no restore may be what makes it compute."""
-        build = candidate.build
-        assert build is not None
-        result = self._interrupted(candidate, change, inputs, matching, steps, restore=False)
-        if self._checker.agree(build, result.output, restored.output).ok:
-            return
-        usual = self._interrupted(candidate, None, inputs, matching, steps, restore=False)
-        agreement = self._checker.agree(build, result.output, usual.output)
-        if agreement.ok or not tensors.finite(result.output):
-            raise WrongOutputError(finding("computes_after_restore", candidate.variant.name))
+    def _steps_after_restore(self, build: Build, before: int, steps: int) -> _Stepped:
+        """Steps, a restore of the state among them, and as many steps as are asked for."""
+        starts: Tensors = []
 
-    def _steps(self, candidate: Candidate, *, one_step: bool, advances: bool) -> tuple[int, int]:
-        """Steps of a block before and after its inputs change: nobody can know which is the last one.
-
-        Where every tenth step computes, many after the change hide it, and blocks of so many tens before it would.
-        """
-        total = max(2, candidate.steps)
-        fewest, most = min(2, total - 1), min(_MOST_STATEFUL_STEPS, total - 1) if advances else total - 1
-        many = int(fewest * ((most + 1) / fewest) ** self._draw.random())
-        after = 1 if one_step or self._draw.random() < (0.3 if advances else 0.5) else min(most, many)
-        before = total - after
-        return (before - self._draw.randint(0, before // 4), after) if candidate.steps > 1 else (1, 1)
-
-    def _chosen(
-        self, references: References, candidate: Candidate, matching: Matching, steps: int
-    ) -> tuple[Change | None, Result]:
-        """A change of the inputs that can be seen in the baseline's output, and what it leaves there."""
-        assert candidate.build is not None
-        usual = references.usual(steps)
-        for change in references.changes():
-            result = references.changed(change, steps) if change.fits(matching) else None
-            if result and self._differ(candidate.build, result.output, usual.output, change):
-                return change, result
-        return None, usual
-
-    def _differ(self, build: Build, output: Tensors, usual: Tensors, change: Change) -> bool:
-        """Whether a change can be seen; one of everything is seen in a part of a large output."""
-        if not isinstance(change, LateElement):
-            output, usual = (
-                [tensor.reshape(-1)[:_PART] if tensor.is_contiguous() else tensor for tensor in part]
-                for part in (output, usual)
-            )
-        return not self._checker.agree(build, output, usual).ok
-
-    def _interrupted(
-        self,
-        candidate: Candidate,
-        change: Change | None,
-        inputs: Tensors,
-        matching: Matching,
-        steps: tuple[int, int],
-        *,
-        restore: bool,
-    ) -> Result:
-        build, context = candidate.build, self._context
-        assert build is not None
-        self._begins(candidate.variant.name)
-        undo: list[Callable[[], None]] = []
-        before: Tensors = []
-
-        def interrupt(returned: object) -> None:
-            self._builder.wait()
-            _spoil(build, returned, inputs)
-            if restore:
-                build.restore()
-            before.extend(tensors.kept(build.state))
-            if change is not None:
-                undo.append(change.made(inputs, matching))
-            self._builder.seed()
-            self._builder.wait()
-
-        try:
-            returned = context.wall_clock.interrupted(build, steps, candidate.lead_in, interrupt)
-            output = tensors.kept(outputs.read(build, returned))
-            after = tensors.kept(build.state)
-        finally:
-            self._builder.wait()
-            for action in undo:
-                action()
+        def restore() -> None:
             build.restore()
-            self._builder.wait()
-        return Result(output, before, after)
+            starts.extend(tensors.kept(build.state))
+            self._builder.seed()
 
-    def _remembers(self, references: References, candidate: Candidate, inputs: Tensors, matching: Matching) -> None:
-        """RefusedError where steps take many times longer on new values, or alone, and the baseline's do not."""
-        build = candidate.build
-        if build is None or not inputs or (candidate.step_s > _SLOW_STEP_S and self._draw.random() > _SLOW):
-            return
-        self._begins(candidate.variant.name)
-        shown = self._shown.setdefault(candidate.name, _Shown())
-        wait = self._builder.wait
-        time_pairs(shown.fresh, build, inputs, matching, pairs_for(candidate.step_s), self._draw, wait)
-        shown.fresh.block_step_s = candidate.step_s
-        if not shown.fresh.is_suspicious:
-            return
-        again, baseline = FreshTimes(), FreshTimes()
-        time_pairs(again, build, inputs, matching, _PAIRS_TO_CONFIRM, self._draw, wait)
-        again.block_step_s = self._context.wall_clock.step_s(build, candidate.steps)
-        own = references.inputs
-        self._begins(references.name)
-        time_pairs(baseline, references.build, own, identity(own), _PAIRS_TO_CONFIRM, self._draw, wait)
-        baseline.block_step_s = self._context.wall_clock.step_s(references.build, candidate.steps)
-        shown.fresh = again
-        refuse(candidate.variant.name, again, baseline)
+        clock = self._context.wall_clock
+        clock.block(build, before + steps, lead_in=0, interruption=(before, restore))
+        returned = clock.returned
+        clock.forget()
+        output = tensors.kept(outputs.read(build, returned))
+        after = tensors.kept(build.state)
+        build.restore()
+        self._builder.wait()
+        return _Stepped(output, starts, after)
 
 
-def _spoil(build: Build, returned: object, inputs: Tensors) -> None:
-    with suppress(RuntimeError):  # memory that a graph of the compiler has taken back
-        outputs.spoil(build, outputs.read(build, returned), inputs)
+@dataclass(frozen=True)
+class _Stepped:
+    """What some steps from restored state left: their output, and the state before and after them."""
+
+    output: Tensors
+    before: Tensors
+    after: Tensors
+
+
+def _nothing() -> None:
+    pass

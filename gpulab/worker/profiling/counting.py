@@ -48,7 +48,7 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        formula: Callable[..., int] | None = flop_registry.get(func._overloadpacket)
+        formula = _formula(func)
         if formula is None:
             with self:  # under inference_mode operations arrive whole: what they are composed of counts
                 returned = func.decompose(*args, **(kwargs or {}))
@@ -80,6 +80,16 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             storage = operand.untyped_storage()
             known = self._extents.setdefault(storage.data_ptr(), (storage.nbytes(), set()))
             known[1].add((operand.data_ptr(), _span(operand)))
+
+
+def _formula(func: Any) -> Callable[..., int] | None:
+    """Torch's own, of an operation in place that of the one it is named after."""
+    formula: Callable[..., int] | None = flop_registry.get(func._overloadpacket)
+    if formula is not None:
+        return formula
+    name = func._overloadpacket.__name__
+    plain = getattr(torch.ops.aten, name.removesuffix("_"), None) if name.endswith("_") else None
+    return flop_registry.get(plain)
 
 
 def _written_in_place(func: Any, args: tuple[Any, ...]) -> list[torch.Tensor]:

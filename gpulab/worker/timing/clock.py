@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Callable
-from itertools import repeat
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, repeat
 from statistics import median
 from time import monotonic, perf_counter_ns, thread_time_ns
 
-from gpulab.worker.building.build import Build
+from gpulab.worker.building.build import Build, call_each
 from gpulab.worker.building.compiled import mark_step
 from gpulab.worker.process.sample_buffer import Block
 from gpulab.worker.timing.waiting import THERE, paced, wait_for
@@ -17,6 +18,8 @@ _BLOCK_S = 2e-3
 """Of a device a block holds a few microseconds of waiting; of a CPU, what the others took from its caches."""
 _EMPTY_BLOCKS = 50  # so that an empty block is less than 2 % of one
 _MOST_STEPS = 1 << 24
+Interruption = tuple[int, Callable[[], None]]
+"""The number of steps of a block after which something happens, and what: no step can tell it from another gap."""
 
 
 class WallClock:
@@ -32,61 +35,52 @@ class WallClock:
         self.waits = wait is not None
         """Whether there is a device to wait for."""
         self.flush = flush
+        self.returned: object = None
+        """What the last step of the last block returned, until `forget`."""
         self.empty_block_s = median(self.empty_s() for _ in range(200))
         self.block_s = max(_BLOCK_S, _EMPTY_BLOCKS * self.empty_block_s)
 
     def empty_s(self) -> float:
         """What a block of no steps takes."""
-        return self._run(_nothing, 0).time_s
+        return self._run(repeat(_nothing, 0), 0).time_s
 
-    def block(self, build: Build, steps: int, *, lead_in: int = 1, restore: bool = True) -> Block:
+    def block(
+        self,
+        build: Build,
+        steps: int,
+        *,
+        lead_in: int = 1,
+        restore: bool = True,
+        interruption: Interruption | None = None,
+    ) -> Block:
         """Restore, untimed steps that bring the caches back, then `steps` timed ones; cold ones one by one."""
+        self.returned = None
         if restore:
             build.restore()
         mark_step()
         step = build.work.step
         with build.context():
-            for _ in repeat(None, lead_in - 1):
-                step()
             if lead_in:
-                returned = step()
+                returned = call_each(repeat(step, lead_in))
                 if type(returned) not in THERE:
                     step = paced(step, returned)
                 del returned
             if self.flush:
                 self.flush()
-            return self._run(step, steps)
+            return self._run(calls_of(step, steps, interruption), steps)
+
+    def single_s(self, build: Build) -> float:
+        """Seconds of one step, as it comes."""
+        mark_step()
+        return self._run(repeat(build.work.step, 1), 1).time_s
+
+    def forget(self) -> None:
+        """Let go of what the last step returned."""
+        self.returned = None
 
     def step_s(self, build: Build, steps: int) -> float:
         """Seconds per step of blocks of so many, as of now."""
         return median(self.block(build, steps).time_s for _ in range(3))
-
-    def interrupted(
-        self, build: Build, steps: tuple[int, int], lead_in: int, change: Callable[[object], object]
-    ) -> object:
-        """A block as any other for its steps, which `change` interrupts after the first of two numbers of them.
-
-        Nothing is restored before the others. `change` is given what the step before it returned; what the last one
-        returned is the result.
-        """
-        build.restore()
-        mark_step()
-        step = build.work.step
-        with build.context():
-            for _ in repeat(None, lead_in):
-                step()
-            if self.flush:
-                self.flush()
-            self._run(step, steps[0] - 1)
-            returned = step()
-            wait_for(returned)
-            change(returned)
-            del returned
-            self._run(step, steps[1] - 1)
-            returned = step()
-            wait_for(returned)
-            self.wait()
-            return returned
 
     def held_wrong(self, build: Build, steps: int, lead_in: int) -> tuple[float, float]:
         """Seconds per step (until the calls have returned, with a wait after every step), as people also time."""
@@ -108,25 +102,20 @@ class WallClock:
             waited = perf_counter_ns() - started
         return returned * 1e-9 / steps, waited * 1e-9 / steps
 
-    def again(self, build: Build, steps: int) -> Block:
-        """So many timed steps as they come, in a context that was entered."""
-        return self._run(build.work.step, steps)
-
-    def _run(self, step: Callable[[], object], steps: int) -> Block:
+    def _run(self, calls: Iterable[Callable[[], object]], steps: int) -> Block:
         wait = self.wait
         wait()
         before = resource.getrusage(resource.RUSAGE_THREAD)
         cpu = thread_time_ns()
         started = perf_counter_ns()
-        for _ in repeat(None, steps - 1):
-            step()
-        returned = step() if steps else None
+        returned = call_each(calls)
         if type(returned) not in THERE:
             wait_for(returned)
         wait()
         ended = perf_counter_ns()
         cpu = thread_time_ns() - cpu
         after = resource.getrusage(resource.RUSAGE_THREAD)
+        self.returned = returned[-1] if isinstance(returned, deque) else returned
         share = 1e-9 / (steps or 1)
         return Block(
             (ended - started) * share,
@@ -152,6 +141,21 @@ class WallClock:
             # A margin, since the next blocks may run faster than this one.
             target = int(1.2 * self.block_s / max(step_s, 1e-9)) + 1
             steps = min(max(target, steps + 1), 10 * steps, _MOST_STEPS)
+
+
+def calls_of(
+    step: Callable[[], object], steps: int, interruption: Interruption | None
+) -> Iterable[Callable[[], object]]:
+    """The step so many times, with what happens between two of them."""
+    if interruption is None:
+        return repeat(step, steps)
+    first, happens = interruption
+    return chain(repeat(step, first), _after(happens, step), repeat(step, steps - first - 1))
+
+
+def _after(happens: Callable[[], None], step: Callable[[], object]) -> Iterator[Callable[[], object]]:
+    happens()
+    yield step
 
 
 def _nothing() -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import repeat
 from statistics import median
 from time import monotonic, perf_counter, thread_time_ns
 
 import torch
 
-from gpulab.worker.building.build import Build
+from gpulab.worker.building.build import Build, call_each
 from gpulab.worker.building.compiled import mark_step
 from gpulab.worker.process.sample_buffer import Block
-from gpulab.worker.timing.clock import WallClock
+from gpulab.worker.timing.clock import Interruption, WallClock, calls_of
 
 _MOST_STEPS = 500  # a queue holds about a thousand launches; a full one blocks the host, and the spin has ended
 _MARGIN = 2.0
@@ -43,8 +44,17 @@ class DeviceClock(WallClock):
         self._queueing: dict[str, _Queueing] = {}
         super().__init__(wait, flush)
 
-    def block(self, build: Build, steps: int, *, lead_in: int = 1, restore: bool = True) -> Block:
+    def block(
+        self,
+        build: Build,
+        steps: int,
+        *,
+        lead_in: int = 1,
+        restore: bool = True,
+        interruption: Interruption | None = None,
+    ) -> Block:
         """One block; where the queueing outlasted the spin, again with a longer one, then with fewer steps."""
+        self.returned = None
         queueing = self._queueing.setdefault(build.variant, _Queueing())
         steps = 1 if queueing.exposed else min(steps, _MOST_STEPS)
         for attempt in range(1 if queueing.exposed else _TRIES):
@@ -52,11 +62,13 @@ class DeviceClock(WallClock):
                 build.restore()
             mark_step()
             with build.context():
-                for _ in range(lead_in):
-                    build.work.step()
+                call_each(repeat(build.work.step, lead_in))
                 self.wait()
-                time_block = self._cold_block if self.flush else self._hot_block
-                block, covered = time_block(build, steps, queueing)
+                if self.flush:
+                    block, covered = self._cold_block(build, steps, queueing)
+                else:
+                    within = interruption if interruption and interruption[0] < steps else None
+                    block, covered = self._hot_block(build, steps, queueing, within)
             if covered:
                 return block
             if attempt and steps == 1:  # it waits for the device, or has more launches than a queue holds
@@ -78,17 +90,25 @@ class DeviceClock(WallClock):
         torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
         return cycles, seconds
 
-    def _hot_block(self, build: Build, steps: int, queueing: _Queueing) -> tuple[Block, bool]:
+    def single_s(self, build: Build) -> float:
+        """Seconds of the device for one step, as it comes."""
+        mark_step()
+        queueing = self._queueing.setdefault(build.variant, _Queueing())
+        block, _ = self._hot_block(build, 1, queueing, None)
+        return block.time_s
+
+    def _hot_block(
+        self, build: Build, steps: int, queueing: _Queueing, interruption: Interruption | None
+    ) -> tuple[Block, bool]:
         """(the block, whether the spin outlasted the queueing)."""
-        step = build.work.step
+        calls = calls_of(build.work.step, steps, interruption)
         spin_start, started, ended = (_event() for _ in range(3))
         torch.cuda._sleep(_WAKING)  # type: ignore[no-untyped-call]  # so that no launch lies between the events
         spin_start.record()
         cycles, _ = self._spin(steps, queueing)
         started.record()
         cpu, clock = thread_time_ns(), perf_counter()
-        for _ in range(steps):
-            step()
+        self.returned = call_each(calls)
         ended.record()
         queued_s = perf_counter() - clock
         cpu = thread_time_ns() - cpu
@@ -110,7 +130,7 @@ class DeviceClock(WallClock):
             clock = perf_counter()
             self.flush()
             started.record()
-            step()
+            self.returned = call_each((step,))
             ended.record()
             queued_s = perf_counter() - clock
             self.wait()

@@ -1,0 +1,184 @@
+"""Whether steps take longer alone, or when the values of their inputs are new, than they do in a timed block.
+
+What is remembered from call to call is computed then. A variant is asked about the time that it gains over the
+baseline: where most of that time is back, and the baseline's is not longer as well, its timed steps did not compute.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import torch
+
+from gpulab.protocol.finding import Finding, finding
+from gpulab.worker.building.build import Build, Builder, call_each
+from gpulab.worker.building.compiled import mark_step
+from gpulab.worker.checking.history import Own
+from gpulab.worker.checking.values import AllValues, Write, exchange
+from gpulab.worker.timing.candidate import Candidate
+from gpulab.worker.timing.clock import WallClock
+from gpulab.worker.timing.waiting import wait_for
+
+_OF_GAIN = 0.4
+"""The part of the time it gains that a variant may take longer, beyond what the baseline does."""
+_LEAST_GAIN = 0.05
+"""A variant that gains less of the baseline's time has nothing to hide."""
+_REPEATS, _MOST_S = 5, 0.02
+_CONFIRM = 3
+_PAUSES_S = (10e-6, 2e-3)
+_STEPS = 4
+"""That follow each other, each on values of its own."""
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """Seconds of one step: in a block, alone after a pause, and on values that are written before each step."""
+
+    block_s: float
+    alone_s: float
+    same_s: float
+    new_s: float
+    """The same values are written again, or new ones: both cost the same."""
+
+    @property
+    def more_alone_s(self) -> float:
+        return self.alone_s - self.block_s
+
+    @property
+    def more_on_new_s(self) -> float:
+        return self.new_s - self.same_s
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One candidate with what is known of it."""
+
+    candidate: Candidate
+    build: Build
+    inputs: Sequence[torch.Tensor]
+    own: Own
+
+
+def examine(
+    builder: Builder, clock: WallClock, variant: Subject, baseline: Subject, draw: random.Random
+) -> tuple[StepTimes, Finding | None]:
+    """The times of a variant's steps, and what is suspicious about them each time that they are taken."""
+    for attempt in range(_CONFIRM):
+        repeats = _repeats(variant, baseline) * (1 + attempt)
+        ours, theirs = _times(builder, clock, (variant, baseline), repeats, draw)
+        reason = _reason(variant, ours, baseline, theirs)
+        if reason is None:
+            break
+    return ours, reason
+
+
+def _reason(variant: Subject, ours: StepTimes, baseline: Subject, theirs: StepTimes) -> Finding | None:
+    items, baseline_items = variant.candidate.items, baseline.candidate.items
+    own_s, base_s = ours.block_s / items, theirs.block_s / baseline_items
+    gain_s = base_s - own_s
+    if gain_s < _LEAST_GAIN * base_s:
+        return None
+    name = variant.candidate.variant.name
+    alone_s = ours.more_alone_s / items - max(0.0, theirs.more_alone_s / baseline_items)
+    if alone_s > _OF_GAIN * gain_s:
+        ratios = {"ratio": ours.alone_s / ours.block_s, "baseline": theirs.alone_s / theirs.block_s}
+        return finding("computes_when_waited_for", name, **ratios)
+    new_s = ours.more_on_new_s / items - max(0.0, theirs.more_on_new_s / baseline_items)
+    if new_s > _OF_GAIN * gain_s:
+        ratios = {"ratio": ours.new_s / ours.same_s, "baseline": theirs.new_s / theirs.same_s}
+        return finding("remembers_its_inputs", name, **ratios)
+    return None
+
+
+def _repeats(*subjects: Subject) -> int:
+    step_s = sum(subject.candidate.step_s for subject in subjects)
+    return max(1, min(_REPEATS, int(_MOST_S / (step_s * (2 + 2 * _STEPS)))))
+
+
+def _times(
+    builder: Builder, clock: WallClock, subjects: tuple[Subject, Subject], repeats: int, draw: random.Random
+) -> list[StepTimes]:
+    """Of each subject the shortest, in turn: other work on the machine makes any of them longer, and none shorter."""
+    alone: list[list[float]] = [[], []]
+    blocks: list[list[float]] = [[], []]
+    same: list[list[float]] = [[], []]
+    new: list[list[float]] = [[], []]
+    for _ in range(repeats):
+        for place, subject in enumerate(subjects):
+            candidate = subject.candidate
+            block = clock.block(subject.build, candidate.steps, lead_in=min(1, candidate.lead_in))
+            blocks[place].append(block.time_s)
+            with subject.build.context():
+                _pause(draw)
+                alone[place].append(clock.single_s(subject.build))
+            clock.forget()
+            if subject.inputs:
+                for times, changes in ((same[place], False), (new[place], True)):
+                    times.append(_on_written(builder, subject, draw, changes=changes))
+    return [
+        StepTimes(min(blocks[place]), min(alone[place]), min(same[place], default=0.0), min(new[place], default=0.0))
+        for place in range(len(subjects))
+    ]
+
+
+def _pause(draw: random.Random) -> None:
+    """Without giving the core away, which would empty its caches."""
+    low, high = _PAUSES_S
+    until = perf_counter() + low * (high / low) ** draw.random()
+    while perf_counter() < until:
+        pass
+
+
+def _on_written(builder: Builder, subject: Subject, draw: random.Random, *, changes: bool) -> float:
+    """Seconds of a step and the write before it, where each writes other values than the one before, or the same."""
+    build = subject.build
+    writes, undo = _writes(subject, draw, changes=changes)
+    try:
+        build.restore()
+        with build.context():
+            mark_step()
+            writes[0]()
+            wait_for(call_each((build.work.step,)))
+            builder.wait()
+            started = perf_counter()
+            for write in writes:
+                write()
+                returned = call_each((build.work.step,))
+            wait_for(returned)
+            builder.wait()
+            return (perf_counter() - started) / len(writes)
+    finally:
+        builder.wait()
+        undo()
+        build.restore()
+        builder.wait()
+
+
+def _writes(subject: Subject, draw: random.Random, *, changes: bool) -> tuple[list[Write], Write]:
+    """Writes to the inputs, each with values of its own or all with the same; and what puts everything back."""
+    inputs = subject.inputs
+    whole = [entry.change for entry in subject.own.expected if isinstance(entry.change, AllValues)]
+    if whole and draw.random() < 0.5:
+        write, undo = whole[0].on(inputs)
+        return [write if place % 2 or not changes else undo for place in range(_STEPS)], undo
+    drawn = [change for _ in range(_STEPS) if (change := exchange(inputs, draw))]
+    if not drawn:
+        if not whole:
+            return [_nothing] * _STEPS, _nothing
+        write, undo = whole[0].on(inputs)
+        return [write if place % 2 or not changes else undo for place in range(_STEPS)], undo
+    made = [change.on(inputs) for change in drawn]
+    writes = [write for write, _ in made] if changes else [made[0][0]] * _STEPS
+
+    def undo_all() -> None:
+        for _, undo in reversed(made):
+            undo()
+
+    return writes, undo_all
+
+
+def _nothing() -> None:
+    pass
