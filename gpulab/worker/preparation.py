@@ -26,7 +26,8 @@ from gpulab.worker.timing.device_clock import DeviceClock
 from gpulab.worker.timing.plan import is_kept, longest_block_s
 from gpulab.worker.timing.waiting import returns_later
 
-_HOST_MARGIN, _HOST_MARGIN_S = 1.1, 50e-6
+_HOST_MARGIN, _HOST_MARGIN_S, _LOOKS = 1.1, 50e-6, 5
+"""A device that others use as well is late now and then: what is seen must be seen every time."""
 _LONG_STEP_S = 0.25
 """A step that is not taken once more just to be checked in every process: its timed blocks are, and it is at the end.
 """
@@ -236,9 +237,12 @@ class Preparation:
             self._reporter.notice("gaps_in_device_time", candidate.name)
         if clock.flush or exposed:
             return
-        device_s, host_s, queueing_s = clock.against_host(build, candidate.steps)
-        # A device that starts late, behind a long queueing, still ends within the sum of the two.
-        if host_s > _HOST_MARGIN * (device_s + queueing_s) + _HOST_MARGIN_S:
+        for _ in range(_LOOKS):
+            device_s, host_s, queueing_s = clock.against_host(build, candidate.steps)
+            # A device that starts late, behind a long queueing, still ends within the sum of the two.
+            if host_s <= _HOST_MARGIN * (device_s + queueing_s) + _HOST_MARGIN_S:
+                break
+        else:
             reason = finding("work_beside_the_stream", candidate.name, host_s=host_s, device_s=device_s)
             examined = Examined(variant=candidate.name, check=CheckKind.STREAMS, ok=False, reason=reason)
             self._reporter.channel.emit(examined)
