@@ -100,6 +100,7 @@ WORDS = {
     "inputs_not_from_the_seed": Words(
         "another seed changes the baseline's inputs and leaves its own as they were: name what the step reads"
     ),
+    "gpu_is_shared": Words("other processes use the GPU: its clock cannot be held against the host's"),
     "seed_changes_shapes": Words(
         "another seed gives its inputs other shapes, so a result computed in the build could go unnoticed"
     ),
