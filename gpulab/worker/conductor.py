@@ -100,6 +100,8 @@ class Conductor:
         self._waiting = []
         if last and self._job.profile is not None:
             measured = {candidate.variant for candidate in done[-1][0].candidates}
+            if not self._job.profile.every:
+                measured &= self._stop_rule.extremes()
             names = [info.name for info in self._job.subject.variants if info.name in measured]
             self._record(names, done[-1][0].choices)
         left_running = max(progress.left_running, self._left_running)

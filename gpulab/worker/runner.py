@@ -128,7 +128,6 @@ class Runner:
             if before is None:
                 self._tell_imports(rounds_next=True)
                 self._imports.end()
-                self._measure_ceilings()
             self._measure(candidates)
         for (variant, name), value in lab.figures.items():
             reporter.channel.emit(Reported(variant=variant, name=name, value=value))
@@ -183,13 +182,16 @@ class Runner:
             self._reporter.channel.emit(Stopped(reason=reason))
 
     def _measure_ceilings(self) -> None:
-        # All ceilings of a GPU take 20 seconds, and they are kept.
-        enough_known = self._reporter.position.ceilings_known or self._context.job.quick
-        if not self._preparation.declared or (self._context.device.type == "cuda" and enough_known):
+        """After the rounds, which had probes of the roofs that the verdict needs."""
+        job, on_gpu = self._context.job, self._context.device.type == "cuda"
+        enough_known = self._reporter.position.ceilings_known or job.quick
+        if not self._preparation.declared or (on_gpu and enough_known):
             return
         self._reporter.stage(Stage.CEILINGS)
+        roof = job.roof if isinstance(job, Measure) else None
         try:
-            self._calibration.beside_a_run(self._preparation.declared)
+            release(self._context)
+            self._calibration.beside_a_run(self._preparation.declared, roof)
         except Exception as error:  # the run does not depend on them, as long as the device lives
             self._reporter.notice("ceilings_failed", message=first_line(error))
             self._reporter.require_device(Stage.CEILINGS)
@@ -222,6 +224,7 @@ class Runner:
                 if candidate.name != CONTROL:
                     self._after_rounds(Stage.SOLO_RUN, candidate, self._solo_run, exclusive=exclusive)
         measurement.close()
+        self._measure_ceilings()
 
     def _roof_probes(self) -> RoofProbes | None:
         """Of the work that is declared; None where nothing is drawn of it, or nothing may run beside a variant."""
