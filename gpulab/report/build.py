@@ -44,7 +44,7 @@ CLOSE = 0.05
 ALL_TOGETHER = "all_together"
 """The variant that has every fix of the ones before it."""
 CALIBRATION = "calibration"
-_AFTER_THE_VERDICT = (Stage.SOLO_RUN, Stage.PROFILE, Stage.END)
+_AFTER_THE_VERDICT = (Stage.SOLO_RUN, Stage.CEILINGS, Stage.PROFILE, Stage.END)
 
 
 def build_report(

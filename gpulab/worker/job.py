@@ -13,7 +13,7 @@ from gpulab.protocol.statuses import Stage
 from gpulab.protocol.tuning import Choice
 from gpulab.worker.building import compiled
 from gpulab.worker.calibration.calibration import Calibration
-from gpulab.worker.conductor import Ask, Begin, Conductor
+from gpulab.worker.conductor import Ask, Begin, Conductor, Tell
 from gpulab.worker.handover import Progress
 from gpulab.worker.process.channel import Channel
 from gpulab.worker.process.children import Pipes
@@ -45,9 +45,9 @@ def conduct(
     """Fork the measuring processes of these numbers, and what profiles; returns when all events have left."""
     reporter, guarded = Reporter(channel, job, position), _Guard(channel, position)
 
-    def process(number: int, begin: Begin, ask: Ask) -> None:
+    def process(number: int, begin: Begin, tell: Tell, ask: Ask) -> None:
         seed = seed_of(job.seed, number)
-        runner = Runner(job, reporter, buffer, number, numbers.start, seed, begin, ask)
+        runner = Runner(job, reporter, buffer, number, numbers.start, seed, begin, tell, ask)
         guarded(lambda: in_own_layout(random.Random(seed + _LAYOUT), runner.serve), reporter)
 
     def profile(names: Sequence[str], choices: Sequence[Choice]) -> None:

@@ -142,6 +142,7 @@ class Measurement:
             start_s=self._start_s,
             processes=1 if job.smoke else FEWEST,
             exclusive=self.exclusive,
+            brief=job.brief,
         )
         self._context.reporter.channel.emit(
             Planned(

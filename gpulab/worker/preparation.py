@@ -92,7 +92,9 @@ class Preparation:
             reporter.stage(Stage.CALIBRATE, name)
             candidate = calibrate(context.clock, variant, build)
             reporter.stage(Stage.WARM_UP, name)
-            warm_up(context.clock, reporter.channel, candidate, build)
+            variants = len(context.job.subject.variants)
+            first = baseline_items is None
+            warm_up(context.clock, reporter.channel, candidate, build, first=first, variants=variants)
             self._check_device_clock(candidate, build)
             self._check_streams(candidate, build)
             # What is compiled is one operation to torch, whatever is in it, and a kernel of its own is none.
