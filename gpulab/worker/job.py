@@ -67,7 +67,7 @@ def calibrate(channel: Channel, job: Calibrate, position: WorkerPosition) -> Non
 
 
 class _Guard:
-    """Where the code of a scenario runs: whatever it does ends as an event, and the lab is compared at the end."""
+    """Where the code of a scenario runs: whatever it does ends as an event, and the lab is compared with what it was."""
 
     def __init__(self, channel: Channel, position: WorkerPosition) -> None:
         self._channel, self._position = channel, position
@@ -75,6 +75,7 @@ class _Guard:
 
     def __call__(self, work: Callable[[], None], reporter: Reporter) -> None:
         self._channel.adopt()
+        reporter.compare_lab = self._compare_lab
         try:
             work()
         except BaseException as error:  # from where no code of a scenario was expected to raise
@@ -82,11 +83,14 @@ class _Guard:
                 reporter.notice("profiling_failed", message=first_line(error))
             else:
                 reporter.failed(None, self._position.stage, error)
+        self._compare_lab()
+        compiled.end()
+        self._channel.flush()
+
+    def _compare_lab(self) -> None:
         if replaced := self._lab_functions.replaced():
             reason = finding("lab_functions_replaced", names=replaced[:_MOST_NAMES], count=len(replaced))
             self._channel.emit(RunInvalid(reason=reason))
-        compiled.end()
-        self._channel.flush()
 
 
 def _calibrate(job: Calibrate, reporter: Reporter) -> None:
