@@ -67,7 +67,7 @@ def calibrate(channel: Channel, job: Calibrate, position: WorkerPosition) -> Non
 
 
 class _Guard:
-    """Where the code of a scenario runs: whatever it does ends as an event, and the lab is compared with what it was."""
+    """Where code of a scenario runs: whatever it does ends as an event, and the lab is compared with what it was."""
 
     def __init__(self, channel: Channel, position: WorkerPosition) -> None:
         self._channel, self._position = channel, position
