@@ -189,11 +189,46 @@ AS_BEFORE = {
         ("its thread does not run 45% of the time, and no roof is near (memory 30%): measure on a quiet machine"),
     ),
     "unexplained": (
-        {"memory": 0.13, "arithmetic": 0.35, "dtype": "fp32", "launching": 0.02, "preempted": 0.0},
+        {
+            **{"memory": 0.13, "arithmetic": 0.35, "dtype": "fp32", "launching": 0.02, "preempted": 0.0, "waited": 0.1},
+            **{"outside": 0.05, "operation": "aten::erf", "share": 0.9},
+        },
         (
-            "no roof is near (memory 13%, fp32 arithmetic 35%), and nothing that was measured says why (bare launches "
-            "2%, preempted 0%)"
+            "no roof is near (memory 13%, fp32 arithmetic 35%), and nothing that was measured says why (launches 2%, "
+            "preempted 0%, waiting 10%, outside of torch's operations 5%; aten::erf 90%)"
         ),
+    ),
+    "random_accesses": (
+        {"memory": 0.02, "share": 0.97},
+        (
+            "operations that read or write at indices take 97% of the time, and no roof is near (memory 2%): sort the "
+            "indices, or keep what they reach small enough for a cache"
+        ),
+    ),
+    "thread_waits": (
+        {"share": 0.99},
+        (
+            "its thread sleeps, or waits for another thread, a process or a device, 99% of the time: overlap that with "
+            "work, or wait less"
+        ),
+    ),
+    "interpreter_takes_the_time": (
+        {"share": 0.97, "interpreted": 0.95},
+        (
+            "97% of what its thread runs is outside of torch's operations, and 95% Python's bytecode: one operation on "
+            "a whole tensor instead of a loop"
+        ),
+    ),
+    "outside_of_torch": (
+        {"share": 0.99, "interpreted": 0.02},
+        (
+            "99% of what its thread runs is outside of torch's operations, and 2% Python's bytecode: the code of "
+            "another library"
+        ),
+    ),
+    "no_work_declared": (
+        {"operation": "aten::mm", "share": 0.98},
+        "it declares no work (bytes, flops) that a roof could limit; aten::mm takes 98% of its time",
     ),
     "link_and_near_compute_roof": (
         {"link": "host to device", "share": 0.2, "arithmetic": 0.9, "dtype": "fp32"},
