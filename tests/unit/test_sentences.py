@@ -11,6 +11,7 @@ from pathlib import Path
 import examples_of_checks as of_checks
 import examples_of_machines as machines
 import examples_of_measurements as measurements
+import examples_of_rooflines as of_rooflines
 import examples_of_trust as of_trust
 import pytest
 
@@ -25,6 +26,7 @@ EXAMPLES = {
     **machines.AS_BEFORE,
     **machines.REWORDED,
     **of_checks.EXAMPLES,
+    **of_rooflines.EXAMPLES,
     **of_trust.EXAMPLES,
 }
 MAKERS = {"finding": 0, "notice": 0, "explain": 0}
@@ -132,7 +134,7 @@ def test_each_example_has_the_values_that_are_given_where_the_finding_is_made():
 
 def test_no_example_is_of_a_code_that_is_gone_or_stands_twice():
     parts = (measurements.AS_BEFORE, measurements.REWORDED, machines.AS_BEFORE, machines.REWORDED)
-    parts = (*parts, of_checks.EXAMPLES, of_trust.EXAMPLES)
+    parts = (*parts, of_checks.EXAMPLES, of_rooflines.EXAMPLES, of_trust.EXAMPLES)
     assert sum(map(len, parts)) == len(EXAMPLES)
     assert EXAMPLES.keys() == WORDS.keys()
 

@@ -6,9 +6,10 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from statistics import median
 
-from gpulab.analysis.bound import bound_of
+from gpulab.analysis.bound import Bound, bound_of
 from gpulab.analysis.ceilings import RoofSet
 from gpulab.analysis.datasheet import nominal_ceilings
+from gpulab.analysis.evidence import StepFacts
 from gpulab.analysis.roofline import DIFFERS, Cause, Point, Roofline, point_of
 from gpulab.analysis.statistics import median_interval
 from gpulab.protocol.ceiling import CACHE, LINKS, MATRIX, MEMORY, UNSTEADY, VECTOR, Ceiling
@@ -50,9 +51,20 @@ def cause_and_point(
     facts = replace(
         step_facts(state, variant, known, time.median, clocks), low_s=time.low, high_s=time.high, beside=beside
     )
-    bound = bound_of(facts, known)
+    declared = bool(variant.built.bytes or variant.built.flops)
+    bound = bound_of(facts, known) if declared else _bound_by_counts(facts, variant, known)
     cause = Cause(bound=bound.kind, or_else=list(bound.or_else), reason=bound.reason) if bound else None
-    return cause, point_of(name, facts, bound)
+    return cause, point_of(name, facts, bound) if declared else None
+
+
+def _bound_by_counts(facts: StepFacts, variant: VariantState, roofs: RoofSet) -> Bound | None:
+    """What limits a step that declares nothing: by what torch counted of it, where no rate of that is impossible."""
+    counted = variant.counted
+    if counted and counted.operand_bytes:
+        bound = bound_of(replace(facts, bytes=counted.operand_bytes, flops=counted.flops or None), roofs)
+        if bound and not bound.reason.code.startswith("above"):
+            return bound
+    return bound_of(facts, roofs)
 
 
 def roofline_of(report: RunReport) -> Roofline | None:

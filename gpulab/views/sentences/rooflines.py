@@ -65,6 +65,11 @@ def _host(values: Values) -> str:
     return ", ".join(f"{name} {share:.0%}" for name, share in shares if isinstance(share, float))
 
 
+def _without_roofs(template: Template, values: Values) -> str:
+    """Of a step that declares nothing no roof is said to be far."""
+    return filled(template, values).replace(f", {_NO_ROOF_NEAR.format(shares='')}", "")
+
+
 def _bound(template: Template) -> Words:
     """A template that may name the `shares`, what was `counted`, and whether it is as fast as a stream, or `capped`."""
 
@@ -73,7 +78,7 @@ def _bound(template: Template) -> Words:
         as_fast = f", as fast as a {stream} moves its bytes" if stream else ""
         capped = f", at the power cap ({_power(values)})" if "power" in values else ""
         known = {"shares": _shares(values), "counters": _counters(values), "as_fast": as_fast, "capped": capped}
-        return filled(template, {**values, **known}).replace(f", {_NO_ROOF_NEAR.format(shares='')}", "")
+        return _without_roofs(template, {**values, **known})
 
     return Words(sentence)
 
@@ -115,9 +120,18 @@ def _above_roof(values: Values) -> str:
     )
 
 
-_STARTING = "starting its {operations:count operation|operations} takes {share:.0%} of its time"
+_FEWER_LAUNCHES = "fewer, larger operations make it faster"
 _NO_ROOF_NEAR = "and no roof is near ({shares})"
 _PIPES = {"tensor": "tensor cores", "fp64": "FP64 units", "fp32": "FP32 units", "fp16": "FP16 units"}
+
+
+def _launches(values: Values) -> str:
+    operations = values.get("operations")
+    started = plural(operations, "operation") if isinstance(operations, int) else "operations"
+    return _without_roofs(
+        "starting its {started} takes {share:.0%} of its time, " + f"{_NO_ROOF_NEAR}: {_FEWER_LAUNCHES}",
+        {**values, "started": started, "shares": _shares(values)},
+    )
 
 
 def _pipe(values: Values) -> str:
@@ -162,7 +176,6 @@ def _outside_of_torch(values: Values) -> str:
     return filled(sentence, {**values, "python": python, "cause": cause})
 
 
-_FEWER_LAUNCHES = "fewer, larger operations make it faster"
 WORDS = {
     "above_compute_roof": _bound(f"{{shares}}: {_ABOVE}"),
     "near_compute_roof": _bound(f"{{shares}}{{capped}}: {_FEWER_OPERATIONS}"),
@@ -171,7 +184,7 @@ WORDS = {
     "bytes_stay_in_cache": _cached("{memory:.1f}x of what device memory can: its bytes stay in the cache{fewer}{roof}"),
     "few_bytes_in_memory": _cached("the device counted only {counted:.0%} of its bytes in memory: cached{roof}"),
     "bytes_fit_cache": _cached("its bytes fit into the cache, and so may stay there{roof}"),
-    "launches_take_the_time": _bound(f"{_STARTING}, {_NO_ROOF_NEAR}: {_FEWER_LAUNCHES}"),
+    "launches_take_the_time": Words(_launches),
     "device_waits_for_launches": _bound(
         f"the device waits for the host {{share:.0%}} of the time, {_NO_ROOF_NEAR}: {_FEWER_LAUNCHES}"
     ),
