@@ -193,7 +193,7 @@ def _on_host(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> _Judgeme
         return BoundKind.LATENCY, "random_accesses", {"share": facts.gathering}
     if facts.strided is not None and facts.strided >= _STRIDED and facts.bytes:
         return BoundKind.LATENCY, "strided_accesses", {"share": facts.strided}
-    return is_preempted if preempted >= max(_LEAST, _PART * (1 - shares.ideal)) else None
+    return is_preempted if preempted >= _MOST_OF_IT else None
 
 
 def _outside_of_torch(facts: StepFacts) -> _Judgement:

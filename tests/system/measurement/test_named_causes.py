@@ -29,27 +29,32 @@ CAUSES = {
 OF_FUNCTIONS = {"loop": {"interpreter"}, "sort": {"unexplained"}, "wait": {"waiting"}, "small": {"launch"}}
 
 
-def causes(what, *flags):
-    """By variant the bounds that a run finds possible: one, where it is sure."""
+def measured(what, *flags):
+    """The variants of a run, by name."""
     command = [sys.executable, "-m", "gpulab", "--run", what, "--device", "cpu", "--json", "--telemetry", "off", *flags]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    found = {variant["name"]: variant["cause"] for variant in json.loads(done.stdout)["runs"][0]["variants"]}
-    return {name: ({cause["bound"], *cause["or_else"]}, cause["reason"]) for name, cause in found.items()}
+    return {variant["name"]: variant for variant in json.loads(done.stdout)["runs"][0]["variants"]}
+
+
+def wrong(found, causes):
+    """Those that have another cause than a right one; where others took the CPU from it, that is one."""
+    wrongly = {}
+    for name, right in causes.items():
+        cause = found[name]["cause"]
+        taken = {"preempted"} if (found[name]["contention"] or 0.0) >= 0.5 else set()
+        if not {cause["bound"], *cause["or_else"]} & (right | taken):
+            wrongly[name] = cause
+    return wrongly
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_step_has_its_cause():
-    found = causes(str(STEPS))
-    wrong = {name: found[name] for name, right in CAUSES.items() if not found[name][0] & right}
-    assert wrong == {}
-    assert len(CAUSES) >= 13
+    assert wrong(measured(str(STEPS)), CAUSES) == {}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_plain_functions_have_causes_by_their_profile():
-    found = causes(f"{STEPS}:{','.join(OF_FUNCTIONS)}", "--time", "1")
-    wrong = {name: found[name] for name, right in OF_FUNCTIONS.items() if not found[name][0] & right}
-    assert wrong == {}
+    assert wrong(measured(f"{STEPS}:{','.join(OF_FUNCTIONS)}", "--time", "1"), OF_FUNCTIONS) == {}
