@@ -37,13 +37,13 @@ def measured(what, *flags):
     return {variant["name"]: variant for variant in json.loads(done.stdout)["runs"][0]["variants"]}
 
 
-def wrong(found, causes):
+def wrong(variants, causes):
     """Those that have another cause than a right one; where others took the CPU from it, that is one."""
     wrongly = {}
     for name, right in causes.items():
-        cause = found[name]["cause"]
-        taken = {"preempted"} if (found[name]["contention"] or 0.0) >= 0.5 else set()
-        if not {cause["bound"], *cause["or_else"]} & (right | taken):
+        cause = variants[name]["cause"]
+        others = {"preempted"} if (variants[name]["contention"] or 0.0) >= 0.5 else set()
+        if not {cause["bound"], *cause["or_else"]} & (right | others):
             wrongly[name] = cause
     return wrongly
 

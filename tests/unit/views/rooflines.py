@@ -38,8 +38,8 @@ CPU = (
 
 
 def point(ceilings, name, seconds, **facts):
-    known = StepFacts(seconds=seconds, low_s=seconds * 0.99, high_s=seconds * 1.01, **facts)
-    return point_of(name, known, bound_of(known, RoofSet(ceilings)))
+    facts_of_step = StepFacts(seconds=seconds, low_s=seconds * 0.99, high_s=seconds * 1.01, **facts)
+    return point_of(name, facts_of_step, bound_of(facts_of_step, RoofSet(ceilings)))
 
 
 def h200():
