@@ -9,7 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from gpulab.worker.building import tensors
+from gpulab.worker.building import compiled, tensors
 from gpulab.worker.building.build import Build
 
 _FEWEST = 16
@@ -67,8 +67,10 @@ def _plain(tree: Any) -> list[torch.Tensor]:
 def unnamed_of(build: Build, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """What one step reads beside its inputs and state; nothing where that cannot be seen.
 
-    Libraries other than torch are not seen, nor what a compiled function reads.
+    Libraries other than torch are not seen, nor what a compiled function reads, which would be compiled once more.
     """
+    if compiled.frames():
+        return []
     build.restore()
     named = tensors.storages([*inputs, *build.state])
     try:
