@@ -10,6 +10,7 @@ from gpulab.protocol.check_events import OutputSample as OutputSample
 from gpulab.protocol.check_events import ProcessStarted as ProcessStarted
 from gpulab.protocol.check_events import TimerBracket as TimerBracket
 from gpulab.protocol.event import Event as Event
+from gpulab.protocol.measure_events import AloneRun as AloneRun
 from gpulab.protocol.measure_events import Built as Built
 from gpulab.protocol.measure_events import Calibrated as Calibrated
 from gpulab.protocol.measure_events import CeilingsMeasured as CeilingsMeasured
@@ -76,6 +77,7 @@ AnyEvent = (
     | WarmedUp
     | Planned
     | Samples
+    | AloneRun
     | SoloRun
     | OtherClock
     | FirstSteps

@@ -29,6 +29,7 @@ _TIMING: frozenset[type[Event]] = _CALIBRATING.union(
         e.Samples,
         e.TimerBracket,
         e.RoofProbed,
+        e.AloneRun,
         e.SoloRun,
         e.OtherClock,
         e.FirstSteps,

@@ -162,6 +162,7 @@ class CheckKind(StrEnum):
     CONTEXT = "context and output"
     TIMER = "timer"
     OUTSIDE = "outputs compared outside"
+    ALONE = "variants alone"
     CONTROL = "control"
     PROCESSES = "processes"
     CONTENTION = "contention"

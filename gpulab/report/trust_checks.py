@@ -29,6 +29,7 @@ RESULTS = {
     CheckKind.CONTEXT: "context_and_output_watched",
     CheckKind.TIMER: "timer_bracketed",
     CheckKind.OUTSIDE: "outputs_compared_outside",
+    CheckKind.ALONE: "variants_alone",
     CheckKind.CONTROL: "control_measured",
     CheckKind.PROCESSES: "processes_measured",
     CheckKind.CONTENTION: "contention_measured",

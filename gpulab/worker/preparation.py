@@ -21,6 +21,7 @@ from gpulab.worker.process import memory
 from gpulab.worker.process.errors import RefusedError, UncheckedError
 from gpulab.worker.process.exception_text import first_line
 from gpulab.worker.profiling.counting import count
+from gpulab.worker.timing.alone import step_alone_s
 from gpulab.worker.timing.candidate import Candidate, calibrate, even_out, warm, warm_up
 from gpulab.worker.timing.device_clock import DeviceClock
 from gpulab.worker.timing.plan import is_kept, longest_block_s
@@ -48,6 +49,8 @@ class Preparation:
         self._kept: set[Build] = set()
         """Builds that are too expensive for every epoch."""
         self._order = random.Random(context.seed + _ORDER)
+        self.baseline_alone_s: float | None = None
+        """Seconds per step before any other variant was built; None where variants run one at a time anyway."""
 
     def candidates(self, variants: list[Variant]) -> list[Candidate]:
         """What can be measured; nothing where the baseline fails."""
@@ -98,6 +101,8 @@ class Preparation:
             if name in context.checked:
                 context.checker.still(name, build)
             self._declare(build)
+            if baseline_items is None:
+                self._time_alone(candidate, build)
             setting_up_s = max(0.0, first_step_s - candidate.step_s)
             if is_kept(build.build_s, setting_up_s, context.job.time_s) and not context.one_at_a_time:
                 candidate.kept, candidate.build = True, build
@@ -124,6 +129,8 @@ class Preparation:
         fit = {baseline: self._prepare_again(baseline)}
         if not fit[baseline] and isinstance(context.job, Measure):
             return []
+        if baseline.build is not None:
+            self._time_alone(baseline, baseline.build)
         self._order.shuffle(order)
         if baseline.build is not None and not baseline.kept and baseline.step_s < _LONG_STEP_S:
             close(context, baseline.variant, baseline.build)
@@ -137,6 +144,24 @@ class Preparation:
                 return []
         release(context, code=not any(other.kept for other in fit))
         return [candidate for candidate in candidates if fit[candidate]]
+
+    def alone(self, variant: Variant, before: Handover) -> float:
+        """Seconds per step of a variant in a process where no other was built. Raises what the scenario raises."""
+        facts = next(facts for facts in before.candidates if facts.name == variant.name)
+        candidate, builder = _known(facts, variant), self._context.builder
+        self._reporter.position.move(Stage.BUILD, variant.name)
+        build = builder.build(variant)
+        self._reporter.position.move(Stage.MEASURE, variant.name)
+        builder.first_step(build)
+        if candidate.block_s < _LONG_BLOCK_S:
+            warm(self._context.clock, candidate, build)
+        time_s = step_alone_s(self._context.clock, candidate, build)
+        close(self._context, variant, build)
+        return time_s
+
+    def _time_alone(self, baseline: Candidate, build: Build) -> None:
+        if not self._context.one_at_a_time:
+            self.baseline_alone_s = step_alone_s(self._context.clock, baseline, build)
 
     def _prepare_again(self, candidate: Candidate) -> bool:
         reporter, context, variant = self._reporter, self._context, candidate.variant

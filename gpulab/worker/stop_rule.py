@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import log
+
 from gpulab.analysis.comparison import (
     NARROW,
     are_decided,
@@ -13,12 +16,15 @@ from gpulab.analysis.comparison import (
 )
 from gpulab.analysis.series import Epoch, EpochSeries, Key
 from gpulab.analysis.statistics import FEWEST, Interval
+from gpulab.analysis.sustained import INFLUENCED
 from gpulab.protocol.jobs import Measure, TimeFunctions
 from gpulab.protocol.statuses import Shows, StopReason
 from gpulab.scenario import CONTROL
 from gpulab.worker.handover import Handover
 from gpulab.worker.timing.plan import CURVE_PROCESSES, FEWEST_CURVE_PROCESSES, PROCESSES
 
+_ALONE, _FEW_ALONE = FEWEST, 2
+"""Processes that a variant has alone."""
 _PATIENCE = 1.3
 """Times the time that was asked for, where it takes that long to have as many processes as planned."""
 
@@ -91,6 +97,28 @@ class StopRule:
         if not speedups or (isinstance(self._job, Measure) and self._job.shows != Shows.SPEEDUP):
             return {info.name for info in infos}
         return {baseline, max(speedups, key=lambda name: speedups[name])}
+
+    def to_run_alone(self, handover: Handover, alone: Sequence[tuple[str, float]]) -> list[str]:
+        """The variants that are timed alone after the process that handed over.
+
+        The fastest often, the others twice, and as often as it where those two differ from the rounds.
+        """
+        if handover.exclusive or handover.baseline_lost:
+            return []
+        baseline, fastest = self._job.subject.variants[0].name, self.extremes()
+        return [
+            facts.variant
+            for facts in handover.candidates
+            if facts.name not in (CONTROL, baseline)
+            and (values := [theta for name, theta in alone if name == facts.variant]) is not None
+            and len(values) < (_ALONE if facts.name in fastest or self._differs(facts.name, values) else _FEW_ALONE)
+        ]
+
+    def _differs(self, name: str, alone: Sequence[float]) -> bool:
+        """Whether a variant's log-ratios alone are all far from that in the rounds."""
+        pair = name, self._job.subject.variants[0].name
+        theta = self._series[pair].rough() if pair in set(self._series) else None
+        return theta is not None and all(abs(value - theta) > log(INFLUENCED) for value in alone)
 
     def _are_decided(self, names: set[str]) -> bool:
         pairs = pairs_of(self._job, names)

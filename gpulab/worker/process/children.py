@@ -77,7 +77,8 @@ class Child(Generic[Baton]):
 
     def answer(self, reason: StopReason | None) -> None:
         """Why measuring ends with this process; None where it goes on."""
-        self._tell((reason.value if reason else _NEXT).encode())
+        if self.status is None:
+            self._tell((reason.value if reason else _NEXT).encode())
 
     def has_finished(self) -> bool:
         """Wait for its end; whether it did everything before."""
