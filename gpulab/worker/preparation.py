@@ -40,8 +40,12 @@ _ORDER = 4
 class Preparation:
     """Prepares the variants of one process: the first checks each, the others check again what it handed over."""
 
-    def __init__(self, context: WorkerContext, before: Handover | None) -> None:
+    def __init__(
+        self, context: WorkerContext, before: Handover | None, prepared: Callable[[], None] | None = None
+    ) -> None:
         self._context, self._reporter, self._before = context, context.reporter, before
+        self._prepared = prepared or _nothing
+        """Told of each variant that the first process has prepared."""
         self.declared = set(before.declared if before else ())
         """Dtypes of the work that variants declare."""
         self.works: list[Work] = []
@@ -70,6 +74,7 @@ class Preparation:
             elif not candidates and isinstance(self._context.job, Measure):
                 return []
             release(self._context, code=not self._kept)
+            self._prepared()
         most_s = longest_block_s(self._context.job.time_s, 1 + len(candidates))
         even_out(self._context.clock, self._reporter.channel, candidates, most_s)
         return [*candidates[:1], *map(_control, candidates[:1]), *candidates[1:]]
@@ -317,6 +322,10 @@ def release(context: WorkerContext, *, code: bool = True) -> None:
     if code:
         compiled.reset()
     memory.release(context.device)
+
+
+def _nothing() -> None:
+    pass
 
 
 def _known(facts: CandidateFacts, variant: Variant) -> Candidate:

@@ -121,7 +121,7 @@ class Runner:
             checked=set(before.checked) if before else _checked(variants) if isinstance(job, Measure) else set(),
             with_phases=set(before.with_phases) if before else set(),
         )
-        self._preparation = Preparation(self._context, before)
+        self._preparation = Preparation(self._context, before, self._tell_more_imports)
         if before is not None and before.alone is not None:
             self._alone(next(variant for variant in variants if variant.name == before.alone), before)
             return
@@ -139,10 +139,16 @@ class Runner:
         for (variant, name), value in lab.figures.items():
             reporter.channel.emit(Reported(variant=variant, name=name, value=value))
 
+    def _tell_more_imports(self) -> None:
+        """As soon as they are known; on a GPU, where processes that wait have to be forked again for it, at the end."""
+        if self._context.device.type == "cpu" and self._imports.modules != self._told:
+            self._tell_imports(rounds_next=False)
+
     def _tell_imports(self, *, rounds_next: bool) -> None:
         """So that no other process makes them: but for those whose first steps are to be seen."""
         curve = isinstance(self._job, Measure) and self._job.shows == Shows.CURVE
         modules = [] if curve else self._imports.modules
+        self._told = modules
         self._tell(Imports(modules=modules, vector_instructions=vector_instructions(), rounds_next=rounds_next))
 
     def _load(self, *, first: bool) -> list[Variant]:

@@ -16,15 +16,13 @@ from gpulab.analysis.comparison import (
 )
 from gpulab.analysis.series import Epoch, EpochSeries, Key
 from gpulab.analysis.statistics import FEWEST, Interval
-from gpulab.analysis.sustained import INFLUENCED
+from gpulab.analysis.sustained import FEWEST_ALONE, INFLUENCED
 from gpulab.protocol.jobs import Measure, TimeFunctions
 from gpulab.protocol.statuses import Shows, StopReason
 from gpulab.scenario import CONTROL
 from gpulab.worker.handover import Handover
 from gpulab.worker.timing.plan import CURVE_PROCESSES, FEWEST_CURVE_PROCESSES, PROCESSES
 
-_ALONE, _FEW_ALONE = FEWEST, 2
-"""Processes that a variant has alone."""
 _PATIENCE = 1.3
 """Times the time that was asked for, where it takes that long to have as many processes as planned."""
 
@@ -101,24 +99,27 @@ class StopRule:
     def to_run_alone(self, handover: Handover, alone: Sequence[tuple[str, float]]) -> list[str]:
         """The variants that are timed alone after the process that handed over.
 
-        The fastest often, the others twice, and as often as it where those two differ from the rounds.
+        The fastest often, the others twice, and as often as it where those two differ from the rounds. Where builds
+        are expensive, as few as carry an interval.
         """
         if handover.exclusive or handover.baseline_lost:
             return []
         baseline, fastest = self._job.subject.variants[0].name, self.extremes()
-        return [
-            facts.variant
-            for facts in handover.candidates
-            if facts.name not in (CONTROL, baseline)
-            and (values := [theta for name, theta in alone if name == facts.variant]) is not None
-            and len(values) < (_ALONE if facts.name in fastest or self._differs(facts.name, values) else _FEW_ALONE)
-        ]
+        expensive = any(facts.kept for facts in handover.candidates)
+        most, few = (FEWEST_ALONE, 1) if expensive else (FEWEST, 2)
+        names = []
+        for facts in handover.candidates:
+            values = [theta for name, theta in alone if name == facts.variant]
+            often = facts.name in fastest or self._differs(facts.name, values)
+            if facts.name not in (CONTROL, baseline) and len(values) < (most if often else few):
+                names.append(facts.variant)
+        return names
 
     def _differs(self, name: str, alone: Sequence[float]) -> bool:
         """Whether a variant's log-ratios alone are all far from that in the rounds."""
         pair = name, self._job.subject.variants[0].name
         theta = self._series[pair].rough() if pair in set(self._series) else None
-        return theta is not None and all(abs(value - theta) > log(INFLUENCED) for value in alone)
+        return theta is not None and bool(alone) and all(abs(value - theta) > log(INFLUENCED) for value in alone)
 
     def _are_decided(self, names: set[str]) -> bool:
         pairs = pairs_of(self._job, names)

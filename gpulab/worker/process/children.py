@@ -71,8 +71,12 @@ class Child(Generic[Baton]):
         while (line := self._take(_IMPORTS, _HANDOVER)) is not None:
             if not line.startswith(_IMPORTS):
                 return msgspec.json.decode(line.removeprefix(_HANDOVER), type=self._kind)
-            imported(msgspec.json.decode(line.removeprefix(_IMPORTS), type=Imports))
-            self._tell(_GO)
+            imports = msgspec.json.decode(line.removeprefix(_IMPORTS), type=Imports)
+            if not imports.rounds_next:
+                self._tell(_GO)
+            imported(imports)
+            if imports.rounds_next:
+                self._tell(_GO)
         return None
 
     def answer(self, reason: StopReason | None) -> None:
