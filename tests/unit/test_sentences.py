@@ -46,6 +46,7 @@ MADE_BY_NAME = {
     "report/trust_checks.py": {
         *("outputs_compared", "timed_steps_checked", "inputs_compared", "null_answers_refused", "steps_repeated"),
         *("work_counted", "rate_below_roof", "nothing_left_running", "context_and_output_watched", "timer_bracketed"),
+        "variants_alone",
         *("outputs_compared_outside", "control_measured", "processes_measured", "contention_measured"),
         "clocks_watched",
     },
