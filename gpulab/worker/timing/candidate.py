@@ -17,7 +17,7 @@ _WARM_UP_S, _LATER_WARM_UP_S, _MOST_WARM_UP_S, _DRIFT = 0.3, 0.1, 1.2, 0.01
 """Seconds of the variant that comes first, on a device that may have slept, and of those after it; at most so many of
 all together.
 """
-_WARM_AGAIN_S = 0.03
+_WARM_AGAIN_S = 0.015
 _ALIKE = 2.0
 """Times by which steps differ at most that have as many in a block; twins do where one of them was disturbed."""
 
