@@ -8,12 +8,12 @@ from math import prod
 from msgspec.structs import replace
 
 from gpulab.analysis.ceilings import RoofSet
-from gpulab.analysis.comparison import Comparison
+from gpulab.analysis.comparison import Comparison, are_decided, pairs_of
 from gpulab.analysis.kernels.changes import differences
-from gpulab.analysis.statistics import CONFIDENCE
+from gpulab.analysis.statistics import CONFIDENCE, Interval, median
 from gpulab.protocol.events import VariantFailed
 from gpulab.protocol.finding import Finding, finding
-from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, Measure, TimeFunctions, subject_of
+from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, Measure, TimedJob, TimeFunctions, subject_of
 from gpulab.protocol.statuses import Cache, Clock, Per, Relation, Shows, Stage, Status
 from gpulab.report.alone.influence import with_influence
 from gpulab.report.alone.sustained import with_sustained
@@ -36,6 +36,7 @@ from gpulab.report.report import (
 )
 from gpulab.report.roofline.physics import with_physics
 from gpulab.report.roofline.points import disagreements, roofs_of
+from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState
 from gpulab.report.step_work import with_step_work
 from gpulab.report.trust import with_trust
@@ -46,6 +47,8 @@ CLOSE = 0.05
 ALL_TOGETHER = "all_together"
 """The variant that has every fix of the ones before it."""
 CALIBRATION = "calibration"
+_ENOUGH_TO_FORESEE = 3
+"""Processes, of which each takes about as long as the next."""
 _AFTER_THE_VERDICT = (Stage.SOLO_RUN, Stage.CEILINGS, Stage.PROFILE, Stage.END)
 
 
@@ -139,7 +142,7 @@ def build_report(
         figures=[Figure(variant=variant, name=name, value=value) for (variant, name), value in state.figures.items()],
         failures=[_failure(failure) for failure in state.failures],
         log=state.log.report(),
-        progress=_progress(state, now),
+        progress=_progress(state, samples, now),
     )
 
 
@@ -211,7 +214,7 @@ def _method(state: RunState, comparisons: Sequence[Comparison]) -> Method:
     )
 
 
-def _progress(state: RunState, now: float) -> Progress:
+def _progress(state: RunState, samples: SampleView, now: float) -> Progress:
     measuring = state.stage == Stage.MEASURE
     return Progress(
         stage=state.stage,
@@ -221,7 +224,7 @@ def _progress(state: RunState, now: float) -> Progress:
         planned_epochs=state.planned.epochs if state.planned and not state.planned.processes else None,
         process=len(state.processes),
         planned_processes=state.planned.processes or None if state.planned else None,
-        remaining_s=_remaining_s(state, now) if measuring else None,
+        remaining_s=_remaining_s(state, samples, now) if measuring else None,
         verdict_stands=state.stopped is not None and state.stage in _AFTER_THE_VERDICT,
         rounds=state.samples.all_rounds,
         elapsed_s=now - state.started_t,
@@ -229,15 +232,29 @@ def _progress(state: RunState, now: float) -> Progress:
     )
 
 
-def _remaining_s(state: RunState, now: float) -> float | None:
-    """To the end of measuring: by the plan, or by the pace of the processes so far where that is slower."""
-    planned = state.planned
-    if planned is None or planned.expected_s is None:
+def _remaining_s(state: RunState, samples: SampleView, now: float) -> float | None:
+    """To the end of measuring: by the plan, or by the pace of the processes so far where that is slower.
+
+    A run that ends when it is decided says nothing before some of its processes agree that the fewest will do.
+    """
+    planned, job = state.planned, state.timed_job
+    if planned is None or planned.expected_s is None or job is None:
         return None
     elapsed_s = now - planned.t
     ended = len(state.processes) - 1
     pace_s = elapsed_s / ended if ended > 0 else 0.0
-    return max(0.0, planned.expected_s - elapsed_s, pace_s * (planned.processes - ended))
+    left_s = pace_s * (planned.processes - ended)
+    if not job.brief:
+        return max(0.0, planned.expected_s - elapsed_s, left_s)
+    return left_s if _ENOUGH_TO_FORESEE <= ended < planned.processes and _looks_decided(state, samples, job) else None
+
+
+def _looks_decided(state: RunState, samples: SampleView, job: TimedJob) -> bool:
+    """Whether the run would be decided if its other processes lay between those that it has had."""
+    pairs = pairs_of(job, state.samples.measured)
+    values = {pair: units for pair in pairs if (units := samples.units(pair))}
+    between = [Interval(median(units), min(units), max(units), len(units)) for units in values.values()]
+    return len(between) > 1 and len(between) == len(pairs) and are_decided(between[0], between[1:])
 
 
 def _awaits_telemetry(state: RunState) -> bool:

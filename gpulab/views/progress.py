@@ -9,7 +9,7 @@ from gpulab.protocol.statuses import Stage
 from gpulab.report.report import RunReport
 from gpulab.views.goodput import goodput, phases
 from gpulab.views.result_lines import claims
-from gpulab.views.table import comparison_table
+from gpulab.views.table import comparison_table, preliminary
 from gpulab.views.telemetry import TelemetryRows
 from gpulab.views.text import Glyphs, plus_minus, seconds, times
 
@@ -70,9 +70,12 @@ def progress_view(report: RunReport, glyphs: Glyphs) -> RenderableType:
 
 def one_line(report: RunReport) -> str:
     """The headline with the times so far: for a log that cannot be redrawn."""
-    times = [
-        f"{variant.name} {seconds(time.median)} {plus_minus(time.low, time.high, time.median)}".strip()
-        for variant in report.variants
-        if report.progress.stage == Stage.MEASURE and (time := variant.time_s)
-    ]
-    return ", ".join((headline(report), *times))
+    parts = [headline(report)]
+    for variant in report.variants:
+        time, comparison = variant.time_s, report.comparison(variant.name)
+        if report.progress.stage != Stage.MEASURE or time is None:
+            continue
+        spread = plus_minus(time.low, time.high, time.median)
+        speedup = preliminary(report, comparison) if comparison and comparison.speedup is None else ""
+        parts.append(" ".join(filter(None, (variant.name, seconds(time.median), spread, speedup))))
+    return ", ".join(parts)

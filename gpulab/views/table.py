@@ -43,6 +43,12 @@ def comparison_table(report: RunReport, glyphs: Glyphs) -> Table:
     return table
 
 
+def preliminary(report: RunReport, comparison: Comparison) -> str:
+    """About how many times as fast, by the times of the first processes; empty where one of the two has none."""
+    own, other = (report.variant(name).time_per_item for name in (comparison.variant, comparison.against))
+    return f"about {times(other.median / own.median)}" if own and other and own.median else ""
+
+
 def _timing(report: RunReport, variant: VariantReport, glyphs: Glyphs) -> list[RenderableType]:
     time = variant.time_per(report.per)
     return [
@@ -77,7 +83,7 @@ def _speedup(report: RunReport, comparison: Comparison, glyphs: Glyphs) -> list[
     if comparison.verdict == Verdict.INVALID:
         return ["", "", verdict]
     if report.under_way and comparison.speedup is None:
-        return ["", "", ""]
+        return [Text(preliminary(report, comparison), style="dim"), "", ""]
     return [Text(times(comparison.speedup)), Text(glyphs(span(comparison.low, comparison.high))), verdict]
 
 

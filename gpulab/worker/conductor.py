@@ -45,6 +45,8 @@ Begin = Callable[[], Handover | None]
 """Waits for this process's turn; what the one before handed over."""
 Tell = Callable[[Imports], None]
 """Tells what was imported; returns once the others have it, where the rounds come next."""
+Profile = Callable[[Sequence[str], Sequence[Choice], Callable[[], None]], None]
+"""Profiles the variants named in a forked process, once what it is given has returned; until then it prepares."""
 Process = Callable[[int, Begin, Tell, Ask], None]
 """Measures in a forked process: its number, its beginning, and how to hand over. Before its turn it says nothing."""
 
@@ -61,7 +63,7 @@ class Conductor:
         forks: Forks,
         reporter: Reporter,
         process: Process,
-        profile: Callable[[Sequence[str], Sequence[Choice]], None],
+        profile: Profile,
         numbers: range,
     ) -> None:
         self._job, self._forks, self._reporter = job, forks, reporter
@@ -77,6 +79,8 @@ class Conductor:
         """Of the processes of this turn; the one to be forked next."""
         self._left_running = 0
         self._alone: list[tuple[str, float]] = []
+        self._preparing: tuple[int, int] | None = None
+        """A process that will profile, and the descriptor that lets it begin."""
 
     def serve(self, pipes: Pipes[Progress]) -> None:
         """Wait for its turns, and hand the run over after each; where a process dies, this one dies alike."""
@@ -111,13 +115,15 @@ class Conductor:
             done.append((handover, process_s))
         self._dismiss_waiting()
         if last and self._job.profile is not None:
-            measured = {candidate.variant for candidate in done[-1][0].candidates}
-            if not self._job.profile.every:
-                measured &= self._stop_rule.extremes()
-            names = [info.name for info in self._job.subject.variants if info.name in measured]
-            self._record(names, done[-1][0].choices)
+            self._record(self._names_to_profile(done[-1][0]), done[-1][0].choices)
         left_running = max(progress.left_running, self._left_running)
         return Progress(processes=done, alone=self._alone, left_running=left_running, ended=last)
+
+    def _names_to_profile(self, last: Handover) -> list[str]:
+        measured = {candidate.variant for candidate in last.candidates}
+        if self._job.profile is not None and not self._job.profile.every:
+            measured &= self._stop_rule.extremes()
+        return [info.name for info in self._job.subject.variants if info.name in measured]
 
     def _tell(self, imports: Imports) -> None:
         """What the first process has imported: the others import it as this one does, and before its rounds begin."""
@@ -181,6 +187,7 @@ class Conductor:
 
     def _kill_orphans(self) -> None:
         spare = {other.pid for other in (*self._waiting, *self._waiting_alone)}
+        spare |= {self._preparing[0]} if self._preparing else set()
         self._left_running = max(self._left_running, kill_orphans(spare))
 
     def _become_process(self, number: int, pipes: Pipes[Handover]) -> NoReturn:
@@ -209,6 +216,9 @@ class Conductor:
         process_s = monotonic() - started
         reason = self._stop_rule.reason(handover, process_s)
         child.answer(reason)
+        # What the last process does after its rounds leaves other cores free.
+        if reason is not None and self._job.profile is not None and self._starts_early:
+            self._preparing = self._fork_profile(self._names_to_profile(handover), handover.choices)
         if not child.has_finished():
             self._die_as(child)
         self._kill_orphans()
@@ -218,16 +228,25 @@ class Conductor:
         self._dismiss_waiting()
         die_as(child.status)
 
+    def _fork_profile(self, names: Sequence[str], choices: Sequence[Choice]) -> tuple[int, int]:
+        """(a process that will profile, the descriptor of its pipe that lets it begin)."""
+        begun, begin = os.pipe2(os.O_CLOEXEC)
+        pid = self._forks.fork()
+        if pid == 0:
+            os.close(begin)
+            _become(partial(self._profile, names, choices, lambda: _wait_for_line(begun)), silent=True)
+        os.close(begun)
+        return pid, begin
+
     def _record(self, names: list[str], choices: Sequence[Choice]) -> None:
         """Profile, in a process that nothing is measured in; where it dies, the variants after that in another."""
         channel = self._reporter.channel
         while names:
             channel.adopt()
             channel.flush()
-            pid = self._forks.fork()
-            if pid == 0:
-                self._position.adopt()
-                _become(partial(self._profile, names, choices), silent=True)
+            (pid, begin), self._preparing = self._preparing or self._fork_profile(names, choices), None
+            os.write(begin, b"\n")
+            os.close(begin)
             status = os.waitpid(pid, 0)[1]
             kill_orphans()
             if status == 0:
@@ -238,6 +257,11 @@ class Conductor:
             channel.adopt()
             channel.emit(Noticed(finding=_profiling_ended(variant, status)))
             names = names[names.index(variant) + 1 :] if variant in names else []
+
+
+def _wait_for_line(fd: int) -> None:
+    os.read(fd, 1)
+    os.close(fd)
 
 
 def _import_all(names: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from gpulab.protocol.events import RunInvalid, WorkerReady
 from gpulab.protocol.finding import finding
@@ -50,14 +51,28 @@ def conduct(
         runner = Runner(job, reporter, buffer, number, numbers.start, seed, begin, tell, ask)
         guarded(lambda: in_own_layout(random.Random(seed + _LAYOUT), runner.serve), reporter)
 
-    def profile(names: Sequence[str], choices: Sequence[Choice]) -> None:
+    def profile(names: Sequence[str], choices: Sequence[Choice], wait: Callable[[], None]) -> None:
+        profiler = Profiler(job, names, choices, reporter)
+        failure: BaseException | None = None
+        try:
+            profiler.prepare()
+        except BaseException as error:
+            failure = error
+        wait()
+        position.adopt()
         channel.adopt()
         reporter.stage(Stage.PROFILE)
-        guarded(lambda: Profiler(job, names, choices, reporter).serve(), reporter)
+        guarded(partial(_serve_profile, profiler, failure), reporter)
 
     Conductor(job, forks, reporter, process, profile, numbers).serve(pipes)
     channel.adopt()
     channel.flush()
+
+
+def _serve_profile(profiler: Profiler, failure: BaseException | None) -> None:
+    if failure is not None:
+        raise failure
+    profiler.serve()
 
 
 def calibrate(channel: Channel, job: Calibrate, position: WorkerPosition) -> None:

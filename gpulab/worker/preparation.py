@@ -100,7 +100,7 @@ class Preparation:
             reporter.stage(Stage.CALIBRATE, name)
             candidate = calibrate(context.clock, variant, build)
             reporter.stage(Stage.WARM_UP, name)
-            variants = len(context.job.subject.variants)
+            variants = sum(info.missing is None for info in context.job.subject.variants)
             first = baseline_items is None
             warm_up(context.clock, reporter.channel, candidate, build, first=first, variants=variants)
             self._check_device_clock(candidate, build)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from statistics import median
 from time import monotonic
 
 from gpulab.protocol.events import AloneRun, Examined, ProcessStarted, Reported, Stopped, WorkerReady
@@ -256,8 +257,9 @@ class Runner:
         for candidate in measurement.candidates:
             if candidate.name != CONTROL and (candidate.build is not None or exclusive):
                 self._after_rounds(Stage.RE_CHECK, candidate, self._check_again, exclusive=exclusive)
-        if context.job.solo_runs and (context.wall_clock.waits or context.job.gpu_beside_cpu):
-            for candidate in measurement.candidates:
+        job = context.job
+        if job.solo_runs and (context.wall_clock.waits or job.gpu_beside_cpu):
+            for candidate in _extremes(measurement, every=job.profile is None or job.profile.every):
                 if candidate.name != CONTROL:
                     self._after_rounds(Stage.SOLO_RUN, candidate, self._solo_run, exclusive=exclusive)
         measurement.close()
@@ -333,6 +335,20 @@ class Runner:
             context.builder.first_step(candidate.build)
         if candidate.name in context.checked:
             self._reporter.channel.emit(context.checker.after(variant.name, candidate.build, rebuild))
+
+
+def _extremes(measurement: Measurement, *, every: bool) -> list[Candidate]:
+    """The baseline and the fastest candidate, by the times of this process; all of them where nobody wants few."""
+    values = dict(measurement.recorder.values)
+    times = {
+        candidate: median([time for epoch in epochs for time in epoch])
+        for candidate in measurement.candidates
+        if candidate.name != CONTROL and (epochs := values.get((candidate.name,)))
+    }
+    if every or not times:
+        return measurement.candidates
+    fastest = min(times, key=lambda candidate: times[candidate])
+    return [candidate for candidate in measurement.candidates[:1] if candidate is not fastest] + [fastest]
 
 
 def _facts(candidate: Candidate) -> CandidateFacts:

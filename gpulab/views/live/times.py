@@ -6,6 +6,7 @@ from gpulab.protocol.statuses import Status
 from gpulab.report.report import VariantReport
 from gpulab.views.live.area import Area
 from gpulab.views.live.panel import LiveRun, Panel, Rows, name_width
+from gpulab.views.table import preliminary
 from gpulab.views.text import STYLES, plus_minus, seconds, span, times
 
 _TIME, _WORDS = 8, 19
@@ -56,15 +57,8 @@ def _said(run: LiveRun, variant: VariantReport) -> tuple[str, str]:
     if comparison is None:
         return ("baseline", "") if variant.name == run.report.baseline else ("", "")
     if comparison.speedup is None:
-        rough = _rough(run, variant, comparison.against)
-        return (f"about {times(rough)}", "") if rough else ("", "")
+        return preliminary(run.report, comparison), ""
     return f"{times(comparison.speedup)} {comparison.verdict}", STYLES[comparison.verdict]
-
-
-def _rough(run: LiveRun, variant: VariantReport, against: str) -> float | None:
-    """Before there is an interval: the ratio of the two times."""
-    own, other = variant.time_per_item, run.report.variant(against).time_per_item
-    return other.median / own.median if own and other and own.median else None
 
 
 _ABOUT = (

@@ -29,7 +29,7 @@ from gpulab.worker.process.sample_buffer import Block
 from gpulab.worker.timing.clock import WallClock
 from gpulab.worker.timing.device_clock import DeviceClock
 
-_LONG_S, _BRIEF_S = 0.5, 0.12
+_LONG_S, _BRIEF_S = 0.5, 0.08
 """Seconds a probe takes: of a calibration, and of one pass beside a run."""
 _WARM = 0.2
 _FEWEST, _MOST = statistics.FEWEST, 2000

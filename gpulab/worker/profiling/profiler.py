@@ -68,21 +68,24 @@ class Profiler:
     ) -> None:
         self._job, self._names, self._choices, self._reporter = job, names, choices, reporter
         self._options = job.profile or ProfileOptions()
+
+    def prepare(self) -> None:
+        """Open the device, run the file, and start the profiler once, which takes a second. It says nothing."""
+        job = self._job
         device, info = open_device(job.device, job.threads)
         self._device, self._wait = device, waiter(device) or _nothing
-        self._lab = WorkerLab(device, info, reporter.position)
-
-    def serve(self) -> None:
-        job = self._job
-        scenario = load(job.subject)
+        self._lab = WorkerLab(device, info, self._reporter.position)
+        self._scenario = load(job.subject)
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
         self._builder = Builder(self._lab, params, job.seed or 0, self._wait)
         self._lab.tuner = Tuner(job, self._builder, self._reporter, None, self._choices, first=False)
-        self._record(_nothing)  # the profiler's own first start takes a second
+        self._record(_nothing)
+
+    def serve(self) -> None:
         for name in self._names:
             self._reporter.stage(Stage.PROFILE, name)
             try:
-                self._profile(scenario.variants[name])
+                self._profile(self._scenario.variants[name])
             except SkippedError:
                 continue
             except BaseException as error:

@@ -18,5 +18,6 @@ def step_alone_s(clock: WallClock, candidate: Candidate, build: Build) -> float:
     started = perf_counter()
     fewest = 1 if candidate.block_s > _LONG_BLOCK_S else _FEWEST
     while len(times) < fewest or perf_counter() - started < _ALONE_S:
-        times.append(clock.block(build, candidate.steps, lead_in=candidate.lead_in).time_s)
+        lead_in = 1 if times else candidate.lead_in
+        times.append(clock.block(build, candidate.steps, lead_in=lead_in).time_s)
     return median(times)

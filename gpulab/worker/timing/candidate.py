@@ -14,10 +14,12 @@ from gpulab.worker.timing.clock import WallClock
 from gpulab.worker.timing.plan import lead_in_steps
 
 _WARM_UP_S, _LATER_WARM_UP_S, _MOST_WARM_UP_S, _DRIFT = 0.3, 0.1, 1.2, 0.01
+_DRIFTING = 0.05
+"""What is worth saying of so short a warm-up: of rounds both halves of a pair drift alike."""
 """Seconds of the variant that comes first, on a device that may have slept, and of those after it; at most so many of
-all together.
+all together; what is steady.
 """
-_WARM_AGAIN_S = 0.03
+_WARM_AGAIN_S = 0.015
 _ALIKE = 2.0
 """Times by which steps differ at most that have as many in a block; twins do where one of them was disturbed."""
 
@@ -82,7 +84,8 @@ def warm_up(
         settled = elapsed >= least_s and drift < _DRIFT and (third or candidate.step_s > least_s)
         if settled or elapsed >= most_s:
             break
-    channel.emit(WarmedUp(variant=candidate.name, times_s=times, drift=drift, drifting=not settled, steps=steps))
+    drifting = not settled and drift > _DRIFTING
+    channel.emit(WarmedUp(variant=candidate.name, times_s=times, drift=drift, drifting=drifting, steps=steps))
     if candidate.steps > 1 or times[-1] < clock.block_s:
         # A device that was idle runs several times faster by now.
         candidate.fill(*clock.steps_per_block(build))

@@ -49,6 +49,15 @@ def test_identical_code_is_not_decided_to_differ(medians):
     assert false <= ALLOWED * len(SPREADS) * RUNS
 
 
+def test_a_difference_that_no_interval_leaves_room_for_is_decided_and_a_smaller_effect_is_not():
+    draw = random.Random(1)
+    control, same, slower = ([spread * draw.uniform(-1, 1) for _ in range(8)] for spread in (0.01, 0.04, 0.04))
+    slower = [value + 0.05 for value in slower]
+    assert are_decided(correlated_interval(control), [correlated_interval(same)])
+    assert not are_decided(correlated_interval(control), [correlated_interval(slower)])
+    assert not are_decided(correlated_interval(control), [correlated_interval(same), correlated_interval(slower)])
+
+
 def test_an_effect_that_stands_out_is_decided_by_eight_processes():
     draw = random.Random(1)
     values = [theta - 3.0 for theta in independent(draw, 0.05)]

@@ -132,11 +132,5 @@ def test_a_long_import_of_torch_is_said_and_not_held_against_a_limit(recorded):
     seconds = replace(run_seconds(recorded, began=0.5), verdict=7.0, end=13.0, imports=3.5)
     assert [row[2:] for row in judgements("precision", "cpu", seconds)] == [(5.5, True), (11.5, True)]
     _, line = table({"precision": [seconds] * 3}, "cpu")
-    assert line.split() == [
-        "precision",
-        "7.0",
-        "s",
-        "13.0",
-        "s",
-        *f"{seconds.timed:.1f} s 1.5 s 6 s yes, 12 s yes".split(),
-    ]
+    assert line.split()[:5] == ["precision", "7.0", "s", "13.0", "s"]
+    assert line.endswith("1.5 s  6 s yes, 12 s yes")

@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
-from synthetic_runs import CPU, END, STARTED_T, batches, opening, report_of, rows, run_of
+from synthetic_runs import CPU, END, STARTED_T, batches, opening, report_of, request, rows, run_of
 
 from gpulab.protocol import events as e
 from gpulab.protocol.statuses import Stage
@@ -74,3 +74,29 @@ def test_a_variant_and_its_comparison_are_found_by_name():
     assert report.comparison("a") is None
     with pytest.raises(KeyError):
         report.variant("x")
+
+
+def left(speedups, **options):
+    """Seconds that a run of such processes, one each second, has left while the next one measures."""
+    processes = len(speedups) + 1
+    run_request = request(brief=True)
+    opened = opening(run_request, processes=processes, epochs=processes)
+    opened = [
+        replace(event, expected_s=8.0, processes=8) if isinstance(event, e.Planned) else event for event in opened
+    ]
+    ratios = [{"b": 1 / speedup} for speedup in (*speedups, 1.0)]
+    blocks = [
+        (epoch, number, index, time_s)
+        for epoch, ratio in enumerate(ratios)
+        for _, number, index, time_s in rows(ratio, epochs=1, rounds=3, seed=epoch)
+    ]
+    events = [*opened, *batches(blocks, 10_000, complete=len(speedups))]
+    return report_of(events, live=True, now=0.3 + len(speedups)).progress.remaining_s
+
+
+def test_the_time_left_is_said_once_it_is_known_how_many_processes_will_do():
+    assert left([40.0, 40.4]) is None
+    assert left([40.0, 40.4, 39.8]) == pytest.approx(5.0)
+    assert left([40.0, 40.4, 39.8, 40.1, 40.0, 40.0]) == pytest.approx(2.0)
+    assert left([1.0, 1.1, 1.2, 1.0]) is None
+    assert left([40.0] * 9) is None

@@ -4,11 +4,12 @@ import pytest
 from conftest import printed
 from run_reports import CPU, run, two_variants, variant
 
+from gpulab.analysis.comparison import Comparison
 from gpulab.protocol.statuses import Stage, Status
 from gpulab.report.exit_codes import Conclusion
 from gpulab.report.report import LogReport, Progress
 from gpulab.views.progress import headline, one_line, progress_view, stage
-from gpulab.views.text import Glyphs
+from gpulab.views.text import Glyphs, times
 
 MEASURING = Progress(stage=Stage.MEASURE, epoch=3, planned_epochs=20, rounds=12, elapsed_s=4.4)
 
@@ -55,3 +56,14 @@ def test_a_run_that_has_only_started_has_its_rows():
     text = printed(progress_view(report, Glyphs()))
     assert "scenario · load · 0 s" in text
     assert any(line.split()[:1] == ["old"] for line in text.splitlines())
+
+
+def test_before_there_is_an_interval_a_speedup_is_preliminary():
+    report = two_variants(
+        outcome=Conclusion.UNDER_WAY,
+        progress=MEASURING,
+        comparisons=[Comparison(variant="new", against="old")],
+    )
+    old, new = (variant.time_per_item.median for variant in report.variants)
+    assert f"about {times(old / new)}" in one_line(report)
+    assert f"about {times(old / new)}" in printed(progress_view(report, Glyphs()))
