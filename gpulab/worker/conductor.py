@@ -37,6 +37,8 @@ from gpulab.worker.stop_rule import StopRule
 
 _ALONE = 1 << 16
 """Added to the numbers of processes with one variant, which have seeds of their own."""
+_ALONE_BESIDE = 2
+"""Of them so many are forked early beside each process that measures all variants."""
 _ASK_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
 """With it torch asks whether there is a GPU without opening it."""
 Ask = Callable[[Handover], StopReason | None]
@@ -145,7 +147,7 @@ class Conductor:
         if self._starts_early:
             while self._next < self._numbers.stop:
                 self._start()
-                self._waiting_alone += [self._fork_alone()] if self._job.alone else []
+                self._waiting_alone += [self._fork_alone() for _ in range(_ALONE_BESIDE if self._job.alone else 0)]
 
     @property
     def _starts_early(self) -> bool:

@@ -19,6 +19,7 @@ from gpulab.worker.building.lab import WorkerLab
 from gpulab.worker.building.load import load
 from gpulab.worker.calibration.calibration import Calibration
 from gpulab.worker.calibration.roof_probes import RoofProbes, roof_probes
+from gpulab.worker.checking.stepping import warm_checks
 from gpulab.worker.checking.streams import Streams
 from gpulab.worker.checks import Checker
 from gpulab.worker.conductor import Ask, Begin, Tell
@@ -166,6 +167,7 @@ class Runner:
         scenario = load(job.subject)
         if not (first or job.starts_matter) and device.type == "cuda" and info.memory_bytes >= _ROOM_FOR_CONTEXTS:
             warm_context(device)
+            warm_checks(device)
         return [scenario.variants[variant.name] for variant in job.subject.variants if variant.missing is None]
 
     def _prepared(self, candidates: list[Candidate]) -> None:

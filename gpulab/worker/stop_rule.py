@@ -106,14 +106,16 @@ class StopRule:
             return []
         baseline, fastest = self._job.subject.variants[0].name, self.extremes()
         expensive = any(facts.kept for facts in handover.candidates)
-        most, few = (FEWEST_ALONE, 1) if expensive else (FEWEST, 2)
-        names = []
+        often, others = [], []
         for facts in handover.candidates:
+            if facts.name in (CONTROL, baseline):
+                continue
             values = [theta for name, theta in alone if name == facts.variant]
-            often = facts.name in fastest or self._differs(facts.name, values)
-            if facts.name not in (CONTROL, baseline) and len(values) < (most if often else few):
-                names.append(facts.variant)
-        return names
+            if facts.name in fastest or self._differs(facts.name, values):
+                often += [facts.variant] if len(values) < FEWEST_ALONE else []
+            elif not values or (len(values) == 1 and not expensive):
+                others.append(facts.variant)
+        return [*often, *others[:1]]
 
     def _differs(self, name: str, alone: Sequence[float]) -> bool:
         """Whether a variant's log-ratios alone are all far from that in the rounds."""

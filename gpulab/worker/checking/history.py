@@ -64,7 +64,8 @@ def distance(output: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> f
     """The largest difference of two elements, as a part of the largest one; infinite where they cannot be compared."""
     if [tensor.numel() for tensor in output] != [tensor.numel() for tensor in other]:
         return float("inf")
-    return max((_distance(*pair) for pair in zip(output, other, strict=True)), default=0.0)
+    pairs = zip(tensors.joined(output), tensors.joined(other), strict=True)
+    return max((_distance(*pair) for pair in pairs), default=0.0)
 
 
 def _distance(output: torch.Tensor, other: torch.Tensor) -> float:

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+import random
+
 import torch
 
 from gpulab.worker.building import tensors
 from gpulab.worker.building.build import Build, Builder
 from gpulab.worker.checking import outputs
-from gpulab.worker.checking.values import Change
+from gpulab.worker.checking.history import distance
+from gpulab.worker.checking.values import Change, exchange
 from gpulab.worker.timing.waiting import is_asynchronous
 
 Tensors = list[torch.Tensor]
+
+
+_WARMED = (torch.float32, torch.bfloat16)
+_ELEMENTS = 4096
+
+
+def warm_checks(device: torch.device) -> None:
+    """Have a GPU's kernels for checks loaded, while another process has its turn: each takes milliseconds at first."""
+    for dtype in _WARMED:
+        live = [torch.rand(_ELEMENTS, device=device).to(dtype)]
+        saved = tensors.kept(live)
+        tensors.agree(live, saved)
+        tensors.agree([live[0] * 2], saved)
+        tensors.finite(live)
+        tensors.changed(live, saved)
+        distance(live, saved)
+        if change := exchange(live, random.Random(0)):
+            write, undo = change.on(live)
+            write()
+            undo()
+        tensors.poison(saved)
+    torch.randn(_ELEMENTS, device=device)
+    torch.cuda.synchronize(device)
 
 
 class Stepping:
