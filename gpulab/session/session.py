@@ -26,6 +26,7 @@ from gpulab.protocol.events import (
     RunEnded,
     RunInvalid,
     RunStarted,
+    Stopped,
     TelemetryStarted,
     WorkerReady,
 )
@@ -218,9 +219,9 @@ class Session:
                 self._append(earlier)
             self._choices.see(event)
             if (ceilings := self._ceilings.see(event)) is not None:
-                if self._worker:
-                    self._worker.tell(CEILINGS_KNOWN)
                 self._append(ceilings)
+            if isinstance(event, Stopped) and self._worker and self._ceilings.is_enough:
+                self._worker.tell(CEILINGS_KNOWN)
 
     def _last_events(self) -> list[AnyEvent]:
         """How the run ended, from the supervisor's report, or from the lack of one."""

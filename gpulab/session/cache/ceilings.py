@@ -7,10 +7,20 @@ from hashlib import sha256
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from gpulab.limits import CACHE_FILE_BYTES
+from gpulab.protocol.ceiling import CACHE, COSTS, MEMORY
 from gpulab.protocol.device import Device
-from gpulab.protocol.events import AnyEvent, CeilingsMeasured, RunEnded, RunInvalid, TelemetryStarted, WorkerReady
+from gpulab.protocol.events import (
+    AnyEvent,
+    Built,
+    CeilingsMeasured,
+    RunEnded,
+    RunInvalid,
+    TelemetryStarted,
+    WorkerReady,
+)
 from gpulab.protocol.files import read_regular, write_whole
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, RunRequest, ScenarioFile, subject_of
@@ -61,6 +71,10 @@ class CeilingCache:
         self._unreadable: set[Path] = set()
         self._measured: CeilingsMeasured | None = None
         """The run's own, which nothing older may follow."""
+        self._known: CeilingsMeasured | None = None
+        """Of earlier runs."""
+        self._dtypes: set[str] = set()
+        """Of the work that variants declare."""
 
     def see(self, event: AnyEvent) -> CeilingsMeasured | None:
         """Take an event in; what is known of the device, as soon as it is clear which one it is."""
@@ -69,6 +83,8 @@ class CeilingCache:
         match event:
             case CeilingsMeasured():
                 self._measured = event
+            case Built(flops=flops, bytes=moved, dtype=dtype) if flops or moved:
+                self._dtypes.add(dtype or "fp32")
             case WorkerReady():
                 self._ready = event
                 return None if self._sampling and self._sampled is None else self._look_up()
@@ -80,6 +96,14 @@ class CeilingCache:
             case RunEnded(outcome=outcome) if outcome != Outcome.FAILED:
                 self._save()  # of a run that was interrupted too: the next one need not wait for them again
         return None
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether earlier runs have measured all that the work of this one can be limited by."""
+        if self._known is None:
+            return False
+        keys = {ceiling.roof for ceiling in self._known.ceilings} | {ceiling.kind for ceiling in self._known.ceilings}
+        return self._known.complete or {MEMORY, CACHE, *self._dtypes} <= keys
 
     @property
     def findings(self) -> list[Finding]:
@@ -111,7 +135,7 @@ class CeilingCache:
         self._unreadable |= set(unreadable)
         if entry is None:
             return None
-        measured = entry.measured
+        measured = self._known = entry.measured
         return CeilingsMeasured(
             ceilings=measured.ceilings, at=measured.at, cache_bytes=measured.cache_bytes, cached=True
         )
@@ -120,12 +144,25 @@ class CeilingCache:
         key, ready, measured = self._key, self._ready, self._measured
         if key is None or ready is None or measured is None or not self._of_the_device:
             return
-        if measured.cached or not measured.complete:
+        if measured.cached:
             return
+        if not measured.complete:
+            if self._measures_all or not ready.device.on_gpu:  # it was cut short, or drifts
+                return
+            measured = _with_known(measured, self._known)
         with suppress(OSError):  # without a cache they are measured again, that is all
             key.path.parent.mkdir(parents=True, exist_ok=True)
             entry = CacheEntry(key=key, device=ready.device, measured=measured)
             write_whole(key.path, msgspec.json.encode(entry))
+
+
+def _with_known(measured: CeilingsMeasured, known: CeilingsMeasured | None) -> CeilingsMeasured:
+    """What is steady of a pass that left out what its work did not need, beside what was known before it."""
+    steady = {ceiling.key: ceiling for ceiling in measured.ceilings if ceiling.steady or ceiling.roof in COSTS}
+    if known is None:
+        return replace(measured, ceilings=tuple(steady.values()))
+    before = {ceiling.key: ceiling for ceiling in known.ceilings}
+    return replace(measured, ceilings=tuple({**before, **steady}.values()), complete=known.complete)
 
 
 def load(key: Key) -> tuple[CacheEntry | None, list[Path]]:

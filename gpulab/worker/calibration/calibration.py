@@ -77,8 +77,8 @@ class Calibration:
         self._pass(lambda probe: True, _LONG_S, brief=False)
 
     def beside_a_run(self, dtypes: Collection[str], roof: str | None) -> None:
-        """One short pass over what work in these dtypes, that names this roof, can be limited by."""
-        roofs = (MEMORY, CACHE, *COSTS, roof)
+        """One short pass over what work in these dtypes can be limited by, and the link that a scenario names."""
+        roofs = (MEMORY, CACHE, *COSTS, *(link for link in LINKS if link == roof))
         self._pass(lambda probe: probe.roof in roofs or probe.kind in dtypes, _BRIEF_S, brief=True)
 
     def _pass(self, wanted: Callable[[PlannedProbe], bool], seconds: float, *, brief: bool) -> None:

@@ -174,9 +174,17 @@ def test_what_was_measured_beside_a_run_on_a_cpu_is_not_kept_and_a_calibration_o
     assert watch(cpu, telemetry="off")[0].at == COMPLETE.at  # until the run has its own
 
 
-def test_what_was_cut_short_or_unsteady_is_not_kept():
-    watch(ready(), sampled(), PARTIAL)
+def test_a_calibration_that_was_cut_short_is_not_kept():
+    watch(ready(), sampled(), PARTIAL, job=Calibrate())
     assert watch(ready(), sampled()) == []
+
+
+def test_what_a_run_on_a_gpu_has_measured_is_kept_beside_what_was_known():
+    watch(ready(), sampled(), COMPLETE)
+    watch(ready(), sampled(), PARTIAL)
+    (known,) = watch(ready(), sampled())
+    keys = {ceiling.key for measured in (COMPLETE, PARTIAL) for ceiling in measured.ceilings}
+    assert {ceiling.key for ceiling in known.ceilings} == keys
 
 
 def test_a_run_that_has_measured_is_given_nothing_older():
