@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import random
+from statistics import median
 from time import perf_counter
 
 from gpulab.analysis.comparison import keys_of
 from gpulab.analysis.statistics import FEWEST
 from gpulab.protocol.events import Planned
 from gpulab.protocol.statuses import Stage
+from gpulab.scenario import CONTROL
 from gpulab.worker.building import compiled
 from gpulab.worker.building.build import Build
 from gpulab.worker.calibration.roof_probes import RoofProbes
@@ -100,6 +102,19 @@ class Measurement:
     def close(self) -> None:
         for candidate in self.candidates:
             self._close(candidate)
+
+    def extremes(self, *, every: bool) -> list[Candidate]:
+        """The baseline and the fastest candidate, by the times of this process; all of them if `every`."""
+        values = dict(self.recorder.values)
+        times = {
+            candidate: median([time for epoch in epochs for time in epoch])
+            for candidate in self.candidates
+            if candidate.name != CONTROL and (epochs := values.get((candidate.name,)))
+        }
+        if every or not times:
+            return self.candidates
+        fastest = min(times, key=lambda candidate: times[candidate])
+        return [candidate for candidate in self.candidates[:1] if candidate is not fastest] + [fastest]
 
     def _epochs(self) -> None:
         ends = None

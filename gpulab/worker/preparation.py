@@ -16,13 +16,13 @@ from gpulab.worker.building import compiled, tensors
 from gpulab.worker.building.build import Build
 from gpulab.worker.building.kernels import kernels_made, launched_kernels, read
 from gpulab.worker.context import WorkerContext
-from gpulab.worker.handover import CandidateFacts, Handover
+from gpulab.worker.handover import Handover
 from gpulab.worker.process import memory
 from gpulab.worker.process.errors import RefusedError, UncheckedError
 from gpulab.worker.process.exception_text import first_line
 from gpulab.worker.profiling.counting import count
 from gpulab.worker.timing.alone import step_alone_s
-from gpulab.worker.timing.candidate import Candidate, calibrate, even_out, warm, warm_up
+from gpulab.worker.timing.candidate import Candidate, calibrate, even_out, known_candidate, warm, warm_up
 from gpulab.worker.timing.device_clock import DeviceClock
 from gpulab.worker.timing.plan import is_kept, longest_block_s
 from gpulab.worker.timing.waiting import returns_later
@@ -35,7 +35,7 @@ _LONG_STEP_S = 0.25
 """A step that is not taken once more just to be checked in every process: its timed blocks are, and it is at the end.
 """
 _CHEAP_S = 0.03
-_LONG_BLOCK_S = 0.1
+LONG_BLOCK_S = 0.1
 """A block that warms itself."""
 _ORDER = 4
 """Added to a seed, so that the order says nothing of the data."""
@@ -100,9 +100,8 @@ class Preparation:
             reporter.stage(Stage.CALIBRATE, name)
             candidate = calibrate(context.clock, variant, build)
             reporter.stage(Stage.WARM_UP, name)
-            variants = sum(info.missing is None for info in context.job.subject.variants)
-            first = baseline_items is None
-            warm_up(context.clock, reporter.channel, candidate, build, first=first, variants=variants)
+            present = sum(info.missing is None for info in context.job.subject.variants)
+            warm_up(context.clock, reporter.channel, candidate, build, first=baseline_items is None, variants=present)
             self._check_device_clock(candidate, build)
             self._check_streams(candidate, build)
             # What is compiled is one operation to torch, whatever is in it, and a kernel of its own is none.
@@ -133,7 +132,7 @@ class Preparation:
         by_name = {variant.name: variant for variant in variants}
         context = self._context
         context.checker.resume(before.candidates[0].variant, before.dtype, before.stateful, before.drawing)
-        candidates = [_known(facts, by_name[facts.variant]) for facts in before.candidates]
+        candidates = [known_candidate(facts, by_name[facts.variant]) for facts in before.candidates]
         baseline, order = candidates[0], candidates[1:]
         fit = {baseline: self._prepare_again(baseline)}
         if not fit[baseline] and isinstance(context.job, Measure):
@@ -153,20 +152,6 @@ class Preparation:
                 return []
         release(context, code=not any(other.kept for other in fit))
         return [candidate for candidate in candidates if fit[candidate]]
-
-    def alone(self, variant: Variant, before: Handover) -> float:
-        """Seconds per step of a variant in a process where no other was built. Raises what the scenario raises."""
-        facts = next(facts for facts in before.candidates if facts.name == variant.name)
-        candidate, builder = _known(facts, variant), self._context.builder
-        self._reporter.position.move(Stage.BUILD, variant.name)
-        build = builder.build(variant)
-        self._reporter.position.move(Stage.MEASURE, variant.name)
-        builder.first_step(build)
-        if candidate.block_s < _LONG_BLOCK_S:
-            warm(self._context.clock, candidate, build)
-        time_s = step_alone_s(self._context.clock, candidate, build)
-        close(self._context, variant, build)
-        return time_s
 
     def _time_alone(self, baseline: Candidate, build: Build) -> None:
         if not self._context.one_at_a_time:
@@ -192,7 +177,7 @@ class Preparation:
             self._declare(build)
             stage = Stage.WARM_UP
             reporter.position.move(stage, name)
-            if candidate.block_s < _LONG_BLOCK_S:
+            if candidate.block_s < LONG_BLOCK_S:
                 warm(context.clock, candidate, build)
             fit = True
         except BaseException as error:
@@ -342,13 +327,6 @@ def release(context: WorkerContext, *, code: bool = True) -> None:
 
 def _nothing() -> None:
     pass
-
-
-def _known(facts: CandidateFacts, variant: Variant) -> Candidate:
-    """A candidate that an earlier process has calibrated."""
-    candidate = Candidate(facts.name, variant, facts.items, facts.steps, facts.step_s, kept=facts.kept)
-    candidate.lead_in = facts.lead_in
-    return candidate
 
 
 def _control(baseline: Candidate) -> Candidate:

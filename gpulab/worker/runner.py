@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from statistics import median
 from time import monotonic
 
-from gpulab.protocol.events import AloneRun, Examined, ProcessStarted, Reported, Stopped, WorkerReady
-from gpulab.protocol.finding import finding
+from gpulab.protocol.events import ProcessStarted, Reported, Stopped, WorkerReady
 from gpulab.protocol.jobs import Measure, ScenarioFile, TimeFunctions
-from gpulab.protocol.statuses import CeilingChoice, CheckKind, Shows, Stage
+from gpulab.protocol.statuses import CeilingChoice, Shows, Stage
 from gpulab.scenario import CONTROL, Variant
+from gpulab.worker.alone import report_baseline, run_alone
 from gpulab.worker.building.build import Build, Builder
 from gpulab.worker.building.compiled import vector_instructions
 from gpulab.worker.building.imports import LongImports
@@ -25,19 +24,17 @@ from gpulab.worker.checks import Checker
 from gpulab.worker.conductor import Ask, Begin, Tell
 from gpulab.worker.context import WorkerContext
 from gpulab.worker.first_steps import planned, take_first_steps, whose_turn
-from gpulab.worker.handover import CandidateFacts, Handover
+from gpulab.worker.handover import Handover
 from gpulab.worker.measurement import Measurement
 from gpulab.worker.preparation import Preparation, close, release
 from gpulab.worker.process import memory
 from gpulab.worker.process.children import Imports
 from gpulab.worker.process.device import environment, open_device, waiter, warm_context
 from gpulab.worker.process.exception_text import first_line
-from gpulab.worker.process.failure import is_out_of_memory
 from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.process.sample_buffer import SampleBuffer
 from gpulab.worker.process.startup import startup_s
-from gpulab.worker.timing.alone import step_alone_s
-from gpulab.worker.timing.candidate import Candidate
+from gpulab.worker.timing.candidate import Candidate, facts_of
 from gpulab.worker.timing.clocks import clocks_for
 from gpulab.worker.timing.solo_run import solo_run
 from gpulab.worker.tuner import Tuner
@@ -124,7 +121,8 @@ class Runner:
         )
         self._preparation = Preparation(self._context, before, self._tell_more_imports)
         if before is not None and before.alone is not None:
-            self._alone(next(variant for variant in variants if variant.name == before.alone), before)
+            chosen = next(variant for variant in variants if variant.name == before.alone)
+            self._ask(run_alone(self._context, chosen, before))
             return
         if before is not None and self._context.shows == Shows.CURVE:
             self._first_steps(variants, before)
@@ -175,7 +173,7 @@ class Runner:
         context, job = self._context, self._job
         self._reporter.stage(Stage.MEASURE)
         context.reporter.channel.emit(planned(candidates, job.time_s, smoke=job.smoke))
-        facts = [_facts(candidate) for candidate in candidates]
+        facts = [facts_of(candidate) for candidate in candidates]
         for candidate in candidates:
             if candidate.build is not None:
                 close(context, candidate.variant, candidate.build)
@@ -195,30 +193,6 @@ class Runner:
         )
         if reason is not None:
             self._reporter.channel.emit(Stopped(reason=reason))
-
-    def _alone(self, variant: Variant, before: Handover) -> None:
-        """Time one variant where no other was built: one that needs another to be built is compared with nothing."""
-        alone_s = None
-        try:
-            time_s = self._preparation.alone(variant, before)
-        except BaseException as error:
-            if not is_out_of_memory(error):
-                reason = finding("fails_alone", variant.name, message=first_line(error))
-                examined = Examined(variant=variant.name, check=CheckKind.ALONE, ok=False, reason=reason)
-                self._reporter.channel.emit(examined)
-        else:
-            alone_s = time_s / next(facts.items for facts in before.candidates if facts.name == variant.name)
-            self._reporter.channel.emit(AloneRun(variant=variant.name, process=before.process, time_s=time_s))
-        self._ask(Handover(alone_s=alone_s))
-
-    def _report_baseline(self, measurement: Measurement) -> None:
-        """What its steps took before others were built, and take now."""
-        before_s, baseline = self._preparation.baseline_alone_s, measurement.candidates[0]
-        if before_s is None or baseline.build is None or measurement.baseline_lost:
-            return
-        later_s = step_alone_s(self._context.clock, baseline, baseline.build)
-        name, process = baseline.name, self._context.number
-        self._reporter.channel.emit(AloneRun(variant=name, process=process, time_s=before_s, later_s=later_s))
 
     def _measure_ceilings(self) -> None:
         """After the rounds, which had probes of the roofs that the verdict needs."""
@@ -249,7 +223,7 @@ class Runner:
             probes=self._roof_probes(),
         )
         measurement.run()
-        self._report_baseline(measurement)
+        report_baseline(context, self._preparation.baseline_alone_s, measurement)
         reason = self._ask(self._handover(measurement, prepared_s))
         if reason is None:
             measurement.close()
@@ -261,7 +235,7 @@ class Runner:
                 self._after_rounds(Stage.RE_CHECK, candidate, self._check_again, exclusive=exclusive)
         job = context.job
         if job.solo_runs and (context.wall_clock.waits or job.gpu_beside_cpu):
-            for candidate in _extremes(measurement, every=job.profile is None or job.profile.every):
+            for candidate in measurement.extremes(every=job.profile is None or job.profile.every):
                 if candidate.name != CONTROL:
                     self._after_rounds(Stage.SOLO_RUN, candidate, self._solo_run, exclusive=exclusive)
         measurement.close()
@@ -283,7 +257,7 @@ class Runner:
         if alone_s is not None and measurement.candidates:
             alone_s /= measurement.candidates[0].items
         return Handover(
-            candidates=[_facts(candidate) for candidate in measurement.candidates],
+            candidates=[facts_of(candidate) for candidate in measurement.candidates],
             plan=measurement.planned,
             epochs=measurement.recorder.epochs,
             values=measurement.recorder.values,
@@ -337,32 +311,6 @@ class Runner:
             context.builder.first_step(candidate.build)
         if candidate.name in context.checked:
             self._reporter.channel.emit(context.checker.after(variant.name, candidate.build, rebuild))
-
-
-def _extremes(measurement: Measurement, *, every: bool) -> list[Candidate]:
-    """The baseline and the fastest candidate, by the times of this process; all of them where nobody wants few."""
-    values = dict(measurement.recorder.values)
-    times = {
-        candidate: median([time for epoch in epochs for time in epoch])
-        for candidate in measurement.candidates
-        if candidate.name != CONTROL and (epochs := values.get((candidate.name,)))
-    }
-    if every or not times:
-        return measurement.candidates
-    fastest = min(times, key=lambda candidate: times[candidate])
-    return [candidate for candidate in measurement.candidates[:1] if candidate is not fastest] + [fastest]
-
-
-def _facts(candidate: Candidate) -> CandidateFacts:
-    return CandidateFacts(
-        name=candidate.name,
-        variant=candidate.variant.name,
-        items=candidate.items,
-        steps=candidate.steps,
-        step_s=candidate.step_s,
-        lead_in=candidate.lead_in,
-        kept=candidate.kept,
-    )
 
 
 def _checked(variants: list[Variant]) -> set[str]:

@@ -9,6 +9,7 @@ from time import perf_counter
 from gpulab.protocol.events import Calibrated, WarmedUp
 from gpulab.scenario import Variant
 from gpulab.worker.building.build import Build
+from gpulab.worker.handover import CandidateFacts
 from gpulab.worker.process.channel import Channel
 from gpulab.worker.timing.clock import WallClock
 from gpulab.worker.timing.plan import lead_in_steps
@@ -50,6 +51,26 @@ class Candidate:
     def round_s(self) -> float:
         """About what it adds to a round, with the untimed steps before its block."""
         return (self.steps + self.lead_in) * self.step_s
+
+
+def facts_of(candidate: Candidate) -> CandidateFacts:
+    """What another process needs to know of it."""
+    return CandidateFacts(
+        name=candidate.name,
+        variant=candidate.variant.name,
+        items=candidate.items,
+        steps=candidate.steps,
+        step_s=candidate.step_s,
+        lead_in=candidate.lead_in,
+        kept=candidate.kept,
+    )
+
+
+def known_candidate(facts: CandidateFacts, variant: Variant) -> Candidate:
+    """A candidate that an earlier process has calibrated."""
+    candidate = Candidate(facts.name, variant, facts.items, facts.steps, facts.step_s, kept=facts.kept)
+    candidate.lead_in = facts.lead_in
+    return candidate
 
 
 def calibrate(clock: WallClock, variant: Variant, build: Build) -> Candidate:

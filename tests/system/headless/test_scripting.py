@@ -38,7 +38,7 @@ def test_the_example_of_the_package_holds(lab, monkeypatch):
     # Without a GPU the host is the telemetry.
     assert report.telemetry.no_gpu_reason.code == "run_on_cpu"
     assert {"worker_cpu", "machine_cpu", "rss"} <= set(report.telemetry.last)
-    assert report.variant("bmm").solo_run.seconds > 0
+    assert report.variant("bmm").solo_run is None
 
 
 def test_a_report_has_the_shape_of_a_run_in_the_json(command):
