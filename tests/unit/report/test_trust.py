@@ -60,7 +60,7 @@ def test_what_a_check_showed_keeps_its_numbers():
     assert (check.state, check.result.code, check.result.values["count"]) == ("passed", "timed_steps_checked", 21)
 
 
-@pytest.mark.parametrize("missing", [CheckKind.TIMED_STEPS, CheckKind.INPUTS, CheckKind.TIMER, CheckKind.OUTSIDE])
+@pytest.mark.parametrize("missing", [CheckKind.TIMED_STEPS, CheckKind.INPUTS])
 def test_without_a_check_that_decides_it_is_doubtful(missing):
     others = [kind for kind in OF_A_WORKER if kind != missing]
     trust = trust_of(checked(), *examined(*others))
@@ -112,10 +112,10 @@ def test_a_check_that_failed_leaves_no_grade(wrong, verdict):
 
 
 def test_a_check_of_the_baseline_or_of_the_run_counts_for_every_comparison():
-    of_both = [*examined(CheckKind.NULL_ANSWERS, variant="a", count=4), *examined(CheckKind.TIMER, variant=None)]
+    of_both = [*examined(CheckKind.NULL_ANSWERS, variant="a", count=4), *examined(CheckKind.STREAMS, variant=None)]
     trust = trust_of(*of_both)
     assert check_of(trust, CheckKind.NULL_ANSWERS).result.values == {"count": 4}
-    assert check_of(trust, CheckKind.TIMER).state == CheckState.PASSED
+    assert check_of(trust, CheckKind.STREAMS).state == CheckState.PASSED
 
 
 def test_few_processes_one_process_and_processes_that_are_alike_are_doubts():
