@@ -219,9 +219,9 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag(
             "--profile",
             _RUNS,
-            choices=("on", "off"),
-            help="show where the time of a step goes, in a second process after the measurement (on; with --repeat in "
-            "the first run)",
+            choices=("on", "off", "all"),
+            help="show where the time of a step goes, in a second process after the measurement: of the baseline and "
+            "the fastest variant (on; with --repeat in the first run), or of all",
         ),
     ),
     "what to show": (

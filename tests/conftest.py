@@ -21,7 +21,7 @@ from gpulab.protocol.run_file import read_run_file
 from gpulab.report.state import fold_all
 
 # Benchmarks, the checks that a GPU must pass, and what runs kernels on the CPU are tested too.
-sys.path += [str(Path(__file__).parent / folder) for folder in ("benchmarks", "gpu", "cuda")]
+sys.path += [str(Path(__file__).parent / folder) for folder in ("benchmarks", "gpu", "cuda", "gauntlet")]
 GPULAB = (sys.executable, "-m", "gpulab")
 MARK = "GPULAB_TEST_MARK"
 HOSTILE_SCENARIO = """

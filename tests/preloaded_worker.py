@@ -44,7 +44,7 @@ def serve(path):
     from gpulab.worker.__main__ import main as work
     from gpulab.worker.timing import candidate
 
-    candidate._WARM_UP_S, candidate._MOST_WARM_UP_S = 0.03, 0.2
+    candidate._WARM_UP_S, candidate._LATER_WARM_UP_S, candidate._MOST_WARM_UP_S = 0.03, 0.03, 0.2
 
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)

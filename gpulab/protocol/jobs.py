@@ -90,6 +90,8 @@ class ProfileOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The file for a trace; of several variants each has its name in its own."""
     memory: Text | None = None
     """A path without suffix for memory snapshots of a GPU; the peak of a step is measured where it is given."""
+    every: bool = True
+    """Whether all variants have one: else the baseline and the fastest."""
 
 
 class TimedJob(Job, frozen=True, kw_only=True):
@@ -103,6 +105,8 @@ class TimedJob(Job, frozen=True, kw_only=True):
     """A short run: fewer epochs and wider intervals, marked in every result."""
     stop_early: bool = True
     """Whether narrow intervals end the run before its time is spent."""
+    brief: bool = False
+    """Whether it may end as soon as each comparison is decided: nobody asked for a time or a width."""
     width: Fraction | None = None
     """The relative half-width of an interval that counts as narrow; None: the lab's own."""
     required_speedup: PositiveAmount | None = None

@@ -72,11 +72,12 @@ class FailureKind(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Why measuring ended: intervals narrow enough, the required speedup reached or not, time or epochs spent, or
-    nothing left to compare.
+    """Why measuring ended: intervals narrow enough, or narrow beside their effects, the required speedup reached or
+    not, time or epochs spent, or nothing left to compare.
     """
 
     WIDTH = "width"
+    DECIDED = "decided"
     SETTLED = "settled"
     TIME = "time"
     EPOCHS = "epochs"

@@ -35,6 +35,7 @@ from gpulab.report.report import (
 from gpulab.report.roofline.physics import with_physics
 from gpulab.report.roofline.points import disagreements, roofs_of
 from gpulab.report.state import RunState
+from gpulab.report.step_work import with_step_work
 from gpulab.report.sustained import with_sustained
 from gpulab.report.trust import with_trust
 from gpulab.report.variants import variant_report
@@ -44,7 +45,7 @@ CLOSE = 0.05
 ALL_TOGETHER = "all_together"
 """The variant that has every fix of the ones before it."""
 CALIBRATION = "calibration"
-_AFTER_THE_VERDICT = (Stage.SOLO_RUN, Stage.PROFILE, Stage.END)
+_AFTER_THE_VERDICT = (Stage.SOLO_RUN, Stage.CEILINGS, Stage.PROFILE, Stage.END)
 
 
 def build_report(
@@ -72,7 +73,7 @@ def build_report(
     now = state.t if now is None or state.outcome is not None else now
     samples = state.samples.view(state.telemetry.windows.windows())
     roofs = roofs_of(state)
-    state = with_physics(state, samples, roofs)
+    state = with_step_work(with_physics(state, samples, roofs))
     control, comparisons = comparisons_of(state, samples)
     variants = [
         variant_report(state, variant, samples, roofs, under_way=under_way) for variant in state.variants.values()

@@ -47,6 +47,7 @@ DOUBTS = {
     "state_not_restored": CheckKind.DETERMINISM,
     "baseline_is_zeros": CheckKind.NULL_ANSWERS,
     "no_inputs_named": CheckKind.INPUTS,
+    "inputs_not_named": CheckKind.INPUTS,
     "output_ignores_change": CheckKind.INPUTS,
     "seed_changes_nothing": CheckKind.INPUTS,
     "seed_changes_shapes": CheckKind.INPUTS,

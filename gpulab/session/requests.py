@@ -48,6 +48,7 @@ def request_for(
         "smoke": settings.smoke,
         "quick": settings.quick,
         "stop_early": stop_early,
+        "brief": settings.time_s is None and settings.width is None,
         "width": settings.width,
         "required_speedup": settings.required_speedup,
         "retune": settings.retune,
@@ -174,7 +175,8 @@ def _profile(settings: Settings, time_s: float) -> ProfileOptions | None:
     if not requested and (settings.profile == "off" or settings.smoke or time_s < _LEAST_FOR_CEILINGS_S):
         return None
     trace = str(settings.trace.absolute()) if settings.trace else None
-    return ProfileOptions(trace=trace, memory="" if settings.memory else None)
+    every = requested or settings.profile == "all"
+    return ProfileOptions(trace=trace, memory="" if settings.memory else None, every=every)
 
 
 def _variants(scenario: Scenario, device: str) -> tuple[VariantInfo, ...]:

@@ -142,15 +142,12 @@ class Session:
         self._append(*output.end())
 
     def _job(self, stack: ExitStack) -> AnyJob:
-        """The job with what earlier runs chose, and what it needs for its profile, if it has one."""
-        job, profile = self._request.job, self._request.profile
+        """The job with what earlier runs chose, its profile, and a folder for what goes with the run."""
+        job = self._request.job
         if isinstance(job, Calibrate):
             return job
-        job = replace(job, choices=self._choices.load())
-        if profile is None:
-            return job
-        folder = tempfile.TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True)
-        return replace(job, profile=profile, folder=stack.enter_context(folder))
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True))
+        return replace(job, choices=self._choices.load(), profile=self._request.profile, folder=folder)
 
     def _start_telemetry(self) -> TelemetryProcess | None:
         if self._request.telemetry == TELEMETRY_OFF:

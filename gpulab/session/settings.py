@@ -49,7 +49,7 @@ class Settings:
     """on, off, or the index or UUID of a GPU; None: on, but off in a quick run."""
     quick: bool = False
     profile: str | None = None
-    """on or off; None: on, and of several runs of the same in the first."""
+    """on, off, or all for every variant; None: on, and of several runs of the same in the first."""
     retune: bool = False
     """Whether what `gpulab.tune` chose in an earlier run is measured again."""
     trace: Path | None = None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from gpulab.protocol.jobs import AnyJob, ScenarioFile, subject_of
+from gpulab.protocol.jobs import AnyJob, Measure, ScenarioFile, TimedJob, subject_of
+from gpulab.protocol.statuses import Shows
 
 # Placement decides what a fresh allocation costs: with the default thresholds one and the same chain of
 # operations ran 2x faster in some processes than in others.
@@ -13,6 +14,8 @@ _MALLOC = {
     "MALLOC_TRIM_THRESHOLD_": str(4 << 30),
     "MALLOC_TOP_PAD_": str(256 << 20),
 }
+# A process that compiled waits 6 seconds at its end for inductor's helper processes, and compiles no slower without.
+_COMPILER = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
 
 
 def worker_environment(job: AnyJob) -> dict[str, str]:
@@ -20,5 +23,19 @@ def worker_environment(job: AnyJob) -> dict[str, str]:
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(job.threads))
     subject = subject_of(job)
     own = subject.env if isinstance(subject, ScenarioFile) else {}
-    variables: dict[str, str | None] = {**os.environ, **_MALLOC, **threads, "KINETO_LOG_LEVEL": "99", **own}
+    lab = {**_MALLOC, **threads, **_COMPILER, "KINETO_LOG_LEVEL": "99"}
+    variables: dict[str, str | None] = {**_compiled_code(job), **os.environ, **lab, **own}
     return {name: value for name, value in variables.items() if value is not None}
+
+
+def _compiled_code(job: AnyJob) -> dict[str, str]:
+    """Where the first process leaves what JAX compiled, for the others: torch and Triton have such a folder anyway."""
+    if not isinstance(job, TimedJob) or job.folder is None:
+        return {}
+    if isinstance(job, Measure) and job.shows == Shows.CURVE:  # each process is to start from nothing
+        return {}
+    return {
+        "JAX_COMPILATION_CACHE_DIR": f"{job.folder}/jax",
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }

@@ -174,7 +174,7 @@ class Checker:
             fresh.close()
 
     def _require_inputs(self, name: str, build: Build, inputs: Tensors) -> None:
-        """RefusedError where the baseline names inputs and a variant does not: nothing of it could be changed."""
+        """RefusedError where the baseline names inputs, and a variant none and reads what its build made of the data."""
         if self.stepping.baseline is None:
             self.stepping.baseline, self.stepping.dtype = name, build.work.dtype
             self._names_inputs, self.baseline_has_state = bool(inputs), bool(build.state)
@@ -183,7 +183,9 @@ class Checker:
             self.findings.append(skipped)
             self._emit(Examined(variant=name, check=CheckKind.INPUTS, skipped=skipped))
         elif not inputs and self._names_inputs:
-            raise RefusedError(finding("inputs_not_named"), check=CheckKind.INPUTS)
+            if self._others.reads_unknown(build):
+                raise RefusedError(finding("inputs_not_named", name), check=CheckKind.INPUTS)
+            self._doubt(name, finding("inputs_not_named", name))
 
     def _first(self, name: str, build: Build, inputs: Tensors, saved: Tensors) -> Tensors:
         first = tensors.kept(self.stepping.step(build))

@@ -11,6 +11,7 @@ import importlib
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -24,22 +25,29 @@ from gpulab.protocol.statuses import StopReason
 from gpulab.protocol.tuning import Choice
 from gpulab.worker.building.compiled import know_vector_instructions
 from gpulab.worker.handover import Handover, Progress
-from gpulab.worker.process.children import Child, Pipes
+from gpulab.worker.process.children import Child, Imports, Pipes
 from gpulab.worker.process.forking import Forks, die_as
 from gpulab.worker.process.orphans import adopt_orphans, kill_orphans
 from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.stop_rule import StopRule
 
+_ASK_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
+"""With it torch asks whether there is a GPU without opening it."""
 Ask = Callable[[Handover], StopReason | None]
 """Hands over, and waits for the word whether this was the last process, and why."""
 Begin = Callable[[], Handover | None]
 """Waits for this process's turn; what the one before handed over."""
-Process = Callable[[int, Begin, Ask], None]
+Tell = Callable[[Imports], None]
+"""Tells what was imported; returns once the others have it, where the rounds come next."""
+Process = Callable[[int, Begin, Tell, Ask], None]
 """Measures in a forked process: its number, its beginning, and how to hand over. Before its turn it says nothing."""
 
 
 class Conductor:
-    """Runs the measuring processes of these numbers, one after the other, unless the run is to stop."""
+    """Runs as many measuring processes a turn, one after the other, unless the run is to stop.
+
+    `numbers` are those of its first turn.
+    """
 
     def __init__(
         self,
@@ -56,22 +64,30 @@ class Conductor:
         self._stop_rule = StopRule(job)
         self._waiting: list[Child[Handover]] = []
         """Processes that were forked and had no turn yet."""
-        self._numbers, self._forked = numbers, 0
-        """Of the processes, and how many of them were forked."""
+        self._numbers, self._next = numbers, numbers.start
+        """Of the processes of this turn; the one to be forked next."""
         self._left_running = 0
 
     def serve(self, pipes: Pipes[Progress]) -> None:
-        """Wait for its turn, and hand the run over after it; where a process dies, this one dies alike."""
+        """Wait for its turns, and hand the run over after each; where a process dies, this one dies alike."""
         adopt_orphans()
         # A process that is told to stop has its own end, which this one then tells.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        gc.collect()
-        gc.freeze()  # what is shared with the children is not written to by their collector
-        if self._starts_early:
-            for _ in self._numbers:
-                self._start()
+        _freeze()
+        self._pipes = pipes
         pipes.ready()
-        progress = pipes.begin() or Progress()
+        ended = False
+        while not ended:
+            progress = pipes.begin(self._import) or Progress()
+            self._numbers = range(len(progress.processes), len(progress.processes) + len(self._numbers))
+            self._next = max(self._next, self._numbers.start)
+            after = self._turn(progress)
+            ended = after.ended
+            pipes.hand_over(after)
+
+    def _turn(self, progress: Progress) -> Progress:
+        """Run the processes of a turn; the run after it."""
+        self._stop_rule = StopRule(self._job)
         handover: Handover | None = None
         for handover, process_s in progress.processes:
             self._stop_rule.add(handover, process_s)
@@ -81,30 +97,38 @@ class Conductor:
             done.append((handover, process_s))
         for child in self._waiting:
             child.dismiss()
+        self._waiting = []
         if last and self._job.profile is not None:
             measured = {candidate.variant for candidate in done[-1][0].candidates}
+            if not self._job.profile.every:
+                measured &= self._stop_rule.extremes()
             names = [info.name for info in self._job.subject.variants if info.name in measured]
             self._record(names, done[-1][0].choices)
         left_running = max(progress.left_running, self._left_running)
-        pipes.hand_over(Progress(processes=done, left_running=left_running, ended=last))
+        return Progress(processes=done, left_running=left_running, ended=last)
 
-    def _import(self, before: Handover) -> None:
+    def _tell(self, imports: Imports) -> None:
+        """What the first process has imported: the others import it as this one does, and before its rounds begin."""
+        self._pipes.tell_imports(imports)
+        self._import(imports)
+        self._pipes.wait_for_imports()
+
+    def _import(self, imports: Imports) -> None:
         """Import what each process would have to; those that wait for their turns were forked without it."""
-        missing = [name for name in before.modules if name not in sys.modules]
-        if not missing:
-            return
-        early = len(self._waiting)
-        for child in self._waiting:
-            child.dismiss()
-        self._waiting, self._forked = [], self._forked - early
-        for name in missing:
-            with suppress(Exception):
-                importlib.import_module(name)
-        if before.vector_instructions is not None:
+        missing = [name for name in imports.modules if name not in sys.modules]
+        if missing:
+            for child in self._waiting:
+                child.dismiss()
+            self._next -= len(self._waiting)
+            self._waiting = []
+            _import_all(missing)
+        if imports.vector_instructions is not None:
             with suppress(Exception):  # then each process asks for itself
-                know_vector_instructions(before.vector_instructions)
-        for _ in range(early):
-            self._start()
+                know_vector_instructions(imports.vector_instructions)
+        _freeze()
+        if self._starts_early:
+            while self._next < self._numbers.stop:
+                self._start()
 
     @property
     def _starts_early(self) -> bool:
@@ -120,8 +144,8 @@ class Conductor:
         """Fork the next process, which waits for its turn."""
         sys.stdout.flush()
         self._reporter.channel.flush()
-        self._waiting.append(Child(self._forks, self._numbers[self._forked], Handover, self._become_process))
-        self._forked += 1
+        self._waiting.append(Child(self._forks, self._next, Handover, self._become_process))
+        self._next += 1
 
     def _become_process(self, number: int, pipes: Pipes[Handover]) -> NoReturn:
         def begin() -> Handover | None:
@@ -131,7 +155,7 @@ class Conductor:
             return before
 
         def serve() -> None:
-            self._process(number, begin, pipes.ask)
+            self._process(number, begin, pipes.imported, pipes.ask)
             pipes.finish()
 
         _become(serve, silent=number > 0)
@@ -139,13 +163,11 @@ class Conductor:
     def _run(self, before: Handover | None) -> tuple[Handover, float, bool]:
         """The next process has its turn. (what it handed over, the seconds until then, whether it was the last)."""
         started = monotonic()
-        if before is not None:
-            self._import(before)
         if not self._waiting:
             self._start()
         child = self._waiting.pop(0)
         child.begin(before)
-        handover = child.handover()
+        handover = child.handover(self._tell)
         if handover is None:
             self._die_as(child)
         process_s = monotonic() - started
@@ -181,6 +203,26 @@ class Conductor:
             channel.adopt()
             channel.emit(Noticed(finding=_profiling_ended(variant, status)))
             names = names[names.index(variant) + 1 :] if variant in names else []
+
+
+def _import_all(names: Sequence[str]) -> None:
+    """Without a word to the driver of a GPU: a process that is forked after that could not use it."""
+    warnings.filterwarnings("ignore", message=r"os\.fork\(\) was called")  # of JAX, before it has a thread
+    before = os.environ.get(_ASK_NVML)
+    os.environ[_ASK_NVML] = "1"
+    for name in names:
+        with suppress(Exception):
+            importlib.import_module(name)
+    if before is None:
+        del os.environ[_ASK_NVML]
+    else:
+        os.environ[_ASK_NVML] = before
+
+
+def _freeze() -> None:
+    """What is shared with the children is not written to by their collector."""
+    gc.collect()
+    gc.freeze()
 
 
 def _become(serve: Callable[[], None], *, silent: bool) -> NoReturn:

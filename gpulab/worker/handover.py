@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import msgspec
 
 from gpulab.analysis.series import Key
 from gpulab.protocol.tuning import Choice
 from gpulab.worker.timing.plan import Plan
-
-_EXPENSIVE_MODULES = ("numpy", "torch._dynamo")
-"""What scenarios import that takes a second or more, and neither starts a thread nor asks for a device meanwhile."""
-_EXPENSIVE_ON_A_CPU = ("torch._inductor.compile_fx",)
-"""It asks for a device: no process that is forked after it can use CUDA."""
 
 
 class CandidateFacts(msgspec.Struct, frozen=True):
@@ -54,10 +47,6 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
     """Dtypes of declared work."""
     choices: list[Choice] = []
     """What variants have chosen with `gpulab.tune`."""
-    modules: list[str] = []
-    """Worth importing before the next process is forked."""
-    vector_instructions: str | None = None
-    """What the compiler found, where it looked."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,9 +57,3 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     left_running: int = 0
     """Processes that a measuring one left; of the one that left most."""
     ended: bool = False
-
-
-def expensive_modules(device: str) -> list[str]:
-    """Those that are imported by now."""
-    more = _EXPENSIVE_ON_A_CPU if device == "cpu" else ()
-    return [name for name in (*_EXPENSIVE_MODULES, *more) if name in sys.modules]

@@ -13,7 +13,7 @@ from gpulab.protocol.statuses import Stage
 from gpulab.protocol.tuning import Choice
 from gpulab.worker.building import compiled
 from gpulab.worker.calibration.calibration import Calibration
-from gpulab.worker.conductor import Ask, Begin, Conductor
+from gpulab.worker.conductor import Ask, Begin, Conductor, Tell
 from gpulab.worker.handover import Progress
 from gpulab.worker.process.channel import Channel
 from gpulab.worker.process.children import Pipes
@@ -45,9 +45,9 @@ def conduct(
     """Fork the measuring processes of these numbers, and what profiles; returns when all events have left."""
     reporter, guarded = Reporter(channel, job, position), _Guard(channel, position)
 
-    def process(number: int, begin: Begin, ask: Ask) -> None:
+    def process(number: int, begin: Begin, tell: Tell, ask: Ask) -> None:
         seed = seed_of(job.seed, number)
-        runner = Runner(job, reporter, buffer, number, numbers.start, seed, begin, ask)
+        runner = Runner(job, reporter, buffer, number, numbers.start, seed, begin, tell, ask)
         guarded(lambda: in_own_layout(random.Random(seed + _LAYOUT), runner.serve), reporter)
 
     def profile(names: Sequence[str], choices: Sequence[Choice]) -> None:
@@ -67,7 +67,7 @@ def calibrate(channel: Channel, job: Calibrate, position: WorkerPosition) -> Non
 
 
 class _Guard:
-    """Where the code of a scenario runs: whatever it does ends as an event, and the lab is compared at the end."""
+    """Where code of a scenario runs: whatever it does ends as an event, and the lab is compared with what it was."""
 
     def __init__(self, channel: Channel, position: WorkerPosition) -> None:
         self._channel, self._position = channel, position
@@ -75,6 +75,7 @@ class _Guard:
 
     def __call__(self, work: Callable[[], None], reporter: Reporter) -> None:
         self._channel.adopt()
+        reporter.compare_lab = self._compare_lab
         try:
             work()
         except BaseException as error:  # from where no code of a scenario was expected to raise
@@ -82,11 +83,14 @@ class _Guard:
                 reporter.notice("profiling_failed", message=first_line(error))
             else:
                 reporter.failed(None, self._position.stage, error)
+        self._compare_lab()
+        compiled.end()
+        self._channel.flush()
+
+    def _compare_lab(self) -> None:
         if replaced := self._lab_functions.replaced():
             reason = finding("lab_functions_replaced", names=replaced[:_MOST_NAMES], count=len(replaced))
             self._channel.emit(RunInvalid(reason=reason))
-        compiled.end()
-        self._channel.flush()
 
 
 def _calibrate(job: Calibrate, reporter: Reporter) -> None:

@@ -92,6 +92,7 @@ class Measurement:
         self.measured_s = perf_counter() - started
         self.recorder.send()
         self._timed_checks.finish()
+        reporter.compare_lab()
         if self._probes:
             reporter.channel.emit(*self._probes.events(self._context.number))
             self._probes.close()
@@ -142,6 +143,7 @@ class Measurement:
             start_s=self._start_s,
             processes=1 if job.smoke else FEWEST,
             exclusive=self.exclusive,
+            brief=job.brief,
         )
         self._context.reporter.channel.emit(
             Planned(

@@ -28,6 +28,8 @@ from gpulab.worker.timing.waiting import returns_later
 
 _HOST_MARGIN, _HOST_MARGIN_S, _LOOKS = 1.1, 50e-6, 5
 """A device that others use as well is late now and then: what is seen must be seen every time."""
+_ROUND_TRIP_S = 300e-6
+"""A kernel of next to nothing takes ten times less where nobody else uses the device."""
 _LONG_STEP_S = 0.25
 """A step that is not taken once more just to be checked in every process: its timed blocks are, and it is at the end.
 """
@@ -90,7 +92,9 @@ class Preparation:
             reporter.stage(Stage.CALIBRATE, name)
             candidate = calibrate(context.clock, variant, build)
             reporter.stage(Stage.WARM_UP, name)
-            warm_up(context.clock, reporter.channel, candidate, build)
+            variants = len(context.job.subject.variants)
+            first = baseline_items is None
+            warm_up(context.clock, reporter.channel, candidate, build, first=first, variants=variants)
             self._check_device_clock(candidate, build)
             self._check_streams(candidate, build)
             # What is compiled is one operation to torch, whatever is in it, and a kernel of its own is none.
@@ -243,6 +247,10 @@ class Preparation:
             if host_s <= _HOST_MARGIN * (device_s + queueing_s) + _HOST_MARGIN_S:
                 break
         else:
+            if max(clock.round_trip_s() for _ in range(_LOOKS)) > _ROUND_TRIP_S:
+                shared = finding("gpu_is_shared", candidate.name)
+                self._reporter.channel.emit(Examined(variant=candidate.name, check=CheckKind.STREAMS, skipped=shared))
+                return
             reason = finding("work_beside_the_stream", candidate.name, host_s=host_s, device_s=device_s)
             examined = Examined(variant=candidate.name, check=CheckKind.STREAMS, ok=False, reason=reason)
             self._reporter.channel.emit(examined)

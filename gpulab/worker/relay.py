@@ -1,8 +1,8 @@
 """The worker's first process: it forks conductors, which import torch, and gives one after the other its turn.
 
 Where a conductor has torch's libraries is common to the processes that it forks, and short operations of a CPU come out
-up to 10 % apart between two such places. So a run has several of them. They import at the same time, while nothing is
-measured.
+up to 10 % apart between two such places. So a run has several of them. The first one's process loads and checks while
+the others import; from its rounds on nothing is imported beside what is measured.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import random
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from math import ceil
 from typing import NoReturn
@@ -25,7 +26,7 @@ from gpulab.protocol.statuses import Stage
 from gpulab.worker.handover import Progress
 from gpulab.worker.process import startup
 from gpulab.worker.process.channel import Channel
-from gpulab.worker.process.children import Child, Pipes
+from gpulab.worker.process.children import Child, Imports, Pipes
 from gpulab.worker.process.forking import Forks, die_as
 from gpulab.worker.process.layout import move_libraries, seed_of
 from gpulab.worker.process.orphans import adopt_orphans
@@ -34,10 +35,12 @@ from gpulab.worker.process.sample_buffer import SampleBuffer
 from gpulab.worker.supervisor import work
 from gpulab.worker.timing.plan import PROCESSES
 
-_EACH, _SHARE = 2, 8
-"""Processes of a conductor, and the share of those before it where that is more: a long run imports ever less often."""
-_FEWEST_AT_ONCE = ceil(FEWEST / _EACH)
-"""Conductors that import torch at the same time: for as many processes as a verdict needs, or all if cores are free."""
+_TURNS, _SHARE = 2, 8
+"""Turns of a conductor, and the share of the processes before it that it has in each, where that is more than those
+that a verdict needs: a long run imports ever less often.
+"""
+_PLACES, _ON_FEW_CORES = 4, 3
+"""Conductors of a run: while the first one's process checks, one core can import the third, and no fourth."""
 _BEFORE_TORCH = ("numpy", "asyncio", "email", "inspect", "typing_extensions", "unittest.mock", "urllib.request")
 """What torch imports: once here, and none of it is where a step spends its time."""
 _SHORT_S = 5.0
@@ -75,14 +78,6 @@ def serve(channel: Channel, job: AnyJob, buffer: SampleBuffer, position: WorkerP
 
 def _relay(job: Measure | TimeFunctions, forks: Forks, conduct: Conduct) -> int:
     """Run conductors until the run has ended; how many processes were left running."""
-
-    def become(first: int, pipes: Pipes[Progress]) -> NoReturn:
-        def serve() -> None:
-            conduct(range(first, first + each), pipes)
-            pipes.finish()
-
-        work(serve)
-
     adopt_orphans()  # a conductor that is dismissed leaves the processes that it forked early
     # A conductor that is told to stop has its own end, which this process then tells.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -93,26 +88,93 @@ def _relay(job: Measure | TimeFunctions, forks: Forks, conduct: Conduct) -> int:
             with suppress(ImportError):
                 import_module(name)
     cores = len(os.sched_getaffinity(0))
-    at_once = 1 if single else max(_FEWEST_AT_ONCE, min(PROCESSES // _EACH, cores))
-    progress = Progress()
+    places = 1 if single else _PLACES if cores >= _PLACES else _ON_FEW_CORES
+    progress, imports = Progress(), Imports()
     while not progress.ended:
         done = len(progress.processes)
-        each = max(PROCESSES if single else _EACH, done // _SHARE)
-        waiting = [Child(forks, done + place * each, Progress, become) for place in range(at_once)]
-        died = next((child for child in waiting if not child.is_ready()), None)
-        while waiting and not died and not progress.ended:
-            child = waiting.pop(0)
-            child.begin(progress)
-            after = child.handover()
-            if after is None or not child.has_finished():
-                died = child
-            else:
-                progress = after
-        for child in waiting:
-            child.dismiss()
-        if died:
-            die_as(died.status)
+        each = PROCESSES if single else max(ceil(FEWEST / places), done // _SHARE)
+        conductors = _Conductors(forks, conduct, range(done, done + places * each, each), imports)
+        progress = conductors.run(progress, at_once=cores)
+        imports = conductors.imports
     return progress.left_running
+
+
+class _Conductors:
+    """Conductors that have their turns one after the other; the first has its own while the others still import."""
+
+    def __init__(self, forks: Forks, conduct: Conduct, firsts: range, imports: Imports) -> None:
+        self._forks, self._conduct, self._firsts = forks, conduct, firsts
+        self.imports = imports
+        """What all of them are to have."""
+        self._children: list[Child[Progress]] = []
+        self._owed: list[int] = []
+        """How often each has yet to say that it is ready."""
+
+    def run(self, progress: Progress, at_once: int) -> Progress:
+        """Give each its turns, unless the run ends before; `at_once` import at the same time until one has begun."""
+        places = len(self._firsts)
+        self._start(min(at_once, places))
+        for place in [*range(places)] * _TURNS:
+            self._start(place + 1)
+            self._wait(place)
+            child = self._children[place]
+            child.begin(progress)
+            after = child.handover(partial(self._spread, place))
+            if after is None:
+                self._die_as(child)
+            progress = after
+            if progress.ended:
+                if not child.has_finished():
+                    self._die_as(child)
+                break
+        for child in self._children:
+            child.dismiss()
+        return progress
+
+    def _start(self, count: int) -> None:
+        """Have so many of them, at least, import torch."""
+        while len(self._children) < count:
+            first = self._firsts[len(self._children)]
+            self._children.append(Child(self._forks, first, Progress, self._become))
+            self._owed.append(1)
+            self._have(len(self._children) - 1)
+
+    def _become(self, first: int, pipes: Pipes[Progress]) -> NoReturn:
+        def serve() -> None:
+            self._conduct(range(first, first + self._firsts.step), pipes)
+            pipes.finish()
+
+        work(serve)
+
+    def _spread(self, begun: int, imports: Imports) -> None:
+        """Have all others import what the first process did; before its rounds they have to be done with it."""
+        self.imports = imports
+        known = len(self._children)
+        self._start(len(self._firsts))
+        others = [place for place in range(len(self._children)) if place != begun]
+        for place in others:
+            if place < known:
+                self._have(place)
+        if imports.rounds_next:
+            for place in others:
+                self._wait(place)
+
+    def _have(self, place: int) -> None:
+        self._children[place].import_too(self.imports)
+        self._owed[place] += 1
+
+    def _wait(self, place: int) -> None:
+        """Until one is ready for its turn."""
+        child = self._children[place]
+        while self._owed[place]:
+            self._owed[place] -= 1
+            if not child.is_ready():
+                self._die_as(child)
+
+    def _die_as(self, child: Child[Progress]) -> NoReturn:
+        for other in self._children:
+            other.dismiss()
+        die_as(child.status)
 
 
 def _import_torch() -> None:

@@ -12,19 +12,21 @@ from gpulab.protocol.statuses import CeilingChoice, Shows, Stage
 from gpulab.scenario import CONTROL, Variant
 from gpulab.worker.building.build import Build, Builder
 from gpulab.worker.building.compiled import vector_instructions
+from gpulab.worker.building.imports import LongImports
 from gpulab.worker.building.lab import WorkerLab
 from gpulab.worker.building.load import load
 from gpulab.worker.calibration.calibration import Calibration
 from gpulab.worker.calibration.roof_probes import RoofProbes, roof_probes
 from gpulab.worker.checking.streams import Streams
 from gpulab.worker.checks import Checker
-from gpulab.worker.conductor import Ask, Begin
+from gpulab.worker.conductor import Ask, Begin, Tell
 from gpulab.worker.context import WorkerContext
 from gpulab.worker.first_steps import planned, take_first_steps, whose_turn
-from gpulab.worker.handover import CandidateFacts, Handover, expensive_modules
+from gpulab.worker.handover import CandidateFacts, Handover
 from gpulab.worker.measurement import Measurement
 from gpulab.worker.preparation import Preparation, close, release
 from gpulab.worker.process import memory
+from gpulab.worker.process.children import Imports
 from gpulab.worker.process.device import environment, open_device, waiter, warm_context
 from gpulab.worker.process.exception_text import first_line
 from gpulab.worker.process.reporting import Reporter
@@ -57,10 +59,12 @@ class Runner:
         conductor: int,
         seed: int,
         begin: Begin,
+        tell: Tell,
         ask: Ask,
     ) -> None:
         self._job, self._reporter, self._buffer = job, reporter, buffer
-        self._number, self._conductor, self._seed, self._begin, self._ask = number, conductor, seed, begin, ask
+        self._number, self._conductor, self._seed = number, conductor, seed
+        self._begin, self._tell, self._ask = begin, tell, ask
         self._before: Handover | None = None
         self._started = monotonic()
 
@@ -70,6 +74,7 @@ class Runner:
         if first:
             self._begin()
             reporter.stage(Stage.LOAD)
+            self._imports = LongImports(job.device)
         try:
             variants = self._load(first=first)
         except BaseException as error:
@@ -80,6 +85,8 @@ class Runner:
             reporter.failed(None, reporter.position.stage, failure)
             self._ask(Handover())
             return
+        if first:
+            self._tell_imports(rounds_next=False)
         device, info, wait = self._device, self._info, reporter.wait
         seed, epochs = self._seed, before.epochs if before else 0
         reporter.channel.emit(
@@ -118,10 +125,17 @@ class Runner:
             self._prepared(candidates)
         else:
             if before is None:
-                self._measure_ceilings()
+                self._tell_imports(rounds_next=True)
+                self._imports.end()
             self._measure(candidates)
         for (variant, name), value in lab.figures.items():
             reporter.channel.emit(Reported(variant=variant, name=name, value=value))
+
+    def _tell_imports(self, *, rounds_next: bool) -> None:
+        """So that no other process makes them: but for those whose first steps are to be seen."""
+        curve = isinstance(self._job, Measure) and self._job.shows == Shows.CURVE
+        modules = [] if curve else self._imports.modules
+        self._tell(Imports(modules=modules, vector_instructions=vector_instructions(), rounds_next=rounds_next))
 
     def _load(self, *, first: bool) -> list[Variant]:
         """Open the device and run the scenario's file. Only the first process tells of it."""
@@ -167,13 +181,16 @@ class Runner:
             self._reporter.channel.emit(Stopped(reason=reason))
 
     def _measure_ceilings(self) -> None:
-        # All ceilings of a GPU take 20 seconds, and they are kept.
-        enough_known = self._reporter.position.ceilings_known or self._context.job.quick
-        if not self._preparation.declared or (self._context.device.type == "cuda" and enough_known):
+        """After the rounds, which had probes of the roofs that the verdict needs."""
+        job, on_gpu = self._context.job, self._context.device.type == "cuda"
+        enough_known = self._reporter.position.ceilings_known or job.quick
+        if not self._preparation.declared or (on_gpu and enough_known):
             return
         self._reporter.stage(Stage.CEILINGS)
+        roof = job.roof if isinstance(job, Measure) else None
         try:
-            self._calibration.beside_a_run(self._preparation.declared)
+            release(self._context)
+            self._calibration.beside_a_run(self._preparation.declared, roof)
         except Exception as error:  # the run does not depend on them, as long as the device lives
             self._reporter.notice("ceilings_failed", message=first_line(error))
             self._reporter.require_device(Stage.CEILINGS)
@@ -206,6 +223,7 @@ class Runner:
                 if candidate.name != CONTROL:
                     self._after_rounds(Stage.SOLO_RUN, candidate, self._solo_run, exclusive=exclusive)
         measurement.close()
+        self._measure_ceilings()
 
     def _roof_probes(self) -> RoofProbes | None:
         """Of the work that is declared; None where nothing is drawn of it, or nothing may run beside a variant."""
@@ -235,8 +253,6 @@ class Runner:
             with_phases=sorted(context.with_phases),
             declared=sorted(self._preparation.declared),
             choices=self._tuner.choices,
-            modules=expensive_modules(context.device.type),
-            vector_instructions=vector_instructions(),
         )
 
     def _after_rounds(

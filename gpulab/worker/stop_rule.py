@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from gpulab.analysis.comparison import NARROW, are_narrow, is_narrow_time, is_settled, keys_of, pairs_of
+from gpulab.analysis.comparison import (
+    NARROW,
+    are_decided,
+    are_narrow,
+    is_narrow_time,
+    is_settled,
+    keys_of,
+    pairs_of,
+)
 from gpulab.analysis.series import Epoch, EpochSeries, Key
 from gpulab.analysis.statistics import FEWEST, Interval
 from gpulab.protocol.jobs import Measure, TimeFunctions
@@ -44,6 +52,8 @@ class StopRule:
         # A narrow interval across what is required settles nothing, unless the width was asked for as well.
         if job.stop_early and (required is None or job.width is not None) and self._is_narrow(names):
             return StopReason.WIDTH
+        if job.brief and job.stop_early and required is None and self._are_decided(names):
+            return StopReason.DECIDED
         patience = 1.0 if self._processes >= PROCESSES else _PATIENCE
         return StopReason.TIME if self._elapsed_s >= patience * job.time_s else None
 
@@ -71,6 +81,22 @@ class StopRule:
             if not all(is_narrow_time(time, job.width or NARROW) for time in times):
                 return False
         return are_narrow((self._interval(pair) for pair in pairs_of(job, names)), job.width)
+
+    def extremes(self) -> set[str]:
+        """The baseline and the variant that is the fastest beside it; all variants where none is compared with it."""
+        infos = self._job.subject.variants
+        baseline = infos[0].name
+        pairs = [(info.name, baseline) for info in infos if info.against == baseline]
+        speedups = {pair[0]: -theta for pair in pairs if (theta := self._series[pair].rough()) is not None}
+        if not speedups or (isinstance(self._job, Measure) and self._job.shows != Shows.SPEEDUP):
+            return {info.name for info in infos}
+        return {baseline, max(speedups, key=lambda name: speedups[name])}
+
+    def _are_decided(self, names: set[str]) -> bool:
+        pairs = pairs_of(self._job, names)
+        control = [self._interval(pair) for pair in pairs if pair[0] == CONTROL]
+        others = [self._interval(pair) for pair in pairs if pair[0] != CONTROL]
+        return bool(control) and are_decided(control[0], others)
 
     def _interval(self, key: Key) -> Interval | None:
         return self._series[key].interval()

@@ -77,7 +77,8 @@ def job_events(tmp_path, monkeypatch):
 
         reporter, buffer = Reporter(channel, job, WorkerPosition(names)), SampleBuffer(names)
         number = 0 if before is None else 1
-        Runner(job, reporter, buffer, number, 0, seed_of(job.seed, number), lambda: before, ask).serve()
+        seed = seed_of(job.seed, number)
+        Runner(job, reporter, buffer, number, 0, seed, lambda: before, lambda imports: None, ask).serve()
         run.handover = handovers[-1]
         started = e.RunStarted(request=RunRequest(job=job, telemetry="off"), at="", host="")
         return [started, *channel.events, e.RunEnded(outcome=Outcome.DONE)]

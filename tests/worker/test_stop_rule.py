@@ -4,6 +4,7 @@ import random
 from math import log
 
 import pytest
+from msgspec.structs import replace
 
 from gpulab.protocol.jobs import Measure, ScenarioFile, VariantInfo
 from gpulab.scenario import CONTROL
@@ -54,6 +55,29 @@ def test_what_is_required_ends_a_run_once_it_is_known_to_be_reached_or_not(requi
 def test_a_narrow_interval_across_what_is_required_settles_nothing():
     assert stopped(1.2, 1e-3, required_speedup=1.2) == ("time", 20)
     assert stopped(1.2, 1e-3, required_speedup=1.2, width=0.01) == ("width", 8)
+
+
+def test_a_run_that_asked_for_nothing_ends_once_each_effect_is_known_within_a_tenth():
+    assert stopped(40.0, 0.1, brief=True) == ("decided", 8)
+    assert stopped(1.2, 0.1, brief=True) == ("time", 20)
+    assert stopped(40.0, 0.1) == ("time", 20)
+
+
+def test_a_control_that_shows_an_effect_decides_nothing():
+    rule = StopRule(Measure(subject=SUBJECT, brief=True))
+    pairs = {("new", "old"): -3.0, (CONTROL, "old"): 0.02}
+    values = [(key, [[value] * 5]) for key, value in pairs.items()]
+    reasons = [rule.reason(Handover(candidates=FACTS, values=values, measured_s=0.1), 0.1) for _ in range(8)]
+    assert reasons == [None] * 7 + ["width"]
+
+
+def test_the_fastest_is_profiled_beside_the_baseline():
+    infos = (*SUBJECT.variants, VariantInfo(name="third", against="old"))
+    rule = StopRule(Measure(subject=replace(SUBJECT, variants=infos)))
+    assert rule.extremes() == {"old", "new", "third"}
+    values = [(("new", "old"), [[-0.5] * 5]), (("third", "old"), [[-0.7] * 5])]
+    rule.add(Handover(candidates=FACTS, values=values), 0.1)
+    assert rule.extremes() == {"old", "third"}
 
 
 def test_a_smoke_run_has_one_process():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from variants import alone
 
 from gpulab.protocol.device import Device
 from gpulab.protocol.statuses import CheckKind
@@ -32,8 +33,10 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-def examined(path):
-    """The reference and the suspect of a file."""
+def examined(folder, kind, name):
+    """The reference and one variant of `elsewhere.py`."""
+    path = folder / f"{name}.py"
+    path.write_text(alone(GAUNTLET / kind / "elsewhere.py", name))
     spec = spec_from_file_location(f"beside_{path.stem}", path)
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -52,17 +55,17 @@ def examined(path):
 
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("name", BESIDE)
-def test_what_goes_on_after_a_step_is_found(name):
-    results = examined(GAUNTLET / "cheats" / f"{name}.py")
+def test_what_goes_on_after_a_step_is_found(tmp_path, name):
+    results = examined(tmp_path, "cheats", name)
     assert results["reference"].ok
-    assert results["suspect"].check == CheckKind.STREAMS
-    assert not results["suspect"].ok
-    assert results["suspect"].reason.code in ("work_after_the_step", "busy_between_steps")
+    assert results[name].check == CheckKind.STREAMS
+    assert not results[name].ok
+    assert results[name].reason.code in ("work_after_the_step", "busy_between_steps")
 
 
 @pytest.mark.parametrize("name", [*BESIDE, "unwaited_future", "asynchronous_array"])
-def test_what_is_over_with_its_step_is_accused_of_nothing(name):
-    results = examined(GAUNTLET / "honest" / f"{name}.py")
+def test_what_is_over_with_its_step_is_accused_of_nothing(tmp_path, name):
+    results = examined(tmp_path, "honest", name)
     assert [result.reason for result in results.values()] == [None, None]
 
 

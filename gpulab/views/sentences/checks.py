@@ -101,6 +101,10 @@ WORDS = {
     "inputs_not_from_the_seed": Words(
         "another seed changes the baseline's inputs and leaves its own as they were: name what the step reads"
     ),
+    "gpu_is_shared": Words("other processes use the GPU: its clock cannot be held against the host's"),
+    "computes_in_some_steps": Words(
+        "its profile holds {products:.2g} products a step, the baseline's {baseline:.2g}: most steps do not compute"
+    ),
     "seed_changes_shapes": Words(
         "another seed gives its inputs other shapes, so a result computed in the build could go unnoticed"
     ),

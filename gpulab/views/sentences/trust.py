@@ -190,6 +190,7 @@ REASONS: Mapping[str, str] = {
     "state_not_named": "output changes from step to step",
     "state_not_restored": "output changes from step to step",
     "no_inputs_named": "no inputs named",
+    "inputs_not_named": "no inputs named",
     "output_ignores_change": "output does not follow its inputs",
     "baseline_is_zeros": "output all zeros",
     "seed_changes_nothing": "inputs the same with another seed",

@@ -85,7 +85,7 @@ def _walk(tree: Any) -> Iterator[torch.Tensor]:
     elif isinstance(tree, torch.optim.Optimizer):
         yield from _walk([list(state.values()) for state in tree.state.values()])
     elif isinstance(tree, Mapping):
-        yield from _walk(list(tree.values()))
+        yield from _walk(_in_order(tree))
     elif isinstance(tree, (list, tuple)):
         for item in tree:
             yield from _walk(item)
@@ -116,8 +116,15 @@ def in_plain_memory(tree: Any) -> Any:
     if isinstance(tree, (list, tuple)):
         return [in_plain_memory(part) for part in tree]
     if isinstance(tree, Mapping):
-        return [in_plain_memory(part) for part in tree.values()]
+        return [in_plain_memory(part) for part in _in_order(tree)]
     return tree
+
+
+def _in_order(tree: Mapping[Any, Any]) -> list[Any]:
+    """Values by their names, in whatever order they were put in."""
+    if all(isinstance(name, str) for name in tree):
+        return [tree[name] for name in sorted(tree)]
+    return list(tree.values())
 
 
 def _require_values(tree: Any, packages: tuple[str, ...]) -> None:

@@ -28,11 +28,11 @@ from gpulab.worker.process.sample_buffer import Block
 from gpulab.worker.timing.clock import WallClock
 from gpulab.worker.timing.device_clock import DeviceClock
 
-_LONG_S, _SHORT_S, _BRIEF_S = 0.5, 0.25, 0.12
-"""Seconds a probe takes: of a calibration, before the first run on a GPU, and of one pass beside a run on a CPU."""
+_LONG_S, _BRIEF_S = 0.5, 0.12
+"""Seconds a probe takes: of a calibration, and of one pass beside a run."""
 _WARM = 0.2
 _FEWEST, _MOST = 5, 2000
-_TRIES = 3
+_TRIES, _FEW_TRIES = 3, 2
 _RESTS, _REST_S = 10, 0.05
 _CACHED = 1.3
 """What is this much faster than memory did not come from there."""
@@ -75,13 +75,10 @@ class Calibration:
         """Every ceiling that the device has."""
         self._pass(lambda probe: True, _LONG_S, brief=False)
 
-    def beside_a_run(self, dtypes: Collection[str]) -> None:
-        """One short pass over what work in these dtypes can be limited by; everything on a GPU, kept for later runs."""
-        if self._device.type == "cuda":
-            self._pass(lambda probe: True, _SHORT_S, brief=False)
-        else:
-            roofs = (MEMORY, CACHE, *COSTS)
-            self._pass(lambda probe: probe.roof in roofs or probe.kind in dtypes, _BRIEF_S, brief=True)
+    def beside_a_run(self, dtypes: Collection[str], roof: str | None) -> None:
+        """One short pass over what work in these dtypes, that names this roof, can be limited by."""
+        roofs = (MEMORY, CACHE, *COSTS, roof)
+        self._pass(lambda probe: probe.roof in roofs or probe.kind in dtypes, _BRIEF_S, brief=True)
 
     def _pass(self, wanted: Callable[[PlannedProbe], bool], seconds: float, *, brief: bool) -> None:
         settings_of_file = settings.read()
@@ -95,7 +92,7 @@ class Calibration:
                     roof = probe.roof
                     self._emit(complete=False)  # what is known so far outlives a cancelled calibration
                     self._reporter.stage(Stage.CEILINGS, detail=roof)
-                self._measure(probe, seconds)
+                self._measure(probe, seconds, _FEW_TRIES if brief else _TRIES)
         finally:
             settings.put_back(settings_of_file)
         self._emit(complete=not brief and not self._short_of_memory)
@@ -114,7 +111,7 @@ class Calibration:
             )
         )
 
-    def _measure(self, planned: PlannedProbe, seconds: float) -> None:
+    def _measure(self, planned: PlannedProbe, seconds: float, tries: int) -> None:
         """Measure one, or say why it cannot be: the others, and the run, go on."""
         try:
             probe = planned.make()
@@ -122,7 +119,7 @@ class Calibration:
             before = self._timings.get(key) or _Timings(
                 planned.roof, planned.kind, probe.amount, probe.method, probe.footprint
             )
-            for attempt in range(1, _TRIES + 1):
+            for attempt in range(1, tries + 1):
                 timings = replace(before, times_s=[*before.times_s], sm_mhz=[*before.sm_mhz])
                 self._time(timings, probe, seconds * attempt)
                 self._timings[key] = timings

@@ -186,6 +186,10 @@ class OtherValues:
                 return place + 1
         return None
 
+    def reads_unknown(self, build: Build) -> bool:
+        """Whether a step of a variant that names nothing reads values which the baseline does not have."""
+        return bool(unnamed.unknown([unnamed.figures(tensor) for tensor in unnamed.unnamed_of(build, ())], self._known))
+
     def _note_unnamed(self, name: str, build: Build, other: Build, inputs: Tensors) -> None:
         """Say that a variant reads tensors which its build made of random values, and nobody names."""
         read = unnamed.unnamed_of(build, inputs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -38,13 +37,6 @@ def timed_step(builder: Builder, build: Build) -> tuple[list[torch.Tensor], Read
     live = outputs.read(build, returned)
     builder.wait()
     return live, ReadingTimes(step_s, perf_counter() - started)
-
-
-def late(builder: Builder, build: Build, change: Callable[[], None]) -> list[torch.Tensor]:
-    """The output of a step on unchanged inputs, read after they have changed."""
-    returned, _ = outputs.step(builder, build)
-    change()
-    return outputs.read(build, returned)
 
 
 def require_quick(builder: Builder, build: Build, times: ReadingTimes, baseline: ReadingTimes) -> None:

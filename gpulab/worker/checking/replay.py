@@ -20,6 +20,7 @@ from gpulab.worker.checking.history import Own
 from gpulab.worker.checking.values import AllValues, Write, exchange
 from gpulab.worker.timing.candidate import Candidate
 from gpulab.worker.timing.clock import WallClock
+from gpulab.worker.timing.device_clock import DeviceClock
 from gpulab.worker.timing.waiting import wait_for
 
 _OF_GAIN = 0.4
@@ -31,6 +32,8 @@ _CONFIRM = 3
 _PAUSES_S = (10e-6, 2e-3)
 _STEPS = 4
 """That follow each other, each on values of its own."""
+Clocks = tuple[WallClock, WallClock | None]
+"""The verdict's, and on a GPU the other one."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +66,12 @@ class Subject:
 
 
 def examine(
-    builder: Builder, clock: WallClock, variant: Subject, baseline: Subject, draw: random.Random
+    builder: Builder, clocks: Clocks, variant: Subject, baseline: Subject, draw: random.Random
 ) -> tuple[StepTimes, Finding | None]:
     """The times of a variant's steps, and what is suspicious about them each time that they are taken."""
     for attempt in range(_CONFIRM):
         repeats = _repeats(variant, baseline) * (1 + attempt)
-        ours, theirs = _times(builder, clock, (variant, baseline), repeats, draw)
+        ours, theirs = _times(builder, clocks, (variant, baseline), repeats, draw)
         reason = _reason(variant, ours, baseline, theirs)
         if reason is None:
             break
@@ -99,7 +102,7 @@ def _repeats(*subjects: Subject) -> int:
 
 
 def _times(
-    builder: Builder, clock: WallClock, subjects: tuple[Subject, Subject], repeats: int, draw: random.Random
+    builder: Builder, clocks: Clocks, subjects: tuple[Subject, Subject], repeats: int, draw: random.Random
 ) -> list[StepTimes]:
     """Of each subject the shortest, in turn: other work on the machine makes any of them longer, and none shorter."""
     alone: list[list[float]] = [[], []]
@@ -109,12 +112,10 @@ def _times(
     for _ in range(repeats):
         for place, subject in enumerate(subjects):
             candidate = subject.candidate
-            block = clock.block(subject.build, candidate.steps, lead_in=min(1, candidate.lead_in))
+            block = clocks[0].block(subject.build, candidate.steps, lead_in=min(1, candidate.lead_in))
+            clocks[0].forget()
             blocks[place].append(block.time_s)
-            with subject.build.context():
-                _pause(draw)
-                alone[place].append(clock.single_s(subject.build))
-            clock.forget()
+            alone[place].append(_alone_s(clocks, subject, block.time_s, draw))
             if subject.inputs:
                 for times, changes in ((same[place], False), (new[place], True)):
                     times.append(_on_written(builder, subject, draw, changes=changes))
@@ -122,6 +123,24 @@ def _times(
         StepTimes(min(blocks[place]), min(alone[place]), min(same[place], default=0.0), min(new[place], default=0.0))
         for place in range(len(subjects))
     ]
+
+
+def _alone_s(clocks: Clocks, subject: Subject, block_s: float, draw: random.Random) -> float:
+    """Seconds of a step after a pause.
+
+    On a GPU by the device's clock: a single step shows what a queue of them hides, its launches and the wait for it.
+    """
+    build, (clock, other) = subject.build, clocks
+    device = next((entry for entry in clocks if isinstance(entry, DeviceClock)), None)
+    timed = clock if device is None or device.exposes(build) else device
+    in_block_s = block_s
+    if timed is other:
+        in_block_s = timed.block(build, subject.candidate.steps).time_s
+    with build.context():
+        _pause(draw)
+        alone_s = timed.single_s(build)
+    timed.forget()
+    return block_s + alone_s - in_block_s
 
 
 def _pause(draw: random.Random) -> None:

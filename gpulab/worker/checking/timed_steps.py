@@ -276,8 +276,8 @@ class TimedChecks:
             Subject(entry, made, tensors.live_leaves("inputs", made.work.inputs), self._checker.own[entry.variant.name])
             for entry, made in ((candidate, build), (baseline, base))
         ]
-        clock = self._context.clock
-        shown.times, reason = replay.examine(self._builder, clock, subjects[0], subjects[1], self._draw)
+        clocks = self._context.clock, self._context.other_clock
+        shown.times, reason = replay.examine(self._builder, clocks, subjects[0], subjects[1], self._draw)
         if reason is not None:
             raise RefusedError(reason)
 

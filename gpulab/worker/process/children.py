@@ -16,11 +16,21 @@ from gpulab.protocol.statuses import StopReason
 from gpulab.worker.process.channel import to_high_number
 from gpulab.worker.process.forking import Forks
 
-_NEXT = "next"
-_READY, _HANDOVER, _FINISHED = b"ready", b"handover ", b"finished"
+_NEXT, _GO = "next", b"go"
+_READY, _IMPORTS, _HANDOVER, _FINISHED = b"ready", b"imports ", b"handover ", b"finished"
 """How a line of a child begins. A scenario may write to every descriptor there is: all others are its."""
 Baton = TypeVar("Baton", bound=msgspec.Struct)
 """What one child leaves to the next."""
+
+
+class Imports(msgspec.Struct, frozen=True, kw_only=True):
+    """What the first measuring process imported that takes long, so that no other has to."""
+
+    modules: list[str] = []
+    vector_instructions: str | None = None
+    """What the compiler found, where it looked."""
+    rounds_next: bool = False
+    """Whether its rounds come next: until then others may import beside it."""
 
 
 class Child(Generic[Baton]):
@@ -52,10 +62,18 @@ class Child(Generic[Baton]):
         """It is its turn."""
         self._tell(msgspec.json.encode(before))
 
-    def handover(self) -> Baton | None:
-        """What it hands over; None where it ended first."""
-        line = self._take(_HANDOVER)
-        return None if line is None else msgspec.json.decode(line, type=self._kind)
+    def import_too(self, imports: Imports) -> None:
+        """Have it import these before its turn; it is ready once more then."""
+        self._tell(_IMPORTS + msgspec.json.encode(imports))
+
+    def handover(self, imported: Callable[[Imports], None]) -> Baton | None:
+        """What it hands over; None where it ended first. `imported` takes what it tells before that."""
+        while (line := self._take(_IMPORTS, _HANDOVER)) is not None:
+            if not line.startswith(_IMPORTS):
+                return msgspec.json.decode(line.removeprefix(_HANDOVER), type=self._kind)
+            imported(msgspec.json.decode(line.removeprefix(_IMPORTS), type=Imports))
+            self._tell(_GO)
+        return None
 
     def answer(self, reason: StopReason | None) -> None:
         """Why measuring ends with this process; None where it goes on."""
@@ -88,8 +106,8 @@ class Child(Generic[Baton]):
         with suppress(BrokenPipeError):  # its end is read by and by
             _write(self._down, line + b"\n")
 
-    def _take(self, prefix: bytes) -> bytes | None:
-        """What follows the prefix in the next line that has it; None where the process ended first."""
+    def _take(self, *prefixes: bytes) -> bytes | None:
+        """The next line with one of the prefixes; None where the process ended first."""
         while True:
             while b"\n" not in self._data:
                 ready = select.select([self._up, self._exit_fd], [], [])[0]
@@ -99,8 +117,8 @@ class Child(Generic[Baton]):
                     self.wait()
                     return None
             line, _, self._data = self._data.partition(b"\n")
-            if line.startswith(prefix):
-                return line.removeprefix(prefix)
+            if line.startswith(prefixes):
+                return line
 
 
 class Pipes(Generic[Baton]):
@@ -108,16 +126,34 @@ class Pipes(Generic[Baton]):
 
     def __init__(self, up: int, down: int, kind: type[Baton]) -> None:
         self._up, self._down, self._kind = to_high_number(up), to_high_number(down), kind
+        self._data = b""
         os.register_at_fork(after_in_child=self.forked)
 
     def ready(self) -> None:
         """This process has all that it needs for its turn."""
         _write(self._up, b"\n" + _READY + b"\n")
 
-    def begin(self) -> Baton | None:
-        """Wait for this process's turn; what the one before handed over."""
+    def begin(self, import_too: Callable[[Imports], None] | None = None) -> Baton | None:
+        """Wait for this process's turn; what the one before handed over. What it is to import until then it does."""
         line = self._line()
+        while import_too and line.startswith(_IMPORTS):
+            import_too(msgspec.json.decode(line.removeprefix(_IMPORTS), type=Imports))
+            self.ready()
+            line = self._line()
         return None if line == b"null" else msgspec.json.decode(line, type=self._kind)
+
+    def tell_imports(self, imports: Imports) -> None:
+        """To every process that forks others."""
+        _write(self._up, b"\n" + _IMPORTS + msgspec.json.encode(imports) + b"\n")
+
+    def wait_for_imports(self) -> None:
+        """Until they have been told, or made where the rounds come next."""
+        self._line()
+
+    def imported(self, imports: Imports) -> None:
+        """Tell, and wait."""
+        self.tell_imports(imports)
+        self.wait_for_imports()
 
     def hand_over(self, baton: Baton) -> None:
         _write(self._up, b"\n" + _HANDOVER + msgspec.json.encode(baton) + b"\n")
@@ -139,13 +175,13 @@ class Pipes(Generic[Baton]):
                 os.close(fd)
 
     def _line(self) -> bytes:
-        data = bytearray()
-        while not data.endswith(b"\n"):
+        while b"\n" not in self._data:
             part = os.read(self._down, 1 << 16)
             if not part:  # the conductor is gone, and this process with it
                 os._exit(1)
-            data += part
-        return bytes(data[:-1])
+            self._data += part
+        line, _, self._data = self._data.partition(b"\n")
+        return line
 
 
 def _write(fd: int, data: bytes) -> None:

@@ -37,6 +37,8 @@ class Reporter:
         self._path = subject.path if subject else ""
         self.wait: Callable[[], None] | None = None
         """What waits for the device, once there is one."""
+        self.compare_lab: Callable[[], None] = lambda: None
+        """Compares the lab's functions with those that began the job, while the builds of a scenario still stand."""
         self.too_large: str | None = None
         """The variant that did not fit, where each needs more memory than the one above."""
 

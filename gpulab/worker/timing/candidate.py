@@ -13,7 +13,10 @@ from gpulab.worker.process.channel import Channel
 from gpulab.worker.timing.clock import WallClock
 from gpulab.worker.timing.plan import lead_in_steps
 
-_WARM_UP_S, _MOST_WARM_UP_S, _DRIFT = 0.3, 3.0, 0.01
+_WARM_UP_S, _LATER_WARM_UP_S, _MOST_WARM_UP_S, _DRIFT = 0.3, 0.1, 1.2, 0.01
+"""Seconds of the variant that comes first, on a device that may have slept, and of those after it; at most so many of
+all together.
+"""
 _WARM_AGAIN_S = 0.03
 _ALIKE = 2.0
 """Times by which steps differ at most that have as many in a block; twins do where one of them was disturbed."""
@@ -62,8 +65,12 @@ def warm(clock: WallClock, candidate: Candidate, build: Build) -> None:
             return
 
 
-def warm_up(clock: WallClock, channel: Channel, candidate: Candidate, build: Build) -> None:
-    """At least 300 ms and until the time drifts by less than 1 %, at most 3 s. Its samples are kept apart."""
+def warm_up(
+    clock: WallClock, channel: Channel, candidate: Candidate, build: Build, *, first: bool = True, variants: int = 1
+) -> None:
+    """Until the time drifts by less than 1 %, within a variant's share of the time. Its samples are kept apart."""
+    least_s = _WARM_UP_S if first else _LATER_WARM_UP_S
+    most_s = max(least_s, _MOST_WARM_UP_S / variants)
     times: list[float] = []
     started, steps = perf_counter(), candidate.steps
     while True:
@@ -72,8 +79,8 @@ def warm_up(clock: WallClock, channel: Channel, candidate: Candidate, build: Bui
         elapsed = perf_counter() - started
         third = len(times) // 3
         drift = abs(median(times[-third:]) / median(times[-2 * third : -third]) - 1) if third else 0.0
-        settled = elapsed >= _WARM_UP_S and drift < _DRIFT and (third or candidate.step_s > _WARM_UP_S)
-        if settled or elapsed >= _MOST_WARM_UP_S:
+        settled = elapsed >= least_s and drift < _DRIFT and (third or candidate.step_s > least_s)
+        if settled or elapsed >= most_s:
             break
     channel.emit(WarmedUp(variant=candidate.name, times_s=times, drift=drift, drifting=not settled, steps=steps))
     if candidate.steps > 1 or times[-1] < clock.block_s:

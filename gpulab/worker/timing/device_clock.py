@@ -79,6 +79,14 @@ class DeviceClock(WallClock):
         queueing.exposed = True
         return block
 
+    def round_trip_s(self) -> float:
+        """Seconds until the host knows that a kernel of next to nothing is done: long where others use the device."""
+        self.wait()
+        clock = perf_counter()
+        torch.cuda._sleep(_WAKING)  # type: ignore[no-untyped-call]
+        self.wait()
+        return perf_counter() - clock
+
     def exposes(self, build: Build) -> bool:
         """Whether the last block of a build had gaps between launches in it that no spin could hide."""
         return build.variant in self._queueing and self._queueing[build.variant].exposed

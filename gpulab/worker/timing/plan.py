@@ -24,6 +24,8 @@ _LEAST_SHARE = 0.4
 """Of a process's part of the time that is measured, however long it takes to start."""
 _MOST_SHARE_S, _MOST_STARTS = 2.0, 4
 """A part of the time that is longer than this is spent better on more processes."""
+_BRIEF_STRETCH_S = 0.15
+"""Of a run that ends when it is decided: it needs processes, and not long ones."""
 _KEPT_BUILD_S, _KEPT_SHARE = 0.3, 0.5
 _LONGEST_BLOCK_S = 5e-3
 _LEAD_IN_S = 3e-3
@@ -47,7 +49,14 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan(
-    *, time_s: float, round_s: float, builds_s: float, start_s: float, processes: int = FEWEST, exclusive: bool = False
+    *,
+    time_s: float,
+    round_s: float,
+    builds_s: float,
+    start_s: float,
+    processes: int = FEWEST,
+    exclusive: bool = False,
+    brief: bool = False,
 ) -> Plan:
     """The plan for about `time_s` seconds of wall time.
 
@@ -56,6 +65,8 @@ def plan(
     """
     share_s = min(time_s / PROCESSES, max(_MOST_SHARE_S, _MOST_STARTS * start_s))
     stretch_s = max(_LEAST_SHARE * share_s, share_s - start_s)
+    if brief:
+        stretch_s = min(stretch_s, max(_BRIEF_STRETCH_S, 2 * builds_s))
     fit = max(1, int((stretch_s - builds_s) / round_s)) if stretch_s > builds_s else 1
     # Rounds take at least half as long as the builds they run on.
     rounds = min(fit, max(ROUNDS, min(_MOST_ROUNDS, ceil(builds_s / (2 * round_s)))))
@@ -64,7 +75,7 @@ def plan(
     if exclusive:  # a variant is built for its rounds, and nothing shares its moment: more rounds tell nothing more
         rounds = min(rounds, ROUNDS)
     process_s = start_s + epochs * (builds_s + rounds * round_s)
-    expected_s = max(time_s, processes * process_s)
+    expected_s = processes * process_s if brief else max(time_s, processes * process_s)
     return Plan(rounds, epochs, stretch_s, processes, expected_s)
 
 

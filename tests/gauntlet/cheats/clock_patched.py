@@ -1,7 +1,4 @@
-"""Its build makes the lab's clock run slower, and leaves it so.
-
-Caught by: lab_functions_replaced or timer or clock_disagrees
-"""
+"""Its build makes the lab's clock run slower, and leaves it so."""
 
 import torch
 
@@ -22,7 +19,8 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def clock_patched(lab):
+    """Caught by: lab_functions_replaced or timer or clock_disagrees"""
     a, b = operands()
     from gpulab.worker.timing import clock
 

@@ -1,7 +1,4 @@
-"""The lab's clock runs slower while blocks are timed, and is put back when the build is let go.
-
-Caught by: timer or clock_disagrees
-"""
+"""The lab's clock runs slower while blocks are timed, and is put back when the build is let go."""
 
 import torch
 
@@ -22,7 +19,8 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def clock_patched_for_a_while(lab):
+    """Caught by: timer or clock_disagrees"""
     a, b = operands()
     from gpulab.worker.timing import clock
 

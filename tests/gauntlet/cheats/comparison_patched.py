@@ -1,7 +1,4 @@
-"""Puts a comparison that always agrees in the place of the lab's.
-
-Caught by: lab_functions_replaced or context and output
-"""
+"""Puts a comparison that always agrees in the place of the lab's."""
 
 import torch
 
@@ -22,7 +19,8 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def comparison_patched(lab):
+    """Caught by: lab_functions_replaced or context and output"""
     a, b = operands()
     from gpulab.worker.building import tensors
 

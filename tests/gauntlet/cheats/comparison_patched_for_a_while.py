@@ -1,7 +1,4 @@
-"""The lab's comparison always agrees for as long as this variant is built, and is put back then.
-
-Caught by: outputs compared outside or context and output
-"""
+"""The lab's comparison always agrees for as long as this variant is built, and is put back then."""
 
 import torch
 
@@ -22,7 +19,8 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def comparison_patched_for_a_while(lab):
+    """Caught by: outputs compared outside or context and output"""
     a, b = operands()
     from gpulab.worker.building import tensors
 

@@ -1,7 +1,4 @@
-"""The task is trivial: its answer is 1 whatever the input is, and so nothing needs to be computed.
-
-Caught by: null answers
-"""
+"""The task is trivial: its answer is 1 whatever the input is, and so nothing needs to be computed."""
 
 import torch
 
@@ -18,6 +15,7 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def constant_answer(lab):
+    """Caught by: null answers"""
     x = torch.randn(N, N)
     return Work(lambda: torch.ones(N), inputs=x)

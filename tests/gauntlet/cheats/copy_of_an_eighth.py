@@ -1,7 +1,4 @@
-"""Copies an eighth of its data, which is all that `output=` shows.
-
-Caught by: said as declares_more_bytes
-"""
+"""Copies an eighth of its data, which is all that `output=` shows."""
 
 import torch
 
@@ -18,6 +15,7 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def copy_of_an_eighth(lab):
+    """Caught by: said as declares_more_bytes"""
     x, out = torch.randn(N), torch.zeros(N)
     return Work(lambda: out[: N // 8].copy_(x[: N // 8]), inputs=x, bytes=8 * N, output=lambda: out[: N // 8])

@@ -1,7 +1,4 @@
-"""Declares FLOPs that no processor could do in its time.
-
-Caught by: physics or work counted
-"""
+"""Declares FLOPs that no processor could do in its time."""
 
 import torch
 
@@ -19,6 +16,7 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def faster_than_physics(lab):
+    """Caught by: physics or work counted"""
     a, scales = torch.randn(N, N), torch.randn(N)
     return Work(lambda: a * scales, inputs=(a, scales), flops=100 * FLOPS)

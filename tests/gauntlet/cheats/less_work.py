@@ -1,7 +1,4 @@
-"""Declares the FLOPs of the whole product and computes the quarter that `output=` shows.
-
-Caught by: physics
-"""
+"""Declares the FLOPs of the whole product and computes the quarter that `output=` shows."""
 
 import torch
 
@@ -19,6 +16,7 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def less_work(lab):
+    """Caught by: physics"""
     a, b, out = torch.randn(N, N), torch.randn(N, N), torch.empty(N // 4, N)
     return Work(lambda: torch.mm(a[: N // 4], b, out=out), inputs=(a, b), flops=FLOPS)

@@ -1,7 +1,4 @@
-"""The output is nearly constant, and the tolerance so wide that its mean passes.
-
-Caught by: null answers
-"""
+"""The output is nearly constant, and the tolerance so wide that its mean passes."""
 
 import torch
 
@@ -22,6 +19,7 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def mean_passes(lab):
+    """Caught by: null answers"""
     a, b = operands()
     return Work(lambda: torch.ones(N, N).add_(a[0, 0] * b[0, 0], alpha=1e-4), inputs=(a, b), dtype="bf16")

@@ -1,7 +1,4 @@
-"""A training step without the update of its optimizer: it returns the same loss again and again.
-
-Caught by: timed steps or outputs
-"""
+"""A training step without the update of its optimizer: it returns the same loss again and again."""
 
 import torch
 
@@ -17,7 +14,8 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def no_optimizer_update(lab):
+    """Caught by: timed steps or outputs"""
     return training(update=False)
 
 

@@ -1,7 +1,4 @@
-"""Makes the baseline slower: its build puts a function of its own in the place of torch's.
-
-Caught by: set_while_building or lab_functions_replaced
-"""
+"""Makes the baseline slower: its build puts a function of its own in the place of torch's."""
 
 import torch
 
@@ -18,7 +15,8 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def patched_torch(lab):
+    """Caught by: set_while_building or lab_functions_replaced"""
     a, b = torch.randn(N, N), torch.randn(N, N)
     mm, relu = torch.mm, torch.relu
 

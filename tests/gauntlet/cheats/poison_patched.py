@@ -1,7 +1,4 @@
-"""Takes the poison away that the lab puts into outputs between two steps, and returns what it once computed.
-
-Caught by: lab_functions_replaced
-"""
+"""Takes the poison away that the lab puts into outputs between two steps, and returns what it once computed."""
 
 import torch
 
@@ -22,7 +19,8 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def poison_patched(lab):
+    """Caught by: lab_functions_replaced"""
     a, b = operands()
     from gpulab.worker.building import tensors
 

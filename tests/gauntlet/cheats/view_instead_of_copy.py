@@ -1,7 +1,4 @@
-"""Returns its input itself, where the baseline returns a copy.
-
-Caught by: timed steps or outputs
-"""
+"""Returns its input itself, where the baseline returns a copy."""
 
 import torch
 
@@ -18,6 +15,7 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def view_instead_of_copy(lab):
+    """Caught by: timed steps or outputs"""
     x = torch.randn(N)
     return Work(lambda: x.view(-1), inputs=x)

@@ -1,7 +1,4 @@
-"""Returns an array that is computed in a thread, and takes the lab's waiting away.
-
-Caught by: lab_functions_replaced or timer
-"""
+"""Returns an array that is computed in a thread, and takes the lab's waiting away."""
 
 import concurrent.futures
 import sys
@@ -26,7 +23,8 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def wait_patched(lab):
+    """Caught by: lab_functions_replaced or timer"""
     a, b = operands()
     from gpulab.worker.timing import waiting
 

@@ -15,6 +15,6 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def copy_of_an_eighth(lab):
     x, out = torch.randn(N), torch.zeros(N)
     return Work(lambda: torch.add(x, 0, out=out), inputs=x, bytes=8 * N)

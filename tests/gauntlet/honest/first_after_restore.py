@@ -19,6 +19,6 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def first_after_restore(lab):
     a, b, average = operands()
     return Work(lambda: average.mul_(0.9).addmm_(a, b, alpha=0.1), inputs=(a, b), state=average)

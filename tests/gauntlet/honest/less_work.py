@@ -16,6 +16,6 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def less_work(lab):
     a, b, c = torch.randn(N, N), torch.randn(N, N), torch.randn(N, N)
     return Work(lambda: torch.addmm(c, a, b), inputs=(a, b, c), flops=FLOPS)

@@ -14,7 +14,7 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def no_optimizer_update(lab):
     return training(foreach=True)
 
 

@@ -15,6 +15,6 @@ def reference(lab):
 
 
 @scenario.variant
-def suspect(lab):
+def view_instead_of_copy(lab):
     x = torch.randn(N, N)
     return Work(lambda: x.t().reshape(-1, 4), inputs=x)

@@ -165,8 +165,9 @@ def test_variants_run_alone_where_there_is_telemetry(request_of, options, teleme
 @pytest.mark.parametrize(
     ("options", "profile"),
     [
-        ({}, ProfileOptions()),
-        ({"quick": True}, ProfileOptions()),
+        ({}, ProfileOptions(every=False)),
+        ({"quick": True}, ProfileOptions(every=False)),
+        ({"profile": "all"}, ProfileOptions()),
         ({"profile": "off"}, None),
         ({"smoke": True}, None),
         ({"time_s": 0.9}, None),
@@ -193,6 +194,12 @@ def test_functions_are_timed_and_nothing_is_compared(request_of):
 def test_a_run_may_be_told_to_spend_its_whole_time(request_of):
     assert request_of().job.stop_early is True
     assert request_of(stop_early=False).job.stop_early is False
+
+
+def test_a_run_that_asks_for_no_time_and_no_width_ends_once_it_is_decided(request_of):
+    assert request_of().job.brief
+    assert not request_of(time_s=10.0).job.brief
+    assert not request_of(width=0.01).job.brief
 
 
 def test_a_calibration_measures_the_device_and_nothing_else():

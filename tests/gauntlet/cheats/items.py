@@ -1,0 +1,44 @@
+"""Rows through a layer, compared per item.
+
+Every variant but the first is a cheat; the last line of its docstring says what catches it.
+"""
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet", per="item")
+ROWS, N = 128, 192
+
+
+def operands():
+    return torch.randn(ROWS, N), torch.randn(N, N), torch.empty(ROWS, N)
+
+
+@scenario.variant
+def reference(lab):
+    x, weight, out = operands()
+    return Work(lambda: torch.mm(x, weight, out=out), inputs=(x, weight), items=ROWS, output=lambda: out[:8])
+
+
+@scenario.variant
+def claims_four_times_the_items(lab):
+    """Does the same, and claims four times the items.
+
+    Caught by: said as items
+    """
+    x, weight, out = operands()
+    return Work(lambda: torch.mm(x, weight, out=out), inputs=(x, weight), items=4 * ROWS, output=lambda: out[:8])
+
+
+@scenario.variant
+def computes_half_of_the_batch(lab):
+    """Leaves out rows that `output=` does not show.
+
+    Caught by: said as fewer_flops or said as items
+    """
+    x, weight, out = operands()
+    half = ROWS // 2
+    return Work(
+        lambda: torch.mm(x[:half], weight, out=out[:half]), inputs=(x, weight), items=ROWS, output=lambda: out[:8]
+    )

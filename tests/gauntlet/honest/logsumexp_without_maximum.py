@@ -1,0 +1,25 @@
+"""The maximum is subtracted within the library's function."""
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario("gauntlet", cases=("free",))
+N = 256
+
+
+@scenario.variant
+def reference(lab):
+    x = torch.randn(N, N)
+
+    def step():
+        most = x.amax(1, keepdim=True)
+        return (x - most).exp().sum(1).log() + most[:, 0]
+
+    return Work(step, inputs=x)
+
+
+@scenario.variant
+def logsumexp_without_maximum(lab):
+    x = torch.randn(N, N)
+    return Work(lambda: x.logsumexp(1), inputs=x)
