@@ -174,7 +174,7 @@ class Checker:
             fresh.close()
 
     def _require_inputs(self, name: str, build: Build, inputs: Tensors) -> None:
-        """RefusedError where the baseline names inputs, and a variant none and reads what its build made of the data."""
+        """RefusedError where only the baseline names inputs, and a variant reads what its build made of the data."""
         if self.stepping.baseline is None:
             self.stepping.baseline, self.stepping.dtype = name, build.work.dtype
             self._names_inputs, self.baseline_has_state = bool(inputs), bool(build.state)

@@ -38,6 +38,8 @@ _ALLOWANCE_S = 0.01
 """Beside that share, in every process."""
 _FIRST_INTERRUPTED, _INTERRUPTED = 0.5, 0.15
 """Part of the blocks in which values change between two steps, until one was, and after it."""
+_SINGLE = 0.33
+"""Part of these in which a single step is left."""
 _OF_A_BLOCK = 0.02
 """The part of a block's time that writing all values may take."""
 _BYTES_PER_S = 2e9
@@ -105,12 +107,14 @@ class TimedChecks:
         values = self._values_of(candidate)
         if values is None or not values.writes:
             return None
-        expected, write, undo = self._draw.choice(values.writes)
+        few = [entry for entry in values.writes if self._can_interrupt(values, entry[0])]
         steps = candidate.steps
-        if steps > 1 and self._can_interrupt(values, expected) and self._is_to_interrupt(candidate):
+        if steps > 1 and few and self._is_to_interrupt(candidate):
+            expected, write, undo = self._draw.choice(few)
             self._interrupted.add(candidate.name)
             self._block = _Block(expected, undo, late=True)
             return self._moment(steps), write
+        expected, write, undo = self._draw.choice(values.writes)
         if self._draw.random() < 0.5:
             self._block = _Block(None, _nothing)
             return None
@@ -228,12 +232,12 @@ class TimedChecks:
 
     def _is_to_interrupt(self, candidate: Candidate) -> bool:
         if candidate.name not in self._interrupted:
-            return self._draw.random() < _FIRST_INTERRUPTED
+            return self._context.job.smoke or self._draw.random() < _FIRST_INTERRUPTED
         return self._draw.random() < _INTERRUPTED and self._is_within()
 
     def _moment(self, steps: int) -> int:
-        """Steps of a block before the values change: few or many are left, as likely."""
-        left = int(steps ** self._draw.random())
+        """Steps of a block before the values change: one, few or many are left, as likely."""
+        left = 1 if self._draw.random() < _SINGLE else int(steps ** self._draw.random())
         return steps - max(1, min(steps - 1, left))
 
     def _can_check(self, candidate: Candidate) -> bool:

@@ -28,7 +28,7 @@ def reference(lab):
 def recomputed_after_3_us(lab):
     """Computes only if the last call was over 3 us ago, as none is within a block.
 
-    Caught by: timed steps or history
+    Caught by: timed steps or outputs
     """
     return recomputed_after(3e-6)
 
@@ -37,7 +37,7 @@ def recomputed_after_3_us(lab):
 def recomputed_after_30_us(lab):
     """Computes only if the last call was over 30 us ago.
 
-    Caught by: timed steps or history
+    Caught by: timed steps or outputs
     """
     return recomputed_after(30e-6)
 
@@ -46,7 +46,7 @@ def recomputed_after_30_us(lab):
 def recomputed_after_300_us(lab):
     """Computes only if the last call was over 300 us ago.
 
-    Caught by: timed steps or history
+    Caught by: timed steps or outputs
     """
     return recomputed_after(300e-6)
 
@@ -55,7 +55,7 @@ def recomputed_after_300_us(lab):
 def recomputed_after_1_ms(lab):
     """Computes only if the last call was over a millisecond ago.
 
-    Caught by: timed steps or history or outputs
+    Caught by: timed steps or outputs
     """
     return recomputed_after(1e-3)
 
@@ -79,18 +79,18 @@ def recomputed_for_another_caller(lab):
 
 @scenario.variant
 def recomputed_unless_run(lab):
-    """Computes unless the function that calls it is named `_run`, as the one is that repeats timed steps.
+    """Computes unless the function that calls it is named `call_each`, as the one is that repeats timed steps.
 
-    Caught by: timed steps or history
+    Caught by: timed steps or outputs
     """
-    return recomputed_if(lambda: sys._getframe(2).f_code.co_name != "_run")
+    return recomputed_if(lambda: sys._getframe(2).f_code.co_name != "call_each")
 
 
 @scenario.variant
 def recomputed_when_poisoned(lab):
     """Computes when its output holds NaN, or when one of 64 samples of its inputs has moved.
 
-    Caught by: timed steps or history
+    Caught by: timed steps or outputs
     """
     a, b = operands()
     out, samples = torch.full((N, N), float("nan")), (a.view(-1)[:: N * 4], b.view(-1)[:: N * 4])

@@ -20,7 +20,7 @@ def reference(lab):
 
 @scenario.variant
 def clock_patched_for_a_while(lab):
-    """Caught by: timer or clock_disagrees"""
+    """Caught by: lab_functions_replaced"""
     a, b = operands()
     from gpulab.worker.timing import clock
 

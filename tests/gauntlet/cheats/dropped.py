@@ -61,7 +61,7 @@ def no_clamp(lab):
 def no_mask(lab):
     """Names the mask, and takes for granted that it hides nothing.
 
-    Caught by: outputs or inputs
+    Caught by: outputs or said as input_without_effect
     """
     x, hidden = operands()
     return Work(lambda: x.nan_to_num(nan=0.0).abs().clamp(max=MOST), inputs=(x, hidden))

@@ -84,7 +84,7 @@ def lazy_subclass(lab):
 def computes_in_context(lab):
     """`context=` computes when it is entered, outside of the clock.
 
-    Caught by: context and output
+    Caught by: timed steps
     """
     a, b = operands()
     out = torch.empty(N, N)
