@@ -1,4 +1,4 @@
-"""Values of another seed are copied into the inputs, and cases tried: what follows passes, whatever its structure is."""
+"""Values of another seed are copied into the inputs, and cases tried: structured inputs stay what they are."""
 
 import pytest
 import torch
