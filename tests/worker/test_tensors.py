@@ -17,13 +17,13 @@ def test_leaves_are_found_in_every_collection():
     module(torch.ones(1, 2)).sum().backward()
     optimizer.step()
     array = np.zeros(4, dtype=np.float32)
-    leaves = t.leaves([{"a": torch.ones(1)}, (module,), optimizer, array, None, 2.5, True])
+    leaves = t.leaves([{"a": torch.ones(1)}, (module,), optimizer, array, None, 2.5, True, "text"])
     assert len(leaves) == 1 + 2 + 6 + 1 + 2
     assert [leaf.item() for leaf in t.leaves({"b": torch.tensor(2), "a": torch.tensor(1)})] == [1, 2]
     t.poison(t.leaves(array))
     assert np.isnan(array).all()
-    with pytest.raises(TypeError, match="a str is not a tensor"):
-        t.leaves("text")
+    with pytest.raises(TypeError, match="a set is not a tensor"):
+        t.leaves({1, 2})
 
 
 def test_state_that_cannot_be_restored_is_refused():
