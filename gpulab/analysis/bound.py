@@ -1,33 +1,32 @@
 """What limits a step, from evidence: its rates against the roofs, then what was counted and timed of it.
 
 Nothing is guessed: a cause is named where a measurement shows that it takes the time. Where none does, the step is
-unexplained.
+unexplained. Everything is judged three times, at the medians of times and roofs and at both ends of their intervals:
+where the answers differ, the bound is unsure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from gpulab.analysis.ceilings import RoofSet
-from gpulab.analysis.evidence import HostCosts
+from gpulab.analysis.evidence import End, HostCosts
 from gpulab.analysis.evidence import StepFacts as StepFacts
-from gpulab.protocol.ceiling import CACHE, LINKS, MEMORY, Ceiling
+from gpulab.analysis.roof_shares import OVER, RoofShares, above, attainable_below, share_of
+from gpulab.protocol.ceiling import LINKS, MEMORY, Ceiling
 from gpulab.protocol.finding import Finding, Value
 
 NEAR = 0.6
 """A step is bound by a roof this near; where none is, something else limits it."""
-OVER = 1.05
-"""Above this share of a roof the model is wrong: the bytes were in a cache, or other work was done than declared."""
 _WAITING, _WAITING_FOR_ONE = 0.2, 0.5
 """From which share of waiting for the host it limits the step: one operation alone cannot be made fewer."""
-_FITS = 0.5
-_COUNTED = 0.5
-_STREAM = 0.9
 _PART, _LEAST = 1 / 3, 0.2
 """What takes this part of the time between a step and its roof, and this share of the step, explains it."""
 _STRIDED = 0.5
+_MOST_OF_IT = 0.5
+"""From which share of the step on what its thread does otherwise limits it."""
 _AT_CAP = 0.95
 _RESIDENT, _FEW = 0.5, 0.25
 """Occupancy at which an SM has warps enough to hide waiting, and at which it has too few."""
@@ -42,6 +41,8 @@ class BoundKind(StrEnum):
     LATENCY = "latency"
     CACHE = "cache"
     LINK = "link"
+    INTERPRETER = "interpreter"
+    WAITING = "waiting"
     PREEMPTED = "preempted"
     PAGE_FAULTS = "page faults"
     UNEXPLAINED = "unexplained"
@@ -50,26 +51,37 @@ class BoundKind(StrEnum):
 
 @dataclass(frozen=True)
 class Bound:
-    """What limits a step, the evidence, and the `ceiling` above it.
+    """What limits a step, the evidence, and the `ceiling` above it; None where it declares nothing.
 
-    `attainable` below it is in FLOP/s, or in B/s where no FLOPs are declared.
+    `attainable` below it is in FLOP/s, or in B/s where no FLOPs are declared. `or_else` are other kinds that it may be
+    within the intervals of times and roofs.
     """
 
     kind: BoundKind
     reason: Finding
-    ceiling: Ceiling
+    ceiling: Ceiling | None
     attainable: float
+    or_else: tuple[BoundKind, ...] = ()
 
 
 def bound_of(facts: StepFacts, roofs: RoofSet) -> Bound | None:
-    """None where nothing is declared, or no ceiling is known that the declared work could be held against."""
-    if facts.roof in LINKS:
-        return _bound_of_link(facts, roofs)
-    shares = _Shares(facts, roofs)
-    ceiling, attainable = _attainable(facts, shares.bandwidth, shares.units)
-    if ceiling is None:
+    """None where nothing is known: no ceiling that declared work could be held against, and no profile."""
+    judge = _of_link if facts.roof in LINKS else _judged
+    bounds = [judge(facts, roofs, end) for end in End]
+    bound = bounds[End.MEDIAN]
+    if bound is None or (
+        bound.kind == BoundKind.UNKNOWN and bound.ceiling is None and "operation" not in bound.reason.values
+    ):
         return None
-    kind, code, values = _near_a_roof(facts, shares) or _far_from_roofs(facts, shares, roofs)
+    others = dict.fromkeys(other.kind for other in bounds if other and other.kind != bound.kind)
+    return replace(bound, or_else=tuple(others))
+
+
+def _judged(facts: StepFacts, roofs: RoofSet, end: End) -> Bound:
+    shares = RoofShares(facts, roofs, end)
+    ceiling, attainable = attainable_below(facts, shares.bandwidth, shares.units)
+    near = _near_a_roof(facts, shares) if ceiling else None
+    kind, code, values = near or _far_from_roofs(facts, shares, roofs, end)
     return Bound(kind, Finding(code=code, values={**shares.values, **values}), ceiling, attainable)
 
 
@@ -77,74 +89,27 @@ _Judgement = tuple[BoundKind, str, Mapping[str, Value]]
 """The bound, the code of its reason, and the values that the shares do not have."""
 
 
-class _Shares:
-    """How near the declared work came to each roof; 0 where none is declared, None where no ceiling is known."""
-
-    def __init__(self, facts: StepFacts, roofs: RoofSet) -> None:
-        byte_rate = facts.bytes / facts.seconds if facts.bytes else 0.0
-        flop_rate = facts.flops / facts.seconds if facts.flops else 0.0
-        memory, cache = roofs.best(MEMORY) if byte_rate else None, roofs.best(CACHE)
-        self.units = roofs.compute(facts.dtype) if flop_rate else None
-        self.memory, self.arithmetic = _share(byte_rate, memory), _share(flop_rate, self.units)
-        self.cached = bool(byte_rate) and _in_cache(facts, self.memory or 0.0)
-        self.bandwidth = cache if self.cached and cache else memory
-        self.bytes = _share(byte_rate, self.bandwidth)
-        self.near_bytes = _may_be_near(self.bytes, self.bandwidth)
-        self.near_arithmetic = _may_be_near(self.arithmetic, self.units)
-        # A CPU loads the lines it stores to, which no declared byte shows: a copy is at the roof, far below the best.
-        stream = roofs.slowest_stream()
-        at_stream = stream is not None and not self.cached and byte_rate >= _STREAM * stream.median
-        self.stream = stream.kind if at_stream and stream else None
-        self.values = self._values(facts, roofs)
-
-    @property
-    def incomplete(self) -> bool:
-        """Whether some ceiling that the work could be held against is missing."""
-        return self.bytes is None or self.arithmetic is None
-
-    @property
-    def ideal(self) -> float:
-        """The share of the step that its roof accounts for."""
-        return min(1.0, max(self.bytes or 0.0, self.arithmetic or 0.0))
-
-    @property
-    def by_cache(self) -> bool:
-        """Whether `bytes` is the share of the last-level cache's roof."""
-        return self.bandwidth is not None and self.bandwidth.roof == CACHE
-
-    def _values(self, facts: StepFacts, roofs: RoofSet) -> dict[str, Value]:
-        values: dict[str, Value] = {"memory": self.memory} if facts.bytes else {}
-        if self.cached and self.by_cache:
-            values["cache"] = self.bytes
-        if facts.flops:
-            values |= {"arithmetic": self.arithmetic, "dtype": facts.units}
-        if None in values.values():
-            unsteady = any(ceiling.roof == MEMORY or ceiling.kind == facts.units for ceiling in roofs.unsteady())
-            values["missing"] = "unsteady" if unsteady else "unknown"
-        return values
-
-
-def _near_a_roof(facts: StepFacts, shares: _Shares) -> _Judgement | None:
+def _near_a_roof(facts: StepFacts, shares: RoofShares) -> _Judgement | None:
     """The roof that declared work reaches, or that its bytes reach in a cache; None where every one is far."""
     byte_share, arithmetic = shares.bytes or 0.0, shares.arithmetic or 0.0
-    if arithmetic > OVER and arithmetic >= byte_share:
+    if arithmetic >= byte_share and above(arithmetic, shares.units):
         return BoundKind.COMPUTE, "above_compute_roof", {}
-    if shares.near_arithmetic and arithmetic >= byte_share:
+    if NEAR <= arithmetic >= byte_share:
         return BoundKind.COMPUTE, "near_compute_roof", _capped(facts)
-    if not shares.cached and (shares.near_bytes or shares.stream):
-        as_fast: dict[str, Value] = {"as_fast_as": shares.stream} if shares.stream and not shares.near_bytes else {}
-        if byte_share > OVER:
+    if not shares.cached and (byte_share >= NEAR or shares.stream):
+        as_fast: dict[str, Value] = {"as_fast_as": shares.stream} if shares.stream and byte_share < NEAR else {}
+        if above(byte_share, shares.bandwidth):
             return BoundKind.MEMORY, "above_memory_roof", as_fast
         return BoundKind.MEMORY, "near_memory_roof", {**as_fast, **_capped(facts)}
-    if shares.cached and (shares.near_bytes or (shares.memory or 0.0) >= NEAR):
+    if shares.cached and max(byte_share, shares.memory or 0.0) >= NEAR:
         return _cached(facts, shares)
     return None
 
 
-def _far_from_roofs(facts: StepFacts, shares: _Shares, roofs: RoofSet) -> _Judgement:
+def _far_from_roofs(facts: StepFacts, shares: RoofShares, roofs: RoofSet, end: End) -> _Judgement:
     """What else takes the time, the first that is shown to."""
-    costs = HostCosts.of(facts, roofs)
-    counted = _counted_near_a_roof(facts, roofs) if facts.on_gpu else None
+    costs = HostCosts.of(facts, roofs, end)
+    counted = _counted_near_a_roof(facts, roofs, end) if facts.on_gpu else None
     if counted and (facts.waiting or 0.0) < _WAITING_FOR_ONE:
         return counted
     return (
@@ -173,12 +138,13 @@ def _while_waiting(facts: StepFacts, costs: HostCosts) -> _Judgement | None:
     return None
 
 
-def _counted_near_a_roof(facts: StepFacts, roofs: RoofSet) -> _Judgement | None:
+def _counted_near_a_roof(facts: StepFacts, roofs: RoofSet, end: End) -> _Judgement | None:
     """Memory or arithmetic that the device counted near their roofs, whatever is declared."""
     counted, memory = facts.counters, roofs.best(MEMORY)
     values = counted.values if counted else {}
     if facts.dram_bytes is not None and memory is not None:
-        share = facts.dram_bytes / (facts.device_s or facts.seconds) / memory.best
+        roof = (memory.median, *reversed(memory.ends))[end]
+        share = facts.dram_bytes / (facts.device_s or facts.seconds) / roof
         if share >= NEAR:
             ratio = facts.dram_bytes / facts.bytes if facts.bytes else None
             return BoundKind.MEMORY, "counted_near_memory_roof", {**values, "dram": min(share, 1.0), "ratio": ratio}
@@ -205,39 +171,55 @@ def _while_on_device(facts: StepFacts) -> _Judgement | None:
     return None
 
 
-def _on_host(facts: StepFacts, shares: _Shares, costs: HostCosts) -> _Judgement | None:
+def _on_host(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> _Judgement | None:
     """What a CPU was seen to do beside the work: the largest part, where that explains what is lost."""
     if facts.on_gpu:
         return None
-    preempted = facts.contention or 0.0
+    if facts.waited is not None and facts.waited >= _MOST_OF_IT:
+        return BoundKind.WAITING, "thread_waits", {"share": facts.waited}
+    preempted = facts.preempted or 0.0
     running = 1 - preempted
     is_preempted = BoundKind.PREEMPTED, "thread_is_preempted", {"share": preempted}
-    if preempted >= _LEAST and shares.ideal >= NEAR * running:  # it is near a roof while it runs
+    if preempted >= _LEAST and shares.ideal >= NEAR * running > 0:  # it is near a roof while it runs
         return is_preempted
     name, share = costs.dominant
     if share >= max(_LEAST, _PART * (1 - min(1.0, shares.ideal / running) if running else 1.0)):
         if name == "page faults":
             return BoundKind.PAGE_FAULTS, "page_faults_take_the_time", {"faults": facts.faults, "share": share}
         return BoundKind.LAUNCH, "launches_take_the_time", {"operations": facts.launches, "share": share}
+    if facts.outside is not None and facts.outside >= _MOST_OF_IT:
+        return _outside_of_torch(facts)
+    if facts.gathering is not None and facts.gathering >= _MOST_OF_IT:
+        return BoundKind.LATENCY, "random_accesses", {"share": facts.gathering}
     if facts.strided is not None and facts.strided >= _STRIDED and facts.bytes:
         return BoundKind.LATENCY, "strided_accesses", {"share": facts.strided}
-    return is_preempted if preempted >= max(_LEAST, _PART * (1 - shares.ideal)) else None
+    return is_preempted if preempted >= _MOST_OF_IT else None
 
 
-def _unexplained(facts: StepFacts, shares: _Shares, costs: HostCosts) -> _Judgement:
+def _outside_of_torch(facts: StepFacts) -> _Judgement:
+    values: dict[str, Value] = {"share": facts.outside}
+    if facts.interpreted is None or facts.interpreted < _MOST_OF_IT:
+        return BoundKind.UNEXPLAINED, "outside_of_torch", {**values, "interpreted": facts.interpreted}
+    return BoundKind.INTERPRETER, "interpreter_takes_the_time", {**values, "interpreted": facts.interpreted}
+
+
+def _unexplained(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> _Judgement:
+    longest = facts.longest_values
+    if not facts.bytes and not facts.flops:
+        return BoundKind.UNKNOWN, "no_work_declared", longest
     if shares.incomplete:
         return BoundKind.UNKNOWN, "ceilings_missing", {}
     counted = facts.counters.values if facts.counters else {}
-    return BoundKind.UNEXPLAINED, "unexplained", {**counted, **costs.values}
+    return BoundKind.UNEXPLAINED, "unexplained", {**counted, **costs.values, **longest}
 
 
-def _bound_of_link(facts: StepFacts, roofs: RoofSet) -> Bound | None:
+def _of_link(facts: StepFacts, roofs: RoofSet, end: End) -> Bound | None:
     link = roofs.best(facts.roof or "")
     if link is None or not facts.bytes:
         return None
-    share = facts.bytes / facts.seconds / link.best
+    share = facts.share_of(link).at(end)
     units = roofs.compute(facts.dtype) if facts.flops else None
-    arithmetic = _share((facts.flops or 0) / facts.seconds, units) or 0.0
+    arithmetic = share_of(facts, facts.flops, units, end) or 0.0
     values: dict[str, Value] = {"link": facts.roof, "share": share}
     if units:
         values |= {"arithmetic": arithmetic, "dtype": facts.units}
@@ -247,32 +229,10 @@ def _bound_of_link(facts: StepFacts, roofs: RoofSet) -> Bound | None:
         kind, code = BoundKind.LINK, "above_link_roof" if share > OVER else "near_link_roof"
     else:
         kind, code = BoundKind.LATENCY, "far_from_link_roof"
-    return Bound(kind, Finding(code=code, values=values), link, link.best)
+    return Bound(kind, Finding(code=code, values=values), link, link.median)
 
 
-def _in_cache(facts: StepFacts, memory_share: float) -> bool:
-    """Whether a step's bytes come out of the cache: counted by the device, or too fast, or too few to leave it."""
-    if facts.dram_bytes is not None and facts.bytes:
-        return facts.dram_bytes < _COUNTED * facts.bytes
-    fits = facts.hot and 0 < (facts.bytes or 0) <= facts.cache_bytes * (1 if facts.cache_seen else _FITS)
-    return memory_share > OVER or fits
-
-
-def _attainable(
-    facts: StepFacts, bandwidth: Ceiling | None, arithmetic: Ceiling | None
-) -> tuple[Ceiling | None, float]:
-    """The lower of the two roofs at the step's intensity, in FLOP/s; in B/s where it does no FLOPs."""
-    if not facts.flops:
-        return bandwidth, bandwidth.best if bandwidth else 0.0
-    slope = bandwidth.best * facts.flops / facts.bytes if bandwidth and facts.bytes else None
-    if arithmetic is None:
-        return (bandwidth, slope) if slope is not None else (None, 0.0)
-    if slope is None or arithmetic.best <= slope:
-        return arithmetic, arithmetic.best
-    return bandwidth, slope
-
-
-def _cached(facts: StepFacts, shares: _Shares) -> _Judgement:
+def _cached(facts: StepFacts, shares: RoofShares) -> _Judgement:
     memory = shares.memory or 0.0
     nearer: dict[str, Value] = {"nearer_cache": True} if shares.by_cache and (shares.bytes or 0.0) > OVER else {}
     if facts.dram_bytes is not None and facts.bytes and memory <= OVER:
@@ -289,17 +249,3 @@ def _capped(facts: StepFacts) -> dict[str, Value]:
     if counted is None or not counted.at_power_cap(_AT_CAP):
         return {}
     return {name: counted.values[name] for name in ("power", "limit")}
-
-
-def _share(rate: float, ceiling: Ceiling | None) -> float | None:
-    return 0.0 if not rate else rate / ceiling.best if ceiling else None
-
-
-def _may_be_near(share: float | None, ceiling: Ceiling | None) -> bool:
-    """Whether a roof is near, as far as it is known: a machine that drifts may have had a lower one just then.
-
-    One that was measured between the blocks drifted with them.
-    """
-    if share is None or ceiling is None:
-        return False
-    return share * (1 if ceiling.processes else ceiling.best / ceiling.ends[0]) >= NEAR

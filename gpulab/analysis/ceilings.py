@@ -6,11 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
 
+from gpulab.analysis.statistics import median_interval
 from gpulab.protocol.ceiling import COSTS, LAUNCH, MATRIX, MEASURED, MEMORY, PAGE_FAULT, SOURCES, VECTOR, Ceiling
 from gpulab.protocol.finding import Finding
-
-_LOW_END = 0.05
-"""The share of samples below the lower end of a ceiling."""
 
 
 def ceiling_from(
@@ -28,6 +26,7 @@ def ceiling_from(
     """
     values = sorted(amount / time_s for time_s in times_s) if amount else sorted(times_s)
     middle = median(values)
+    interval = median_interval(values)
     low, _, high = quantiles(values, n=4) if len(values) > 1 else (middle, middle, middle)
     unit = "s" if not amount else "FLOP/s" if roof in (MATRIX, VECTOR) else "B/s"
     return Ceiling(
@@ -36,8 +35,8 @@ def ceiling_from(
         unit=unit,
         best=values[-1] if amount else values[0],
         median=middle,
-        low=values[int(_LOW_END * len(values))] if amount else None,
-        high=values[-1] if amount else None,
+        median_low=interval.low if interval else None,
+        median_high=interval.high if interval else None,
         spread=(high - low) / middle,
         samples=len(values),
         method=method,
@@ -67,17 +66,25 @@ class RoofSet:
                 and (allowed is None or ceiling.kind in allowed)
             ]
             if candidates:
-                return max(candidates, key=lambda ceiling: (ceiling.processes > 0, ceiling.best))
+                return max(candidates, key=lambda ceiling: (ceiling.processes > 0, ceiling.median))
         return None
 
-    def slowest_stream(self) -> Ceiling | None:
-        """The slowest way of doing nothing but move bytes through device memory, of those that were measured."""
+    def slowest_stream(self) -> tuple[str, float] | None:
+        """The slowest way of doing nothing but move bytes through device memory, as a part of the memory roof.
+
+        Both as they were measured one after the other: the roof that is measured beside a run drifts with the machine.
+        """
+        roof = self.best(MEMORY)
         streams = [
             ceiling
             for ceiling in self.ceilings
-            if ceiling.roof == MEMORY and ceiling.source == MEASURED and ceiling.steady
+            if ceiling.roof == MEMORY and ceiling.source == MEASURED and ceiling.steady and not ceiling.processes
         ]
-        return min(streams, key=lambda ceiling: ceiling.best, default=None)
+        same = next((ceiling for ceiling in streams if roof and ceiling.key == roof.key), None)
+        if same is None:
+            return None
+        slowest = min(streams, key=lambda ceiling: ceiling.median)
+        return slowest.kind, slowest.median / same.median
 
     def compute(self, dtype: str | None) -> Ceiling | None:
         """The ceiling of arithmetic in a dtype: the higher one of matrix and vector units.
@@ -87,19 +94,18 @@ class RoofSet:
         ceilings = [self.best(units, (dtype or "fp32",)) for units in (MATRIX, VECTOR)]
         known = [ceiling for ceiling in ceilings if ceiling]
         # The roof that was measured in the run itself stands for the higher of the two at another time.
-        return max(known, key=lambda ceiling: (ceiling.processes > 0, ceiling.best), default=None)
+        return max(known, key=lambda ceiling: (ceiling.processes > 0, ceiling.median), default=None)
 
-    def launch_s(self) -> float | None:
+    def launch_s(self) -> Ceiling | None:
         """What starting one operation costs the host."""
         return self._cost(LAUNCH, "enqueue")
 
-    def fault_s(self) -> float | None:
+    def fault_s(self) -> Ceiling | None:
         """What one page that a process touches for the first time costs it."""
         return self._cost(PAGE_FAULT, "")
 
-    def _cost(self, roof: str, kind: str) -> float | None:
-        # However the machine was disturbed: it is a floor.
-        return next((ceiling.best for ceiling in self.ceilings if ceiling.key == (roof, kind)), None)
+    def _cost(self, roof: str, kind: str) -> Ceiling | None:
+        return next((ceiling for ceiling in self.ceilings if ceiling.key == (roof, kind)), None)
 
     def unsteady(self) -> list[Ceiling]:
         """Measured, but too unsteady to be used, and not measured between the blocks of the run instead."""

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from enum import IntEnum
+from statistics import median
 
 from gpulab.analysis.ceilings import RoofSet
+from gpulab.analysis.statistics import median_interval
+from gpulab.protocol.ceiling import CACHE, LINKS, MEMORY, Ceiling
 from gpulab.protocol.finding import Value
 
-_MOST_CONTENTION = 0.99
+_LEAST_RUNNING = 0.01
+
+
+class End(IntEnum):
+    """Which value of an interval: its median, or one of its ends."""
+
+    MEDIAN = 0
+    LOW = 1
+    HIGH = 2
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,11 @@ class StepFacts:
     """What is known of one step. Bytes and FLOPs are declared; the rest was measured, and None where it was not."""
 
     seconds: float
+    low_s: float | None = None
+    high_s: float | None = None
+    """The ends of the interval of `seconds`."""
+    beside: Mapping[tuple[str, str], Sequence[float]] = field(default_factory=dict)
+    """Of roofs measured between the step's blocks: what one step takes of them in each process, for a byte or FLOP."""
     bytes: int | None = None
     flops: int | None = None
     dtype: str | None = None
@@ -65,8 +82,20 @@ class StepFacts:
     counters: DeviceCounters | None = None
     dram_bytes: float | None = None
     """What the device counted between itself and its memory."""
-    contention: float | None = None
-    """Share of the step in which the measuring thread of a CPU did not run."""
+    preempted: float | None = None
+    """Share of the step in which the thread of a CPU could have run, and others did."""
+    waited: float | None = None
+    """Share of the step in which the thread of a CPU slept, or waited for something."""
+    outside: float | None = None
+    """Share of the time in which the thread of a CPU runs that is in no operation of torch."""
+    interpreted: float | None = None
+    """Share of the time in which it runs that is in Python's bytecode, in no compiled function."""
+    short_operations: float | None = None
+    """Share of the step in operations that are hardly longer than starting one."""
+    longest_operation: tuple[str, float] | None = None
+    """The operation that takes longest, and its share of the step."""
+    gathering: float | None = None
+    """Share of the step in operations that read or write at indices."""
     faults: float | None = None
     """Minor page faults of a step."""
     strided: float | None = None
@@ -85,6 +114,50 @@ class StepFacts:
         """The dtype whose arithmetic is meant."""
         return self.dtype or "fp32"
 
+    @property
+    def longest_values(self) -> dict[str, Value]:
+        """The longest operation as values of a finding; none where it is not known."""
+        if self.longest_operation is None:
+            return {}
+        operation, share = self.longest_operation
+        return {"operation": operation, "share": share}
+
+    def share_of(self, ceiling: Ceiling) -> Share:
+        """The share of a ceiling that the step reaches.
+
+        By blocks of both in the same rounds where there are any: a machine that drifts moves both.
+        """
+        moves = ceiling.roof in (MEMORY, CACHE, *LINKS)
+        amount = (self.bytes if moves else self.flops) or 0
+        beside = [share * amount for share in self.beside.get(ceiling.key, ())] if ceiling.processes else []
+        if beside:
+            interval = median_interval(beside)
+            if interval is None:
+                return Share(median(beside), min(beside), max(beside), exact=False, processes=len(beside))
+            return Share(interval.median, interval.low, interval.high, processes=len(beside))
+        low, high = ceiling.ends
+        slow_s, fast_s = self.high_s or self.seconds, self.low_s or self.seconds
+        exact = self.low_s is not None and self.high_s is not None
+        share = amount / self.seconds / ceiling.median
+        return Share(share, amount / slow_s / high, amount / fast_s / low, exact=exact)
+
+
+@dataclass(frozen=True)
+class Share:
+    """Of a roof, between its ends: of exact intervals of the medians of the step's time and of the roof, or, where
+    there are too few values for that, between the least and the most that was seen.
+    """
+
+    median: float
+    low: float
+    high: float
+    exact: bool = True
+    processes: int = 0
+    """In which both were measured in the same rounds; 0 where they were not."""
+
+    def at(self, end: End) -> float:
+        return (self.median, self.low, self.high)[end]
+
 
 @dataclass(frozen=True)
 class HostCosts:
@@ -97,15 +170,21 @@ class HostCosts:
     """What starting as many bare operations costs, as the launch ceiling has it."""
     page_faults: float | None = None
     preempted: float | None = None
+    waited: float | None = None
+    outside: float | None = None
 
     @classmethod
-    def of(cls, facts: StepFacts, roofs: RoofSet) -> HostCosts:
-        launch_s, fault_s = roofs.launch_s(), roofs.fault_s()
-        running_s = facts.seconds * (1 - min(facts.contention or 0.0, _MOST_CONTENTION))
+    def of(cls, facts: StepFacts, roofs: RoofSet, end: End) -> HostCosts:
+        seconds = (facts.seconds, facts.high_s or facts.seconds, facts.low_s or facts.seconds)[end]
+        running_s = seconds * max(_LEAST_RUNNING, 1 - (facts.preempted or 0.0) - (facts.waited or 0.0))
+        bare = _cost(facts.launches, roofs.launch_s(), end, running_s)
+        known = [share for share in (bare, facts.short_operations) if share is not None]
         return cls(
-            launches=facts.launches * launch_s / running_s if launch_s and facts.launches else None,
-            page_faults=facts.faults * fault_s / running_s if fault_s and facts.faults else None,
-            preempted=facts.contention,
+            launches=max(known, default=None),
+            page_faults=_cost(facts.faults, roofs.fault_s(), end, running_s),
+            preempted=facts.preempted,
+            waited=facts.waited,
+            outside=facts.outside,
         )
 
     @property
@@ -127,9 +206,22 @@ class HostCosts:
     @property
     def values(self) -> dict[str, Value]:
         """Those that are known, as values of a finding."""
-        known = {"launching": self.launches, "faulting": self.page_faults, "preempted": self.preempted}
+        known = {
+            "launching": self.launches,
+            "faulting": self.page_faults,
+            "preempted": self.preempted,
+            "waited": self.waited,
+            "outside": self.outside,
+        }
         return {name: share for name, share in known.items() if share is not None}
 
     def launching_of_waiting(self, facts: StepFacts) -> float | None:
         """The share of the step that launches keep a device waiting: as recorded, else at most what they cost bare."""
         return facts.launching if facts.launching is not None else self.launches
+
+
+def _cost(count: float | None, ceiling: Ceiling | None, end: End, running_s: float) -> float | None:
+    """The share of a time that so many of what a ceiling is the cost of take."""
+    if not count or ceiling is None:
+        return None
+    return count * (ceiling.median, *ceiling.ends)[end] / running_s

@@ -140,7 +140,7 @@ def _limit(roofs: RoofSet, roof: str, kinds: Collection[str] | None = None) -> _
         if ceiling.roof == roof and ceiling.source == MEASURED and (kinds is None or ceiling.kind in kinds)
     ]
     if measured:
-        highest = max(measured, key=lambda ceiling: ceiling.ends[1])
-        return _Limit(highest.name, highest.ends[1], any(ceiling.steady for ceiling in measured))
+        highest = max(measured, key=lambda ceiling: ceiling.highest)
+        return _Limit(highest.name, highest.highest, any(ceiling.steady for ceiling in measured))
     known = roofs.best(roof, kinds)
-    return _Limit(known.name, known.best, steady=True, measured=False) if known else None
+    return _Limit(known.name, known.highest, steady=True, measured=False) if known else None

@@ -6,17 +6,14 @@ attainable FLOP/s = min(peak FLOP/s, peak B/s x arithmetic intensity).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 
 import msgspec
 
-from gpulab.analysis.bound import BoundKind, bound_of
-from gpulab.analysis.ceilings import RoofSet
+from gpulab.analysis.bound import Bound, BoundKind
 from gpulab.analysis.evidence import StepFacts
-from gpulab.analysis.statistics import median_interval
-from gpulab.protocol.ceiling import CACHE, LINKS, MEMORY, Ceiling, family
+from gpulab.protocol.ceiling import LINKS, Ceiling, family
 from gpulab.protocol.finding import Finding
 
 DIFFERS = 0.2
@@ -47,6 +44,8 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     fraction_low: float | None = None
     fraction_high: float | None = None
     bound: BoundKind
+    or_else: list[BoundKind] = []
+    """Other bounds that it may have, within the intervals of times and roofs: with any, the bound is unsure."""
     reason: Finding
     bytes_counted: float | None = None
     bytes_ratio: float | None = None
@@ -63,6 +62,16 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
         return self.intensity is not None and self.intensity > 0 and self.rate > 0 and self.unit == "FLOP/s"
 
 
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """What limits a step, and the evidence. `or_else` are other bounds that it may have, within the intervals of times
+    and roofs: with any, the bound is unsure.
+    """
+
+    bound: BoundKind
+    or_else: list[BoundKind] = []
+    reason: Finding
+
+
 @dataclass(frozen=True)
 class Roofline:
     """What is drawn: ceilings, points, and the indices of the points that arrows lead from and to."""
@@ -72,39 +81,16 @@ class Roofline:
     arrows: Sequence[tuple[int, int]] = ()
 
 
-def point_of(
-    variant: str,
-    facts: StepFacts,
-    roofs: RoofSet,
-    *,
-    low_s: float | None,
-    high_s: float | None,
-    beside: Mapping[tuple[str, str], Sequence[float]] | None = None,
-) -> Point | None:
-    """Place one variant; None where its work is not declared, or no ceiling is known for it.
-
-    `beside` has of ceilings that were measured between the variant's blocks, in every process, what one step takes of
-    the roof for each byte or FLOP of its work.
-    """
-    bound = bound_of(facts, roofs)
-    if bound is None:
+def point_of(variant: str, facts: StepFacts, bound: Bound | None) -> Point | None:
+    """Place one variant; None where its work is not declared, or no ceiling is known for it."""
+    if bound is None or bound.ceiling is None:
         return None
     on_link = facts.roof in LINKS
     amount = (facts.bytes if on_link else facts.flops or facts.bytes) or 0
     rate = amount / facts.seconds
-    rate_low, rate_high = (amount / end_s if end_s else None for end_s in (high_s, low_s))
+    rate_low, rate_high = (amount / end_s if end_s else None for end_s in (facts.high_s, facts.low_s))
     intensity = facts.flops / facts.bytes if facts.flops and facts.bytes and not on_link else None
-    shares = _shares_beside(facts, bound.ceiling, beside or {})
-    if shares:
-        interval = median_interval(shares)
-        fraction = median(shares)
-        fraction_low, fraction_high = (interval.low, interval.high) if interval else (None, None)
-    else:
-        fraction = rate / bound.attainable
-        # The roof of another time may lie anywhere between its ends; below is what it takes of the higher end.
-        low, high = (end / bound.ceiling.best for end in bound.ceiling.ends)
-        fraction_low = None if rate_low is None else rate_low / bound.attainable / high
-        fraction_high = None if rate_high is None else rate_high / bound.attainable / low
+    share = facts.share_of(bound.ceiling)
     return Point(
         variant=variant,
         dtype=facts.units,
@@ -116,14 +102,15 @@ def point_of(
         roof=bound.ceiling.name,
         source=bound.ceiling.source,
         attainable=bound.attainable,
-        fraction=fraction,
-        fraction_low=fraction_low,
-        fraction_high=fraction_high,
+        fraction=share.median,
+        fraction_low=share.low if share.exact else None,
+        fraction_high=share.high if share.exact else None,
         bound=bound.kind,
+        or_else=list(bound.or_else),
         reason=bound.reason,
         bytes_counted=facts.dram_bytes,
         bytes_ratio=None if on_link else _bytes_ratio(facts),
-        roof_processes=len(shares),
+        roof_processes=share.processes,
     )
 
 
@@ -131,11 +118,3 @@ def _bytes_ratio(facts: StepFacts) -> float | None:
     """Bytes that were counted over those that are declared, where they are not the same."""
     ratio = facts.dram_bytes / facts.bytes if facts.dram_bytes and facts.bytes else None
     return None if ratio is None or abs(ratio - 1) <= DIFFERS else ratio
-
-
-def _shares_beside(
-    facts: StepFacts, ceiling: Ceiling, beside: Mapping[tuple[str, str], Sequence[float]]
-) -> list[float]:
-    """The share of the roof in each process, by blocks of both in the same rounds."""
-    amount = facts.bytes if ceiling.roof in (MEMORY, CACHE, *LINKS) else facts.flops
-    return [share * (amount or 0) for share in beside.get(ceiling.key, ())] if ceiling.processes else []

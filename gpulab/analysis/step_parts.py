@@ -38,7 +38,7 @@ def parts_on_device(partition: Partition, steps: int, step_s: float) -> dict[str
     scale = min(1.0, rest_s / idle_s) if idle_s else 0.0
     for category in idle:
         parts[category] *= scale
-    unexplained_s = rest_s - idle_s * scale
+    unexplained_s = max(0.0, rest_s - idle_s * scale)
     return {**parts, "other": parts.get("other", 0.0) + unexplained_s}
 
 

@@ -14,11 +14,17 @@ from gpulab.analysis.statistics import Interval
 from gpulab.protocol.finding import Finding
 
 MARGIN = 0.03
-"""A relative difference between a solo run and the rounds that is too small to matter."""
+"""A relative difference between alone and the rounds that is too small to matter."""
+SLOWED, INFLUENCED = 1.25, 1.5
+"""Times as long as before others were built, and as far from the speedup in the rounds, as no honest variant was seen
+to be: first builds differ from later ones by 10 %, power caps and caches make up to 1.4.
+"""
+FEWEST_ALONE = 5
+"""Values of which the outermost hold the median with 94 %."""
 
 
 class Sustained(msgspec.Struct, frozen=True, kw_only=True):
-    """The speedup of a solo run over that of the baseline, per item; no ends where a solo run has no interval.
+    """The speedup of a variant alone over that of the baseline, per item; no ends where there are too few processes.
 
     `heads` says why it stands before the interleaved speedup, where it does.
     """
@@ -26,7 +32,20 @@ class Sustained(msgspec.Struct, frozen=True, kw_only=True):
     speedup: float
     low: float | None = None
     high: float | None = None
+    processes: int = 0
+    """Of each of the two, in which no other variant was built."""
+    items_per_s: float | None = None
     heads: Finding | None = None
+
+
+def alone_interval(values: Sequence[float]) -> Interval | None:
+    """The median of values from processes with one variant each, and the outermost: None of fewer than `FEWEST_ALONE`.
+
+    The next run's median of eight lies between them in 95 of 100 runs where there are eight.
+    """
+    if len(values) < FEWEST_ALONE:
+        return None
+    return Interval(median(values), min(values), max(values), len(values))
 
 
 def ratio_of(before: Interval, after: Interval) -> Interval:
@@ -38,7 +57,7 @@ def ratio_of(before: Interval, after: Interval) -> Interval:
 def of_another_process(values: Sequence[float]) -> Interval:
     """Where the value of one more process may lie: as far from their median as those that are known lie apart.
 
-    Of eight processes that is 2.8 standard deviations to each side; a solo run is of one process, too.
+    Of eight processes that is 2.8 standard deviations to each side.
     """
     middle, apart = median(values), max(values) - min(values)
     return Interval(middle, middle - apart, middle + apart, len(values))

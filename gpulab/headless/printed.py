@@ -6,7 +6,7 @@ from gpulab.headless.terminal import Terminal
 from gpulab.report.report import RunReport
 from gpulab.report.roofline.points import roofline_of
 from gpulab.views.results import failures, result
-from gpulab.views.roofline.reasons import reasons
+from gpulab.views.roofline.reasons import causes, reasons
 from gpulab.views.roofline.view import roofline_view
 
 _HEIGHT, _MOST_WIDTH = 24, 160
@@ -22,6 +22,8 @@ def show_report(report: RunReport, terminal: Terminal, *, verbose: bool = False)
     terminal.show(result(report, terminal.glyphs, verbose=verbose))
     if any(variant.roofline for variant in report.variants):
         show_roofline(report, terminal)
+    if undeclared := causes(report.variants, terminal.glyphs):
+        terminal.show(undeclared)
     terminal.say(*([f"run file: {report.run_file}"] if report.run_file else []), "")
 
 

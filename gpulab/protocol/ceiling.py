@@ -30,9 +30,10 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
     """One ceiling in B/s, FLOP/s, or seconds where less is better.
 
     `roof` is what limits, one of those that scenarios name; `kind` is how, or in which dtype: triad, fp32, pinned.
-    `spread` is the interquartile range over the median. `method` says how it was measured or derived. `low` and `high`
-    are the ends of where it may be; by default the median and the best. `processes` in which it was measured between
-    the blocks of a run, `best` then being the median over them; 0 where it was not.
+    Shares are of the `median`; `median_low` and `median_high` are the ends of its exact interval, None where there were
+    too few samples for one. `spread` is the interquartile range over the median. `method` says how it was measured or
+    derived. `processes` in which it was measured between the blocks of a run, the samples then being their medians; 0
+    where it was not.
     """
 
     roof: Name
@@ -45,8 +46,8 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
     source: Name = MEASURED
     method: Finding | None = None
     sm_mhz: Amount | None = None
-    low: PositiveAmount | None = None
-    high: PositiveAmount | None = None
+    median_low: PositiveAmount | None = None
+    median_high: PositiveAmount | None = None
     processes: Count = 0
 
     @property
@@ -59,14 +60,21 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Between what it may be: the lower end and the higher one."""
-        low, high = min(self.best, self.median), max(self.best, self.median)
-        return low if self.low is None else self.low, high if self.high is None else self.high
+        """Between which the median lies; without an interval as far as the best of the samples is from it."""
+        if self.median_low is None or self.median_high is None:
+            return min(self.best, self.median), max(self.best, self.median)
+        return self.median_low, self.median_high
+
+    @property
+    def highest(self) -> float:
+        """The most that was seen of it: nothing is faster."""
+        return max(self.best, self.ends[1])
 
     @property
     def steady(self) -> bool:
-        """Whether best and median agree well enough for the ceiling to be used.
+        """Whether best and median, and the ends of its interval, agree well enough for the ceiling to be used.
 
         What was measured between the blocks of a run drifts with them, and is used as it is.
         """
-        return self.processes > 0 or max(self.best, self.median) <= UNSTEADY * min(self.best, self.median)
+        low, high = min(self.best, self.ends[0]), max(self.best, self.ends[1])
+        return self.processes > 0 or max(high / self.median, self.median / low, self.ends[1] / self.ends[0]) <= UNSTEADY

@@ -8,6 +8,7 @@ from __future__ import annotations
 from gpulab.protocol.check_events import Examined as Examined
 from gpulab.protocol.check_events import ProcessStarted as ProcessStarted
 from gpulab.protocol.event import Event as Event
+from gpulab.protocol.measure_events import AloneRun as AloneRun
 from gpulab.protocol.measure_events import Built as Built
 from gpulab.protocol.measure_events import Calibrated as Calibrated
 from gpulab.protocol.measure_events import CeilingsMeasured as CeilingsMeasured
@@ -74,6 +75,7 @@ AnyEvent = (
     | WarmedUp
     | Planned
     | Samples
+    | AloneRun
     | SoloRun
     | OtherClock
     | FirstSteps

@@ -114,7 +114,9 @@ class TimedJob(Job, frozen=True, kw_only=True):
     from_start: bool = False
     """Whether it matters what the first process takes to start: then no other starts beside it."""
     solo_runs: bool = True
-    """Whether each variant runs alone for some seconds at the end, for telemetry."""
+    """Whether a variant runs for some seconds by itself at the end, where telemetry reads a GPU meanwhile."""
+    alone: bool = False
+    """Whether variants are timed in processes of their own as well, where no other is built."""
     gpu_beside_cpu: bool = False
     """Whether telemetry reads a GPU, by name, although the run may be on a CPU."""
     ceilings: CeilingChoice = CeilingChoice.NONE

@@ -200,6 +200,18 @@ class Samples(Event, frozen=True):
             raise ValueError("samples whose columns do not fit together")
 
 
+class AloneRun(Event, frozen=True, kw_only=True):
+    """Seconds per step of a variant, back to back, in a process where no other variant had been built.
+
+    `later_s`: the same in that process after its last round. `process`: the one with rounds that it is beside.
+    """
+
+    variant: Name
+    process: Index
+    time_s: StepTime
+    later_s: StepTime | None = None
+
+
 class SoloRun(Event, frozen=True):
     """A variant ran alone from `started` to `ended`: so many steps, of `time_s` in the median."""
 

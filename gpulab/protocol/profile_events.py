@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpulab.protocol.event import Event
 from gpulab.protocol.operation import Operation
 from gpulab.protocol.partition import Partition
-from gpulab.protocol.values import Count, Name, PositiveCount, Seconds, StepTime, Text
+from gpulab.protocol.values import Count, Fraction, Name, PositiveCount, Seconds, StepTime, Text
 
 
 class Phases(Event, frozen=True):
@@ -39,7 +39,9 @@ class Profiled(Event, frozen=True):
     `plain_s` and `profiled_s` are per step, without and with the profiler. `repeatable`: two recordings hold the same
     operations. `repeated` is the partition of the second, which records shapes too, and so takes longer; `operations`
     are its. Files from before this field have one of both. `peak_bytes`: the most device memory that one step had
-    allocated, where it was asked for.
+    allocated, where it was asked for. On a CPU, `waited` is the share of the steps without the profiler in which the
+    thread slept or waited, and `interpreted` that of its own time in which it runs Python's bytecode, None where it was
+    not looked at.
     """
 
     variant: Name
@@ -52,3 +54,5 @@ class Profiled(Event, frozen=True):
     repeated: Partition | None = None
     trace: Text | None = None
     peak_bytes: Count | None = None
+    waited: Fraction | None = None
+    interpreted: Fraction | None = None

@@ -28,6 +28,7 @@ _TIMING: frozenset[type[Event]] = _CALIBRATING.union(
         e.Planned,
         e.Samples,
         e.RoofProbed,
+        e.AloneRun,
         e.SoloRun,
         e.OtherClock,
         e.FirstSteps,

@@ -160,6 +160,7 @@ class CheckKind(StrEnum):
     PHYSICS = "physics"
     STREAMS = "streams and threads"
     CONTEXT = "context and output"
+    ALONE = "variants alone"
     CONTROL = "control"
     PROCESSES = "processes"
     CONTENTION = "contention"

@@ -15,6 +15,8 @@ from gpulab.protocol.events import VariantFailed
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, Measure, TimeFunctions, subject_of
 from gpulab.protocol.statuses import Cache, Clock, Per, Relation, Shows, Stage, Status
+from gpulab.report.alone.influence import with_influence
+from gpulab.report.alone.sustained import with_sustained
 from gpulab.report.best import best_of
 from gpulab.report.comparisons import comparisons_of
 from gpulab.report.earlier import outside_of_earlier, with_earlier
@@ -36,7 +38,6 @@ from gpulab.report.roofline.physics import with_physics
 from gpulab.report.roofline.points import disagreements, roofs_of
 from gpulab.report.state import RunState
 from gpulab.report.step_work import with_step_work
-from gpulab.report.sustained import with_sustained
 from gpulab.report.trust import with_trust
 from gpulab.report.variants import variant_report
 
@@ -73,7 +74,7 @@ def build_report(
     now = state.t if now is None or state.outcome is not None else now
     samples = state.samples.view(state.telemetry.windows.windows())
     roofs = roofs_of(state)
-    state = with_step_work(with_physics(state, samples, roofs))
+    state = with_influence(with_step_work(with_physics(state, samples, roofs)), samples)
     control, comparisons = comparisons_of(state, samples)
     variants = [
         variant_report(state, variant, samples, roofs, under_way=under_way) for variant in state.variants.values()

@@ -12,8 +12,8 @@ from gpulab.report.report import RunReport
 LIMITS: dict[str, frozenset[BoundKind]] = {
     "memory": frozenset({BoundKind.MEMORY, BoundKind.CACHE, BoundKind.PAGE_FAULTS}),
     "arithmetic": frozenset({BoundKind.COMPUTE, BoundKind.POWER}),
-    "launches": frozenset({BoundKind.LAUNCH, BoundKind.HOST}),
-    "waiting": frozenset({BoundKind.LATENCY, BoundKind.LINK, BoundKind.PREEMPTED}),
+    "launches": frozenset({BoundKind.LAUNCH, BoundKind.HOST, BoundKind.INTERPRETER}),
+    "waiting": frozenset({BoundKind.LATENCY, BoundKind.LINK, BoundKind.WAITING, BoundKind.PREEMPTED}),
 }
 """What may be guessed to limit a baseline, and what the roofline then calls it."""
 _PROMISE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(?:\s*-\s*(\d+(?:\.\d+)?))?x(?!\w)")
@@ -33,10 +33,10 @@ class Prediction:
 
 def limit_right(prediction: Prediction, report: RunReport) -> tuple[BoundKind, bool] | None:
     """(what limits the baseline, whether that was the guess); None where nobody guessed, or it is not known."""
-    point = report.variant(report.baseline).roofline if report.baseline else None
-    if prediction.limit is None or point is None or point.bound in (BoundKind.UNKNOWN, BoundKind.UNEXPLAINED):
+    cause = report.variant(report.baseline).cause if report.baseline else None
+    if prediction.limit is None or cause is None or cause.bound in (BoundKind.UNKNOWN, BoundKind.UNEXPLAINED):
         return None
-    return point.bound, point.bound in LIMITS[prediction.limit]
+    return cause.bound, bool(LIMITS[prediction.limit].intersection([cause.bound, *cause.or_else]))
 
 
 def promised(claim: str) -> tuple[float, float] | None:

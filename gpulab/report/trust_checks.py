@@ -27,6 +27,7 @@ RESULTS = {
     CheckKind.PHYSICS: "rate_below_roof",
     CheckKind.STREAMS: "nothing_left_running",
     CheckKind.CONTEXT: "context_and_output_watched",
+    CheckKind.ALONE: "variants_alone",
     CheckKind.CONTROL: "control_measured",
     CheckKind.PROCESSES: "processes_measured",
     CheckKind.CONTENTION: "contention_measured",

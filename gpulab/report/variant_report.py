@@ -7,7 +7,7 @@ from typing import assert_never
 import msgspec
 
 from gpulab.analysis.kernels.changes import KernelDifference
-from gpulab.analysis.roofline import Point
+from gpulab.analysis.roofline import Cause, Point
 from gpulab.protocol.finding import Finding
 from gpulab.protocol.kernels import KernelCode
 from gpulab.protocol.statuses import Per, Stage, Status
@@ -117,6 +117,8 @@ class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     """Operations that the host starts in a step, as torch counts them; views are none."""
     flops_counted: int | None = None
     """Of products, convolutions and attention, by torch's own formulas; None where some operation has none."""
+    cause: Cause | None = None
+    """What limits its step, declared or not; None where nothing is known of that."""
     roofline: Point | None = None
     goodput: GoodputReport | None = None
     memory: MemoryReport | None = None

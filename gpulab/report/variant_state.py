@@ -26,6 +26,7 @@ VariantEvent = (
     | e.OutOfMemory
     | e.Calibrated
     | e.WarmedUp
+    | e.AloneRun
     | e.SoloRun
     | e.OtherClock
     | e.FirstSteps
@@ -38,6 +39,7 @@ _FROM_OUTSIDE = frozenset({FailureKind.CANCELLED, FailureKind.TIMEOUT})
 """Ends of a run that say nothing about the variant that was on the clock."""
 _MOST_OTHER_TIMES = 1000
 _MOST_FIRST_STEPS = 100
+_MOST_ALONE = 1000
 CHECKED_ELSEWHERE = "checked_in_its_own_run"
 """Of a contender of a sweep's final: with other parameters than the first it has another output."""
 
@@ -59,6 +61,8 @@ class VariantState:
     calibrated: e.Calibrated | None = None
     warmed: e.WarmedUp | None = None
     solo_run: e.SoloRun | None = None
+    alone: list[e.AloneRun] = field(default_factory=list)
+    """Of each process in which it was built first, of a long run the first ones."""
     examined: dict[CheckKind, e.Examined] = field(default_factory=dict)
     """What each kind of check showed, all its events as one: the first that failed, and how often it ran."""
     other_clocks: dict[Clock, e.OtherClock] = field(default_factory=dict)
@@ -110,6 +114,8 @@ class VariantState:
                 self.kernels = event.kernels
             case e.Tuned():
                 self.tuned = self.tuned or event
+            case e.AloneRun():
+                self.alone += [event] if len(self.alone) < _MOST_ALONE else []
             case e.SoloRun():
                 self.solo_run = event
             case e.Checked():

@@ -12,7 +12,7 @@ from gpulab.protocol.statuses import Cache, Clock, FailureKind, Status
 from gpulab.protocol.telemetry_fields import reason_letters
 from gpulab.report.goodput.goodput_summary import goodput_of
 from gpulab.report.report import CurveReport, MemoryReport, SoloReport, Time, VariantReport
-from gpulab.report.roofline.points import roofline_point
+from gpulab.report.roofline.points import cause_and_point
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState
 from gpulab.report.variant_state import VariantState
@@ -32,7 +32,7 @@ def variant_report(
     curve = _curve(variant)
     time = curve.settled_s if curve else _time(variant, status, samples)
     clocks = _clocks(state, variant, time)
-    point = roofline_point(state, variant, roofs, time, clocks)
+    cause, point = cause_and_point(state, variant, roofs, time, clocks)
     by_host = bool(variant.blocks and state.timed_job and state.timed_job.clock == Clock.WALL)
     return VariantReport(
         name=variant.info.name,
@@ -63,6 +63,7 @@ def variant_report(
         solo_run=_solo_run(state, variant),
         operations=variant.counted.operations if variant.counted else None,
         flops_counted=(variant.counted.flops or None) if variant.counted else None,
+        cause=cause,
         roofline=point,
         goodput=goodput_of(state, variant, time, point),
         memory=_memory(variant),

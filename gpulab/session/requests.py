@@ -30,6 +30,8 @@ _SMOKE_TIME_S, _QUICK_TIME_S, _TIME_S = 0.5, 1.5, 10.0
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 _LEAST_FOR_CEILINGS_S = 1.0
 """A run shorter than this draws no conclusions about the device, and measuring it would take longer."""
+_LEAST_FOR_ALONE_S = 5.0
+"""A shorter run has no time for processes in which one variant is built alone."""
 
 
 def request_for(
@@ -54,6 +56,7 @@ def request_for(
         "retune": settings.retune,
         "from_start": settings.from_start is not None,
         "solo_runs": telemetry != TELEMETRY_OFF,
+        "alone": time_s >= _LEAST_FOR_ALONE_S and not settings.quick,
         "gpu_beside_cpu": telemetry not in (TELEMETRY_ON, TELEMETRY_OFF),
         "ceilings": CeilingChoice.NONE if settings.smoke or time_s < _LEAST_FOR_CEILINGS_S else CeilingChoice.NEEDED,
     }

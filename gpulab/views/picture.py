@@ -82,15 +82,16 @@ def _draw_roofline(axes: Axes, roofline: Roofline | None) -> None:
     if memory is None or not flat:
         axes.set_title("no ceiling is known", fontsize=9)
         return
-    top = max((ceiling.best for ceiling in flat if ceiling.source == MEASURED), default=flat[0].best)
-    right = _DECADES * top / memory.best
+    top = max((ceiling.median for ceiling in flat if ceiling.source == MEASURED), default=flat[0].median)
+    right = _DECADES * top / memory.median
     lines = [
-        _draw_line(axes, ceiling, (_LEFT, top / ceiling.best), (_LEFT * ceiling.best, top))
+        _draw_line(axes, ceiling, (_LEFT, top / ceiling.median), (_LEFT * ceiling.median, top))
         for ceiling in _slopes(roofline)
-        if ceiling.best * _LEFT < top
+        if ceiling.median * _LEFT < top
     ]
     lines += [
-        _draw_line(axes, ceiling, (ceiling.best / memory.best, right), (ceiling.best, ceiling.best)) for ceiling in flat
+        _draw_line(axes, ceiling, (ceiling.median / memory.median, right), (ceiling.median, ceiling.median))
+        for ceiling in flat
     ]
     marks = [
         _draw_mark(axes, index, point, dim=point.family != shown_family)
@@ -111,9 +112,9 @@ def _draw_roofline(axes: Axes, roofline: Roofline | None) -> None:
 def _flat_roofs(roofline: Roofline, shown_family: str) -> list[Ceiling]:
     """The roofs of arithmetic, without those that would lie on another of the same source."""
     roofs: list[Ceiling] = []
-    for ceiling in sorted(roofline.ceilings, key=lambda other: (other.source == MEASURED, other.best), reverse=True):
+    for ceiling in sorted(roofline.ceilings, key=lambda other: (other.source == MEASURED, other.median), reverse=True):
         fits = ceiling.roof in (MATRIX, VECTOR) and family(ceiling.kind) == shown_family and ceiling.steady
-        apart = (abs(ceiling.best / other.best - 1) > _APART * (ceiling.source == other.source) for other in roofs)
+        apart = (abs(ceiling.median / other.median - 1) > _APART * (ceiling.source == other.source) for other in roofs)
         if fits and all(apart):
             roofs.append(ceiling)
     return roofs
@@ -152,7 +153,7 @@ def _draw_line(axes: Axes, ceiling: Ceiling, x: tuple[float, float], y: tuple[fl
     measured = ceiling.source == MEASURED
     style = ("-" if ceiling.roof != CACHE else "--") if measured else ":"
     (line,) = axes.plot(x, y, style, color="black", alpha=0.9 if measured else 0.4, linewidth=1.2)
-    line.set_label(_text(f"{amount(ceiling, ceiling.best)} {ceiling.name}, {ceiling.source}"))
+    line.set_label(_text(f"{amount(ceiling, ceiling.median)} {ceiling.name}, {ceiling.source}"))
     return line
 
 

@@ -22,12 +22,11 @@ def headline(report: RunReport) -> tuple[str, str]:
 
 
 def alone(report: RunReport) -> str:
-    """One line: speedups of solo runs where they do not stand first, and items per second where a step has several."""
+    """One line: speedups alone where they do not stand first, and items per second where a step has several."""
     parts = []
     for comparison, sustained in _sustained(report):
-        variant = report.variant(comparison.variant)
-        several = variant.solo_run is not None and variant.items not in (None, 1.0)
-        per_second = variant.solo_run.items_per_s if variant.solo_run and several else None
+        several = report.variant(comparison.variant).items not in (None, 1.0)
+        per_second = sustained.items_per_s if several else None
         facts = [] if sustained.heads else [_speedup(sustained)]
         facts += [f"{rate(per_second)} items/s"] if per_second else []
         parts += [f"{comparison.variant} {', '.join(facts)}"] if facts else []

@@ -56,8 +56,8 @@ class Checker:
         """By variant what it gives in this process, for its inputs as they are and for changes of them."""
         self._others = OtherValues(self.stepping, self.own, self._doubt, self._examined, cases)
         self._reference: Tensors = []
-        self._names_inputs = False
-        """Whether the baseline does."""
+        self._names_inputs = self._reads_inputs = False
+        """Whether the baseline names any, and whether its output lies in them."""
         self.baseline_has_state = False
         self._later: list[Tensors] = []
         """The baseline's outputs step by step, where they change."""
@@ -109,8 +109,8 @@ class Checker:
         lies_in = outputs.lies_in(again, inputs)
         del again
         if name == self.stepping.baseline:
-            self.stepping.reads_inputs, self._times = lies_in, times
-        elif lies_in and not self.stepping.reads_inputs:
+            self._reads_inputs, self._times = lies_in, times
+        elif lies_in and not self._reads_inputs:
             raise WrongOutputError(finding("output_is_its_input"), check=CheckKind.OUTPUTS)
         with checking(CheckKind.CONTEXT):
             reading.require_quick(self._builder, build, times, self._times)

@@ -15,8 +15,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import count
+from math import log
 from time import monotonic
 from typing import NoReturn
+
+from msgspec.structs import replace
 
 from gpulab.protocol.events import Noticed
 from gpulab.protocol.finding import Finding, finding
@@ -31,6 +35,8 @@ from gpulab.worker.process.orphans import adopt_orphans, kill_orphans
 from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.stop_rule import StopRule
 
+_ALONE = 1 << 16
+"""Added to the numbers of processes with one variant, which have seeds of their own."""
 _ASK_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
 """With it torch asks whether there is a GPU without opening it."""
 Ask = Callable[[Handover], StopReason | None]
@@ -64,9 +70,13 @@ class Conductor:
         self._stop_rule = StopRule(job)
         self._waiting: list[Child[Handover]] = []
         """Processes that were forked and had no turn yet."""
+        self._waiting_alone: list[Child[Handover]] = []
+        """The same, for one variant each."""
         self._numbers, self._next = numbers, numbers.start
+        self._alone_numbers = count(numbers.start)
         """Of the processes of this turn; the one to be forked next."""
         self._left_running = 0
+        self._alone: list[tuple[str, float]] = []
 
     def serve(self, pipes: Pipes[Progress]) -> None:
         """Wait for its turns, and hand the run over after each; where a process dies, this one dies alike."""
@@ -92,12 +102,14 @@ class Conductor:
         for handover, process_s in progress.processes:
             self._stop_rule.add(handover, process_s)
         done, last = list(progress.processes), False
+        self._alone = list(progress.alone)
         while not last and len(done) < self._numbers.stop:
             handover, process_s, last = self._run(handover)
+            if self._job.alone and not last:
+                for variant in self._stop_rule.to_run_alone(handover, self._alone):
+                    self._run_alone(variant, handover, len(done))
             done.append((handover, process_s))
-        for child in self._waiting:
-            child.dismiss()
-        self._waiting = []
+        self._dismiss_waiting()
         if last and self._job.profile is not None:
             measured = {candidate.variant for candidate in done[-1][0].candidates}
             if not self._job.profile.every:
@@ -105,7 +117,7 @@ class Conductor:
             names = [info.name for info in self._job.subject.variants if info.name in measured]
             self._record(names, done[-1][0].choices)
         left_running = max(progress.left_running, self._left_running)
-        return Progress(processes=done, left_running=left_running, ended=last)
+        return Progress(processes=done, alone=self._alone, left_running=left_running, ended=last)
 
     def _tell(self, imports: Imports) -> None:
         """What the first process has imported: the others import it as this one does, and before its rounds begin."""
@@ -117,10 +129,8 @@ class Conductor:
         """Import what each process would have to; those that wait for their turns were forked without it."""
         missing = [name for name in imports.modules if name not in sys.modules]
         if missing:
-            for child in self._waiting:
-                child.dismiss()
             self._next -= len(self._waiting)
-            self._waiting = []
+            self._dismiss_waiting()
             _import_all(missing)
         if imports.vector_instructions is not None:
             with suppress(Exception):  # then each process asks for itself
@@ -129,6 +139,7 @@ class Conductor:
         if self._starts_early:
             while self._next < self._numbers.stop:
                 self._start()
+                self._waiting_alone += [self._fork_alone()] if self._job.alone else []
 
     @property
     def _starts_early(self) -> bool:
@@ -146,6 +157,31 @@ class Conductor:
         self._reporter.channel.flush()
         self._waiting.append(Child(self._forks, self._next, Handover, self._become_process))
         self._next += 1
+
+    def _fork_alone(self) -> Child[Handover]:
+        sys.stdout.flush()
+        self._reporter.channel.flush()
+        return Child(self._forks, _ALONE + next(self._alone_numbers), Handover, self._become_process)
+
+    def _dismiss_waiting(self) -> None:
+        for child in (*self._waiting, *self._waiting_alone):
+            child.dismiss()
+        self._waiting, self._waiting_alone = [], []
+
+    def _run_alone(self, variant: str, beside: Handover, process: int) -> None:
+        """Time one variant in a process where no other is built. One that dies says no more than that it has."""
+        child = self._waiting_alone.pop(0) if self._waiting_alone else self._fork_alone()
+        child.begin(replace(beside, alone=variant, process=process))
+        after = child.handover(self._tell)
+        if after is not None and after.alone_s and beside.alone_s:
+            self._alone.append((variant, log(after.alone_s / beside.alone_s)))
+        child.answer(None)
+        child.has_finished()
+        self._kill_orphans()
+
+    def _kill_orphans(self) -> None:
+        spare = {other.pid for other in (*self._waiting, *self._waiting_alone)}
+        self._left_running = max(self._left_running, kill_orphans(spare))
 
     def _become_process(self, number: int, pipes: Pipes[Handover]) -> NoReturn:
         def begin() -> Handover | None:
@@ -175,12 +211,11 @@ class Conductor:
         child.answer(reason)
         if not child.has_finished():
             self._die_as(child)
-        self._left_running = max(self._left_running, kill_orphans({other.pid for other in self._waiting}))
+        self._kill_orphans()
         return handover, process_s, reason is not None or not handover.candidates
 
     def _die_as(self, child: Child[Handover]) -> NoReturn:
-        for other in self._waiting:
-            other.dismiss()
+        self._dismiss_waiting()
         die_as(child.status)
 
     def _record(self, names: list[str], choices: Sequence[Choice]) -> None:

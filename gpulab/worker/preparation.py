@@ -21,6 +21,7 @@ from gpulab.worker.process import memory
 from gpulab.worker.process.errors import RefusedError, UncheckedError
 from gpulab.worker.process.exception_text import first_line
 from gpulab.worker.profiling.counting import count
+from gpulab.worker.timing.alone import step_alone_s
 from gpulab.worker.timing.candidate import Candidate, calibrate, even_out, warm, warm_up
 from gpulab.worker.timing.device_clock import DeviceClock
 from gpulab.worker.timing.plan import is_kept, longest_block_s
@@ -43,8 +44,12 @@ _ORDER = 4
 class Preparation:
     """Prepares the variants of one process: the first checks each, the others check again what it handed over."""
 
-    def __init__(self, context: WorkerContext, before: Handover | None) -> None:
+    def __init__(
+        self, context: WorkerContext, before: Handover | None, prepared: Callable[[], None] | None = None
+    ) -> None:
         self._context, self._reporter, self._before = context, context.reporter, before
+        self._prepared = prepared or _nothing
+        """Told of each variant that the first process has prepared."""
         self.declared = set(before.declared if before else ())
         """Dtypes of the work that variants declare."""
         self.works: list[Work] = []
@@ -52,6 +57,8 @@ class Preparation:
         self._kept: set[Build] = set()
         """Builds that are too expensive for every epoch."""
         self._order = random.Random(context.seed + _ORDER)
+        self.baseline_alone_s: float | None = None
+        """Seconds per step before any other variant was built; None where variants run one at a time anyway."""
 
     def candidates(self, variants: list[Variant]) -> list[Candidate]:
         """What can be measured; nothing where the baseline fails."""
@@ -71,6 +78,7 @@ class Preparation:
             elif not candidates and isinstance(self._context.job, Measure):
                 return []
             release(self._context, code=not self._kept)
+            self._prepared()
         most_s = longest_block_s(self._context.job.time_s, 1 + len(candidates))
         even_out(self._context.clock, self._reporter.channel, candidates, most_s)
         return [*candidates[:1], *map(_control, candidates[:1]), *candidates[1:]]
@@ -102,6 +110,8 @@ class Preparation:
             if name in context.checked:
                 context.checker.still(name, build)
             self._declare(build)
+            if baseline_items is None:
+                self._time_alone(candidate, build)
             setting_up_s = max(0.0, first_step_s - candidate.step_s)
             if is_kept(build.build_s, setting_up_s, context.job.time_s) and not context.one_at_a_time:
                 candidate.kept, candidate.build = True, build
@@ -128,6 +138,8 @@ class Preparation:
         fit = {baseline: self._prepare_again(baseline)}
         if not fit[baseline] and isinstance(context.job, Measure):
             return []
+        if baseline.build is not None:
+            self._time_alone(baseline, baseline.build)
         self._order.shuffle(order)
         if baseline.build is not None and not baseline.kept and baseline.step_s < _LONG_STEP_S:
             close(context, baseline.variant, baseline.build)
@@ -141,6 +153,24 @@ class Preparation:
                 return []
         release(context, code=not any(other.kept for other in fit))
         return [candidate for candidate in candidates if fit[candidate]]
+
+    def alone(self, variant: Variant, before: Handover) -> float:
+        """Seconds per step of a variant in a process where no other was built. Raises what the scenario raises."""
+        facts = next(facts for facts in before.candidates if facts.name == variant.name)
+        candidate, builder = _known(facts, variant), self._context.builder
+        self._reporter.position.move(Stage.BUILD, variant.name)
+        build = builder.build(variant)
+        self._reporter.position.move(Stage.MEASURE, variant.name)
+        builder.first_step(build)
+        if candidate.block_s < _LONG_BLOCK_S:
+            warm(self._context.clock, candidate, build)
+        time_s = step_alone_s(self._context.clock, candidate, build)
+        close(self._context, variant, build)
+        return time_s
+
+    def _time_alone(self, baseline: Candidate, build: Build) -> None:
+        if not self._context.one_at_a_time:
+            self.baseline_alone_s = step_alone_s(self._context.clock, baseline, build)
 
     def _prepare_again(self, candidate: Candidate) -> bool:
         reporter, context, variant = self._reporter, self._context, candidate.variant
@@ -308,6 +338,10 @@ def release(context: WorkerContext, *, code: bool = True) -> None:
     if code:
         compiled.reset()
     memory.release(context.device)
+
+
+def _nothing() -> None:
+    pass
 
 
 def _known(facts: CandidateFacts, variant: Variant) -> Candidate:

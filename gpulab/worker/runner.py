@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable
 from time import monotonic
 
-from gpulab.protocol.events import ProcessStarted, Reported, Stopped, WorkerReady
+from gpulab.protocol.events import AloneRun, Examined, ProcessStarted, Reported, Stopped, WorkerReady
+from gpulab.protocol.finding import finding
 from gpulab.protocol.jobs import Measure, ScenarioFile, TimeFunctions
-from gpulab.protocol.statuses import CeilingChoice, Shows, Stage
+from gpulab.protocol.statuses import CeilingChoice, CheckKind, Shows, Stage
 from gpulab.scenario import CONTROL, Variant
 from gpulab.worker.building.build import Build, Builder
 from gpulab.worker.building.compiled import vector_instructions
@@ -29,9 +30,11 @@ from gpulab.worker.process import memory
 from gpulab.worker.process.children import Imports
 from gpulab.worker.process.device import environment, open_device, waiter, warm_context
 from gpulab.worker.process.exception_text import first_line
+from gpulab.worker.process.failure import is_out_of_memory
 from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.process.sample_buffer import SampleBuffer
 from gpulab.worker.process.startup import startup_s
+from gpulab.worker.timing.alone import step_alone_s
 from gpulab.worker.timing.candidate import Candidate
 from gpulab.worker.timing.clocks import clocks_for
 from gpulab.worker.timing.solo_run import solo_run
@@ -89,11 +92,12 @@ class Runner:
             self._tell_imports(rounds_next=False)
         device, info, wait = self._device, self._info, reporter.wait
         seed, epochs = self._seed, before.epochs if before else 0
-        reporter.channel.emit(
-            ProcessStarted(
-                process=self._number, seed=seed, conductor=self._conductor, epoch=epochs, startup_s=startup_s()
+        if before is None or before.alone is None:
+            reporter.channel.emit(
+                ProcessStarted(
+                    process=self._number, seed=seed, conductor=self._conductor, epoch=epochs, startup_s=startup_s()
+                )
             )
-        )
         lab = WorkerLab(device, info, reporter.position)
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
         builder = Builder(lab, params, seed, wait)
@@ -116,7 +120,10 @@ class Runner:
             checked=set(before.checked) if before else _checked(variants) if isinstance(job, Measure) else set(),
             with_phases=set(before.with_phases) if before else set(),
         )
-        self._preparation = Preparation(self._context, before)
+        self._preparation = Preparation(self._context, before, self._tell_more_imports)
+        if before is not None and before.alone is not None:
+            self._alone(next(variant for variant in variants if variant.name == before.alone), before)
+            return
         if before is not None and self._context.shows == Shows.CURVE:
             self._first_steps(variants, before)
         elif not (candidates := self._preparation.candidates(variants)):
@@ -131,10 +138,16 @@ class Runner:
         for (variant, name), value in lab.figures.items():
             reporter.channel.emit(Reported(variant=variant, name=name, value=value))
 
+    def _tell_more_imports(self) -> None:
+        """As soon as they are known; on a GPU, where processes that wait have to be forked again for it, at the end."""
+        if self._context.device.type == "cpu" and self._imports.modules != self._told:
+            self._tell_imports(rounds_next=False)
+
     def _tell_imports(self, *, rounds_next: bool) -> None:
         """So that no other process makes them: but for those whose first steps are to be seen."""
         curve = isinstance(self._job, Measure) and self._job.shows == Shows.CURVE
         modules = [] if curve else self._imports.modules
+        self._told = modules
         self._tell(Imports(modules=modules, vector_instructions=vector_instructions(), rounds_next=rounds_next))
 
     def _load(self, *, first: bool) -> list[Variant]:
@@ -180,6 +193,30 @@ class Runner:
         if reason is not None:
             self._reporter.channel.emit(Stopped(reason=reason))
 
+    def _alone(self, variant: Variant, before: Handover) -> None:
+        """Time one variant where no other was built: one that needs another to be built is compared with nothing."""
+        alone_s = None
+        try:
+            time_s = self._preparation.alone(variant, before)
+        except BaseException as error:
+            if not is_out_of_memory(error):
+                reason = finding("fails_alone", variant.name, message=first_line(error))
+                examined = Examined(variant=variant.name, check=CheckKind.ALONE, ok=False, reason=reason)
+                self._reporter.channel.emit(examined)
+        else:
+            alone_s = time_s / next(facts.items for facts in before.candidates if facts.name == variant.name)
+            self._reporter.channel.emit(AloneRun(variant=variant.name, process=before.process, time_s=time_s))
+        self._ask(Handover(alone_s=alone_s))
+
+    def _report_baseline(self, measurement: Measurement) -> None:
+        """What its steps took before others were built, and take now."""
+        before_s, baseline = self._preparation.baseline_alone_s, measurement.candidates[0]
+        if before_s is None or baseline.build is None or measurement.baseline_lost:
+            return
+        later_s = step_alone_s(self._context.clock, baseline, baseline.build)
+        name, process = baseline.name, self._context.number
+        self._reporter.channel.emit(AloneRun(variant=name, process=process, time_s=before_s, later_s=later_s))
+
     def _measure_ceilings(self) -> None:
         """After the rounds, which had probes of the roofs that the verdict needs."""
         job, on_gpu = self._context.job, self._context.device.type == "cuda"
@@ -209,6 +246,7 @@ class Runner:
             probes=self._roof_probes(),
         )
         measurement.run()
+        self._report_baseline(measurement)
         reason = self._ask(self._handover(measurement, prepared_s))
         if reason is None:
             measurement.close()
@@ -218,7 +256,7 @@ class Runner:
         for candidate in measurement.candidates:
             if candidate.name != CONTROL and (candidate.build is not None or exclusive):
                 self._after_rounds(Stage.RE_CHECK, candidate, self._check_again, exclusive=exclusive)
-        if context.job.solo_runs:
+        if context.job.solo_runs and (context.wall_clock.waits or context.job.gpu_beside_cpu):
             for candidate in measurement.candidates:
                 if candidate.name != CONTROL:
                     self._after_rounds(Stage.SOLO_RUN, candidate, self._solo_run, exclusive=exclusive)
@@ -237,6 +275,9 @@ class Runner:
 
     def _handover(self, measurement: Measurement, prepared_s: float) -> Handover:
         context = self._context
+        alone_s = self._preparation.baseline_alone_s
+        if alone_s is not None and measurement.candidates:
+            alone_s /= measurement.candidates[0].items
         return Handover(
             candidates=[_facts(candidate) for candidate in measurement.candidates],
             plan=measurement.planned,
@@ -244,6 +285,7 @@ class Runner:
             values=measurement.recorder.values,
             exclusive=measurement.exclusive,
             baseline_lost=measurement.baseline_lost,
+            alone_s=alone_s,
             measured_s=measurement.measured_s,
             start_s=prepared_s if self._before else _START_S,
             checked=sorted(context.checked),
@@ -277,8 +319,7 @@ class Runner:
             candidate.build = context.builder.build(candidate.variant)
             context.builder.first_step(candidate.build)
         channel, job = self._reporter.channel, context.job
-        counters = context.wall_clock.waits or job.gpu_beside_cpu
-        channel.emit(solo_run(context.wall_clock, channel, candidate, job.time_s, counters=counters))
+        channel.emit(solo_run(context.wall_clock, channel, candidate, job.time_s))
 
     def _check_again(self, candidate: Candidate) -> None:
         """Compare the output once more."""

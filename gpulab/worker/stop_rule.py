@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import log
+
 from gpulab.analysis.comparison import (
     NARROW,
     are_decided,
@@ -13,6 +16,7 @@ from gpulab.analysis.comparison import (
 )
 from gpulab.analysis.series import Epoch, EpochSeries, Key
 from gpulab.analysis.statistics import FEWEST, Interval
+from gpulab.analysis.sustained import FEWEST_ALONE, INFLUENCED
 from gpulab.protocol.jobs import Measure, TimeFunctions
 from gpulab.protocol.statuses import Shows, StopReason
 from gpulab.scenario import CONTROL
@@ -91,6 +95,31 @@ class StopRule:
         if not speedups or (isinstance(self._job, Measure) and self._job.shows != Shows.SPEEDUP):
             return {info.name for info in infos}
         return {baseline, max(speedups, key=lambda name: speedups[name])}
+
+    def to_run_alone(self, handover: Handover, alone: Sequence[tuple[str, float]]) -> list[str]:
+        """The variants that are timed alone after the process that handed over.
+
+        The fastest often, the others twice, and as often as it where those two differ from the rounds. Where builds
+        are expensive, as few as carry an interval.
+        """
+        if handover.exclusive or handover.baseline_lost:
+            return []
+        baseline, fastest = self._job.subject.variants[0].name, self.extremes()
+        expensive = any(facts.kept for facts in handover.candidates)
+        most, few = (FEWEST_ALONE, 1) if expensive else (FEWEST, 2)
+        names = []
+        for facts in handover.candidates:
+            values = [theta for name, theta in alone if name == facts.variant]
+            often = facts.name in fastest or self._differs(facts.name, values)
+            if facts.name not in (CONTROL, baseline) and len(values) < (most if often else few):
+                names.append(facts.variant)
+        return names
+
+    def _differs(self, name: str, alone: Sequence[float]) -> bool:
+        """Whether a variant's log-ratios alone are all far from that in the rounds."""
+        pair = name, self._job.subject.variants[0].name
+        theta = self._series[pair].rough() if pair in set(self._series) else None
+        return theta is not None and bool(alone) and all(abs(value - theta) > log(INFLUENCED) for value in alone)
 
     def _are_decided(self, names: set[str]) -> bool:
         pairs = pairs_of(self._job, names)

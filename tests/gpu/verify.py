@@ -34,15 +34,20 @@ _PATIENCE_S = 10.0
 
 @dataclass(frozen=True)
 class Line:
-    """A function that yields rows, its limit in seconds, and whether it says something on a CPU too."""
+    """A function that yields rows, its limit in seconds, whether it says something on a CPU too, and its part."""
 
     function: object
     limit_s: float
     on_cpu: bool = False
+    part: int | None = None
 
     @property
     def name(self):
-        return self.function.__name__
+        name = self.function.__name__
+        return name if self.part is None else f"{name}_{self.part + 1}"
+
+    def rows(self, place):
+        return self.function(place) if self.part is None else self.function(place, self.part)
 
 
 LINES = {
@@ -64,7 +69,7 @@ LINES = {
         Line(device_lines.below_100_ms, 60),
         Line(device_lines.unprivileged, 60),
         Line(device_lines.observer, 150),
-        Line(lesson_lines.memory, 120),
+        Line(lesson_lines.memory, 240),
         Line(device_lines.tests, 400),
         Line(kernel_lines.kernels, 590),
         Line(triton_lines.triton, 500),
@@ -72,7 +77,7 @@ LINES = {
         Line(kernel_lines.sanitizer, 200),
         Line(kernel_lines.occupancy, 60),
         Line(lesson_lines.partition, 300),
-        Line(lesson_lines.library, 590),
+        *(Line(lesson_lines.library, 400, part=part) for part in range(lesson_lines.PARTS)),
     )
 }
 
@@ -155,7 +160,7 @@ def end(process):
 def run_line(line, place):
     """In the line's own process: print and keep each row as it comes."""
     try:
-        for entry in line.function(place):
+        for entry in line.rows(place):
             keep(place.folder / "rows.jsonl", msgspec.structs.replace(entry, line=line.name))
     except Exception as error:
         text = f"{type(error).__name__}: {error}"[:100]

@@ -70,6 +70,19 @@ EXAMPLES = {
     ),
     "checks_not_run": ({"checks": ["timed steps", "inputs"]}, "not checked: timed steps, inputs"),
     "failed_after": ({"count": 11, "unit": "processes"}, "it failed after 11 processes; their pairs are kept"),
+    "variants_alone": (
+        {"count": 8, "alone": 1.9, "interleaved": 2.0},
+        "1.90x in 8 processes of its own, 2.00x among others",
+    ),
+    "variants_influence": (
+        {"interleaved": 22.8, "alone": 1.004},
+        "variants influence each other: 22.8x among the others, 1.004x where no other was built",
+    ),
+    "fails_alone": ({"message": "KeyError: 'x'"}, "it fails where no other variant was built: KeyError: 'x'"),
+    "baseline_slowed": (
+        {"before_s": 4e-5, "later_s": 1.4e-4, "ratio": 3.5},
+        "variants influence each other: a step of the baseline takes 140 µs, and 40.0 µs before the others were built",
+    ),
     "power_cap_alone": ({}, "alone each is held at the power cap; interleaved, they share it"),
     "differs_alone": ({}, "alone, its steps take another time than among the others"),
     "sustained_contradicts": (

@@ -11,6 +11,7 @@ from pathlib import Path
 import examples_of_checks as of_checks
 import examples_of_machines as machines
 import examples_of_measurements as measurements
+import examples_of_rooflines as of_rooflines
 import examples_of_trust as of_trust
 import pytest
 
@@ -25,6 +26,7 @@ EXAMPLES = {
     **machines.AS_BEFORE,
     **machines.REWORDED,
     **of_checks.EXAMPLES,
+    **of_rooflines.EXAMPLES,
     **of_trust.EXAMPLES,
 }
 MAKERS = {"finding": 0, "notice": 0, "explain": 0}
@@ -35,7 +37,8 @@ MADE_BY_NAME = {
         *("few_bytes_in_memory", "bytes_fit_cache", "launches_take_the_time", "device_waits_for_launches"),
         *("phase_waits", "ceilings_missing", "device_waits_for_host", "counted_near_memory_roof", "pipe_is_busy"),
         *("at_power_cap", "too_little_in_flight", "warps_wait", "thread_is_preempted", "page_faults_take_the_time"),
-        *("strided_accesses", "unexplained"),
+        *("strided_accesses", "random_accesses", "thread_waits", "interpreter_takes_the_time", "outside_of_torch"),
+        *("unexplained", "no_work_declared"),
         *("link_and_near_compute_roof", "above_link_roof", "near_link_roof", "far_from_link_roof"),
     },
     "analysis/telemetry.py": {"clocks_slowed", "gpu_shared"},
@@ -43,7 +46,7 @@ MADE_BY_NAME = {
     "report/trust_checks.py": {
         *("outputs_compared", "timed_steps_checked", "inputs_compared", "null_answers_refused", "steps_repeated"),
         *("work_counted", "rate_below_roof", "nothing_left_running", "context_and_output_watched"),
-        *("control_measured", "processes_measured", "contention_measured"),
+        *("control_measured", "processes_measured", "contention_measured", "variants_alone"),
         "clocks_watched",
     },
     "telemetry/gpu.py": {"not_in_client", "keeps_failing"},
@@ -132,7 +135,7 @@ def test_each_example_has_the_values_that_are_given_where_the_finding_is_made():
 
 def test_no_example_is_of_a_code_that_is_gone_or_stands_twice():
     parts = (measurements.AS_BEFORE, measurements.REWORDED, machines.AS_BEFORE, machines.REWORDED)
-    parts = (*parts, of_checks.EXAMPLES, of_trust.EXAMPLES)
+    parts = (*parts, of_checks.EXAMPLES, of_rooflines.EXAMPLES, of_trust.EXAMPLES)
     assert sum(map(len, parts)) == len(EXAMPLES)
     assert EXAMPLES.keys() == WORDS.keys()
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from statistics import median
 
+from gpulab.analysis.bound import Bound, bound_of
 from gpulab.analysis.ceilings import RoofSet
 from gpulab.analysis.datasheet import nominal_ceilings
-from gpulab.analysis.roofline import DIFFERS, Point, Roofline, point_of
+from gpulab.analysis.evidence import StepFacts
+from gpulab.analysis.roofline import DIFFERS, Cause, Point, Roofline, point_of
 from gpulab.analysis.statistics import median_interval
 from gpulab.protocol.ceiling import CACHE, LINKS, MATRIX, MEMORY, UNSTEADY, VECTOR, Ceiling
 from gpulab.protocol.events import RoofProbed
@@ -34,20 +37,34 @@ def roofs_of(state: RunState) -> RoofSet | None:
     return RoofSet((*beside, *measured, *nominal_ceilings(state.device)))
 
 
-def roofline_point(
+def cause_and_point(
     state: RunState, variant: VariantState, roofs: RoofSet | None, time: Time | None, clocks: dict[str, float]
-) -> Point | None:
-    """Where a variant stands; None where its work is not declared, or nothing was measured."""
-    built, job = variant.built, state.timed_job
-    if roofs is None or time is None or built is None or not time.median or job is None:
-        return None
-    facts = step_facts(state, variant, roofs, time.median, clocks)
-    name = variant.info.name
+) -> tuple[Cause | None, Point | None]:
+    """What limits a variant, None where nothing is known; and where it stands, None where its work is not declared."""
+    if time is None or variant.built is None or not time.median or state.timed_job is None:
+        return None, None
+    name, known = variant.info.name, roofs or RoofSet(())
     beside = {
         key: [event.ratios[name] / event.amount for event in events if name in event.ratios]
         for key, events in _probed(state).items()
     }
-    return point_of(name, facts, roofs, low_s=time.low, high_s=time.high, beside=beside)
+    facts = replace(
+        step_facts(state, variant, known, time.median, clocks), low_s=time.low, high_s=time.high, beside=beside
+    )
+    declared = bool(variant.built.bytes or variant.built.flops)
+    bound = bound_of(facts, known) if declared else _bound_by_counts(facts, variant, known)
+    cause = Cause(bound=bound.kind, or_else=list(bound.or_else), reason=bound.reason) if bound else None
+    return cause, point_of(name, facts, bound) if declared else None
+
+
+def _bound_by_counts(facts: StepFacts, variant: VariantState, roofs: RoofSet) -> Bound | None:
+    """What limits a step that declares nothing: by what torch counted of it, where no rate of that is impossible."""
+    counted = variant.counted
+    if counted and counted.operand_bytes:
+        bound = bound_of(replace(facts, bytes=counted.operand_bytes, flops=counted.flops or None), roofs)
+        if bound and not bound.reason.code.startswith("above"):
+            return bound
+    return bound_of(facts, roofs)
 
 
 def roofline_of(report: RunReport) -> Roofline | None:
@@ -115,10 +132,10 @@ def _probed_ceiling(events: list[RoofProbed], measured: tuple[Ceiling, ...]) -> 
         roof=first.roof,
         kind=first.kind,
         unit="FLOP/s" if first.roof in (MATRIX, VECTOR) else "B/s",
-        best=median(rates),
+        best=max(rates),
         median=median(rates),
-        low=interval.low if interval else min(rates),
-        high=interval.high if interval else max(rates),
+        median_low=interval.low if interval else min(rates),
+        median_high=interval.high if interval else max(rates),
         samples=sum(event.blocks for event in events),
         processes=len(events),
         method=method,

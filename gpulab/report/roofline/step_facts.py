@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Any
 
 from gpulab.analysis.ceilings import RoofSet
 from gpulab.analysis.evidence import DeviceCounters, StepFacts
+from gpulab.analysis.step_parts import parts_on_cpu
 from gpulab.protocol.ceiling import DERIVED, MEMORY
 from gpulab.protocol.jobs import Measure
 from gpulab.protocol.partition import WAITING
@@ -16,6 +19,14 @@ from gpulab.report.variant_state import VariantState
 
 _BUSY = ("useful", "other busy", "communication", "copies")
 """The parts of a profile in which the device works."""
+_SLICE_S = 0.004
+"""What another thread has of a CPU before it is this one's turn again."""
+_SHORT, _SHORT_S = 3, 3e-6
+"""An operation of so many times what starting one costs, or of so many seconds where that is not known, is mostly
+starting it."""
+_SEVERAL = 2
+_GATHERS = re.compile(r"aten::(index|gather|take|embedding|scatter|_index_put_impl_|_unsafe_index)")
+"""Operations at indices that may lie anywhere."""
 
 
 def step_facts(
@@ -29,6 +40,7 @@ def step_facts(
     device_s = _device_s(variant, clocks)
     waiting, launching = _waiting(state, variant, step_s, device_s)
     one_thread = not on_gpu and state.device is not None and state.device.threads == 1
+    preempted, waited = _off_the_cpu(variant) if one_thread else (None, None)
     return StepFacts(
         seconds=step_s,
         bytes=built.bytes,
@@ -41,7 +53,9 @@ def step_facts(
         device_s=device_s,
         counters=_counters(state, variant, device_s or step_s),
         dram_bytes=dram_bytes_per_step(state, variant, roofs),
-        contention=variant.contention if one_thread else None,
+        preempted=preempted,
+        waited=waited,
+        **_profile_of_thread(variant, roofs) if not on_gpu else {},
         faults=None if on_gpu else _faults_per_step(variant),
         strided=counted.strided_bytes / counted.operand_bytes if counted and counted.operand_bytes else None,
         cache_bytes=_cache_bytes(state),
@@ -50,6 +64,45 @@ def step_facts(
         roof=job.roof if isinstance(job, Measure) else None,
         waiting_phase=_waiting_phase(variant),
     )
+
+
+def _off_the_cpu(variant: VariantState) -> tuple[float | None, float | None]:
+    """(share of the step in which others ran instead of the thread of a CPU, share in which it slept or waited).
+
+    The profiler's process saw how much of it was waiting; without it, others took at most a slice for each involuntary
+    switch.
+    """
+    off = variant.contention
+    if off is None:
+        return None, None
+    profiled = variant.profiled
+    if profiled and profiled.waited is not None:
+        waited = min(off, profiled.waited)
+    else:
+        waited = max(0.0, off - variant.switches * _SLICE_S / variant.wall_s)
+    return off - waited, waited
+
+
+def _profile_of_thread(variant: VariantState, roofs: RoofSet) -> dict[str, Any]:
+    """What the profile says that the main thread of a CPU does; nothing where there is none, or no operation either."""
+    profiled, counted = variant.profiled, variant.counted
+    if profiled is None:
+        none_of_torch = counted is not None and not counted.operations
+        return {"outside": 1.0} if none_of_torch else {}
+    parts = parts_on_cpu(profiled.partition, profiled.steps, profiled.plain_s, 1.0)
+    launch = roofs.launch_s()
+    longest_s = _SHORT * launch.median if launch else _SHORT_S
+    rows = [row for row in profiled.operations if not row.on_device and row.calls]
+    short = [row for row in rows if row.self_s / row.calls <= longest_s]
+    several = sum(row.calls for row in short) >= _SEVERAL * profiled.steps
+    running = 1 - parts.get("preempted", 0.0)
+    return {
+        "outside": None if profiled.partition.marked or not running else parts.get("other", 0.0) / running,
+        "interpreted": profiled.interpreted,
+        "short_operations": sum(row.share for row in short) if several else None,
+        "gathering": sum(row.share for row in rows if _GATHERS.match(row.name)),
+        "longest_operation": (rows[0].name, rows[0].share) if rows else None,
+    }
 
 
 def dram_bytes_per_step(state: RunState, variant: VariantState, roofs: RoofSet) -> float | None:
@@ -64,7 +117,7 @@ def dram_bytes_per_step(state: RunState, variant: VariantState, roofs: RoofSet) 
     share = means.means.get("dram")
     if share is None:
         return None
-    counted = share / PERCENT * nominal.best * (solo.ended - solo.started)
+    counted = share / PERCENT * nominal.median * (solo.ended - solo.started)
     return max(0.0, counted - solo.restored_bytes) / solo.steps
 
 

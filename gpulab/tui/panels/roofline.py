@@ -10,7 +10,7 @@ from rich.text import Text
 from gpulab.report.roofline.points import roofline_of
 from gpulab.session.run import Run
 from gpulab.tui.panels.selection import Selection
-from gpulab.views.roofline.reasons import reasons
+from gpulab.views.roofline.reasons import causes, reasons
 from gpulab.views.roofline.view import families, first_family, roofline_view
 from gpulab.views.status import before_a_run, no_roofline
 
@@ -21,11 +21,11 @@ def content(selection: Selection) -> RenderableType:
         return before_a_run(selection.row, glyphs)
     roofline = roofline_of(run.report)
     if roofline is None:
-        return no_roofline(glyphs)
+        return Group(no_roofline(glyphs), causes(run.report.variants, glyphs))
     width, height = selection.look.size
     drawn = roofline_view(roofline, glyphs, width=width, height=height, family=selection.look.family)
     hint = "f draws another type of numbers\n" if len(families(roofline)) > 1 else ""
-    return Group(drawn, Text(hint, "dim"), reasons(roofline.points, glyphs))
+    return Group(drawn, Text(hint, "dim"), reasons(roofline.points, glyphs), causes(run.report.variants, glyphs))
 
 
 def changing(run: Run) -> Hashable:

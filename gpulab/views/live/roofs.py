@@ -8,6 +8,7 @@ from gpulab.analysis.roofline import Roofline
 from gpulab.report.roofline.points import roofline_of
 from gpulab.views.live.area import Area
 from gpulab.views.live.panel import LiveRun, Panel, Rows, name_width
+from gpulab.views.roofline.reasons import marked
 from gpulab.views.roofline.view import layout_of, roofline_view
 from gpulab.views.text import percent_of_roof
 
@@ -44,7 +45,7 @@ def _draw(run: LiveRun, area: Area) -> None:
         share = f"{percent_of_roof(point.fraction)} %"
         area.put(row, names + 1 + max(0, _PERCENT - len(share)), share)
         area.bar(row, names + _PERCENT + 2, point.fraction, cells, "cyan" if name != run.report.baseline else "")
-        area.put(row, names + _PERCENT + 2 + cells + 1, point.bound)
+        area.put(row, names + _PERCENT + 2 + cells + 1, marked(point))
 
 
 def _plot(roofline: Roofline, area: Area) -> Text:

@@ -14,6 +14,7 @@ from gpulab.protocol.statuses import Clock
 from gpulab.report.course import CourseLesson, CourseStage, course_lesson
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.views.findings import sentence
+from gpulab.views.roofline.reasons import marked
 from gpulab.views.text import Glyphs, byte_count, percent_of_roof, rate, seconds, span, times
 
 PLACE = re.compile(r"\{(?P<variant>\w+)(?:\.(?P<fact>\w+)|: (?P<figure>[^}]+))\}")
@@ -117,7 +118,7 @@ FACTS: Mapping[str, Fact] = {
     "copies": _part("copies"),
     "sync": _part("sync"),
     "alloc": _part("alloc"),
-    "bound": lambda _, variant: str(variant.roofline.bound) if variant.roofline else None,
+    "bound": lambda _, variant: marked(variant.cause) if variant.cause else None,
     "roof": lambda _, variant: f"{percent_of_roof(variant.roofline.fraction)} %" if variant.roofline else None,
     "intensity": lambda _, variant: (
         f"{variant.roofline.intensity:.3g} FLOP/byte" if variant.roofline and variant.roofline.intensity else None

@@ -18,7 +18,7 @@ from gpulab.views.live.screen import panel_view
 from gpulab.views.live.times import TIMES
 from gpulab.views.pages.course import questions_of
 from gpulab.views.results import below_table, failures, header, of_the_lesson, tables
-from gpulab.views.roofline.reasons import reasons
+from gpulab.views.roofline.reasons import causes, reasons
 from gpulab.views.sustained import headline
 from gpulab.views.table import comparison_table
 from gpulab.views.text import OUTCOME_STYLES, STYLES, Glyphs, span, times, with_star
@@ -40,8 +40,8 @@ def result_page(run: LiveRun, guessed: Sequence[Text], run_file: str, glyphs: Gl
         parts += [panel_view(PARTS, run, glyphs, width=width)]
     roofline = roofline_of(report)
     points = [point for point in roofline.points if point.bound] if roofline else []
-    if points:
-        limits = reasons(points, glyphs, letters=False)
+    limits = reasons(points, glyphs, letters=False) + causes(report.variants, glyphs)
+    if limits:
         limits.rstrip()
         parts += [_rule("what limits it, and what to do", glyphs, width), limits]
     parts += [_rule("can it be believed?", glyphs, width), *_trust(run, glyphs)]

@@ -26,12 +26,12 @@ class Roof:
     others: tuple[Ceiling, ...] = ()
 
     @property
-    def best(self) -> float:
-        return self.ceiling.best
+    def median(self) -> float:
+        return self.ceiling.median
 
     @property
     def most(self) -> float:
-        return max(ceiling.best for ceiling in (self.ceiling, *self.others))
+        return max(ceiling.median for ceiling in (self.ceiling, *self.others))
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,15 @@ class FamilyRoofs:
     @property
     def ridge(self) -> float:
         """FLOP/byte at which device memory no longer limits."""
-        return self.flats[0].best / self.memory.best if self.flats and self.memory else 0.0
+        return self.flats[0].median / self.memory.median if self.flats and self.memory else 0.0
 
 
 def family_roofs(ceilings: Sequence[Ceiling], dtypes: str) -> FamilyRoofs:
     """The roofs of the family of `dtypes`."""
-    usable = [ceiling for ceiling in ceilings if ceiling.best > 0 and ceiling.median > 0]
+    usable = [ceiling for ceiling in ceilings if ceiling.median > 0]
     kinds = {ceiling.kind for ceiling in usable if ceiling.roof in (MATRIX, VECTOR) and family(ceiling.kind) == dtypes}
     flats = [roof for roof in (_roof(usable, MATRIX, kinds), _roof(usable, VECTOR, kinds)) if roof]
-    flats.sort(key=lambda roof: roof.best, reverse=True)
+    flats.sort(key=lambda roof: roof.median, reverse=True)
     return FamilyRoofs(_roof(usable, MEMORY), _roof(usable, CACHE), tuple(flats))
 
 
@@ -126,9 +126,9 @@ def axes_for(roofs: FamilyRoofs, columns: int, rows: int) -> Axes:
     """From the roofs, never from points: a variant that gets faster moves."""
     assert roofs.memory is not None, "without memory there is no ridge"
     highest = max(roof.most for roof in roofs.flats)
-    top = max(floor(log10(roofs.flats[0].best)) + 1, ceil(log10(highest) - _LITTLE))
-    bottom = min(floor(log10(roofs.memory.best * 10.0**_LEFT)) - 1, top - 2)
-    right = max(ceil(log10(highest / roofs.memory.best) + 2), 1)
+    top = max(floor(log10(roofs.flats[0].median)) + 1, ceil(log10(highest) - _LITTLE))
+    bottom = min(floor(log10(roofs.memory.median * 10.0**_LEFT)) - 1, top - 2)
+    right = max(ceil(log10(highest / roofs.memory.median) + 2), 1)
     axes = Axes(_LEFT, right, bottom, top, max(columns, 2), max(rows, 3))
     if axes.row(highest) < 1:
         return Axes(_LEFT, right, bottom, top, axes.columns, axes.rows, above=1)

@@ -44,7 +44,7 @@ def name(ceiling: Ceiling) -> str:
 
 def aside(ceiling: Ceiling) -> str:
     """What another source says, in brackets: derived 4.81 TB/s."""
-    return f"{ceiling.source} {per_second(ceiling.best, ceiling.unit)}"
+    return f"{ceiling.source} {per_second(ceiling.median, ceiling.unit)}"
 
 
 def draw_roofs(plot: Plot, roofs: FamilyRoofs) -> list[Label]:
@@ -52,18 +52,20 @@ def draw_roofs(plot: Plot, roofs: FamilyRoofs) -> list[Label]:
 
     What another source says of a roof is a dim line where that has a place of its own, else a part of its label.
     """
-    steepest = max((roof.best for roof in (roofs.memory, roofs.cache) if roof), default=0.0)
+    steepest = max((roof.median for roof in (roofs.memory, roofs.cache) if roof), default=0.0)
     top = roofs.flats[0].ceiling
-    hidden = [roof for roof in roofs.flats[1:] if roof.best * _ALIKE >= top.best or not _apart(plot, roof.ceiling, top)]
+    hidden = [
+        roof for roof in roofs.flats[1:] if roof.median * _ALIKE >= top.median or not _apart(plot, roof.ceiling, top)
+    ]
     # A CPU's vector units are taken for as fast as its products, and then there is nothing to add.
     plot.unlabelled += [
-        ceiling for roof in hidden for ceiling in (roof.ceiling, *roof.others) if ceiling.best != top.best
+        ceiling for roof in hidden for ceiling in (roof.ceiling, *roof.others) if ceiling.median != top.median
     ]
     shown = [roof for roof in (*reversed(roofs.flats), roofs.cache, roofs.memory) if roof and roof not in hidden]
     lines = [roof.ceiling for roof in shown]
     for ceiling in (other for roof in shown for other in roof.others):
         lines += [ceiling] * all(_apart(plot, ceiling, line) for line in lines)
-    flat_rows = {plot.axes.row(ceiling.best) for ceiling in lines if not _is_slope(ceiling)}
+    flat_rows = {plot.axes.row(ceiling.median) for ceiling in lines if not _is_slope(ceiling)}
     labels: dict[str, list[Label]] = {ROOF_STYLE: [], DIM: []}
     for roof in shown:
         for ceiling in (*roof.others, roof.ceiling):
@@ -71,10 +73,10 @@ def draw_roofs(plot: Plot, roofs: FamilyRoofs) -> list[Label]:
                 continue
             main = ceiling is roof.ceiling
             style = ROOF_STYLE if main else DIM
-            cells = _draw(plot, ceiling, top.best if main else roofs.flats[0].most, steepest, style)
+            cells = _draw(plot, ceiling, top.median if main else roofs.flats[0].most, steepest, style)
             beside = tuple(other for other in roof.others if other not in lines) if main else ()
             texts = _texts(ceiling, beside)
-            left = ceiling.roof == CACHE or not roofs.cache or ceiling.best > roof.best
+            left = ceiling.roof == CACHE or not roofs.cache or ceiling.median > roof.median
             anchors = _beside(cells, left=left) if _is_slope(ceiling) else _along(plot, cells, flat_rows)
             labels[style].append(Label(ceiling, beside, texts if main else texts[:1], anchors, style))
     return labels[ROOF_STYLE][::-1] + labels[DIM][::-1]
@@ -90,14 +92,14 @@ def _apart(plot: Plot, first: Ceiling, second: Ceiling) -> bool:
     if _is_slope(first) != _is_slope(second):
         return True
     if _is_slope(first):
-        return abs(axes.depth(first.best) - axes.depth(second.best)) >= (1 if plot.marks.steep else _TWO_DOTS)
-    return axes.row(first.best) != axes.row(second.best)
+        return abs(axes.depth(first.median) - axes.depth(second.median)) >= (1 if plot.marks.steep else _TWO_DOTS)
+    return axes.row(first.median) != axes.row(second.median)
 
 
 def _draw(plot: Plot, ceiling: Ceiling, top: float, steepest: float, style: str) -> list[tuple[Cell, str]]:
     """One line; its cells, also where dots are finer."""
-    sloped, best = _is_slope(ceiling), ceiling.best
-    line = _slope(plot, best, top) if sloped else _flat(plot, best, best / steepest)
+    sloped, median = _is_slope(ceiling), ceiling.median
+    line = _slope(plot, median, top) if sloped else _flat(plot, median, median / steepest)
     if sloped and not plot.marks.steep:
         _dots(plot, ceiling, top, style)
         return line
@@ -130,7 +132,7 @@ def _dots(plot: Plot, ceiling: Ceiling, top: float, style: str) -> None:
     """A slope that has dots: a line where it was measured, dashes for a cache, few dots for another source."""
     last: int | None = None
     axes, measured = plot.axes, ceiling.source == MEASURED
-    start, end = axes.depth(ceiling.best * axes.intensity(0)), axes.depth(top)
+    start, end = axes.depth(ceiling.median * axes.intensity(0)), axes.depth(top)
     for column in range(2 * axes.columns):
         depth = start - axes.steepness * (column - 0.5) / 2
         if depth < end:
@@ -143,16 +145,16 @@ def _dots(plot: Plot, ceiling: Ceiling, top: float, style: str) -> None:
         last = row
 
 
-def _flat(plot: Plot, best: float, start: float) -> list[tuple[Cell, str]]:
+def _flat(plot: Plot, median: float, start: float) -> list[tuple[Cell, str]]:
     axes = plot.axes
-    level = axes.level(best)
+    level = axes.level(median)
     row, glyph = axes.rows - 1 - level // THIRDS, plot.marks.thirds[level % THIRDS]
     first = max(0, axes.column(start))
     return [((row, column), glyph) for column in range(first, axes.columns) if plot.inside(row, column)]
 
 
 def _texts(ceiling: Ceiling, beside: Sequence[Ceiling]) -> tuple[str, ...]:
-    value = per_second(ceiling.best, ceiling.unit)
+    value = per_second(ceiling.median, ceiling.unit)
     kind = [ceiling.kind] if _is_slope(ceiling) and ceiling.kind else []
     source = [ceiling.source] if ceiling.source != MEASURED else []
     others = [aside(other) for other in beside]

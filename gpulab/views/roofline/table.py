@@ -12,6 +12,7 @@ from gpulab.protocol.ceiling import MEASURED
 from gpulab.views.roofline.canvas import Canvas, fit, wide
 from gpulab.views.roofline.placing import BY_COUNT, DIM, Plot
 from gpulab.views.roofline.plot import COUNTED, letter, letters
+from gpulab.views.roofline.reasons import marked
 from gpulab.views.roofline.roofs import aside, name, per_second
 from gpulab.views.text import Glyphs, percent_of_roof, three_digits, times
 
@@ -72,7 +73,7 @@ def point_table(points: Sequence[Point], family: str, glyphs: Glyphs, *, width: 
         Column("of roof", _shares(points, glyphs)),
         Column("", ["" if point.source == MEASURED else "*" for point in points], gap=0),
         bars,
-        Column("bound", [glyphs(point.bound) for point in points], dispensable=3),
+        Column("bound", [glyphs(marked(point)) for point in points], dispensable=3),
     ]
     columns = [column for column in columns if any(column.texts) or column.gap == 0]
     marks = [letter(index) for index in range(len(points))]

@@ -47,6 +47,9 @@ WORDS = {
         "its output changed once and no more by step {step}: state that moves changes every output, so name it, "
         "or compute the same in each step"
     ),
+    "output_computes_when_read": Words(
+        "its output is computed when it is read, after the clock: it follows changed inputs without another step"
+    ),
     "output_takes_the_time": Words(
         "reading its output takes {output_s:seconds} and a step {step_s:seconds}, the baseline's {baseline_s:seconds}: "
         "work was moved from the step to output="

@@ -54,9 +54,20 @@ def _power(values: Values) -> str:
 
 def _host(values: Values) -> str:
     """What the host is known to have spent on something else than the work."""
-    names = {"launching": "bare launches", "faulting": "page faults", "preempted": "preempted"}
+    names = {
+        "launching": "launches",
+        "faulting": "page faults",
+        "preempted": "preempted",
+        "waited": "waiting",
+        "outside": "outside of torch's operations",
+    }
     shares = ((name, values.get(key)) for key, name in names.items())
     return ", ".join(f"{name} {share:.0%}" for name, share in shares if isinstance(share, float))
+
+
+def _without_roofs(template: Template, values: Values) -> str:
+    """Of a step that declares nothing no roof is said to be far."""
+    return filled(template, values).replace(f", {_NO_ROOF_NEAR.format(shares='')}", "")
 
 
 def _bound(template: Template) -> Words:
@@ -67,7 +78,7 @@ def _bound(template: Template) -> Words:
         as_fast = f", as fast as a {stream} moves its bytes" if stream else ""
         capped = f", at the power cap ({_power(values)})" if "power" in values else ""
         known = {"shares": _shares(values), "counters": _counters(values), "as_fast": as_fast, "capped": capped}
-        return filled(template, {**values, **known})
+        return _without_roofs(template, {**values, **known})
 
     return Words(sentence)
 
@@ -109,9 +120,18 @@ def _above_roof(values: Values) -> str:
     )
 
 
-_STARTING = "starting its {operations:count operation|operations} takes {share:.0%} of its time"
+_FEWER_LAUNCHES = "fewer, larger operations make it faster"
 _NO_ROOF_NEAR = "and no roof is near ({shares})"
 _PIPES = {"tensor": "tensor cores", "fp64": "FP64 units", "fp32": "FP32 units", "fp16": "FP16 units"}
+
+
+def _launches(values: Values) -> str:
+    operations = values.get("operations")
+    started = plural(operations, "operation") if isinstance(operations, int) else "operations"
+    return _without_roofs(
+        "starting its {started} takes {share:.0%} of its time, " + f"{_NO_ROOF_NEAR}: {_FEWER_LAUNCHES}",
+        {**values, "started": started, "shares": _shares(values)},
+    )
 
 
 def _pipe(values: Values) -> str:
@@ -130,23 +150,32 @@ def _counted_memory(values: Values) -> str:
 
 
 def _unexplained(values: Values) -> str:
-    evidence = "; ".join(filter(None, (_counters(values), _host(values))))
+    operation, share = values.get("operation"), values.get("share")
+    longest = f"{operation} {share:.0%}" if isinstance(share, float) else ""
+    evidence = "; ".join(filter(None, (_counters(values), _host(values), longest)))
     seen = f" ({evidence})" if evidence else ""
     return f"no roof is near ({_shares(values)}), and nothing that was measured says why{seen}"
 
 
 def _waits_for_host(values: Values) -> str:
-    operations, launching = values.get("operations"), values.get("launching")
+    operations, launching, shares = values.get("operations"), values.get("launching"), _shares(values)
     bare = ""
     if isinstance(operations, int) and isinstance(launching, float):
         bare = f"; starting {plural(operations, 'operation')} bare takes {launching:.0%}"
     return filled(
-        "the device waits for the host {share:.0%} of the time{bare} ({shares})",
-        {**values, "bare": bare, "shares": _shares(values)},
+        "the device waits for the host {share:.0%} of the time{bare}{shares}",
+        {**values, "bare": bare, "shares": f" ({shares})" if shares else ""},
     )
 
 
-_FEWER_LAUNCHES = "fewer, larger operations make it faster"
+def _outside_of_torch(values: Values) -> str:
+    interpreted = values.get("interpreted")
+    python = f", and {interpreted:.0%} Python's bytecode" if isinstance(interpreted, float) else ""
+    cause = ": the code of another library" if python else ""
+    sentence = "{share:.0%} of what its thread runs is outside of torch's operations{python}{cause}"
+    return filled(sentence, {**values, "python": python, "cause": cause})
+
+
 WORDS = {
     "above_compute_roof": _bound(f"{{shares}}: {_ABOVE}"),
     "near_compute_roof": _bound(f"{{shares}}{{capped}}: {_FEWER_OPERATIONS}"),
@@ -155,7 +184,7 @@ WORDS = {
     "bytes_stay_in_cache": _cached("{memory:.1f}x of what device memory can: its bytes stay in the cache{fewer}{roof}"),
     "few_bytes_in_memory": _cached("the device counted only {counted:.0%} of its bytes in memory: cached{roof}"),
     "bytes_fit_cache": _cached("its bytes fit into the cache, and so may stay there{roof}"),
-    "launches_take_the_time": _bound(f"{_STARTING}, {_NO_ROOF_NEAR}: {_FEWER_LAUNCHES}"),
+    "launches_take_the_time": Words(_launches),
     "device_waits_for_launches": _bound(
         f"the device waits for the host {{share:.0%}} of the time, {_NO_ROOF_NEAR}: {_FEWER_LAUNCHES}"
     ),
@@ -181,6 +210,22 @@ WORDS = {
     "page_faults_take_the_time": _bound(
         "{faults:.0f} page faults a step take {share:.0%} of its time, and no roof is near ({shares}): reuse memory "
         "instead of allocating it"
+    ),
+    "thread_waits": Words(
+        "its thread sleeps, or waits for another thread, a process or a device, {share:.0%} of the time: overlap that "
+        "with work, or wait less"
+    ),
+    "interpreter_takes_the_time": Words(
+        "{share:.0%} of what its thread runs is outside of torch's operations, and {interpreted:.0%} Python's "
+        "bytecode: one operation on a whole tensor instead of a loop"
+    ),
+    "outside_of_torch": Words(_outside_of_torch),
+    "random_accesses": _bound(
+        "operations that read or write at indices take {share:.0%} of the time, and no roof is near ({shares}): sort "
+        "the indices, or keep what they reach small enough for a cache"
+    ),
+    "no_work_declared": Words(
+        "it declares no work (bytes, flops) that a roof could limit; {operation} takes {share:.0%} of its time"
     ),
     "thread_is_preempted": _bound(
         "its thread does not run {share:.0%} of the time, and no roof is near ({shares}): measure on a quiet machine"

@@ -144,6 +144,17 @@ WORDS = {
     "rate_below_roof": Words(_physics),
     "nothing_left_running": Words(_left_over),
     "context_and_output_watched": Words(_context),
+    "variants_alone": Words(
+        "{alone:times} in {count:count process|processes} of its own, {interleaved:times} among others"
+    ),
+    "variants_influence": Words(
+        "variants influence each other: {interleaved:times} among the others, {alone:times} where no other was built"
+    ),
+    "fails_alone": Words("it fails where no other variant was built: {message}"),
+    "baseline_slowed": Words(
+        "variants influence each other: a step of the baseline takes {later_s:seconds}, and {before_s:seconds} before "
+        "the others were built"
+    ),
     "control_measured": Words(_control),
     "processes_measured": Words(_processes),
     "contention_measured": Words(_contention),

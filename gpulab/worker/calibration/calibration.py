@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from gpulab.analysis import statistics
 from gpulab.analysis.ceilings import ceiling_from
 from gpulab.protocol.ceiling import CACHE, COSTS, DERIVED, LINKS, MATRIX, MEMORY, VECTOR, Ceiling
 from gpulab.protocol.device import Device
@@ -31,7 +32,7 @@ from gpulab.worker.timing.device_clock import DeviceClock
 _LONG_S, _BRIEF_S = 0.5, 0.12
 """Seconds a probe takes: of a calibration, and of one pass beside a run."""
 _WARM = 0.2
-_FEWEST, _MOST = 5, 2000
+_FEWEST, _MOST = statistics.FEWEST, 2000
 _TRIES, _FEW_TRIES = 3, 2
 _RESTS, _REST_S = 10, 0.05
 _CACHED = 1.3
@@ -178,8 +179,11 @@ class Calibration:
     def _is_cached(self, timings: _Timings) -> bool:
         """Whether it is clearly faster than memory in the same way; of a GPU there is no doubt."""
         key = MEMORY, timings.kind
-        memory = [other.ceiling().best for other in self._timings.values() if (other.roof, other.kind) == key]
-        return self._device.type == "cuda" or not memory or timings.ceiling().best > _CACHED * max(memory)
+        memory = [other.ceiling() for other in self._timings.values() if (other.roof, other.kind) == key]
+        cached = timings.ceiling()
+        return self._device.type == "cuda" or all(
+            cached.median > _CACHED * other.median and cached.ends[0] > other.ends[1] for other in memory
+        )
 
     def _ceilings(self) -> list[Ceiling]:
         """One for each roof and kind: of several footprints the best, which is the plateau."""
@@ -189,7 +193,7 @@ class Calibration:
                 continue
             ceiling = timings.ceiling()
             before = best.get(ceiling.key)
-            if before is None or (ceiling.steady, ceiling.best) > (before.steady, before.best):
+            if before is None or (ceiling.steady, ceiling.median) > (before.steady, before.median):
                 best[ceiling.key] = ceiling
         ceilings = list(best.values())
         if self._device.type == "cpu":
@@ -206,6 +210,8 @@ def _vector_ceiling(product: Ceiling) -> Ceiling:
         unit=product.unit,
         best=product.best,
         median=product.median,
+        median_low=product.median_low,
+        median_high=product.median_high,
         source=DERIVED,
         method=finding("matrix_product_units"),
     )

@@ -53,7 +53,7 @@ class OtherValues:
         """Of all that the baseline reads, named or not."""
         self._unnamed: set[str] = set()
         """Variants that read what their builds made of the data, and nobody names."""
-        self._kinds: list[values.Kind] = []
+        self._kinds: list[torch.Size] = []
         self._samples: Tensors = []
         """Of the baseline's inputs: what they are, and some of their values."""
         self._effective: set[int] = set()
@@ -120,6 +120,8 @@ class OtherValues:
             output = self._stepping.output(build, change, inputs)
             agreement = self._stepping.agree(build, output, self.outputs[OTHER])
             if agreement.ok:
+                if callable(build.work.output):
+                    self._require_step(build, change, inputs)
                 self._own[name].add(change, output)
                 self._passed(name, CheckKind.INPUTS, inputs=len(inputs), allowed=agreement.tolerance)
                 return
@@ -138,12 +140,19 @@ class OtherValues:
             reason = Finding(code=agreement.reason.code, values={**agreement.reason.values, "other_inputs": True})
             raise WrongOutputError(reason, agreement.error)
 
+    def _require_step(self, build: Build, change: AllValues, inputs: Tensors) -> None:
+        """RefusedError where an output that is read once its inputs have changed follows them without a step."""
+        late = self._stepping.late_output(build, change, inputs)
+        usual = self._own[build.variant].usual
+        if self._stepping.agree(build, late, self.outputs[OTHER]).ok and tensors.changed(late, usual):
+            raise RefusedError(finding("output_computes_when_read"), check=CheckKind.CONTEXT)
+
     def _note_without_effect(self, name: str, build: Build, inputs: Tensors, others: Tensors) -> None:
         """Say which input a variant's output does not follow where the baseline's does, each changed by itself.
 
         They may belong together, so this is no proof of anything.
         """
-        kinds = [values.kind(tensor) for tensor in inputs]
+        kinds = [tensor.shape for tensor in inputs]
         if name == self._stepping.baseline:
             self._kinds = kinds
             self._samples = [unnamed.sample(tensor) for tensor in inputs]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 
 from gpulab.worker.building import tensors
@@ -16,13 +14,12 @@ Tensors = list[torch.Tensor]
 
 
 class Stepping:
-    """Of one process. `dtype` is what the `baseline` declares, `reads_inputs` whether its output lies in its inputs."""
+    """Of one process. `dtype` is what the `baseline` declares."""
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self.baseline: str | None = None
         self.dtype: str | None = None
-        self.reads_inputs = False
         self.asynchronous = False
         """Whether the step before returned what had to be waited for."""
 
@@ -37,33 +34,25 @@ class Stepping:
         return outputs.read(build, returned)
 
     def output(self, build: Build, change: Change, inputs: Tensors) -> Tensors:
-        """Copies of the output of a step on changed inputs, whose values are put back before it is read."""
+        """Copies of the output of a step on changed inputs, whose values are put back after it."""
         write, undo = change.on(inputs)
-        undone = False
-
-        def undo_once() -> None:
-            nonlocal undone
-            undone = True
-            undo()
-
         try:
             write()
             self.builder.wait()
             returned, _ = outputs.step(self.builder, build)
-            return self.read_late(build, returned, undo_once)
+            return tensors.kept(outputs.read(build, returned))
         finally:
-            if not undone:
-                undo()
+            undo()
             self.builder.wait()
 
-    def read_late(self, build: Build, returned: object, undo: Callable[[], None]) -> Tensors:
-        """Copies of an output, read once its inputs have their own values again: what computes only then is found."""
-        if self.reads_inputs:
-            output = tensors.kept(outputs.read(build, returned))
-            undo()
-        else:
+    def late_output(self, build: Build, change: Change, inputs: Tensors) -> Tensors:
+        """Copies of the output of a step on the inputs as they are, read once these have changed."""
+        returned, _ = outputs.step(self.builder, build)
+        write, undo = change.on(inputs)
+        try:
+            write()
+            self.builder.wait()
+            return tensors.kept(outputs.read(build, returned))
+        finally:
             undo()
             self.builder.wait()
-            output = tensors.kept(outputs.read(build, returned))
-        self.builder.wait()
-        return output

@@ -9,13 +9,13 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from gpulab.worker.building import tensors
+from gpulab.worker.building import compiled, tensors
 from gpulab.worker.building.build import Build
 
 _FEWEST = 16
 """Elements of a tensor that is worth a word: smaller ones are constants and factors."""
-_SAMPLES = 256
-_ALIKE = 1e-4
+_SAMPLES, _WIDE = 256, 4
+_ALIKE = 3e-4
 """By what part figures of the same values may differ: in another order, or another precision."""
 _WRITES = ("aten::copy_", "aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_", "aten::bernoulli_")
 Figures = tuple[int, float, float, float]
@@ -67,8 +67,10 @@ def _plain(tree: Any) -> list[torch.Tensor]:
 def unnamed_of(build: Build, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """What one step reads beside its inputs and state; nothing where that cannot be seen.
 
-    Libraries other than torch are not seen, nor what a compiled function reads.
+    Libraries other than torch are not seen, nor what a compiled function reads, which would be compiled once more.
     """
+    if compiled.frames():
+        return []
     build.restore()
     named = tensors.storages([*inputs, *build.state])
     try:
@@ -83,7 +85,8 @@ def unnamed_of(build: Build, inputs: Sequence[torch.Tensor]) -> list[torch.Tenso
 def figures(tensor: torch.Tensor) -> Figures:
     """What is the same in any order of the elements."""
     wide = tensors.computable(tensor.detach())
-    wide = wide if wide.is_floating_point() or wide.is_complex() else wide.float()
+    if not wide.is_complex() and (wide.element_size() < _WIDE or not wide.is_floating_point()):
+        wide = wide.float()
     size = wide.abs()
     total = float(wide.real.sum(dtype=torch.float64))
     return tensor.numel(), total, float(size.sum(dtype=torch.float64)), float(size.square().sum(dtype=torch.float64))

@@ -71,13 +71,18 @@ class Child(Generic[Baton]):
         while (line := self._take(_IMPORTS, _HANDOVER)) is not None:
             if not line.startswith(_IMPORTS):
                 return msgspec.json.decode(line.removeprefix(_HANDOVER), type=self._kind)
-            imported(msgspec.json.decode(line.removeprefix(_IMPORTS), type=Imports))
-            self._tell(_GO)
+            imports = msgspec.json.decode(line.removeprefix(_IMPORTS), type=Imports)
+            if not imports.rounds_next:
+                self._tell(_GO)
+            imported(imports)
+            if imports.rounds_next:
+                self._tell(_GO)
         return None
 
     def answer(self, reason: StopReason | None) -> None:
         """Why measuring ends with this process; None where it goes on."""
-        self._tell((reason.value if reason else _NEXT).encode())
+        if self.status is None:
+            self._tell((reason.value if reason else _NEXT).encode())
 
     def has_finished(self) -> bool:
         """Wait for its end; whether it did everything before."""

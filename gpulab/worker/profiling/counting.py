@@ -20,6 +20,8 @@ _ONLY_WRITES = re.compile(r"aten::(_foreach_)?(copy|fill|zero)_\b")
 """Operations in place that do not read what was there."""
 _NO_FORMULA = re.compile(r"aten::(\w*attention\w*|_transformer\w*|\w*(rnn|lstm|gru)\w*|_int_mm|(add)?mv|v?dot)\b")
 """Operations that multiply and add, of which torch may have no formula: attention on a CPU, whole recurrent layers."""
+_PRODUCT = re.compile(r"aten::(addmv_?|mv|v?dot|addr_?|ger)\b")
+"""Products that torch has no formula of, and libraries compute in whatever order suits them."""
 _FEWER_FLOPS = re.compile(r"aten::\w*conv\w*\b")
 """Those that libraries compute by Winograd's or Fourier's transforms, with fewer multiplications than the formula."""
 
@@ -58,7 +60,9 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if func.is_view or func.name().startswith(_ALLOCATES):
             return returned
         self.operations += 1
-        self._look_at(_tensors((args, kwargs, returned)), reorders=formula is not None)
+        self._look_at(
+            _tensors((args, kwargs, returned)), reorders=formula is not None or _PRODUCT.match(func.name()) is not None
+        )
         self.operand_bytes += sum(tensor.numel() * tensor.element_size() for tensor in _written_in_place(func, args))
         self.fewer_flops |= _FEWER_FLOPS.match(func.name()) is not None
         if formula is None:

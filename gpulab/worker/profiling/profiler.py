@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from math import ceil
 from pathlib import Path
-from statistics import median
-from time import perf_counter
+from statistics import median, quantiles
+from time import perf_counter, thread_time
+from typing import NamedTuple
 
 from msgspec.structs import replace
 from torch.profiler import ProfilerActivity, profile
@@ -36,6 +37,7 @@ from gpulab.worker.process.errors import SkippedError
 from gpulab.worker.process.exception_text import first_line, forget
 from gpulab.worker.process.memory import release
 from gpulab.worker.process.reporting import Reporter
+from gpulab.worker.profiling.interpreting import interpreted_share
 from gpulab.worker.profiling.memory_use import build_and_weigh
 from gpulab.worker.profiling.peak_memory import peak_bytes
 from gpulab.worker.timing.waiting import wait_for
@@ -44,10 +46,14 @@ from gpulab.worker.tuner import Tuner
 _WARM_S, _GROUP_S, _WINDOW_S, _LONG_STEP_S = 0.1, 0.03, 0.25, 0.2
 _ENOUGH, _LONG_WINDOW_S = 10, 1.5
 """Of long steps so many, while they take no longer than that: two or three are no sample."""
+_FEWEST, _LONGEST_WINDOW_S, _WITHIN = 3, 3.0, 0.1
+"""Of any steps so many, while they take no longer than that, and more until their spread makes the mean that unsure."""
 _MOST_STEPS, _MOST_STATEFUL_STEPS = 200, 20
 """Steps between two restores of their state, where they have one: as a cache it may be full after some."""
 _MOST_EVENTS = 10_000
 """A trace of more takes longer to read than the steps took."""
+_MOST_EVENTS_NEEDED = 100_000
+_MUCH_OUTSIDE = 0.2
 _PLAIN_GROUPS = 5
 _MOST_WINDOWS = 2
 _WAITING_TIME = 1
@@ -100,24 +106,26 @@ class Profiler:
         build, memory = build_and_weigh(self._builder, variant)
         try:
             self._reporter.channel.emit(memory)
-            warm_s = self._warm(build)
-            plain = self._plain_times(build, warm_s)
+            warm = self._warm(build)
+            plain = self._plain_steps(build, warm)
             single, _ = self._recorded(build, 1, shapes=False)
-            steps = _window_steps(median(plain), single, stateful=bool(build.state))
-            first, parts = self._window(build, steps, median(plain), shapes=False)
-            plain += self._plain_times(build, warm_s)  # the machine as it was while it recorded
+            steps = _window_steps(_middle_s(plain), _spread(warm), single, stateful=bool(build.state))
+            first, parts = self._window(build, steps, _middle_s(plain), shapes=False)
+            plain += self._plain_steps(build, warm)  # the machine as it was while it recorded
             file = self._trace_file(variant.name)
-            second, parts_again = self._window(build, steps, median(plain), shapes=True, file=file)
+            second, parts_again = self._window(build, steps, _middle_s(plain), shapes=True, file=file)
             profiled = Profiled(
                 variant=variant.name,
                 steps=steps,
-                plain_s=median(plain),
+                plain_s=_middle_s(plain),
                 profiled_s=parts.window_s / steps,
                 partition=parts,
                 repeated=parts_again,
                 operations=operations(second),
                 repeatable=call_counts(first) == call_counts(second),
                 trace=self._written,
+                waited=median(group.waited for group in plain) if self._device.type == "cpu" else None,
+                interpreted=self._interpreted(build, parts),
             )
             self._reporter.channel.emit(profiled)
             if count := streams_not_joined(second):
@@ -133,31 +141,35 @@ class Profiler:
         finally:
             build.close()
 
-    def _warm(self, build: Build) -> float:
-        """The shortest time of a step, once it is warm."""
+    def _warm(self, build: Build) -> list[_Plain]:
+        """Steps until it is warm, one by one."""
         started = perf_counter()
-        times: list[float] = []
+        steps: list[_Plain] = []
         with build.context():
-            while not times or perf_counter() - started < _WARM_S:
+            while not steps or perf_counter() - started < _WARM_S:
                 build.restore()
-                times.append(_seconds(build.work.step, self._wait))
-        return min(times)
+                steps.append(_plain(build.work.step, 1, self._wait))
+        return steps
 
-    def _plain_times(self, build: Build, warm_s: float) -> list[float]:
-        """Seconds a step takes without the profiler, and without others on its CPU: of some groups of steps.
-
-        Where a step is long, the one that was timed already is enough.
-        """
-        if warm_s > _LONG_STEP_S:
-            return [warm_s]
-        group = max(1, min(_MOST_STATEFUL_STEPS, int(_GROUP_S / warm_s)))
-        times = []
+    def _plain_steps(self, build: Build, warm: list[_Plain]) -> list[_Plain]:
+        """Some groups of steps; where a step is long, those that were timed already are enough."""
+        shortest_s = min(step.seconds for step in warm)
+        if shortest_s > _LONG_STEP_S:
+            return [*warm]
+        group = max(1, min(_MOST_STATEFUL_STEPS, int(_GROUP_S / shortest_s)))
+        groups = []
         with build.context():
             for _ in range(_PLAIN_GROUPS):
                 build.restore()
-                taken_s, group_s = _taken_s(), _seconds(partial(_repeat, build.work.step, group), self._wait)
-                times.append((group_s - min(_taken_s() - taken_s, group_s / 2)) / group)
-        return times
+                groups.append(_plain(build.work.step, group, self._wait))
+        return groups
+
+    def _interpreted(self, build: Build, parts: Partition) -> float | None:
+        """Of a CPU whose time is not torch's; a step that changes its state may not do the same again and again."""
+        if self._device.type != "cpu" or build.state or parts.shares.get("other", 0.0) < _MUCH_OUTSIDE:
+            return None
+        with build.context():
+            return interpreted_share(build.work.step)
 
     def _window(
         self, build: Build, steps: int, plain_s: float, *, shapes: bool, file: Path | None = None
@@ -216,18 +228,44 @@ class Profiler:
         return path if len(self._job.subject.variants) == 1 else path.with_stem(f"{path.stem}-{file_name(name)}")
 
 
-def _window_steps(plain_s: float, single: Trace, *, stateful: bool) -> int:
-    """How many steps a recording should have."""
+def _window_steps(plain_s: float, spread: float | None, single: Trace, *, stateful: bool) -> int:
+    """How many steps a recording should have: those that fill it, and as many as their spread needs."""
+    events = max(1, single.size)
     enough = max(int(_WINDOW_S / plain_s), min(_ENOUGH, int(_LONG_WINDOW_S / plain_s)))
+    needed = _ENOUGH if spread is None else ceil((spread / _WITHIN) ** 2)
+    needed = min(max(_FEWEST, needed), int(_LONGEST_WINDOW_S / plain_s), _MOST_EVENTS_NEEDED // events)
     most = _MOST_STATEFUL_STEPS if stateful else _MOST_STEPS
-    return max(1, min(most, enough, _MOST_EVENTS // max(1, single.size)))
+    return max(1, min(most, max(needed, min(enough, _MOST_EVENTS // events))))
 
 
-def _seconds(work: Callable[[], object], wait: Callable[[], None]) -> float:
-    started = perf_counter()
-    wait_for(work())
+def _spread(steps: Sequence[_Plain]) -> float | None:
+    """The interquartile range of their times over the median; None of too few."""
+    if len(steps) < _FEWEST:
+        return None
+    low, middle, high = quantiles([step.seconds for step in steps], n=4)
+    return (high - low) / middle
+
+
+class _Plain(NamedTuple):
+    """Seconds a step takes without the profiler, and without others on its CPU; the share of its wall time in which it
+    slept or waited."""
+
+    seconds: float
+    waited: float
+
+
+def _plain(step: Callable[[], object], count: int, wait: Callable[[], None]) -> _Plain:
+    """Of so many steps in a row."""
+    taken_s, ran_s, started = _taken_s(), thread_time(), perf_counter()
+    _repeat(step, count)
     wait()
-    return perf_counter() - started
+    wall_s, ran_s, taken_s = perf_counter() - started, thread_time() - ran_s, _taken_s() - taken_s
+    waited_s = max(0.0, wall_s - ran_s - taken_s)
+    return _Plain((wall_s - min(taken_s, wall_s / 2)) / count, min(1.0, waited_s / wall_s))
+
+
+def _middle_s(steps: Sequence[_Plain]) -> float:
+    return median(step.seconds for step in steps)
 
 
 def _taken_s() -> float:

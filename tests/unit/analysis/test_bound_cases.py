@@ -48,7 +48,7 @@ def on_h100(seconds, counters=(), **facts):
 
 
 def on_cpu(seconds, **facts):
-    known = {"contention": 0.01, "faults": 0.0, "strided": 0.0, "launches": 2, **facts}
+    known = {"preempted": 0.01, "faults": 0.0, "strided": 0.0, "launches": 2, **facts}
     return StepFacts(seconds, cache_bytes=4 * MIB, cache_seen=True, **known)
 
 
@@ -211,7 +211,7 @@ BY_HAND = {
     ),
     "additions of single elements": (on_cpu(1.2e-5, bytes=96, flops=8, launches=8), "launch"),
     "memory that is new in every step": (on_cpu(1e-2, bytes=64 * MIB, faults=16384.0), "page faults"),
-    "a thread that has half of a core": (on_cpu(4e-3, bytes=16 * MIB, contention=0.52), "preempted"),
+    "a thread that has half of a core": (on_cpu(4e-3, bytes=16 * MIB, preempted=0.52), "preempted"),
     "an epoch that loads its data": (on_cpu(1.0, flops=10**9, waiting_phase=("data", 0.8)), "latency"),
     "an update in the cache": (on_cpu(3e-5, bytes=1536 * 1024), "cache"),
     "tangents, which no declared FLOP counts": (on_cpu(2e-2, bytes=64 * MIB, flops=16 * MIB), "unexplained"),

@@ -54,17 +54,21 @@ def test_an_unsteady_ceiling_is_rejected_and_the_next_source_is_taken():
 def test_the_slowest_stream_is_of_those_measured_and_steady():
     lucky, copy = ceiling(MEMORY, "read", 30.0, median=10.0), ceiling(MEMORY, "copy", 50.0)
     sheet, cached = ceiling(MEMORY, "", 20.0, source=DATASHEET), ceiling("cache", "read", 10.0)
-    assert RoofSet([lucky, ceiling(MEMORY, "update", 70.0), copy, sheet, cached]).slowest_stream() is copy
+    assert RoofSet([lucky, ceiling(MEMORY, "update", 70.0), copy, sheet, cached]).slowest_stream() == ("copy", 50 / 70)
     assert RoofSet([lucky, sheet]).slowest_stream() is None
+    # The machine is twice as slow during the run, and so would its copy be.
+    beside = Ceiling(roof=MEMORY, kind="update", unit="", best=35.0, median=35.0, processes=8)
+    assert RoofSet([beside, ceiling(MEMORY, "update", 70.0), copy]).slowest_stream() == ("copy", 50 / 70)
 
 
 def test_a_launch_costs_what_its_clock_measures_however_unsteady():
     enqueue, spacing = ceiling("launch", "enqueue", 2e-6, median=9e-6), ceiling("launch", "spacing", 1e-6)
     roofs = RoofSet([enqueue, spacing])
-    assert (roofs.launch_s(), roofs.fault_s()) == (2e-6, None)
-    assert RoofSet([ceiling("page fault", "", 5e-7)]).fault_s() == 5e-7
+    assert (roofs.launch_s(), roofs.fault_s()) == (enqueue, None)
+    fault = ceiling("page fault", "", 5e-7)
+    assert RoofSet([fault]).fault_s() is fault
     assert RoofSet([spacing]).launch_s() is None
-    assert roofs.unsteady() == []  # its best is a floor, whatever disturbed the others
+    assert roofs.unsteady() == []  # it is between its ends
 
 
 def test_the_roof_of_arithmetic_is_the_higher_one_of_the_dtype():
@@ -78,18 +82,25 @@ def test_the_roof_of_arithmetic_is_the_higher_one_of_the_dtype():
 
 
 def test_what_was_measured_between_the_blocks_of_the_run_comes_first():
-    beside = Ceiling(roof=MATRIX, kind="fp32", unit="", best=40.0, median=40.0, low=38.0, high=43.0, processes=8)
+    beside = Ceiling(
+        roof=MATRIX, kind="fp32", unit="", best=40.0, median=40.0, median_low=38.0, median_high=43.0, processes=8
+    )
     roofs = RoofSet([ceiling(MATRIX, "fp32", 51.0), ceiling(VECTOR, "fp32", 63.0), beside])
     assert (roofs.best(MATRIX), roofs.compute("fp32")) == (beside, beside)
-    drifted = Ceiling(roof=MATRIX, kind="fp32", unit="", best=40.0, median=40.0, low=30.0, high=60.0, processes=8)
+    drifted = Ceiling(
+        roof=MATRIX, kind="fp32", unit="", best=40.0, median=40.0, median_low=30.0, median_high=60.0, processes=8
+    )
     unsteady = ceiling(MATRIX, "fp32", 51.0, median=20.0)
     assert RoofSet([unsteady, drifted]).best(MATRIX) is drifted  # and the variants with it
     assert (RoofSet([unsteady, drifted]).unsteady(), RoofSet([unsteady]).unsteady()) == ([], [unsteady])
 
 
-def test_a_ceiling_has_the_ends_of_its_samples():
+def test_the_ends_of_a_ceiling_are_those_of_the_exact_interval_of_its_median():
     measured = ceiling_from(MEMORY, "copy", 100, [1 / value for value in range(50, 101)])
-    assert (measured.best, *measured.ends) == pytest.approx((10000.0, 5200.0, 10000.0))
+    assert (measured.best, measured.median, *measured.ends) == pytest.approx((10000.0, 7500.0, 6500.0, 8500.0))
+    slow, lucky = [1 / 1.54, *[1 / 101] * 100], [1 / 500, *[1 / 101] * 100]
+    for times in (slow, lucky):
+        assert ceiling_from(MEMORY, "copy", 1, times).ends == pytest.approx((101.0, 101.0))
     assert ceiling(MEMORY, "copy", 50.0, median=45.0).ends == (45.0, 50.0)  # of an earlier version
 
 

@@ -61,14 +61,18 @@ def test_roofs_that_were_not_measured_accuse_nobody_and_unsteady_ones_hardly():
 
 
 def test_the_high_end_of_a_roof_counts():
-    drifting = Ceiling(roof="matrix", kind="fp32", unit="", best=100e9, median=100e9, low=90e9, high=130e9, processes=8)
+    drifting = Ceiling(
+        roof="matrix", kind="fp32", unit="", best=100e9, median=100e9, median_low=90e9, median_high=130e9, processes=8
+    )
     assert possible(replace(PRODUCT, seconds=0.75, high_s=0.76), RoofSet([drifting])) == [True]
     assert possible(replace(PRODUCT, seconds=0.65, high_s=0.66), RoofSet([drifting])) == [False]
 
 
 def test_the_most_that_was_ever_seen_of_a_roof_counts():
     """The roof of this run was measured in longer blocks than the variant's, on a machine that others use, too."""
-    beside = Ceiling(roof="matrix", kind="fp32", unit="", best=4e10, median=4e10, low=3e10, high=5e10, processes=8)
+    beside = Ceiling(
+        roof="matrix", kind="fp32", unit="", best=4e10, median=4e10, median_low=3e10, median_high=5e10, processes=8
+    )
     assert possible(PRODUCT, RoofSet([beside, ceiling("matrix", "fp32", 100 * GIGA, median=30 * GIGA)])) == [True]
     assert possible(PRODUCT, RoofSet([beside])) == [False]
 

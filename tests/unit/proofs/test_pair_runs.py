@@ -1,10 +1,11 @@
 """A run of several processes read back: its epochs by process, the run as two, and its seconds by stage."""
 
+from dataclasses import replace
 from math import exp
 
 import pytest
 from pair_runs import comparisons_of, halves, processes_of
-from stages import judgements, run_seconds
+from stages import judgements, run_seconds, table
 
 from gpulab.protocol import events as e
 from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
@@ -120,6 +121,22 @@ def test_a_run_without_a_profile_ends_after_its_worker(recorded):
 
 def test_limits_of_a_default_run(recorded):
     seconds = run_seconds(recorded, began=0.5)
-    assert list(judgements("batched_matmul", "cpu", seconds)) == [("end", 30.0, False)]
-    assert list(judgements("batched_matmul", "cuda:0", seconds)) == [("verdict", 8.0, False), ("end", 15.0, False)]
-    assert list(judgements("precision", "cpu", seconds)) == []
+    late = [("verdict", 6.0, 29.5, False), ("end", 12.0, 36.0, False)]
+    assert list(judgements("batched_matmul", "cpu", seconds)) == late
+    assert [row[1] for row in judgements("batched_matmul", "cuda:0", seconds)] == [8.0, 15.0]
+    assert [row[1] for row in judgements("training_step", "cuda:0", seconds)] == [20.0, 30.0]
+    assert list(judgements("jax_jit", "cpu", seconds)) == [("end", 60.0, 36.0, True)]
+
+
+def test_a_long_import_of_torch_is_said_and_not_held_against_a_limit(recorded):
+    seconds = replace(run_seconds(recorded, began=0.5), verdict=7.0, end=13.0, imports=3.5)
+    assert [row[2:] for row in judgements("precision", "cpu", seconds)] == [(5.5, True), (11.5, True)]
+    _, line = table({"precision": [seconds] * 3}, "cpu")
+    assert line.split() == [
+        "precision",
+        "7.0",
+        "s",
+        "13.0",
+        "s",
+        *f"{seconds.timed:.1f} s 1.5 s 6 s yes, 12 s yes".split(),
+    ]

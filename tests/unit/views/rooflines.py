@@ -2,6 +2,7 @@
 
 import devices
 
+from gpulab.analysis.bound import bound_of
 from gpulab.analysis.ceilings import RoofSet
 from gpulab.analysis.datasheet import nominal_ceilings
 from gpulab.analysis.evidence import StepFacts
@@ -10,7 +11,8 @@ from gpulab.protocol.ceiling import Ceiling
 
 
 def ceiling(roof, kind, best, *, unit="FLOP/s", source="measured"):
-    return Ceiling(roof=roof, kind=kind, unit=unit, best=best, median=0.98 * best, spread=0.01, source=source)
+    ends = {"median_low": 0.98 * best, "median_high": best}
+    return Ceiling(roof=roof, kind=kind, unit=unit, best=best, median=best, spread=0.01, source=source, **ends)
 
 
 H200 = (
@@ -36,8 +38,8 @@ CPU = (
 
 
 def point(ceilings, name, seconds, **facts):
-    known = StepFacts(seconds=seconds, **facts)
-    return point_of(name, known, RoofSet(ceilings), low_s=seconds * 0.99, high_s=seconds * 1.01)
+    facts_of_step = StepFacts(seconds=seconds, low_s=seconds * 0.99, high_s=seconds * 1.01, **facts)
+    return point_of(name, facts_of_step, bound_of(facts_of_step, RoofSet(ceilings)))
 
 
 def h200():

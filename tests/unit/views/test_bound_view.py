@@ -65,7 +65,7 @@ COPY = StepFacts(seconds=1.0, bytes=45 * GIGA, roof="host to device")
             "not every ceiling is known (memory 1%, fp16 arithmetic: no ceiling known here)",
         ),
         (replace(TINY, launches=4), "starting its 4 operations takes 80% of its time, and no roof is near (memory 0%"),
-        (replace(TINY, seconds=4e-5, launches=3), "nothing that was measured says why (bare launches 15%)"),
+        (replace(TINY, seconds=4e-5, launches=3), "nothing that was measured says why (launches 15%)"),
         (
             replace(TINY, seconds=4e-5, flops=int(14e6), launches=3),
             "no roof is near (memory 0%, fp32 arithmetic 35%)",

@@ -52,7 +52,7 @@ from gpulab.views.figures.tuning import tunings
 from gpulab.views.live.panel import LiveRun
 from gpulab.views.live.screen import ZOOMED, live_view
 from gpulab.views.pages import code, compare, course, glossary, history, machine_code, predict, result
-from gpulab.views.roofline.reasons import reasons
+from gpulab.views.roofline.reasons import causes, reasons
 from gpulab.views.roofline.view import roofline_view
 from gpulab.views.text import Glyphs
 
@@ -129,6 +129,7 @@ def of_report(report, glyphs):
     if roofline:
         yield "roofline_view", roofline_view(roofline, glyphs, width=120, height=30)
         yield "reasons", reasons(roofline.points, glyphs)
+        yield "causes", causes(report.variants, glyphs)
 
 
 def with_kernels(report):

@@ -11,7 +11,7 @@ from gpulab.protocol.device import Device
 from gpulab.protocol.finding import finding
 from gpulab.protocol.statuses import FailureKind, Stage, Status, Verdict
 from gpulab.report.exit_codes import Conclusion, ExitCode
-from gpulab.report.report import Control, Failure, Figure, Method, SoloReport, TelemetryReport
+from gpulab.report.report import Control, Failure, Figure, Method, TelemetryReport
 from gpulab.views.result_lines import claims
 from gpulab.views.results import failures, result
 from gpulab.views.text import Glyphs
@@ -283,11 +283,11 @@ def test_the_best_is_named_where_it_is_shown_to_be():
 
 
 def test_a_sustained_speedup_that_heads_the_result_stands_above_the_table_and_in_the_claim():
-    sustained = Sustained(speedup=6.923, low=6.9, high=6.95, heads=finding("power_cap_alone", "new"))
-    solo = SoloReport(seconds=2.0, readings=0, time_s=1e-3, items_per_s=176e12)
+    heads = finding("power_cap_alone", "new")
+    sustained = Sustained(speedup=6.923, low=6.9, high=6.95, items_per_s=176e12, heads=heads)
     report = run(
         variant("old"),
-        variant("new", solo_run=solo),
+        variant("new"),
         claim="10x",
         comparisons=[compared("new", speedup=7.81, sustained=sustained)],
     )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import exp
+from statistics import median
 
 from msgspec.structs import replace
 
 from gpulab.analysis.comparison import Comparison
+from gpulab.analysis.series import Pair
 from gpulab.analysis.statistics import Interval
-from gpulab.analysis.sustained import Sustained, differ, of_another_process, ratio_of
+from gpulab.analysis.sustained import Sustained, alone_interval, differ, of_another_process, ratio_of
 from gpulab.protocol.finding import Finding, finding
 from gpulab.protocol.statuses import Cache, Clock, Status, Verdict
+from gpulab.report.alone.influence import alone_ratios
 from gpulab.report.report import VariantReport
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState
@@ -25,27 +28,33 @@ def with_sustained(
 ) -> list[Comparison]:
     """The comparisons, each with its sustained speedup; a verdict that it contradicts becomes inconclusive."""
     job = state.timed_job
-    # A solo run is timed by the host's clock, and of a cold one most is flushing.
+    # By the device's clock they are not what a user waits for, and of a cold one most is flushing.
     if job is None or job.clock != Clock.WALL or job.cache != Cache.HOT:
         return list(comparisons)
     reports = {variant.name: variant for variant in variants}
-    return [_with_sustained(samples, comparison, reports) for comparison in comparisons]
+    return [_with_sustained(state, samples, comparison, reports) for comparison in comparisons]
 
 
-def _with_sustained(samples: SampleView, comparison: Comparison, reports: Mapping[str, VariantReport]) -> Comparison:
+def _with_sustained(
+    state: RunState, samples: SampleView, comparison: Comparison, reports: Mapping[str, VariantReport]
+) -> Comparison:
     after, before = reports.get(comparison.variant), reports.get(comparison.against)
     if comparison.speedup is None or after is None or before is None:
         return comparison
-    if after.status not in (Status.OK, Status.PENDING) or after.solo_run is None or before.solo_run is None:
+    if after.status not in (Status.OK, Status.PENDING):
         return comparison
-    ratio = ratio_of(_per_item(before), _per_item(after))
-    known = None not in (after.solo_run.low_s, before.solo_run.low_s)
-    capped = _POWER_CAP in after.solo_run.clocks + before.solo_run.clocks
+    pair = comparison.variant, comparison.against
+    ratio = _of_processes(state, pair) or _of_solo_runs(after, before)
+    if ratio is None:
+        return comparison
+    capped = _POWER_CAP in "".join(variant.solo_run.clocks for variant in (before, after) if variant.solo_run)
     sustained = Sustained(
         speedup=ratio.median,
-        low=ratio.low if known else None,
-        high=ratio.high if known else None,
-        heads=_heads(comparison, ratio, samples, capped=capped) if known or capped else None,
+        low=ratio.low if ratio.low < ratio.high else None,
+        high=ratio.high if ratio.low < ratio.high else None,
+        processes=ratio.n,
+        items_per_s=_items_per_s(state, after),
+        heads=_heads(comparison, ratio, samples, capped=capped) if ratio.low < ratio.high or capped else None,
     )
     reason = _contradicts(comparison, sustained)
     if reason is None:
@@ -53,8 +62,32 @@ def _with_sustained(samples: SampleView, comparison: Comparison, reports: Mappin
     return replace(comparison, sustained=sustained, verdict=Verdict.INCONCLUSIVE, reason=reason)
 
 
+def _of_processes(state: RunState, pair: Pair) -> Interval | None:
+    """From pairs of processes with one variant each; of too few an interval of no width."""
+    speedups = [exp(-theta) for theta in alone_ratios(state.variants, pair)]
+    if not speedups:
+        return None
+    middle = median(speedups)
+    return alone_interval(speedups) or Interval(middle, middle, middle, len(speedups))
+
+
+def _of_solo_runs(after: VariantReport, before: VariantReport) -> Interval | None:
+    """From a run of each by itself in one process: of short runs, and in files from before there were others."""
+    if after.solo_run is None or before.solo_run is None:
+        return None
+    ratio = ratio_of(_per_item(before), _per_item(after))
+    known = None not in (after.solo_run.low_s, before.solo_run.low_s)
+    return ratio if known else Interval(ratio.median, ratio.median, ratio.median, ratio.n)
+
+
+def _items_per_s(state: RunState, variant: VariantReport) -> float | None:
+    if alone := state.variants[variant.name].alone:
+        return (variant.items or 1.0) / median([run.time_s for run in alone])
+    return variant.solo_run.items_per_s if variant.solo_run else None
+
+
 def _per_item(variant: VariantReport) -> Interval:
-    """Seconds per item of a solo run; without the spread of its blocks an interval of no width."""
+    """Seconds per item of a solo run."""
     solo, items = variant.solo_run, variant.items or 1.0
     assert solo is not None
     ends = [solo.time_s if end is None else end for end in (solo.low_s, solo.high_s)]

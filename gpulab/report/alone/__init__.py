@@ -1,0 +1,1 @@
+"""Each variant by itself, beside what the rounds say of it."""

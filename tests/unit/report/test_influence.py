@@ -1,0 +1,79 @@
+"""Variants that influence each other: alone, in processes of their own, against the rounds."""
+
+import pytest
+from synthetic_runs import opening, report_of, run_of
+
+from gpulab.protocol import events as e
+from gpulab.protocol.finding import finding
+
+BASELINE_S = 1e-3
+
+
+def alone(speedups, baselines=None, later=1.0):
+    """A process for each speedup of b over a, which takes a millisecond in each, or what `baselines` says."""
+    events = []
+    for process, speedup in enumerate(speedups):
+        before_s = baselines[process] if baselines else BASELINE_S
+        events.append(e.AloneRun(variant="a", process=process, time_s=before_s, later_s=before_s * later, t=50.0))
+        events.append(e.AloneRun(variant="b", process=process, time_s=before_s / speedup, t=50.0))
+    return events
+
+
+def comparison_of(speedups, *, rounds=2.0, **options):
+    """Of a run whose rounds say 2x."""
+    opened = opening(processes=20)
+    return report_of(run_of({"b": 1 / rounds}, opened=opened, later=alone(speedups, **options))).comparison("b")
+
+
+@pytest.mark.parametrize("speedups", [[1.0] * 5, [0.9, 1.1, 1.2, 1.0, 1.25], [3.3] * 8])
+def test_a_speedup_that_is_another_one_alone_is_invalid_with_both_figures(speedups):
+    comparison = comparison_of(speedups)
+    middle = sorted(speedups)[len(speedups) // 2]
+    assert (comparison.verdict, comparison.speedup) == ("invalid", None)
+    assert comparison.reason.code == "variants_influence"
+    assert comparison.reason.values == {"interleaved": pytest.approx(2.0, rel=1e-2), "alone": pytest.approx(middle)}
+
+
+@pytest.mark.parametrize(
+    "speedups",
+    [
+        [1.45] * 8,  # a power cap
+        [1.0] * 4,  # too few to say so
+        [1.0, 1.0, 1.1, 1.0, 2.1],  # a machine that is disturbed
+    ],
+)
+def test_what_a_cap_or_a_busy_machine_may_do_is_no_accusation(speedups):
+    assert comparison_of(speedups).verdict == "faster"
+
+
+def test_a_baseline_that_the_others_slow_down_makes_the_run_invalid():
+    comparison = comparison_of([2.0] * 8, later=1.8)
+    expected = finding("baseline_slowed", before_s=BASELINE_S, later_s=1.8e-3, ratio=1.8)
+    assert comparison.reason.code == expected.code
+    assert comparison.reason.values == pytest.approx(expected.values)
+    assert comparison.verdict == "invalid"
+
+
+@pytest.mark.parametrize(("later", "processes"), [(1.2, 8), (0.5, 8), (1.8, 7)])
+def test_a_first_build_that_is_as_fast_slower_or_seen_too_rarely_says_nothing(later, processes):
+    assert comparison_of([2.0] * processes, later=later).verdict == "faster"
+
+
+def test_the_sustained_speedup_is_over_processes_each_beside_its_own_baseline():
+    """The machine drifts by a factor of two, and both with it."""
+    baselines = [BASELINE_S * (1 + process / 7) for process in range(8)]
+    sustained = comparison_of([1.9, 2.0, 2.1, 2.0, 1.95, 2.05, 2.0, 2.0], baselines=baselines).sustained
+    assert (sustained.speedup, sustained.low, sustained.high) == pytest.approx((2.0, 1.9, 2.1))
+    assert sustained.processes == 8
+
+
+def test_of_fewer_than_five_processes_it_has_no_interval():
+    sustained = comparison_of([1.9, 2.0, 2.1]).sustained
+    assert (sustained.speedup, sustained.low, sustained.high) == (pytest.approx(2.0), None, None)
+
+
+def test_a_variant_that_cannot_be_built_alone_is_invalid():
+    reason = finding("fails_alone", "b", message="KeyError: 'x'")
+    later = [e.Examined(variant="b", check="variants alone", ok=False, reason=reason, t=50.0)]
+    comparison = report_of(run_of({"b": 0.5}, later=later)).comparison("b")
+    assert (comparison.verdict, comparison.reason) == ("invalid", reason)

@@ -1,0 +1,60 @@
+"""What the profiler's process sees of a thread beside its operations: bytecode, and waiting."""
+
+import signal
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gpulab.worker.profiling import profiler
+from gpulab.worker.profiling.interpreting import interpreted_share
+
+NUMBERS = np.random.default_rng(0).random(100_000)
+
+
+def loop():
+    return sum(i * i for i in range(20_000))
+
+
+def test_bytecode_is_told_from_compiled_functions():
+    assert interpreted_share(loop) > 0.5 > interpreted_share(lambda: np.sort(NUMBERS))
+
+
+def test_a_signal_of_the_scenario_is_put_back():
+    def own(number, frame):
+        raise AssertionError
+
+    before = signal.signal(signal.SIGALRM, own)
+    try:
+        interpreted_share(loop)
+        assert signal.getsignal(signal.SIGALRM) is own
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_sleep_is_waiting_and_work_is_not():
+    slept = [profiler._plain(lambda: time.sleep(0.01), 3, lambda: None) for _ in range(5)]
+    assert min(group.waited for group in slept) > 0.5
+    assert min(profiler._plain(loop, 3, lambda: None).waited for _ in range(5)) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("step_s", "spread", "events", "stateful", "steps"),
+    [
+        (1e-3, 0.0, 10, False, 200),
+        (1e-3, 0.0, 10, True, 20),
+        (0.1, 0.0, 10, False, 10),
+        (0.9, 0.0, 10, False, 3),
+        (0.1, 0.0, 10_000, False, 3),
+        (0.1, 0.5, 2000, False, 25),
+        (0.1, None, 2000, False, 10),
+        (0.9, 0.5, 10, False, 3),
+        (0.1, 0.5, 10_000, False, 10),
+        (4.0, 0.5, 10, False, 1),
+        (0.1, 0.5, 200_000, False, 1),
+    ],
+)
+def test_a_recording_has_as_many_steps_as_their_spread_needs(step_s, spread, events, stateful, steps):
+    """While they take three seconds at most, and their recording can be read."""
+    assert profiler._window_steps(step_s, spread, SimpleNamespace(size=events), stateful=stateful) == steps
