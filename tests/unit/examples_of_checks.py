@@ -70,6 +70,15 @@ EXAMPLES = {
         "its output changed once and no more by step 3: state that moves changes every output, so name it, "
         "or compute the same in each step",
     ),
+    "output_computes_when_read": (
+        {},
+        "its output is computed when it is read, after the clock: it follows changed inputs without another step",
+    ),
+    "gpu_is_shared": ({}, "other processes use the GPU: its clock cannot be held against the host's"),
+    "computes_in_some_steps": (
+        {"products": 0.005, "baseline": 1.0},
+        "its profile holds 0.005 products a step, the baseline's 1: most steps do not compute",
+    ),
     "output_takes_the_time": (
         {"output_s": 2e-3, "step_s": 1e-5, "baseline_s": 2e-3},
         "reading its output takes 2.00 ms and a step 10.0 µs, the baseline's 2.00 ms: work was moved from the step to "
