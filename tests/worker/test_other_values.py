@@ -144,6 +144,11 @@ def named_by_halves():
     return Work(lambda: rows * factors, inputs=rows)
 
 
+def computed_when_read():
+    rows, factors = data()
+    return Work(lambda: None, inputs=(rows, factors), output=lambda: rows * factors)
+
+
 def from_its_own_seed():
     rows, factors = data()
     mine = torch.zeros(N, N)
@@ -154,6 +159,7 @@ def from_its_own_seed():
     ("suspect", "kind", "code", "values"),
     [
         (half_stale, WrongOutputError, "ignores_its_inputs", {"input": 2, "inputs": 2}),
+        (computed_when_read, RefusedError, "output_computes_when_read", {}),
         (prepared_in_the_build, RefusedError, "inputs_incomplete", {}),
         (from_its_own_seed, RefusedError, "inputs_not_from_the_seed", {}),
     ],
