@@ -33,7 +33,7 @@ CASES = (
     ),
     (
         "checks",
-        "stale wrong: with other values in the inputs: the output does not follow its inputs: computed in the build?",
+        "stale wrong: ignores its inputs",
         "it printed nothing",
         "wrong",
     ),

@@ -12,7 +12,9 @@ look at each field that had changed since the version that wrote the files. Thes
   link are not held against the device's memory, and who moves over 1.2x of what it declares hears of it, where it was
   1.25x;
 - goodput is of the step without the profiler, and bounds come from evidence;
-- new fields, of comparisons for instance trust, sustained and earlier.
+- new fields, of comparisons for instance trust, sustained and earlier;
+- checks that are gone (timer, outputs compared outside) are neither listed nor missed, a comparison that claims nothing
+  has no grade, and what a CPU's nearer caches may hold is held against ten times its cache's roof.
 """
 
 import math

@@ -31,6 +31,11 @@ class _Unprintable:
         ({"env": {"A=B": "c"}}, "holds 'A=B': a name has no '='"),
         ({"env": {"A": "c\0"}}, "neither it nor its value has NUL"),
         ({"claim": "x" * 4097}, "claim= is a text of 4097 characters: at most 4096"),
+        ({"cases": ("free", "hot")}, "cases='hot' is not one of free, zeros, negative, signs, scales, infinities, nan"),
+        ({"cases": "zeros"}, r"cases='zeros': write a tuple, \('zeros',\)"),
+        ({"cases": {"n": 1}, "params": {"n": 2}}, r"cases={'n': 1}: write a tuple"),
+        ({"cases": ({"n": 1},)}, "cases= names 'n', which is not in params"),
+        ({"cases": ({"n": [1]},), "params": {"n": 2}}, "cases= maps names to bool, int, float, str"),
         ({"claim": "\udfff"}, "claim= is '.udfff', which holds a surrogate"),
     ],
 )

@@ -45,9 +45,8 @@ MADE_BY_NAME = {
     "report/findings.py": {"clocks_not_checked", "processes_not_checked"},
     "report/trust_checks.py": {
         *("outputs_compared", "timed_steps_checked", "inputs_compared", "null_answers_refused", "steps_repeated"),
-        *("work_counted", "rate_below_roof", "nothing_left_running", "context_and_output_watched", "timer_bracketed"),
-        "variants_alone",
-        *("outputs_compared_outside", "control_measured", "processes_measured", "contention_measured"),
+        *("work_counted", "rate_below_roof", "nothing_left_running", "context_and_output_watched"),
+        *("control_measured", "processes_measured", "contention_measured", "variants_alone"),
         "clocks_watched",
     },
     "telemetry/gpu.py": {"not_in_client", "keeps_failing"},
@@ -56,6 +55,7 @@ MADE_BY_NAME = {
         *("gpu_lost", "gpu_needs_reset", "no_driver_permission", "no_such_gpu"),
     },
     "worker/checks.py": {"state_not_named", "state_not_restored"},
+    "worker/checking/other_values.py": {"seed_changes_nothing", "seed_changes_shapes"},
     "worker/building/build.py": {"set_while_building", "set_while_stepping", "left_by_context"},
     "protocol/version_1.py": {"text"},
 }
@@ -156,6 +156,18 @@ def test_a_line_of_several_variants_names_each_with_its_own_values(code):
     [
         (finding("relative_error", error=None, allowed=1e-10), "relative error unbounded, allowed 1e-10"),
         (finding("one_element_off", largest=None, allowed=0.1), "one element is off by unknown, allowed 0.1"),
+        (
+            finding("wrong_in_case", case="rows=8", fails=False, error=None, allowed=0.0),
+            "in the case rows=8: its elements are not the baseline's",
+        ),
+        (
+            finding("wrong_in_case", case="ties", fails=True, error=None, allowed=0.0),
+            "it fails in the case ties, and the baseline does not",
+        ),
+        (
+            finding("timed_step_is_wrong", error=0.5, allowed=1e-4, change=""),
+            "in a timed block, in between: relative error 0.5, allowed 1e-04",
+        ),
         (
             finding("solo_run_differs", change=0.157, seconds=1.2),
             "in a solo run of 1 s a step took 15.7% longer than when interleaved",

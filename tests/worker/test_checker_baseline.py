@@ -54,6 +54,7 @@ def test_a_loader_that_goes_on_is_compared_on_fresh_builds():
     with pytest.raises(WrongOutputError):
         bench.check("cheats", adds_the_same_batch)
     assert bench.codes == [
+        ("no_inputs_named", "restored"),
         ("state_not_restored", "restored"),
         ("state_not_restored", "same"),
         ("state_not_named", "functional"),
@@ -124,13 +125,20 @@ def test_a_baseline_that_is_wrong_itself_is_no_baseline(make_work, error, code):
     assert bench.codes == []
 
 
+def of_a_random_size(a, b):
+    data = torch.rand(int(torch.randint(100, 10**6, ())))
+    return Work(lambda: data * 2, inputs=data)
+
+
 @pytest.mark.parametrize(
     ("make_work", "codes"),
     [
         (lambda a, b: Work(lambda: a @ b), ["no_inputs_named"]),
         (computes_in_the_build, ["output_ignores_change"]),
         (fills_with_zeros, ["baseline_is_zeros", "output_ignores_change"]),
-        (lambda a, b: Work(lambda: torch.sign(a), inputs=a), []),  # halves are no change to it, but a roll is
+        (lambda a, b: Work(lambda: torch.sign(a), inputs=a), []),
+        (lambda a, b: Work(lambda: DATA * 2, inputs=DATA), ["seed_changes_nothing"]),
+        (of_a_random_size, ["seed_changes_shapes"]),
     ],
 )
 def test_a_baseline_with_which_little_is_proved_is_noted(make_work, codes):

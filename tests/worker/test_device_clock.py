@@ -16,7 +16,7 @@ class SimulatedClock(DeviceClock):
     def empty_s(self):
         return 1e-6
 
-    def _hot_block(self, build, steps, queueing):
+    def _hot_block(self, build, steps, queueing, interruption):
         queueing.step_s = 1e-6
         return Block(1e-6, 0.0, 0, 0, 0.0, steps), build not in self.waiting
 

@@ -17,12 +17,13 @@ def test_leaves_are_found_in_every_collection():
     module(torch.ones(1, 2)).sum().backward()
     optimizer.step()
     array = np.zeros(4, dtype=np.float32)
-    leaves = t.leaves([{"a": torch.ones(1)}, (module,), optimizer, array, None, 2.5, True])
+    leaves = t.leaves([{"a": torch.ones(1)}, (module,), optimizer, array, None, 2.5, True, "text"])
     assert len(leaves) == 1 + 2 + 6 + 1 + 2
+    assert [leaf.item() for leaf in t.leaves({"b": torch.tensor(2), "a": torch.tensor(1)})] == [1, 2]
     t.poison(t.leaves(array))
     assert np.isnan(array).all()
-    with pytest.raises(TypeError, match="a str is not a tensor"):
-        t.leaves("text")
+    with pytest.raises(TypeError, match="a set is not a tensor"):
+        t.leaves({1, 2})
 
 
 def test_state_that_cannot_be_restored_is_refused():
@@ -49,14 +50,26 @@ def test_poison_is_what_ff_bytes_read_as(dtype):
     assert torch.equal(tensor, expected) or (torch.isnan(tensor).all() and torch.isnan(expected).all())
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float8_e4m3fn, torch.complex64])
-def test_halving_is_a_change_that_can_be_undone(dtype):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float8_e4m3fn, torch.complex64, torch.int64])
+def test_a_change_is_seen_and_can_be_undone(dtype):
     tensor = torch.full((4,), 3.0).to(dtype)
     saved = t.copies([tensor])
-    t.halve([tensor])
+    t.poison([tensor])
     assert t.changed([tensor], saved)
     t.put_back([tensor], saved)
     assert not t.changed([tensor], saved)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR")
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr, torch.sparse_csc])
+def test_a_sparse_tensor_is_the_tensors_that_it_consists_of(layout):
+    """Writing to them changes it; beside an output that is dense it is dense too."""
+    sparse = torch.eye(3).to_sparse(layout=layout)
+    *places, values = t.leaves({"in": sparse})
+    assert all(place.dtype == torch.int64 for place in places)
+    t.put_back([values], [torch.full((3,), 2.0)])
+    (dense,) = t.leaves(t.in_plain_memory([sparse]))
+    assert torch.equal(dense, 2 * torch.eye(3))
 
 
 @pytest.mark.parametrize(
@@ -145,8 +158,6 @@ def jagged():
 
 
 WITHOUT_PLAIN_VALUES = {
-    "a sparse coo tensor": lambda: torch.eye(3).to_sparse(),
-    "a sparse csr tensor": lambda: torch.eye(3).to_sparse_csr(),
     "a quantized tensor": lambda: torch.quantize_per_tensor(torch.ones(4), 0.1, 0, torch.quint8),
     "a meta tensor": lambda: torch.empty(4, device="meta"),
     "a nested tensor": jagged,

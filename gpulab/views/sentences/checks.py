@@ -29,9 +29,10 @@ def _relative_error(values: Values) -> str:
 
 
 def _in_case(values: Values) -> str:
-    if not values["allowed"]:
+    if values["fails"]:
         return f"it fails in the case {values['case']}, and the baseline does not"
-    return f"in the case {values['case']}: {_relative_error(values)}"
+    differs = _relative_error(values) if values["allowed"] else "its elements are not the baseline's"
+    return f"in the case {values['case']}: {differs}"
 
 
 def _timed_step(values: Values) -> str:

@@ -234,7 +234,7 @@ class OtherValues:
             if agreement is None or not agreement.ok:
                 error = agreement.error if agreement else None
                 allowed = agreement.tolerance if agreement else 0.0
-                reason = finding("wrong_in_case", case=text, error=error, allowed=allowed)
+                reason = finding("wrong_in_case", case=text, fails=output is None, error=error, allowed=allowed)
                 raise WrongOutputError(reason, error, check=CheckKind.OUTPUTS)
 
     def _in_case(self, variant: Variant, build: Build, inputs: Tensors, case: Case) -> Tensors | None:

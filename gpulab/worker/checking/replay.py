@@ -69,9 +69,11 @@ def examine(
     builder: Builder, clocks: Clocks, variant: Subject, baseline: Subject, draw: random.Random
 ) -> tuple[StepTimes, Finding | None]:
     """The times of a variant's steps, and what is suspicious about them each time that they are taken."""
+    low, high = _PAUSES_S
+    pause_s = low * (high / low) ** draw.random()  # one for all: a step after a shorter one may be the shortest
     for attempt in range(_CONFIRM):
         repeats = _repeats(variant, baseline) * (1 + attempt)
-        ours, theirs = _times(builder, clocks, (variant, baseline), repeats, draw)
+        ours, theirs = _times(builder, clocks, (variant, baseline), repeats, pause_s, draw)
         reason = _reason(variant, ours, baseline, theirs)
         if reason is None:
             break
@@ -102,7 +104,12 @@ def _repeats(*subjects: Subject) -> int:
 
 
 def _times(
-    builder: Builder, clocks: Clocks, subjects: tuple[Subject, Subject], repeats: int, draw: random.Random
+    builder: Builder,
+    clocks: Clocks,
+    subjects: tuple[Subject, Subject],
+    repeats: int,
+    pause_s: float,
+    draw: random.Random,
 ) -> list[StepTimes]:
     """Of each subject the shortest, in turn: other work on the machine makes any of them longer, and none shorter."""
     alone: list[list[float]] = [[], []]
@@ -115,7 +122,7 @@ def _times(
             block = clocks[0].block(subject.build, candidate.steps, lead_in=min(1, candidate.lead_in))
             clocks[0].forget()
             blocks[place].append(block.time_s)
-            alone[place].append(_alone_s(clocks, subject, block.time_s, draw))
+            alone[place].append(_alone_s(clocks, subject, block.time_s, pause_s))
             if subject.inputs:
                 for times, changes in ((same[place], False), (new[place], True)):
                     times.append(_on_written(builder, subject, draw, changes=changes))
@@ -125,7 +132,7 @@ def _times(
     ]
 
 
-def _alone_s(clocks: Clocks, subject: Subject, block_s: float, draw: random.Random) -> float:
+def _alone_s(clocks: Clocks, subject: Subject, block_s: float, pause_s: float) -> float:
     """Seconds of a step after a pause.
 
     On a GPU by the device's clock: a single step shows what a queue of them hides, its launches and the wait for it.
@@ -137,16 +144,15 @@ def _alone_s(clocks: Clocks, subject: Subject, block_s: float, draw: random.Rand
     if timed is other:
         in_block_s = timed.block(build, subject.candidate.steps).time_s
     with build.context():
-        _pause(draw)
+        _pause(pause_s)
         alone_s = timed.single_s(build)
     timed.forget()
     return block_s + alone_s - in_block_s
 
 
-def _pause(draw: random.Random) -> None:
+def _pause(pause_s: float) -> None:
     """Without giving the core away, which would empty its caches."""
-    low, high = _PAUSES_S
-    until = perf_counter() + low * (high / low) ** draw.random()
+    until = perf_counter() + pause_s
     while perf_counter() < until:
         pass
 

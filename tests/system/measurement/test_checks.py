@@ -57,7 +57,7 @@ WRONG = {
 REFUSED = {
     # name: (body, code of the finding, its values)
     "half_the_items": (returning("lambda: a @ b", ", items=0.5"), "items_differ", {"items": 0.5, "baseline": 1}),
-    "no_inputs": ("return Work(lambda: a @ b)", "inputs_not_named", {}),
+    "no_inputs": ("return Work(cached.clone)", "inputs_not_named", {}),
     "threads": (
         f"torch.set_num_threads(2)\n    {returning('lambda: a @ b')}",
         "set_while_building",

@@ -113,7 +113,7 @@ def test_every_build_is_torn_down_and_one_that_fails_too(ladder):
 
 def test_the_stages_come_in_order(ladder):
     stages = [(event.stage, event.variant) for event in events_of(ladder, StageStarted)]
-    each = ["build", "check", "calibrate", "warm-up"]
+    each = ["build", "check", "calibrate", "warm-up", "count"]
     assert stages == [
         ("load", None),
         *((stage, name) for name in "abc" for stage in each),
@@ -164,36 +164,35 @@ def test_the_worker_s_environment_is_pinned_and_a_scenario_may_change_it(ladder)
 
 
 ALONE = """
-live = 0
+live = []
 
 @contextlib.contextmanager
-def alone():
-    global live
-    live += 1
-    note(live)
+def alone(name):
+    live.append(name)
+    note("+".join(sorted(set(live))))
     yield
-    live -= 1
+    live.remove(name)
 
 @scenario.variant
 def a(lab):
     lab.report("threads", torch.get_num_threads())
     lab.report("top pad", int(os.environ["MALLOC_TOP_PAD_"]))
-    with alone():
+    with alone("a"):
         yield work(3)
 
 @scenario.variant
 def b(lab):
-    with alone():
+    with alone("b"):
         yield work(1)
 
 @scenario.variant
 def many(lab):
-    with alone():
+    with alone("many"):
         yield work(24, items=8)
 
 @scenario.variant(unchecked="half of it")
 def half(lab):
-    with alone():
+    with alone("half"):
         yield Work(lambda: DATA[:10_000] * 2, items=0.5)
 """
 
@@ -204,7 +203,7 @@ def alone(module_lab):
 
 
 def test_variants_that_need_the_device_to_themselves_never_share_it(alone):
-    assert set(notes(alone, "alone")) == {"1"}
+    assert set(notes(alone, "alone")) == {"a", "b", "many", "half"}
     assert alone.run["method"]["epochs"] >= 8
     assert 1.5 < measured_speedup(alone, "b", "a") < 6
     assert [event.when for event in events_of(alone, Checked) if event.variant == "b"] == ["before", "after"]

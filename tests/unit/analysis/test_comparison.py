@@ -73,6 +73,15 @@ def test_a_comparison_does_not_depend_on_the_unit_of_time(ratio, unit):
     assert plain.speedup == pytest.approx(1 / ratio, rel=0.01)
 
 
+@pytest.mark.parametrize(("spread", "verdict"), [(0.3, "faster"), (1.5, "inconclusive")])
+def test_an_interval_whose_ends_are_far_apart_says_nothing_whichever_side_of_1_it_lies_on(spread, verdict):
+    draw = random.Random(1)
+    uneven = [Epoch([{"a": 1.0, "b": 0.01 * math.exp(draw.uniform(-spread, spread))}]) for _ in range(9)]
+    comparison = compared(uneven)
+    assert comparison.low > 1
+    assert (comparison.high > 3 * comparison.low, comparison.verdict) == (verdict == "inconclusive", verdict)
+
+
 def test_seven_processes_are_inconclusive_however_clear_and_the_reason_counts_them():
     comparison = compared(epochs(0.5, 7))
     assert (comparison.verdict, comparison.speedup, comparison.pairs) == ("inconclusive", None, 35)

@@ -115,10 +115,12 @@ def test_without_a_roof_of_the_cache_there_is_no_verdict_on_what_may_be_cached()
     assert possible(replace(COPY, distinct_bytes=None, seconds=0.01, high_s=0.01), roofs) == []
 
 
-def test_what_fits_into_a_nearer_cache_of_a_cpu_has_no_roof_here():
-    tiny = replace(COPY, bytes=MIB, distinct_bytes=MIB, seconds=1e-6, high_s=1e-6)
-    assert possible(tiny) == []
-    assert possible(replace(tiny, on_gpu=True)) == [False]
+def test_a_nearer_cache_of_a_cpu_is_no_ten_times_as_fast_as_the_one_that_was_measured():
+    at_roof_s = MIB / (60 * GIGA)
+    tiny = replace(COPY, bytes=MIB, distinct_bytes=MIB)
+    for times, expected in ((9, True), (11, False)):
+        assert possible(replace(tiny, seconds=at_roof_s / times, high_s=at_roof_s / times)) == [expected]
+    assert possible(replace(tiny, on_gpu=True, seconds=at_roof_s / 9, high_s=at_roof_s / 9)) == [False]
 
 
 def test_nothing_declared_is_nothing_to_check():

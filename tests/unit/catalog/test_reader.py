@@ -27,6 +27,11 @@ def test_arithmetic_on_numbers_and_units_is_a_literal():
     assert read_text(text).scenario.params == {"n": 4 << 20, "p": 1 << 20, "q": -0.5}
 
 
+def test_cases_are_names_and_parameters():
+    text = HEAD + "scenario = Scenario('t', params={'n': 8}, cases=('free', 'nan', {'n': 2**10}))\n" + VARIANT
+    assert read_text(text).scenario.cases == ("free", "nan", {"n": 1024})
+
+
 BROKEN = {
     "syntax": ("scenario = Scenario('t'\n", 2, "never closed"),
     "unknown keyword": ("scenario = Scenario('t',\n  speed=3)\n", 3, "unexpected keyword 'speed'"),
@@ -37,6 +42,8 @@ BROKEN = {
     "star keywords": ("more = {}\nscenario = Scenario('t', **more)\n", 3, "cannot be read"),
     "unknown need": ("scenario = Scenario('t', needs=('cuda', 'magic'))\n", 2, "needs='magic' is not one of"),
     "need as text": ("scenario = Scenario('t', needs='cuda')\n", 2, "write a tuple"),
+    "unknown case": ("scenario = Scenario('t', cases=('hot',))\n", 2, "cases='hot' is not one of"),
+    "a case of no param": ("scenario = Scenario('t', cases=({'n': 1},))\n", 2, "not in params"),
     "unknown roof": ("scenario = Scenario('t', roof='the sky')\n", 2, "roof='the sky'"),
     "no topic": ("scenario = Scenario()\n", 2, "topic"),
     "no variants": ("scenario = Scenario('t')\n", 2, "without variants"),

@@ -60,7 +60,7 @@ def test_what_a_check_showed_keeps_its_numbers():
     assert (check.state, check.result.code, check.result.values["count"]) == ("passed", "timed_steps_checked", 21)
 
 
-@pytest.mark.parametrize("missing", [CheckKind.TIMED_STEPS, CheckKind.INPUTS, CheckKind.TIMER, CheckKind.OUTSIDE])
+@pytest.mark.parametrize("missing", [CheckKind.TIMED_STEPS, CheckKind.INPUTS])
 def test_without_a_check_that_decides_it_is_doubtful(missing):
     others = [kind for kind in OF_A_WORKER if kind != missing]
     trust = trust_of(checked(), *examined(*others))
@@ -112,10 +112,10 @@ def test_a_check_that_failed_leaves_no_grade(wrong, verdict):
 
 
 def test_a_check_of_the_baseline_or_of_the_run_counts_for_every_comparison():
-    of_both = [*examined(CheckKind.NULL_ANSWERS, variant="a", count=4), *examined(CheckKind.TIMER, variant=None)]
+    of_both = [*examined(CheckKind.NULL_ANSWERS, variant="a", count=4), *examined(CheckKind.STREAMS, variant=None)]
     trust = trust_of(*of_both)
     assert check_of(trust, CheckKind.NULL_ANSWERS).result.values == {"count": 4}
-    assert check_of(trust, CheckKind.TIMER).state == CheckState.PASSED
+    assert check_of(trust, CheckKind.STREAMS).state == CheckState.PASSED
 
 
 def test_few_processes_one_process_and_processes_that_are_alike_are_doubts():
@@ -206,6 +206,32 @@ def test_work_is_counted_beside_the_baselines():
     }
 
 
+@pytest.mark.parametrize(
+    ("own", "baseline", "code"),
+    [
+        ({"flops": 500}, {"flops": 1000}, "fewer_flops"),
+        ({"flops": 950}, {"flops": 1000}, None),
+        ({"flops": 2000}, {"flops": 1000}, None),
+        ({"flops": 1000, "items": 2.0}, {"flops": 1000, "items": 1.0}, "fewer_flops"),
+        ({"flops": None}, {"flops": 1000}, None),
+        ({"elements": 64, "items": 4.0}, {"elements": 64, "items": 1.0}, "fewer_outputs"),
+        ({"elements": 256, "items": 4.0}, {"elements": 64, "items": 1.0}, None),
+        ({"elements": 8}, {"elements": 64}, None),  # as much for the step: outputs say themselves what they are
+    ],
+)
+def test_less_work_for_the_same_items_is_a_doubt_with_the_numbers(own, baseline, code):
+    events = []
+    for name, facts in (("a", baseline), ("b", own)):
+        events.append(e.Built(variant=name, build_s=0.1, first_step_s=0.1, items=facts.get("items", 1.0), t=0.3))
+        events.append(e.Counted(variant=name, operations=1, flops=facts.get("flops"), t=0.3))
+        events += examined(CheckKind.OUTPUTS, variant=name, values={"elements": facts.get("elements", 1)})
+    trust = trust_of(*events)
+    check = check_of(trust, CheckKind.WORK)
+    assert check.state == ("doubtful" if code else "passed")
+    assert (check.result in trust.reasons) == bool(code)
+    assert check.result.code == (code or "work_counted")
+
+
 def test_a_variant_that_failed_late_is_doubtful_for_it():
     failed = e.VariantFailed(
         variant="b", kind=FailureKind.CRASH, stage=Stage.MEASURE, cause=finding("text", text="boom"), t=90.0
@@ -215,9 +241,11 @@ def test_a_variant_that_failed_late_is_doubtful_for_it():
     assert (trust.grade, codes(trust)[0]) == (Grade.DOUBTFUL, "failed_after")
 
 
-def test_a_comparison_without_a_number_has_no_grade():
+def test_a_comparison_that_claims_nothing_has_no_grade():
     trust = trust_of(opened=thread(5))
     assert (trust.grade, len(trust.checks)) == (None, len(CheckKind))
+    report = report_of([*thread(), checked(), *examined(), *samples({"b": 1.0}, spread=0.2), *END])
+    assert (report.comparison("b").verdict, report.comparison("b").trust.grade) == ("inconclusive", None)
 
 
 def test_what_several_processes_say_of_a_check_is_added_up_and_a_doubt_outlives_what_passed():

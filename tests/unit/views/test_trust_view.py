@@ -36,7 +36,7 @@ def lines_of(report, width=80):
 VERIFIED = Trust(grade=Grade.VERIFIED, checks=PASSED)
 DOUBTFUL = Trust(
     grade=Grade.DOUBTFUL,
-    reasons=[finding("off_the_cpu", "v0", share=0.25), finding("checks_not_run", checks=["timed steps", "timer"])],
+    reasons=[finding("off_the_cpu", "v0", share=0.25), finding("checks_not_run", checks=["timed steps", "inputs"])],
     checks=PASSED,
 )
 
@@ -44,11 +44,11 @@ DOUBTFUL = Trust(
 def test_comparisons_of_one_grade_for_the_same_reasons_share_a_line():
     unchecked = Trust(grade=Grade.UNCHECKED, reasons=[finding("returns_nothing")], checks=PASSED)
     assert grades(trusted(DOUBTFUL, VERIFIED, VERIFIED, unchecked)) == [
-        ("v0 doubtful: contention 25%, not checked: timed steps, timer", "yellow"),
-        ("v1, v2 verified: 16 checks ran", "green"),
+        ("v0 doubtful: contention 25%, not checked: timed steps, inputs", "yellow"),
+        ("v1, v2 verified: 14 checks ran", "green"),
         ("v3 unchecked: returns nothing", "yellow"),
     ]
-    assert grades(trusted(*[VERIFIED] * 4)) == [("all 4 comparisons verified: 16 checks ran", "green")]
+    assert grades(trusted(*[VERIFIED] * 4)) == [("all 4 comparisons verified: 14 checks ran", "green")]
 
 
 def test_a_comparison_that_claims_nothing_has_no_line():

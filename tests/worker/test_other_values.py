@@ -1,0 +1,323 @@
+"""Values of another seed are copied into the inputs, and cases tried: structured inputs stay what they are."""
+
+import pytest
+import torch
+from checker_bench import Bench, N
+
+from gpulab.protocol.events import Examined
+from gpulab.protocol.statuses import CheckKind
+from gpulab.scenario import Work
+from gpulab.worker.process.errors import RefusedError, WrongOutputError
+
+
+def checked(baseline, suspect, cases=()):
+    """The bench after both."""
+    bench = Bench(*cases)
+    bench.check("baseline", baseline)
+    bench.check("suspect", suspect)
+    return bench
+
+
+def error_of(baseline, suspect, cases=()):
+    with pytest.raises((WrongOutputError, RefusedError)) as raised:
+        checked(baseline, suspect, cases)
+    return raised.value
+
+
+def positive_definite():
+    a = torch.randn(N, N)
+    return a @ a.T + N * torch.eye(N), torch.randn(N, 1)
+
+
+def solve():
+    a, b = positive_definite()
+    return Work(lambda: torch.linalg.solve(a, b), inputs=(a, b))
+
+
+def solve_by_cholesky():
+    a, b = positive_definite()
+    return Work(lambda: torch.cholesky_solve(b, torch.linalg.cholesky(a)), inputs=(a, b))
+
+
+def sorted_table():
+    return torch.rand(1000).sort().values, torch.rand(100)
+
+
+def count_smaller():
+    table, wanted = sorted_table()
+    return Work(lambda: (table < wanted[:, None]).sum(1), inputs=(table, wanted))
+
+
+def search():
+    table, wanted = sorted_table()
+    return Work(lambda: torch.searchsorted(table, wanted), inputs=(table, wanted))
+
+
+def sparse():
+    """As many elements in each row, whatever the seed."""
+    columns = torch.rand(N, N).argsort(1)[:, :4]
+    return torch.zeros(N, N).scatter_(1, columns, torch.randn(N, 4)), torch.randn(N, N)
+
+
+def dense_product():
+    a, b = sparse()
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+def csr_product():
+    a, b = sparse()
+    a = a.to_sparse_csr()
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+def coo_product():
+    a, b = sparse()
+    a = a.to_sparse_coo().coalesce()
+    return Work(lambda: torch.sparse.mm(a, b), inputs=(a, b))
+
+
+def dense_masked():
+    a, b = sparse()
+    return Work(lambda: a * b, inputs=(a, b))
+
+
+def sparse_masked():
+    """Its output is sparse."""
+    a, b = sparse()
+    a = a.to_sparse_coo().coalesce()
+    return Work(lambda: a * b, inputs=(a, b))
+
+
+def looked_up():
+    table, places = torch.randn(100, 8), torch.randint(100, (N,))
+    return Work(lambda: table[places], inputs=(table, places))
+
+
+def by_one_hot():
+    table, places = torch.randn(100, 8), torch.randint(100, (N,))
+    return Work(lambda: torch.nn.functional.one_hot(places, 100).float() @ table, inputs=(table, places))
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR")
+@pytest.mark.parametrize(
+    ("baseline", "suspect", "said"),
+    [
+        (solve, solve_by_cholesky, set()),
+        (count_smaller, search, set()),
+        (looked_up, by_one_hot, set()),
+        (dense_product, csr_product, {"layout_made_in_build"}),
+        (dense_product, coo_product, {"layout_made_in_build"}),
+        (dense_masked, sparse_masked, {"layout_made_in_build"}),
+    ],
+)
+def test_structured_inputs_stay_what_they_are(baseline, suspect, said):
+    bench = checked(baseline, suspect)
+    assert {code for code, _ in bench.codes} == said
+    followed = [event for event in bench.events if isinstance(event, Examined) and event.check == CheckKind.INPUTS]
+    assert [event.variant for event in followed if event.reason is None] == ["suspect"]
+
+
+def data():
+    return torch.randn(N, N), torch.randn(N)
+
+
+def scaled():
+    rows, factors = data()
+    return Work(lambda: rows * factors, inputs=(rows, factors))
+
+
+def half_stale():
+    rows, factors = data()
+    kept = factors.clone()
+    return Work(lambda: rows * kept, inputs=(rows, factors))
+
+
+def prepared_in_the_build():
+    """It names less than it reads, and its own build with another seed is right."""
+    rows, factors = data()
+    prepared = factors.exp()
+    return Work(lambda: rows * prepared.log(), inputs=rows)
+
+
+def named_by_halves():
+    rows, factors = data()
+    return Work(lambda: rows * factors, inputs=rows)
+
+
+def computed_when_read():
+    rows, factors = data()
+    return Work(lambda: None, inputs=(rows, factors), output=lambda: rows * factors)
+
+
+def from_its_own_seed():
+    rows, factors = data()
+    mine = torch.zeros(N, N)
+    return Work(lambda: rows * factors + 0 * mine, inputs=mine)
+
+
+@pytest.mark.parametrize(
+    ("suspect", "kind", "code", "values"),
+    [
+        (half_stale, WrongOutputError, "ignores_its_inputs", {"input": 2, "inputs": 2}),
+        (computed_when_read, RefusedError, "output_computes_when_read", {}),
+        (prepared_in_the_build, RefusedError, "inputs_incomplete", {}),
+        (from_its_own_seed, RefusedError, "inputs_not_from_the_seed", {}),
+    ],
+)
+def test_what_does_not_follow_the_values_of_another_seed_is_told_by_why(suspect, kind, code, values):
+    error = error_of(scaled, suspect)
+    assert (type(error), error.finding.code) == (kind, code)
+    assert values.items() <= error.finding.values.items()
+
+
+def with_a_mask():
+    rows, mask = torch.randn(N, N), torch.ones(N, N, dtype=torch.bool)
+    return Work(lambda: rows.masked_fill(~mask, 0), inputs=(rows, mask))
+
+
+def without_the_mask():
+    rows, mask = torch.randn(N, N), torch.ones(N, N, dtype=torch.bool)
+    return Work(lambda: rows * 1, inputs=(rows, mask))
+
+
+def with_packed_weights():
+    """The product is of weights that the build brought into another form, and nobody names."""
+    rows, factors = data()
+    packed = (factors * 3).clone()
+    return Work(lambda: rows * factors + 0 * packed, inputs=(rows, factors))
+
+
+def in_another_form():
+    rows, factors = data()
+    columns = rows.T.contiguous()
+    return Work(lambda: columns.T * factors, inputs=(columns, factors))
+
+
+def in_the_other_order():
+    rows, factors = data()
+    return Work(lambda: factors * rows, inputs=(rows, factors))
+
+
+@pytest.mark.parametrize(
+    ("baseline", "suspect", "codes"),
+    [
+        (scaled, in_the_other_order, []),
+        (scaled, named_by_halves, ["layout_made_in_build", "inputs_incomplete"]),
+        (scaled, with_packed_weights, ["unnamed_tensors"]),
+        (scaled, in_another_form, ["layout_made_in_build"]),
+        (with_a_mask, without_the_mask, ["input_without_effect"]),
+    ],
+)
+def test_what_weakens_what_is_known_of_the_inputs_is_said_and_nobody_refused(baseline, suspect, codes):
+    bench = checked(baseline, suspect)
+    assert bench.codes == [(code, "suspect") for code in codes]
+    doubts = [event.reason.code for event in bench.events if isinstance(event, Examined) and event.reason]
+    assert doubts == codes
+
+
+def softmax(n=N):
+    rows = torch.randn(n, N)
+    return Work(lambda: rows.softmax(1), inputs=rows)
+
+
+def unshifted(n=N):
+    rows = torch.randn(n, N)
+    return Work(lambda: rows.exp() / rows.exp().sum(1, keepdim=True), inputs=rows)
+
+
+def absolute(n=N):
+    rows = torch.rand(n, N)
+    return Work(lambda: rows.abs().sqrt(), inputs=rows)
+
+
+def without_abs(n=N):
+    rows = torch.rand(n, N)
+    return Work(lambda: rows.sqrt(), inputs=rows)
+
+
+def clamped(n=N):
+    rows = torch.rand(n, N)
+    return Work(lambda: rows.nan_to_num(0, 0, 0) * 2, inputs=rows)
+
+
+def without_nan(n=N):
+    rows = torch.rand(n, N)
+    return Work(lambda: rows * 2, inputs=rows)
+
+
+def ranked(n=N):
+    rows = torch.randn(n, N)
+    return Work(lambda: rows.argmax(1), inputs=rows)
+
+
+def last_of_equals(n=N):
+    rows = torch.randn(n, N)
+    return Work(lambda: N - 1 - rows.flip(1).argmax(1), inputs=rows)
+
+
+def divided(n=N):
+    rows = torch.rand(n, N) + 1
+    return Work(lambda: rows / rows.sum(), inputs=rows)
+
+
+def divided_carefully(n=N):
+    rows = torch.rand(n, N) + 1
+    return Work(lambda: rows / rows.sum().clamp(min=1e-30), inputs=rows)
+
+
+def for_one_size(n=N):
+    rows = torch.randn(n, N)
+    return Work(lambda: rows.softmax(1)[:N], inputs=rows)
+
+
+def fails_at_other_sizes(n=N):
+    rows, out = torch.randn(n, N), torch.zeros(N, N)
+    return Work(lambda: out.copy_(rows.softmax(1)).clone(), inputs=rows)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "suspect", "case", "in_case"),
+    [
+        (softmax, unshifted, "scales", "scales"),
+        (softmax, unshifted, "free", "scales"),
+        (absolute, without_abs, "signs", "signs"),
+        (absolute, without_abs, "negative", "negative"),
+        (clamped, without_nan, "nan", "nan"),
+        (clamped, without_nan, "infinities", "infinities"),
+        (ranked, last_of_equals, "ties", "ties"),
+        (ranked, last_of_equals, "zeros", "zeros"),
+        (softmax, for_one_size, {"n": 2 * N}, f"n={2 * N}"),
+    ],
+)
+def test_a_variant_that_differs_in_a_case_is_wrong_there(baseline, suspect, case, in_case):
+    assert checked(baseline, suspect).codes == []
+    error = error_of(baseline, suspect, [case])
+    assert (type(error), error.finding.code, error.finding.values["case"]) == (
+        WrongOutputError,
+        "wrong_in_case",
+        in_case,
+    )
+    assert error.finding.values["fails"] is False
+
+
+def test_a_variant_that_fails_in_a_case_is_wrong_there():
+    assert checked(softmax, fails_at_other_sizes).codes == []
+    error = error_of(softmax, fails_at_other_sizes, [{"n": 3}])
+    assert (error.finding.code, error.finding.values["case"], error.finding.values["fails"]) == (
+        "wrong_in_case",
+        "n=3",
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("baseline", "suspect", "case"),
+    [
+        (divided, divided_carefully, "zeros"),  # the baseline is not finite
+        (fails_at_other_sizes, softmax, {"n": 3}),  # the baseline fails
+        (softmax, softmax, "free"),
+        (softmax, softmax, {"n": 3}),
+    ],
+)
+def test_a_case_in_which_the_baseline_has_no_answer_is_none_and_those_who_agree_pass(baseline, suspect, case):
+    assert checked(baseline, suspect, [case]).codes == []

@@ -1,0 +1,140 @@
+"""What the error of all elements hides: parts that are small beside others, and effects that no output shows."""
+
+import pytest
+import torch
+from checker_bench import Bench, N
+
+from gpulab.scenario import Work
+from gpulab.worker.process.errors import WrongOutputError
+
+
+def rows_of(size):
+    """The second half of the rows is so small that nothing of it is seen in the error of all."""
+    rows = torch.randn(N, N)
+    rows[N // 2 :] *= size
+    return rows
+
+
+def doubled(size):
+    def make_work():
+        rows = rows_of(size)
+        return Work(lambda: rows * 2, inputs=rows)
+
+    return make_work
+
+
+def half_doubled(size):
+    def make_work():
+        rows = rows_of(size)
+        return Work(lambda: torch.cat([rows[: N // 2] * 2, torch.zeros(N // 2, N)]), inputs=rows)
+
+    return make_work
+
+
+def test_a_part_that_was_not_computed_is_an_error_however_small_it_is_beside_the_others():
+    bench = Bench()
+    bench.check("baseline", doubled(1e-5))
+    with pytest.raises(WrongOutputError) as raised:
+        bench.check("suspect", half_doubled(1e-5))
+    assert raised.value.finding.code == "part_not_computed"
+
+
+def test_a_part_that_may_be_rounding_is_none():
+    bench = Bench()
+    bench.check("baseline", doubled(1e-9))
+    assert bench.check("suspect", half_doubled(1e-9)).ok
+
+
+def peaked(precise=False):
+    """Softmax whose largest elements are thousands of times the others."""
+
+    def make_work():
+        scores = (torch.randn(N, 512) * 8).bfloat16()
+        given = scores.float() if precise else scores
+        return Work(lambda: given.softmax(1), inputs=given, dtype="bf16")
+
+    return make_work
+
+
+def test_peaked_outputs_in_bf16_are_judged_relative_to_themselves():
+    bench = Bench()
+    bench.check("baseline", peaked(precise=True))
+    checked = bench.check("suspect", peaked())
+    assert (checked.ok, checked.tolerance) == (True, 2e-2)
+
+
+def with_giants(error):
+    """A few elements are so large that no error of the others is seen beside them."""
+
+    def make_work():
+        rows = torch.randn(N, N)
+        rows[0, :4] *= 1e8
+        return Work(lambda: rows * (1 + error * torch.where(rows.abs() > 1e6, 0.0, 1.0)), inputs=rows)
+
+    return make_work
+
+
+@pytest.mark.parametrize(("error", "codes"), [(1e-6, []), (0.3, [("norm_in_few_elements", "suspect")])])
+def test_elements_that_a_few_giants_hide_are_looked_at_by_themselves(error, codes):
+    bench = Bench()
+    bench.check("baseline", with_giants(0.0))
+    bench.check("suspect", with_giants(error))
+    assert bench.codes == codes
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "codes"),
+    [(None, []), (1e-4, []), (5e-4, ["tolerance_widened"]), (0.5, ["tolerance_capped"])],
+)
+def test_a_tolerance_beyond_that_of_the_dtypes_is_said(tolerance, codes):
+    bench = Bench()
+    bench.check("baseline", doubled(1.0))
+
+    def named():
+        rows = rows_of(1.0)
+        return Work(lambda: rows + rows, inputs=rows, tolerance=tolerance)
+
+    bench.check("suspect", named)
+    assert [code for code, _ in bench.codes] == codes
+
+
+def trained(gradient):
+    """The loss is returned; what the step leaves in `.grad` is for whoever updates the weights."""
+
+    def make_work():
+        weights = torch.randn(N, N, requires_grad=True)
+        data = torch.rand(8, N)
+
+        def step():
+            weights.grad = None
+            loss = (data @ weights).square().mean()
+            gradient(loss, weights)
+            return loss.detach()
+
+        return Work(step, inputs=data)
+
+    return make_work
+
+
+def backward(loss, weights):
+    loss.backward()
+
+
+def of_something_else(loss, weights):
+    weights.grad = torch.ones(N, N)
+
+
+def nothing(loss, weights):
+    pass
+
+
+def test_gradients_that_the_baseline_leaves_are_an_effect_of_the_step():
+    bench = Bench()
+    bench.check("baseline", trained(backward))
+    bench.check("same", trained(lambda loss, weights: (loss * 1).backward()))
+    assert bench.codes == []
+    with pytest.raises(WrongOutputError) as raised:
+        bench.check("suspect", trained(of_something_else))
+    assert raised.value.finding.code == "gradient_differs"
+    bench.check("forward", trained(nothing))
+    assert bench.codes == [("gradients_not_left", "forward")]

@@ -1,0 +1,152 @@
+"""What is timed is what is checked: values change before and within timed blocks, and steps are taken alone."""
+
+from time import perf_counter
+
+import pytest
+import torch
+from checker_bench import TimedBench
+
+from gpulab.protocol.events import Examined
+from gpulab.protocol.statuses import CheckKind
+from gpulab.scenario import Work
+from gpulab.worker.process.errors import WrongOutputError
+
+SIZE = 160
+PAUSE_S = 3e-5
+BLOCKS = 40
+"""Of which one in four changes values between two of its steps, until one did."""
+LOOKS = 24
+"""Two or three in each process of a run: other work on the machine may hide a gain in any of them."""
+
+
+@pytest.fixture
+def bench():
+    bench = TimedBench()
+    bench.check("baseline", multiplying(lambda product, pauses: product()))
+    return bench
+
+
+def multiplying(step):
+    """A step that is told how to multiply, and whether anything came between it and the one before."""
+
+    def make_work():
+        a, b = torch.randn(SIZE, SIZE), torch.randn(SIZE, SIZE)
+        returned_at = [0.0]
+
+        def take():
+            output = step(lambda: a @ b @ b, perf_counter() - returned_at[0] > PAUSE_S)
+            returned_at[0] = perf_counter()
+            return output
+
+        return Work(take, inputs=(a, b))
+
+    return make_work
+
+
+def computes_after_a_pause():
+    known = []
+
+    def step(product, pauses):
+        if pauses:
+            known[:] = [product()]
+        return known[0].clone()
+
+    return multiplying(step)
+
+
+def computes_after_a_restore():
+    def make_work():
+        a, b = torch.randn(SIZE, SIZE), torch.randn(SIZE, SIZE)
+        computed, known = torch.zeros(1), []
+
+        def step():
+            if not computed:
+                computed.add_(1)
+                known[:] = [a @ b @ b]
+            return known[0].clone()
+
+        return Work(step, inputs=(a, b), state=computed)
+
+    return make_work
+
+
+def off_within_blocks():
+    return multiplying(lambda product, pauses: product() * (1.0 if pauses else 1.01))
+
+
+@pytest.mark.parametrize(
+    ("make", "codes"),
+    [
+        (computes_after_a_restore, {"timed_step_is_stale"}),
+        (off_within_blocks, {"relative_error", "timed_step_is_wrong"}),
+    ],
+)
+def test_the_output_of_a_timed_block_is_that_of_a_first_step_on_the_same_values(bench, make, codes):
+    bench.check("suspect", make())
+    with pytest.raises(WrongOutputError) as raised:
+        bench.time_blocks("suspect", BLOCKS)
+    assert raised.value.finding.code in codes
+
+
+def remembers_by_value():
+    def make_work():
+        a, b = torch.randn(SIZE, SIZE), torch.randn(SIZE, SIZE)
+        known = []
+
+        def step():
+            if not known or not (torch.equal(a, known[0]) and torch.equal(b, known[1])):
+                known[:] = a.clone(), b.clone(), a @ b @ b
+            return known[2].clone()
+
+        return Work(step, inputs=(a, b))
+
+    return make_work
+
+
+@pytest.mark.parametrize(
+    ("make", "code"),
+    [(computes_after_a_pause, "computes_when_waited_for"), (remembers_by_value, "remembers_its_inputs")],
+)
+def test_the_time_that_a_variant_gains_is_missing_in_a_step_alone_or_on_new_values(bench, make, code):
+    bench.check("suspect", make())
+    reasons = (bench.take_alone("suspect") for _ in range(LOOKS))
+    assert next(filter(None, reasons)).code == code
+
+
+def test_an_honest_variant_gains_alone_too_and_what_it_showed_is_counted(bench):
+    def make_work():
+        a, b = torch.randn(SIZE, SIZE), torch.randn(SIZE, SIZE)
+        return Work(lambda: a @ (b @ b), inputs=(a, b))
+
+    bench.check("honest", make_work)
+    bench.time_blocks("honest", BLOCKS)
+    assert bench.take_alone("honest") is None
+    bench.timed_checks.finish()
+    (examined,) = [event for event in bench.events if event.check == CheckKind.TIMED_STEPS]
+    assert isinstance(examined, Examined)
+    assert examined.variant == "honest"
+    assert examined.count > 1
+    assert examined.values["late"] > 0
+    assert examined.values["error"] <= examined.values["allowed"]
+
+
+def drawing(*, once):
+    def make_work():
+        data, kept = torch.rand(1000), []
+
+        def step():
+            if not (once and kept and torch.equal(torch.random.get_rng_state(), kept[1])):
+                kept[:] = torch.rand(1000), torch.random.get_rng_state()
+            return data * kept[0]
+
+        return Work(step, inputs=data)
+
+    return make_work
+
+
+def test_numbers_that_are_drawn_once_after_seeding_and_used_again_are_found():
+    bench = TimedBench()
+    for name, once in {"baseline": False, "afresh": False, "again": True}.items():
+        bench.check(name, drawing(once=once))
+    assert bench.take_alone("afresh") is None
+    assert bench.take_alone("again").code == "draws_when_seeded"
