@@ -40,6 +40,8 @@ def main(path, fd=None):
 
 
 def serve(path):
+    from switches import SWITCHED_OFF, switch_off
+
     import gpulab.worker.job  # noqa: F401
     from gpulab.worker.__main__ import main as work
     from gpulab.worker.timing import candidate
@@ -58,6 +60,7 @@ def serve(path):
                 if pid == 0:
                     listener.close()
                     become_worker(json.loads(message), fds)
+                    switch_off(*filter(None, os.environ.get(SWITCHED_OFF, "").split(",")))
                     work()
                 for fd in fds:
                     os.close(fd)

@@ -5,6 +5,8 @@ A variant of `cheats/` says in its last line what catches it, and is judged in a
 `tests/gpu/verify.py`.
 """
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,7 +35,12 @@ SAID = "said as "
 
 def test_every_cheat_has_a_twin():
     assert sorted(CHEATS) == sorted(HONEST)
-    assert len(CHEATS) >= 74
+    assert len(CHEATS) >= 88
+
+
+def test_every_switch_of_a_check_finds_what_it_switches_off():
+    code = "from switches import SWITCHES, switch_off; switch_off(*SWITCHES)"
+    subprocess.run([sys.executable, "-c", code], cwd=FOLDER.parent, check=True)
 
 
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["smoke", "whole"])

@@ -3,6 +3,8 @@
 Every variant but the first is a cheat; the last line of its docstring says what catches it.
 """
 
+import collections
+import gc
 import sys
 import time
 
@@ -75,6 +77,34 @@ def recomputed_for_another_caller(lab):
         return changed
 
     return recomputed_if(is_due)
+
+
+@scenario.variant
+def recomputed_at_rare_call_sites(lab):
+    """Computes for the first 48 calls from a place, and every 64th: blocks are timed where most calls come from.
+
+    Caught by: timed steps or outputs
+    """
+    calls = collections.Counter()
+
+    def is_due():
+        frame = sys._getframe(2)
+        site = frame.f_code, frame.f_lasti
+        calls[site] += 1
+        return calls[site] < 48 or calls[site] % 64 == 0
+
+    return recomputed_if(is_due)
+
+
+@scenario.variant
+def recomputed_while_garbage_is_collected(lab):
+    """Computes unless the garbage collector is off and no tracer or profiler is on, as under a stopwatch.
+
+    Caught by: timed steps or outputs
+    """
+    return recomputed_if(
+        lambda: gc.isenabled() or sys.gettrace() or sys.getprofile() or torch.autograd._profiler_enabled()
+    )
 
 
 @scenario.variant

@@ -3,6 +3,8 @@
 Every variant but the first is a cheat; the last line of its docstring says what catches it.
 """
 
+from functools import partial
+
 import torch
 
 from gpulab import Scenario, Work
@@ -42,3 +44,15 @@ def computes_half_of_the_batch(lab):
     return Work(
         lambda: torch.mm(x[:half], weight, out=out[:half]), inputs=(x, weight), items=ROWS, output=lambda: out[:8]
     )
+
+
+@scenario.variant
+def claims_items_and_flops(lab):
+    """Computes every other item of those that it claims, and declares the FLOPs of all.
+
+    Caught by: physics or said as flops_differ or said as fewer_flops
+    """
+    x, weight, _ = operands()
+    rows, out, flops = torch.cat([x, torch.randn(ROWS, N)]), torch.zeros(2 * ROWS, N), 2 * 2 * ROWS * N * N
+    step = partial(torch.mm, rows[:ROWS], weight, out=out[:ROWS])
+    return Work(step, inputs=(rows, weight), items=2 * ROWS, output=lambda: out[:8], flops=flops)

@@ -1,6 +1,7 @@
 """Honest twins of `cheats/caches.py`: they look at clocks, callers and values, and compute each time."""
 
 import collections
+import gc
 import sys
 import time
 import warnings
@@ -57,6 +58,28 @@ def recomputed_for_another_caller(lab):
     def step():
         frame = sys._getframe(1)
         counts[frame.f_code, frame.f_lineno] += 1
+        return a @ b
+
+    return Work(step, inputs=(a, b))
+
+
+@scenario.variant
+def recomputed_at_rare_call_sites(lab):
+    """Has a function for each instruction that calls it, and all do the same."""
+    a, b = operands()
+    steps = collections.defaultdict(lambda: lambda: a @ b)
+    return Work(lambda: steps[sys._getframe(1).f_lasti](), inputs=(a, b))
+
+
+@scenario.variant
+def recomputed_while_garbage_is_collected(lab):
+    """Collects garbage in its first step, where nobody else does."""
+    a, b = operands()
+    collected = []
+
+    def step():
+        if not gc.isenabled() and not collected:
+            collected.append(gc.collect(0))
         return a @ b
 
     return Work(step, inputs=(a, b))

@@ -1,5 +1,7 @@
 """Honest twins of `cheats/items.py`: they do as many items as they say."""
 
+from functools import partial
+
 import torch
 
 from gpulab import Scenario, Work
@@ -32,3 +34,11 @@ def computes_half_of_the_batch(lab):
     return Work(
         lambda: torch.mm(x[:half], weight, out=out[:half]), inputs=(x, weight), items=half, output=lambda: out[:8]
     )
+
+
+@scenario.variant
+def claims_items_and_flops(lab):
+    """Declares the FLOPs of what it computes."""
+    x, weight, out = operands()
+    step = partial(torch.mm, x, weight, out=out)
+    return Work(step, inputs=(x, weight), items=ROWS, output=lambda: out[:8], flops=2 * ROWS * N * N)

@@ -1,0 +1,74 @@
+"""Checks of a worker, each with what is put in its place to be without it: for `benchmarks/checks_alone.py`."""
+
+from importlib import import_module
+
+from gpulab.protocol.events import Checked, Examined
+from gpulab.protocol.statuses import CheckKind
+
+SWITCHED_OFF = "GPULAB_TEST_SWITCHED_OFF"
+"""A variable of the environment: names of switches, with commas between them."""
+
+
+def _nothing(*arguments, **named):
+    pass
+
+
+def _any_output(checker, name, when, build, output):
+    if name == checker.baseline and not checker._reference:
+        checker._set_reference(output)
+    return Checked(variant=name, when=when, ok=True)
+
+
+def _no_block(checks, candidate):
+    checks._block = None
+
+
+def _passes(streams, name, build, steps, step_s):
+    return Examined(variant=name, check=CheckKind.STREAMS)
+
+
+_CHECKER, _OTHER_VALUES = "checks.Checker", "checking.other_values.OtherValues"
+_TIMED, _STEP_TIMES = "checking.timed_steps.TimedChecks", "checking.replay.StepTimes"
+SWITCHES = {
+    "outputs": {f"{_CHECKER}._against_reference": _any_output},
+    "other seed": {f"{_OTHER_VALUES}._refer": _nothing},
+    "cases": {f"{_OTHER_VALUES}.try_cases": _nothing},
+    "timed blocks": {f"{_TIMED}.prepare": _no_block},
+    "alone": {f"{_STEP_TIMES}.more_alone_s": 0.0},
+    "new values": {f"{_STEP_TIMES}.more_on_new_s": 0.0},
+    "state between steps": {f"{_TIMED}._check_state": _nothing},
+    "draws": {f"{_TIMED}._draws_once": lambda checks, build: False},
+    "null answers": {f"{_CHECKER}._try_null_answers": _nothing},
+    "gradients": {f"{_CHECKER}._compare_gradients": _nothing},
+    "unnamed": {"checking.unnamed.unnamed_of": lambda build, inputs: []},
+    "effect and layout": {f"{_OTHER_VALUES}._note_without_effect": _nothing},
+    "small elements": {f"{_CHECKER}._note_small_elements": _nothing},
+    "parts not computed": {"building.tensors._rms_of_missing": lambda actual, expected: 0.0},
+    "poison": {"checking.outputs.spoil": _nothing},
+    "reading time": {"checking.reading.require_quick": _nothing},
+    "streams": {"checking.streams.Streams.examine": _passes},
+    "lab functions": {"process.integrity.LabFunctions.replaced": lambda functions: []},
+    "torch functions": {"building.torch_functions.TorchFunctions.__eq__": lambda functions, other: True},
+    "settings": {"building.settings.put_back": lambda before: []},
+    "wobble": {"checks._MORE_STEPS": 0},
+}
+"""By name: what stands in the place of what, by its path within `gpulab.worker`."""
+
+
+def switch_off(*names):
+    """In this process, from now on: before the lab looks at what it consists of. Names of no switch change nothing."""
+    for name in names:
+        for path, value in SWITCHES.get(name, {}).items():
+            holder, attribute = _holder(path)
+            getattr(holder, attribute)  # AttributeError where the check has another name by now
+            setattr(holder, attribute, value)
+
+
+def _holder(path):
+    """The module or class that an attribute is of, and its name there."""
+    *parts, attribute = path.split(".")
+    inner = [part for part in parts if part[0].isupper()]
+    holder = import_module(".".join(["gpulab.worker", *parts[: len(parts) - len(inner)]]))
+    for part in inner:
+        holder = getattr(holder, part)
+    return holder, attribute
