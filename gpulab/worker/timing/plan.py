@@ -24,7 +24,7 @@ _LEAST_SHARE = 0.4
 """Of a process's part of the time that is measured, however long it takes to start."""
 _MOST_SHARE_S, _MOST_STARTS = 2.0, 4
 """A part of the time that is longer than this is spent better on more processes."""
-_BRIEF_STRETCH_S = 0.15
+_BRIEF_STRETCH_S = 0.1
 """Of a run that ends when it is decided: it needs processes, and not long ones."""
 _KEPT_BUILD_S, _KEPT_SHARE = 0.3, 0.5
 _LONGEST_BLOCK_S = 5e-3
