@@ -30,6 +30,8 @@ ROUNDS = 5
 """In each of which all checks are off that caught the cheat before."""
 RUNS = 2
 """In which nothing may catch a cheat: what a check of blocks or of times finds, it finds with luck."""
+TIMEOUT_S = "40"
+"""Of a run: a cheat that no check ends may put off more work than it can ever do."""
 PROFILED = ("silent_fallback",)
 OF_FINDING = {
     "wrong_in_case": "cases",
@@ -106,7 +108,7 @@ def _runs(folder):
         path = folder / f"{name}.py"
         path.write_text(text)
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            return judged(folder, path, profile=name in PROFILED)[name]
+            return judged(folder, path, "--timeout", TIMEOUT_S, profile=name in PROFILED)[name]
 
     with preloaded_workers(folder, dict(os.environ)) as command:
         launch.Session = partial(Session, command=command)
@@ -139,6 +141,8 @@ def checks_of(result):
     if result.variant["status"] in ("wrong", "invalid"):
         kinds = [check["kind"] for check in failed]
         checks.append(check_of(kinds[0] if kinds else None, result.variant["reason"]))
+    elif result.variant["status"] != "ok":
+        checks.append(f"[{result.variant['status']}]")
     if "lab_functions_replaced" in result.caught_by:
         checks.append("lab functions")
     return [*checks, *(OF_FINDING[code] for code in sorted(result.said & SAID))]
@@ -148,7 +152,7 @@ def check_of(kind, reason):
     """The check that a finding is of; in brackets one that has no switch."""
     code, values = reason["code"], reason["values"]
     check = OF_FINDING.get(code)
-    if kind == "timed steps" and check not in IN_TIMED_STEPS:
+    if (kind == "timed steps" or code == "timed_step_is_wrong") and check not in IN_TIMED_STEPS:
         return "state between steps" if values.get("change") == "" else "timed blocks"
     if check == "settings" and values.get("settings") == ["functions of torch"]:
         return "torch functions"
