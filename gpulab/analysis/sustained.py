@@ -15,9 +15,10 @@ from gpulab.protocol.finding import Finding
 
 MARGIN = 0.03
 """A relative difference between alone and the rounds that is too small to matter."""
-SLOWED, INFLUENCED = 1.25, 1.5
+SLOWED, INFLUENCED = 1.25, 2.0
 """Times as long as before others were built, and as far from the speedup in the rounds, as no honest variant was seen
-to be: first builds differ from later ones by 10 %, power caps and caches make up to 1.4.
+to be: first builds differ from later ones by 10 %, power caps and caches make up to 1.4, and JAX's eager operations on
+an H200 made 1.63.
 """
 FEWEST_ALONE = 5
 """Values of which the outermost hold the median with 94 %."""

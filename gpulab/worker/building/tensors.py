@@ -50,6 +50,8 @@ _LARGE = 16 << 20
 """Bytes from which on a tensor on the host is copied to a GPU to be read."""
 _ARRAYS = ("numpy", "cupy", "jax", "jaxlib")
 """Packages whose arrays have their values when they are handed over, or are waited for."""
+_OF_SCENARIOS = ("_scenario_", "_answer")
+"""Modules of scenarios: a mapping of their own may compute when it is read."""
 _FEW = 16
 _ROUNDING = 1e-5
 """Relative error of fp32 results that only differ in the order of their sums."""
@@ -88,6 +90,8 @@ def _walk(tree: Any) -> Iterator[torch.Tensor]:
     elif isinstance(tree, torch.optim.Optimizer):
         yield from _walk([list(state.values()) for state in tree.state.values()])
     elif isinstance(tree, Mapping):
+        if type(tree).__module__.startswith(_OF_SCENARIOS):
+            raise RefusedError(finding("computes_when_read", kind=type(tree).__name__), check=CheckKind.STREAMS)
         yield from _walk(_in_order(tree))
     elif isinstance(tree, (list, tuple)):
         for item in tree:
@@ -159,17 +163,18 @@ def _has_values(tensor: torch.Tensor) -> bool:
         return False  # a subclass that holds other tensors, or none
 
 
-def joined(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """A few large tensors with the elements of many, by device and dtype; where they are few, themselves.
+def joined(*lists: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
+    """Of each list a few large tensors with the elements of many, joined alike in all; where they are few, themselves.
 
     An optimizer has hundreds, and to wait for the device after each takes longer than its step.
     """
-    if len(tensors) <= _FEW:
-        return list(tensors)
-    groups: dict[tuple[torch.device, torch.dtype], list[torch.Tensor]] = {}
-    for tensor in tensors:
-        groups.setdefault((tensor.device, tensor.dtype), []).append(tensor.resolve_conj().reshape(-1))
-    return [torch.cat(group) for group in groups.values()]
+    if len(lists[0]) <= _FEW:
+        return [list(tensors) for tensors in lists]
+    groups: dict[tuple[tuple[torch.device, torch.dtype], ...], list[tuple[torch.Tensor, ...]]] = {}
+    for row in zip(*lists, strict=True):
+        key = tuple((tensor.device, tensor.dtype) for tensor in row)
+        groups.setdefault(key, []).append(tuple(tensor.resolve_conj().reshape(-1) for tensor in row))
+    return [[torch.cat([row[place] for row in rows]) for rows in groups.values()] for place in range(len(lists))]
 
 
 def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -216,7 +221,7 @@ def changed(tensors: Sequence[torch.Tensor], saved: Sequence[torch.Tensor]) -> b
     """Whether any bit differs (NaN equals itself here)."""
     if [tensor.numel() for tensor in tensors] != [tensor.numel() for tensor in saved]:
         return True
-    pairs = ((_bits(now), _bits(then)) for now, then in zip(joined(tensors), joined(saved), strict=True))
+    pairs = ((_bits(now), _bits(then)) for now, then in zip(*joined(tensors, saved), strict=True))
     return any(a.numel() != b.numel() or not all(torch.equal(*parts) for parts in _chunks(a, b)) for a, b in pairs)
 
 
@@ -242,7 +247,7 @@ def poison(tensors: Sequence[torch.Tensor]) -> None:
 
 
 def finite(tensors: Sequence[torch.Tensor]) -> bool:
-    return all(bool(torch.isfinite(computable(tensor)).all()) for tensor in joined(tensors))
+    return all(bool(torch.isfinite(computable(tensor)).all()) for tensor in joined(tensors)[0])
 
 
 @dataclass(frozen=True)
@@ -316,11 +321,9 @@ def _agree_all(
 
     An element of each may be off by no more than the rounding of all of it.
     """
-    pairs = zip(output, reference, strict=True)
-    if any(
-        a.dtype != torch.float32 or b.dtype != torch.float32 or a.shape != b.shape or a.device != b.device
-        for a, b in pairs
-    ):
+    kinds = {(tensor.dtype, tensor.device) for tensor in (*output, *reference)}
+    same_shapes = all(actual.shape == expected.shape for actual, expected in zip(output, reference, strict=True))
+    if len(kinds) > 1 or output[0].dtype != torch.float32 or not same_shapes:
         return None
     differences = torch._foreach_sub(list(output), list(reference))
     errors = torch.stack(torch._foreach_norm(differences))

@@ -64,7 +64,7 @@ def distance(output: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> f
     """The largest difference of two elements, as a part of the largest one; infinite where they cannot be compared."""
     if [tensor.numel() for tensor in output] != [tensor.numel() for tensor in other]:
         return float("inf")
-    pairs = zip(tensors.joined(output), tensors.joined(other), strict=True)
+    pairs = zip(*tensors.joined(output, other), strict=True)
     return max((_distance(*pair) for pair in pairs), default=0.0)
 
 

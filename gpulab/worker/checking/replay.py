@@ -89,7 +89,9 @@ def _reason(variant: Subject, ours: StepTimes, baseline: Subject, theirs: StepTi
         return None
     name = variant.candidate.variant.name
     alone_s = ours.more_alone_s / items - max(0.0, theirs.more_alone_s / baseline_items)
-    if alone_s > _OF_GAIN * gain_s and _is_longer(ours.alone_s, ours.block_s) and not variant.own.asynchronous:  # several of these are on their way in a block
+    if (
+        alone_s > _OF_GAIN * gain_s and _is_longer(ours.alone_s, ours.block_s) and not variant.own.asynchronous
+    ):  # several of these are on their way in a block
         ratios = {"ratio": ours.alone_s / ours.block_s, "baseline": theirs.alone_s / theirs.block_s}
         return finding("computes_when_waited_for", name, **ratios)
     new_s = ours.more_on_new_s / items - max(0.0, theirs.more_on_new_s / baseline_items)

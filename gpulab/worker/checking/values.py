@@ -52,7 +52,7 @@ class Exchange:
 
     def _value(self, tensor: torch.Tensor, place: float, other: float) -> torch.Tensor:
         if not self.times:  # not all the way: two that are equal could be told by it
-            own, wanted = _element(tensor, place), _element(tensor, other)
+            own, wanted = (tensors.computable(_element(tensor, share)) for share in (place, other))
             return (own + (wanted - own) * _MOVED).to(tensor.dtype)
         largest = tensors.computable(tensors.on_gpu_if_large(tensor)).abs().amax() * self.times
         return largest.to(tensor.dtype)
@@ -77,7 +77,9 @@ def flipped(tensor: torch.Tensor) -> torch.Tensor | None:
     """Other values for a tensor that has the same with every seed; None of whole numbers, which may be places."""
     if tensor.dtype == torch.bool:
         return ~tensor
-    return tensor.roll(1).mul(0.9) if tensor.is_floating_point() and tensor.dim() else None
+    if not tensor.is_floating_point() or not tensor.dim():
+        return None
+    return tensors.computable(tensor).roll(1).mul(0.9).to(tensor.dtype)
 
 
 def differ(inputs: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool | None:
