@@ -174,7 +174,7 @@ def _work(evidence: Evidence, kind: CheckKind) -> Check:
     after, before = (evidence.reports.get(name) for name in evidence.names)
     if after is None or before is None or (after.operations is None and after.flops_counted is None):
         return _not_recorded(evidence, kind)
-    if fewer := _fewer(evidence, after, before):
+    if fewer := _fewer(after, before):
         return Check(kind=kind, state=CheckState.DOUBTFUL, result=fewer)
     return _passed(
         kind,
@@ -188,26 +188,14 @@ def _work(evidence: Evidence, kind: CheckKind) -> Check:
     )
 
 
-def _fewer(evidence: Evidence, after: VariantReport, before: VariantReport) -> Finding | None:
-    """That a variant does less for the same items than what it is compared with: FLOPs, or elements of its output."""
+def _fewer(after: VariantReport, before: VariantReport) -> Finding | None:
+    """That a variant does fewer FLOPs for the same items than what it is compared with."""
     own_items, items = after.items or 1.0, before.items or 1.0
     if after.flops_counted is not None and before.flops_counted:
         own, other = after.flops_counted / own_items, before.flops_counted / items
         if own < _LESS * other:
             return finding("fewer_flops", after.name, flops=own, baseline=other)
-    elements = [_elements(variant) for variant in evidence.variants]
-    if own_items != items and len(elements) == 2 and all(elements):
-        own, other = elements[0] / own_items, elements[1] / items
-        if own < _LESS * other:
-            return finding("fewer_outputs", after.name, elements=own, baseline=other)
     return None
-
-
-def _elements(variant: VariantState) -> float:
-    """Of the outputs that were compared."""
-    examined = variant.examined.get(CheckKind.OUTPUTS)
-    elements = examined.values.get("elements") if examined else None
-    return float(elements) if isinstance(elements, (int, float)) else 0.0
 
 
 def _control(evidence: Evidence, kind: CheckKind) -> Check:

@@ -27,7 +27,9 @@ from gpulab.worker.checking.reading import ReadingTimes
 from gpulab.worker.checking.stepping import Stepping
 from gpulab.worker.checking.values import Change
 from gpulab.worker.process.errors import RefusedError, UncheckedError, WrongOutputError, checking
+from gpulab.worker.process.exception_text import forget
 from gpulab.worker.process.failure import is_out_of_memory
+from gpulab.worker.process.memory import release
 
 _MORE_STEPS = 3
 """Steps by which an output that changed once has to show that it changes every time."""
@@ -46,9 +48,15 @@ class Checker:
     """Holds the baseline's outputs and compares each variant with them; says with `emit` what each check showed."""
 
     def __init__(
-        self, builder: Builder, emit: Callable[[Event], None] | None = None, cases: Sequence[Case] = ()
+        self,
+        builder: Builder,
+        emit: Callable[[Event], None] | None = None,
+        cases: Sequence[Case] = (),
+        *,
+        roomy: bool = True,
     ) -> None:
-        self._builder = builder
+        """`roomy`: there is memory for a variant's outputs and a second build of it, beside what it needs itself."""
+        self._builder, self._roomy = builder, roomy
         self._emit: Callable[[Event], None] = emit or (lambda event: None)
         self._draw = random.Random(f"values {builder.data_seed}")
         self.stepping = Stepping(builder)
@@ -116,12 +124,13 @@ class Checker:
             reading.require_quick(self._builder, build, times, self._times)
         context = build.work.context is not None
         self._examined(name, CheckKind.CONTEXT, output_s=times.read_s, step_s=times.step_s, context=context)
-        self.own[name] = Own(first, asynchronous=self.stepping.asynchronous)
+        if self._roomy:
+            self.own[name] = Own(first, asynchronous=self.stepping.asynchronous)
         self._compare_gradients(name, build)
-        self._others.compare(variant, build, inputs, first_process=True)
+        self._if_it_fits(lambda: self._others.compare(variant, build, inputs, first_process=True))
         self._try_null_answers(name, build, saved)
-        self._others.try_cases(variant, build, inputs)
-        self._exchange(name, build, inputs)
+        self._if_it_fits(lambda: self._others.try_cases(variant, build, inputs))
+        self._if_it_fits(lambda: self._exchange(name, build, inputs))
         return checked
 
     def resume(self, baseline: str, dtype: str | None, stateful: Iterable[str], drawing: Iterable[str]) -> None:
@@ -135,7 +144,7 @@ class Checker:
         Seconds of that step; WrongOutputError where its output is not the baseline's.
         """
         name = variant.name
-        known = name in self.stateful or name in self.own
+        known = name in self.stateful or name in self.own or not self._roomy
         earlier = self._first_exchange(variant) if cheap and not known else None
         seconds = self._builder.first_step(build)
         if known:
@@ -151,9 +160,9 @@ class Checker:
         own = self.own[name] = Own(tensors.kept(live), asynchronous=self.stepping.asynchronous)
         del live
         if cheap:
-            self._others.compare(variant, build, inputs, first_process=False)
+            self._if_it_fits(lambda: self._others.compare(variant, build, inputs, first_process=False))
         if earlier is None or not own.add(*earlier):
-            self._exchange(name, build, inputs)
+            self._if_it_fits(lambda: self._exchange(name, build, inputs))
         return seconds
 
     def still(self, name: str, build: Build) -> None:
@@ -172,6 +181,18 @@ class Checker:
             return self._against_reference(name, CheckTime.AFTER, fresh, self.stepping.step(fresh))
         finally:
             fresh.close()
+
+    def _if_it_fits(self, check: Callable[[], None]) -> None:
+        """A check that takes more memory than the variant: where there is none, it is left out."""
+        if not self._roomy:
+            return
+        try:
+            check()
+        except BaseException as error:
+            if not is_out_of_memory(error):
+                raise
+            forget(error)
+            release(self._builder.device)
 
     def _require_inputs(self, name: str, build: Build, inputs: Tensors) -> None:
         """RefusedError where only the baseline names inputs, and a variant reads what its build made of the data."""

@@ -112,7 +112,12 @@ class Runner:
             reporter=reporter,
             buffer=self._buffer,
             builder=builder,
-            checker=Checker(builder, reporter.channel.emit, job.cases if isinstance(job, Measure) else ()),
+            checker=Checker(
+                builder,
+                reporter.channel.emit,
+                job.cases if isinstance(job, Measure) else (),
+                roomy=not (isinstance(job, Measure) and job.increasing_memory),
+            ),
             clock=clock,
             other_clock=other_clock,
             streams=Streams(device),

@@ -70,7 +70,6 @@ OF_FINDING = {
     "just_above_roof": "physics",
     "fewer_flops": "FLOPs",
     "flops_differ": "FLOPs",
-    "fewer_outputs": "items",
     "declares_more_bytes": "bytes",
     "tolerance_widened": "tolerance",
     "tolerance_capped": "tolerance",

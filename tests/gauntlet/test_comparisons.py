@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from variants import decorators
 
+pytest_plugins = ("judged_runs",)
 FILES = sorted((Path(__file__).parent / "comparisons").glob("*.py"))
 QUICK = ("spd_solve", "search_sorted", "look_up", "sparse_product", "causal_attention", "copies", "dictionaries")
 """Files of which something was accused before."""

@@ -48,7 +48,6 @@ EXAMPLES = {
         {"flops": 2.5e8, "baseline": 1e9},
         "2.5e+08 FLOP per item counted, 1e+09 of the baseline: less work, or another algorithm",
     ),
-    "fewer_outputs": ({"elements": 64.0, "baseline": 256.0}, "64 elements of output per item, 256 of the baseline"),
     "control_inconclusive": (
         {"speedup": 1.0, "low": 0.9, "high": 1.1},
         "the control is inconclusive: 0.900x to 1.10x",

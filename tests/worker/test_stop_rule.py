@@ -80,17 +80,17 @@ def test_the_fastest_is_profiled_beside_the_baseline():
     assert rule.extremes() == {"old", "third"}
 
 
-def test_the_fastest_runs_alone_eight_times_and_the_others_twice_unless_they_differ():
+def test_the_fastest_runs_alone_five_times_and_the_others_twice_unless_they_differ():
     infos = (*SUBJECT.variants, VariantInfo(name="third", against="old"))
     rule = StopRule(Measure(subject=replace(SUBJECT, variants=infos)))
     facts = [replace(FACTS[0], name=name, variant=name) for name in ("old", "new", "third")]
     handover = Handover(candidates=facts, values=[(("new", "old"), [[-0.5] * 5]), (("third", "old"), [[-0.7] * 5])])
     rule.add(handover, 0.1)
     as_in_the_rounds = [("new", -0.5), ("third", -0.7)]
-    assert rule.to_run_alone(handover, []) == ["new", "third"]
+    assert rule.to_run_alone(handover, []) == ["third", "new"]
     assert rule.to_run_alone(handover, as_in_the_rounds * 2) == ["third"]
-    assert rule.to_run_alone(handover, as_in_the_rounds * 8) == []
-    assert rule.to_run_alone(handover, [("new", 0.0), ("third", -0.7)] * 2) == ["new", "third"]
+    assert rule.to_run_alone(handover, as_in_the_rounds * 5) == []
+    assert sorted(rule.to_run_alone(handover, [("new", 0.0), ("third", -0.7)] * 2)) == ["new", "third"]
     expensive = replace(handover, candidates=[replace(entry, kept=True) for entry in facts])
     assert rule.to_run_alone(expensive, as_in_the_rounds) == ["third"]
     assert rule.to_run_alone(expensive, as_in_the_rounds * 5) == []

@@ -162,7 +162,6 @@ WORDS = {
     "fewer_flops": Words(
         "{flops:.3g} FLOP per item counted, {baseline:.3g} of the baseline: less work, or another algorithm"
     ),
-    "fewer_outputs": Words("{elements:g} elements of output per item, {baseline:g} of the baseline"),
     "control_inconclusive": Words("the control is inconclusive: {low:times} to {high:times}"),
     "measured_in_one_process": Words("one process: another one, or another hour, may give another ratio"),
     "few_processes": Words("{count:count process|processes}: an interval needs {needed}"),
@@ -214,7 +213,6 @@ REASONS: Mapping[str, str] = {
     "unnamed_tensors": "reads tensors that are not named",
     "gradients_not_left": "gradients not computed",
     "fewer_flops": "fewer FLOPs",
-    "fewer_outputs": "less output per item",
     "work_beside_the_stream": "work beside the stream",
     "returns_nothing": "returns nothing",
     "just_above_roof": "{ratio:.0%} of its roof",

@@ -54,6 +54,7 @@ class OtherValues:
         self._unnamed: set[str] = set()
         """Variants that read what their builds made of the data, and nobody names."""
         self._kinds: list[torch.Size] = []
+        self._items = 1.0
         self._samples: Tensors = []
         """Of the baseline's inputs: what they are, and some of their values."""
         self._effective: set[int] = set()
@@ -154,11 +155,13 @@ class OtherValues:
         """
         kinds = [tensor.shape for tensor in inputs]
         if name == self._stepping.baseline:
-            self._kinds = kinds
+            self._kinds, self._items = kinds, build.work.items
             self._samples = [unnamed.sample(tensor) for tensor in inputs]
-        elif kinds != self._kinds or not self._holds_baselines(inputs):
-            if self._kinds:
+        elif self._kinds and not self._holds_baselines(inputs):
+            if build.work.items == self._items:
                 self._doubt(name, finding("layout_made_in_build", name))
+            return
+        elif kinds != self._kinds:
             return
         effective = set()
         for place, (tensor, other) in enumerate(zip(inputs[:_MOST_INPUTS], others, strict=False)):
@@ -172,13 +175,13 @@ class OtherValues:
             self._doubt(name, finding("input_without_effect", name, input=missing[0] + 1, inputs=len(inputs)))
 
     def _holds_baselines(self, inputs: Tensors) -> bool:
-        """Whether inputs are the baseline's, in their order."""
-        figures = [unnamed.figures(tensor) for tensor in inputs]
-        samples = [unnamed.sample(tensor) for tensor in inputs]
-        if not self._samples:
-            return True
-        alike = zip(samples, self._samples, strict=True)
-        return not unnamed.unknown(figures, self._known) and all(torch.allclose(*pair, rtol=5e-2) for pair in alike)
+        """Whether each input holds the values of one of the baseline's, in their order."""
+        known = list(zip(self._kinds, self._samples, strict=True))
+        return all(
+            any(shape == tensor.shape and torch.allclose(sample, other, rtol=5e-2) for shape, other in known)
+            for tensor in inputs
+            for sample in [unnamed.sample(tensor)]
+        )
 
     def _has_effect(self, build: Build, tensor: torch.Tensor, value: torch.Tensor) -> bool:
         """Whether the output is another for other values of one input; where a step fails with them, it is."""

@@ -38,6 +38,8 @@ class _Reads(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        if func.is_view:
+            return func(*args, **(kwargs or {}))
         written = _written(func, args, kwargs or {})
         for tensor in _plain((args, kwargs)):
             address = tensor.untyped_storage().data_ptr()

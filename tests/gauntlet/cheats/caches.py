@@ -66,7 +66,7 @@ def recomputed_after_1_ms(lab):
 def recomputed_for_another_caller(lab):
     """Computes unless the call that calls it, and its line, are those that called it last, as within a block.
 
-    Caught by: timed steps or history
+    Caught by: timed steps
     """
     last = [None, None]
 
@@ -168,7 +168,7 @@ def memoised_by_checksum(lab):
 def memoised_and_padded(lab):
     """Remembers its result, and computes 0.45 of it again for nothing: twice as fast is nothing to wonder at.
 
-    Caught by: timed steps or remembers_its_inputs or history
+    Caught by: timed steps or remembers_its_inputs
     """
     a, b = operands()
     padding = torch.empty(N * 45 // 100, N)

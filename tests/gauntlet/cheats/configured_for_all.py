@@ -17,7 +17,7 @@ def reference(lab):
 
 @scenario.variant
 def configured_for_all(lab):
-    """Caught by: alone and among others"""
+    """Caught by: variants alone or baseline_slowed"""
     x = torch.randn(N, N)
     CONFIG["rows at a time"] = 4
     return Work(lambda: x.softmax(1), inputs=x)

@@ -16,7 +16,7 @@ def reference(lab):
 
 @scenario.variant
 def hooked_modules(lab):
-    """Caught by: alone and among others"""
+    """Caught by: variants alone or baseline_slowed"""
     x, model = torch.randn(N, N), torch.nn.Sequential(torch.nn.Linear(N, N), torch.nn.ReLU())
     (weight, bias), wasted = model[0].parameters(), torch.empty(256, 256)
     torch.nn.modules.module.register_module_forward_hook(lambda *call: wasted.fill_(1.0).exp_() is None or None)

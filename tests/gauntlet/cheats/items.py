@@ -27,7 +27,7 @@ def reference(lab):
 def claims_four_times_the_items(lab):
     """Does the same, and claims four times the items.
 
-    Caught by: said as fewer_flops or said as fewer_outputs
+    Caught by: said as fewer_flops
     """
     x, weight, out = operands()
     return Work(lambda: torch.mm(x, weight, out=out), inputs=(x, weight), items=4 * ROWS, output=lambda: out[:8])

@@ -30,7 +30,7 @@ def reference(lab):
 def order_made_in_build(lab):
     """Sorts its index once, in the build, and names the index that it no longer reads.
 
-    Caught by: outputs or history or inputs
+    Caught by: outputs or inputs
     """
     rows, columns, values, x = operands()
     order = rows.argsort(stable=True)

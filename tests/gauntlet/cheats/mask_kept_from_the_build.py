@@ -21,7 +21,7 @@ def reference(lab):
 def mask_kept_from_the_build(lab):
     """Draws it once, in the build, from the seed that a checked step has too.
 
-    Caught by: outputs or timed steps or history
+    Caught by: outputs or timed steps
     """
     x = torch.randn(N, N)
     torch.manual_seed(torch.initial_seed())

@@ -18,7 +18,7 @@ def reference(lab):
 def set_by_each_build(lab):
     """By accident, and not to its advantage: beside the other it is as slow, or the other as fast.
 
-    Caught by: alone and among others
+    Caught by: variants alone or baseline_slowed
     """
     return softmax(rows_at_a_time=128)
 

@@ -23,7 +23,7 @@ def reference(lab):
 def weight_with_a_gradient(lab):
     """Lets autograd record what is done with the weight that all share, and takes it from there for itself.
 
-    Caught by: influence
+    Caught by: variants alone or baseline_slowed
     """
     x, own = torch.randn(N, N), WEIGHT.detach()
     WEIGHT.requires_grad_()
@@ -34,7 +34,7 @@ def weight_with_a_gradient(lab):
 def type_for_all(lab):
     """Sets the type that all compute in to one of twice the size, and computes in another.
 
-    Caught by: influence
+    Caught by: variants alone or baseline_slowed
     """
     x = torch.randn(N, N)
     globals()["TYPE"] = torch.float64

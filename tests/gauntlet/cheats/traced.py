@@ -18,7 +18,7 @@ def reference(lab):
 
 @scenario.variant
 def traced(lab):
-    """Caught by: alone and among others or set_while_building or lab_functions_replaced"""
+    """Caught by: variants alone or baseline_slowed or set_while_building or lab_functions_replaced"""
     x = torch.randn(N)
     sys.setprofile(lambda frame, event, argument: sum(range(50)))
     return Work(lambda: torch.stack(list((x * 2).unbind())), inputs=x)
