@@ -93,7 +93,6 @@ CASES = {
         "check",
         "at most 100 different names",
     ),
-    "sparse output": ("step", "return DATA.to_sparse()", "error", "check", "a sparse coo tensor cannot be checked"),
     "quantized output": (
         "step",
         "return torch.quantize_per_tensor(DATA, 0.1, 0, torch.quint8)",

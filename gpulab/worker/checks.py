@@ -337,18 +337,21 @@ class Checker:
                 raise WrongOutputError(reason, agreement.error, check=CheckKind.OUTPUTS)
 
     def _first_exchange(self, variant: Variant) -> tuple[Change, Tensors] | None:
-        """An exchange of elements and the output for it, from the first step of a build of its own."""
-        build = self._builder.build(variant)
+        """An exchange of elements and the output for it, from the first step of a build of its own.
+
+        None where that fails: there may be no memory for a second build.
+        """
+        build: Build | None = None
         try:
+            build = self._builder.build(variant)
             inputs = tensors.live_leaves("inputs", build.work.inputs)
             change = values.exchange(inputs, self._draw)
             return None if change is None else (change, self.stepping.output(build, change, inputs))
-        except (RuntimeError, ValueError, IndexError) as error:
-            if is_out_of_memory(error):
-                raise
+        except (RuntimeError, ValueError, IndexError, MemoryError):
             return None
         finally:
-            build.close()
+            if build is not None:
+                build.close()
 
     def _exchange(self, name: str, build: Build, inputs: Tensors) -> None:
         """Find an exchange of elements that the variant's output shows."""

@@ -202,7 +202,7 @@ def in_the_other_order():
     ("baseline", "suspect", "codes"),
     [
         (scaled, in_the_other_order, []),
-        (scaled, named_by_halves, ["layout_made_in_build", "inputs_incomplete"]),
+        (scaled, named_by_halves, ["inputs_incomplete"]),
         (scaled, with_packed_weights, ["unnamed_tensors"]),
         (scaled, in_another_form, ["layout_made_in_build"]),
         (with_a_mask, without_the_mask, ["input_without_effect"]),

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -71,7 +72,6 @@ class _Shown:
 class _Values:
     """Of one build: its inputs, and what writes values to them."""
 
-    build: Build
     inputs: Tensors
     writes: list[tuple[Expected, Write, Write]] = field(default_factory=list)
     """(what the step gives then, writes the values, puts the build's own back)."""
@@ -95,7 +95,8 @@ class TimedChecks:
         self._draw = random.Random(context.seed + 3 if pinned else int.from_bytes(os.urandom(8)))
         self._context, self._builder, self._checker = context, context.builder, context.checker
         self._started, self._spent_s = perf_counter(), 0.0
-        self._values: dict[str, _Values] = {}
+        self._values: WeakKeyDictionary[Build, _Values] = WeakKeyDictionary()
+        """They hold the inputs of a build, so they go with it: there may be no room for the next one beside them."""
         self._shown: dict[str, _Shown] = {}
         self._interrupted: set[str] = set()
         """Candidates of which some block was."""
@@ -107,7 +108,7 @@ class TimedChecks:
         values = self._values_of(candidate)
         if values is None or not values.writes:
             return None
-        few = [entry for entry in values.writes if self._can_interrupt(values, entry[0])]
+        few = [entry for entry in values.writes if self._can_interrupt(candidate.variant.name, values, entry[0])]
         steps = candidate.steps
         if steps > 1 and few and self._is_to_interrupt(candidate):
             expected, write, undo = self._draw.choice(few)
@@ -127,8 +128,8 @@ class TimedChecks:
         clock, block = self._context.clock, self._block
         returned, self._block = clock.returned, None
         clock.forget()
-        values = self._values_of(candidate)
-        if block is None or values is None:
+        build = candidate.build
+        if block is None or build is None:
             return
         started = perf_counter()
         if not (block.late or self._is_within()):
@@ -136,13 +137,13 @@ class TimedChecks:
             return
         with checking(CheckKind.TIMED_STEPS):
             try:
-                output = tensors.kept(outputs.read(values.build, returned))
+                output = tensors.kept(outputs.read(build, returned))
             except RuntimeError:  # memory that a graph of the compiler has taken back
                 return
             finally:
                 block.undo()
                 self._builder.wait()
-            self._judge(candidate, values.build, block, output)
+            self._judge(candidate, build, block, output)
         self._spent_s += perf_counter() - started
 
     def check(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, BaseException]]:
@@ -204,14 +205,14 @@ class TimedChecks:
         own = self._checker.own.get(name)
         if build is None or own is None or not self._can_check(candidate) or name in self._checker.drawing:
             return None
-        known = self._values.get(candidate.name)
-        if known is None or known.build is not build:
-            known = self._values[candidate.name] = self._made(candidate, build, own)
+        known = self._values.get(build)
+        if known is None:
+            known = self._values[build] = self._made(candidate, build, own)
         return known
 
     def _made(self, candidate: Candidate, build: Build, own: Own) -> _Values:
         inputs = tensors.live_leaves("inputs", build.work.inputs)
-        values = _Values(build, inputs)
+        values = _Values(inputs)
         room = _OF_A_BLOCK * candidate.block_s * _BYTES_PER_S
         for expected in own.expected:
             cheap = not isinstance(expected.change, AllValues) or sum(tensor.nbytes for tensor in inputs) < room
@@ -220,11 +221,11 @@ class TimedChecks:
                     values.writes.append((expected, *expected.change.on(inputs)))
         return values
 
-    def _can_interrupt(self, values: _Values, expected: Expected) -> bool:
+    def _can_interrupt(self, name: str, values: _Values, expected: Expected) -> bool:
         """A few elements, of memory that the device reads in the order of its work: no wait is needed."""
         device = self._context.device.type
         on_device = all(tensor.device.type == device for tensor in values.inputs)
-        asynchronous = self._checker.own[values.build.variant].asynchronous
+        asynchronous = self._checker.own[name].asynchronous
         return (
             not asynchronous
             and on_device
