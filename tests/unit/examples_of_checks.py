@@ -36,8 +36,8 @@ EXAMPLES = {
     ),
     "unnamed_tensors": (
         {"count": 1, "bytes": 16384},
-        "it reads 1 tensor (16.0 KiB) that depend on the seed, and that neither its inputs= nor the baseline has: what "
-        "a build computes is not timed",
+        "it reads 1 tensor (16.0 KiB) with values of the seed that neither its inputs= nor the baseline has: what a "
+        "build computes is not timed",
     ),
     "layout_made_in_build": (
         {},

@@ -112,8 +112,8 @@ WORDS = {
         "another seed gives its inputs other shapes, so a result computed in the build could go unnoticed"
     ),
     "unnamed_tensors": Words(
-        "it reads {count:count tensor|tensors} ({bytes:bytes}) that depend on the seed, and that neither its inputs= "
-        "nor the baseline has: what a build computes is not timed"
+        "it reads {count:count tensor|tensors} ({bytes:bytes}) with values of the seed that neither its inputs= nor "
+        "the baseline has: what a build computes is not timed"
     ),
     "layout_made_in_build": Words(
         "its inputs hold the data in another form than the baseline's: bringing them into it is done in the build, and "
