@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from importlib import util
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from gpulab.protocol.files import write_whole
 from gpulab.protocol.kernels import KernelText
+from gpulab.protocol.wire import UNREADABLE
 
 _ERROR = re.compile(r"^(?P<file>.*)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<message>.*)$", re.MULTILINE)
 _ENTRY = re.compile(r"Compiling entry function '(?P<entry>\w+)'")
@@ -20,6 +26,8 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 _PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.(\w+) (?:\.ptr[^\w]*(?:\.\w+ )*(?:\d+ )?)?\w+(?:\[(\d+)\])?")
 _NO_CACHE = "-no-cache"
 """NVRTC keeps machine code of earlier compilations, and says nothing of registers where it takes it from there."""
+KERNELS_FOLDER = "GPULAB_KERNELS"
+"""The variable of the environment that names the folder in which processes of one run share what they compiled."""
 _HEADER = "cuda_fp16.h"
 _CACHED = 256
 
@@ -66,6 +74,22 @@ def compile_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> Comp
 
 @lru_cache(_CACHED)
 def _compile(name: str, code: str, line: int, options: tuple[str, ...], arch: str, file: str) -> Compiled:
+    """From the folder of the run, where another process of it has compiled the same; else by the compiler."""
+    folder = os.environ.get(KERNELS_FOLDER)
+    if folder is None:
+        return _compiled(name, code, line, options, arch, file)
+    digest = sha256(repr((name, code, line, options, arch, file)).encode(errors="replace")).hexdigest()
+    path = Path(folder) / digest
+    with suppress(OSError, *UNREADABLE):
+        return msgspec.msgpack.decode(path.read_bytes(), type=Compiled)
+    compiled = _compiled(name, code, line, options, arch, file)
+    with suppress(OSError):  # then each process compiles for itself
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, msgspec.msgpack.encode(compiled))
+    return compiled
+
+
+def _compiled(name: str, code: str, line: int, options: tuple[str, ...], arch: str, file: str) -> Compiled:
     nvrtc = _nvrtc()
     quoted = file.replace("\\", "\\\\").replace('"', '\\"')
     numbered = f'#line {line} "{quoted}"\n{code}'.encode(errors="replace")

@@ -29,12 +29,13 @@ def worker_environment(job: AnyJob) -> dict[str, str]:
 
 
 def _compiled_code(job: AnyJob) -> dict[str, str]:
-    """Where the first process leaves what JAX compiled, for the others: torch and Triton have such a folder anyway."""
+    """Where the first process leaves what JAX and NVRTC compiled; torch and Triton have such a folder anyway."""
     if not isinstance(job, TimedJob) or job.folder is None:
         return {}
     if isinstance(job, Measure) and job.shows == Shows.CURVE:  # each process is to start from nothing
         return {}
     return {
+        "GPULAB_KERNELS": f"{job.folder}/kernels",
         "JAX_COMPILATION_CACHE_DIR": f"{job.folder}/jax",
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",

@@ -271,3 +271,17 @@ def test_without_the_compiler_the_error_says_what_to_install(monkeypatch, kernel
     for compiled in (compile_kernel, reading.read_kernel):
         with pytest.raises(NoCompilerError, match=r"pip install 'gpulab\[nvrtc\]'"):
             compiled(text, "sm_90")
+
+
+def test_processes_of_a_run_share_what_one_of_them_has_compiled(tmp_path, monkeypatch):
+    text = KernelText(name="f", code='extern "C" __global__ void f(float* x) { x[0] = 2.0f; }', line=1, options=())
+    monkeypatch.setenv(compiler.KERNELS_FOLDER, str(tmp_path / "kernels"))
+    first = compile_kernel(text, "sm_90")
+    compiler._compile.cache_clear()  # as in another process
+    monkeypatch.setattr(compiler, "_nvrtc", None)
+    assert compile_kernel(text, "sm_90") == first
+    compiler._compile.cache_clear()
+    for file in (tmp_path / "kernels").iterdir():
+        file.write_bytes(b"cut")
+    with pytest.raises(TypeError):  # it is compiled again, for which there is nothing here
+        compile_kernel(text, "sm_90")
