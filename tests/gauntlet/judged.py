@@ -11,11 +11,16 @@ HARMLESS = {"lower_precision", "outside_earlier_runs", *(code for code, kind in 
 """Findings of a variant, or of the machine, that accuse nobody."""
 
 
-def judged(folder, path, *more, whole=True, profile=False):
-    """What a run of a file in a folder, which is the current one, has to say of each variant but the first."""
+def judged(folder, path, *, whole=True, profile=False, default=False):
+    """What a run of a file in a folder, which is the current one, has to say of each variant but the first.
+
+    `default`: as long as a run is by default.
+    """
     declares_work = any(work in path.read_text() for work in ("flops=", "bytes="))
     size = ["--time", "1" if declares_work else "0.5"]  # from a second on, roofs are measured too
-    if not (whole or declares_work):
+    if default:
+        size = []
+    elif not (whole or declares_work):
         size = ["--smoke"]  # the checks are those of any run, in one process
     options = ["--device", "cpu", *size, "--telemetry", "off", "--json", "result.json", *more]
     options += [] if profile else ["--profile", "off"]

@@ -90,7 +90,7 @@ def test_the_fastest_runs_alone_five_times_and_the_others_twice_unless_they_diff
     assert rule.to_run_alone(handover, []) == ["third", "new"]
     assert rule.to_run_alone(handover, as_in_the_rounds * 2) == ["third"]
     assert rule.to_run_alone(handover, as_in_the_rounds * 5) == []
-    assert sorted(rule.to_run_alone(handover, [("new", 0.0), ("third", -0.7)] * 2)) == ["new", "third"]
+    assert sorted(rule.to_run_alone(handover, [("new", 0.3), ("third", -0.7)] * 2)) == ["new", "third"]
     expensive = replace(handover, candidates=[replace(entry, kept=True) for entry in facts])
     assert rule.to_run_alone(expensive, as_in_the_rounds) == ["third"]
     assert rule.to_run_alone(expensive, as_in_the_rounds * 5) == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from time import perf_counter
 
 import torch
@@ -29,7 +30,8 @@ _LEAST_GAIN = 0.05
 """A variant that gains less of the baseline's time has nothing to hide."""
 _LONGER = 1.5
 _REPEATS, _MOST_S = 5, 0.02
-_CONFIRM = 3
+_CONFIRM, _CONFIRMING = 3, 4
+"""Times that it is looked at, with so many more steps each time."""
 _PAUSES_S = (10e-6, 2e-3)
 _STEPS = 4
 """That follow each other, each on values of its own."""
@@ -73,7 +75,7 @@ def examine(
     low, high = _PAUSES_S
     pause_s = low * (high / low) ** draw.random()  # one for all: a step after a shorter one may be the shortest
     for attempt in range(_CONFIRM):
-        repeats = _repeats(variant, baseline) * (1 + attempt)
+        repeats = max(_repeats(variant, baseline), _CONFIRMING * attempt)
         ours, theirs = _times(builder, clocks, (variant, baseline), repeats, pause_s, draw)
         reason = _reason(variant, ours, baseline, theirs)
         if reason is None:
@@ -89,9 +91,8 @@ def _reason(variant: Subject, ours: StepTimes, baseline: Subject, theirs: StepTi
         return None
     name = variant.candidate.variant.name
     alone_s = ours.more_alone_s / items - max(0.0, theirs.more_alone_s / baseline_items)
-    if (
-        alone_s > _OF_GAIN * gain_s and _is_longer(ours.alone_s, ours.block_s) and not variant.own.asynchronous
-    ):  # several of these are on their way in a block
+    waits = not variant.own.asynchronous  # else several steps are on their way in a block
+    if waits and alone_s > _OF_GAIN * gain_s and _is_longer(ours.alone_s, ours.block_s):
         ratios = {"ratio": ours.alone_s / ours.block_s, "baseline": theirs.alone_s / theirs.block_s}
         return finding("computes_when_waited_for", name, **ratios)
     new_s = ours.more_on_new_s / items - max(0.0, theirs.more_on_new_s / baseline_items)
@@ -119,7 +120,10 @@ def _times(
     pause_s: float,
     draw: random.Random,
 ) -> list[StepTimes]:
-    """Of each subject the shortest, in turn: other work on the machine makes any of them longer, and none shorter."""
+    """Of the variant and the baseline, in turn. What other work on the machine adds counts in the variant's favour.
+
+    So of what is to be longer the shortest counts of the variant, and the usual of the baseline.
+    """
     alone: list[list[float]] = [[], []]
     blocks: list[list[float]] = [[], []]
     same: list[list[float]] = [[], []]
@@ -134,10 +138,19 @@ def _times(
             if subject.inputs:
                 for times, changes in ((same[place], False), (new[place], True)):
                     times.append(_on_written(builder, subject, draw, changes=changes))
+    shortest, usual = _shortest, _usual
     return [
-        StepTimes(min(blocks[place]), min(alone[place]), min(same[place], default=0.0), min(new[place], default=0.0))
-        for place in range(len(subjects))
+        StepTimes(usual(blocks[0]), shortest(alone[0]), usual(same[0]), shortest(new[0])),
+        StepTimes(usual(blocks[1]), usual(alone[1]), shortest(same[1]), usual(new[1])),
     ]
+
+
+def _shortest(times: list[float]) -> float:
+    return min(times, default=0.0)
+
+
+def _usual(times: list[float]) -> float:
+    return median(times) if times else 0.0
 
 
 def _alone_s(clocks: Clocks, subject: Subject, block_s: float, pause_s: float) -> float:
