@@ -11,7 +11,7 @@ HARMLESS = {"lower_precision", "outside_earlier_runs", *(code for code, kind in 
 """Findings of a variant, or of the machine, that accuse nobody."""
 
 
-def judged(folder, path, *, whole=True, profile=False, default=False):
+def judged(folder, path, *more, whole=True, profile=False, default=False):
     """What a run of a file in a folder, which is the current one, has to say of each variant but the first.
 
     `default`: as long as a run is by default.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
@@ -136,8 +137,9 @@ def _times(
             blocks[place].append(block.time_s)
             alone[place].append(_alone_s(clocks, subject, block.time_s, pause_s))
             if subject.inputs:
-                for times, changes in ((same[place], False), (new[place], True)):
-                    times.append(_on_written(builder, subject, draw, changes=changes))
+                pair = _pair_on_written(builder, subject, draw)
+                same[place].append(pair[0])
+                new[place].append(pair[1])
     shortest, usual = _shortest, _usual
     return [
         StepTimes(usual(blocks[0]), shortest(alone[0]), usual(same[0]), shortest(new[0])),
@@ -178,10 +180,22 @@ def _pause(pause_s: float) -> None:
         pass
 
 
-def _on_written(builder: Builder, subject: Subject, draw: random.Random, *, changes: bool) -> float:
+def _pair_on_written(builder: Builder, subject: Subject, draw: random.Random) -> tuple[float, float]:
+    """Seconds of a step and the write before it: of the same values each time, and of new ones.
+
+    A matrix that must be positive definite is not with a few elements exchanged: then all values change, or none.
+    """
+    for few in (draw.random() < 0.5, False):
+        with suppress(RuntimeError, ValueError, IndexError):
+            same_s, new_s = (_on_written(builder, subject, draw, few=few, changes=changes) for changes in (False, True))
+            return same_s, new_s
+    return 0.0, 0.0
+
+
+def _on_written(builder: Builder, subject: Subject, draw: random.Random, *, few: bool, changes: bool) -> float:
     """Seconds of a step and the write before it, where each writes other values than the one before, or the same."""
     build = subject.build
-    writes, undo = _writes(subject, draw, changes=changes)
+    writes, undo = _writes(subject, draw, few=few, changes=changes)
     try:
         build.restore()
         with build.context():
@@ -203,27 +217,24 @@ def _on_written(builder: Builder, subject: Subject, draw: random.Random, *, chan
         builder.wait()
 
 
-def _writes(subject: Subject, draw: random.Random, *, changes: bool) -> tuple[list[Write], Write]:
+def _writes(subject: Subject, draw: random.Random, *, few: bool, changes: bool) -> tuple[list[Write], Write]:
     """Writes to the inputs, each with values of its own or all with the same; and what puts everything back."""
     inputs = subject.inputs
     whole = [entry.change for entry in subject.own.expected if isinstance(entry.change, AllValues)]
-    if whole and draw.random() < 0.5:
-        write, undo = whole[0].on(inputs)
-        return [write if place % 2 or not changes else undo for place in range(_STEPS)], undo
-    drawn = [change for _ in range(_STEPS) if (change := exchange(inputs, draw))]
-    if not drawn:
-        if not whole:
-            return [_nothing] * _STEPS, _nothing
-        write, undo = whole[0].on(inputs)
-        return [write if place % 2 or not changes else undo for place in range(_STEPS)], undo
-    made = [change.on(inputs) for change in drawn]
-    writes = [write for write, _ in made] if changes else [made[0][0]] * _STEPS
+    drawn = [change for _ in range(_STEPS) if (change := exchange(inputs, draw))] if few or not whole else []
+    if drawn:
+        made = [change.on(inputs) for change in drawn]
+        writes = [write for write, _ in made] if changes else [made[0][0]] * _STEPS
 
-    def undo_all() -> None:
-        for _, undo in reversed(made):
-            undo()
+        def undo_all() -> None:
+            for _, undo in reversed(made):
+                undo()
 
-    return writes, undo_all
+        return writes, undo_all
+    if not whole:
+        return [_nothing] * _STEPS, _nothing
+    write, undo = whole[0].on(inputs)
+    return [write if place % 2 or not changes else undo for place in range(_STEPS)], undo
 
 
 def _nothing() -> None:
