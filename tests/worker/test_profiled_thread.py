@@ -10,7 +10,7 @@ import pytest
 from gpulab.worker.profiling import profiler
 from gpulab.worker.profiling.interpreting import interpreted_share
 
-NUMBERS = np.random.default_rng(0).random(100_000)
+NUMBERS = np.random.default_rng(0).random(3_000_000)
 
 
 def loop():
