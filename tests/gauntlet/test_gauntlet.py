@@ -32,14 +32,11 @@ OF_EACH_KIND = {
 
 
 NOT_CAUGHT = {"weight_with_a_gradient": "1.26x, which is what first builds may differ by"}
-"""Cheats that pass, and why."""
+"""Cheats that pass, and why: nothing is asserted of them."""
 
 
 def slow(value, *, when):
-    marks = [pytest.mark.slow] * when
-    if value in NOT_CAUGHT:
-        marks.append(pytest.mark.xfail(reason=NOT_CAUGHT[value], strict=False))
-    return pytest.param(value, marks=marks, id=getattr(value, "stem", value))
+    return pytest.param(value, marks=[pytest.mark.slow] * when, id=getattr(value, "stem", value))
 
 
 MEETING = {
@@ -63,7 +60,9 @@ def test_every_switch_of_a_check_finds_what_it_switches_off():
 
 
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["smoke", "whole"])
-@pytest.mark.parametrize("name", [slow(name, when=name not in OF_EACH_KIND) for name in CHEATS])
+@pytest.mark.parametrize(
+    "name", [slow(name, when=name not in OF_EACH_KIND) for name in CHEATS if name not in NOT_CAUGHT]
+)
 def test_a_cheat_is_caught_by_the_check_named(run, module_lab, name, whole):
     path, docstring = CHEATS[name]
     named = set(docstring.rpartition("Caught by: ")[2].split(" or "))

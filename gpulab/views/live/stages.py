@@ -10,10 +10,10 @@ from gpulab.views.live.panel import LiveRun
 _SHOWN = {
     Stage.START: "start",
     Stage.CHECK: "check",
-    Stage.CEILINGS: "ceilings",
     Stage.MEASURE: "measure",
     Stage.RE_CHECK: "re-check",
     Stage.SOLO_RUN: "alone",
+    Stage.CEILINGS: "ceilings",
     Stage.PROFILE: "profile",
 }
 _AS = {

@@ -1,1 +1,1 @@
-"""Checks beside the comparison of outputs: of inputs, null answers, memory, what reads and what is timed."""
+"""Checks beside the comparison of outputs: of other values, null answers, what reads and what is timed."""
