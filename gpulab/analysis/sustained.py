@@ -20,8 +20,8 @@ SLOWED, INFLUENCED = 1.25, 2.0
 to be: first builds differ from later ones by 10 %, power caps and caches make up to 1.4, and JAX's eager operations on
 an H200 made 1.63.
 """
-FEWEST_ALONE = 5
-"""Values of which the outermost hold the median with 94 %."""
+FEWEST_ALONE, FEWEST_FIRST = 5, 4
+"""Values of which the outermost hold the median with 94 %, and of which a large effect is believed in all of them."""
 
 
 class Sustained(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,17 +34,17 @@ class Sustained(msgspec.Struct, frozen=True, kw_only=True):
     low: float | None = None
     high: float | None = None
     processes: int = 0
-    """Of each of the two, in which no other variant was built."""
+    """In which both ran alone."""
     items_per_s: float | None = None
     heads: Finding | None = None
 
 
-def alone_interval(values: Sequence[float]) -> Interval | None:
-    """The median of values from processes with one variant each, and the outermost: None of fewer than `FEWEST_ALONE`.
+def alone_interval(values: Sequence[float], fewest: int = FEWEST_ALONE) -> Interval | None:
+    """The median of values of variants alone, one of each process, and the outermost: None of fewer than so many.
 
     The next run's median of eight lies between them in 95 of 100 runs where there are eight.
     """
-    if len(values) < FEWEST_ALONE:
+    if len(values) < fewest:
         return None
     return Interval(median(values), min(values), max(values), len(values))
 

@@ -116,7 +116,7 @@ class TimedJob(Job, frozen=True, kw_only=True):
     solo_runs: bool = True
     """Whether a variant runs for some seconds by itself at the end, where telemetry reads a GPU meanwhile."""
     alone: bool = False
-    """Whether variants are timed in processes of their own as well, where no other is built."""
+    """Whether variants are also timed one by one, before a process has built the others."""
     gpu_beside_cpu: bool = False
     """Whether telemetry reads a GPU, by name, although the run may be on a CPU."""
     ceilings: CeilingChoice = CeilingChoice.NONE

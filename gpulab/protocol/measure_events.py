@@ -201,15 +201,16 @@ class Samples(Event, frozen=True):
 
 
 class AloneRun(Event, frozen=True, kw_only=True):
-    """Seconds per step of a variant, back to back, in a process where no other variant had been built.
+    """Seconds per step of a variant, back to back, before others were built for the rounds of a process.
 
-    `later_s`: the same in that process after its last round. `process`: the one with rounds that it is beside.
+    `later_s`: the same after the last round. `first`: no other variant had been built in that process before.
     """
 
     variant: Name
     process: Index
     time_s: StepTime
     later_s: StepTime | None = None
+    first: bool = True
 
 
 class SoloRun(Event, frozen=True):

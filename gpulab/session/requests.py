@@ -31,7 +31,7 @@ _KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 _LEAST_FOR_CEILINGS_S = 1.0
 """A run shorter than this draws no conclusions about the device, and measuring it would take longer."""
 _LEAST_FOR_ALONE_S = 5.0
-"""A shorter run has no time for processes in which one variant is built alone."""
+"""A shorter run has no time for variants that are built and timed one by one."""
 
 
 def request_for(

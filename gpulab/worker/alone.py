@@ -1,55 +1,86 @@
-"""One variant in a process where no other is built; and the baseline before others are, and after them."""
+"""Variants that are timed one by one before a process builds them all; and the baseline once more after the rounds.
+
+What one variant's build leaves in the process, another one meets. So each is the first in some process, where nothing
+was built before it.
+"""
 
 from __future__ import annotations
+
+from math import log
 
 from gpulab.protocol.events import AloneRun, Examined
 from gpulab.protocol.finding import finding
 from gpulab.protocol.statuses import CheckKind, Stage
-from gpulab.scenario import Variant
+from gpulab.worker.building.build import Build
 from gpulab.worker.context import WorkerContext
-from gpulab.worker.handover import Handover
-from gpulab.worker.measurement import Measurement
-from gpulab.worker.preparation import LONG_BLOCK_S, close
 from gpulab.worker.process.exception_text import first_line
 from gpulab.worker.process.failure import is_out_of_memory
 from gpulab.worker.timing.alone import step_alone_s
-from gpulab.worker.timing.candidate import Candidate, known_candidate, warm
+from gpulab.worker.timing.candidate import Candidate, warm
 
 
-def run_alone(context: WorkerContext, variant: Variant, before: Handover) -> Handover:
-    """Build and time one variant: what cannot be built without another one is compared with nothing."""
-    facts = next(facts for facts in before.candidates if facts.name == variant.name)
-    channel = context.reporter.channel
-    try:
-        time_s = _step_s(context, known_candidate(facts, variant))
-    except BaseException as error:
-        if not is_out_of_memory(error):
-            reason = finding("fails_alone", variant.name, message=first_line(error))
-            channel.emit(Examined(variant=variant.name, check=CheckKind.ALONE, ok=False, reason=reason))
-        return Handover()
-    channel.emit(AloneRun(variant=variant.name, process=before.process, time_s=time_s))
-    return Handover(alone_s=time_s / facts.items)
+class AloneTimes:
+    """Of one process: seconds per step by variant, and which of them was the first."""
 
+    def __init__(self, context: WorkerContext) -> None:
+        self._context = context
+        self.first: str | None = None
+        self._times: dict[str, float] = {}
+        self._items: dict[str, float] = {}
 
-def report_baseline(context: WorkerContext, before_s: float | None, measurement: Measurement) -> None:
-    """What a step of the baseline took before others were built, and takes after the last round."""
-    baseline = measurement.candidates[0]
-    if before_s is None or baseline.build is None or measurement.baseline_lost:
-        return
-    later_s = step_alone_s(context.clock, baseline, baseline.build)
-    run = AloneRun(variant=baseline.name, process=context.number, time_s=before_s, later_s=later_s)
-    context.reporter.channel.emit(run)
+    @property
+    def per_item_s(self) -> dict[str, float]:
+        return {name: time_s / self._items[name] for name, time_s in self._times.items()}
 
+    def build_and_time(self, candidate: Candidate) -> None:
+        """Time one variant on a build of its own, which stays where builds are kept.
 
-def _step_s(context: WorkerContext, candidate: Candidate) -> float:
-    position, builder, variant = context.reporter.position, context.builder, candidate.variant
-    position.move(Stage.BUILD, variant.name)
-    builder.pad()
-    build = builder.build(variant)
-    position.move(Stage.MEASURE, variant.name)
-    builder.first_step(build)
-    if candidate.block_s < LONG_BLOCK_S:
-        warm(context.clock, candidate, build)
-    time_s = step_alone_s(context.clock, candidate, build)
-    close(context, variant, build)
-    return time_s
+        What cannot be built before the others is told where it is the first.
+        """
+        context, variant = self._context, candidate.variant
+        position, builder = context.reporter.position, context.builder
+        first = self.first is None
+        self.first = self.first or variant.name
+        build: Build | None = None
+        try:
+            position.move(Stage.BUILD, variant.name)
+            builder.pad()
+            build = builder.build(variant)
+            position.move(Stage.MEASURE, variant.name)
+            builder.first_step(build)
+            warm(context.clock, candidate, build)
+            self.time(candidate, build)
+            self._tell(variant.name)
+        except BaseException as error:
+            if first and not is_out_of_memory(error):
+                reason = finding("fails_alone", variant.name, message=first_line(error))
+                examined = Examined(variant=variant.name, check=CheckKind.ALONE, ok=False, reason=reason)
+                context.reporter.channel.emit(examined)
+        if build is None:
+            return
+        if candidate.kept:
+            candidate.build = build
+        else:
+            context.close(variant, build)
+
+    def time(self, candidate: Candidate, build: Build) -> None:
+        """Time a build while no other is there."""
+        name = candidate.variant.name
+        self.first = self.first or name
+        self._items[name] = candidate.items
+        self._times[name] = step_alone_s(self._context.clock, candidate, build)
+
+    def time_later(self, baseline: Candidate) -> float | None:
+        """After the rounds; log(seconds now / then) where the baseline was the first."""
+        time_s = self._times.get(baseline.name)
+        if time_s is None or baseline.build is None:
+            return None
+        later_s = step_alone_s(self._context.clock, baseline, baseline.build)
+        self._tell(baseline.name, later_s)
+        return log(later_s / time_s) if self.first == baseline.name else None
+
+    def _tell(self, name: str, later_s: float | None = None) -> None:
+        context = self._context
+        first, time_s = name == self.first, self._times[name]
+        run = AloneRun(variant=name, process=context.number, time_s=time_s, later_s=later_s, first=first)
+        context.reporter.channel.emit(run)

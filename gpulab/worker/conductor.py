@@ -15,8 +15,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import count
-from math import log
 from time import monotonic
 from typing import NoReturn
 
@@ -30,15 +28,12 @@ from gpulab.protocol.tuning import Choice
 from gpulab.worker.building.compiled import know_vector_instructions
 from gpulab.worker.handover import Handover, Progress
 from gpulab.worker.process.children import Child, Imports, Pipes
+from gpulab.worker.process.device import may_stay
 from gpulab.worker.process.forking import Forks, die_as
 from gpulab.worker.process.orphans import adopt_orphans, kill_orphans
 from gpulab.worker.process.reporting import Reporter
 from gpulab.worker.stop_rule import StopRule
 
-_ALONE = 1 << 16
-"""Added to the numbers of processes with one variant, which have seeds of their own."""
-_ALONE_BESIDE = 2
-"""Of them so many are forked early beside each process that measures all variants."""
 _ASK_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
 """With it torch asks whether there is a GPU without opening it."""
 Ask = Callable[[Handover], StopReason | None]
@@ -74,13 +69,11 @@ class Conductor:
         self._stop_rule = StopRule(job)
         self._waiting: list[Child[Handover]] = []
         """Processes that were forked and had no turn yet."""
-        self._waiting_alone: list[Child[Handover]] = []
-        """The same, for one variant each."""
+        self._staying: list[Child[Handover]] = []
+        """Processes that have done everything: to let go of a device takes each a tenth of a second."""
         self._numbers, self._next = numbers, numbers.start
-        self._alone_numbers = count(numbers.start)
         """Of the processes of this turn; the one to be forked next."""
         self._left_running = 0
-        self._alone: list[tuple[str, float]] = []
         self._preparing: tuple[int, int] | None = None
         """A process that will profile, and the descriptor that lets it begin."""
 
@@ -99,6 +92,8 @@ class Conductor:
             self._next = max(self._next, self._numbers.start)
             after = self._turn(progress)
             ended = after.ended
+            if ended:
+                self._end_staying()
             pipes.hand_over(after)
 
     def _turn(self, progress: Progress) -> Progress:
@@ -108,18 +103,15 @@ class Conductor:
         for handover, process_s in progress.processes:
             self._stop_rule.add(handover, process_s)
         done, last = list(progress.processes), False
-        self._alone = list(progress.alone)
         while not last and len(done) < self._numbers.stop:
             handover, process_s, last = self._run(handover)
-            if self._job.alone and not last:
-                for variant in self._stop_rule.to_run_alone(handover, self._alone):
-                    self._run_alone(variant, handover, len(done))
+            handover = replace(handover, time_alone=self._stop_rule.to_time_alone(handover))
             done.append((handover, process_s))
         self._dismiss_waiting()
         if last and self._job.profile is not None:
             self._record(self._names_to_profile(done[-1][0]), done[-1][0].choices)
         left_running = max(progress.left_running, self._left_running)
-        return Progress(processes=done, alone=self._alone, left_running=left_running, ended=last)
+        return Progress(processes=done, left_running=left_running, ended=last)
 
     def _names_to_profile(self, last: Handover) -> list[str]:
         measured = {candidate.variant for candidate in last.candidates}
@@ -144,17 +136,15 @@ class Conductor:
             with suppress(Exception):  # then each process asks for itself
                 know_vector_instructions(imports.vector_instructions)
         _freeze()
-        if self._starts_early:
+        if self._starts_early and imports.prepared:
             while self._next < self._numbers.stop:
                 self._start()
-                self._waiting_alone += [self._fork_alone() for _ in range(_ALONE_BESIDE if self._job.alone else 0)]
+        if imports.rounds_next:  # no device is opened beside them
+            self._wait_until_open()
 
     @property
     def _starts_early(self) -> bool:
-        """Whether processes that wait for their turns may have a context on the device meanwhile.
-
-        While others open the device, it takes the first one several times as long.
-        """
+        """Whether processes that wait for their turns may have a context on the device meanwhile."""
         job = self._job
         alone = isinstance(job, Measure) and (job.exclusive or job.increasing_memory)
         return job.device != "cpu" and not (alone or job.smoke or job.starts_matter)
@@ -166,34 +156,30 @@ class Conductor:
         self._waiting.append(Child(self._forks, self._next, Handover, self._become_process))
         self._next += 1
 
-    def _fork_alone(self) -> Child[Handover]:
-        sys.stdout.flush()
-        self._reporter.channel.flush()
-        return Child(self._forks, _ALONE + next(self._alone_numbers), Handover, self._become_process)
+    def _wait_until_open(self) -> None:
+        for child in self._waiting:
+            if not child.is_ready():
+                self._die_as(child)
+
+    def _end_staying(self) -> None:
+        for child in self._staying:
+            os.kill(child.pid, signal.SIGKILL)
+        for child in self._staying:
+            child.wait()
 
     def _dismiss_waiting(self) -> None:
-        for child in (*self._waiting, *self._waiting_alone):
+        for child in self._waiting:
             child.dismiss()
-        self._waiting, self._waiting_alone = [], []
-
-    def _run_alone(self, variant: str, beside: Handover, process: int) -> None:
-        """Time one variant in a process where no other is built. One that dies says no more than that it has."""
-        child = self._waiting_alone.pop(0) if self._waiting_alone else self._fork_alone()
-        child.begin(replace(beside, alone=variant, process=process))
-        after = child.handover(self._tell)
-        if after is not None and after.alone_s and beside.alone_s:
-            self._alone.append((variant, log(after.alone_s / beside.alone_s)))
-        child.answer(None)
-        child.has_finished()
-        self._kill_orphans()
+        self._waiting = []
 
     def _kill_orphans(self) -> None:
-        spare = {other.pid for other in (*self._waiting, *self._waiting_alone)}
+        spare = {other.pid for other in (*self._waiting, *self._staying)}
         spare |= {self._preparing[0]} if self._preparing else set()
         self._left_running = max(self._left_running, kill_orphans(spare))
 
     def _become_process(self, number: int, pipes: Pipes[Handover]) -> NoReturn:
         def begin() -> Handover | None:
+            pipes.ready()
             before = pipes.begin()
             self._position.adopt()
             self._reporter.channel.adopt()
@@ -201,7 +187,7 @@ class Conductor:
 
         def serve() -> None:
             self._process(number, begin, pipes.imported, pipes.ask)
-            pipes.finish()
+            pipes.finish(stays=self._starts_early and may_stay())
 
         _become(serve, silent=number > 0)
 
@@ -223,6 +209,8 @@ class Conductor:
             self._preparing = self._fork_profile(self._names_to_profile(handover), handover.choices)
         if not child.has_finished():
             self._die_as(child)
+        if child.is_there:
+            self._staying.append(child)
         self._kill_orphans()
         return handover, process_s, reason is not None or not handover.candidates
 

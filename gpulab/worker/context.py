@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import torch
 
 from gpulab.protocol.jobs import Measure, TimeFunctions
-from gpulab.protocol.statuses import Shows
-from gpulab.worker.building.build import Builder
+from gpulab.protocol.statuses import Shows, Stage
+from gpulab.scenario import Variant
+from gpulab.worker.building.build import Build, Builder
 from gpulab.worker.checking.streams import Streams
 from gpulab.worker.checks import Checker
 from gpulab.worker.process.reporting import Reporter
@@ -66,6 +67,14 @@ class WorkerContext:
     def shows(self) -> Shows:
         """What the scenario is to show."""
         return self.job.shows if isinstance(self.job, Measure) else Shows.SPEEDUP
+
+    def close(self, variant: Variant, build: Build) -> None:
+        """Tear a build down."""
+        self.reporter.position.move(Stage.TEARDOWN, variant.name)
+        try:
+            build.close()
+        except BaseException as error:
+            self.reporter.failed(variant.name, Stage.TEARDOWN, error)
 
     @property
     def wall_clock(self) -> WallClock:

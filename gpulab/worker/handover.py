@@ -33,12 +33,14 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
     """Of each quantity, its values in every epoch of the process."""
     exclusive: bool = False
     baseline_lost: bool = False
-    alone: str | None = None
-    """The variant that is next in a process of its own."""
-    process: int = 0
-    """The one with rounds that this is beside."""
-    alone_s: float | None = None
-    """Seconds per item of the variant that was alone; of one with rounds, of its baseline before others were built."""
+    first: str | None = None
+    """The variant that was built before any other, and timed."""
+    alone_s: dict[str, float] = {}
+    """Seconds per item of the variants that were timed before all were built, with no other beside them."""
+    slower: float | None = None
+    """log(seconds of the baseline's steps after the rounds / when it was the first)."""
+    time_alone: list[str] = []
+    """What the next process times alone, in this order, before it builds them all."""
     measured_s: float = 0.0
     """Since the process had started and was warm."""
     start_s: float = 0.0
@@ -60,8 +62,6 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     processes: list[tuple[Handover, float]] = []
     """What each measuring process handed over, and the seconds of its turn."""
-    alone: list[tuple[str, float]] = []
-    """Of each process with one variant: that, and log(its seconds per item / those of the baseline alone)."""
     left_running: int = 0
     """Processes that a measuring one left; of the one that left most."""
     ended: bool = False

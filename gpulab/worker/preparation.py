@@ -12,6 +12,7 @@ from gpulab.protocol.jobs import Measure
 from gpulab.protocol.kernels import KernelCode
 from gpulab.protocol.statuses import CeilingChoice, CheckKind, Per, Stage
 from gpulab.scenario import CONTROL, Variant, Work
+from gpulab.worker.alone import AloneTimes
 from gpulab.worker.building import compiled, tensors
 from gpulab.worker.building.build import Build
 from gpulab.worker.building.kernels import kernels_made, launched_kernels, read
@@ -21,7 +22,6 @@ from gpulab.worker.process import memory
 from gpulab.worker.process.errors import RefusedError, UncheckedError
 from gpulab.worker.process.exception_text import first_line
 from gpulab.worker.profiling.counting import count
-from gpulab.worker.timing.alone import step_alone_s
 from gpulab.worker.timing.candidate import Candidate, calibrate, even_out, known_candidate, warm, warm_up
 from gpulab.worker.timing.device_clock import DeviceClock
 from gpulab.worker.timing.plan import is_kept, longest_block_s
@@ -35,8 +35,6 @@ _LONG_STEP_S = 0.25
 """A step that is not taken once more just to be checked in every process: its timed blocks are, and it is at the end.
 """
 _CHEAP_S = 0.03
-LONG_BLOCK_S = 0.1
-"""A block that warms itself."""
 _ORDER = 4
 """Added to a seed, so that the order says nothing of the data."""
 
@@ -57,8 +55,10 @@ class Preparation:
         self._kept: set[Build] = set()
         """Builds that are too expensive for every epoch."""
         self._order = random.Random(context.seed + _ORDER)
-        self.baseline_alone_s: float | None = None
-        """Seconds per step before any other variant was built; None where variants run one at a time anyway."""
+        self._in_turn = ""
+        """The variant that a later process tries on other values."""
+        self.alone = AloneTimes(context)
+        """Before all variants are built; none where they run one at a time anyway."""
 
     def candidates(self, variants: list[Variant]) -> list[Candidate]:
         """What can be measured; nothing where the baseline fails."""
@@ -110,7 +110,7 @@ class Preparation:
                 context.checker.still(name, build)
             self._declare(build)
             if baseline_items is None:
-                self._time_alone(candidate, build)
+                self._time_baseline(candidate, build)
             setting_up_s = max(0.0, first_step_s - candidate.step_s)
             if is_kept(build.build_s, setting_up_s, context.job.time_s) and not context.one_at_a_time:
                 candidate.kept, candidate.build = True, build
@@ -120,30 +120,37 @@ class Preparation:
             return None
         finally:
             if build is not None and build not in self._kept:
-                close(context, variant, build)
+                context.close(variant, build)
         return candidate
 
     def _again(self, variants: list[Variant], before: Handover) -> list[Candidate]:
         """The candidates of an earlier process, their outputs compared on this one's data, and their code warm.
 
-        The baseline comes first, for its output, and then takes its turn among the others once more: what is built
-        first has other memory than what comes after (on one machine its reads took 10 % longer).
+        Some are timed alone before. Of all the baseline comes first, for its output, and then takes its turn among the
+        others once more: what is built first has other memory than what comes after (on one machine its reads took
+        10 % longer).
         """
         by_name = {variant.name: variant for variant in variants}
         context = self._context
         context.checker.resume(before.candidates[0].variant, before.dtype, before.stateful, before.drawing)
         candidates = [known_candidate(facts, by_name[facts.variant]) for facts in before.candidates]
         baseline, order = candidates[0], candidates[1:]
+        self._in_turn = self._order.choice(order[1:] or order).name
+        alone = {candidate.name: candidate for candidate in order if candidate.name in before.time_alone}
+        before_baseline = before.time_alone[:1] if before.time_alone[:1] != [baseline.name] else []
+        for name in before_baseline:
+            self._build_and_time(alone.pop(name, None))
         fit = {baseline: self._prepare_again(baseline)}
         if not fit[baseline] and isinstance(context.job, Measure):
             return []
-        if baseline.build is not None:
-            self._time_alone(baseline, baseline.build)
+        self._time_baseline(baseline, baseline.build)
         self._order.shuffle(order)
         if baseline.build is not None and not baseline.kept and baseline.step_s < _LONG_STEP_S:
-            close(context, baseline.variant, baseline.build)
+            context.close(baseline.variant, baseline.build)
             baseline.build = None
             order.insert(self._order.randint(0, len(order)), baseline)
+        for candidate in alone.values():
+            self._build_and_time(candidate)
         for candidate in order:
             release(context, code=not any(other.kept for other in fit))
             built_later = candidate.name == CONTROL and (context.one_at_a_time or self._exclusive)
@@ -153,18 +160,23 @@ class Preparation:
         release(context, code=not any(other.kept for other in fit))
         return [candidate for candidate in candidates if fit[candidate]]
 
-    def _time_alone(self, baseline: Candidate, build: Build) -> None:
-        if not self._context.one_at_a_time:
-            self.baseline_alone_s = step_alone_s(self._context.clock, baseline, build)
+    def _build_and_time(self, candidate: Candidate | None) -> None:
+        if candidate is not None:
+            self.alone.build_and_time(candidate)
+            release(self._context, code=not candidate.kept)
+
+    def _time_baseline(self, baseline: Candidate, build: Build | None) -> None:
+        if build is not None and not self._context.one_at_a_time:
+            self.alone.time(baseline, build)
 
     def _prepare_again(self, candidate: Candidate) -> bool:
         reporter, context, variant = self._reporter, self._context, candidate.variant
-        name, build, fit = variant.name, None, False
+        name, build, fit = variant.name, candidate.build, False
         stage = Stage.BUILD
         reporter.position.move(stage, name)
         try:
             context.builder.pad()
-            build = context.builder.build(variant)
+            build = build or context.builder.build(variant)
             stage = Stage.CHECK
             reporter.position.move(stage, name)
             # The others are compared with the baseline's output, however long it takes.
@@ -177,8 +189,7 @@ class Preparation:
             self._declare(build)
             stage = Stage.WARM_UP
             reporter.position.move(stage, name)
-            if candidate.block_s < LONG_BLOCK_S:
-                warm(context.clock, candidate, build)
+            warm(context.clock, candidate, build)
             fit = True
         except BaseException as error:
             reporter.failed(name, stage, error)
@@ -186,7 +197,8 @@ class Preparation:
             if fit and (candidate.kept or not (context.one_at_a_time or self._exclusive)):
                 candidate.build = build  # of its first epoch
             elif build is not None:
-                close(context, variant, build)
+                candidate.build = None
+                context.close(variant, build)
         return fit
 
     def _check(self, variant: Variant, build: Build, baseline_items: float | None) -> float:
@@ -229,10 +241,10 @@ class Preparation:
         context.checker.findings.clear()
         return first_step_s
 
-    @staticmethod
-    def _is_cheap(candidate: Candidate, build: Build) -> bool:
-        """Whether it may be built again in every process, for other values of its inputs."""
-        return not candidate.kept and build.build_s + candidate.step_s < _CHEAP_S
+    def _is_cheap(self, candidate: Candidate, build: Build) -> bool:
+        """Whether it is built again in this process, for other values of its inputs: one is, and the baseline."""
+        in_turn = candidate.variant.name in (self._context.checker.baseline, self._in_turn)
+        return in_turn and not candidate.kept and build.build_s + candidate.step_s < _CHEAP_S
 
     def _declare(self, build: Build) -> None:
         work = build.work
@@ -304,15 +316,6 @@ class Preparation:
     def _exclusive(self) -> bool:
         """Whether variants were found not to fit into memory together."""
         return self._before is not None and self._before.exclusive
-
-
-def close(context: WorkerContext, variant: Variant, build: Build) -> None:
-    """Tear a build down."""
-    context.reporter.position.move(Stage.TEARDOWN, variant.name)
-    try:
-        build.close()
-    except BaseException as error:
-        context.reporter.failed(variant.name, Stage.TEARDOWN, error)
 
 
 def release(context: WorkerContext, *, code: bool = True) -> None:

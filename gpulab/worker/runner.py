@@ -10,7 +10,6 @@ from gpulab.protocol.events import ProcessStarted, Reported, Stopped, WorkerRead
 from gpulab.protocol.jobs import Measure, ScenarioFile, TimeFunctions
 from gpulab.protocol.statuses import CeilingChoice, Shows, Stage
 from gpulab.scenario import CONTROL, Variant
-from gpulab.worker.alone import report_baseline, run_alone
 from gpulab.worker.building.build import Build, Builder
 from gpulab.worker.building.compiled import vector_instructions
 from gpulab.worker.building.imports import LongImports
@@ -26,7 +25,7 @@ from gpulab.worker.context import WorkerContext
 from gpulab.worker.first_steps import planned, take_first_steps, whose_turn
 from gpulab.worker.handover import Handover
 from gpulab.worker.measurement import Measurement
-from gpulab.worker.preparation import Preparation, close, release
+from gpulab.worker.preparation import Preparation, release
 from gpulab.worker.process import memory
 from gpulab.worker.process.children import Imports
 from gpulab.worker.process.device import environment, open_device, waiter, warm_context
@@ -39,6 +38,10 @@ from gpulab.worker.timing.clocks import clocks_for
 from gpulab.worker.timing.solo_run import solo_run
 from gpulab.worker.tuner import Tuner
 
+_FIRST_PROBED, _PROBED = 5, 4
+"""Processes that probe a CPU's roofs: the first ones, whose outermost hold the median with 94 %, and one of so many.
+Arrays beyond its caches take as long as the rounds.
+"""
 _START_S = 0.3
 """What a process is expected to take to start, until one has."""
 _ROOM_FOR_CONTEXTS = 64 << 30
@@ -87,16 +90,16 @@ class Runner:
             reporter.failed(None, reporter.position.stage, failure)
             self._ask(Handover())
             return
+        self._told = Imports()
         if first:
-            self._tell_imports(rounds_next=False)
+            self._tell(self._told)
         device, info, wait = self._device, self._info, reporter.wait
         seed, epochs = self._seed, before.epochs if before else 0
-        if before is None or before.alone is None:
-            reporter.channel.emit(
-                ProcessStarted(
-                    process=self._number, seed=seed, conductor=self._conductor, epoch=epochs, startup_s=startup_s()
-                )
+        reporter.channel.emit(
+            ProcessStarted(
+                process=self._number, seed=seed, conductor=self._conductor, epoch=epochs, startup_s=startup_s()
             )
+        )
         lab = WorkerLab(device, info, reporter.position)
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
         builder = Builder(lab, params, seed, wait)
@@ -124,11 +127,7 @@ class Runner:
             checked=set(before.checked) if before else _checked(variants) if isinstance(job, Measure) else set(),
             with_phases=set(before.with_phases) if before else set(),
         )
-        self._preparation = Preparation(self._context, before, self._tell_more_imports)
-        if before is not None and before.alone is not None:
-            chosen = next(variant for variant in variants if variant.name == before.alone)
-            self._ask(run_alone(self._context, chosen, before))
-            return
+        self._preparation = Preparation(self._context, before, self._tell_imports)
         if before is not None and self._context.shows == Shows.CURVE:
             self._first_steps(variants, before)
         elif not (candidates := self._preparation.candidates(variants)):
@@ -143,17 +142,18 @@ class Runner:
         for (variant, name), value in lab.figures.items():
             reporter.channel.emit(Reported(variant=variant, name=name, value=value))
 
-    def _tell_more_imports(self) -> None:
-        """As soon as they are known; on a GPU, where processes that wait have to be forked again for it, at the end."""
-        if self._context.device.type == "cpu" and self._imports.modules != self._told:
-            self._tell_imports(rounds_next=False)
-
-    def _tell_imports(self, *, rounds_next: bool) -> None:
+    def _tell_imports(self, *, rounds_next: bool = False) -> None:
         """So that no other process makes them: but for those whose first steps are to be seen."""
         curve = isinstance(self._job, Measure) and self._job.shows == Shows.CURVE
-        modules = [] if curve else self._imports.modules
-        self._told = modules
-        self._tell(Imports(modules=modules, vector_instructions=vector_instructions(), rounds_next=rounds_next))
+        imports = Imports(
+            modules=[] if curve else self._imports.modules,
+            vector_instructions=vector_instructions(),
+            prepared=True,
+            rounds_next=rounds_next,
+        )
+        if imports != self._told:
+            self._told = imports
+            self._tell(imports)
 
     def _load(self, *, first: bool) -> list[Variant]:
         """Open the device and run the scenario's file. Only the first process tells of it."""
@@ -181,7 +181,7 @@ class Runner:
         facts = [facts_of(candidate) for candidate in candidates]
         for candidate in candidates:
             if candidate.build is not None:
-                close(context, candidate.variant, candidate.build)
+                context.close(candidate.variant, candidate.build)
         self._ask(Handover(candidates=facts, choices=self._tuner.choices))
 
     def _first_steps(self, variants: list[Variant], before: Handover) -> None:
@@ -228,8 +228,8 @@ class Runner:
             probes=self._roof_probes(),
         )
         measurement.run()
-        report_baseline(context, self._preparation.baseline_alone_s, measurement)
-        reason = self._ask(self._handover(measurement, prepared_s))
+        slower = None if measurement.baseline_lost else self._preparation.alone.time_later(measurement.candidates[0])
+        reason = self._ask(self._handover(measurement, prepared_s, slower))
         if reason is None:
             measurement.close()
             return
@@ -253,14 +253,13 @@ class Runner:
             return None
         if context.device.type == "cuda" and context.number:  # its roofs hardly drift, and take seconds to reach
             return None
+        if context.number >= _FIRST_PROBED and context.number % _PROBED:
+            return None
         probes = roof_probes(context.device, self._info, self._preparation.works)
         return RoofProbes(context.clock, context.device, probes, context.seed) if probes else None
 
-    def _handover(self, measurement: Measurement, prepared_s: float) -> Handover:
-        context = self._context
-        alone_s = self._preparation.baseline_alone_s
-        if alone_s is not None and measurement.candidates:
-            alone_s /= measurement.candidates[0].items
+    def _handover(self, measurement: Measurement, prepared_s: float, slower: float | None) -> Handover:
+        context, alone = self._context, self._preparation.alone
         return Handover(
             candidates=[facts_of(candidate) for candidate in measurement.candidates],
             plan=measurement.planned,
@@ -268,7 +267,9 @@ class Runner:
             values=measurement.recorder.values,
             exclusive=measurement.exclusive,
             baseline_lost=measurement.baseline_lost,
-            alone_s=alone_s,
+            first=alone.first,
+            alone_s=alone.per_item_s,
+            slower=slower,
             measured_s=measurement.measured_s,
             start_s=prepared_s if self._before else _START_S,
             checked=sorted(context.checked),
@@ -291,7 +292,7 @@ class Runner:
         except BaseException as error:
             self._reporter.failed(variant.name, stage, error)
         if exclusive and candidate.build is not None:
-            close(context, variant, candidate.build)
+            context.close(variant, candidate.build)
             candidate.build = None
             release(context)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable
 from math import log
 
 from gpulab.analysis.comparison import (
@@ -16,7 +17,7 @@ from gpulab.analysis.comparison import (
 )
 from gpulab.analysis.series import Epoch, EpochSeries, Key
 from gpulab.analysis.statistics import FEWEST, Interval
-from gpulab.analysis.sustained import FEWEST_ALONE, INFLUENCED
+from gpulab.analysis.sustained import FEWEST_ALONE, FEWEST_FIRST, INFLUENCED, SLOWED
 from gpulab.protocol.jobs import Measure, TimeFunctions
 from gpulab.protocol.statuses import Shows, StopReason
 from gpulab.scenario import CONTROL
@@ -33,6 +34,12 @@ class StopRule:
     def __init__(self, job: Measure | TimeFunctions) -> None:
         self._job = job
         self._series = EpochSeries(keys_of(job))
+        self._firsts: defaultdict[str, list[float | None]] = defaultdict(list)
+        """By variant, of each process in which it was built first: log(t / t_baseline) alone, and of the baseline
+        log(t later / t then); None where there is no such figure.
+        """
+        self._alone: defaultdict[str, int] = defaultdict(int)
+        """Processes in which a variant was timed alone."""
         self._processes = 0
         self._elapsed_s = 0.0
         """Of all processes but what the first one takes to prepare."""
@@ -53,13 +60,18 @@ class StopRule:
         required = job.required_speedup
         if required is not None and self._is_settled(names, required):
             return StopReason.SETTLED
+        if self._suspicious(names):
+            return self._spent()
         # A narrow interval across what is required settles nothing, unless the width was asked for as well.
         if job.stop_early and (required is None or job.width is not None) and self._is_narrow(names):
             return StopReason.WIDTH
         if job.brief and job.stop_early and required is None and self._are_decided(names):
             return StopReason.DECIDED
+        return self._spent()
+
+    def _spent(self) -> StopReason | None:
         patience = 1.0 if self._processes >= PROCESSES else _PATIENCE
-        return StopReason.TIME if self._elapsed_s >= patience * job.time_s else None
+        return StopReason.TIME if self._elapsed_s >= patience * self._job.time_s else None
 
     def _reason_of_curves(self, variants: int) -> StopReason | None:
         """The processes after the first take the variants in turn."""
@@ -77,6 +89,16 @@ class StopRule:
             present = {key: epochs[epoch] for key, epochs in values.items() if epoch < len(epochs)}
             self._series.add(_Values(present, self._processes))
         self._processes += 1
+        for name in handover.alone_s:
+            self._alone[name] += 1
+        if handover.first is not None:
+            self._firsts[handover.first].append(self._value_of_first(handover, handover.first))
+
+    def _value_of_first(self, handover: Handover, first: str) -> float | None:
+        baseline, alone_s = self._job.subject.variants[0].name, handover.alone_s
+        if first == baseline:
+            return handover.slower
+        return log(alone_s[first] / alone_s[baseline]) if {first, baseline} <= alone_s.keys() else None
 
     def _is_narrow(self, names: set[str]) -> bool:
         job = self._job
@@ -96,32 +118,39 @@ class StopRule:
             return {info.name for info in infos}
         return {baseline, max(speedups, key=lambda name: speedups[name])}
 
-    def to_run_alone(self, handover: Handover, alone: Sequence[tuple[str, float]]) -> list[str]:
-        """The variants that are timed alone after the process that handed over.
+    def to_time_alone(self, handover: Handover) -> list[str]:
+        """The variants that the next process times alone, in their order: the first before any other is built there.
 
-        The fastest often, the others twice, and as often as it where those two differ from the rounds. Where builds
-        are expensive, as few as carry an interval.
+        Variants take turns at being the first, the baseline and the fastest most often; one whose figures were all far
+        from the rounds' has the turns that it takes to be sure.
         """
-        if handover.exclusive or handover.baseline_lost:
+        if not self._job.alone or handover.exclusive or handover.baseline_lost:
             return []
-        baseline, fastest = self._job.subject.variants[0].name, self.extremes()
-        expensive = any(facts.kept for facts in handover.candidates)
-        often, others = [], []
-        for facts in handover.candidates:
-            if facts.name in (CONTROL, baseline):
-                continue
-            values = [theta for name, theta in alone if name == facts.variant]
-            if facts.name in fastest or self._differs(facts.name, values):
-                often += [facts.variant] if len(values) < FEWEST_ALONE else []
-            elif not values or (len(values) == 1 and not expensive):
-                others.append(facts.variant)
-        return [*often, *others[:1]]
+        if isinstance(self._job, Measure) and self._job.increasing_memory:
+            return []
+        baseline, extremes = self._job.subject.variants[0].name, self.extremes()
+        measured = [facts.variant for facts in handover.candidates if facts.name != CONTROL]
+        turns = {name: len(self._firsts[name]) for name in measured}
+        usual = [name for name in measured if name in extremes] if all(turns.values()) else measured
+        first = min(
+            self._suspicious(measured) or usual, key=lambda name: (turns[name], name == baseline, name not in extremes)
+        )
+        often = [name for name in extremes if name in measured and self._alone[name] < FEWEST_ALONE]
+        return list(dict.fromkeys([first, baseline, *often]))
 
-    def _differs(self, name: str, alone: Sequence[float]) -> bool:
-        """Whether a variant's log-ratios alone are all far from that in the rounds."""
-        pair = name, self._job.subject.variants[0].name
-        theta = self._series[pair].rough() if pair in set(self._series) else None
-        return theta is not None and bool(alone) and all(abs(value - theta) > log(INFLUENCED) for value in alone)
+    def _suspicious(self, names: Iterable[str]) -> list[str]:
+        """Variants whose figures alone seem to be others than in the rounds, and are too few to say so."""
+        return [name for name in names if len(self._firsts[name]) < FEWEST_FIRST and self._differs(name)]
+
+    def _differs(self, name: str) -> bool:
+        """Whether a variant's figures alone are all far from those in the rounds."""
+        values, baseline = self._firsts[name], self._job.subject.variants[0].name
+        if name == baseline:
+            return bool(values) and all(value is not None and value > log(SLOWED) for value in values)
+        theta = self._series[name, baseline].rough() if (name, baseline) in set(self._series) else None
+        if theta is None or not values:
+            return False
+        return all(value is not None and abs(value - theta) > log(INFLUENCED) for value in values)
 
     def _are_decided(self, names: set[str]) -> bool:
         pairs = pairs_of(self._job, names)

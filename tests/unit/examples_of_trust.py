@@ -71,7 +71,7 @@ EXAMPLES = {
     "failed_after": ({"count": 11, "unit": "processes"}, "it failed after 11 processes; their pairs are kept"),
     "variants_alone": (
         {"count": 8, "alone": 1.9, "interleaved": 2.0},
-        "1.90x in 8 processes of its own, 2.00x among others",
+        "1.90x as the first of 8 processes, 2.00x among others",
     ),
     "variants_influence": (
         {"interleaved": 22.8, "alone": 1.004},

@@ -80,20 +80,62 @@ def test_the_fastest_is_profiled_beside_the_baseline():
     assert rule.extremes() == {"old", "third"}
 
 
-def test_the_fastest_runs_alone_five_times_and_the_others_twice_unless_they_differ():
+BRIEF = [replace(FACTS[0], name=name, variant=name) for name in ("old", "new", "third")]
+
+
+def order_of_firsts(processes, *, alone=lambda first, process: {}, slower=0.0):
+    """The variants that are built first in processes whose rounds say 1.6x and 2x; alone they take the same.
+
+    `alone` gives other seconds for the variants of a process.
+    """
     infos = (*SUBJECT.variants, VariantInfo(name="third", against="old"))
-    rule = StopRule(Measure(subject=replace(SUBJECT, variants=infos)))
-    facts = [replace(FACTS[0], name=name, variant=name) for name in ("old", "new", "third")]
-    handover = Handover(candidates=facts, values=[(("new", "old"), [[-0.5] * 5]), (("third", "old"), [[-0.7] * 5])])
-    rule.add(handover, 0.1)
-    as_in_the_rounds = [("new", -0.5), ("third", -0.7)]
-    assert rule.to_run_alone(handover, []) == ["third", "new"]
-    assert rule.to_run_alone(handover, as_in_the_rounds * 2) == ["third"]
-    assert rule.to_run_alone(handover, as_in_the_rounds * 5) == []
-    assert sorted(rule.to_run_alone(handover, [("new", 0.3), ("third", -0.7)] * 2)) == ["new", "third"]
-    expensive = replace(handover, candidates=[replace(entry, kept=True) for entry in facts])
-    assert rule.to_run_alone(expensive, as_in_the_rounds) == ["third"]
-    assert rule.to_run_alone(expensive, as_in_the_rounds * 5) == []
+    rule = StopRule(Measure(subject=replace(SUBJECT, variants=infos), alone=True))
+    values = [(("new", "old"), [[log(0.625)] * 5]), (("third", "old"), [[log(0.5)] * 5])]
+    firsts, told = ["old"], []
+    for process in range(processes):
+        seconds = {"old": 1.0, "new": 0.625, "third": 0.5} | alone(firsts[-1], process)
+        known = {"old", "third", firsts[-1]} if process else {"old"}
+        handover = Handover(
+            candidates=BRIEF,
+            values=values,
+            first=firsts[-1],
+            alone_s={name: seconds[name] for name in known},
+            slower=slower if firsts[-1] == "old" else None,
+        )
+        rule.add(handover, 0.1)
+        told.append(rule.to_time_alone(handover))
+        firsts.append(told[-1][0])
+    return firsts, told
+
+
+def test_variants_take_turns_at_being_the_first_and_the_fastest_is_timed_alone_five_times():
+    firsts, told = order_of_firsts(8)
+    assert firsts == ["old", "third", "new", "third", "old", "third", "old", "third", "old"]
+    assert [sorted(names) for names in told[:5]] == [["old", "third"], ["new", "old", "third"], *[["old", "third"]] * 3]
+    assert told[5] == ["old"]
+
+
+@pytest.mark.parametrize("suspect", ["third", "new"])
+def test_a_variant_that_differs_alone_is_the_first_until_that_is_sure(suspect):
+    firsts, _ = order_of_firsts(8, alone=lambda first, process: {suspect: 2.0} if first == suspect else {})
+    assert firsts.count(suspect) >= 4
+    assert order_of_firsts(8, slower=0.5)[0][:4] == ["old"] * 4
+
+
+def test_what_seems_to_differ_alone_keeps_a_run_from_ending():
+    rule = StopRule(Measure(subject=SUBJECT, alone=True))
+    values = [(("new", "old"), [[-1.0] * 5]), ((CONTROL, "old"), [[0.0] * 5])]
+    first = Handover(candidates=FACTS, values=values, measured_s=0.5, first="new", alone_s={"old": 1.0, "new": 1.0})
+    later = replace(first, first=None, alone_s={})
+    reasons = [rule.reason(handover, 0.5) for handover in [first, *[later] * 8]]
+    assert reasons == [None] * 9
+    assert [rule.reason(first, 0.5) for _ in range(3)] == [None, None, "width"]
+
+
+def test_nothing_is_timed_alone_where_variants_run_one_at_a_time():
+    handover = Handover(candidates=BRIEF, exclusive=True)
+    assert StopRule(Measure(subject=SUBJECT, alone=True)).to_time_alone(handover) == []
+    assert StopRule(Measure(subject=SUBJECT)).to_time_alone(replace(handover, exclusive=False)) == []
 
 
 def test_a_smoke_run_has_one_process():

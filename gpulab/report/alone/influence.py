@@ -1,4 +1,4 @@
-"""Whether variants influence each other: each alone, in processes where no other was built, against the rounds."""
+"""Whether variants influence each other: each alone, where no other had been built, against the rounds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 from math import exp, log
 
 from gpulab.analysis.series import Pair
-from gpulab.analysis.statistics import FEWEST, Interval, median, median_interval
-from gpulab.analysis.sustained import INFLUENCED, SLOWED, alone_interval
+from gpulab.analysis.statistics import Interval, median
+from gpulab.analysis.sustained import FEWEST_FIRST, INFLUENCED, SLOWED, alone_interval
 from gpulab.protocol.events import Examined
 from gpulab.protocol.finding import Finding, Value, finding
 from gpulab.protocol.jobs import Measure
@@ -28,27 +28,26 @@ def with_influence(state: RunState, samples: SampleView) -> RunState:
     return replace(state, variants=judged, invalid=[*state.invalid, *slowed])
 
 
-def alone_ratios(variants: Mapping[str, VariantState], pair: Pair) -> list[float]:
-    """log(t_variant / t_against) per item of each process beside which both ran alone."""
-    times = [
-        {run.process: run.time_s / variants[name].items for run in variants[name].alone}
-        for name in pair
-        if name in variants
-    ]
-    if len(times) < len(pair):
+def alone_ratios(variants: Mapping[str, VariantState], pair: Pair, *, first: bool = False) -> list[float]:
+    """log(t_variant / t_against) per item of each process in which both ran alone; `first`: the variant before it."""
+    if not set(pair) <= variants.keys():
         return []
-    after, before = times
-    return [log(after[process] / before[process]) for process in after if process in before]
+    after, before = (variants[name] for name in pair)
+    before_s = {run.process: run.time_s / before.items for run in before.alone}
+    return [
+        log(run.time_s / after.items / before_s[run.process])
+        for run in after.alone
+        if run.process in before_s and (run.first or not first)
+    ]
 
 
 def _baseline_slowed(baseline: VariantState) -> list[Finding]:
     """Its steps before others were built, against those after the rounds of the same process."""
-    runs = [run for run in baseline.alone if run.later_s]
-    slower = median_interval([log((run.later_s or 0.0) / run.time_s) for run in runs])
-    if slower is None or len(runs) < FEWEST or slower.low <= log(SLOWED):
+    times = [(run.time_s, run.later_s) for run in baseline.alone if run.first and run.later_s]
+    slower = alone_interval([log(later_s / before_s) for before_s, later_s in times], FEWEST_FIRST)
+    if slower is None or slower.low <= log(SLOWED):
         return []
-    before_s = median([run.time_s for run in runs])
-    later_s = median([run.later_s for run in runs if run.later_s])
+    before_s, later_s = (median(seconds) for seconds in zip(*times, strict=True))
     return [finding("baseline_slowed", before_s=before_s, later_s=later_s, ratio=exp(slower.median))]
 
 
@@ -57,8 +56,8 @@ def _judged(state: RunState, variant: VariantState, samples: SampleView) -> Vari
     if against is None or against not in state.variants:
         return variant
     pair = variant.info.name, against
-    ratios = alone_ratios(state.variants, pair)
-    alone, rounds = alone_interval(ratios), samples.interval(pair)
+    ratios = alone_ratios(state.variants, pair, first=True)
+    alone, rounds = alone_interval(ratios, 1), samples.interval(pair)
     if alone is None or rounds is None:
         return variant
     reason = _differs(variant.info.name, alone, rounds)
@@ -82,6 +81,6 @@ def _judged(state: RunState, variant: VariantState, samples: SampleView) -> Vari
 
 def _differs(name: str, alone: Interval, rounds: Interval) -> Finding | None:
     apart = alone.low > rounds.high or alone.high < rounds.low
-    if not apart or abs(alone.median - rounds.median) <= log(INFLUENCED):
+    if alone.n < FEWEST_FIRST or not apart or abs(alone.median - rounds.median) <= log(INFLUENCED):
         return None
     return finding("variants_influence", name, interleaved=exp(-rounds.median), alone=exp(-alone.median))

@@ -63,7 +63,7 @@ def _with_sustained(
 
 
 def _of_processes(state: RunState, pair: Pair) -> Interval | None:
-    """From pairs of processes with one variant each; of too few an interval of no width."""
+    """From processes in which both were alone; of too few an interval of no width."""
     speedups = [exp(-theta) for theta in alone_ratios(state.variants, pair)]
     if not speedups:
         return None

@@ -145,7 +145,7 @@ WORDS = {
     "nothing_left_running": Words(_left_over),
     "context_and_output_watched": Words(_context),
     "variants_alone": Words(
-        "{alone:times} in {count:count process|processes} of its own, {interleaved:times} among others"
+        "{alone:times} as the first of {count:count process|processes}, {interleaved:times} among others"
     ),
     "variants_influence": Words(
         "variants influence each other: {interleaved:times} among the others, {alone:times} where no other was built"

@@ -25,7 +25,7 @@ _CPU_S, _DEVICE_S = 100e-6, 30e-6
 """As much may be left over of any stretch: a thread of a pool that puts its tools away, a wait for an idle device."""
 _LOOK_S, _MOST_LOOK_S = 3e-3, 0.05
 _QUIET = 0.02
-_SINGLE_STEPS = 5
+_SINGLE_STEPS = 3
 _TRIES = 3
 _STRETCH_S, _MOST_S = 5e-3, 0.1
 

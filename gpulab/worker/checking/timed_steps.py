@@ -44,8 +44,9 @@ _SINGLE = 0.33
 _OF_A_BLOCK = 0.02
 """The part of a block's time that writing all values may take."""
 _BYTES_PER_S = 2e9
-_SLOW_STEP_S, _SLOW = 5e-3, 0.25
-"""A step from which on it is slow, and the part of the processes that take it alone."""
+_SLOW_STEP_S, _SLOW, _QUICK = 5e-3, 0.25, 0.5
+"""A step from which on it is slow, and the part of the processes after the first that take it alone, and a quick one.
+"""
 _MOST_STATEFUL_STEPS, _MANY_STEPS, _MANY_S = 3, 64, 0.02
 """Steps after a restore that are compared: one of a few, and as many as some milliseconds hold."""
 _OF_MANY = (0.05, 10.0)
@@ -263,7 +264,8 @@ class TimedChecks:
         shown = self._shown.get(candidate.name)
         if shown is not None and shown.times is not None:
             return self._is_within()
-        return candidate.step_s < _SLOW_STEP_S or not self._context.number or self._draw.random() < _SLOW
+        part = _QUICK if candidate.step_s < _SLOW_STEP_S else _SLOW
+        return not self._context.number or self._draw.random() < part
 
     def _check(self, candidate: Candidate, baseline: Candidate) -> None:
         build, base = candidate.build, baseline.build

@@ -17,7 +17,7 @@ from gpulab.worker.process.channel import to_high_number
 from gpulab.worker.process.forking import Forks
 
 _NEXT, _GO = "next", b"go"
-_READY, _IMPORTS, _HANDOVER, _FINISHED = b"ready", b"imports ", b"handover ", b"finished"
+_READY, _IMPORTS, _HANDOVER, _FINISHED, _STAYS = b"ready", b"imports ", b"handover ", b"finished", b"stays"
 """How a line of a child begins. A scenario may write to every descriptor there is: all others are its."""
 Baton = TypeVar("Baton", bound=msgspec.Struct)
 """What one child leaves to the next."""
@@ -29,6 +29,8 @@ class Imports(msgspec.Struct, frozen=True, kw_only=True):
     modules: list[str] = []
     vector_instructions: str | None = None
     """What the compiler found, where it looked."""
+    prepared: bool = False
+    """Whether it has prepared a variant: while others open the device, that takes it several times as long."""
     rounds_next: bool = False
     """Whether its rounds come next: until then others may import beside it."""
 
@@ -85,10 +87,18 @@ class Child(Generic[Baton]):
             self._tell((reason.value if reason else _NEXT).encode())
 
     def has_finished(self) -> bool:
-        """Wait for its end; whether it did everything before."""
-        finished = self._take(_FINISHED)
+        """Wait for its end; whether it did everything before. One that stays is stopped, and ends with its parent."""
+        finished = self._take(_FINISHED, _STAYS)
+        if finished == _STAYS:
+            os.kill(self.pid, signal.SIGSTOP)
+            return True
         self.wait()
         return finished is not None and not self.status
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it has not ended."""
+        return self.status is None
 
     def wait(self) -> None:
         """Until it has ended."""
@@ -169,9 +179,11 @@ class Pipes(Generic[Baton]):
         word = self._line().decode()
         return None if word == _NEXT else StopReason(word)
 
-    def finish(self) -> None:
-        """Everything is done: what follows is the end of the process."""
-        _write(self._up, b"\n" + _FINISHED + b"\n")
+    def finish(self, *, stays: bool = False) -> None:
+        """Everything is done: what follows is the end of the process, or, where it `stays`, that of its parent."""
+        _write(self._up, b"\n" + (_STAYS if stays else _FINISHED) + b"\n")
+        if stays:
+            self._line()
 
     def forked(self) -> None:
         """A child that the scenario forks writes nothing."""

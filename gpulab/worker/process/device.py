@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import re
+import sys
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
+import psutil
 import torch
 
 from gpulab.protocol.device import Device
@@ -97,6 +99,15 @@ def warm_context(device: torch.device) -> None:
     data = torch.ones(64, 64, device=device)
     torch.mm(data, data)
     torch.cuda.synchronize(device)
+
+
+def may_stay() -> bool:
+    """Whether this process has given nearly all back that it had of a GPU, and may keep its context for a while."""
+    if psutil.Process().children() or not {"jax", "cupy"}.isdisjoint(sys.modules):
+        return False
+    torch.cuda.empty_cache()
+    free, total = torch.cuda.mem_get_info()
+    return free > total // 2
 
 
 def flusher(device: torch.device, l2_bytes: int) -> Callable[[], None]:

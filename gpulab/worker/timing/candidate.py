@@ -14,13 +14,14 @@ from gpulab.worker.process.channel import Channel
 from gpulab.worker.timing.clock import WallClock
 from gpulab.worker.timing.plan import lead_in_steps
 
-_WARM_UP_S, _LATER_WARM_UP_S, _MOST_WARM_UP_S, _DRIFT = 0.3, 0.1, 1.2, 0.01
+_WARM_UP_S, _LATER_WARM_UP_S, _OF_A_GPU_S, _MOST_WARM_UP_S, _DRIFT = 0.3, 0.1, 0.03, 1.2, 0.01
+"""Seconds of the variant that comes first, on a device that may have slept, and of those after it, whose clock a GPU
+has reached by then; at most so many of all together; what is steady.
+"""
 _DRIFTING = 0.05
 """What is worth saying of so short a warm-up: of rounds both halves of a pair drift alike."""
-"""Seconds of the variant that comes first, on a device that may have slept, and of those after it; at most so many of
-all together; what is steady.
-"""
-_WARM_AGAIN_S = 0.015
+_WARM_AGAIN_S, _LONG_BLOCK_S = 0.015, 0.1
+"""Of a process that follows another; a block from which on it warms itself."""
 _ALIKE = 2.0
 """Times by which steps differ at most that have as many in a block; twins do where one of them was disturbed."""
 
@@ -80,11 +81,15 @@ def calibrate(clock: WallClock, variant: Variant, build: Build) -> Candidate:
 
 
 def warm(clock: WallClock, candidate: Candidate, build: Build) -> None:
-    """Of a process that follows another: the device is warm, what is new are the caches of this process."""
+    """Of a process that follows another: the device is warm, what is new are the caches of this process.
+
+    Those of a host's core take longest.
+    """
+    least_s = 0.0 if clock.waits else _WARM_AGAIN_S
     started = perf_counter()
-    while True:
+    while candidate.block_s < _LONG_BLOCK_S:
         clock.block(build, candidate.steps)
-        if perf_counter() - started >= _WARM_AGAIN_S:
+        if perf_counter() - started >= least_s:
             return
 
 
@@ -92,7 +97,7 @@ def warm_up(
     clock: WallClock, channel: Channel, candidate: Candidate, build: Build, *, first: bool = True, variants: int = 1
 ) -> None:
     """Until the time drifts by less than 1 %, within a variant's share of the time. Its samples are kept apart."""
-    least_s = _WARM_UP_S if first else _LATER_WARM_UP_S
+    least_s = _WARM_UP_S if first else _OF_A_GPU_S if clock.waits else _LATER_WARM_UP_S
     most_s = max(least_s, _MOST_WARM_UP_S / variants)
     times: list[float] = []
     started, steps = perf_counter(), candidate.steps

@@ -11,7 +11,7 @@ from gpulab.worker.process.channel import Channel
 from gpulab.worker.timing.candidate import Candidate
 from gpulab.worker.timing.clock import WallClock
 
-_SOLO_S, _BLOCK_S = 2.0, 0.02
+_SOLO_S, _BLOCK_S = 1.0, 0.02
 _MOST_STEPS = 1 << 20
 
 
