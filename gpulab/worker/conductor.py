@@ -93,7 +93,7 @@ class Conductor:
             after = self._turn(progress)
             ended = after.ended
             if ended:
-                self._end_staying()
+                kill_orphans()
             pipes.hand_over(after)
 
     def _turn(self, progress: Progress) -> Progress:
@@ -160,12 +160,6 @@ class Conductor:
         for child in self._waiting:
             if not child.is_ready():
                 self._die_as(child)
-
-    def _end_staying(self) -> None:
-        for child in self._staying:
-            os.kill(child.pid, signal.SIGKILL)
-        for child in self._staying:
-            child.wait()
 
     def _dismiss_waiting(self) -> None:
         for child in self._waiting:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from time import perf_counter
 
@@ -70,18 +70,29 @@ class Subject:
 
 
 def examine(
-    builder: Builder, clocks: Clocks, variant: Subject, baseline: Subject, draw: random.Random
-) -> tuple[StepTimes, Finding | None]:
-    """The times of a variant's steps, and what is suspicious about them each time that they are taken."""
+    builder: Builder,
+    clocks: Clocks,
+    variant: Subject,
+    baseline: Subject,
+    draw: random.Random,
+    known: StepTimes | None = None,
+) -> tuple[StepTimes, StepTimes, Finding | None]:
+    """The times of a variant's steps and the baseline's, and what is suspicious about them each time they are taken.
+
+    `known` are the baseline's of a moment ago, which stand for it until something is suspicious.
+    """
     low, high = _PAUSES_S
     pause_s = low * (high / low) ** draw.random()  # one for all: a step after a shorter one may be the shortest
     for attempt in range(_CONFIRM):
         repeats = max(_repeats(variant, baseline), _CONFIRMING * attempt)
-        ours, theirs = _times(builder, clocks, (variant, baseline), repeats, pause_s, draw)
+        subjects = [variant] if known and not attempt else [variant, baseline]
+        taken = _take(builder, clocks, subjects, repeats, pause_s, draw)
+        ours = taken[0].of_variant()
+        theirs = known if known and not attempt else taken[1].of_baseline()
         reason = _reason(variant, ours, baseline, theirs)
         if reason is None:
             break
-    return ours, reason
+    return ours, theirs, reason
 
 
 def _reason(variant: Subject, ours: StepTimes, baseline: Subject, theirs: StepTimes) -> Finding | None:
@@ -113,38 +124,48 @@ def _repeats(*subjects: Subject) -> int:
     return max(1, min(_REPEATS, int(_MOST_S / (step_s * (2 + 2 * _STEPS)))))
 
 
-def _times(
+@dataclass
+class _Taken:
+    """Seconds of one subject, one of each kind a repeat.
+
+    What other work on the machine adds counts in the variant's favour. So of what is to be longer the shortest counts
+    of the variant, and the usual of the baseline.
+    """
+
+    blocks: list[float] = field(default_factory=list)
+    alone: list[float] = field(default_factory=list)
+    same: list[float] = field(default_factory=list)
+    new: list[float] = field(default_factory=list)
+
+    def of_variant(self) -> StepTimes:
+        return StepTimes(_usual(self.blocks), _shortest(self.alone), _usual(self.same), _shortest(self.new))
+
+    def of_baseline(self) -> StepTimes:
+        return StepTimes(_usual(self.blocks), _usual(self.alone), _shortest(self.same), _usual(self.new))
+
+
+def _take(
     builder: Builder,
     clocks: Clocks,
-    subjects: tuple[Subject, Subject],
+    subjects: Sequence[Subject],
     repeats: int,
     pause_s: float,
     draw: random.Random,
-) -> list[StepTimes]:
-    """Of the variant and the baseline, in turn. What other work on the machine adds counts in the variant's favour.
-
-    So of what is to be longer the shortest counts of the variant, and the usual of the baseline.
-    """
-    alone: list[list[float]] = [[], []]
-    blocks: list[list[float]] = [[], []]
-    same: list[list[float]] = [[], []]
-    new: list[list[float]] = [[], []]
+) -> list[_Taken]:
+    """Of each subject, in turn."""
+    taken = [_Taken() for _ in subjects]
     for _ in range(repeats):
-        for place, subject in enumerate(subjects):
+        for subject, times in zip(subjects, taken, strict=True):
             candidate = subject.candidate
             block = clocks[0].block(subject.build, candidate.steps, lead_in=min(1, candidate.lead_in))
             clocks[0].forget()
-            blocks[place].append(block.time_s)
-            alone[place].append(_alone_s(clocks, subject, block.time_s, pause_s))
+            times.blocks.append(block.time_s)
+            times.alone.append(_alone_s(clocks, subject, block.time_s, pause_s))
             if subject.inputs:
-                pair = _pair_on_written(builder, subject, draw)
-                same[place].append(pair[0])
-                new[place].append(pair[1])
-    shortest, usual = _shortest, _usual
-    return [
-        StepTimes(usual(blocks[0]), shortest(alone[0]), usual(same[0]), shortest(new[0])),
-        StepTimes(usual(blocks[1]), usual(alone[1]), shortest(same[1]), usual(new[1])),
-    ]
+                same_s, new_s = _pair_on_written(builder, subject, draw)
+                times.same.append(same_s)
+                times.new.append(new_s)
+    return taken
 
 
 def _shortest(times: list[float]) -> float:

@@ -102,6 +102,8 @@ class TimedChecks:
         self._interrupted: set[str] = set()
         """Candidates of which some block was."""
         self._block: _Block | None = None
+        self._baseline_times: StepTimes | None = None
+        """As they were beside the last variant, of those that are looked at together."""
 
     def prepare(self, candidate: Candidate) -> Interruption | None:
         """Choose the values of the block that comes next; what is to happen between two of its steps, if anything."""
@@ -153,7 +155,8 @@ class TimedChecks:
         if not self._can_check(baseline):
             return []
         failed: list[tuple[Candidate, BaseException]] = []
-        for candidate in self._in_turn(others):
+        self._baseline_times = None
+        for candidate in self._in_turn(others, baseline):
             try:
                 with checking(CheckKind.TIMED_STEPS):
                     self._check(candidate, baseline)
@@ -251,20 +254,20 @@ class TimedChecks:
     def _is_within(self) -> bool:
         return self._spent_s < _ALLOWANCE_S + _SHARE * (perf_counter() - self._started)
 
-    def _in_turn(self, candidates: list[Candidate]) -> list[Candidate]:
+    def _in_turn(self, candidates: list[Candidate], baseline: Candidate) -> list[Candidate]:
         """Those that have not been looked at, in a random order; others where there is time for it."""
         self._draw.shuffle(candidates)
         return [
             candidate
             for candidate in candidates
-            if self._can_check(candidate) and candidate.name != CONTROL and self._is_due(candidate)
+            if self._can_check(candidate) and candidate.name != CONTROL and self._is_due(candidate, baseline)
         ]
 
-    def _is_due(self, candidate: Candidate) -> bool:
+    def _is_due(self, candidate: Candidate, baseline: Candidate) -> bool:
         shown = self._shown.get(candidate.name)
         if shown is not None and shown.times is not None:
             return self._is_within()
-        part = _QUICK if candidate.step_s < _SLOW_STEP_S else _SLOW
+        part = _QUICK if max(candidate.step_s, baseline.step_s) < _SLOW_STEP_S else _SLOW
         return not self._context.number or self._draw.random() < part
 
     def _check(self, candidate: Candidate, baseline: Candidate) -> None:
@@ -281,14 +284,16 @@ class TimedChecks:
         shown = self._shown.setdefault(candidate.name, _Shown())
         if own is None or baseline.variant.name not in self._checker.own:
             return
-        subjects = [
-            Subject(entry, made, tensors.live_leaves("inputs", made.work.inputs), self._checker.own[entry.variant.name])
-            for entry, made in ((candidate, build), (baseline, base))
-        ]
+        subjects = self._subject(candidate, build), self._subject(baseline, base)
         clocks = self._context.clock, self._context.other_clock
-        shown.times, reason = replay.examine(self._builder, clocks, subjects[0], subjects[1], self._draw)
+        known = self._baseline_times if baseline.step_s > _SLOW_STEP_S else None
+        shown.times, self._baseline_times, reason = replay.examine(self._builder, clocks, *subjects, self._draw, known)
         if reason is not None:
             raise RefusedError(reason)
+
+    def _subject(self, candidate: Candidate, build: Build) -> Subject:
+        inputs = tensors.live_leaves("inputs", build.work.inputs)
+        return Subject(candidate, build, inputs, self._checker.own[candidate.variant.name])
 
     def _draws_once(self, build: Build) -> bool:
         """Whether only the first step after the generators were seeded draws anything."""

@@ -9,7 +9,7 @@ from gpulab.worker.building.build import Build
 from gpulab.worker.timing.candidate import Candidate
 from gpulab.worker.timing.clock import WallClock
 
-_ALONE_S, _FEWEST, _LONG_BLOCK_S = 0.02, 3, 0.1
+_ALONE_S, _FEWEST, _LONG_BLOCK_S = 0.02, 3, 0.02
 
 
 def step_alone_s(clock: WallClock, candidate: Candidate, build: Build) -> float:
