@@ -42,7 +42,7 @@ def measured(tmp_path_factory):
     lab = Lab(tmp_path_factory.mktemp("busy"))
     lab.env["XDG_CACHE_HOME"] = str(tmp_path_factory.getbasetemp() / "cache")
     lab.timeout_s = 300
-    return run(lab, BUSY + CROWD, "--time", "4")
+    return run(lab, BUSY + CROWD, "--time", "4", "--profile", "all")
 
 
 def test_what_each_variant_does_shows_while_it_is_alone(measured):
@@ -57,7 +57,7 @@ def test_what_each_variant_does_shows_while_it_is_alone(measured):
     assert launches["occupancy"] < 5
     assert product["power"] > launches["power"]
     assert measured.variant("product")["solo_run"]["energy_j"] > 0
-    assert all(2 <= variant["solo_run"]["seconds"] < 4 for variant in measured.run["variants"])
+    assert all(1 <= variant["solo_run"]["seconds"] < 3 for variant in measured.run["variants"])
 
 
 def test_both_clocks_stand_in_every_result(measured):
@@ -73,12 +73,12 @@ def test_the_device_clock_agrees_with_triton_s(measured):
     do_bench = pytest.importorskip("triton.testing").do_bench
     import torch
 
-    a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+    a = torch.randn(1 << 28, device="cuda")  # a product would be held at the power cap, after some milliseconds
     out = torch.empty_like(a)
-    do_bench_s = do_bench(lambda: torch.mm(a, a, out=out), return_mode="median") * 1e-3
-    clock_s = measured.variant("product")["clocks"]["device"]
+    do_bench_s = do_bench(lambda: out.copy_(a), return_mode="median") * 1e-3
+    clock_s = measured.variant("copy")["clocks"]["device"]
     print(f"device clock {clock_s * 1e6:.1f} us, do_bench {do_bench_s * 1e6:.1f} us, {clock_s / do_bench_s:.4f}")
-    assert clock_s == pytest.approx(do_bench_s, rel=0.1)  # another process, another power state
+    assert clock_s == pytest.approx(do_bench_s, rel=0.1)
 
 
 def test_cold_caches_are_slower_for_what_would_fit_them(lab):

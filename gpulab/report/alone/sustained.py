@@ -44,16 +44,18 @@ def _with_sustained(
     if after.status not in (Status.OK, Status.PENDING):
         return comparison
     pair = comparison.variant, comparison.against
-    ratio = _of_processes(state, pair) or _of_solo_runs(after, before)
+    capped = _POWER_CAP in "".join(variant.solo_run.clocks for variant in (before, after) if variant.solo_run)
+    ratio, solo = _of_processes(state, pair), _of_solo_runs(after, before)
+    if ratio is None or (capped and solo is not None):
+        ratio = _as_unsure_as(ratio, solo)
     if ratio is None:
         return comparison
-    capped = _POWER_CAP in "".join(variant.solo_run.clocks for variant in (before, after) if variant.solo_run)
     sustained = Sustained(
         speedup=ratio.median,
         low=ratio.low if ratio.low < ratio.high else None,
         high=ratio.high if ratio.low < ratio.high else None,
         processes=ratio.n,
-        items_per_s=_items_per_s(state, after),
+        items_per_s=_items_per_s(state, after, capped=capped),
         heads=_heads(comparison, ratio, samples, capped=capped) if ratio.low < ratio.high or capped else None,
     )
     reason = _contradicts(comparison, sustained)
@@ -80,8 +82,17 @@ def _of_solo_runs(after: VariantReport, before: VariantReport) -> Interval | Non
     return ratio if known else Interval(ratio.median, ratio.median, ratio.median, ratio.n)
 
 
-def _items_per_s(state: RunState, variant: VariantReport) -> float | None:
-    if alone := state.variants[variant.name].alone:
+def _as_unsure_as(processes: Interval | None, solo: Interval | None) -> Interval | None:
+    """The ratio of solo runs, which alone are long enough to reach the power cap; the width is that of processes."""
+    if solo is None or processes is None:
+        return solo
+    moved = solo.median / processes.median
+    return Interval(solo.median, processes.low * moved, processes.high * moved, processes.n)
+
+
+def _items_per_s(state: RunState, variant: VariantReport, *, capped: bool) -> float | None:
+    alone = state.variants[variant.name].alone
+    if alone and not capped:
         return (variant.items or 1.0) / median([run.time_s for run in alone])
     return variant.solo_run.items_per_s if variant.solo_run else None
 

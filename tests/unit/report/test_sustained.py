@@ -56,6 +56,22 @@ def test_at_a_power_cap_it_heads_the_result_where_it_is_another_one():
     assert comparison_of(1e-3, 0.5e-3, capped=True, run_request=ON)[0].sustained.heads is None
 
 
+def test_at_a_power_cap_solo_runs_say_how_much_and_processes_how_sure():
+    """Milliseconds of each variant, as the processes time them alone, do not reach the cap."""
+    speedups = [1.9, 2.0, 2.1, 2.0, 1.95, 2.05, 2.0, 2.0]
+    runs = [
+        e.AloneRun(variant=name, process=process, time_s=1e-3 / by, t=51.0)
+        for process, speedup in enumerate(speedups)
+        for name, by in (("a", 1.0), ("b", speedup))
+    ]
+    readings = [e.Telemetry(t=50.4, since=50.2, values={"sm": 1.0}, reasons=POWER_CAP)]
+    started = e.TelemetryStarted(gpu="H100", uuid="GPU-1", t=49.0)
+    later = [started, *readings, *runs, alone("a", 1e-3), alone("b", 0.8e-3)]
+    sustained = report_of(run_of({"b": 0.5}, later=later, run_request=ON)).comparison("b").sustained
+    assert (sustained.speedup, sustained.low, sustained.high) == pytest.approx((1.25, 1.1875, 1.3125))
+    assert (sustained.processes, sustained.heads) == (8, finding("power_cap_alone", "b"))
+
+
 def test_a_verdict_that_it_contradicts_is_inconclusive_and_reaches_nothing():
     comparison, _ = comparison_of(1e-3, 1.2e-3)
     assert (comparison.verdict, comparison.speedup) == ("inconclusive", pytest.approx(2, rel=1e-3))
