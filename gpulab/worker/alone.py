@@ -71,13 +71,16 @@ class AloneTimes:
         self._times[name] = step_alone_s(self._context.clock, candidate, build)
 
     def time_later(self, baseline: Candidate) -> float | None:
-        """After the rounds; log(seconds now / then) where the baseline was the first."""
-        time_s = self._times.get(baseline.name)
-        if time_s is None or baseline.build is None:
+        """After the rounds, where the baseline was the first: log(seconds now / then)."""
+        time_s, build = self._times.get(baseline.name), baseline.build
+        if time_s is None:
             return None
-        later_s = step_alone_s(self._context.clock, baseline, baseline.build)
+        if self.first != baseline.name or build is None:
+            self._tell(baseline.name)
+            return None
+        later_s = step_alone_s(self._context.clock, baseline, build)
         self._tell(baseline.name, later_s)
-        return log(later_s / time_s) if self.first == baseline.name else None
+        return log(later_s / time_s)
 
     def _tell(self, name: str, later_s: float | None = None) -> None:
         context = self._context

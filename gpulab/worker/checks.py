@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
+from time import perf_counter
 
 import torch
 
@@ -41,6 +42,8 @@ off by, in tolerances.
 """
 _OF_GRADIENT = 0.5
 """Relative error of a gradient that was not computed, or is of something else."""
+_QUICK_S = 0.005
+"""What comparing an output may take to be done several times in each process."""
 Tensors = list[torch.Tensor]
 
 
@@ -70,6 +73,10 @@ class Checker:
         self._later: list[Tensors] = []
         """The baseline's outputs step by step, where they change."""
         self._gradients: Tensors = []
+        self._null_answers: dict[tuple[float | None, tuple[float, ...]], tuple[dict[str, bool], float]] = {}
+        """By what a variant declares which of them pass, and the tolerance; variants differ in nothing else there."""
+        self._small: list[torch.Tensor | None] | None = None
+        """Of each reference that has giants, which elements are none."""
         self._times = ReadingTimes(0.0, 0.0)
         """Of the baseline."""
         self.stateful: set[str] = set()
@@ -138,10 +145,11 @@ class Checker:
         self.stepping.baseline, self.stepping.dtype = baseline, dtype
         self.stateful, self.drawing = set(stateful), set(drawing)
 
-    def again(self, variant: Variant, build: Build, *, cheap: bool) -> float:
-        """In a later process: the first step, its output on this one's data, and on others where a build is `cheap`.
+    def again(self, variant: Variant, build: Build, *, in_turn: bool, cheap: bool) -> float:
+        """In a later process: the first step, and its output on this one's data.
 
-        Seconds of that step; WrongOutputError where its output is not the baseline's.
+        Where it is `in_turn`, or outputs are quick to compare, on some values of its own as well; `cheap`: a second
+        build may be made for them. Seconds of that step; WrongOutputError where its output is not the baseline's.
         """
         name = variant.name
         known = name in self.stateful or name in self.own or not self._roomy
@@ -154,12 +162,14 @@ class Checker:
             self.baseline_has_state = bool(build.state)
         inputs = tensors.live_leaves("inputs", build.work.inputs)
         live = self.stepping.step(build)
+        started = perf_counter()
         self._against_reference(name, CheckTime.BEFORE, build, live)
-        if not tensors.finite(live):
+        quick = perf_counter() - started < _QUICK_S
+        if not (in_turn or quick) or not tensors.finite(live):
             return seconds
         own = self.own[name] = Own(tensors.kept(live), asynchronous=self.stepping.asynchronous)
         del live
-        if cheap:
+        if cheap and in_turn:
             self._if_it_fits(lambda: self._others.compare(variant, build, inputs, first_process=False))
         if earlier is None or not own.add(*earlier):
             self._if_it_fits(lambda: self._exchange(name, build, inputs))
@@ -287,13 +297,12 @@ class Checker:
 
     def _note_small_elements(self, name: str, output: Tensors, tolerance: float) -> None:
         """Say where a few elements are so large that the error of all others is next to nothing beside them."""
-        for own, expected in zip(output, self._reference, strict=False):
-            if own.numel() != expected.numel() or not expected.is_floating_point() or expected.numel() < _MANY:
+        if self._small is None:
+            self._small = [_small_elements(expected) for expected in self._reference]
+        for own, expected, small in zip(output, self._reference, self._small, strict=False):
+            if small is None or own.numel() != expected.numel():
                 continue
             wanted = tensors.computable(expected).double().reshape(-1)
-            small = wanted.abs() < _GIANT * wanted.abs().median()
-            if bool(small.all()) or not bool(small.any()):
-                continue
             differences = (tensors.computable(own).double().reshape(-1).to(wanted.device) - wanted)[small]
             error = float(differences.norm() / wanted[small].norm())
             if error > _OF_SMALL * tolerance:
@@ -375,11 +384,15 @@ class Checker:
         def agree(answer: Tensors, reference: Tensors) -> bool:
             return self.stepping.agree(build, answer, reference).ok
 
-        passed = null_answers.passing(self._reference, saved, agree)
-        if OTHER in self._others.outputs:
-            again = null_answers.passing(self._others.outputs[OTHER], (), agree)
-            passed = {answer: passes and again.get(answer, True) for answer, passes in passed.items()}
-        allowed = self.stepping.agree(build, self._reference, self._reference).tolerance
+        dtypes = build.work.dtype, self.stepping.dtype
+        key = build.work.tolerance, tuple(tensors.tolerance_of(tensor, tensor, dtypes) for tensor in self._reference)
+        if key not in self._null_answers:
+            passed = null_answers.passing(self._reference, saved, agree)
+            if OTHER in self._others.outputs:
+                again = null_answers.passing(self._others.outputs[OTHER], (), agree)
+                passed = {answer: passes and again.get(answer, True) for answer, passes in passed.items()}
+            self._null_answers[key] = passed, self.stepping.agree(build, self._reference, self._reference).tolerance
+        passed, allowed = self._null_answers[key]
         answer = next((answer for answer, passes in passed.items() if passes), None)
         if answer is not None:
             reason = finding("null_answer_passes", name, answer=answer, allowed=allowed)
@@ -395,3 +408,12 @@ class Checker:
 
     def _examined(self, name: str, kind: CheckKind, *, count: int = 1, **shown: Value) -> None:
         self._emit(Examined(variant=name, check=kind, count=count, values=shown))
+
+
+def _small_elements(reference: torch.Tensor) -> torch.Tensor | None:
+    """Which elements are no giants, of a reference that has some; None where all are alike."""
+    if not reference.is_floating_point() or reference.numel() < _MANY:
+        return None
+    sizes = tensors.computable(reference).double().reshape(-1).abs()
+    small = sizes < _GIANT * sizes.median()
+    return small if bool(small.any()) and not bool(small.all()) else None

@@ -98,7 +98,7 @@ class _Guard:
                 reporter.notice("profiling_failed", message=first_line(error))
             else:
                 reporter.failed(None, self._position.stage, error)
-        self._compare_lab()
+        reporter.compare_lab()
         compiled.end()
         self._channel.flush()
 

@@ -34,7 +34,10 @@ _ROUND_TRIP_S = 300e-6
 _LONG_STEP_S = 0.25
 """A step that is not taken once more just to be checked in every process: its timed blocks are, and it is at the end.
 """
-_CHEAP_S = 0.03
+_CHEAP_S, _QUICK_S = 0.03, 0.005
+"""What building and a step may take to be done again for other values: of the baseline and one variant a process, and
+of all others.
+"""
 _ORDER = 4
 """Added to a seed, so that the order says nothing of the data."""
 
@@ -56,7 +59,7 @@ class Preparation:
         """Builds that are too expensive for every epoch."""
         self._order = random.Random(context.seed + _ORDER)
         self._in_turn = ""
-        """The variant that a later process tries on other values."""
+        """The variant that a later process looks at most closely, beside the baseline."""
         self.alone = AloneTimes(context)
         """Before all variants are built; none where they run one at a time anyway."""
 
@@ -182,7 +185,9 @@ class Preparation:
             # The others are compared with the baseline's output, however long it takes.
             is_baseline = variant.name == context.checker.baseline
             if name in context.checked and (is_baseline or candidate.step_s < _LONG_STEP_S):
-                context.checker.again(variant, build, cheap=self._is_cheap(candidate, build))
+                in_turn = variant.name in (context.checker.baseline, self._in_turn)
+                cheap = not candidate.kept and build.build_s + candidate.step_s < (_CHEAP_S if in_turn else _QUICK_S)
+                context.checker.again(variant, build, in_turn=in_turn, cheap=cheap)
             else:
                 context.builder.first_step(build)
             compiled.strict()
@@ -240,11 +245,6 @@ class Preparation:
             self._reporter.notice(notice.code, notice.variant, **notice.values)
         context.checker.findings.clear()
         return first_step_s
-
-    def _is_cheap(self, candidate: Candidate, build: Build) -> bool:
-        """Whether it is built again in this process, for other values of its inputs: one is, and the baseline."""
-        in_turn = candidate.variant.name in (self._context.checker.baseline, self._in_turn)
-        return in_turn and not candidate.kept and build.build_s + candidate.step_s < _CHEAP_S
 
     def _declare(self, build: Build) -> None:
         work = build.work

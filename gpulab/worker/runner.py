@@ -231,6 +231,7 @@ class Runner:
         slower = None if measurement.baseline_lost else self._preparation.alone.time_later(measurement.candidates[0])
         reason = self._ask(self._handover(measurement, prepared_s, slower))
         if reason is None:
+            self._reporter.compare_lab = lambda: None  # it was, after the rounds, and nothing else follows
             measurement.close()
             return
         exclusive = measurement.exclusive
