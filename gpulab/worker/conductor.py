@@ -102,6 +102,9 @@ class Conductor:
         handover: Handover | None = None
         for handover, process_s in progress.processes:
             self._stop_rule.add(handover, process_s)
+        if self._starts_early and progress.processes and not self._waiting:  # of a later turn
+            self._start_all()
+            self._wait_until_open()
         done, last = list(progress.processes), False
         while not last and len(done) < self._numbers.stop:
             handover, process_s, last = self._run(handover)
@@ -136,9 +139,8 @@ class Conductor:
             with suppress(Exception):  # then each process asks for itself
                 know_vector_instructions(imports.vector_instructions)
         _freeze()
-        if self._starts_early and imports.prepared:
-            while self._next < self._numbers.stop:
-                self._start()
+        if self._starts_early and imports.opened:
+            self._start_all()
         if imports.rounds_next:  # no device is opened beside them
             self._wait_until_open()
 
@@ -155,6 +157,10 @@ class Conductor:
         self._reporter.channel.flush()
         self._waiting.append(Child(self._forks, self._next, Handover, self._become_process))
         self._next += 1
+
+    def _start_all(self) -> None:
+        while self._next < self._numbers.stop:
+            self._start()
 
     def _wait_until_open(self) -> None:
         for child in self._waiting:

@@ -90,7 +90,7 @@ class Runner:
             reporter.failed(None, reporter.position.stage, failure)
             self._ask(Handover())
             return
-        self._told = Imports()
+        self._told = Imports(opened=True)
         if first:
             self._tell(self._told)
         device, info, wait = self._device, self._info, reporter.wait
@@ -148,7 +148,7 @@ class Runner:
         imports = Imports(
             modules=[] if curve else self._imports.modules,
             vector_instructions=vector_instructions(),
-            prepared=True,
+            opened=True,
             rounds_next=rounds_next,
         )
         if imports != self._told:

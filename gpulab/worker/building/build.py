@@ -16,7 +16,7 @@ import torch
 from gpulab.protocol.finding import finding
 from gpulab.scenario import Param, ScenarioError, Variant, Work
 from gpulab.worker.building import settings
-from gpulab.worker.building.compiled import mark_step
+from gpulab.worker.building.compiled import mark_step, try_in_threads
 from gpulab.worker.building.lab import WorkerLab
 from gpulab.worker.building.phases import PhaseTimes
 from gpulab.worker.building.tensors import copies, live_leaves, put_back
@@ -113,6 +113,7 @@ class Builder:
         parameters = signature(variant.function).parameters
         given = {**self._params, **(params or {})}
         arguments = {name: value for name, value in given.items() if name in parameters}
+        try_in_threads()
         before = settings.read()
         self._seed_with(self._seed if other_seed is None else other_seed)
         self.lab.has_tuned = False

@@ -12,7 +12,17 @@ from types import ModuleType
 
 _LONG_S = 0.1
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-_BEFORE_CUDA = ("numpy", "scipy", "pandas", "sklearn", "sympy", "networkx", "transformers", "torch._dynamo")
+_BEFORE_CUDA = (
+    "numpy",
+    "scipy",
+    "pandas",
+    "sklearn",
+    "sympy",
+    "networkx",
+    "transformers",
+    "torch._dynamo",
+    "torch._inductor",
+)
 """What asks for no device while it is imported. After `cuInit` no forked process can use CUDA: of all else on a GPU
 each process imports its own.
 """

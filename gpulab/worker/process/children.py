@@ -29,8 +29,8 @@ class Imports(msgspec.Struct, frozen=True, kw_only=True):
     modules: list[str] = []
     vector_instructions: str | None = None
     """What the compiler found, where it looked."""
-    prepared: bool = False
-    """Whether it has prepared a variant: while others open the device, that takes it several times as long."""
+    opened: bool = False
+    """Whether it has opened the device: while others do, that takes it several times as long."""
     rounds_next: bool = False
     """Whether its rounds come next: until then others may import beside it."""
 

@@ -48,6 +48,7 @@ def a(lab):
     lab.report("mmap threshold", int(os.environ["MALLOC_MMAP_THRESHOLD_"]))
     lab.report("top pad", int(os.environ.get("MALLOC_TOP_PAD_", -1)))
     lab.report("own", int(os.environ["OWN"]))
+    lab.report("folders of the run", os.path.isdir(os.path.dirname(os.environ["OF_THE_RUN"])))
     above = open(f"/proc/{os.getppid()}/stat").read().rpartition(")")[2].split()[1]  # this process
     lab.report("own process group", os.getpgid(0) == int(above))
     lab.report("last to be spared", int(open("/proc/self/oom_score_adj").read()))
@@ -88,7 +89,7 @@ def low(lab):
 
 @pytest.fixture(scope="module")
 def ladder(module_lab):
-    keywords = ", ladder=True, env={'OWN': '7', 'MALLOC_TOP_PAD_': None}"
+    keywords = ", ladder=True, env={'OWN': '7', 'MALLOC_TOP_PAD_': None, 'OF_THE_RUN': '{folder}/x'}"
     return run(module_lab, "ladder", keywords, LADDER, time_s="0.5")
 
 
@@ -157,6 +158,7 @@ def test_the_worker_s_environment_is_pinned_and_a_scenario_may_change_it(ladder)
         "mmap threshold": 32 << 20,
         "top pad": -1,
         "own": 7,
+        "folders of the run": 1,
         "own process group": 1,
         "last to be spared": 1000,
         "own layout": 1,
