@@ -109,7 +109,9 @@ def comparisons_of(events):
 
 
 def _entry(comparison, against):
+    sustained = getattr(comparison, "sustained", None)
     return {
+        "sustained": sustained and {"speedup": sustained.speedup, "low": sustained.low, "high": sustained.high},
         "against": against,
         "speedup": comparison.speedup,
         "low": comparison.low,

@@ -108,6 +108,10 @@ def test_a_summary_says_what_holds():
     assert "false verdicts <= 1%: 0/40 0.0%: yes" in text
     assert "5 % slower found >= 95%: 20/20 100.0%: yes" in text
     assert "2/2 100.0%; 0 without an interval; 8 independent processes:" in text
+    alone = [dict(speedup=1.5, low=1.5 - 0.02 * held, high=1.5 + 0.02 * held) for held in range(5)]
+    runs = [record(at, unlike={**comparison(1.5), "sustained": sustained}) for at, sustained in enumerate(alone)]
+    runs.append(record(9, unlike={**comparison(1.5), "sustained": {"speedup": 2.0, "low": 1.9, "high": 2.1}}))
+    assert "sustained intervals hold the median of all >= 90%: 5/6 83.3%: NO" in summary(runs)[0]
     text, held = summary([record(at, twin=comparison(1.2, verdict="faster")) for at in range(5)])
     assert not held
     assert "5/5 100.0%: NO" in text
@@ -116,7 +120,7 @@ def test_a_summary_says_what_holds():
 def test_a_summary_of_nothing():
     text, held = summary([])
     assert held
-    assert text.count(": n/a") == 2 * 5
+    assert text.count(": n/a") == 2 * 6
 
 
 @pytest.mark.parametrize("kind", ["compiled", "expensive_builds"])
