@@ -7,7 +7,6 @@ lab's own. What a test shows with it holds for every worker, since a supervisor 
 import importlib.util
 import sys
 
-from gpulab.protocol.frames import read_job
 from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.protocol.run_file import RunFile
 from gpulab.session.session import Session
@@ -28,7 +27,8 @@ def events_of_session(path, names, *, timeout_s=20.0, profile=None):
     return session.take()
 
 
-def _serve(channel, job, buffer, position, forks):
+def _serve(channel, receive, buffer, position, forks):
+    job = receive()
     spec = importlib.util.spec_from_file_location("scenario", job.subject.path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -36,7 +36,7 @@ def _serve(channel, job, buffer, position, forks):
 
 
 def main():
-    supervise(Channel(int(sys.argv[1])), read_job(0), commands=0, serve=_serve)
+    supervise(Channel(int(sys.argv[1])), commands=0, serve=_serve)
 
 
 if __name__ == "__main__":

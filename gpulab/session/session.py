@@ -48,8 +48,9 @@ from gpulab.session.deadline import Deadline
 from gpulab.session.event_log import EventLog
 from gpulab.session.exit_cause import failure_of, failure_of_whole_run
 from gpulab.session.history import History
+from gpulab.session.started_worker import WORKER
 from gpulab.session.telemetry_process import TelemetryProcess
-from gpulab.session.worker_process import WORKER, WorkerProcess
+from gpulab.session.worker_process import WorkerProcess
 from gpulab.session.worker_transcript import WorkerTranscript
 
 _MOST_READS = 64

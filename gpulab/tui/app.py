@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _HZ, _HZ_OVER_SSH = 4, 2
 _CRASHED = 1
+_READY_EVERY_S = 1.0
 _LONGER = 4
 
 
@@ -81,7 +82,9 @@ class LabApp(App[int]):
         tick_s = 1 / (_HZ_OVER_SSH if over_ssh() else _HZ)
         self._glyphs = Glyphs(ascii_only)
         self._keymap_of_user: dict[str, str] = {}
-        self._lab = LabScreen(catalog(paths), settings or Settings(), self._glyphs, tick_s, starter)
+        self._settings = settings or Settings()
+        self._has_terminal = False
+        self._lab = LabScreen(catalog(paths), self._settings, self._glyphs, tick_s, starter)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         return [*super().get_line_filters(), *self._own_filters, *([NoColor()] if self.theme == MONO else [])]
@@ -236,9 +239,18 @@ class LabApp(App[int]):
         self.interrupts.stop_with(wake)
 
     def on_ready(self) -> None:
+        if self._has_terminal:
+            self.set_interval(_READY_EVERY_S, self._keep_worker_ready)
         if not gc.isenabled():  # the command disabled it
             gc.freeze()
             gc.enable()
+
+    def _keep_worker_ready(self) -> None:
+        """Have torch imported before somebody starts a run, while none is under way."""
+        if self._lab.runs.running is None:
+            from gpulab.session.started_worker import READY
+
+            READY.prepare(self._settings.threads)
 
     def _interrupt(self) -> None:
         """Quit; where the terminal is gone, at once: Textual would wait for ever for its last bytes to be written."""
@@ -250,11 +262,15 @@ class LabApp(App[int]):
 
     def run_on_terminal(self) -> int:
         """Run it to its end; returns the exit code. What a signal or an error ends leaves nothing behind either."""
+        from gpulab.session.started_worker import READY
+
+        self._has_terminal = True
         with self.interrupts as interrupts:
             try:
                 self.run()
             finally:
                 self._lab.runs.end()
+                READY.close()
                 release_stop_signals()
             interrupts.end(answered=True)
         if self.return_code is None:  # nobody asked for its end

@@ -1,4 +1,7 @@
-"""`python -m gpulab.worker FD`: reads one job from stdin, sends events to the file descriptor FD."""
+"""`python -m gpulab.worker FD`: reads one job from stdin, sends events to the file descriptor FD.
+
+With `--ready` it imports torch before there is a job.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,19 @@ from typing import Any
 from gpulab.worker.process import startup  # noqa: F401
 
 # isort: split
-from gpulab.protocol.frames import read_job
 from gpulab.worker.process.channel import Channel
 from gpulab.worker.supervisor import supervise
 
 
 def main() -> None:
-    job = read_job(0)
-    if job is not None:
-        supervise(Channel(int(sys.argv[1])), job, commands=0, serve=_serve)
+    supervise(Channel(int(sys.argv[1])), commands=0, serve=_serve)
 
 
 def _serve(*arguments: Any) -> None:
     """In the forked worker."""
     from gpulab.worker.relay import serve
 
-    serve(*arguments)
+    serve(*arguments, ready="--ready" in sys.argv)
 
 
 if __name__ == "__main__":

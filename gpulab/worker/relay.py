@@ -21,8 +21,9 @@ from typing import NoReturn
 from gpulab.analysis.statistics import FEWEST
 from gpulab.protocol.events import Noticed, WorkerDone
 from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import AnyJob, Calibrate, Measure, TimeFunctions
+from gpulab.protocol.jobs import Calibrate, Measure, TimeFunctions
 from gpulab.protocol.statuses import Stage
+from gpulab.worker.building.compiled import keep_code_of_the_run
 from gpulab.worker.handover import Progress
 from gpulab.worker.process import startup
 from gpulab.worker.process.channel import Channel
@@ -32,7 +33,7 @@ from gpulab.worker.process.layout import move_libraries, seed_of
 from gpulab.worker.process.orphans import adopt_orphans
 from gpulab.worker.process.position import WorkerPosition
 from gpulab.worker.process.sample_buffer import SampleBuffer
-from gpulab.worker.supervisor import work
+from gpulab.worker.supervisor import Receive, name_variants, work
 from gpulab.worker.timing.plan import PROCESSES
 
 _TURNS, _SHARE = 2, 8
@@ -50,24 +51,39 @@ _LIBRARIES = 5
 Conduct = Callable[[range, Pipes[Progress]], None]
 
 
-def serve(channel: Channel, job: AnyJob, buffer: SampleBuffer, position: WorkerPosition, forks: Forks) -> None:
-    """Do a job; returns when the last event has left."""
+def serve(
+    channel: Channel,
+    receive: Receive,
+    buffer: SampleBuffer,
+    position: WorkerPosition,
+    forks: Forks,
+    *,
+    ready: bool = False,
+) -> None:
+    """Do a job; returns when the last event has left. `ready`: a conductor imports torch before there is a job."""
+
+    def import_and_conduct(job: Measure | TimeFunctions | None, numbers: range, pipes: Pipes[Progress]) -> None:
+        move_libraries(random.Random(seed_of(job.seed if job else None, numbers.start) + _LIBRARIES))
+        _import_torch()
+        from gpulab.worker.job import conduct
+
+        if job is None:
+            job, numbers = pipes.receive_job()
+            name_variants(job, position, buffer)
+            keep_code_of_the_run(job)
+        gc.enable()
+        conduct(channel, job, buffer, position, forks, numbers, pipes)
+
+    first = _ready_conductor(forks, partial(import_and_conduct, None)) if ready else None
+    job = receive()
+    keep_code_of_the_run(job)
     if isinstance(job, Calibrate):
         _import_torch()
         from gpulab.worker.job import calibrate
 
         calibrate(channel, job, position)
     else:
-
-        def import_and_conduct(numbers: range, pipes: Pipes[Progress]) -> None:
-            move_libraries(random.Random(seed_of(job.seed, numbers.start) + _LIBRARIES))
-            _import_torch()
-            from gpulab.worker.job import conduct
-
-            gc.enable()
-            conduct(channel, job, buffer, position, forks, numbers, pipes)
-
-        left_running = _relay(job, forks, import_and_conduct)
+        left_running = _relay(job, forks, partial(import_and_conduct, job), first)
         channel.adopt()
         if left_running:
             channel.emit(Noticed(finding=finding("processes_left_running", count=left_running)))
@@ -76,17 +92,35 @@ def serve(channel: Channel, job: AnyJob, buffer: SampleBuffer, position: WorkerP
     channel.flush()
 
 
-def _relay(job: Measure | TimeFunctions, forks: Forks, conduct: Conduct) -> int:
-    """Run conductors until the run has ended; how many processes were left running."""
+def _ready_conductor(forks: Forks, conduct: Conduct) -> Child[Progress]:
+    """One that imports torch, and then waits for its job."""
+    _import_before_torch()
+    return Child(forks, 0, Progress, partial(_become_conductor, conduct, 1))
+
+
+def _become_conductor(conduct: Conduct, processes: int, first: int, pipes: Pipes[Progress]) -> NoReturn:
+    def serve() -> None:
+        conduct(range(first, first + processes), pipes)
+        pipes.finish()
+
+    work(serve)
+
+
+def _import_before_torch() -> None:
+    gc.disable()  # which makes an import a tenth shorter
+    for name in _BEFORE_TORCH:
+        with suppress(ImportError):
+            import_module(name)
+
+
+def _relay(job: Measure | TimeFunctions, forks: Forks, conduct: Conduct, first: Child[Progress] | None = None) -> int:
+    """Run conductors until the run has ended; how many processes were left running. The `first` may be there."""
     adopt_orphans()  # a conductor that is dismissed leaves the processes that it forked early
     # A conductor that is told to stop has its own end, which this process then tells.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     single = job.smoke or job.starts_matter or job.time_s < _SHORT_S
     if not single:
-        gc.disable()  # which makes an import a tenth shorter
-        for name in _BEFORE_TORCH:
-            with suppress(ImportError):
-                import_module(name)
+        _import_before_torch()
     cores = len(os.sched_getaffinity(0))
     places = 1 if single else _PLACES if cores >= _PLACES else _ON_FEW_CORES
     progress, imports = Progress(), Imports()
@@ -94,6 +128,9 @@ def _relay(job: Measure | TimeFunctions, forks: Forks, conduct: Conduct) -> int:
         done = len(progress.processes)
         each = PROCESSES if single else max(ceil(FEWEST / places), done // _SHARE)
         conductors = _Conductors(forks, conduct, range(done, done + places * each, each), imports)
+        if first is not None:
+            conductors.add(first, job)
+            first = None
         progress = conductors.run(progress, at_once=cores)
         imports = conductors.imports
     return progress.left_running
@@ -109,6 +146,12 @@ class _Conductors:
         self._children: list[Child[Progress]] = []
         self._owed: list[int] = []
         """How often each has yet to say that it is ready."""
+
+    def add(self, child: Child[Progress], job: Measure | TimeFunctions) -> None:
+        """Have one that is there already be the first of them."""
+        child.give_job(job, range(self._firsts.start, self._firsts.start + self._firsts.step))
+        self._children.append(child)
+        self._owed.append(1)
 
     def run(self, progress: Progress, at_once: int) -> Progress:
         """Give each its turns, unless the run ends before; `at_once` import at the same time until one has begun."""
@@ -135,16 +178,10 @@ class _Conductors:
         """Have so many of them, at least, import torch."""
         while len(self._children) < count:
             first = self._firsts[len(self._children)]
-            self._children.append(Child(self._forks, first, Progress, self._become))
+            become = partial(_become_conductor, self._conduct, self._firsts.step)
+            self._children.append(Child(self._forks, first, Progress, become))
             self._owed.append(1)
             self._have(len(self._children) - 1)
-
-    def _become(self, first: int, pipes: Pipes[Progress]) -> NoReturn:
-        def serve() -> None:
-            self._conduct(range(first, first + self._firsts.step), pipes)
-            pipes.finish()
-
-        work(serve)
 
     def _spread(self, begun: int, imports: Imports) -> None:
         """Have all others import what the first process did; before its rounds they have to be done with it."""

@@ -22,7 +22,7 @@ from typing import NoReturn
 
 from gpulab.limits import MESSAGE_LENGTH
 from gpulab.protocol.events import WorkerExited
-from gpulab.protocol.frames import read_secret
+from gpulab.protocol.frames import job_message, read_job, read_secret
 from gpulab.protocol.jobs import CEILINGS_KNOWN, AnyJob, TimedJob, subject_of
 from gpulab.protocol.statuses import Stage
 from gpulab.scenario import CONTROL
@@ -32,27 +32,39 @@ from gpulab.worker.process.orphans import adopt_orphans, kill_orphans
 from gpulab.worker.process.position import WorkerPosition
 from gpulab.worker.process.sample_buffer import SampleBuffer
 
-Server = Callable[[Channel, AnyJob, SampleBuffer, WorkerPosition, Forks], None]
+Receive = Callable[[], AnyJob]
+"""Waits for the job; the process ends where there will be none."""
+Server = Callable[[Channel, Receive, SampleBuffer, WorkerPosition, Forks], None]
 """What serves a job in the forked worker, and returns when its last event has left."""
 _GRACE_S = 1.0
 _TRACEBACK_S = 0.2
 
 
-def supervise(channel: Channel, job: AnyJob, commands: int, serve: Server) -> NoReturn:
-    """Run one worker to its end. `commands`: a file descriptor of CEILINGS_KNOWN, or a byte that cancels."""
+def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
+    """Run one worker to its end. `commands`: a file descriptor of a job, then CEILINGS_KNOWN, or a byte that cancels.
+
+    The worker is forked before the job is there: it may have something to do until then.
+    """
     adopt_orphans()
-    subject = subject_of(job)
-    names = (*(variant.name for variant in subject.variants), CONTROL) if subject else (CONTROL,)
-    position, buffer = WorkerPosition(names), SampleBuffer(names)
+    position, buffer = WorkerPosition(), SampleBuffer()
     trace = os.memfd_create("trace")
     parent = os.getpid()
+    given, give = os.pipe2(os.O_CLOEXEC)
     pid = os.fork()
     if pid == 0:
+        os.close(give)
         forks = _become_worker(channel, position, buffer, commands, trace, parent)
         position.move(Stage.LOAD)
-        work(lambda: serve(channel, job, buffer, position, forks))
-    secret = read_secret(commands)  # only now: the worker has everything that was read before
-    if secret is None:
+        work(lambda: serve(channel, lambda: _received(given, position, buffer), buffer, position, forks))
+    os.close(given)
+    job = read_job(commands)
+    if job is not None:
+        name_variants(job, position, buffer)
+        with suppress(BrokenPipeError):  # its end is told by and by
+            os.write(give, job_message(job, b""))
+    os.close(give)
+    secret = None if job is None else read_secret(commands)  # only now: the worker has what was read before
+    if job is None or secret is None:
         _kill_group(pid, signal.SIGKILL)
         os._exit(1)
     status = _watch(pid, commands, position)
@@ -97,6 +109,22 @@ def _become_worker(
     channel.adopt()
     position.adopt()
     return Forks((channel, position, buffer))
+
+
+def name_variants(job: AnyJob, position: WorkerPosition, buffer: SampleBuffer) -> None:
+    """In each process that knew of no job when it was forked."""
+    subject = subject_of(job)
+    names = (*(variant.name for variant in subject.variants), CONTROL) if subject else (CONTROL,)
+    position.names = buffer.names = names
+
+
+def _received(given: int, position: WorkerPosition, buffer: SampleBuffer) -> AnyJob:
+    job = read_job(given)
+    if job is None:
+        os._exit(1)
+    os.close(given)
+    name_variants(job, position, buffer)
+    return job
 
 
 def work(serve: Callable[[], None]) -> NoReturn:

@@ -6,7 +6,26 @@ import os
 import sys
 from typing import Any
 
+from gpulab.protocol.jobs import AnyJob, Measure, TimedJob
+from gpulab.protocol.statuses import Shows
+
 _THREADS = "TORCHINDUCTOR_COMPILE_THREADS"
+
+
+def keep_code_of_the_run(job: AnyJob) -> None:
+    """Where the first process leaves what JAX and NVRTC compiled; torch and Triton have such a folder anyway."""
+    if not isinstance(job, TimedJob) or job.folder is None:
+        return
+    if isinstance(job, Measure) and job.shows == Shows.CURVE:  # each process is to start from nothing
+        return
+    folders = {
+        "GPULAB_KERNELS": f"{job.folder}/kernels",
+        "JAX_COMPILATION_CACHE_DIR": f"{job.folder}/jax",
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
+    for name, value in folders.items():
+        os.environ.setdefault(name, value)
 
 
 def try_in_threads() -> None:

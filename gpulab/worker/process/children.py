@@ -12,6 +12,7 @@ from typing import Generic, NoReturn, TypeVar
 import msgspec
 import psutil
 
+from gpulab.protocol.jobs import Measure, TimedJob, TimeFunctions
 from gpulab.protocol.statuses import StopReason
 from gpulab.worker.process.channel import to_high_number
 from gpulab.worker.process.forking import Forks
@@ -59,6 +60,11 @@ class Child(Generic[Baton]):
     def is_ready(self) -> bool:
         """Wait until it says so; False where it ended first."""
         return self._take(_READY) is not None
+
+    def give_job(self, job: TimedJob, numbers: range) -> None:
+        """To one that was forked before there was a job; its processes have these numbers."""
+        self._tell(msgspec.json.encode(job))
+        self._tell(msgspec.json.encode((numbers.start, numbers.stop)))
 
     def begin(self, before: Baton | None) -> None:
         """It is its turn."""
@@ -147,6 +153,11 @@ class Pipes(Generic[Baton]):
     def ready(self) -> None:
         """This process has all that it needs for its turn."""
         _write(self._up, b"\n" + _READY + b"\n")
+
+    def receive_job(self) -> tuple[Measure | TimeFunctions, range]:
+        """Wait for a job, and for the numbers of its processes."""
+        job = msgspec.json.decode(self._line(), type=Measure | TimeFunctions)
+        return job, range(*msgspec.json.decode(self._line(), type=tuple[int, int]))
 
     def begin(self, import_too: Callable[[Imports], None] | None = None) -> Baton | None:
         """Wait for this process's turn; what the one before handed over. What it is to import until then it does."""

@@ -17,8 +17,9 @@ _PID = struct.Struct("<q")
 class WorkerPosition:
     """The stage and variant that a worker is at, and whether the session knows the ceilings of the device."""
 
-    def __init__(self, variants: tuple[str, ...]) -> None:
-        self._names = variants
+    def __init__(self, variants: tuple[str, ...] = ()) -> None:
+        self.names = variants
+        """Of a job's variants; the same in every process."""
         self._cell = mmap.mmap(-1, _FLAGS + _PID.size)
         self.move(Stage.START)
 
@@ -33,7 +34,7 @@ class WorkerPosition:
 
     def move(self, stage: Stage, variant: str | None = None) -> None:
         self._cell[0] = _STAGES.index(stage)
-        self._cell[1] = _NO_VARIANT if variant is None else self._names.index(variant)
+        self._cell[1] = _NO_VARIANT if variant is None else self.names.index(variant)
 
     def forked(self) -> None:
         """A child that the scenario forks has a position of its own."""
@@ -45,7 +46,7 @@ class WorkerPosition:
 
     @property
     def variant(self) -> str | None:
-        return None if self._cell[1] == _NO_VARIANT else self._names[self._cell[1]]
+        return None if self._cell[1] == _NO_VARIANT else self.names[self._cell[1]]
 
     @property
     def ceilings_known(self) -> bool:

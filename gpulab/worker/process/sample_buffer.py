@@ -34,9 +34,8 @@ class Block(NamedTuple):
 class SampleBuffer:
     """Rows (epoch, round, variant, block) in the order they were measured; `names` are the variants by index."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = names
-        self._index = {name: index for index, name in enumerate(names)}
+    def __init__(self, names: tuple[str, ...] = ()) -> None:
+        self.names = names
         self._memory = mmap.mmap(-1, _HEAD.size + _MOST_ROWS * _ROW.size)
 
     def forked(self) -> None:
@@ -54,7 +53,7 @@ class SampleBuffer:
         """One block of round `number`."""
         count, complete = _HEAD.unpack_from(self._memory)
         values = (
-            self._index[name],
+            self.names.index(name),
             block.time_s,
             block.cpu_s,
             block.faults,
@@ -78,7 +77,7 @@ class SampleBuffer:
         epoch, number, variant, times_s, cpu_s, faults, switches, ended, steps, sm_mhz = columns
         _HEAD.pack_into(self._memory, 0, 0, complete)
         return Samples(
-            names=self._names,
+            names=self.names,
             complete=complete,
             epoch=epoch,
             round=number,

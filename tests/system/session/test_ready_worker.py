@@ -1,0 +1,71 @@
+"""A worker that has imported torch before there is a job: an app keeps one, and the next run takes it."""
+
+from time import monotonic, sleep
+
+import psutil
+import pytest
+
+from gpulab.catalog.catalog import read_file
+from gpulab.protocol.events import Planned, RunEnded, StageStarted
+from gpulab.session.launch import start_entry
+from gpulab.session.settings import Settings
+from gpulab.session.started_worker import READY
+
+SCENARIO = '''
+"""Doubles."""
+import torch
+from gpulab import Scenario, Work
+scenario = Scenario("ready")
+
+@scenario.variant
+def a(lab):
+    data = torch.rand(1000)
+    return Work(lambda: data * 2, inputs=data)
+
+@scenario.variant
+def b(lab):
+    data = torch.rand(1000)
+    return Work(lambda: data + data, inputs=data)
+'''
+SMOKE = Settings(device="cpu", smoke=True, telemetry="off", profile="off")
+
+
+@pytest.fixture
+def worker(lab, monkeypatch):
+    """The process of one that is ready."""
+    for name, value in lab.env.items():
+        monkeypatch.setenv(name, value)
+    READY.prepare(threads=1)
+    process = psutil.Process(READY._started[0]._process.pid)
+    deadline = monotonic() + 60
+    while not any("libtorch" in file.path for child in process.children(recursive=True) for file in child.memory_maps()):
+        assert monotonic() < deadline, "torch is not imported"
+        sleep(0.05)
+    yield process
+    READY.close()
+    assert not process.is_running()
+
+
+def events_of(lab, **changes):
+    from dataclasses import replace
+
+    source = start_entry(read_file(lab.write("ready.py", SCENARIO)), replace(SMOKE, **changes))
+    source.wait()
+    return source.take()
+
+
+def test_a_run_takes_the_worker_that_is_ready(lab, worker):
+    events = events_of(lab)
+    assert not worker.is_running()
+    assert READY._started is None
+    assert isinstance(events[-1], RunEnded)
+    assert events[-1].outcome == "done"
+    assert any(isinstance(event, Planned) for event in events)
+    loading = next(event for event in events if isinstance(event, StageStarted))
+    print(f"from the start of the run to its first stage: {loading.t - events[0].t:.2f} s")
+
+
+def test_a_run_with_a_seed_has_one_of_its_own(lab, worker):
+    events = events_of(lab, seed=3)
+    assert not worker.is_running()
+    assert events[-1].outcome == "done"
