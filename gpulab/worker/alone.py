@@ -42,6 +42,7 @@ class AloneTimes:
         first = self.first is None
         self.first = self.first or variant.name
         build: Build | None = None
+        stays = False
         try:
             position.move(Stage.BUILD, variant.name)
             builder.pad()
@@ -51,16 +52,15 @@ class AloneTimes:
             warm(context.clock, candidate, build)
             self.time(candidate, build)
             self._tell(variant.name)
+            stays = candidate.kept
         except BaseException as error:
             if first and not is_out_of_memory(error):
                 reason = finding("fails_alone", variant.name, message=first_line(error))
                 examined = Examined(variant=variant.name, check=CheckKind.ALONE, ok=False, reason=reason)
                 context.reporter.channel.emit(examined)
-        if build is None:
-            return
-        if candidate.kept:
+        if stays:
             candidate.build = build
-        else:
+        elif build is not None:
             context.close(variant, build)
 
     def time(self, candidate: Candidate, build: Build) -> None:
