@@ -27,8 +27,10 @@ WIDEST = 3.0
 """An interval whose ends lie further apart says nothing that could be used, whichever side of 1 it lies on."""
 _NARROW_OF_EFFECT = 0.02
 """Of the log-ratio: 1.4 % of 2x, 7 % of 40x."""
-_DECIDED_OF_EFFECT = 0.1
-"""The same of a run that nobody asked for more: 7 % of 2x."""
+DECIDED_OF_EFFECT, LATER_OF_EFFECT = 0.1, 0.25
+"""The same of a run that nobody asked for more: 7 % of 2x; and of one that has had all processes it was planned for.
+Where processes differ so much, some more of them tell nothing that could be used.
+"""
 _NEGLIGIBLE = 0.05
 _NO_EFFECT = (Verdict.SAME, Verdict.INCONCLUSIVE)
 MOST_DROPPED = 0.2
@@ -160,8 +162,10 @@ def are_narrow(thetas: Iterable[Interval | None], width: float | None = None) ->
     return all(theta is not None and theta.half_width <= (width or _narrow(theta)) for theta in thetas)
 
 
-def are_decided(control: Interval | None, thetas: Sequence[Interval | None]) -> bool:
-    """Whether each comparison is known within a tenth of its effect, or to have none of 5 %; the control to have none.
+def are_decided(
+    control: Interval | None, thetas: Sequence[Interval | None], of_effect: float = DECIDED_OF_EFFECT
+) -> bool:
+    """Whether each comparison is known within a share of its effect, or to have none of 5 %; the control to have none.
 
     Of 48,000 simulated runs in which nothing differed and that were looked at after every process from the eighth on,
     with medians that were normal, heavy-tailed or correlated by 0.5, none was decided with a false verdict.
@@ -170,17 +174,17 @@ def are_decided(control: Interval | None, thetas: Sequence[Interval | None]) -> 
     if control is None or not known or len(known) < len(thetas):
         return False
     effects = [theta for theta in known if not _is_negligible(theta)]
-    if any(theta.half_width > _decided_width(theta) for theta in effects):
+    if any(theta.half_width > _decided_width(theta, of_effect) for theta in effects):
         return False
     if verdict_of(control, FLOOR) not in _NO_EFFECT:
         return False
     if not effects:
         return _is_negligible(control)
-    return all(control.half_width <= _decided_width(theta) for theta in effects)
+    return all(control.half_width <= _decided_width(theta, of_effect) for theta in effects)
 
 
-def _decided_width(theta: Interval) -> float:
-    return max(NARROW, _DECIDED_OF_EFFECT * abs(theta.median))
+def _decided_width(theta: Interval, of_effect: float) -> float:
+    return max(NARROW, of_effect * abs(theta.median))
 
 
 def _is_negligible(theta: Interval) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from math import log
 
 from gpulab.analysis.comparison import (
+    DECIDED_OF_EFFECT,
+    LATER_OF_EFFECT,
     NARROW,
     are_decided,
     are_narrow,
@@ -156,7 +158,8 @@ class StopRule:
         pairs = pairs_of(self._job, names)
         control = [self._interval(pair) for pair in pairs if pair[0] == CONTROL]
         others = [self._interval(pair) for pair in pairs if pair[0] != CONTROL]
-        return bool(control) and are_decided(control[0], others)
+        of_effect = DECIDED_OF_EFFECT if self._processes < PROCESSES else LATER_OF_EFFECT
+        return bool(control) and are_decided(control[0], others, of_effect)
 
     def _interval(self, key: Key) -> Interval | None:
         return self._series[key].interval()

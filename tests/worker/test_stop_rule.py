@@ -59,6 +59,7 @@ def test_a_narrow_interval_across_what_is_required_settles_nothing():
 
 def test_a_run_that_asked_for_nothing_ends_once_each_effect_is_known_within_a_tenth():
     assert stopped(40.0, 0.1, brief=True) == ("decided", 8)
+    assert stopped(4.0, 0.2, brief=True) == ("decided", 16)  # by then within a quarter
     assert stopped(1.2, 0.1, brief=True) == ("time", 20)
     assert stopped(40.0, 0.1) == ("time", 20)
 

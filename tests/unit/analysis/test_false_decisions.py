@@ -5,11 +5,11 @@ from math import sqrt
 
 import pytest
 
-from gpulab.analysis.comparison import FLOOR, are_decided, verdict_of
+from gpulab.analysis.comparison import DECIDED_OF_EFFECT, FLOOR, LATER_OF_EFFECT, are_decided, verdict_of
 from gpulab.analysis.statistics import FEWEST, correlated_interval
 from gpulab.protocol.statuses import Verdict
 
-MOST_PROCESSES, RUNS = 24, 150
+MOST_PROCESSES, PLANNED, RUNS = 24, 16, 150
 ALLOWED = 0.005
 SPREADS = (0.005, 0.02, 0.1, 0.3)
 
@@ -35,7 +35,8 @@ def decides_falsely(values, control):
     """Whether a run with these medians is ended as decided, with a variant that is faster or slower."""
     for count in range(FEWEST, MOST_PROCESSES + 1):
         theta = correlated_interval(values[:count])
-        if are_decided(correlated_interval(control[:count]), [theta]):
+        of_effect = DECIDED_OF_EFFECT if count < PLANNED else LATER_OF_EFFECT
+        if are_decided(correlated_interval(control[:count]), [theta], of_effect):
             return verdict_of(theta, FLOOR) in (Verdict.FASTER, Verdict.SLOWER)
     return False
 
