@@ -138,15 +138,7 @@ def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int
 
         return observer_effect(given.run, options)
     chosen = next(mode_flag for mode_flag in MODES if mode_flag.mode == mode)
-    if mode != Mode.RUN:
-        return chosen.carry_out(given, options)
-    from gpulab.session.started_worker import READY
-
-    READY.prepare(options.threads)  # it imports torch while this process imports what it needs itself
-    try:
-        return chosen.carry_out(given, options)
-    finally:
-        READY.close()
+    return chosen.carry_out(given, options)
 
 
 def _open_screen(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:

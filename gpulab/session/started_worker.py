@@ -1,4 +1,4 @@
-"""A worker's process that waits for its job; and one that is kept ready, with torch imported."""
+"""A worker's process that waits for its job; and one that an app keeps ready, with torch imported."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class StartedWorker:
 
 
 class ReadyWorker:
-    """One worker that has imported torch, for the next run: `prepare` while nothing is measured."""
+    """One worker that has imported torch, for the next run of an app: `prepare` while nothing is measured."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -93,14 +93,12 @@ class ReadyWorker:
 
     def take(self, job: AnyJob) -> StartedWorker | None:
         """The worker for a job; None where there is none, or not for this one."""
-        if not isinstance(job, TimedJob):  # the ceilings, beside the run that needs them
-            return None
         with self._lock:
             kept, self._started = self._started, None
         if kept is None:
             return None
         started, environment = kept
-        fits = job.seed is None and not job.starts_matter
+        fits = isinstance(job, TimedJob) and job.seed is None and not job.starts_matter
         if fits and started.is_there and worker_environment(job) == environment:
             return started
         started.close()
@@ -114,4 +112,4 @@ class ReadyWorker:
 
 
 READY = ReadyWorker()
-"""Of this process; empty but in an app, and in a command that runs."""
+"""Of this process; empty but in an app."""
