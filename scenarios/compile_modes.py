@@ -34,7 +34,7 @@ from gpulab import Scenario, Work
 
 scenario = Scenario(
     topic="Triton, compilers, attention",
-    params={"batch": 128, "width": 1024, "layers": 4, "dtype": "bf16"},
+    params={"batch": 128, "width": 1024, "layers": 2, "dtype": "bf16"},
     cpu={"batch": 64, "width": 128, "layers": 2, "dtype": "fp32"},
     smoke={"batch": 4, "width": 16, "layers": 2},
     sweep={"batch": (16, 128, 1024, 8192)},
@@ -83,8 +83,11 @@ def _work(lab, batch, width, layers, dtype, mode):
     if mode is None:
         forward = model
     else:
-        _load_compiler(lab.device)
-        is_cold = _use_cache_of(mode)
+        folder = _CACHES / mode
+        is_cold = not folder.exists()
+        if is_cold:
+            _load_compiler(lab.device)
+        _keep_kernels_in(folder)
         forward = torch.compile(model, mode=mode)
         seconds = _seconds_of_first_calls(lab, lambda: forward(rows))
         if is_cold:
@@ -122,14 +125,11 @@ def _load_compiler(device):
     torch.compile(_Block(16).to(device).requires_grad_(False))(torch.ones(4, 16, device=device))
 
 
-def _use_cache_of(mode):
-    """Have a mode's kernels in a folder of their own: whether it is empty yet."""
-    folder = _CACHES / mode
-    is_cold = not folder.exists()
+def _keep_kernels_in(folder):
+    """Have those of one mode in a folder of their own."""
     folder.mkdir(parents=True, exist_ok=True)
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
     os.environ.pop("TRITON_CACHE_DIR", None)  # the compiler derives it from the other one, once
-    return is_cold
 
 
 def _seconds_of_first_calls(lab, call):

@@ -252,25 +252,28 @@ class LabApp(App[int]):
 
             READY.prepare(self._settings.threads)
 
+    def _end_processes(self) -> None:
+        from gpulab.session.started_worker import READY
+
+        self._lab.runs.end()
+        READY.close()
+
     def _interrupt(self) -> None:
         """Quit; where the terminal is gone, at once: Textual would wait for ever for its last bytes to be written."""
         if os.isatty(sys.stdin.fileno()):
             self._lab.quit()
         else:
-            self._lab.runs.end()
+            self._end_processes()
             os._exit(ExitCode.INTERRUPTED)
 
     def run_on_terminal(self) -> int:
         """Run it to its end; returns the exit code. What a signal or an error ends leaves nothing behind either."""
-        from gpulab.session.started_worker import READY
-
         self._has_terminal = True
         with self.interrupts as interrupts:
             try:
                 self.run()
             finally:
-                self._lab.runs.end()
-                READY.close()
+                self._end_processes()
                 release_stop_signals()
             interrupts.end(answered=True)
         if self.return_code is None:  # nobody asked for its end

@@ -66,6 +66,7 @@ def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
     secret = None if job is None else read_secret(commands)  # only now: the worker has what was read before
     if job is None or secret is None:
         _kill_group(pid, signal.SIGKILL)
+        kill_orphans()
         os._exit(1)
     status = _watch(pid, commands, position)
     sent = channel.sent

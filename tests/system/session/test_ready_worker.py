@@ -30,6 +30,11 @@ def b(lab):
 SMOKE = Settings(device="cpu", smoke=True, telemetry="off", profile="off")
 
 
+def _has_torch(process):
+    forked = process.children(recursive=True)
+    return any("libtorch" in file.path for child in forked for file in child.memory_maps())
+
+
 @pytest.fixture
 def worker(lab, monkeypatch):
     """The process of one that is ready."""
@@ -38,7 +43,7 @@ def worker(lab, monkeypatch):
     READY.prepare(threads=1)
     process = psutil.Process(READY._started[0]._process.pid)
     deadline = monotonic() + 60
-    while not any("libtorch" in file.path for child in process.children(recursive=True) for file in child.memory_maps()):
+    while not _has_torch(process):
         assert monotonic() < deadline, "torch is not imported"
         sleep(0.05)
     yield process
