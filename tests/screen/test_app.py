@@ -115,7 +115,7 @@ def test_going_back_stops_nothing_and_a_second_run_has_to_wait(hostile_scenario,
         await until(pilot, lambda: "so far" in shown(pilot))
         await pilot.press("escape", "escape")
         assert listed(pilot)[1].startswith(">recorded")
-        assert "epoch" in shown(pilot)
+        await until(pilot, lambda: "epoch" in shown(pilot))
         await pilot.press("r")
         assert "recorded is running: s s stops it" in shown(pilot)
         await pilot.press("s")

@@ -64,7 +64,7 @@ print(json.dumps({row.key: row.self_cpu_time_total / total for row in rows}))
 @pytest.fixture(scope="module")
 def trained(module_lab):
     path = module_lab.write("train.py", STEP)
-    return module_lab.run(f"{path}:step,other", "--trace", "t.json", "--memory", time_s="0.5")
+    return module_lab.run(f"{path}:step,other", "--profile", "on", "--trace", "t.json", "--memory", time_s=None)
 
 
 @pytest.fixture(scope="module")
