@@ -17,14 +17,13 @@ FOLDER = Path(__file__).parent
 CHEATS = docstrings(FOLDER / "cheats")
 HONEST = docstrings(FOLDER / "honest")
 TWINS = sorted({path for path, _ in HONEST.values()})
-QUICK = ("caches", "neighbours", "constant_answer", "mean_passes")
+QUICK = ("constant_answer", "mean_passes")
 """Files of twins that are looked at in every test run; of the others the cheats are."""
 PROFILED = ("silent_fallback",)
 """What a profile alone shows."""
 OF_EACH_KIND = {
-    *("recomputed_after_30_us", "memoised_by_equality", "memoised_by_samples", "decoy_inputs", "phase_by_count"),
-    *("first_after_restore", "batch_and_skip", "computes_in_context", "lazy_output", "thread_finishes_later"),
-    *("no_optimizer_update", "gradient_cut", "half_is_zeros", "no_abs", "mask_kept_until_seeded", "mask_ignored"),
+    *("recomputed_after_30_us", "memoised_by_equality", "decoy_inputs", "first_after_restore", "lazy_output"),
+    *("thread_finishes_later", "no_optimizer_update", "gradient_cut", "half_is_zeros", "no_abs", "mask_ignored"),
     *("giant_element", "sorted_in_the_build", "nan_output", "constant_answer", "patched_torch"),
     *("clock_patched_for_a_while", "claims_four_times_the_items", "view_instead_of_copy"),
 }
