@@ -123,15 +123,14 @@ class Lab:
         return Finished(process.returncode, stdout.decode(), stderr.decode(), self.folder / "run.jsonl")
 
     def run(self, what, *arguments, time_s="0.3"):
-        """`gpulab --run what` with its JSON on stdout and its run file in `run.jsonl`; no time: a smoke run."""
+        """`gpulab --run what` with its JSON on stdout and its run file in `run.jsonl`."""
         run_file = self.folder / "run.jsonl"
         run_file.unlink(missing_ok=True)
         # Telemetry has tests of its own; elsewhere each variant's solo run would only take time.
         quiet = () if "--telemetry" in arguments else ("--telemetry", "off")
         # So has the profile, whose second process takes as long again.
         quiet += () if {"--profile", "--trace", "--memory"} & set(arguments) else ("--profile", "off")
-        long = ("--time", time_s) if time_s else ("--smoke",)
-        options = ("--device", "cpu", *long, "--json", "--output", run_file, *quiet, *arguments)
+        options = ("--device", "cpu", "--time", time_s, "--json", "--output", run_file, *quiet, *arguments)
         finished = self.call("--run", what, *options)
         if finished.stdout:
             finished.result = json.loads(finished.stdout)

@@ -64,7 +64,7 @@ print(json.dumps({row.key: row.self_cpu_time_total / total for row in rows}))
 @pytest.fixture(scope="module")
 def trained(module_lab):
     path = module_lab.write("train.py", STEP)
-    return module_lab.run(f"{path}:step,other", "--profile", "on", "--trace", "t.json", "--memory", time_s=None)
+    return module_lab.run(f"{path}:step,other", "--smoke", "--profile", "on", "--trace", "t.json", "--memory")
 
 
 @pytest.fixture(scope="module")
