@@ -149,3 +149,27 @@ def test_numbers_that_are_drawn_once_after_seeding_and_used_again_are_found():
         bench.check(name, drawing(once=once))
     assert bench.take_alone("afresh") is None
     assert bench.take_alone("again").code == "draws_when_seeded"
+
+
+def merging(merge):
+    """Of two sorted lists; elements that are exchanged leave them unsorted."""
+
+    def make_work():
+        a, b = torch.randn(2 * SIZE).sort().values, torch.randn(2 * SIZE).sort().values
+        return Work(lambda: merge(a, b), inputs=(a, b))
+
+    return make_work
+
+
+def by_rank(a, b):
+    numbers, merged = torch.arange(2 * SIZE), torch.empty(4 * SIZE)
+    merged[torch.searchsorted(b, a) + numbers] = a
+    merged[torch.searchsorted(a, b, right=True) + numbers] = b
+    return merged
+
+
+def test_what_unsorted_lists_leave_unwritten_accuses_nobody():
+    bench = TimedBench()
+    bench.check("baseline", merging(lambda a, b: torch.cat([a, b]).sort().values))
+    bench.check("by_rank", merging(by_rank))
+    bench.time_blocks("by_rank", BLOCKS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 
 import torch
 
@@ -70,6 +71,22 @@ class Stepping:
         finally:
             undo()
             self.builder.wait()
+
+    def is_written(self, build: Build, change: Change, inputs: Tensors) -> bool:
+        """Whether a step on changed inputs gives the same where torch fills all memory that it hands out with NaN.
+
+        On values that no author draws a part of an output may stay unwritten: ranks in a list that is not sorted.
+        """
+        usual = self.output(build, change, inputs)
+        before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.use_deterministic_algorithms(True, warn_only=True)  # which fills it
+            try:
+                filled = self.output(build, change, inputs)
+            finally:
+                torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        return self.agree(build, filled, usual).ok
 
     def late_output(self, build: Build, change: Change, inputs: Tensors) -> Tensors:
         """Copies of the output of a step on the inputs as they are, read once these have changed."""

@@ -20,7 +20,7 @@ has reached by then; at most so many of all together; what is steady.
 """
 _DRIFTING = 0.05
 """What is worth saying of so short a warm-up: of rounds both halves of a pair drift alike."""
-_WARM_AGAIN_S, _LONG_BLOCK_S = 0.015, 0.1
+_WARM_AGAIN_S, _LONG_BLOCK_S = 0.015, 0.01
 """Of a process that follows another; a block from which on it warms itself."""
 _ALIKE = 2.0
 """Times by which steps differ at most that have as many in a block; twins do where one of them was disturbed."""
