@@ -1,5 +1,7 @@
 """What one untimed step shows of its operations: their operands, and whether these are gone through in their order."""
 
+from threading import Thread
+
 import pytest
 import torch
 
@@ -61,3 +63,13 @@ def test_only_convolutions_may_need_fewer_flops_than_their_formula():
     weight = torch.rand(4, 8, 3, 3)
     assert counted(lambda: torch.conv2d(CHANNELS, weight)).fewer_flops
     assert not counted(lambda: torch.mm(A, B)).fewer_flops
+
+
+def test_what_other_threads_multiply_leaves_no_count_of_flops():
+    def step():
+        thread = Thread(target=torch.mm, args=(A, B))
+        thread.start()
+        thread.join()
+        return A @ B
+
+    assert counted(step).flops is None

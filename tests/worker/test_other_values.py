@@ -1,5 +1,7 @@
 """Values of another seed are copied into the inputs, and cases tried: structured inputs stay what they are."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from checker_bench import Bench, N
@@ -193,6 +195,22 @@ def in_another_form():
     return Work(lambda: columns.T * factors, inputs=(columns, factors))
 
 
+def of_a_view():
+    rows, factors = data()
+    columns = rows.T
+    return Work(lambda: columns.T * factors, inputs=(columns, factors))
+
+
+def in_a_thread():
+    rows, factors = data()
+
+    def step():
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(torch.mul, rows, factors).result() * 1
+
+    return Work(step, inputs=(rows, factors))
+
+
 def in_the_other_order():
     rows, factors = data()
     return Work(lambda: factors * rows, inputs=(rows, factors))
@@ -202,6 +220,8 @@ def in_the_other_order():
     ("baseline", "suspect", "codes"),
     [
         (scaled, in_the_other_order, []),
+        (scaled, of_a_view, []),
+        (scaled, in_a_thread, []),
         (scaled, named_by_halves, ["inputs_incomplete"]),
         (scaled, with_packed_weights, ["unnamed_tensors"]),
         (scaled, in_another_form, ["layout_made_in_build"]),

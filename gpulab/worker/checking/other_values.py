@@ -175,12 +175,15 @@ class OtherValues:
             self._doubt(name, finding("input_without_effect", name, input=missing[0] + 1, inputs=len(inputs)))
 
     def _holds_baselines(self, inputs: Tensors) -> bool:
-        """Whether each input holds the values of one of the baseline's, in their order."""
+        """Whether each input holds the values of one of the baseline's, in their order or in that of its memory."""
         known = list(zip(self._kinds, self._samples, strict=True))
         return all(
-            any(shape == tensor.shape and torch.allclose(sample, other, rtol=5e-2) for shape, other in known)
+            any(
+                shape == view.shape and torch.allclose(sample, unnamed.sample(view), rtol=5e-2)
+                for view in (tensor, unnamed.in_memory_order(tensor))
+                for shape, sample in known
+            )
             for tensor in inputs
-            for sample in [unnamed.sample(tensor)]
         )
 
     def _has_effect(self, build: Build, tensor: torch.Tensor, value: torch.Tensor) -> bool:

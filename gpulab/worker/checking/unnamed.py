@@ -73,15 +73,26 @@ def unnamed_of(build: Build, inputs: Sequence[torch.Tensor]) -> list[torch.Tenso
     """
     if compiled.frames():
         return []
-    build.restore()
     named = tensors.storages([*inputs, *build.state])
     try:
-        with build.context(), _Reads() as reads:
-            build.work.step()
+        first = _reads(build)
+        second = _reads(build)  # while what the first one read is still there: what was made meanwhile lies elsewhere
     except Exception:
         return []
     build.restore()
-    return [tensor for address, tensor in reads.read.items() if address not in named and tensor.numel() > _FEWEST]
+    return [
+        tensor
+        for address, tensor in first.items()
+        if address in second and address not in named and tensor.numel() > _FEWEST
+    ]
+
+
+def _reads(build: Build) -> dict[int, torch.Tensor]:
+    build.restore()
+    reads = _Reads()
+    with build.context(), reads:
+        build.work.step()
+    return reads.read
 
 
 def figures(tensor: torch.Tensor) -> Figures:
@@ -92,6 +103,11 @@ def figures(tensor: torch.Tensor) -> Figures:
     size = wide.abs()
     total = float(wide.real.sum(dtype=torch.float64))
     return tensor.numel(), total, float(size.sum(dtype=torch.float64)), float(size.square().sum(dtype=torch.float64))
+
+
+def in_memory_order(tensor: torch.Tensor) -> torch.Tensor:
+    """A view whose last dimension is the innermost in memory."""
+    return tensor.permute(sorted(range(tensor.dim()), key=lambda dim: -tensor.stride()[dim]))
 
 
 def sample(tensor: torch.Tensor) -> torch.Tensor:

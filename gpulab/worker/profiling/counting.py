@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -141,16 +142,21 @@ def _span(operand: torch.Tensor) -> int:
 def count(variant: str, build: Build) -> Counted | None:
     """Count one step; None where it works, and does not under a dispatch mode: that is no fault of it."""
     build.restore()
+    started: list[object] = []
+    threading.setprofile(lambda *event: started.append(event))
     try:
         with build.context(), _Counter() as counter:
             build.work.step()
     except Exception:
         return None
+    finally:
+        threading.setprofile(None)
+    others = bool(started) or threading.active_count() > 1  # of which the counter sees nothing
     seen = counter.operations > 0
     return Counted(
         variant=variant,
         operations=counter.operations,
-        flops=None if counter.incomplete else int(counter.flops),
+        flops=None if counter.incomplete or others else int(counter.flops),
         operand_bytes=counter.operand_bytes if seen else None,
         strided_bytes=counter.strided_bytes,
         distinct_bytes=counter.distinct_bytes if seen else None,
