@@ -78,7 +78,7 @@ def fp8(lab, n):
         flops=2 * n**3,
         bytes=2 * n**2 + 2 * n**2,
         dtype="fp8",
-        inputs=(left, right),
+        inputs=(left, right, of_a, of_b),
     )
 
 
