@@ -24,6 +24,11 @@ from gpulab.report.state import fold_all
 sys.path += [str(Path(__file__).parent / folder) for folder in ("benchmarks", "gpu", "cuda", "gauntlet")]
 GPULAB = (sys.executable, "-m", "gpulab")
 MARK = "GPULAB_TEST_MARK"
+_HANDLERS = {
+    signal.SIGHUP: signal.SIG_DFL,
+    signal.SIGQUIT: signal.SIG_DFL,
+    signal.SIGINT: signal.default_int_handler,
+}
 HOSTILE_SCENARIO = """
 \"\"\"[red]Recorded[/red]: x.
 
@@ -156,6 +161,15 @@ class Lab:
                 return True
             time.sleep(0.05)
         return not self.processes()
+
+
+def pytest_configure(config):
+    """Signals that nohup or a shell's & has ignored would be ignored by every program under test too."""
+    starts_workers = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
+    if not starts_workers:  # which goes on when the terminal is closed
+        for number, handler in _HANDLERS.items():
+            if signal.getsignal(number) == signal.SIG_IGN:
+                signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
