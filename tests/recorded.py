@@ -1,4 +1,4 @@
-"""Recorded runs: run files of earlier versions with the reports that are made of them, and a small one of today.
+"""Recorded runs: run files with the reports that are made of them, and a small one of today.
 
 `python tests/recorded.py` stores the reports that today's code makes: only after a look at every field that differs.
 """
@@ -20,8 +20,8 @@ from gpulab.session.scripting import load
 CORPUS = Path(__file__).parent / "corpus"
 _REPORTS = CORPUS / "reports.json.xz"
 NAMES = sorted(path.name.removesuffix(".jsonl.xz") for path in CORPUS.glob("*.jsonl.xz"))
-"""Of version 1."""
-VERSION_2 = sorted(f"version-2/{path.name.removesuffix('.jsonl.xz')}" for path in CORPUS.glob("version-2/*.jsonl.xz"))
+ALL = sorted(str(path.relative_to(CORPUS)).removesuffix(".jsonl.xz") for path in CORPUS.rglob("*.jsonl.xz"))
+"""With the lessons on an H200, and those whose goodput is known."""
 
 
 def run_file(name, folder):
@@ -52,7 +52,7 @@ def stored_reports():
 def store_reports():
     """From now on reports are to be as they are now."""
     with TemporaryDirectory() as folder:
-        reports = {name: report_json(name, folder) for name in (*NAMES, *VERSION_2)}
+        reports = {name: report_json(name, folder) for name in ALL}
     text = json.dumps(reports, sort_keys=True, separators=(",", ":"))
     _REPORTS.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
 

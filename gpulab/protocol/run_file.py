@@ -1,13 +1,13 @@
 """The run file: append-only JSON lines, a header with the version first, then every event as it came.
 
 What was written survives any death of the writer. A line without its newline was cut off and is dropped; an unknown
-type in a known version is skipped and counted; a newer version is refused by name.
+type is skipped and counted; another version is refused by name.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,17 +17,15 @@ from gpulab.limits import RUN_FILE_LINE_BYTES
 from gpulab.protocol.events import AnyEvent, Event
 from gpulab.protocol.files import open_regular
 from gpulab.protocol.finding import Finding, finding
-from gpulab.protocol.version_1 import decode_version_1
 from gpulab.protocol.wire import UNREADABLE, decode, encode
 
 FORMAT = "gpulab.run"
 VERSION = 2
 _CHUNK = 1 << 20
-_DECODERS: dict[int, Callable[[bytes], AnyEvent | None]] = {1: decode_version_1, VERSION: decode}
 
 
 class RunFileError(ValueError):
-    """The file is no run file, or one of a newer gpulab."""
+    """The file is no run file, or one of another gpulab."""
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +77,7 @@ class RunFileReader:
         self._file = open_regular(path)
 
     def take(self) -> list[AnyEvent]:
-        """The events since the last call. RunFileError where it is no run file, or where its version is newer."""
+        """The events since the last call. RunFileError where it is no run file, or where it has another version."""
         events: list[AnyEvent] = []
         while data := self._file.read(_CHUNK):
             *lines, rest = (self._rest + data).split(b"\n")
@@ -88,7 +86,7 @@ class RunFileReader:
                 self.header = _header(self.path, lines.pop(0) if lines else rest)
                 self._lines = 1
             if self.header is not None:
-                events += self._decoded(lines, _DECODERS[self.header.version])
+                events += self._decoded(lines)
         return events
 
     def close(self) -> None:
@@ -109,12 +107,12 @@ class RunFileReader:
             problems.append(finding("unknown_events", count=self.unknown))
         return problems
 
-    def _decoded(self, lines: list[bytes], decode_line: Callable[[bytes], AnyEvent | None]) -> list[AnyEvent]:
+    def _decoded(self, lines: list[bytes]) -> list[AnyEvent]:
         events: list[AnyEvent] = []
         for line in lines:
             self._lines += 1
             try:
-                event = decode_line(line[: RUN_FILE_LINE_BYTES + 1])
+                event = decode(line[: RUN_FILE_LINE_BYTES + 1])
             except ValueError:
                 self.garbled.append(self._lines)
                 continue
@@ -139,7 +137,7 @@ class Recording:
 
 
 def read_run_file(path: Path) -> Recording:
-    """Read a run file, whole or cut. RunFileError where it is none, or where its version is newer."""
+    """Read a run file, whole or cut. RunFileError where it is none, or where it has another version."""
     reader = RunFileReader(path)
     try:
         events = reader.take()
@@ -157,10 +155,8 @@ def _header(path: Path, line: bytes) -> Header:
         header = Header(format="", version=0, gpulab="")
     if header.format != FORMAT:
         raise RunFileError(f"{path} is not a run file: its first line is no {FORMAT} header")
-    if header.version > VERSION:
+    if header.version != VERSION:
         raise RunFileError(
-            f"{path} has version {header.version}, written by gpulab {header.gpulab}: this one reads up to {VERSION}"
+            f"{path} has version {header.version}, written by gpulab {header.gpulab}: this one reads {VERSION}"
         )
-    if header.version not in _DECODERS:
-        raise RunFileError(f"{path} has version {header.version}, which no gpulab wrote")
     return header

@@ -32,7 +32,7 @@ from gpulab.report.live import live_detail
 from gpulab.session.run import Run
 from gpulab.session.source import File
 
-RECORDED = "version-2/precision-h200"
+RECORDED = "precision-h200"
 SMALL, LARGE = (80, 24), (120, 40)
 STARTS, MOVES, REST_S, KEYS, VISITS, VISIT_S, EDGE_S = 10, 8, 5.0, 200, 3, 1.3, 2
 POLLS_BETWEEN_REPORTS = 20

@@ -3,7 +3,7 @@
 import lzma
 from functools import cache
 
-from recorded import CORPUS, VERSION_2
+from recorded import CORPUS, NAMES
 
 from fuzz.cache_files import _Events
 from fuzz.mutations import LINES, mutated_bytes, mutated_json, mutated_lines
@@ -60,7 +60,7 @@ def check(stream, folder):
 def _recorded():
     """(the start of a run, the lines of all its events after it) of every recorded run."""
     runs = []
-    for name in VERSION_2:
+    for name in NAMES:
         lines = lzma.decompress((CORPUS / f"{name}.jsonl.xz").read_bytes()).splitlines()[1:]
         runs.append((decode(lines[0]), [line for line in lines[1:] if len(line) < 20_000]))
     return runs

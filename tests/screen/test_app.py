@@ -80,7 +80,7 @@ def test_after_each_run_the_screen_says_what_happened_and_goes_on(hostile_scenar
         assert "starts all forty kernels by one launch" in flat(pilot)
 
     def starter(entry, settings):
-        return File(run_file(f"version-2/{next(names)}", tmp_path))
+        return File(run_file(f"{next(names)}", tmp_path))
 
     visit(journey, hostile_scenario, size=(140, 50), starter=starter)
 
@@ -147,7 +147,7 @@ def test_a_run_that_cannot_start_says_so(hostile_scenario):
 
 def test_the_last_stages_of_a_healthy_run_are_not_stale(hostile_scenario, tmp_path):
     """Sampling has ended by then: this was red for as long as the profile took."""
-    tape = Tape(run_file("version-2/healthy", tmp_path), _profiling)
+    tape = Tape(run_file("healthy", tmp_path), _profiling)
 
     async def journey(pilot):
         await pilot.press("r")

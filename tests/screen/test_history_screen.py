@@ -26,7 +26,7 @@ def past(tmp_path, monkeypatch):
     """Two recorded runs, entered as those of an hour and of two hours ago."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     index, runs = HistoryIndex(state_folder()), []
-    for hours, name in ((2, "precision-h100-1"), (1, "version-2/precision-h200")):
+    for hours, name in ((2, "precision-h100-1"), (1, "precision-h200")):
         path = run_file(name, tmp_path)
         state = fold_all(read_run_file(path).events)
         at = (datetime.now(UTC) - timedelta(hours=hours)).isoformat()
@@ -251,7 +251,7 @@ def test_the_lines_that_differ_are_shown_and_runs_change_their_places(tmp_path, 
 
 def run_of_source(path, source, number):
     """A recorded run whose scenario's file held this."""
-    recording = read_run_file(run_file("version-2/precision-h200", path.parent))
+    recording = read_run_file(run_file("precision-h200", path.parent))
     started = recording.events[0]
     job = started.request.job
     subject = replace(job.subject, source=source, source_sha256=f"{number:064}")

@@ -208,7 +208,7 @@ def test_the_app_lists_without_running_anything(tmp_path):
 def test_the_list_knows_after_a_restart_what_runs_came_to(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     entry = next(entry for entry in catalog() if entry.name == "precision")
-    state = fold_all(read_run_file(run_file("version-2/precision-h200", tmp_path)).events)
+    state = fold_all(read_run_file(run_file("precision-h200", tmp_path)).events)
     past = past_run(state, build_report(state))
     two_hours_ago = (datetime.now(UTC) - timedelta(hours=2)).isoformat()
     assert HistoryIndex(state_folder()).add(replace(past, path=str(entry.path), at=two_hours_ago))

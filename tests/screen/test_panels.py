@@ -27,7 +27,7 @@ def test_telemetry_is_drawn_over_time_beside_the_run(hostile_scenario, tmp_path)
 
 
 def test_a_panel_fills_the_screen_and_gives_it_back(hostile_scenario, tmp_path):
-    tape = Tape(run_file("version-2/precision-h200", tmp_path), lambda event: isinstance(event, SoloRun))
+    tape = Tape(run_file("precision-h200", tmp_path), lambda event: isinstance(event, SoloRun))
 
     async def journey(pilot):
         await pilot.press("z")
@@ -56,7 +56,7 @@ def test_a_panel_fills_the_screen_and_gives_it_back(hostile_scenario, tmp_path):
 
 
 def test_a_frozen_screen_stays_while_the_run_goes_on(hostile_scenario, tmp_path):
-    tape = Tape(run_file("version-2/precision-h200", tmp_path), lambda event: isinstance(event, Samples))
+    tape = Tape(run_file("precision-h200", tmp_path), lambda event: isinstance(event, Samples))
 
     async def journey(pilot):
         await pilot.press("r")
@@ -133,7 +133,7 @@ def test_the_code_shows_what_differs_and_where_it_failed(hostile_scenario, tmp_p
 
 def test_a_guess_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    tape = Tape(run_file("version-2/precision-h200", tmp_path), lambda event: isinstance(event, Samples))
+    tape = Tape(run_file("precision-h200", tmp_path), lambda event: isinstance(event, Samples))
 
     async def journey(pilot):
         await pilot.press("g")

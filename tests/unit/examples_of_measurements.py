@@ -78,7 +78,6 @@ REWORDED = {
         {"file": "scenarios/x.py", "hidden": "gpulab/scenarios/x.py", "lesson": True},
         "this is scenarios/x.py, which hides the shipped lesson of this name, gpulab/scenarios/x.py",
     ),
-    "text": ({"text": "a sentence of version 1"}, "a sentence of version 1"),
     "never_started": ({}, "the run has not started"),
     "no_end": ({}, "the run has no end: its process was killed, or it is still running"),
     "stopped_after_measuring": ({}, "the measurement is complete; what follows it was stopped"),

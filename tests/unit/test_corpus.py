@@ -1,6 +1,6 @@
 """The report of every recorded run equals the stored one, in every field: who changes one says so, and stores it anew.
 
-The run files are of versions 1 and 2. Their reports were stored anew when runs came to spread over processes, after a
+Reports were stored anew when runs came to spread over processes, after a
 look at each field that had changed since the version that wrote the files. These were meant to change:
 
 - intervals are wider where successive epochs, which count as processes in these files, are alike; so are minimum
@@ -21,8 +21,6 @@ import math
 
 import pytest
 import recorded
-
-RECORDED = (*recorded.NAMES, *recorded.VERSION_2)
 
 
 def compare(old, new, path=""):
@@ -49,13 +47,13 @@ def same_value(old, new):
     return math.isclose(old, new, rel_tol=1e-9) if numbers else type(old) is type(new) and old == new
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", recorded.ALL)
 def test_every_field_is_as_it_was(name, tmp_path):
     assert list(compare(recorded.stored_reports()[name], recorded.report_json(name, tmp_path))) == []
 
 
 def test_every_stored_report_is_of_a_run_file():
-    assert recorded.stored_reports().keys() == set(RECORDED)
+    assert recorded.stored_reports().keys() == set(recorded.ALL)
 
 
 def test_a_difference_would_be_seen():

@@ -57,7 +57,6 @@ MADE_BY_NAME = {
     "worker/checks.py": {"state_not_named", "state_not_restored"},
     "worker/checking/other_values.py": {"seed_changes_nothing", "seed_changes_shapes"},
     "worker/building/build.py": {"set_while_building", "set_while_stepping", "left_by_context"},
-    "protocol/version_1.py": {"text"},
 }
 """Codes that reach a finding through a variable, by the file that has them as text."""
 RELATIONS = {f"fixes_{relation}" for relation in Relation}

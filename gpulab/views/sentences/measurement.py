@@ -26,7 +26,6 @@ def _solo_differs(values: Values) -> str:
 
 
 WORDS = {
-    "text": Words("{text}"),
     "never_started": Words("the run has not started"),
     "no_end": Words("the run has no end: its process was killed, or it is still running"),
     "stopped_after_measuring": Words("the measurement is complete; what follows it was stopped"),

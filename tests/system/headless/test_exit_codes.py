@@ -33,7 +33,7 @@ def report_against(name, required_speedup, folder):
         # What keeps a run from being measured comes before what is required of it.
         ("checks", 1.2, ExitCode.WRONG, None, None),
         ("standin-throttled", 1.2, ExitCode.INVALID, None, None),
-        ("raises", 1.2, ExitCode.FAILED, "text", "bad"),
+        ("raises", 1.2, ExitCode.FAILED, "exception", "bad"),
         ("timeout", 1.2, ExitCode.FAILED, None, None),
         ("cancelled", 1.2, ExitCode.INTERRUPTED, None, None),
         ("killed", 1.2, ExitCode.INTERRUPTED, "no_end", None),

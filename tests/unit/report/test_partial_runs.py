@@ -10,7 +10,7 @@ from gpulab.report.exit_codes import ExitCode
 from gpulab.report.state import RunState, fold_all
 
 CUT = [
-    *("version-2/double_buffering-h100", "calibration", "cancelled", "crash-late", "fixes"),
+    *("double_buffering-h100", "calibration", "cancelled", "crash-late", "fixes"),
     *("function", "phases", "standin-shared", "timeout"),
 ]
 

@@ -5,7 +5,7 @@ import math
 
 import msgspec
 import pytest
-from recorded import NAMES, VERSION_2, report_of
+from recorded import NAMES, report_of
 from synthetic_runs import report_of as report_of_events
 from synthetic_runs import run_of
 
@@ -46,7 +46,7 @@ def numbers(document):
         yield document
 
 
-@pytest.fixture(params=[*NAMES, *VERSION_2], scope="module")
+@pytest.fixture(params=NAMES, scope="module")
 def report(request, tmp_path_factory):
     return report_of(request.param, tmp_path_factory.mktemp("recorded"))
 

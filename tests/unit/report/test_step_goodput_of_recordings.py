@@ -9,8 +9,7 @@ from gpulab.report.goodput.goodput_report import StepSource
 from gpulab.session.scripting import load
 
 ON_GPU = [
-    *(name for name in recorded.NAMES if "-h100-" in name),
-    *(name for name in recorded.VERSION_2 if "-h100" in name),
+    *(name for name in recorded.NAMES if "-h100" in name),
     *sorted(f"goodput/{path.name.removesuffix('.jsonl.xz')}" for path in recorded.CORPUS.glob("goodput/*.jsonl.xz")),
 ]
 POINTS = 0.05
@@ -68,7 +67,7 @@ def test_what_is_called_reliable_is_reconciled(name, tmp_path):
 def test_kernels_that_ran_longer_than_the_step_are_unreliable_or_of_the_profilers_own_step(tmp_path):
     (overlapped,) = (
         variant
-        for variant in recorded.report_of("version-2/double_buffering-h100", tmp_path).variants
+        for variant in recorded.report_of("double_buffering-h100", tmp_path).variants
         if variant.name == "overlapped"
     )
     assert [reason.code for reason in overlapped.goodput.reasons] == ["busy_exceeds_step"]

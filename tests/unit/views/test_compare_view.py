@@ -12,7 +12,7 @@ FIRST = "import torch\n\n\ndef a(lab):\n    return 1\n\n\ndef b(lab):\n    retur
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    return report_of("version-2/precision-h200", tmp_path_factory.mktemp("runs"))
+    return report_of("precision-h200", tmp_path_factory.mktemp("runs"))
 
 
 def rows(first, second, sources=("", ""), width=100, **options):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import printed
-from recorded import NAMES, VERSION_2, report_of
+from recorded import NAMES, report_of
 from rich.console import Console
 from rich.style import Style
 from run_reports import CPU, profiled, two_variants
@@ -90,7 +90,7 @@ def test_a_column_is_there_where_any_variant_has_it_and_all_fit():
 
 def test_of_roof_is_the_rooflines_wherever_it_stands(tmp_path):
     compared = 0
-    for name in (*NAMES, *VERSION_2):
+    for name in NAMES:
         report = report_of(name, tmp_path)
         table = goodput(report, GLYPHS)
         points = {variant.name: variant.roofline for variant in report.variants if variant.goodput}

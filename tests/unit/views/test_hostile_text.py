@@ -10,7 +10,7 @@ import pytest
 from conftest import printed
 from hostile import CLOCKS, FORGED, HOSTILE, KNOWN, hostile
 from msgspec.structs import replace
-from recorded import VERSION_2, report_of
+from recorded import NAMES, report_of
 from rich.console import Group
 
 from gpulab.analysis.kernels.changes import Change, KernelDifference
@@ -218,7 +218,7 @@ def assert_safe(views):
         assert not [line for line in lines if line.strip().startswith(FORGED)], name
 
 
-@pytest.mark.parametrize("recorded", [*VERSION_2, "calibration", "fixes", "phases", "function", "standin-gpu", "smoke"])
+@pytest.mark.parametrize("recorded", [*NAMES, "calibration", "fixes", "phases", "function", "standin-gpu", "smoke"])
 def test_no_text_of_a_report_drives_the_terminal_or_forges_a_line(recorded, tmp_path):
     report = with_kernels(report_of(recorded, tmp_path))
     for known, glyphs in ((KNOWN, Glyphs()), (CLOCKS, Glyphs(ascii=True))):
@@ -244,7 +244,7 @@ def test_every_view_that_takes_glyphs_is_among_them(tmp_path):
             own = function.__module__ == module.__name__ and not name.startswith("_")
             names |= {name} if own and "glyphs" in inspect.signature(function).parameters else set()
     shown = {name for name, _ in of_machine(ROWS, CHECKS, Glyphs())}
-    for recorded in VERSION_2:
+    for recorded in NAMES:
         shown |= {name for name, _ in of_report(report_of(recorded, tmp_path), Glyphs())}
     assert names - PARTS <= shown
     assert names >= PARTS

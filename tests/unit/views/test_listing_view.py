@@ -84,7 +84,7 @@ def test_what_a_run_came_to_fits_into_seven_characters(report, text):
 
 def test_a_past_run_has_the_mark_that_it_had():
     """The list knows after a restart what the screen said before."""
-    state = fold_all(read_run_file(run_file("version-2/precision-h200", mkdtemp())).events)
+    state = fold_all(read_run_file(run_file("precision-h200", mkdtemp())).events)
     report = build_report(state)
     past = past_run(state, report)
     assert past is not None

@@ -21,8 +21,8 @@ from gpulab.views.live.screen import ZOOMED, live_view, places
 from gpulab.views.text import Glyphs
 
 RUNS = (
-    "version-2/healthy",
-    "version-2/precision-h200",
+    "healthy",
+    "precision-h200",
     "standin-gpu",
     "precision-h100-1",
     "fixes",
@@ -98,7 +98,7 @@ def test_panels_lie_apart_and_inside():
 
 def test_an_interval_stays_as_it_was_when_it_had_as_many_processes():
     """Older rows are what the run showed then, not what is made of them later."""
-    recorded = events("version-2/precision-h200")
+    recorded = events("precision-h200")
     pairs = [("fp8", "fp32"), ("control", "fp32")]
     whole = live_detail(_folded(recorded), pairs)
     assert list(whole.looks) == pairs
@@ -125,7 +125,7 @@ def test_the_name_of_what_runs_alone_stands_above_its_readings():
 
 
 def test_before_an_interval_stands_the_bars_say_about():
-    run = at("version-2/healthy", 0.5)
+    run = at("healthy", 0.5)
     assert not run.report.comparisons[0].speedup
     text = live_view(run, Glyphs(), width=80, height=20).plain
     assert "about " in text

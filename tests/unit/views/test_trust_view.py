@@ -90,7 +90,7 @@ def test_reasons_in_short_are_of_findings_that_there_are():
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("ascii_only", [True, False])
 def test_nothing_of_a_recorded_run_is_wider_than_the_terminal(width, ascii_only, tmp_path):
-    for name in ("precision-h100-1", "checks", "crash-late", "version-2/healthy"):
+    for name in ("precision-h100-1", "checks", "crash-late", "healthy"):
         report = report_of(name, tmp_path)
         drawn = checks(report, Glyphs(ascii=ascii_only))
         text = printed(drawn, width) if drawn else ""
