@@ -184,7 +184,7 @@ def are_decided(
 
 
 def _decided_width(theta: Interval, of_effect: float) -> float:
-    return max(NARROW, of_effect * abs(theta.median))
+    return min(log(WIDEST) / 2, max(NARROW, of_effect * abs(theta.median)))
 
 
 def _is_negligible(theta: Interval) -> bool:

@@ -250,7 +250,8 @@ class LabApp(App[int]):
         if self._lab.runs.running is None:
             from gpulab.session.started_worker import READY
 
-            READY.prepare(self._settings.threads)
+            with suppress(OSError):  # the run that comes next says what the system has too little of
+                READY.prepare(self._settings.threads)
 
     def _end_processes(self) -> None:
         from gpulab.session.started_worker import READY

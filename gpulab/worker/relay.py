@@ -74,8 +74,12 @@ def serve(
         gc.enable()
         conduct(channel, job, buffer, position, forks, numbers, pipes)
 
-    first = _ready_conductor(forks, partial(import_and_conduct, None)) if ready else None
+    first = None
+    if ready:
+        first = _ready_conductor(forks, partial(import_and_conduct, None))
+        signal.signal(signal.SIGCHLD, lambda *_: os._exit(1))  # nobody is to take a worker without its conductor
     job = receive()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     keep_code_of_the_run(job)
     if isinstance(job, Calibrate):
         _import_torch()

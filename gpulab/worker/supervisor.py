@@ -57,6 +57,8 @@ def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
         position.move(Stage.LOAD)
         work(lambda: serve(channel, lambda: _received(given, position, buffer), buffer, position, forks))
     os.close(given)
+    if commands not in _wait_for_either(commands, pid):  # so that nobody takes a worker that is gone
+        os._exit(1)
     job = read_job(commands)
     if job is not None:
         name_variants(job, position, buffer)
@@ -141,6 +143,14 @@ def work(serve: Callable[[], None]) -> NoReturn:
         with suppress(BaseException):  # it may be an object of the scenario's by now
             sys.stdout.flush()
         os._exit(code)
+
+
+def _wait_for_either(commands: int, pid: int) -> list[int]:
+    """Until a job comes, or the worker ends."""
+    exit_fd = os.pidfd_open(pid)
+    ready = select.select([commands, exit_fd], [], [])[0]
+    os.close(exit_fd)
+    return ready
 
 
 def _watch(pid: int, commands: int, position: WorkerPosition) -> int:

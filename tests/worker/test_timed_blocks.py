@@ -173,3 +173,25 @@ def test_what_unsorted_lists_leave_unwritten_accuses_nobody():
     bench.check("baseline", merging(lambda a, b: torch.cat([a, b]).sort().values))
     bench.check("by_rank", merging(by_rank))
     bench.time_blocks("by_rank", BLOCKS)
+
+
+def halves_later():
+    """After some steps it writes one half, and relies on memory that still holds the other."""
+    steps = []
+
+    def merge(a, b):
+        steps.append(1)
+        written = 4 * SIZE if len(steps) < 60 else 2 * SIZE
+        merged = torch.empty(4 * SIZE)
+        merged[:written] = torch.cat([a, b]).sort().values[:written]
+        return merged
+
+    return merging(merge)
+
+
+def test_a_step_that_writes_half_of_its_own_output_is_forgiven_nothing():
+    bench = TimedBench()
+    bench.check("baseline", merging(lambda a, b: torch.cat([a, b]).sort().values))
+    bench.check("halves", halves_later())
+    with pytest.raises(WrongOutputError):
+        bench.time_blocks("halves", 5 * BLOCKS)

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from gpulab.protocol.jobs import AnyJob, Measure, TimedJob
+from gpulab.protocol.jobs import AnyJob, Measure, ScenarioFile, TimedJob
 from gpulab.protocol.statuses import Shows
 
 _THREADS = "TORCHINDUCTOR_COMPILE_THREADS"
@@ -24,8 +24,9 @@ def keep_code_of_the_run(job: AnyJob) -> None:
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
-    for name, value in folders.items():
-        os.environ.setdefault(name, value)
+    chosen = job.subject.env if isinstance(job.subject, ScenarioFile) else {}
+    for name in folders.keys() - chosen.keys():
+        os.environ.setdefault(name, folders[name])
 
 
 def try_in_threads() -> None:

@@ -72,21 +72,26 @@ class Stepping:
             undo()
             self.builder.wait()
 
-    def is_written(self, build: Build, change: Change, inputs: Tensors) -> bool:
-        """Whether a step on changed inputs gives the same where torch fills all memory that it hands out with NaN.
+    def leaves_unwritten(self, build: Build, change: Change, inputs: Tensors, usual: Tensors) -> bool:
+        """Whether a step leaves a part of its output unwritten on changed inputs, and on its own none.
 
-        On values that no author draws a part of an output may stay unwritten: ranks in a list that is not sorted.
+        Values that no author draws may do that: ranks in a list that is not sorted any more. While torch fills all
+        memory that it hands out with NaN, the usual output has to stay what it is.
         """
-        usual = self.output(build, change, inputs)
         before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             torch.use_deterministic_algorithms(True, warn_only=True)  # which fills it
             try:
-                filled = self.output(build, change, inputs)
+                first = tensors.kept(self.step(build))
+                changed = self.output(build, change, inputs)
+                last = tensors.kept(self.step(build))
+            except Exception:
+                return False
             finally:
                 torch.use_deterministic_algorithms(before[0], warn_only=before[1])
-        return self.agree(build, filled, usual).ok
+        as_usual = self.agree(build, first, usual).ok and self.agree(build, last, usual).ok
+        return as_usual and not tensors.finite(changed)
 
     def late_output(self, build: Build, change: Change, inputs: Tensors) -> Tensors:
         """Copies of the output of a step on the inputs as they are, read once these have changed."""

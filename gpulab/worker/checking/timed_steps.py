@@ -210,7 +210,7 @@ class TimedChecks:
         values = self._values[build]
         if expected is None or not isinstance(expected.change, Exchange):
             return False
-        if self._checker.stepping.is_written(build, expected.change, values.inputs):
+        if not self._checker.stepping.leaves_unwritten(build, expected.change, values.inputs, own.usual):
             return False
         own.expected = [other for other in own.expected if other is not expected]
         values.writes = [entry for entry in values.writes if entry[0] is not expected]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,8 +13,8 @@ from torch.utils._pytree import tree_leaves
 from gpulab.worker.building import compiled, tensors
 from gpulab.worker.building.build import Build
 
-_FEWEST = 16
-"""Elements of a tensor that is worth a word: smaller ones are constants and factors."""
+_LOOKS, _FEWEST = 3, 16
+"""Steps; and elements of a tensor that is worth a word: smaller ones are constants and factors."""
 _SAMPLES, _WIDE = 256, 4
 _ALIKE = 3e-4
 """By what part figures of the same values may differ: in another order, or another precision."""
@@ -75,15 +76,17 @@ def unnamed_of(build: Build, inputs: Sequence[torch.Tensor]) -> list[torch.Tenso
         return []
     named = tensors.storages([*inputs, *build.state])
     try:
-        first = _reads(build)
-        second = _reads(build)  # while what the first one read is still there: what was made meanwhile lies elsewhere
+        # While what was read is still there, what another step makes lies elsewhere. Buffers may take turns.
+        looks = [_reads(build) for _ in range(_LOOKS)]
     except Exception:
         return []
     build.restore()
+    seen = Counter(address for look in looks for address in look)
+    known = {address: tensor for look in looks for address, tensor in look.items()}
     return [
         tensor
-        for address, tensor in first.items()
-        if address in second and address not in named and tensor.numel() > _FEWEST
+        for address, tensor in known.items()
+        if seen[address] > 1 and address not in named and tensor.numel() > _FEWEST
     ]
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -139,24 +142,45 @@ def _span(operand: torch.Tensor) -> int:
     return elements * operand.element_size()
 
 
+class _OtherThreads:
+    """Whether threads of Python beside this one worked, or were started: the counter sees nothing of them."""
+
+    def __enter__(self) -> None:
+        self.worked = False
+        self._before = _cpu_ns()
+        threading.setprofile(self._started)
+
+    def __exit__(self, *error: object) -> None:
+        threading.setprofile(None)
+        self.worked |= any(now > self._before.get(thread, 0) for thread, now in _cpu_ns().items())
+
+    def _started(self, *event: object) -> None:
+        sys.setprofile(None)
+        self.worked = True
+
+
+def _cpu_ns() -> dict[int | None, int]:
+    """Time on the CPU by thread, without this one's; nothing where the system does not say."""
+    others = [thread.native_id for thread in threading.enumerate() if thread is not threading.current_thread()]
+    with suppress(OSError, ValueError, IndexError):
+        return {each: int(Path(f"/proc/self/task/{each}/schedstat").read_text().split()[0]) for each in others}
+    return {}
+
+
 def count(variant: str, build: Build) -> Counted | None:
     """Count one step; None where it works, and does not under a dispatch mode: that is no fault of it."""
     build.restore()
-    started: list[object] = []
-    threading.setprofile(lambda *event: started.append(event))
+    others = _OtherThreads()
     try:
-        with build.context(), _Counter() as counter:
+        with build.context(), others, _Counter() as counter:
             build.work.step()
     except Exception:
         return None
-    finally:
-        threading.setprofile(None)
-    others = bool(started) or threading.active_count() > 1  # of which the counter sees nothing
     seen = counter.operations > 0
     return Counted(
         variant=variant,
         operations=counter.operations,
-        flops=None if counter.incomplete or others else int(counter.flops),
+        flops=None if counter.incomplete or others.worked else int(counter.flops),
         operand_bytes=counter.operand_bytes if seen else None,
         strided_bytes=counter.strided_bytes,
         distinct_bytes=counter.distinct_bytes if seen else None,

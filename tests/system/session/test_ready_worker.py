@@ -74,3 +74,13 @@ def test_a_run_with_a_seed_has_one_of_its_own(lab, worker):
     events = events_of(lab, seed=3)
     assert not worker.is_running()
     assert events[-1].outcome == "done"
+
+
+@pytest.mark.parametrize("whose", ["worker", "conductor"])
+def test_a_run_takes_none_of_which_a_process_was_killed(lab, worker, whose):
+    """As the system does where memory ends."""
+    forked = worker.children(recursive=True)
+    forked[0 if whose == "worker" else -1].kill()
+    worker.wait(10)
+    events = events_of(lab)
+    assert events[-1].outcome == "done"

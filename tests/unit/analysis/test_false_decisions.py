@@ -1,11 +1,11 @@
 """Looking after every process from the eighth on decides no run in which nothing differs."""
 
 import random
-from math import sqrt
+from math import log, sqrt
 
 import pytest
 
-from gpulab.analysis.comparison import DECIDED_OF_EFFECT, FLOOR, LATER_OF_EFFECT, are_decided, verdict_of
+from gpulab.analysis.comparison import DECIDED_OF_EFFECT, FLOOR, LATER_OF_EFFECT, WIDEST, are_decided, verdict_of
 from gpulab.analysis.statistics import FEWEST, correlated_interval
 from gpulab.protocol.statuses import Verdict
 
@@ -63,3 +63,11 @@ def test_an_effect_that_stands_out_is_decided_by_eight_processes():
     draw = random.Random(1)
     values = [theta - 3.0 for theta in independent(draw, 0.05)]
     assert are_decided(correlated_interval(independent(draw, 0.05)[:8]), [correlated_interval(values[:8])])
+
+
+def test_what_is_decided_has_a_verdict():
+    draw = random.Random(1)
+    wide = [theta - 3.7 for theta in independent(draw, 0.6)[:16]]
+    control, theta = correlated_interval(independent(draw, 0.05)[:16]), correlated_interval(wide)
+    assert theta.high - theta.low > log(WIDEST)
+    assert not are_decided(control, [theta], LATER_OF_EFFECT)
