@@ -159,11 +159,11 @@ class _OtherThreads:
         self.worked = True
 
 
-def _cpu_ns() -> dict[int | None, int]:
+def _cpu_ns() -> dict[int, int]:
     """Time on the CPU by thread, without this one's; nothing where the system does not say."""
-    others = [thread.native_id for thread in threading.enumerate() if thread is not threading.current_thread()]
+    numbers = [thread.native_id or 0 for thread in threading.enumerate() if thread is not threading.current_thread()]
     with suppress(OSError, ValueError, IndexError):
-        return {each: int(Path(f"/proc/self/task/{each}/schedstat").read_text().split()[0]) for each in others}
+        return {number: int(Path(f"/proc/self/task/{number}/schedstat").read_text().split()[0]) for number in numbers}
     return {}
 
 
