@@ -57,7 +57,7 @@ def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
         position.move(Stage.LOAD)
         work(lambda: serve(channel, lambda: _received(given, position, buffer), buffer, position, forks))
     os.close(given)
-    if commands not in _wait_for_either(commands, pid):  # so that nobody takes a worker that is gone
+    if not _has_job_to_read(commands, pid):  # so that nobody takes a worker that is gone
         os._exit(1)
     job = read_job(commands)
     if job is not None:
@@ -145,12 +145,12 @@ def work(serve: Callable[[], None]) -> NoReturn:
         os._exit(code)
 
 
-def _wait_for_either(commands: int, pid: int) -> list[int]:
-    """Until a job comes, or the worker ends."""
+def _has_job_to_read(commands: int, pid: int) -> bool:
+    """Wait until there is one, or nobody left who could give it; False where the worker ends before."""
     exit_fd = os.pidfd_open(pid)
-    ready = select.select([commands, exit_fd], [], [])[0]
+    readable = select.select([commands, exit_fd], [], [])[0]
     os.close(exit_fd)
-    return ready
+    return commands in readable
 
 
 def _watch(pid: int, commands: int, position: WorkerPosition) -> int:

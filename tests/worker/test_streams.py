@@ -77,7 +77,7 @@ def test_a_process_that_goes_on_is_found_and_one_that_answers_first_is_not(answe
     if pid == 0:
         os.close(ask)
         while os.read(asked, 1):
-            sum(range(50_000))
+            sum(range(400_000))
             os.write(answer, b"x")
         os._exit(0)
     os.close(asked)

@@ -13,8 +13,8 @@ from torch.utils._pytree import tree_leaves
 from gpulab.worker.building import compiled, tensors
 from gpulab.worker.building.build import Build
 
-_LOOKS, _FEWEST = 3, 16
-"""Steps; and elements of a tensor that is worth a word: smaller ones are constants and factors."""
+_STEPS, _FEWEST = 3, 16
+"""Steps that are looked into, and elements of a tensor that is worth a word: smaller ones are constants and factors."""
 _SAMPLES, _WIDE = 256, 4
 _ALIKE = 3e-4
 """By what part figures of the same values may differ: in another order, or another precision."""
@@ -68,7 +68,7 @@ def _plain(tree: Any) -> list[torch.Tensor]:
 
 
 def unnamed_of(build: Build, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """What one step reads beside its inputs and state; nothing where that cannot be seen.
+    """What steps read beside inputs and state, at the same address in two of them; nothing where that cannot be seen.
 
     Libraries other than torch are not seen, nor what a compiled function reads, which would be compiled once more.
     """
@@ -77,25 +77,26 @@ def unnamed_of(build: Build, inputs: Sequence[torch.Tensor]) -> list[torch.Tenso
     named = tensors.storages([*inputs, *build.state])
     try:
         # While what was read is still there, what another step makes lies elsewhere. Buffers may take turns.
-        looks = [_reads(build) for _ in range(_LOOKS)]
+        reads = [_reads(build) for _ in range(_STEPS)]
     except Exception:
         return []
     build.restore()
-    seen = Counter(address for look in looks for address in look)
-    known = {address: tensor for look in looks for address, tensor in look.items()}
+    steps = Counter(address for by_address in reads for address in by_address)
+    tensor_at = {address: tensor for by_address in reads for address, tensor in by_address.items()}
     return [
         tensor
-        for address, tensor in known.items()
-        if seen[address] > 1 and address not in named and tensor.numel() > _FEWEST
+        for address, tensor in tensor_at.items()
+        if steps[address] > 1 and address not in named and tensor.numel() > _FEWEST
     ]
 
 
 def _reads(build: Build) -> dict[int, torch.Tensor]:
+    """By address, of one step."""
     build.restore()
-    reads = _Reads()
-    with build.context(), reads:
+    mode = _Reads()
+    with build.context(), mode:
         build.work.step()
-    return reads.read
+    return mode.read
 
 
 def figures(tensor: torch.Tensor) -> Figures:

@@ -142,7 +142,7 @@ def _span(operand: torch.Tensor) -> int:
     return elements * operand.element_size()
 
 
-class _OtherThreads:
+class _ThreadActivity:
     """Whether threads of Python beside this one worked, or were started: the counter sees nothing of them."""
 
     def __enter__(self) -> None:
@@ -170,9 +170,9 @@ def _cpu_ns() -> dict[int, int]:
 def count(variant: str, build: Build) -> Counted | None:
     """Count one step; None where it works, and does not under a dispatch mode: that is no fault of it."""
     build.restore()
-    others = _OtherThreads()
+    threads = _ThreadActivity()
     try:
-        with build.context(), others, _Counter() as counter:
+        with build.context(), threads, _Counter() as counter:
             build.work.step()
     except Exception:
         return None
@@ -180,7 +180,7 @@ def count(variant: str, build: Build) -> Counted | None:
     return Counted(
         variant=variant,
         operations=counter.operations,
-        flops=None if counter.incomplete or others.worked else int(counter.flops),
+        flops=None if counter.incomplete or threads.worked else int(counter.flops),
         operand_bytes=counter.operand_bytes if seen else None,
         strided_bytes=counter.strided_bytes,
         distinct_bytes=counter.distinct_bytes if seen else None,
