@@ -1,7 +1,7 @@
 """gpulab: a terminal lab for GPU performance.
 
-What the author of a scenario imports needs the standard library only. Scripts and notebooks also find `run` and
-`load` here, which give the same report as the command line:
+What the author of a scenario imports needs the standard library only. Scripts and notebooks also
+find `run` and `load` here, which give the same report as the command line:
 
 >>> import gpulab
 >>> report = gpulab.run("batched_matmul", device="cpu", smoke=True)
@@ -13,7 +13,8 @@ True
 
 from gpulab.version import __version__ as __version__
 
-TYPE_CHECKING = False  # as that of typing, which would be imported before the program can set a handler
+# as that of typing, which would be imported before the program can set a handler
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpulab.scenario import GiB as GiB
     from gpulab.scenario import KiB as KiB
@@ -29,7 +30,9 @@ __all__ = ["GiB", "KiB", "Lab", "MiB", "Scenario", "Work", "load", "run", "tune"
 
 
 def __getattr__(name: str) -> object:
-    """All of it is imported when it is used: a scenario's file needs no session, and the program none of it."""
+    """All of it is imported when it is used: a scenario's file needs no session, and the program
+    none of it.
+    """
     if name not in __all__:
         raise AttributeError(f"module 'gpulab' has no attribute {name!r}")
     if name in ("load", "run"):

@@ -10,14 +10,61 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from gpulab.flags import MODES, Mode
-from gpulab.given_flags import FlagError, add_flags, check_flags, mode_of
-from gpulab.headless.standard_streams import OUTPUT_LOST, OutputError, check_stdout, prepare, print_error
-from gpulab.protocol.text import one_line, plain
+from gpulab.core.text import one_line, plain
+from gpulab.flags import GROUPS, MODES, Mode
+from gpulab.headless.standard_streams import (
+    OUTPUT_LOST,
+    OutputError,
+    check_stdout,
+    prepare,
+    print_error,
+)
 from gpulab.version import __version__
 
 if TYPE_CHECKING:
     from gpulab.session.settings import Settings
+
+
+class FlagError(ValueError):
+    """A flag that the chosen mode does not take."""
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add every group of flags to the parser."""
+    modes = parser.add_argument_group("what to do").add_mutually_exclusive_group()
+    for mode_flag in MODES:
+        modes.add_argument(mode_flag.mode, default=argparse.SUPPRESS, **mode_flag.options)
+    for title, flags in GROUPS.items():
+        group = parser.add_argument_group(title)
+        for flag in flags:
+            group.add_argument(flag.name, default=argparse.SUPPRESS, **flag.options)
+
+
+def mode_of(given: argparse.Namespace) -> Mode:
+    """The mode that the flags choose; the screen where none does."""
+    chosen = next(
+        (mode_flag.mode for mode_flag in MODES if mode_flag.is_chosen(given)), Mode.SCREEN
+    )
+    return Mode.OBSERVER if chosen == Mode.RUN and hasattr(given, "observer_effect") else chosen
+
+
+def check_flags(mode: Mode, given: argparse.Namespace) -> None:
+    """FlagError where flags were given that the mode would ignore."""
+    flags = [flag for flags in GROUPS.values() for flag in flags]
+    ignored = [
+        flag for flag in flags if hasattr(given, flag.destination) and mode not in flag.modes
+    ]
+    if ignored:
+        names = ", ".join(flag.name for flag in ignored)
+        taking = [other for other in Mode if all(other in flag.modes for flag in ignored)]
+        modes = " or ".join(
+            dict.fromkeys(Mode.RUN if other == Mode.OBSERVER else other for other in taking)
+        )
+        takes = (
+            f"; {'it requires' if len(ignored) == 1 else 'they require'} {modes}" if modes else ""
+        )
+        raise FlagError(f"{mode} does not take {names}{takes}")
+
 
 Refined = TypeVar("Refined", bound="Settings")
 _INTERRUPTED = 130
@@ -30,8 +77,8 @@ and how sure that is.
 _EXAMPLES = """\
 examples:
   gpulab                                     open the screen: choose, run, watch
-  gpulab train.py                            the same, with the scenario or functions of a file first
-  gpulab --guide                             the manual: verdicts, telemetry, roofline, own scenarios
+  gpulab train.py                            the same, with the scenarios of a file first
+  gpulab --guide                             the manual: verdicts, roofline, own scenarios
   gpulab --calibrate                         what this device can do at best
   gpulab --list                              the scenarios, and missing requirements
   gpulab --run batched_matmul                measure a lesson, print the table
@@ -40,7 +87,7 @@ examples:
   gpulab --run my_step.py --repeat 8         eight runs, and the interval over them
   gpulab --new my_step.py                    write a scenario to start from
   gpulab --run my_step.py                    measure a scenario of your own
-  gpulab --run train.py:step --trace t.json  time a plain function of any file, see where its time goes
+  gpulab --run train.py:step --trace t.json  time a function of any file, see its goodput
   gpulab --from-trace t.json                 its heaviest operations as a scenario
   gpulab --run my_step.py --fail-below 1.2x  in CI: exit 5 where it is slower
   gpulab --run all                           the whole library, one table at its end
@@ -80,7 +127,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:  # no file descriptor is left, or no space
-        print_error(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
+        print_error(
+            f"{error.filename}: {error.strerror}"
+            if error.filename
+            else str(error.strerror or error)
+        )
         return OUTPUT_LOST
 
 
@@ -114,7 +165,7 @@ def _usage_message(error: Exception) -> str:
     from gpulab.session.settings import UsageError
 
     if isinstance(error, UsageError):
-        from gpulab.views.findings import with_reason
+        from gpulab.report.sentences import with_reason
 
         return with_reason(str(error), error.reason)
     return str(error.args[0])
@@ -143,27 +194,45 @@ def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int
 
 def _open_screen(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        parser.error("the screen needs a terminal; without one there are --list, --run, --guide and --help")
-    gc.disable()  # until the screen stands: nothing of what is made by then is garbage, and looking takes 40 ms
+        parser.error(
+            "the screen needs a terminal; without one there are --list, --run, --guide and --help"
+        )
+    # until the screen stands: nothing of what is made by then is garbage, and looking takes 40 ms
+    gc.disable()
     from gpulab.session.settings import Settings
     from gpulab.tui.app import open_lab
 
-    return open_lab(given.paths, _refined(Settings, parser, given), ascii_only=hasattr(given, "ascii"))
+    return open_lab(
+        given.paths, _refined(Settings, parser, given), ascii_only=hasattr(given, "ascii")
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="gpulab", description=_DESCRIPTION, epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="gpulab",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"gpulab {__version__}")
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="open the screen, with the scenarios of PATH first")
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="open the screen, with the scenarios of PATH first"
+    )
     add_flags(parser)
     return parser
 
 
-def _refined(kind: type[Refined], parser: argparse.ArgumentParser, given: argparse.Namespace) -> Refined:
-    """The settings of one mode, by the names of its fields; what was not given keeps its default."""
-    values = {field.name: getattr(given, field.name) for field in fields(kind) if hasattr(given, field.name)}
+def _refined(
+    kind: type[Refined], parser: argparse.ArgumentParser, given: argparse.Namespace
+) -> Refined:
+    """The settings of one mode, by the names of its fields; what was not given keeps its
+    default.
+    """
+    values = {
+        field.name: getattr(given, field.name)
+        for field in fields(kind)
+        if hasattr(given, field.name)
+    }
     if "chosen" in values:
         chosen = dict(values["chosen"])
         if len(chosen) < len(values["chosen"]):

@@ -1,4 +1,7 @@
-"""What the author of a scenario writes: `Scenario`, its variants, `Work`, and the `Lab` that variants receive.
+"""What the author of a scenario writes: `Scenario`, its variants, `Work` and `Lab`; and the checks
+of it.
+
+Standard library and limits only.
 
 Standard library only. The catalog builds the same objects from the text of a file, so whatever is
 refused here is refused alike in a listing and in the worker.
@@ -9,33 +12,226 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from keyword import iskeyword
+from math import isfinite
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from gpulab.declared import (
-    PARAM,
-    as_cases,
-    as_choices,
-    as_environment,
-    as_flag,
-    as_number,
-    as_optional_text,
-    as_params,
-    as_speedup,
-    as_sweep,
-    as_table,
-    as_text,
-    shown,
+from gpulab.core.limits import (
+    CANDIDATES,
+    LARGEST_INTEGER,
+    NAME_LENGTH,
+    PARAMETERS,
+    SPEEDUPS,
+    SWEEP_VALUES,
+    TEXT_LENGTH,
+    VARIANTS,
 )
-from gpulab.declared import Param as Param
-from gpulab.declared import ScenarioError as ScenarioError
-from gpulab.limits import NAME_LENGTH, VARIANTS
+
+Param = bool | int | float | str
+PARAM = (bool, int, float, str)
+
+
+class ScenarioError(ValueError):
+    """A declaration the lab cannot accept; the message says what to write instead."""
+
+
+def as_number(name: str, value: Any, kind: type[int] | type[float]) -> int | float:
+    """A plain number of what may be one of numpy's or torch's."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ScenarioError(
+            f"{name}={shown(value)} is not a number up to {LARGEST_INTEGER}"
+        ) from None
+    if not 0 <= number <= LARGEST_INTEGER:
+        raise ScenarioError(
+            f"{name}={shown(value)} is not a finite number of 0 or more, up to {LARGEST_INTEGER}"
+        )
+    return int(value) if kind is int else number
+
+
+def as_speedup(keyword: str, value: object) -> float:
+    """How many times as fast something must be."""
+    low, high = SPEEDUPS
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise ScenarioError(
+            f"{keyword}={shown(value)}: a speedup is a number from {low:g} to {high:g}, such as 1.2"
+        )
+    return float(value)
+
+
+def as_optional_text(keyword: str, value: object) -> str | None:
+    return None if value is None else as_text(keyword, value)
+
+
+def as_flag(keyword: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ScenarioError(f"{keyword}= must be True or False")
+    return value
+
+
+def as_table(keyword: str, values: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
+    """A mapping of names to values of the given kinds."""
+    if values is not None and not isinstance(values, Mapping):
+        raise ScenarioError(f"{keyword}={shown(values)} is a {type(values).__name__}: write a dict")
+    table = dict(values or {})
+    if len(table) > PARAMETERS:
+        raise ScenarioError(f"{keyword}= has {len(table)} names: at most {PARAMETERS}")
+    for name, value in table.items():
+        if not isinstance(name, str) or not isinstance(value, kinds):
+            allowed = ", ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+            raise ScenarioError(
+                f"{keyword}= maps names to {allowed}, and {shown(name)} to {shown(value)}"
+            )
+        _require_text(keyword, name, NAME_LENGTH)
+        _require_value(f"{keyword}= maps {name!r} to", value)
+    return table
+
+
+def as_sweep(name: str, values: tuple[Any, ...] | list[Any]) -> tuple[Param, ...]:
+    if not 0 < len(values) <= SWEEP_VALUES:
+        raise ScenarioError(
+            f"sweep= has {len(values)} values of {name!r}: write 1 to {SWEEP_VALUES}"
+        )
+    for value in values:
+        if not isinstance(value, PARAM):
+            raise ScenarioError(
+                f"sweep= has numbers, texts, True and False, and for {name!r} it has {shown(value)}"
+            )
+        _require_value(f"sweep= has for {name!r}", value)
+    return tuple(values)
+
+
+def as_params(values: Any) -> dict[str, Param]:
+    """Parameters with their defaults: each name is that of an argument."""
+    params = as_table("params", values, PARAM)
+    for name in params:
+        if name == "lab":
+            raise ScenarioError(
+                "params= cannot hold 'lab': it is the first argument of every variant"
+            )
+        if not name.isidentifier() or iskeyword(name):
+            raise ScenarioError(
+                f"params= holds {shown(name)}: write a name that an argument can have, such as 'n'"
+            )
+    return params
+
+
+def as_cases(values: Iterable[Any], allowed: tuple[str, ...]) -> tuple[str | dict[str, Param], ...]:
+    """Names of a closed list, and tables of parameters."""
+    if isinstance(values, (str, Mapping)):
+        raise ScenarioError(f"cases={shown(values)}: write a tuple, ({shown(values)},)")
+    cases: list[str | dict[str, Param]] = []
+    for value in values:
+        if isinstance(value, Mapping):
+            cases.append(as_table("cases", value, PARAM))
+        else:
+            cases += as_choices("cases", (value,), allowed)
+    return tuple(cases)
+
+
+def as_candidates(values: Iterable[Any]) -> dict[str, Mapping[str, Param]]:
+    """Configurations for `tune`, by their texts: `block=128 warps=4`."""
+    candidates: dict[str, Mapping[str, Param]] = {}
+    for value in values:
+        if not isinstance(value, Mapping) or not value:
+            raise ScenarioError(
+                f"tune(): a candidate is {shown(value)}: write a dict such as {{'block': 128}}"
+            )
+        table = as_table("candidate", value, PARAM)
+        candidates.setdefault(
+            " ".join(" ".join(f"{name}={item}".split()) for name, item in table.items()), value
+        )
+    if not 0 < len(candidates) <= CANDIDATES:
+        raise ScenarioError(f"tune(): {len(candidates)} candidates: write 1 to {CANDIDATES}")
+    return candidates
+
+
+def as_environment(values: Any) -> dict[str, str | None]:
+    environment = as_table("env", values, (str, type(None)))
+    for name, value in environment.items():
+        if not name or "=" in name or "\0" in f"{name}{value}":
+            raise ScenarioError(
+                f"env= holds {shown(name)}: a name has no '=', and neither it nor its value has NUL"
+            )
+    return environment
+
+
+def _require_value(place: str, value: object) -> None:
+    """What a parameter may be: a finite number of 64 bits, or a text."""
+    if isinstance(value, str):
+        _require_text(place, value, TEXT_LENGTH)
+    elif isinstance(value, float) and not isfinite(value):
+        raise ScenarioError(f"{place} {value!r}: write a finite number")
+    elif isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+        raise ScenarioError(f"{place} a whole number beyond {LARGEST_INTEGER}: write a smaller one")
+
+
+def _require_text(place: str, text: str, most: int) -> None:
+    if len(text) > most:
+        raise ScenarioError(f"{place} a text of {len(text)} characters: at most {most}")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ScenarioError(
+            f"{place} {shown(text)}, which holds a surrogate and no character: remove it"
+        ) from None
+
+
+def as_text(keyword: str, value: object) -> str:
+    """A text as one line."""
+    if not isinstance(value, str) or not value.strip():
+        raise ScenarioError(f"{keyword}= must be a short text, such as 'compute'")
+    _require_text(f"{keyword}= is", value, TEXT_LENGTH)
+    return " ".join(value.split())
+
+
+def shown(value: object) -> str:
+    """A value in a message: its beginning, whatever it is."""
+    try:
+        text = repr(beginning(value) if isinstance(value, str) else value)
+    except Exception:  # whole numbers of over 4,300 digits have no text
+        return f"some {type(value).__name__}"
+    return text if isinstance(value, str) else beginning(text)
+
+
+def beginning(text: str) -> str:
+    """A text in a message: as much of it as a name may have."""
+    return (
+        text
+        if len(text) <= NAME_LENGTH
+        else f"{text[:NAME_LENGTH]}... ({len(text) - NAME_LENGTH} more characters)"
+    )
+
+
+def as_choices(keyword: str, values: Iterable[str], allowed: tuple[str, ...]) -> tuple[str, ...]:
+    """Words of a closed list."""
+    if isinstance(values, str):
+        raise ScenarioError(
+            f"{keyword}={shown(values)} is a string: write a tuple, ({shown(values)},)"
+        )
+    chosen = tuple(values)
+    for value in chosen:
+        if value not in allowed:
+            raise ScenarioError(f"{keyword}={shown(value)} is not one of {', '.join(allowed)}")
+    return chosen
+
 
 KiB = 2**10
 MiB = 2**20
 GiB = 2**30
 
 NEEDS = ("cuda", "cupy", "triton", "jax", "compiler")
-ROOFS = ("device memory", "cache", "matrix", "vector", "launch", "latency", "host to device", "device to host")
+ROOFS = (
+    "device memory",
+    "cache",
+    "matrix",
+    "vector",
+    "launch",
+    "latency",
+    "host to device",
+    "device to host",
+)
 CASES = ("free", "zeros", "negative", "signs", "scales", "infinities", "nan", "ties")
 SHOWS = ("speedup", "memory", "curve", "clocks")
 DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
@@ -47,7 +243,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Lab(Protocol):
-    """What every variant receives to build with: the device, its sizes, and a place for extra figures."""
+    """What every variant receives to build with: the device, its sizes, and a place for extra
+    figures.
+    """
 
     @property
     def device(self) -> Any:
@@ -67,22 +265,32 @@ class Lab(Protocol):
 
     @property
     def generator(self) -> Any:
-        """A `torch.Generator` on the device, for numbers that a step draws: seeded alike for every variant."""
+        """A `torch.Generator` on the device, for numbers that a step draws: seeded alike for every
+        variant.
+        """
 
     def phase(self, name: str) -> AbstractContextManager[Any]:
-        """`with lab.phase("data"):` inside a step names a part of it. Phases are off in timed samples."""
+        """`with lab.phase("data"):` inside a step names a part of it. Phases are off in timed
+        samples.
+        """
 
     def useful(self) -> AbstractContextManager[Any]:
-        """`with lab.useful():` inside a step marks the work that the step is for. Goodput is its share of the time."""
+        """`with lab.useful():` inside a step marks the work that the step is for. Goodput is its
+        share of the time.
+        """
 
     def report(self, name: str, value: float) -> None:
-        """Show a figure that the variant measured itself beside the result; the last value of a name counts."""
+        """Show a figure that the variant measured itself beside the result; the last value of a
+        name counts.
+        """
 
     def attempt(self, name: str) -> Callable[..., Any]:
         """Of a file that an exercise judges, the function of that name."""
 
     def skip(self, reason: str) -> NoReturn:
-        """Leave this variant out, from within its build: the device cannot do it. The others go on."""
+        """Leave this variant out, from within its build: the device cannot do it. The others go
+        on.
+        """
 
     def tune(self, candidates: Iterable[Mapping[str, Param]], make: Callable[..., Work]) -> Work:
         """What `gpulab.tune` calls."""
@@ -92,10 +300,11 @@ class Lab(Protocol):
 class Work:
     """One step of a variant, and what the lab must know to time and check it.
 
-    `bytes`, `flops` (in `dtype`) and `items` of useful work are per step. `inputs` are the tensors the
-    step reads and must not change; `state` those it changes, put back before every block. `output` is
-    what to check (tensors, or a function that returns them); by default what `step` returns. `context`
-    is a reusable context manager, or a function that makes one, entered around each block outside the clock.
+    `bytes`, `flops` (in `dtype`) and `items` of useful work are per step. `inputs` are the tensors
+    the step reads and must not change; `state` those it changes, put back before every block.
+    `output` is what to check (tensors, or a function that returns them); by default what `step`
+    returns. `context` is a reusable context manager, or a function that makes one, entered around
+    each block outside the clock.
     """
 
     step: Callable[[], Any]
@@ -111,7 +320,10 @@ class Work:
 
     def __post_init__(self) -> None:
         if not callable(self.step):
-            raise ScenarioError(f"Work(step=...) is a {type(self.step).__name__}: pass a function that does one step")
+            raise ScenarioError(
+                f"Work(step=...) is a {type(self.step).__name__}: pass a function that does one "
+                "step"
+            )
         if self.dtype is not None and self.dtype not in DTYPES:
             raise ScenarioError(f"dtype={shown(self.dtype)} is not one of {', '.join(DTYPES)}")
         for name, kind in (("bytes", int), ("flops", int), ("items", float), ("tolerance", float)):
@@ -120,17 +332,19 @@ class Work:
                 object.__setattr__(self, name, as_number(name, value, kind))
         if not self.items >= _FEWEST_ITEMS:
             raise ScenarioError(
-                f"items={self.items!r}: a step does a positive amount of useful work, {_FEWEST_ITEMS:g} or more"
+                f"items={self.items!r}: a step does a positive amount of useful work, "
+                f"{_FEWEST_ITEMS:g} or more"
             )
 
 
 def tune(lab: Lab, candidates: Iterable[Mapping[str, Param]], make: Callable[..., Work]) -> Work:
     """The fastest of several configurations of one variant, by a measurement of its own.
 
-    `make(**candidate)` returns the `Work` of one; what does not compile, does not fit, calls `lab.skip` or computes
-    something else than the first is left out, and the reason is shown. Make what they share, such as tensors, before.
-    All are screened in rounds in random order, the finalists are compared in pairs, and the work of the best is made
-    and returned. The choice is kept for this device, these versions, parameters and candidates, and this file.
+    `make(**candidate)` returns the `Work` of one; what does not compile, does not fit, calls
+    `lab.skip` or computes something else than the first is left out, and the reason is shown. Make
+    what they share, such as tensors, before. All are screened in rounds in random order, the
+    finalists are compared in pairs, and the work of the best is made and returned. The choice is
+    kept for this device, these versions, parameters and candidates, and this file.
     """
     return lab.tune(candidates, make)
 
@@ -149,7 +363,8 @@ class Variant:
 
 
 class Scenario:
-    """A topic, what is needed, parameters, and variants that do the same useful work. The first is the baseline.
+    """A topic, what is needed, parameters, and variants that do the same useful work. The first is
+    the baseline.
 
     Raises `ScenarioError` on a value outside the closed lists or a parameter that does not exist.
     """
@@ -199,7 +414,9 @@ class Scenario:
                 self._of_params("cases", case)
         self.env = as_environment(env)
         self.claim = as_text("claim", claim) if claim else ""
-        self.no_effect_reason = as_text("no_effect_reason", no_effect_reason) if no_effect_reason else ""
+        self.no_effect_reason = (
+            as_text("no_effect_reason", no_effect_reason) if no_effect_reason else ""
+        )
         self.variants: dict[str, Variant] = {}
 
     def variant(
@@ -212,7 +429,9 @@ class Scenario:
         claim: str | None = None,
         unchecked: str | None = None,
     ) -> Any:
-        """Register a function that builds one variant; use it as `@scenario.variant` or with arguments."""
+        """Register a function that builds one variant; use it as `@scenario.variant` or with
+        arguments.
+        """
 
         def register(function: Function) -> Function:
             self.add(
@@ -235,20 +454,33 @@ class Scenario:
         if len(self.variants) == VARIANTS:
             raise ScenarioError(f"more than {VARIANTS} variants: split the scenario")
         if len(variant.name) > NAME_LENGTH:
-            raise ScenarioError(f"the name of a variant has at most {NAME_LENGTH} characters: {shown(variant.name)}")
+            raise ScenarioError(
+                f"the name of a variant has at most {NAME_LENGTH} characters: {shown(variant.name)}"
+            )
         if variant.name in self.variants:
             raise ScenarioError(f"two variants are called {variant.name!r}: rename one")
         if variant.name == CONTROL:
-            raise ScenarioError(f"{CONTROL!r} names the lab's second build of the baseline: rename the variant")
+            raise ScenarioError(
+                f"{CONTROL!r} names the lab's second build of the baseline: rename the variant"
+            )
         if not self.variants and variant.against != FIRST:
             raise ScenarioError("the first variant is the baseline: only others take against=")
         if variant.against not in (FIRST, None) and variant.against not in self.variants:
             raise ScenarioError(f"against={variant.against!r} is not a variant above this one")
         self.variants[variant.name] = variant
 
-    def resolve(self, *, on_cpu: bool, smoke: bool, chosen: Mapping[str, Param]) -> dict[str, Param]:
-        """The parameters of a run: defaults, then the CPU's, then the smoke run's, then the user's."""
-        return {**self.params, **(self.cpu if on_cpu else {}), **(self.smoke if smoke else {}), **chosen}
+    def resolve(
+        self, *, on_cpu: bool, smoke: bool, chosen: Mapping[str, Param]
+    ) -> dict[str, Param]:
+        """The parameters of a run: defaults, then the CPU's, then the smoke run's, then the
+        user's.
+        """
+        return {
+            **self.params,
+            **(self.cpu if on_cpu else {}),
+            **(self.smoke if smoke else {}),
+            **chosen,
+        }
 
     def _of_params(
         self, keyword: str, values: Mapping[str, Any] | None, kinds: tuple[type, ...] = ()

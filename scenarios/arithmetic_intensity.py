@@ -1,35 +1,39 @@
 """Arithmetic intensity: FLOPs per byte rise when intermediate results stay in registers.
 
-All variants compute `out = ((a + b) * a + b) ** 2` of the same arrays: 4 FLOPs (floating-point operations) an element.
-Without fusion this is four operations one after the other, as an array library runs them, and each reads its inputs
-from memory and writes its result to it: 12 bytes an element for an operation of two arrays, 8 for the square. That is
-44 bytes, and 4 / 44 = 0.09 FLOP/byte. Memory is the limit by far: an H200 reaches the fp32 roof only from about
-15 FLOP/byte on.
+All variants compute `out = ((a + b) * a + b) ** 2` of the same arrays: 4 FLOPs (floating-point
+operations) an element. Without fusion this is four operations one after the other, as an array
+library runs them, and each reads its inputs from memory and writes its result to it: 12 bytes an
+element for an operation of two arrays, 8 for the square. That is 44 bytes, and 4 / 44 = 0.09
+FLOP/byte. Memory is the limit by far: an H200 reaches the fp32 roof only from about 15 FLOP/byte
+on.
 
-Two rungs change how the bytes are moved, not how many. `unrolled` gives each thread four elements, all of whose loads
-are under way before the first is used. `float4` loads those four in one instruction. The intensity stays what it is:
-on the plot such a change moves a point up, towards the roof above it, never to the right, and gains what is left to
-that roof at most. On an H200 both are 1.31x, from 3.3 to 4.3 TB/s: single floats leave too few bytes under way (see
-`vectorized_loads`), and how the four are loaded makes no difference (1.00x).
+Two rungs change how the bytes are moved, not how many. `unrolled` gives each thread four elements,
+all of whose loads are under way before the first is used. `float4` loads those four in one
+instruction. The intensity stays what it is: on the plot such a change moves a point up, towards the
+roof above it, never to the right, and gains what is left to that roof at most. On an H200 both are
+1.31x, from 3.3 to 4.3 TB/s: single floats leave too few bytes under way (see `vectorized_loads`),
+and how the four are loaded makes no difference (1.00x).
 
-The other two move fewer bytes. `two_passes` fuses the operations in pairs, `(a + b) * a` and `(u + b) ** 2`: 12 bytes
-each, 24 in all. `fused` has one kernel, which reads a and b once and writes out once: 12 bytes, 0.33 FLOP/byte. Time
-is bytes over bandwidth, so the gain over `float4` is 44 / 24 = 1.8x and 44 / 12 = 3.7x. Measured here on an H200:
-1.84x and 3.68x, hence 4.83x over `four_passes`, at 2.3 % of the fp32 roof. Left of the ridge, where that roof begins,
-FLOPs are free, and bytes are what to save. This is what torch.compile does with a chain of pointwise operations (see
+The other two move fewer bytes. `two_passes` fuses the operations in pairs, `(a + b) * a` and `(u +
+b) ** 2`: 12 bytes each, 24 in all. `fused` has one kernel, which reads a and b once and writes out
+once: 12 bytes, 0.33 FLOP/byte. Time is bytes over bandwidth, so the gain over `float4` is 44 / 24 =
+1.8x and 44 / 12 = 3.7x. Measured here on an H200: 1.84x and 3.68x, hence 4.83x over `four_passes`,
+at 2.3 % of the fp32 roof. Left of the ridge, where that roof begins, FLOPs are free, and bytes are
+what to save. This is what torch.compile does with a chain of pointwise operations (see
 `small_kernels`), and what FlashAttention does with a softmax.
 
-A names 3.4x, from an intensity of 0.25 to one of 3.00. Its five kernels compute five different functions, and its
-bytes are not those moved: an addition of two fp32 arrays does 1 FLOP for 12 bytes, two loads and a store, which is
-0.083 and not 0.25. More FLOPs for the same bytes are a higher intensity, too, but not a faster program. Here the
-function is the same in all variants, and each declares the bytes that it moves through memory. `torch_eager` is the
-same chain in PyTorch, for scale: as fast as `float4` (H200, measured here).
+A names 3.4x, from an intensity of 0.25 to one of 3.00. Its five kernels compute five different
+functions, and its bytes are not those moved: an addition of two fp32 arrays does 1 FLOP for 12
+bytes, two loads and a store, which is 0.083 and not 0.25. More FLOPs for the same bytes are a
+higher intensity, too, but not a faster program. Here the function is the same in all variants, and
+each declares the bytes that it moves through memory. `torch_eager` is the same chain in PyTorch,
+for scale: as fast as `float4` (H200, measured here).
 """
 
 import torch
+from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
-from gpulab.cuda import CudaSource
 
 scenario = Scenario(
     topic="CUDA C++ kernels",
@@ -101,21 +105,30 @@ __global__ void vectorized(const float* __restrict__ x, const float* __restrict_
 @scenario.variant
 def four_passes(lab, n, block):
     """Four kernels, one float for each thread: 44 bytes an element."""
-    add, multiply = cuda.kernel("scalar<Add>", threads=block), cuda.kernel("scalar<Multiply>", threads=block)
+    add, multiply = (
+        cuda.kernel("scalar<Add>", threads=block),
+        cuda.kernel("scalar<Multiply>", threads=block),
+    )
     return _four(lab, n, block, add, multiply)
 
 
 @scenario.variant
 def unrolled(lab, n, block):
     """Four elements for each thread, in an unrolled loop: the same 44 bytes."""
-    add, multiply = cuda.kernel("unrolled<Add>", threads=block), cuda.kernel("unrolled<Multiply>", threads=block)
+    add, multiply = (
+        cuda.kernel("unrolled<Add>", threads=block),
+        cuda.kernel("unrolled<Multiply>", threads=block),
+    )
     return _four(lab, n, 4 * block, add, multiply)
 
 
 @scenario.variant
 def float4(lab, n, block):
     """The four elements in one load of 16 bytes: the same 44 bytes."""
-    add, multiply = cuda.kernel("vectorized<Add>", threads=block), cuda.kernel("vectorized<Multiply>", threads=block)
+    add, multiply = (
+        cuda.kernel("vectorized<Add>", threads=block),
+        cuda.kernel("vectorized<Multiply>", threads=block),
+    )
     return _four(lab, n, 4 * block, add, multiply)
 
 

@@ -1,29 +1,34 @@
 """Attention: the scores are a matrix of length x length that need never reach memory.
 
-Attention computes softmax(q k^T / sqrt(d)) v for each head. Written as three operations it stores the scores: at a
-length of 8192, 128 MiB a head in bf16 and 256 MiB in fp32 (source E), and two such matrices exist at a time. The two
-products take 4 L^2 d FLOPs. Six times all scores are written or read, 2 L^2 bytes each in bf16: at d = 128 that is 43
-FLOPs for a byte, far below the ridge of a GPU, so memory is the limit although the matrix products are large.
+Attention computes softmax(q k^T / sqrt(d)) v for each head. Written as three operations it stores
+the scores: at a length of 8192, 128 MiB a head in bf16 and 256 MiB in fp32 (source E), and two such
+matrices exist at a time. The two products take 4 L^2 d FLOPs. Six times all scores are written or
+read, 2 L^2 bytes each in bf16: at d = 128 that is 43 FLOPs for a byte, far below the ridge of a
+GPU, so memory is the limit although the matrix products are large.
 
-Flash attention computes a block of the output at a time: a block of queries stays on chip, blocks of keys and values
-pass by, and the softmax is kept up to date. For each query it holds the maximum of its scores so far and the sum of
-their exponentials; where a new block raises the maximum, the sum and the output so far are scaled down to it. It is
-exact, not an approximation. Memory grows with L, not L^2, and the limit becomes arithmetic: the tensor cores, and the
-exponentials, of which an SM of Hopper does only 16 in a clock.
+Flash attention computes a block of the output at a time: a block of queries stays on chip, blocks
+of keys and values pass by, and the softmax is kept up to date. For each query it holds the maximum
+of its scores so far and the sum of their exponentials; where a new block raises the maximum, the
+sum and the output so far are scaled down to it. It is exact, not an approximation. Memory grows
+with L, not L^2, and the limit becomes arithmetic: the tensor cores, and the exponentials, of which
+an SM of Hopper does only 16 in a clock.
 
-`naive` is these operations, and `math` PyTorch's own form of them: it converts bf16 inputs to fp32 and checks for rows
-without any key, so it is slower and larger still. `flash` is FlashAttention-2 on a GPU and a blocked loop on a CPU,
-`cudnn` a kernel of cuDNN. `sdpa_kernel` chooses among them; without it PyTorch takes one that supports the inputs, and
-`math` silently where no other does. `in_triton` is some forty lines. The compiler gives it Hopper's `wgmma`, but not
-what the best kernels do by hand: warps that only load, and the softmax of one block during the products of another.
+`naive` is these operations, and `math` PyTorch's own form of them: it converts bf16 inputs to fp32
+and checks for rows without any key, so it is slower and larger still. `flash` is FlashAttention-2
+on a GPU and a blocked loop on a CPU, `cudnn` a kernel of cuDNN. `sdpa_kernel` chooses among them;
+without it PyTorch takes one that supports the inputs, and `math` silently where no other does.
+`in_triton` is some forty lines. The compiler gives it Hopper's `wgmma`, but not what the best
+kernels do by hand: warps that only load, and the softmax of one block during the products of
+another.
 
-Source E promises 2-4x and O(N) memory. The factor depends on the length, and on what it is compared with: on an H200
-`flash` is 3.6x over `naive`, `in_triton` 5.5x, `cudnn` 6.9x, and `math` takes four times as long as `naive` (measured
-here), with 161 MiB at their peak against 2.2 and 4.9 GiB. Look at the peak beside the time, and use `--sweep
-length=512,1024,...`: once scores are the largest tensors, twice the length makes the peak of `naive` and `math` 4x,
-that of the others 2x. `--set backward=true` adds the backward pass: `naive` and `math` keep the weights for it; fused
-kernels keep one number for each query and compute the scores again, 14 L^2 d FLOPs in place of 12. The kernel in
-Triton is the forward pass alone. Where L is not much larger than d, less is gained.
+Source E promises 2-4x and O(N) memory. The factor depends on the length, and on what it is compared
+with: on an H200 `flash` is 3.6x over `naive`, `in_triton` 5.5x, `cudnn` 6.9x, and `math` takes four
+times as long as `naive` (measured here), with 161 MiB at their peak against 2.2 and 4.9 GiB. Look
+at the peak beside the time, and use `--sweep length=512,1024,...`: once scores are the largest
+tensors, twice the length makes the peak of `naive` and `math` 4x, that of the others 2x. `--set
+backward=true` adds the backward pass: `naive` and `math` keep the weights for it; fused kernels
+keep one number for each query and compute the scores again, 14 L^2 d FLOPs in place of 12. The
+kernel in Triton is the forward pass alone. Where L is not much larger than d, less is gained.
 """
 
 import math as numbers
@@ -43,7 +48,14 @@ scenario = Scenario(
     topic="Triton, compilers, attention",
     roof="matrix",
     clock="device",
-    params={"batch": 2, "heads": 16, "length": 4096, "width": 128, "dtype": "bf16", "backward": False},
+    params={
+        "batch": 2,
+        "heads": 16,
+        "length": 4096,
+        "width": 128,
+        "dtype": "bf16",
+        "backward": False,
+    },
     cpu={"batch": 1, "heads": 4, "length": 1024, "width": 64, "dtype": "fp32"},
     smoke={"batch": 1, "heads": 2, "length": 100, "width": 32},
     sweep={"length": (512, 1024, 2048, 4096, 8192)},
@@ -76,24 +88,32 @@ def naive(lab, batch, heads, length, width, dtype, backward):
 @scenario.variant
 def math(lab, batch, heads, length, width, dtype, backward):
     """scaled_dot_product_attention by separate operations."""
-    return _of_torch(lab, (batch, heads, length, width), dtype, backward, SDPBackend.MATH, passes=(6, 7))
+    return _of_torch(
+        lab, (batch, heads, length, width), dtype, backward, SDPBackend.MATH, passes=(6, 7)
+    )
 
 
 @scenario.variant
 def flash(lab, batch, heads, length, width, dtype, backward):
     """scaled_dot_product_attention by FlashAttention-2."""
-    return _of_torch(lab, (batch, heads, length, width), dtype, backward, SDPBackend.FLASH_ATTENTION)
+    return _of_torch(
+        lab, (batch, heads, length, width), dtype, backward, SDPBackend.FLASH_ATTENTION
+    )
 
 
 @scenario.variant(needs=("cuda",))
 def cudnn(lab, batch, heads, length, width, dtype, backward):
     """scaled_dot_product_attention by cuDNN."""
-    return _of_torch(lab, (batch, heads, length, width), dtype, backward, SDPBackend.CUDNN_ATTENTION)
+    return _of_torch(
+        lab, (batch, heads, length, width), dtype, backward, SDPBackend.CUDNN_ATTENTION
+    )
 
 
 @scenario.variant(needs=("cuda", "triton"))
 def in_triton(lab, batch, heads, length, width, dtype, backward):
-    """The forward pass as one Triton kernel, written by hand, with the best of seven sizes of blocks."""
+    """The forward pass as one Triton kernel, written by hand, with the best of seven sizes of
+    blocks.
+    """
     if backward:
         lab.skip("the kernel of this lesson is the forward pass alone")
     if width not in (16, 32, 64, 128, 256):
@@ -101,7 +121,13 @@ def in_triton(lab, batch, heads, length, width, dtype, backward):
 
     def make(rows, columns, warps, stages):
         grid = (triton.cdiv(length, rows), batch * heads)
-        sizes = {"WIDTH": width, "ROWS": rows, "COLUMNS": columns, "num_warps": warps, "num_stages": stages}
+        sizes = {
+            "WIDTH": width,
+            "ROWS": rows,
+            "COLUMNS": columns,
+            "num_warps": warps,
+            "num_stages": stages,
+        }
 
         def attend(q, k, v):
             out = torch.empty_like(q)
@@ -116,12 +142,23 @@ def in_triton(lab, batch, heads, length, width, dtype, backward):
 if triton is not None:
 
     @triton.jit
-    def _flash(q, k, v, out, length, scale, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):  # noqa: N803
-        """One program: ROWS queries of one head, against all of its keys. `scale` is for powers of 2."""
+    def _flash(
+        q, k, v, out, length, scale, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+    ):
+        """One program: ROWS queries of one head, against all of its keys. `scale` is for powers of
+        2.
+        """
         head = tl.program_id(1).to(tl.int64) * length * WIDTH
-        rows, columns, across = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, COLUMNS), tl.arange(0, WIDTH)
+        rows, columns, across = (
+            tl.program_id(0) * ROWS + tl.arange(0, ROWS),
+            tl.arange(0, COLUMNS),
+            tl.arange(0, WIDTH),
+        )
         inside = (rows < length)[:, None]
-        of_q, of_k = rows[:, None] * WIDTH + across[None, :], columns[:, None] * WIDTH + across[None, :]
+        of_q, of_k = (
+            rows[:, None] * WIDTH + across[None, :],
+            columns[:, None] * WIDTH + across[None, :],
+        )
         queries = tl.load(q + head + of_q, mask=inside, other=0.0)
         k += head
         v += head
@@ -131,7 +168,9 @@ if triton is not None:
         whole = length // COLUMNS * COLUMNS
         for start in range(0, whole, COLUMNS):
             keys, values = tl.load(k + start * WIDTH + of_k), tl.load(v + start * WIDTH + of_k)
-            most, total, sums = _add(tl.dot(queries, tl.trans(keys)), values, scale, most, total, sums)
+            most, total, sums = _add(
+                tl.dot(queries, tl.trans(keys)), values, scale, most, total, sums
+            )
         if whole < length:
             left = (columns < length - whole)[:, None]
             keys = tl.load(k + whole * WIDTH + of_k, mask=left, other=0.0)
@@ -157,27 +196,38 @@ def _separately(q, k, v):
 
 
 def _of_torch(lab, shape, dtype, backward, backend, passes=None):
-    few = torch.zeros(1, 1, 64, shape[-1], dtype=_DTYPES[dtype], device=lab.device, requires_grad=backward)
+    few = torch.zeros(
+        1, 1, 64, shape[-1], dtype=_DTYPES[dtype], device=lab.device, requires_grad=backward
+    )
     with sdpa_kernel(backend):
         try:
             _SDPA(few, few, few)
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:
-            lab.skip(f"not available in this build of PyTorch for this device, dtype and width: {error}")
+            lab.skip(
+                f"not available in this build of PyTorch for this device, dtype and width: {error}"
+            )
     return _work(lab, shape, dtype, backward, _SDPA, passes, context=lambda: sdpa_kernel(backend))
 
 
 def _work(lab, shape, dtype, backward, attend, passes=None, context=None):
-    """`passes` over all scores, forward and backward, are through memory; other kernels compute scores twice."""
-    if dtype == "bf16" and lab.device.type == "cpu" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+    """`passes` over all scores, forward and backward, are through memory; other kernels compute
+    scores twice.
+    """
+    if (
+        dtype == "bf16"
+        and lab.device.type == "cpu"
+        and not torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    ):
         lab.skip("this CPU has no instructions for bf16")
     batch, heads, length, width = shape
     given = [torch.randn(shape, device=lab.device, dtype=_DTYPES[dtype]) for _ in range(4)]
     *inputs, upstream = given
     for tensor in inputs:
         tensor.requires_grad_(backward)
-    # New values for q or k, one of them huge, leave softmax one term, and in bf16 all of the rounding of its score.
+    # New values for q or k, one of them huge, leave softmax one term, and in bf16 all of the
+    # rounding of its score.
     read = given if dtype == "fp32" else given[2:]
 
     def step():
@@ -186,7 +236,8 @@ def _work(lab, shape, dtype, backward, attend, passes=None, context=None):
             return (out, *torch.autograd.grad(out, inputs, upstream)) if backward else out
 
     products = (6 if passes else 7) if backward else 2
-    scores, size = batch * heads * length**2, 4 if attend is _SDPA and passes else given[0].itemsize  # math is in fp32
+    # math is in fp32
+    scores, size = batch * heads * length**2, 4 if attend is _SDPA and passes else given[0].itemsize
     through = sum(passes[: 1 + backward]) if passes else 0
     return Work(
         step,
@@ -194,7 +245,8 @@ def _work(lab, shape, dtype, backward, attend, passes=None, context=None):
         bytes=(11 if backward else 4) * given[0].nbytes + through * scores * size,
         dtype="fp32" if size == 4 else dtype,
         items=batch * length,
-        tolerance=None if dtype == "fp32" else 5e-2,  # of millions of rows some have one large weight, rounded
+        # of millions of rows some have one large weight, rounded
+        tolerance=None if dtype == "fp32" else 5e-2,
         inputs=read if backward else read[:-1],
         context=context,
     )

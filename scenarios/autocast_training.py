@@ -1,26 +1,30 @@
 """Autocast: mixed precision speeds up the matmuls of a training step, and nothing else.
 
-Under `torch.autocast` the operations that gain from it, matrix products (matmuls) above all, run in 16 bits, and those
-that need the range or the precision (the loss, softmax, on a GPU layer norms) in fp32. Parameters, gradients and the
-optimizer stay in fp32. Tensor cores, or the bf16 instructions of a recent CPU, do the matmuls several times faster,
-and activations take half the memory. What is left is the rest of the step: conversions, normalizations, the update. So
-the step gains less than a matmul does (Amdahl's law), and *phase share*, shown during the run, tells it: the update
-takes as long in bf16 as in fp32, so its share grows. With a scaler that phase also contains the scaler's pass over the
-gradients and its wait.
+Under `torch.autocast` the operations that gain from it, matrix products (matmuls) above all, run in
+16 bits, and those that need the range or the precision (the loss, softmax, on a GPU layer norms) in
+fp32. Parameters, gradients and the optimizer stay in fp32. Tensor cores, or the bf16 instructions
+of a recent CPU, do the matmuls several times faster, and activations take half the memory. What is
+left is the rest of the step: conversions, normalizations, the update. So the step gains less than a
+matmul does (Amdahl's law), and *phase share*, shown during the run, tells it: the update takes as
+long in bf16 as in fp32, so its share grows. With a scaler that phase also contains the scaler's
+pass over the gradients and its wait.
 
-bf16 has the range of fp32 and 7 mantissa bits: it needs no scaling. fp16 has 10 mantissa bits and a small range: below
-3e-8 (half of its smallest number) a gradient becomes zero, above 65,504 infinite. A `GradScaler` multiplies the loss
-by a large factor and divides the gradients by it before the update; if a gradient is not finite it skips the update
-and lowers the factor. The price is a pass over all gradients, and the host waits in every step to read whether they
-were finite. Where there is bf16, prefer it.
+bf16 has the range of fp32 and 7 mantissa bits: it needs no scaling. fp16 has 10 mantissa bits and a
+small range: below 3e-8 (half of its smallest number) a gradient becomes zero, above 65,504
+infinite. A `GradScaler` multiplies the loss by a large factor and divides the gradients by it
+before the update; if a gradient is not finite it skips the update and lowers the factor. The price
+is a pass over all gradients, and the host waits in every step to read whether they were finite.
+Where there is bf16, prefer it.
 
-It does not help where the step waits for launches or memory, and small layers may lose: each weight is converted in
-every step, which adds kernels. On a CPU without bf16 instructions it is slower. TF32 (`precision`) is a smaller step
-that needs no autocast at all. The forward pass and the loss belong inside the context; `backward()` outside of it runs
-each operation in the type that its forward pass had.
+It does not help where the step waits for launches or memory, and small layers may lose: each weight
+is converted in every step, which adds kernels. On a CPU without bf16 instructions it is slower.
+TF32 (`precision`) is a smaller step that needs no autocast at all. The forward pass and the loss
+belong inside the context; `backward()` outside of it runs each operation in the type that its
+forward pass had.
 
-Losses and parameters after the step are compared with those of fp32. The optimizer is plain SGD with momentum, as its
-update is proportional to the gradient; Adam's first updates have the sign of gradients that may be noise.
+Losses and parameters after the step are compared with those of fp32. The optimizer is plain SGD
+with momentum, as its update is proportional to the gradient; Adam's first updates have the sign of
+gradients that may be noise.
 """
 
 import torch
@@ -76,8 +80,11 @@ def _training(lab, batch, width, layers, dtype=None):
     blocks = [_Block(width) for _ in range(layers)]
     model = torch.nn.Sequential(*blocks, torch.nn.Linear(width, _CLASSES)).to(lab.device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    # The factor stays as it is: probing for a larger one now and then would make a few steps unlike the others.
-    scaler = torch.amp.GradScaler(lab.device.type, _SCALE, growth_interval=2**31 - 1, enabled=dtype == torch.float16)
+    # The factor stays as it is: probing for a larger one now and then would make a few steps unlike
+    # the others.
+    scaler = torch.amp.GradScaler(
+        lab.device.type, _SCALE, growth_interval=2**31 - 1, enabled=dtype == torch.float16
+    )
     loss_of_step = torch.zeros((), device=lab.device)
 
     def step():

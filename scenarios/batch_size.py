@@ -1,29 +1,33 @@
 """Batch size: larger batches cost less per row, until arithmetic is the limit.
 
-Every variant takes the same 2,048 rows through a two-layer perceptron, in batches of its size. The weights are read
-once for each batch, whatever the number of rows: with 32 rows 64 times, with 2,048 rows once. A small batch therefore
-waits for the weights, and each row costs half as much when the batch doubles, until the arithmetic takes longer than
-reading the weights. In fp16 a weight is 2 bytes and costs 2 FLOPs per row, so a batch of n rows does n FLOPs per byte
-of weights. Both times are equal where n is the ridge point, the device's FLOP/s over its bytes/s: 150 to 300 rows on
-tensor cores of a data-center GPU. From there on the curve flattens: an H200 gained 1.9x at 64 rows, 3.5x at 128, 5.2x
-at 256, and no more than 6.3x at 2,048. Since reading the weights is all that a small batch costs, about the ridge over
-32 is the most to gain over 32 rows, some 5 to 9x. Launches add to the cost of small batches in the same way.
+Every variant takes the same 2,048 rows through a two-layer perceptron, in batches of its size. The
+weights are read once for each batch, whatever the number of rows: with 32 rows 64 times, with 2,048
+rows once. A small batch therefore waits for the weights, and each row costs half as much when the
+batch doubles, until the arithmetic takes longer than reading the weights. In fp16 a weight is 2
+bytes and costs 2 FLOPs per row, so a batch of n rows does n FLOPs per byte of weights. Both times
+are equal where n is the ridge point, the device's FLOP/s over its bytes/s: 150 to 300 rows on
+tensor cores of a data-center GPU. From there on the curve flattens: an H200 gained 1.9x at 64 rows,
+3.5x at 128, 5.2x at 256, and no more than 6.3x at 2,048. Since reading the weights is all that a
+small batch costs, about the ridge over 32 is the most to gain over 32 rows, some 5 to 9x. Launches
+add to the cost of small batches in the same way.
 
-This needs weights that come from memory, and a large L2 cache holds small ones: on a GPU `hidden` grows until they are
-four times the L2 (`--set caches=0` takes `hidden` as it is). The matrix products (matmuls) are in fp16 there. In fp32,
-without tensor cores, a weight is 4 bytes and its arithmetic takes 15 times as long on an H100, so that its ridge is at
-some 34 rows. It still gained 3.9x from 32 to 2,048 rows, with weights that its L2 held: its small batches paid for
-launches and for kernels too small to fill the device.
+This needs weights that come from memory, and a large L2 cache holds small ones: on a GPU `hidden`
+grows until they are four times the L2 (`--set caches=0` takes `hidden` as it is). The matrix
+products (matmuls) are in fp16 there. In fp32, without tensor cores, a weight is 4 bytes and its
+arithmetic takes 15 times as long on an H100, so that its ridge is at some 34 rows. It still gained
+3.9x from 32 to 2,048 rows, with weights that its L2 held: its small batches paid for launches and
+for kernels too small to fill the device.
 
-The best size is the smallest batch that is nearly as fast per row as the fastest. A larger one gains no throughput and
-costs latency and memory. The first batch that does not fit is reported as out of memory, which is not a failure (try
-`--set width=16 --set hidden=1000000` on a CPU with little memory, `hidden=20000000` on a GPU: 2 x 82 GB). Sources A
-and B report less than 1 TFLOP/s, so their devices were mostly idle: compare the share of the roof.
+The best size is the smallest batch that is nearly as fast per row as the fastest. A larger one
+gains no throughput and costs latency and memory. The first batch that does not fit is reported as
+out of memory, which is not a failure (try `--set width=16 --set hidden=1000000` on a CPU with
+little memory, `hidden=20000000` on a GPU: 2 x 82 GB). Sources A and B report less than 1 TFLOP/s,
+so their devices were mostly idle: compare the share of the roof.
 
-In training a larger batch is not free even below that size: there are fewer steps per epoch, and the learning rate has
-to be tuned again. On a CPU 32 rows keep one core's arithmetic busy. The layers are narrow there, so that larger
-batches share the cost of calls (1.8-2.0x at 512 rows, measured here); 2,048 rows are slower again, too many for its
-nearer cache.
+In training a larger batch is not free even below that size: there are fewer steps per epoch, and
+the learning rate has to be tuned again. On a CPU 32 rows keep one core's arithmetic busy. The
+layers are narrow there, so that larger batches share the cost of calls (1.8-2.0x at 512 rows,
+measured here); 2,048 rows are slower again, too many for its nearer cache.
 """
 
 import torch
@@ -39,7 +43,10 @@ scenario = Scenario(
     per="item",
     ladder=True,
     increasing_memory=True,
-    claim="A: 10x+ (87 to 1000+ MFLOP/s); B: 8.5x at 256 (11K to 95K MFLOP/s): the two contradict each other",
+    claim=(
+        "A: 10x+ (87 to 1000+ MFLOP/s); B: 8.5x at 256 (11K to 95K MFLOP/s): the two contradict "
+        "each other"
+    ),
 )
 _ROWS = 2048
 
@@ -88,7 +95,8 @@ def batch_2048(lab, width, hidden, caches):
 
 def _perceptron(lab, width, hidden, caches, batch):
     dtype = torch.float16 if lab.device.type == "cuda" else torch.float32
-    fewest = caches * lab.l2_bytes // (2 * width * dtype.itemsize)  # hidden units whose weights are so many caches
+    # hidden units whose weights are so many caches
+    fewest = caches * lab.l2_bytes // (2 * width * dtype.itemsize)
     hidden = max(hidden, -(-fewest // 1024) * 1024)
     rows = torch.randn(_ROWS, width, device=lab.device).to(dtype)
     up = (torch.randn(width, hidden, device=lab.device) / width**0.5).to(dtype)

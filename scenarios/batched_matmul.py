@@ -1,23 +1,26 @@
 """Batched matmul: one call for many small products.
 
-A loop over forty small matrix products (matmuls) loses time on a GPU for two reasons. The first is the host, the CPU
-thread that runs Python: every call costs Python, PyTorch's dispatcher (which selects the kernel, the function that the
-GPU runs) and a kernel launch, whatever it computes. The second is the device: a matmul of 32x256 by 256x256 has 8
-tiles of 32x32, which keep 8 streaming multiprocessors (SMs) busy and leave more than a hundred idle on a large GPU.
-The next matmul waits for it, because the kernels of one stream (one queue) run one after the other.
+A loop over forty small matrix products (matmuls) loses time on a GPU for two reasons. The first is
+the host, the CPU thread that runs Python: every call costs Python, PyTorch's dispatcher (which
+selects the kernel, the function that the GPU runs) and a kernel launch, whatever it computes. The
+second is the device: a matmul of 32x256 by 256x256 has 8 tiles of 32x32, which keep 8 streaming
+multiprocessors (SMs) busy and leave more than a hundred idle on a large GPU. The next matmul waits
+for it, because the kernels of one stream (one queue) run one after the other.
 
-The three variants separate these two costs. `graphed` records (*captures*) the loop in a CUDA graph and starts all
-forty kernels by one launch: what it gains over `loop` is the launches. `bmm` hands all forty over in one call, and one
-kernel computes them: what it gains over `graphed` is a device on which nearly all multiprocessors have a tile to do.
-Measured here on an H200: 428 us, 272 us and 11.8 us, so the saved launches are 1.6x, and products side by side are the
-other 23x. A graph, or a faster host, is no substitute for one large operation.
+The three variants separate these two costs. `graphed` records (*captures*) the loop in a CUDA graph
+and starts all forty kernels by one launch: what it gains over `loop` is the launches. `bmm` hands
+all forty over in one call, and one kernel computes them: what it gains over `graphed` is a device
+on which nearly all multiprocessors have a tile to do. Measured here on an H200: 428 us, 272 us and
+11.8 us, so the saved launches are 1.6x, and products side by side are the other 23x. A graph, or a
+faster host, is no substitute for one large operation.
 
-The two gains together are at most 40x here, the number of matmuls: one call cannot be faster than one matmul. They
-shrink as each matmul grows, and where one matmul fills the device by itself the loop is as fast: try `--set n=1024`
-and larger. On a CPU one matmul keeps its thread busy, and only the cost of the calls can be saved.
+The two gains together are at most 40x here, the number of matmuls: one call cannot be faster than
+one matmul. They shrink as each matmul grows, and where one matmul fills the device by itself the
+loop is as fast: try `--set n=1024` and larger. On a CPU one matmul keeps its thread busy, and only
+the cost of the calls can be saved.
 
-What to look at: the speedup of each variant over the one above it, and *SM %*, the share of SMs that are busy (GPU
-only).
+What to look at: the speedup of each variant over the one above it, and *SM %*, the share of SMs
+that are busy (GPU only).
 """
 
 import torch

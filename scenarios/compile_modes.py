@@ -1,26 +1,29 @@
 """Compile modes: default compiles fastest; the other modes may gain more per step.
 
-`default` fuses element-wise operations and reductions into generated kernels and leaves matrix products (matmuls) to
-the library. `reduce-overhead` makes the same kernels and adds CUDA graphs: the launches of a call are recorded once,
-and replayed with a single launch. `max-autotune` replays graphs too, and for each matmul it times a set of generated
-kernels against the library, to keep the fastest for these shapes.
+`default` fuses element-wise operations and reductions into generated kernels and leaves matrix
+products (matmuls) to the library. `reduce-overhead` makes the same kernels and adds CUDA graphs:
+the launches of a call are recorded once, and replayed with a single launch. `max-autotune` replays
+graphs too, and for each matmul it times a set of generated kernels against the library, to keep the
+fastest for these shapes.
 
-Source E says that `reduce-overhead` compiles fastest. That is wrong: it does all that `default` does, then one
-warm-up run, then the recording of the graph. `max-autotune` takes by far the longest on a GPU, since it compiles and
-times dozens of kernels for each shape of a matmul. The figure beside each variant is the time of its first three
-calls, which compile, record and replay, with an empty cache on disk and the compiler already loaded. The cache, of
-which each mode has one of its own, shortens later starts with the same code: here those of all processes but the
-first.
+Source E says that `reduce-overhead` compiles fastest. That is wrong: it does all that `default`
+does, then one warm-up run, then the recording of the graph. `max-autotune` takes by far the longest
+on a GPU, since it compiles and times dozens of kernels for each shape of a matmul. The figure
+beside each variant is the time of its first three calls, which compile, record and replay, with an
+empty cache on disk and the compiler already loaded. The cache, of which each mode has one of its
+own, shortens later starts with the same code: here those of all processes but the first.
 
-`reduce-overhead` gains where a step is many short kernels, as here, and the device waits for launches. It gains
-nothing where the kernels are long. It needs fixed shapes, keeps memory for the graph, copies inputs into buffers of
-its own, and overwrites its output in the next call: clone what has to be kept. `max-autotune` gains where the library
-is slow for a shape, or where a matmul can take in the operations after it. Compile seconds, divided by the seconds
-saved per step, are the number of steps after which a mode has paid for itself.
+`reduce-overhead` gains where a step is many short kernels, as here, and the device waits for
+launches. It gains nothing where the kernels are long. It needs fixed shapes, keeps memory for the
+graph, copies inputs into buffers of its own, and overwrites its output in the next call: clone what
+has to be kept. `max-autotune` gains where the library is slow for a shape, or where a matmul can
+take in the operations after it. Compile seconds, divided by the seconds saved per step, are the
+number of steps after which a mode has paid for itself.
 
-On a CPU there are no graphs, and `max-autotune` has matmuls of its own only for frozen weights: it makes the kernels
-that `default` makes, and leaves out the guards on input shapes (checks that they are those that the code was compiled
-for), which take some microseconds per call. So both need CUDA here, and `default` is what a CPU shows.
+On a CPU there are no graphs, and `max-autotune` has matmuls of its own only for frozen weights: it
+makes the kernels that `default` makes, and leaves out the guards on input shapes (checks that they
+are those that the code was compiled for), which take some microseconds per call. So both need CUDA
+here, and `default` is what a CPU shows.
 """
 
 import os
@@ -42,7 +45,8 @@ scenario = Scenario(
     no_effect_reason="matmuls take nearly all of the time, and the library's are as fast as generated ones",
     env={
         "TORCHINDUCTOR_CACHE_DIR": "{folder}",
-        "TORCHINDUCTOR_VEC_ISA_OK": "1",  # else it compiles test programs, to see what the CPU can do
+        # else it compiles test programs, to see what the CPU can do
+        "TORCHINDUCTOR_VEC_ISA_OK": "1",
     },
     claim="E: reduce-overhead compiles fastest",
 )
@@ -112,16 +116,23 @@ class _Block(torch.nn.Module):
 
     def __init__(self, width):
         super().__init__()
-        self.scale, self.linear = torch.nn.Parameter(torch.ones(width)), torch.nn.Linear(width, width, bias=False)
+        self.scale, self.linear = (
+            torch.nn.Parameter(torch.ones(width)),
+            torch.nn.Linear(width, width, bias=False),
+        )
 
     def forward(self, rows):
-        normalized = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-5) * self.scale
+        normalized = (
+            rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-5) * self.scale
+        )
         return rows + torch.nn.functional.silu(self.linear(normalized))
 
 
 @cache
 def _load_compiler(device):
-    """Compile a small block first: loading the compiler takes seconds, which belong to none of the modes."""
+    """Compile a small block first: loading the compiler takes seconds, which belong to none of the
+    modes.
+    """
     torch.compile(_Block(16).to(device).requires_grad_(False))(torch.ones(4, 16, device=device))
 
 

@@ -1,24 +1,26 @@
 """torch.compile by workload: it saves launches and memory traffic, not library calls.
 
-A parameter chooses the workload, which is measured eager and compiled: `--set workload=cnn`, or `--sweep workload`
-for all four. `transformer` is the forward and backward pass of four transformer layers, `cnn` the inference of eight
-residual blocks of convolution, batch norm and ReLU, `pointwise` the gated sum sigmoid(x) * x + y, and `matmul` one
-matrix product (matmul).
+A parameter chooses the workload, which is measured eager and compiled: `--set workload=cnn`, or
+`--sweep workload` for all four. `transformer` is the forward and backward pass of four transformer
+layers, `cnn` the inference of eight residual blocks of convolution, batch norm and ReLU,
+`pointwise` the gated sum sigmoid(x) * x + y, and `matmul` one matrix product (matmul).
 
-torch.compile traces Python code into a graph, fuses neighbouring element-wise operations and reductions into single
-kernels, and replaces many trips through Python and PyTorch's dispatcher (which selects the kernel) by one compiled
-call. Matmuls, convolutions and attention remain calls of the same libraries by default. So the gain is limited to the
-part of a step that is launches and memory traffic of small operations. `pointwise` moves eight tensors through memory
-in eager mode and three when it is fused: where memory is the limit, 8/3 = 2.7x is the bound. In a transformer and a
-CNN the library calls remain, and their share bounds the gain. `matmul` has nothing to fuse: *same* is the right
-answer, and a small matmul can become slower, because the compiled function checks its guards (that shapes and types
-are those that the code was compiled for) on every call.
+torch.compile traces Python code into a graph, fuses neighbouring element-wise operations and
+reductions into single kernels, and replaces many trips through Python and PyTorch's dispatcher
+(which selects the kernel) by one compiled call. Matmuls, convolutions and attention remain calls of
+the same libraries by default. So the gain is limited to the part of a step that is launches and
+memory traffic of small operations. `pointwise` moves eight tensors through memory in eager mode and
+three when it is fused: where memory is the limit, 8/3 = 2.7x is the bound. In a transformer and a
+CNN the library calls remain, and their share bounds the gain. `matmul` has nothing to fuse: *same*
+is the right answer, and a small matmul can become slower, because the compiled function checks its
+guards (that shapes and types are those that the code was compiled for) on every call.
 
-Source E has one range for each workload, which holds for its size, precision and device. A smaller batch gives a
-larger gain, since launches weigh more; fp32 a smaller one, since matmuls take longer. Here a GPU computes in bf16 and
-a CPU in fp32. A CPU saves memory traffic and calls in the same way.
+Source E has one range for each workload, which holds for its size, precision and device. A smaller
+batch gives a larger gain, since launches weigh more; fp32 a smaller one, since matmuls take longer.
+Here a GPU computes in bf16 and a CPU in fp32. A CPU saves memory traffic and calls in the same way.
 
-Compiling takes seconds to minutes, in the first call and again for other shapes. That is not part of the step time.
+Compiling takes seconds to minutes, in the first call and again for other shapes. That is not part
+of the step time.
 """
 
 import torch
@@ -39,7 +41,16 @@ scenario = Scenario(
         "mib": 256,
         "n": 8192,
     },
-    cpu={"dtype": "fp32", "batch": 2, "length": 64, "width": 64, "images": 1, "channels": 16, "mib": 16, "n": 1024},
+    cpu={
+        "dtype": "fp32",
+        "batch": 2,
+        "length": 64,
+        "width": 64,
+        "images": 1,
+        "channels": 16,
+        "mib": 16,
+        "n": 1024,
+    },
     smoke={"batch": 1, "length": 8, "width": 64, "images": 1, "channels": 4, "mib": 1, "n": 64},
     sweep={"workload": ("transformer", "cnn", "pointwise", "matmul")},
     claim="E: transformer 1.3-1.5x, CNN inference 1.2-1.4x, pointwise 2-3x, matmul ~1x",
@@ -84,21 +95,37 @@ def _work(lab, is_compiled, workload, dtype, batch, length, width, images, chann
 
 def _transformer(to, prepare, batch, length, width):
     model = torch.nn.Sequential(*(_TransformerLayer(width) for _ in range(_LAYERS))).to(**to)
-    rows, parameters, forward = torch.randn(batch, length, width, **to), list(model.parameters()), prepare(model)
+    rows, parameters, forward = (
+        torch.randn(batch, length, width, **to),
+        list(model.parameters()),
+        prepare(model),
+    )
     tokens = batch * length
-    matmuls = 6 * tokens * 12 * width**2 * _LAYERS - 2 * tokens * 3 * width**2  # the input needs no gradient
-    attention = 6 * tokens * length * width * _LAYERS  # causal: half of the scores; torch's count has all
+    # the input needs no gradient
+    matmuls = 6 * tokens * 12 * width**2 * _LAYERS - 2 * tokens * 3 * width**2
+    # causal: half of the scores; torch's count has all
+    attention = 6 * tokens * length * width * _LAYERS
     declared = {"flops": matmuls + attention, "items": tokens, "inputs": (rows, parameters)}
     return lambda: torch.autograd.grad(forward(rows).float().square().mean(), parameters), declared
 
 
 def _cnn(to, prepare, images, channels):
-    model = torch.nn.Sequential(*(_ResidualBlock(channels) for _ in range(_BLOCKS))).eval().requires_grad_(False)
+    model = (
+        torch.nn.Sequential(*(_ResidualBlock(channels) for _ in range(_BLOCKS)))
+        .eval()
+        .requires_grad_(False)
+    )
     model = model.to(**to, memory_format=torch.channels_last)
-    batch = torch.randn(images, channels, _PIXELS, _PIXELS, **to).to(memory_format=torch.channels_last)
+    batch = torch.randn(images, channels, _PIXELS, _PIXELS, **to).to(
+        memory_format=torch.channels_last
+    )
     forward = prepare(model)
     flops = 2 * _BLOCKS * 2 * images * (channels * 3 * _PIXELS) ** 2
-    return lambda: forward(batch), {"flops": flops, "items": images, "inputs": (batch, list(model.parameters()))}
+    return lambda: forward(batch), {
+        "flops": flops,
+        "items": images,
+        "inputs": (batch, list(model.parameters())),
+    }
 
 
 def _pointwise(to, prepare, mib, moved):
@@ -119,13 +146,18 @@ class _TransformerLayer(torch.nn.Module):
     def __init__(self, width):
         super().__init__()
         self.heads = width // _HEAD_WIDTH
-        # Without parameters: the CPU's eager LayerNorm adds up their gradients in bf16, tens of percent off.
+        # Without parameters: the CPU's eager LayerNorm adds up their gradients in bf16, tens of
+        # percent off.
         self.norm = torch.nn.LayerNorm(width, elementwise_affine=False)
         self.qkv, self.out = _linear(width, 3 * width), _linear(width, width)
         self.up, self.down = _linear(width, 4 * width), _linear(4 * width, width)
 
     def forward(self, rows):
-        q, k, v = self.qkv(self.norm(rows)).unflatten(-1, (3, self.heads, _HEAD_WIDTH)).permute(2, 0, 3, 1, 4)
+        q, k, v = (
+            self.qkv(self.norm(rows))
+            .unflatten(-1, (3, self.heads, _HEAD_WIDTH))
+            .permute(2, 0, 3, 1, 4)
+        )
         mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         rows = rows + self.out(mixed.transpose(1, 2).flatten(-2))
         return rows + self.down(functional.gelu(self.up(self.norm(rows))))
@@ -138,7 +170,9 @@ def _linear(inputs, outputs):
 class _ResidualBlock(torch.nn.Module):
     def __init__(self, channels):
         super().__init__()
-        self.conv_1, self.conv_2 = (torch.nn.Conv2d(channels, channels, 3, padding=1, bias=False) for _ in range(2))
+        self.conv_1, self.conv_2 = (
+            torch.nn.Conv2d(channels, channels, 3, padding=1, bias=False) for _ in range(2)
+        )
         self.norm_1, self.norm_2 = torch.nn.BatchNorm2d(channels), torch.nn.BatchNorm2d(channels)
 
     def forward(self, images):

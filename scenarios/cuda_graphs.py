@@ -1,25 +1,30 @@
 """CUDA graphs: record the launches of a training step once, replay them with one call.
 
-A training step of a small model is a hundred short kernels (functions on the GPU), and Python needs longer to launch
-each than the device to run it: the device waits for the host. A graph records (*captures*) the launches once and
-replays all of them with a single call. What remains is the time between kernels (roof "graph node").
+A training step of a small model is a hundred short kernels (functions on the GPU), and Python needs
+longer to launch each than the device to run it: the device waits for the host. A graph records
+(*captures*) the launches once and replays all of them with a single call. What remains is the time
+between kernels (roof "graph node").
 
-A graph replays *these* kernels on *these* addresses. So each batch is copied into a buffer that never moves, which is
-part of the time here, and the optimizer keeps its step count on the device (`capturable=True`), which takes more
-kernels (28 a step here: two divisions for each of 14 tensors). The eager variant needs neither and does neither.
+A graph replays *these* kernels on *these* addresses. So each batch is copied into a buffer that
+never moves, which is part of the time here, and the optimizer keeps its step count on the device
+(`capturable=True`), which takes more kernels (28 a step here: two divisions for each of 14
+tensors). The eager variant needs neither and does neither.
 
-The gain is the time that the device waited: on an H200 the step fell from 15.4 to 2.53 ms (6.1x) as goodput rose from
-13 % to 93 % (our own measurement). Long kernels hide their launches, and nothing is left to gain: sweep the width and
-watch it fall to 1, or a little below where the optimizer's extra passes weigh. Source B says 1.1-2x end to end. Its
-"up to 195x" needs a GPU idle for 99.5 % of the step, or a timer that does not wait.
+The gain is the time that the device waited: on an H200 the step fell from 15.4 to 2.53 ms (6.1x) as
+goodput rose from 13 % to 93 % (our own measurement). Long kernels hide their launches, and nothing
+is left to gain: sweep the width and watch it fall to 1, or a little below where the optimizer's
+extra passes weigh. Source B says 1.1-2x end to end. Its "up to 195x" needs a GPU idle for 99.5 % of
+the step, or a timer that does not wait.
 
-What needs the host inside the step cannot be captured. `loss.item()`, a copy from pageable memory or a `synchronize()`
-ends the capture, as nothing runs yet that could be waited for: `item_inside` tries one, and is skipped with CUDA's
-message. A library that sets itself up on its first call fails too, so three steps run before a capture, on another
-stream. An optimizer whose step count lives on the host refuses.
+What needs the host inside the step cannot be captured. `loss.item()`, a copy from pageable memory
+or a `synchronize()` ends the capture, as nothing runs yet that could be waited for: `item_inside`
+tries one, and is skipped with CUDA's message. A library that sets itself up on its first call fails
+too, so three steps run before a capture, on another stream. An optimizer whose step count lives on
+the host refuses.
 
-Worse is what is captured and wrong: an `if` on data always takes the branch of the capture, a Python number such as a
-learning rate is frozen. A batch of another shape needs another graph. The lesson needs a CUDA device.
+Worse is what is captured and wrong: an `if` on data always takes the branch of the capture, a
+Python number such as a learning rate is frozen. A batch of another shape needs another graph. The
+lesson needs a CUDA device.
 """
 
 import subprocess
@@ -37,7 +42,10 @@ scenario = Scenario(
     smoke={"width": 32, "batch": 8, "layers": 2, "batches": 2},
     sweep={"width": (128, 256, 512, 1024, 2048, 4096)},
     no_effect_reason="its kernels outlast their launches, which were hidden behind them before",
-    claim="A: 50-70 % of the launch overhead removed, < 1 us; B: 1.1-2x end to end, up to 195x; our own: 6.1x (H200)",
+    claim=(
+        "A: 50-70 % of the launch overhead removed, < 1 us; B: 1.1-2x end to end, up to 195x; "
+        "our own: 6.1x (H200)"
+    ),
 )
 
 
@@ -56,17 +64,22 @@ def graphed(lab, width, batch, layers, batches):
 @scenario.variant
 def item_inside(lab):
     """A step that reads its loss with .item(): the capture fails, and the reason is shown."""
-    # In a process of its own: a capture that failed leaves torch's current stream, random generator and allocator as
-    # if it went on, and whatever is measured after it in that process would suffer.
+    # In a process of its own: a capture that failed leaves torch's current stream, random generator
+    # and allocator as if it went on, and whatever is measured after it in that process would
+    # suffer.
     command = [sys.executable, "-c", _ITEM_INSIDE, str(lab.device)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     said = (done.stdout or done.stderr).strip().splitlines()
-    lab.skip(f"the capture failed: {said[-1]}" if said else f"its process ended with {done.returncode}")
+    lab.skip(
+        f"the capture failed: {said[-1]}" if said else f"its process ended with {done.returncode}"
+    )
 
 
 def _training(lab, width, batch, layers, batches, graph):
     data = torch.randn(batches, batch, width, device=lab.device)
-    blocks = [block for _ in range(layers) for block in (torch.nn.Linear(width, width), torch.nn.GELU())]
+    blocks = [
+        block for _ in range(layers) for block in (torch.nn.Linear(width, width), torch.nn.GELU())
+    ]
     model = torch.nn.Sequential(*blocks, torch.nn.Linear(width, width)).to(lab.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, capturable=graph)
     for parameter in model.parameters():
@@ -92,7 +105,8 @@ def _training(lab, width, batch, layers, batches, graph):
     weights = sum(weight.numel() for weight in model.parameters() if weight.dim() == 2)
     return Work(
         step,
-        flops=batches * batch * (6 * weights - 2 * width**2),  # nobody asks for the input's gradient
+        # nobody asks for the input's gradient
+        flops=batches * batch * (6 * weights - 2 * width**2),
         dtype="fp32",
         items=batches * batch,
         inputs=data,
@@ -103,7 +117,11 @@ def _training(lab, width, batch, layers, batches, graph):
 
 def _captured(lab, train, rows, state):
     """A function that replays `train` on a batch; what was changed on the way there is put back."""
-    static, saved, side = rows.clone(), [tensor.detach().clone() for tensor in state], torch.cuda.Stream()
+    static, saved, side = (
+        rows.clone(),
+        [tensor.detach().clone() for tensor in state],
+        torch.cuda.Stream(),
+    )
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(3):

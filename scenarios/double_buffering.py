@@ -1,25 +1,27 @@
 """Double buffering: copy batches in and results out while the GPU computes.
 
-A GPU has an engine for copies in each direction beside its streaming multiprocessors (SMs), and the three work at the
-same time if nothing makes them wait for each other. A single stream does, because it runs everything in order. With a
-stream for each engine, events say what really must wait (computing for its batch, the copy out for its result, a
-buffer for its last reader), and the device waits for them by itself while the host only queues. Two buffers of each
-kind let one be filled while the other is used.
+A GPU has an engine for copies in each direction beside its streaming multiprocessors (SMs), and the
+three work at the same time if nothing makes them wait for each other. A single stream does, because
+it runs everything in order. With a stream for each engine, events say what really must wait
+(computing for its batch, the copy out for its result, a buffer for its last reader), and the device
+waits for them by itself while the host only queues. Two buffers of each kind let one be filled
+while the other is used.
 
-At best a step (a pass over 16 batches) takes as long as the busiest of the three engines alone: up to 3x where all
-take the same time, next to nothing where one takes far longer than the others. The sizes are such that on an H100 they
-are about equal: 32 MiB over PCIe 5 take 0.61 ms at 55 GB/s in either direction, and the two matrix products (matmuls),
-34 GFLOP, 0.66 ms at 52 TFLOP/s. Elsewhere sweep `hidden` for the balance. The first copy in and the last copy out have
-nothing to overlap with.
+At best a step (a pass over 16 batches) takes as long as the busiest of the three engines alone: up
+to 3x where all take the same time, next to nothing where one takes far longer than the others. The
+sizes are such that on an H100 they are about equal: 32 MiB over PCIe 5 take 0.61 ms at 55 GB/s in
+either direction, and the two matrix products (matmuls), 34 GFLOP, 0.66 ms at 52 TFLOP/s. Elsewhere
+sweep `hidden` for the balance. The first copy in and the last copy out have nothing to overlap
+with.
 
-On an H200 `queued` gained 1.02x and `overlapped` 2.49x, with 89 % of the copies hidden (our own measurement). In the
-goodput table the column "hidden" (not the parameter) is the share of the copies' time behind other work; what is left
-of them stands in the bar as copies.
+On an H200 `queued` gained 1.02x and `overlapped` 2.49x, with 89 % of the copies hidden (our own
+measurement). In the goodput table the column "hidden" (not the parameter) is the share of the
+copies' time behind other work; what is left of them stands in the bar as copies.
 
-Host buffers must be page-locked, as they are in all variants here, or the host is held up in each copy and overlap is
-left to chance. Forget one event and the step is fast and wrong, and only sometimes: every variant takes the same
-batches here, and every result is checked. A step starts and ends on the current stream, so that no copy runs on into
-the next measurement.
+Host buffers must be page-locked, as they are in all variants here, or the host is held up in each
+copy and overlap is left to chance. Forget one event and the step is fast and wrong, and only
+sometimes: every variant takes the same batches here, and every result is checked. A step starts and
+ends on the current stream, so that no copy runs on into the next measurement.
 
 The lesson needs a CUDA device.
 """
@@ -109,7 +111,9 @@ def _one_stream(lab, batches, mib, hidden, wait):
 
 
 def _tensors(lab, batches, mib, hidden):
-    """Page-locked batches and results, the device's buffers of both kinds, and what is computed between them."""
+    """Page-locked batches and results, the device's buffers of both kinds, and what is computed
+    between them.
+    """
     rows = mib * MiB // 4 // _WIDTH
     given, results = (torch.empty(batches, rows, _WIDTH, pin_memory=True) for _ in range(2))
     given.copy_(torch.randn(given.shape, device=lab.device))

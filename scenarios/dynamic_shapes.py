@@ -1,26 +1,30 @@
 """Dynamic shapes: code for fixed shapes is compiled again for every new shape.
 
-A step is one pass over six batches of different lengths, each variant with the same outputs, once everything is
-compiled. So the speedup is the steady state, and the figures beside it are what comes first: compilations, and the
-seconds of the first pass. Divide those seconds by the time that a pass saves: after so many passes compiling has paid.
-Compiled code is kept on disk, so those seconds are of a later process; the first one on a machine, or with another
-version, takes many times that (delete /tmp/torchinductor_USER, or the folder that TORCHINDUCTOR_CACHE_DIR names).
+A step is one pass over six batches of different lengths, each variant with the same outputs, once
+everything is compiled. So the speedup is the steady state, and the figures beside it are what comes
+first: compilations, and the seconds of the first pass. Divide those seconds by the time that a pass
+saves: after so many passes compiling has paid. Compiled code is kept on disk, so those seconds are
+of a later process; the first one on a machine, or with another version, takes many times that
+(delete /tmp/torchinductor_USER, or the folder that TORCHINDUCTOR_CACHE_DIR names).
 
-Compiled code is made for the shapes it was traced with, and guards (checks of shapes and types) run at every call.
-With `dynamic=False` each new length is compiled anew, which takes seconds, and from then on the guards of one length
-after the other are tried. By default PyTorch compiles the first length as it is, and at the second one makes the
-dimension that has changed symbolic: two compilations serve all lengths. `dynamic=True` makes every dimension symbolic
-from the beginning, the width too, about which the compiler then knows less.
+Compiled code is made for the shapes it was traced with, and guards (checks of shapes and types) run
+at every call. With `dynamic=False` each new length is compiled anew, which takes seconds, and from
+then on the guards of one length after the other are tried. By default PyTorch compiles the first
+length as it is, and at the second one makes the dimension that has changed symbolic: two
+compilations serve all lengths. `dynamic=True` makes every dimension symbolic from the beginning,
+the width too, about which the compiler then knows less.
 
-Or the data is made to fit: pad each batch to one of a few lengths (buckets), and there are as many compilations as
-buckets. Padding is wasted work, 28 % more rows here, and moving each batch into its padded buffer is another pass over
-it: pad where the batch is put together anyway. CUDA graphs replay fixed addresses and so need fixed shapes: one graph
-for each bucket, its input copied in and its result copied out, which pays where launches take the time.
+Or the data is made to fit: pad each batch to one of a few lengths (buckets), and there are as many
+compilations as buckets. Padding is wasted work, 28 % more rows here, and moving each batch into its
+padded buffer is another pass over it: pad where the batch is put together anyway. CUDA graphs
+replay fixed addresses and so need fixed shapes: one graph for each bucket, its input copied in and
+its result copied out, which pays where launches take the time.
 
-Pitfalls: past eight compilations of one function (`torch._dynamo.config.recompile_limit`) PyTorch runs it eagerly from
-then on, with only a warning; gpulab makes that an error. Look for the reasons with TORCH_LOGS=recompiles. Padding is
-only harmless where rows do not mix, as here: attention, means and batch norm need a mask. Eager code has none of these
-costs, and may win where shapes never come back.
+Pitfalls: past eight compilations of one function (`torch._dynamo.config.recompile_limit`) PyTorch
+runs it eagerly from then on, with only a warning; gpulab makes that an error. Look for the reasons
+with TORCH_LOGS=recompiles. Padding is only harmless where rows do not mix, as here: attention,
+means and batch norm need a mask. Eager code has none of these costs, and may win where shapes never
+come back.
 """
 
 from contextlib import contextmanager, nullcontext
@@ -88,7 +92,9 @@ def _block(data, weight, bias):
 
 
 def _own(name):
-    """`_block` by another name, with code of its own: the compiler keeps what it learns of shapes by both."""
+    """`_block` by another name, with code of its own: the compiler keeps what it learns of shapes
+    by both.
+    """
     return type(_block)(_block.__code__.replace(co_name=name), _block.__globals__)
 
 
@@ -98,7 +104,11 @@ def _passes(lab, rows, width, block, traffic=2, buckets=False, graphed=False):
     batches = [torch.randn(length, width, device=lab.device) for length in lengths]
     weight, bias = (torch.randn(width, device=lab.device) for _ in range(2))
     with nullcontext() if block is _block else _reporting(lab):
-        run = _padding(block, rows, weight, bias, graphed) if buckets else lambda data: block(data, weight, bias)
+        run = (
+            _padding(block, rows, weight, bias, graphed)
+            if buckets
+            else lambda data: block(data, weight, bias)
+        )
         for data in batches:
             run(data)
 
@@ -109,12 +119,18 @@ def _passes(lab, rows, width, block, traffic=2, buckets=False, graphed=False):
 
     moved = traffic * sum(data.nbytes for data in batches)
     if buckets:  # besides: into the buffer, and for a graph out of it
-        moved += 4 * width * sum(2 * _bucket(rows, length) + 2 * graphed * length for length in lengths)
-    return Work(step, bytes=moved, dtype="fp32", items=sum(lengths), inputs=(*batches, weight, bias))
+        moved += (
+            4 * width * sum(2 * _bucket(rows, length) + 2 * graphed * length for length in lengths)
+        )
+    return Work(
+        step, bytes=moved, dtype="fp32", items=sum(lengths), inputs=(*batches, weight, bias)
+    )
 
 
 def _padding(block, rows, weight, bias, graphed):
-    """A function that runs `block` on the smallest bucket that a batch fits into. Rows of padding are cut off."""
+    """A function that runs `block` on the smallest bucket that a batch fits into. Rows of padding
+    are cut off.
+    """
     sizes = {_bucket(rows, rows * percent // 100) for percent in _LENGTHS}
     static = {size: weight.new_zeros(size, len(weight)) for size in sizes}
     runs = {size: _captured(block, static[size], weight, bias) for size in sizes} if graphed else {}
@@ -156,7 +172,8 @@ def _captured(block, static, weight, bias):
 def _reporting(lab):
     """Reports how much is compiled inside, and how long that takes with the first pass."""
     compiled = torch._dynamo.utils.counters["stats"]
-    torch.compile(lambda data: data + 1)(torch.ones(2, device=lab.device))  # loads the compiler itself
+    # loads the compiler itself
+    torch.compile(lambda data: data + 1)(torch.ones(2, device=lab.device))
     before, started = compiled["unique_graphs"], perf_counter()
     yield
     lab.report("compilations", compiled["unique_graphs"] - before)

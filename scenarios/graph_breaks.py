@@ -1,25 +1,28 @@
 """Graph breaks: one `if` on a tensor cuts a compiled step into pieces.
 
-`torch.compile` traces Python into a graph without knowing the values of tensors. An `if` on one (`if x.max() > 1`)
-needs the value, so the graph ends there: the piece before it runs, the host reads the condition, and the branch that
-is taken is a graph of its own. If the break is inside a loop, the whole function with the loop stays uncompiled, and
-only the functions that it calls are compiled. That is the case here, once for every layer.
+`torch.compile` traces Python into a graph without knowing the values of tensors. An `if` on one
+(`if x.max() > 1`) needs the value, so the graph ends there: the piece before it runs, the host
+reads the condition, and the branch that is taken is a graph of its own. If the break is inside a
+loop, the whole function with the loop stays uncompiled, and only the functions that it calls are
+compiled. That is the case here, once for every layer.
 
-Each piece costs its guards (checks that shapes and types are those that the code was compiled for) and a call through
-the compiler's wrappers, some tens of microseconds of host time; nothing is fused across a break; and on a GPU each
-condition is a wait until the queue is empty. Where kernels are short the pieces can cost more than compiling them
-saves, as on our CPU and on an H200: the broken step is slower than eager. Where each piece runs for milliseconds a
-break costs next to nothing.
+Each piece costs its guards (checks that shapes and types are those that the code was compiled for)
+and a call through the compiler's wrappers, some tens of microseconds of host time; nothing is fused
+across a break; and on a GPU each condition is a wait until the queue is empty. Where kernels are
+short the pieces can cost more than compiling them saves, as on our CPU and on an H200: the broken
+step is slower than eager. Where each piece runs for milliseconds a break costs next to nothing.
 
-Write the condition as arithmetic: `torch.where` computes both sides and selects, which is right when both are cheap.
-`torch.cond` keeps two branches in one graph and runs only one of them. It removes the pieces and not the wait:
-Inductor's code reads the condition with `.item()` and fuses nothing across it, and a branch must not return its input,
-so that data which stays as it is gets copied. Expect `cond` between `broken` and `where`; it may be slower than eager,
-which copies nothing (0.88x on an H200).
+Write the condition as arithmetic: `torch.where` computes both sides and selects, which is right
+when both are cheap. `torch.cond` keeps two branches in one graph and runs only one of them. It
+removes the pieces and not the wait: Inductor's code reads the condition with `.item()` and fuses
+nothing across it, and a branch must not return its input, so that data which stays as it is gets
+copied. Expect `cond` between `broken` and `where`; it may be slower than eager, which copies
+nothing (0.88x on an H200).
 
-Look for breaks with `torch._dynamo.explain(f)(x)`, with TORCH_LOGS=graph_breaks, or make them errors with
-`torch.compile(f, fullgraph=True)`. `.item()`, `print`, and calls into C extensions break graphs too. The figure beside
-each variant is the number of compiled pieces in one step, 1 where nothing breaks it.
+Look for breaks with `torch._dynamo.explain(f)(x)`, with TORCH_LOGS=graph_breaks, or make them
+errors with `torch.compile(f, fullgraph=True)`. `.item()`, `print`, and calls into C extensions
+break graphs too. The figure beside each variant is the number of compiled pieces in one step, 1
+where nothing breaks it.
 """
 
 import torch
@@ -33,8 +36,14 @@ scenario = Scenario(
     smoke={"layers": 2, "rows": 4, "width": 32},
     sweep={"rows": (16, 64, 256, 1024, 4096)},
     ladder=True,
-    claim="our own measurement: broken 0.3x, cond 1.0-1.4x, where 1.7-2.6x on a CPU; 0.5x, 0.9x, 2.1x on an H200",
-    no_effect_reason="kernels far longer than the Python between them, or conditions cost what the compiler saves",
+    claim=(
+        "our own measurement: broken 0.3x, cond 1.0-1.4x, where 1.7-2.6x on a CPU; 0.5x, 0.9x, "
+        "2.1x on an H200"
+    ),
+    no_effect_reason=(
+        "kernels far longer than the Python between them, or conditions cost what the compiler "
+        "saves"
+    ),
 )
 
 
@@ -79,7 +88,9 @@ def _with_cond(data, scales, shifts):
     for scale, shift in zip(scales, shifts, strict=True):
         data = torch.relu(data * scale + shift)
         largest = data.amax()
-        data = torch.cond(largest > 1, lambda data, by: data / by, lambda data, by: data.clone(), (data, largest))
+        data = torch.cond(
+            largest > 1, lambda data, by: data / by, lambda data, by: data.clone(), (data, largest)
+        )
     return data
 
 
@@ -93,8 +104,12 @@ def _with_where(data, scales, shifts):
 
 def _work(lab, layers, rows, width, function, compiled=False):
     data = torch.randn(rows, width, device=lab.device)
-    # Every other layer makes its data larger than the limit, so that both branches are taken in a step.
-    scales = [(3 if layer % 2 == 0 else 0.7) + torch.rand(width, device=lab.device) / 4 for layer in range(layers)]
+    # Every other layer makes its data larger than the limit, so that both branches are taken in a
+    # step.
+    scales = [
+        (3 if layer % 2 == 0 else 0.7) + torch.rand(width, device=lab.device) / 4
+        for layer in range(layers)
+    ]
     shifts = [torch.randn(width, device=lab.device) / 20 for _ in range(layers)]
     run = torch.compile(function) if compiled else function
 
@@ -109,7 +124,9 @@ def _work(lab, layers, rows, width, function, compiled=False):
 
 @torch.no_grad()
 def _pieces(function, *given):
-    """Into how many compiled pieces one call falls: how often a backend that only counts is called."""
+    """Into how many compiled pieces one call falls: how often a backend that only counts is
+    called.
+    """
     calls = []
 
     def counting(graph, _):

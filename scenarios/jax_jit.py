@@ -1,25 +1,29 @@
 """jax.jit: compile a whole function instead of dispatching it operation by operation.
 
-Written like NumPy, JAX runs one operation after another. Each one passes through Python, is looked up among the small
-programs that were compiled for its shapes at first use, and writes its whole result to memory. `jax.jit` traces the
-function once and compiles it into one program: one call is left to dispatch, and element-wise operations are fused,
-so that intermediate results are not written. The network here has eight layers, each a matrix product (matmul), a
-GELU and a normalization of rows: over a hundred dispatched operations, or eight compiled layers, or one program.
+Written like NumPy, JAX runs one operation after another. Each one passes through Python, is looked
+up among the small programs that were compiled for its shapes at first use, and writes its whole
+result to memory. `jax.jit` traces the function once and compiles it into one program: one call is
+left to dispatch, and element-wise operations are fused, so that intermediate results are not
+written. The network here has eight layers, each a matrix product (matmul), a GELU and a
+normalization of rows: over a hundred dispatched operations, or eight compiled layers, or one
+program.
 
-The gain is the dispatch and the memory traffic that are saved. The arithmetic of the matmuls stays, so the larger
-they are, the closer the speedup comes to 1: sweep the width. A call with another shape, dtype or static argument
-compiles again. A Python branch on a value of an array fails under `jit`; use `jnp.where` or `lax.cond`.
+The gain is the dispatch and the memory traffic that are saved. The arithmetic of the matmuls stays,
+so the larger they are, the closer the speedup comes to 1: sweep the width. A call with another
+shape, dtype or static argument compiles again. A Python branch on a value of an array fails under
+`jit`; use `jnp.where` or `lax.cond`.
 
-JAX is asynchronous. A call returns an array whose values are still being computed, and only `block_until_ready()`, or
-reading a value, waits for them, so a timer without the wait measures the dispatch. The figures beside each variant
-are one call until it returns, and until its result is ready. In the measurement every step ends with the wait. On a
-CPU this lesson turns asynchronous dispatch off and gives XLA one thread, so that all the work is in the thread that
-is timed. With JAX's defaults, batch=256 and width=512 the compiled call returned after 0.07 ms on a CPU of two cores,
-and its result was ready after 4.9 ms (our own measurement).
+JAX is asynchronous. A call returns an array whose values are still being computed, and only
+`block_until_ready()`, or reading a value, waits for them, so a timer without the wait measures the
+dispatch. The figures beside each variant are one call until it returns, and until its result is
+ready. In the measurement every step ends with the wait. On a CPU this lesson turns asynchronous
+dispatch off and gives XLA one thread, so that all the work is in the thread that is timed. With
+JAX's defaults, batch=256 and width=512 the compiled call returned after 0.07 ms on a CPU of two
+cores, and its result was ready after 4.9 ms (our own measurement).
 
-The arrays are put on the device explicitly: JAX needs its CUDA plugin to use a GPU, and runs on the CPU without it.
-By default it reserves three quarters of a GPU's memory on first use. `XLA_PYTHON_CLIENT_PREALLOCATE=false` turns that
-off here, since torch shares the device.
+The arrays are put on the device explicitly: JAX needs its CUDA plugin to use a GPU, and runs on the
+CPU without it. By default it reserves three quarters of a GPU's memory on first use.
+`XLA_PYTHON_CLIENT_PREALLOCATE=false` turns that off here, since torch shares the device.
 """
 
 from statistics import median
@@ -55,7 +59,9 @@ def op_by_op(lab, batch, width, layers):
 
 @scenario.variant
 def jitted_layers(lab, batch, width, layers):
-    """`jax.jit` of a layer: one dispatch a layer; compiled once, since all layers have the same shapes."""
+    """`jax.jit` of a layer: one dispatch a layer; compiled once, since all layers have the same
+    shapes.
+    """
     return _work(lab, batch, width, layers, _network(jax.jit(_layer)))
 
 
@@ -112,7 +118,10 @@ def _jax_device(lab):
     try:
         devices = jax.devices(lab.device.type)
     except RuntimeError:
-        lab.skip("this JAX has no CUDA plugin: install jax[cuda13] or jax[cuda12], or run it with --device cpu")
+        lab.skip(
+            "this JAX has no CUDA plugin: install jax[cuda13] or jax[cuda12], or run it with "
+            "--device cpu"
+        )
     return devices[lab.device.index or 0]
 
 

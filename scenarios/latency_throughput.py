@@ -1,27 +1,30 @@
 """Latency and throughput: batches serve more requests a second, and each may wait longer.
 
-Throughput is requests a second, latency the time from a request's arrival to its answer. A model reads all of its
-weights, in one series of launches, for one request as for sixteen together. So a batch of sixteen takes far less than
-sixteen times as long as one request until arithmetic becomes the limit, and throughput rises with its size. A step
-serves requests that are all waiting already, so its time gives the maximum throughput.
+Throughput is requests a second, latency the time from a request's arrival to its answer. A model
+reads all of its weights, in one series of launches, for one request as for sixteen together. So a
+batch of sixteen takes far less than sixteen times as long as one request until arithmetic becomes
+the limit, and throughput rises with its size. A step serves requests that are all waiting already,
+so its time gives the maximum throughput.
 
-That time does not say how long a request waits, so gpulab also serves requests in real time, outside of the timed
-step: they arrive at random moments, whatever the server does (open loop), at half and at twice the rate that
-`one_at_a_time` can serve. At the low load waiting for a full batch is the cost: the first of sixteen waits for fifteen
-others. At the high load the queue of `one_at_a_time` grows until requests stop coming, so its percentiles only say how
-long the test was, while batches keep up.
+That time does not say how long a request waits, so gpulab also serves requests in real time,
+outside of the timed step: they arrive at random moments, whatever the server does (open loop), at
+half and at twice the rate that `one_at_a_time` can serve. At the low load waiting for a full batch
+is the cost: the first of sixteen waits for fifteen others. At the high load the queue of
+`one_at_a_time` grows until requests stop coming, so its percentiles only say how long the test was,
+while batches keep up.
 
-`what_waits` (dynamic batching) takes the requests that are waiting, up to a full batch: one when it is quiet, many
-under load. In the timed step it gains what `full_batches` gains: with all requests waiting both run the same batches.
+`what_waits` (dynamic batching) takes the requests that are waiting, up to a full batch: one when it
+is quiet, many under load. In the timed step it gains what `full_batches` gains: with all requests
+waiting both run the same batches.
 
-Latency counts from the moment at which a request was due. A client that waits for each answer before its next request
-(closed loop) slows down with the server, and a clock that starts when the server picks a request up leaves out the
-queue: both hide the waiting that overload causes (coordinated omission). "From pick-up" shows it: an overloaded server
-looks as fast as an idle one.
+Latency counts from the moment at which a request was due. A client that waits for each answer
+before its next request (closed loop) slows down with the server, and a clock that starts when the
+server picks a request up leaves out the queue: both hide the waiting that overload causes
+(coordinated omission). "From pick-up" shows it: an overloaded server looks as fast as an idle one.
 
-The figures are of one short series each, without an interval: half of the requests stay within p50 and 99 % within
-p99, of 512 requests about the fifth longest. In production, limit the wait for a full batch by a timeout, and
-load-test at the expected rate, not at the highest possible one.
+The figures are of one short series each, without an interval: half of the requests stay within p50
+and 99 % within p99, of 512 requests about the fifth longest. In production, limit the wait for a
+full batch by a timeout, and load-test at the expected rate, not at the highest possible one.
 """
 
 from bisect import bisect_right
@@ -42,7 +45,8 @@ scenario = Scenario(
     claim="our own measurement: 8.7-9.7x the requests/s in batches of 16 on a CPU, 4.7x on an H200",
     no_effect_reason="one request is limited by arithmetic already, so that n together take n times as long",
 )
-_OF_ONE = {}  # seconds of a single request: measured once, so that all variants get requests at the same rate
+# seconds of a single request: measured once, so that all variants get requests at the same rate
+_OF_ONE = {}
 
 
 @scenario.variant
@@ -65,7 +69,9 @@ def what_waits(lab, requests, batch, width, layers, arrivals):
 
 @torch.no_grad()
 def _service(lab, requests, width, layers, arrivals, least, most):
-    weights = [torch.randn(width, width, device=lab.device) / (width / 2) ** 0.5 for _ in range(layers)]
+    weights = [
+        torch.randn(width, width, device=lab.device) / (width / 2) ** 0.5 for _ in range(layers)
+    ]
     given, gaps = torch.randn(requests, width), -torch.rand(arrivals).log()  # of a Poisson process
     answers = torch.empty_like(given)
 
@@ -117,7 +123,9 @@ def _seconds(serve, count):
 
 
 def _latencies(serve, moments, least, most):
-    """Serve requests that are due at these moments; their seconds since then, and since they were taken up."""
+    """Serve requests that are due at these moments; their seconds since then, and since they were
+    taken up.
+    """
     latency, busy, started = [], [], perf_counter()
     while (served := len(latency)) < len(moments):
         picked = perf_counter() - started

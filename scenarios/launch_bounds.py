@@ -1,36 +1,40 @@
 """Launch bounds: they trade registers for occupancy, and a cap that is too low spills.
 
-Each thread follows one signal through `samples` samples, and keeps `scales` leaky sums of it, s = d s + x, each with a
-decay d of its own. All sums and all decays are wanted in every pass of the loop: about twice `scales` registers, 84
-with 36 scales. An SM has 65,536 registers. At 88 for each thread, as they are handed out in eights, two blocks of 256
-threads fit: a quarter of the 2,048 threads that an SM can hold. Each thread has one load in flight, so the kernel
-waits for memory, and more threads wait for more loads at a time.
+Each thread follows one signal through `samples` samples, and keeps `scales` leaky sums of it, s = d
+s + x, each with a decay d of its own. All sums and all decays are wanted in every pass of the loop:
+about twice `scales` registers, 84 with 36 scales. An SM has 65,536 registers. At 88 for each
+thread, as they are handed out in eights, two blocks of 256 threads fit: a quarter of the 2,048
+threads that an SM can hold. Each thread has one load in flight, so the kernel waits for memory, and
+more threads wait for more loads at a time.
 
-`__launch_bounds__(256)` promises blocks of at most 256 threads. That is needed where a block would not fit otherwise:
-256 threads may have 255 registers each, 1,024 threads only 64. Here nothing was in the way, and for an H200 the
-compiler makes the same code: 1.00x. (For compute capability 8.6 and 8.9 it takes 80 registers in place of 83: three
-blocks fit.)
+`__launch_bounds__(256)` promises blocks of at most 256 threads. That is needed where a block would
+not fit otherwise: 256 threads may have 255 registers each, 1,024 threads only 64. Here nothing was
+in the way, and for an H200 the compiler makes the same code: 1.00x. (For compute capability 8.6 and
+8.9 it takes 80 registers in place of 83: three blocks fit.)
 
-`__launch_bounds__(256, 4)` demands that four blocks fit, hence at most 64 registers. Occupancy doubles. The compiler
-finds room elsewhere, in the uniform registers that a warp has beside those of its threads, and spills a few values to
-local memory, which is memory of the thread, cached in L1. This is the rung that gains: 1.65x (H200, measured here).
+`__launch_bounds__(256, 4)` demands that four blocks fit, hence at most 64 registers. Occupancy
+doubles. The compiler finds room elsewhere, in the uniform registers that a warp has beside those of
+its threads, and spills a few values to local memory, which is memory of the thread, cached in L1.
+This is the rung that gains: 1.65x (H200, measured here).
 
-`__launch_bounds__(256, 8)` demands eight blocks: all 2,048 threads, and at most 32 registers where 36 sums alone need
-more. On an H200 each sample then takes 26 loads and 22 stores of local memory beside its 36 multiply-adds. What the L1
-does not hold goes to L2 and memory: 3.4 times the declared bytes (ncu). Occupancy is full, and the time 3.3 times that
-of no bounds at all, 5.5 times that of four blocks (H200). On an SM of 1,536 threads (compute capability 8.6, 8.9,
-12.0) eight blocks of 256 cannot be resident at all, and the compiler ignores the number. So the same line of source B
-is a large spill on one GPU and nothing on another.
+`__launch_bounds__(256, 8)` demands eight blocks: all 2,048 threads, and at most 32 registers where
+36 sums alone need more. On an H200 each sample then takes 26 loads and 22 stores of local memory
+beside its 36 multiply-adds. What the L1 does not hold goes to L2 and memory: 3.4 times the declared
+bytes (ncu). Occupancy is full, and the time 3.3 times that of no bounds at all, 5.5 times that of
+four blocks (H200). On an SM of 1,536 threads (compute capability 8.6, 8.9, 12.0) eight blocks of
+256 cannot be resident at all, and the compiler ignores the number. So the same line of source B is
+a large spill on one GPU and nothing on another.
 
-Look at registers, spills and occupancy, which are known without running anything, and then at the time. The number to
-demand is the largest that spills little, and it depends on the kernel: with 12 scales (`--sweep scales`) 32 registers
-spill hardly anything. `--maxrregcount` sets one limit for all kernels of a file.
+Look at registers, spills and occupancy, which are known without running anything, and then at the
+time. The number to demand is the largest that spills little, and it depends on the kernel: with 12
+scales (`--sweep scales`) 32 registers spill hardly anything. `--maxrregcount` sets one limit for
+all kernels of a file.
 """
 
 import torch
+from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
-from gpulab.cuda import CudaSource
 
 scenario = Scenario(
     topic="CUDA C++ kernels",
@@ -42,7 +46,10 @@ scenario = Scenario(
     sweep={"scales": (12, 24, 36, 48)},
     ladder=True,
     claim="B: __launch_bounds__(256, 8)",
-    no_effect_reason="a promise of 256 threads changes nothing where the compiler wanted fewer than 256 registers",
+    no_effect_reason=(
+        "a promise of 256 threads changes nothing where the compiler wanted fewer than 256 "
+        "registers"
+    ),
 )
 cuda = CudaSource(r"""
 template <int SCALES>
@@ -119,4 +126,6 @@ def _sums(lab, n, samples, scales, kernel):
         return out
 
     flops = 2 * scales * (samples + 1) * n
-    return Work(step, bytes=data.nbytes + out.nbytes, flops=flops, dtype="fp32", inputs=(data, decays))
+    return Work(
+        step, bytes=data.nbytes + out.nbytes, flops=flops, dtype="fp32", inputs=(data, decays)
+    )

@@ -1,35 +1,39 @@
 """Layer norm and GELU: an activation costs a pass over memory, or nothing if it is fused.
 
-A layer norm scales each row to mean 0 and variance 1, then by a weight and a bias for each column; GELU, x times the
-normal distribution's share below x, goes through each element. As two operations of PyTorch they are two kernels, both
-good: each has to read the tensor once and to write it once. So four passes over memory, of which the two in the
-middle, a result written and read again at once, are of no use to anyone. Fused they are two, half the bytes: 2x by
-traffic, which no better layer norm or GELU by itself could gain (C, bottleneck 3).
+A layer norm scales each row to mean 0 and variance 1, then by a weight and a bias for each column;
+GELU, x times the normal distribution's share below x, goes through each element. As two operations
+of PyTorch they are two kernels, both good: each has to read the tensor once and to write it once.
+So four passes over memory, of which the two in the middle, a result written and read again at once,
+are of no use to anyone. Fused they are two, half the bytes: 2x by traffic, which no better layer
+norm or GELU by itself could gain (C, bottleneck 3).
 
-`compiled` leaves the fusion to torch.compile, which writes both as one kernel that goes through a row in loops.
-`in_triton` is one kernel by hand: a program has one row in registers, computes mean and variance of it there,
-normalizes, applies GELU, and stores. On an H200 they gain 1.8x and 2.15x (measured here): more than 2x, as torch's
-layer norm goes through each row twice, and of the second time two fifths come from memory once more (ncu counts 1.41
-reads): 4.4 passes in place of four. A variance as the mean of the squared differences needs the mean first; that would
-be another pass over memory, but over registers it is free, and more accurate than E[x^2] - E[x]^2.
+`compiled` leaves the fusion to torch.compile, which writes both as one kernel that goes through a
+row in loops. `in_triton` is one kernel by hand: a program has one row in registers, computes mean
+and variance of it there, normalizes, applies GELU, and stores. On an H200 they gain 1.8x and 2.15x
+(measured here): more than 2x, as torch's layer norm goes through each row twice, and of the second
+time two fifths come from memory once more (ncu counts 1.41 reads): 4.4 passes in place of four. A
+variance as the mean of the squared differences needs the mean first; that would be another pass
+over memory, but over registers it is free, and more accurate than E[x^2] - E[x]^2.
 
-Norm and GELU, with its error function, are about 30 FLOPs an element (as `in_triton` is compiled), for 8 bytes. An
-H200 has some 15 FLOPs of fp32 for each byte, so 120 for these 8: most of them hide behind the memory. Fusion adds up
-the FLOPs of its parts over fewer bytes, which moves the point to the right on the plot, with the same function
-computed. With bf16 it would be half the bytes for the same FLOPs, and GELU's tanh approximation begins to be worth a
-thought.
+Norm and GELU, with its error function, are about 30 FLOPs an element (as `in_triton` is compiled),
+for 8 bytes. An H200 has some 15 FLOPs of fp32 for each byte, so 120 for these 8: most of them hide
+behind the memory. Fusion adds up the FLOPs of its parts over fewer bytes, which moves the point to
+the right on the plot, with the same function computed. With bf16 it would be half the bytes for the
+same FLOPs, and GELU's tanh approximation begins to be worth a thought.
 
-The intermediate result is not allocated either: peak memory is lower by one tensor. In training it is needed again in
-the backward pass, unless that computes it anew from x and the row's mean and deviation, which is what a fused training
-kernel keeps (see `recomputation`). A layer norm behind a matmul cannot be fused into it as easily: it needs whole
-rows, and a tile of a matmul has only a part of each (see `matmul_epilogue`).
+The intermediate result is not allocated either: peak memory is lower by one tensor. In training it
+is needed again in the backward pass, unless that computes it anew from x and the row's mean and
+deviation, which is what a fused training kernel keeps (see `recomputation`). A layer norm behind a
+matmul cannot be fused into it as easily: it needs whole rows, and a tile of a matmul has only a
+part of each (see `matmul_epilogue`).
 
-Rows of up to 16384 floats fit into the registers of a program with 1024 threads, and 32768 nearly so. Of longer ones a
-part is spilled, to memory: `in_triton` is still right, but slow, and should go through a row in pieces, as
-`fused_softmax` does.
+Rows of up to 16384 floats fit into the registers of a program with 1024 threads, and 32768 nearly
+so. Of longer ones a part is spilled, to memory: `in_triton` is still right, but slow, and should go
+through a row in pieces, as `fused_softmax` does.
 
-On a CPU memory is not the limit: one thread reaches a quarter of its roof in `eager` and computes most of the time.
-There `compiled` was 0.95x to 1.2x, on one thread or two (our own measurement): half the bytes, but not half the time.
+On a CPU memory is not the limit: one thread reaches a quarter of its roof in `eager` and computes
+most of the time. There `compiled` was 0.95x to 1.2x, on one thread or two (our own measurement):
+half the bytes, but not half the time.
 """
 
 from functools import partial
@@ -96,7 +100,9 @@ def _by_triton(rows, weight, bias):
 if triton is not None:
 
     @triton.jit
-    def _fused(rows, weight, bias, out, count, columns, epsilon, HIGH: tl.constexpr, BLOCK: tl.constexpr):  # noqa: N803
+    def _fused(
+        rows, weight, bias, out, count, columns, epsilon, HIGH: tl.constexpr, BLOCK: tl.constexpr
+    ):
         """One program has HIGH whole rows in registers, from the load to the store."""
         row = tl.program_id(0).to(tl.int64) * HIGH + tl.arange(0, HIGH)[:, None]
         column = tl.arange(0, BLOCK)[None, :]
@@ -122,4 +128,11 @@ def _work(lab, mib, columns, function, passes):
 
     count = rows.numel()
     step = partial(function, *tensors)
-    return Work(step, bytes=passes * rows.nbytes, flops=30 * count, dtype="fp32", items=count, inputs=tensors)
+    return Work(
+        step,
+        bytes=passes * rows.nbytes,
+        flops=30 * count,
+        dtype="fp32",
+        items=count,
+        inputs=tensors,
+    )

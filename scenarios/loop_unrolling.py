@@ -1,37 +1,42 @@
 """Loop unrolling: it removes loop instructions, and overlaps only what is independent.
 
-Each element x becomes a sum of powers of x, by Horner's rule: y = y x + 1, `terms` times. Each step is one FMA (fused
-multiply-add), and needs the y of the one before, so the FMAs of one element are a dependent chain. Each of an SM's
-four schedulers can start an FMA of a warp in every cycle, and has its result about 4 cycles later. So one chain keeps
-the FMA units busy for a quarter of the time, unless another warp or another chain fills the gaps.
+Each element x becomes a sum of powers of x, by Horner's rule: y = y x + 1, `terms` times. Each step
+is one FMA (fused multiply-add), and needs the y of the one before, so the FMAs of one element are a
+dependent chain. Each of an SM's four schedulers can start an FMA of a warp in every cycle, and has
+its result about 4 cycles later. So one chain keeps the FMA units busy for a quarter of the time,
+unless another warp or another chain fills the gaps.
 
 The first three variants run one warp for each scheduler, so that nothing hides a wait:
 
-`rolled` (`#pragma unroll 1`) has for each FMA a counter, a comparison and a branch, and the next FMA waits until the
-branch is decided. On an H200 it takes 28 cycles for each FMA, 4 % of the fp32 roof. `unrolled` has 32 FMAs for each
-branch and takes 4.6 cycles: 6.1x as fast, at 23 %. They are still one chain: unrolling does not break a dependence,
-and for floating-point numbers the compiler may not either, since another order rounds differently. `four_chains`
-computes four elements of a thread at a time: instruction-level parallelism (ILP). That is 3.35x over `unrolled`, 20.5x
-over `rolled`, and 77 % of the roof. Up to 4x is possible on SMs with 128 fp32 lanes (compute capability 8.6, 8.9, 9.0
-and newer), up to 2x on an A100, whose 64 lanes need two cycles for each FMA of a warp.
+`rolled` (`#pragma unroll 1`) has for each FMA a counter, a comparison and a branch, and the next
+FMA waits until the branch is decided. On an H200 it takes 28 cycles for each FMA, 4 % of the fp32
+roof. `unrolled` has 32 FMAs for each branch and takes 4.6 cycles: 6.1x as fast, at 23 %. They are
+still one chain: unrolling does not break a dependence, and for floating-point numbers the compiler
+may not either, since another order rounds differently. `four_chains` computes four elements of a
+thread at a time: instruction-level parallelism (ILP). That is 3.35x over `unrolled`, 20.5x over
+`rolled`, and 77 % of the roof. Up to 4x is possible on SMs with 128 fp32 lanes (compute capability
+8.6, 8.9, 9.0 and newer), up to 2x on an A100, whose 64 lanes need two cycles for each FMA of a
+warp.
 
-`many_warps` is the code of `unrolled` with 16 times as many threads. A scheduler takes an instruction of another warp
-in each cycle, so a single chain per thread is enough: 21.3x over `rolled`, 4 % faster than `four_chains`. That is why
-ILP gains little in a kernel with many warps on each SM, and much in one whose registers or shared memory admit only
-few. Unrolling pays in both, since the instructions of the loop need cycles as well. All figures: H200, measured here;
-cycles are computed from the time, at 1.98 GHz.
+`many_warps` is the code of `unrolled` with 16 times as many threads. A scheduler takes an
+instruction of another warp in each cycle, so a single chain per thread is enough: 21.3x over
+`rolled`, 4 % faster than `four_chains`. That is why ILP gains little in a kernel with many warps on
+each SM, and much in one whose registers or shared memory admit only few. Unrolling pays in both,
+since the instructions of the loop need cycles as well. All figures: H200, measured here; cycles are
+computed from the time, at 1.98 GHz.
 
-Sources A and D advise both steps. Look in the machine code for FFMA between two branches (BRA), one after another in
-`unrolled`, four in turn in `four_chains`; and at registers, which is what ILP costs. With loads in place of FMAs,
-unrolling alone does overlap where loads of different elements are independent: the compiler moves them ahead of the
-first use (unless a store may change what they read: see `restrict_pointers`). Here each thread loads its next element
-before the chain of this one, which hides the memory latency.
+Sources A and D advise both steps. Look in the machine code for FFMA between two branches (BRA), one
+after another in `unrolled`, four in turn in `four_chains`; and at registers, which is what ILP
+costs. With loads in place of FMAs, unrolling alone does overlap where loads of different elements
+are independent: the compiler moves them ahead of the first use (unless a store may change what they
+read: see `restrict_pointers`). Here each thread loads its next element before the chain of this
+one, which hides the memory latency.
 """
 
 import torch
+from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
-from gpulab.cuda import CudaSource
 
 scenario = Scenario(
     topic="CUDA C++ kernels",
@@ -96,7 +101,9 @@ def four_chains(lab, n, terms):
 @scenario.variant
 def many_warps(lab, n, terms):
     """The code of `unrolled`, with 16 times as many warps."""
-    return _series(lab, n, terms, cuda.kernel(f"series<{terms}, 32, 1>", threads=128), blocks_per_sm=16)
+    return _series(
+        lab, n, terms, cuda.kernel(f"series<{terms}, 32, 1>", threads=128), blocks_per_sm=16
+    )
 
 
 def _series(lab, n, terms, kernel, blocks_per_sm=1):

@@ -1,26 +1,29 @@
 """Matmul epilogue: torch.compile fuses what follows a matmul, but not into the matmul.
 
-relu(x @ w + bias) + residual is a matrix product (matmul) and three element-wise operations on its result, its
-*epilogue*. In eager mode these are four kernels: the matmul writes its result to memory, and each of the others reads
-and writes all of it again, eight passes over a matrix of that size. The best form is one kernel that adds bias and
-residual while the result is still in registers: two passes, since only the residual is read and only the result is
-written.
+relu(x @ w + bias) + residual is a matrix product (matmul) and three element-wise operations on its
+result, its *epilogue*. In eager mode these are four kernels: the matmul writes its result to
+memory, and each of the others reads and writes all of it again, eight passes over a matrix of that
+size. The best form is one kernel that adds bias and residual while the result is still in
+registers: two passes, since only the residual is read and only the result is written.
 
-Source E says that torch.compile does this. By default it does not. A matmul remains a call of the library, cuBLAS or
-MKL, and the compiler adds nothing to it here, though cuBLASLt has epilogues of its own. It fuses the operations after
-it into one pass over the result: two kernels and four passes. (On a CPU the bias goes into the library call, which
-takes one.) `max-autotune` also generates matmuls of its own, Triton templates on a GPU, which can include the
-epilogue. It times them against the library for these shapes and keeps the fastest, which for large matrices often is
-the library again. On a GPU the operations below the result show what ran: a kernel of the library and one
-`triton_poi_...`, or a single `triton_tem_...`, a template.
+Source E says that torch.compile does this. By default it does not. A matmul remains a call of the
+library, cuBLAS or MKL, and the compiler adds nothing to it here, though cuBLASLt has epilogues of
+its own. It fuses the operations after it into one pass over the result: two kernels and four
+passes. (On a CPU the bias goes into the library call, which takes one.) `max-autotune` also
+generates matmuls of its own, Triton templates on a GPU, which can include the epilogue. It times
+them against the library for these shapes and keeps the fastest, which for large matrices often is
+the library again. On a GPU the operations below the result show what ran: a kernel of the library
+and one `triton_poi_...`, or a single `triton_tem_...`, a template.
 
-The gain is memory traffic, and how much it matters depends on the inner dimension k: the matmul does 2 m n k FLOPs,
-while the passes over its result do not depend on k. With a large k all variants become the same. On a CPU the
-compiler has templates only for the frozen weights of a model in inference. Here the weight is an argument, so there
-is nothing to tune, and `max_autotune` needs a GPU.
+The gain is memory traffic, and how much it matters depends on the inner dimension k: the matmul
+does 2 m n k FLOPs, while the passes over its result do not depend on k. With a large k all variants
+become the same. On a CPU the compiler has templates only for the frozen weights of a model in
+inference. Here the weight is an argument, so there is nothing to tune, and `max_autotune` needs a
+GPU.
 
-The mode here is `max-autotune-no-cudagraphs`, because `max-autotune` also replays CUDA graphs, which would be a
-second change. Tuning takes seconds for every new shape, and minutes for a large model.
+The mode here is `max-autotune-no-cudagraphs`, because `max-autotune` also replays CUDA graphs,
+which would be a second change. Tuning takes seconds for every new shape, and minutes for a large
+model.
 """
 
 import torch
@@ -56,7 +59,9 @@ def compiled(lab, m, n, k, dtype):
 
 @scenario.variant(needs=("cuda", "compiler"))
 def max_autotune(lab, m, n, k, dtype):
-    """Matmuls that the compiler generates, with the epilogue inside, where they are faster than the library."""
+    """Matmuls that the compiler generates, with the epilogue inside, where they are faster than the
+    library.
+    """
     layer = torch.compile(_layer, mode="max-autotune-no-cudagraphs")
     return _work(lab, m, n, k, dtype, layer, passes=2)  # at least
 

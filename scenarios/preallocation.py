@@ -1,24 +1,26 @@
 """Preallocation: reuse buffers on a CPU; on a GPU the caching allocator does it already.
 
-Each step copies a batch into a staging tensor and doubles it. In the simplest code both results are new tensors, so
-memory is allocated and freed in every step. What that costs depends on the allocator.
+Each step copies a batch into a staging tensor and doubles it. In the simplest code both results are
+new tensors, so memory is allocated and freed in every step. What that costs depends on the
+allocator.
 
-On a CPU the C library takes large blocks straight from the operating system and gives them straight back. The system
-clears each page when it is first touched: a page fault for every 4 KiB, which costs far more than the arithmetic.
-(gpulab keeps freed memory in the process for all other lessons, as a tuned program would; here the allocator has its
-default settings.) Smaller blocks come from a heap that is kept: below 32 MiB, to which glibc raises its threshold at
-most, there is no effect.
+On a CPU the C library takes large blocks straight from the operating system and gives them straight
+back. The system clears each page when it is first touched: a page fault for every 4 KiB, which
+costs far more than the arithmetic. (gpulab keeps freed memory in the process for all other lessons,
+as a tuned program would; here the allocator has its default settings.) Smaller blocks come from a
+heap that is kept: below 32 MiB, to which glibc raises its threshold at most, there is no effect.
 
-On a GPU expect *same* for the first three variants (an H100 took 370, 368 and 368 us). PyTorch's caching allocator
-keeps freed blocks and hands the same ones out again, which costs the host little and the device nothing. It may show
-where the host is the slower side (`--set mib=1`). The 210 ms of `aten::empty_strided` that sources A and B removed
-were most likely one-off: the first allocation of a process also sets CUDA up. Their faster version drew no random
-numbers either, which is less work.
+On a GPU expect *same* for the first three variants (an H100 took 370, 368 and 368 us). PyTorch's
+caching allocator keeps freed blocks and hands the same ones out again, which costs the host little
+and the device nothing. It may show where the host is the slower side (`--set mib=1`). The 210 ms of
+`aten::empty_strided` that sources A and B removed were most likely one-off: the first allocation of
+a process also sets CUDA up. Their faster version drew no random numbers either, which is less work.
 
-`cache_emptied` shows what asking the driver costs, by asking it in every step: `torch.cuda.empty_cache()` gives all
-unused blocks back, so the driver has to allocate each tensor again, and waits for the device when it frees one. In a
-training loop that call is a common mistake: PyTorch could have reused those blocks anyway, and the call frees no
-memory for it, except where it reduces fragmentation.
+`cache_emptied` shows what asking the driver costs, by asking it in every step:
+`torch.cuda.empty_cache()` gives all unused blocks back, so the driver has to allocate each tensor
+again, and waits for the device when it frees one. In a training loop that call is a common mistake:
+PyTorch could have reused those blocks anyway, and the call frees no memory for it, except where it
+reduces fragmentation.
 
 Pitfall: a reused buffer can be overwritten while something still reads it.
 """
@@ -64,7 +66,9 @@ def out_argument(lab, mib):
 
 @scenario.variant(needs=("cuda",))
 def cache_emptied(lab, mib):
-    """Two fresh tensors, after torch.cuda.empty_cache(): both come from the driver, in every step."""
+    """Two fresh tensors, after torch.cuda.empty_cache(): both come from the driver, in every
+    step.
+    """
     batch, _, _ = _tensors(lab, mib)
 
     def step():
@@ -80,4 +84,11 @@ def _tensors(lab, mib):
 
 
 def _work(step, batch):
-    return Work(step, bytes=4 * batch.nbytes, flops=batch.numel(), dtype="fp32", items=batch.numel(), inputs=batch)
+    return Work(
+        step,
+        bytes=4 * batch.nbytes,
+        flops=batch.numel(),
+        dtype="fp32",
+        items=batch.numel(),
+        inputs=batch,
+    )

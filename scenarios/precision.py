@@ -1,23 +1,27 @@
 """Precision: fewer bits for each number, more matmuls in the same time.
 
-A matrix product (matmul) in half the bits moves half the bytes, and hardware made for it does several times the
-arithmetic: tensor cores on a GPU, the bf16 and int8 instructions of a recent CPU. Every variant multiplies the same
-two matrices and is checked against the fp32 result, within what its type can hold.
+A matrix product (matmul) in half the bits moves half the bytes, and hardware made for it does
+several times the arithmetic: tensor cores on a GPU, the bf16 and int8 instructions of a recent CPU.
+Every variant multiplies the same two matrices and is checked against the fp32 result, within what
+its type can hold.
 
-TF32 keeps fp32 storage and rounds inside the tensor core: one setting, and much of the gain. fp16 has a longer
-mantissa than bf16 and far less range. fp8 and int8 need scales: here one for each matrix, made beforehand, so that
-only the matmul is timed. A model needs more care than that, and pays for the conversions too.
+TF32 keeps fp32 storage and rounds inside the tensor core: one setting, and much of the gain. fp16
+has a longer mantissa than bf16 and far less range. fp8 and int8 need scales: here one for each
+matrix, made beforehand, so that only the matmul is timed. A model needs more care than that, and
+pays for the conversions too.
 
-The sustained speedup heads the result: each variant runs by itself for seconds, as training and inference do. A GPU
-lowers its clock at its power limit, which dense arithmetic on tensor cores reaches; between slower variants it
-recovers. On an H100 of 700 W the interleaved speedups were 7.8x (tf32), 15.1x (bf16) and 27.5x (fp8), the sustained
-ones 6.9x, 13.3x and 24.0x (our own measurement).
+The sustained speedup heads the result: each variant runs by itself for seconds, as training and
+inference do. A GPU lowers its clock at its power limit, which dense arithmetic on tensor cores
+reaches; between slower variants it recovers. On an H100 of 700 W the interleaved speedups were 7.8x
+(tf32), 15.1x (bf16) and 27.5x (fp8), the sustained ones 6.9x, 13.3x and 24.0x (our own
+measurement).
 
-Source D promises 10-100x of tensor cores. Datasheets say what to expect: an H100's peak is 30 times that of fp32 in
-fp8 and 15 times in bf16 (a little more where fp32 stays further below its peak), a B200's 50 to 60 times in fp8; on
-GeForce cards bf16 gains about 2x and TF32 hardly anything. Nothing is gained where a matmul is small or memory
-bandwidth is the limit, nor where instructions are missing: a CPU without them multiplies bf16 and fp16 up to a hundred
-times slower than fp32, so gpulab skips those variants there.
+Source D promises 10-100x of tensor cores. Datasheets say what to expect: an H100's peak is 30 times
+that of fp32 in fp8 and 15 times in bf16 (a little more where fp32 stays further below its peak), a
+B200's 50 to 60 times in fp8; on GeForce cards bf16 gains about 2x and TF32 hardly anything. Nothing
+is gained where a matmul is small or memory bandwidth is the limit, nor where instructions are
+missing: a CPU without them multiplies bf16 and fp16 up to a hundred times slower than fp32, so
+gpulab skips those variants there.
 """
 
 from contextlib import contextmanager
@@ -59,7 +63,10 @@ def fp16(lab, n):
 def bf16(lab, n):
     """Half the bits of fp32 with all of its range: 7 bits of mantissa."""
     if lab.device.type == "cpu" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
-        lab.skip("this CPU has no instructions for bf16, and would take a hundred times as long as in fp32")
+        lab.skip(
+            "this CPU has no instructions for bf16, and would take a hundred times as long as in "
+            "fp32"
+        )
     return _product(lab, n, torch.bfloat16, "bf16")
 
 
@@ -71,7 +78,8 @@ def fp8(lab, n):
     a, b = _matrices(lab, n)
     of_a, of_b = (matrix.abs().amax() / torch.finfo(torch.float8_e4m3fn).max for matrix in (a, b))
     left = (a / of_a).to(torch.float8_e4m3fn)
-    right = (b / of_b).t().contiguous().to(torch.float8_e4m3fn).t()  # the layout that the hardware wants
+    # the layout that the hardware wants
+    right = (b / of_b).t().contiguous().to(torch.float8_e4m3fn).t()
     return Work(
         lambda: torch._scaled_mm(left, right, scale_a=of_a, scale_b=of_b, out_dtype=torch.bfloat16),
         items=n**3,
@@ -89,7 +97,10 @@ def int8(lab, n):
         lab.skip("on a GPU this lesson takes fp8 for eight bits")
     a, b = _matrices(lab, n)
     scales = torch.stack((a.abs().amax(), b.abs().amax())) / 127
-    left, right = (torch.round(matrix / scale).to(torch.int8) for matrix, scale in zip((a, b), scales, strict=True))
+    left, right = (
+        torch.round(matrix / scale).to(torch.int8)
+        for matrix, scale in zip((a, b), scales, strict=True)
+    )
     product = torch.empty(n, n, dtype=torch.int32)
     return Work(
         lambda: torch._int_mm(left, right, out=product),

@@ -1,32 +1,34 @@
 """Reduction: a sum is one read of memory, if its threads seldom wait for one another.
 
-All variants add up the same n floats into one. There is one FLOP for four bytes, so reading the array once is the
-limit, and whatever comes near to the memory's bandwidth is as fast as a sum can be. What differs is how millions of
-partial sums become one.
+All variants add up the same n floats into one. There is one FLOP for four bytes, so reading the
+array once is the limit, and whatever comes near to the memory's bandwidth is as fast as a sum can
+be. What differs is how millions of partial sums become one.
 
-`atomics`: each thread adds up `per_thread` elements, and adds its sum to the result by an atomicAdd. All of these go
-to one address, and the L2 cache carries them out one after the other: 8 million take 14.9 ms, one in about 3.5 cycles
-of the SMs (H200, measured here), a hundred times as long as reading the array. They also come in any order, so the
-last digits change from run to run, and each addition to a large number loses digits: so the tolerance is wider than
-usual.
+`atomics`: each thread adds up `per_thread` elements, and adds its sum to the result by an
+atomicAdd. All of these go to one address, and the L2 cache carries them out one after the other: 8
+million take 14.9 ms, one in about 3.5 cycles of the SMs (H200, measured here), a hundred times as
+long as reading the array. They also come in any order, so the last digits change from run to run,
+and each addition to a large number loses digits: so the tolerance is wider than usual.
 
-`shared_tree` adds up the sums of a block in shared memory, half of the threads adding the others' sums in each step,
-with a barrier after each. Each block writes one number, and a second launch with a single block adds those, in a fixed
-order: the result is the same in every run. It is 105x as fast (H200). `warp_shuffle` does it with shuffles, in which
-the 32 threads of a warp read each other's registers, and needs one barrier. This saves instructions, not bytes: 1.05x,
-since blocks in a tree mostly hide behind others' loads. `--sweep per_thread` has short blocks, whose trees weigh more.
+`shared_tree` adds up the sums of a block in shared memory, half of the threads adding the others'
+sums in each step, with a barrier after each. Each block writes one number, and a second launch with
+a single block adds those, in a fixed order: the result is the same in every run. It is 105x as fast
+(H200). `warp_shuffle` does it with shuffles, in which the 32 threads of a warp read each other's
+registers, and needs one barrier. This saves instructions, not bytes: 1.05x, since blocks in a tree
+mostly hide behind others' loads. `--sweep per_thread` has short blocks, whose trees weigh more.
 
-`vectorized` loads 16 bytes at a time, four such loads under way before the first is used. Four blocks for each SM go
-through the array together, one tree each in place of one for every 16 KiB: half the threads, and 1.08x more. It reads
-4.32 TB/s, `torch_sum` (torch.sum, for scale) 4.16 TB/s (H200). `in_triton` is that in ten lines, by tl.sum: 0.985x of
-it. The second launch adds some microseconds, which a small array would notice. Look at the bandwidth, and at atomics
-(RED), BAR and SHFL in the machine code.
+`vectorized` loads 16 bytes at a time, four such loads under way before the first is used. Four
+blocks for each SM go through the array together, one tree each in place of one for every 16 KiB:
+half the threads, and 1.08x more. It reads 4.32 TB/s, `torch_sum` (torch.sum, for scale) 4.16 TB/s
+(H200). `in_triton` is that in ten lines, by tl.sum: 0.985x of it. The second launch adds some
+microseconds, which a small array would notice. Look at the bandwidth, and at atomics (RED), BAR and
+SHFL in the machine code.
 """
 
 import torch
+from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
-from gpulab.cuda import CudaSource
 
 try:
     import triton
@@ -118,35 +120,57 @@ __global__ void vectorized(const float* __restrict__ in, float* __restrict__ out
 @scenario.variant
 def atomics(lab, n, block, per_thread):
     """One atomicAdd to the result for each thread."""
-    kernel, (data, out), blocks = cuda.kernel("atomics", threads=block), _data(lab, n), _blocks(n, block * per_thread)
+    kernel, (data, out), blocks = (
+        cuda.kernel("atomics", threads=block),
+        _data(lab, n),
+        _blocks(n, block * per_thread),
+    )
     return _work(lambda: kernel(blocks, data, out.zero_(), n, per_thread), data, out)
 
 
 @scenario.variant
 def shared_tree(lab, n, block, per_thread):
-    """A tree in shared memory, with a barrier at each level; a second launch adds what the blocks leave."""
-    first, second = cuda.kernel("shared_tree", threads=block), cuda.kernel("shared_tree", threads=1024)
+    """A tree in shared memory, with a barrier at each level; a second launch adds what the blocks
+    leave.
+    """
+    first, second = (
+        cuda.kernel("shared_tree", threads=block),
+        cuda.kernel("shared_tree", threads=1024),
+    )
     return _in_two(lab, n, _blocks(n, block * per_thread), first, second, per_thread)
 
 
 @scenario.variant
 def warp_shuffle(lab, n, block, per_thread):
     """The same, with shuffles within each warp: one barrier."""
-    first, second = cuda.kernel("warp_shuffle", threads=block), cuda.kernel("warp_shuffle", threads=1024)
+    first, second = (
+        cuda.kernel("warp_shuffle", threads=block),
+        cuda.kernel("warp_shuffle", threads=1024),
+    )
     return _in_two(lab, n, _blocks(n, block * per_thread), first, second, per_thread)
 
 
 @scenario.variant
 def vectorized(lab, n, block):
     """Shuffles, 16-byte loads, and few blocks, each of which goes through the whole array."""
-    first, second = cuda.kernel("vectorized", threads=block), cuda.kernel("warp_shuffle", threads=1024)
-    return _in_two(lab, n, min((lab.sms or 2) * 1024 // block, _blocks(n, 4 * block)), first, second)
+    first, second = (
+        cuda.kernel("vectorized", threads=block),
+        cuda.kernel("warp_shuffle", threads=1024),
+    )
+    return _in_two(
+        lab, n, min((lab.sms or 2) * 1024 // block, _blocks(n, 4 * block)), first, second
+    )
 
 
 @scenario.variant(needs=("triton",))
 def in_triton(lab, n, block):
-    """Triton: each program goes through the array with as many threads and loads, and tl.sum is the tree."""
-    (data, out), programs = _data(lab, n), min((lab.sms or 2) * 1024 // block, _blocks(n, 16 * block))
+    """Triton: each program goes through the array with as many threads and loads, and tl.sum is the
+    tree.
+    """
+    (data, out), programs = (
+        _data(lab, n),
+        min((lab.sms or 2) * 1024 // block, _blocks(n, 16 * block)),
+    )
     parts = torch.empty(programs, device=lab.device)
 
     def step():
@@ -159,7 +183,7 @@ def in_triton(lab, n, block):
 if triton is not None:
 
     @triton.jit
-    def _sum(data, out, n, BLOCK: tl.constexpr):  # noqa: N803
+    def _sum(data, out, n, BLOCK: tl.constexpr):
         """Program p of P adds up every P-th block of elements, from the p-th on."""
         sums = tl.zeros((BLOCK,), tl.float32)
         for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
@@ -191,10 +215,19 @@ def _in_two(lab, n, blocks, first, second, *per_thread):
 
 def _data(lab, n):
     data = torch.randn(n, device=lab.device)
-    data += 4 / n**0.5  # the sum is then about four times as large as it would be by chance, and never near zero
+    # the sum is then about four times as large as it would be by chance, and never near zero
+    data += 4 / n**0.5
     return data, torch.empty(1, device=lab.device)
 
 
 def _work(step, data, out):
     # The atomics' 8 million roundings add up to some 5e-5 of the sum, in another way in every run.
-    return Work(step, bytes=data.nbytes, flops=len(data), dtype="fp32", tolerance=5e-4, inputs=data, output=out)
+    return Work(
+        step,
+        bytes=data.nbytes,
+        flops=len(data),
+        dtype="fp32",
+        tolerance=5e-4,
+        inputs=data,
+        output=out,
+    )

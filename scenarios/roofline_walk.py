@@ -1,35 +1,38 @@
 """Roofline walk: up the slope, round the corner and along the roof, with 1 to 512 FMAs.
 
-Every kernel here reads an array once and writes one: 8 bytes an element. Between the load and the store it does a
-chain of F fused multiply-adds (FMAs), `x = x * a + b`, 2 FLOPs (floating-point operations) each. So the arithmetic
-intensity is 2 F / 8 = F / 4 FLOP/byte, and doubles with each variant. What limits a variant follows from it alone.
+Every kernel here reads an array once and writes one: 8 bytes an element. Between the load and the
+store it does a chain of F fused multiply-adds (FMAs), `x = x * a + b`, 2 FLOPs (floating-point
+operations) each. So the arithmetic intensity is 2 F / 8 = F / 4 FLOP/byte, and doubles with each
+variant. What limits a variant follows from it alone.
 
-On the slope memory is the limit. From 1 to 16 FMAs the time is the same, 129 us at 4.17 TB/s (H200, measured here):
-the arithmetic of some warps is done while others wait for memory, so the FLOP/s double with F. Beyond the ridge
-arithmetic is the limit: in the end the time doubles with F, and the FLOP/s reach the roof, 62.4 TFLOP/s with 512 FMAs,
-99 % of it. The ridge is the peak over the bandwidth, on an H200 63 TFLOP/s over 4.2 TB/s, 15 FLOP/byte: between 32
-FMAs (8 FLOP/byte) and 64 (16). Near it the corner is round: 88 % of the roof with 32 FMAs, 73 % with 64 and 87 % with
-128. A kernel that needs all of both does not overlap them perfectly.
+On the slope memory is the limit. From 1 to 16 FMAs the time is the same, 129 us at 4.17 TB/s (H200,
+measured here): the arithmetic of some warps is done while others wait for memory, so the FLOP/s
+double with F. Beyond the ridge arithmetic is the limit: in the end the time doubles with F, and the
+FLOP/s reach the roof, 62.4 TFLOP/s with 512 FMAs, 99 % of it. The ridge is the peak over the
+bandwidth, on an H200 63 TFLOP/s over 4.2 TB/s, 15 FLOP/byte: between 32 FMAs (8 FLOP/byte) and 64
+(16). Near it the corner is round: 88 % of the roof with 32 FMAs, 73 % with 64 and 87 % with 128. A
+kernel that needs all of both does not overlap them perfectly.
 
-To come near the flat roof FMAs must be independent. One takes 4 cycles until its result can be used, so a single warp
-with a single chain would use a quarter of its scheduler. Here each thread has the four chains of a float4, and up to
-16 warps share a scheduler. The loop is unrolled to 128 FMAs, so that counting and jumping is 2 % of the instructions.
-The machine code is a row of FFMA, and the number F is a constant of the template: for F up to 32 there is no loop.
+To come near the flat roof FMAs must be independent. One takes 4 cycles until its result can be
+used, so a single warp with a single chain would use a quarter of its scheduler. Here each thread
+has the four chains of a float4, and up to 16 warps share a scheduler. The loop is unrolled to 128
+FMAs, so that counting and jumping is 2 % of the instructions. The machine code is a row of FFMA,
+and the number F is a constant of the template: for F up to 32 there is no loop.
 
-`plus_one` and `cubic` are D's pair: x + 1, and a polynomial of third degree, 3 FMAs by Horner's rule. The second does
-six times the FLOPs in the same 129 us (H200): at 0.125 and 0.75 FLOP/byte both are far down the slope. x + 1 runs at
-0.8 % of the fp32 peak, and could be no faster, since it is at 99 % of the memory's roof. Only fewer bytes help (see
-`arithmetic_intensity`).
+`plus_one` and `cubic` are D's pair: x + 1, and a polynomial of third degree, 3 FMAs by Horner's
+rule. The second does six times the FLOPs in the same 129 us (H200): at 0.125 and 0.75 FLOP/byte
+both are far down the slope. x + 1 runs at 0.8 % of the fp32 peak, and could be no faster, since it
+is at 99 % of the memory's roof. Only fewer bytes help (see `arithmetic_intensity`).
 
-These are different functions, so nothing is compared, and A's statement, low intensity is memory-bound and high
-intensity is compute-bound, is to be read off the plot. Half of the fp32 peak is lost without FMA: an addition or a
-multiplication alone takes as long as both together.
+These are different functions, so nothing is compared, and A's statement, low intensity is
+memory-bound and high intensity is compute-bound, is to be read off the plot. Half of the fp32 peak
+is lost without FMA: an addition or a multiplication alone takes as long as both together.
 """
 
 import torch
+from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
-from gpulab.cuda import CudaSource
 
 scenario = Scenario(
     topic="CUDA C++ kernels",

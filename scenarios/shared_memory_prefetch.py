@@ -1,37 +1,40 @@
 """Shared-memory prefetch: data that is used once still comes from memory once.
 
-Every variant computes y = 2 x + 1, element by element, and moves the same bytes: each number is read once and written
-once (ncu counts the same bytes for all). Shared memory is faster than device memory, but that does not make the way to
-it any shorter: what is used once still comes from device memory once.
+Every variant computes y = 2 x + 1, element by element, and moves the same bytes: each number is
+read once and written once (ncu counts the same bytes for all). Shared memory is faster than device
+memory, but that does not make the way to it any shorter: what is used once still comes from device
+memory once.
 
-`direct` loads 16 bytes into registers, computes, and stores. It reaches 94 % of the memory's roof (H200, measured
-here), so little is left to gain, whatever the method. `staged` first puts the 16 bytes into shared memory, waits at a
-barrier, and reads them from there, as code does whose threads share a tile. It adds a store to and a load from shared
-memory and two barriers to each 16 bytes, and saves none. Here the result does not even need the barriers, since each
-thread reads only what it wrote itself: they are part of the pattern, and of its price. Source B reports 1.24x for such
-a version. Measured here on an H200: 1.04x. That is not traffic, since the bytes are the same: in the solo runs its SMs
-had work for 96 % of the time, those of `direct` for 88 %.
+`direct` loads 16 bytes into registers, computes, and stores. It reaches 94 % of the memory's roof
+(H200, measured here), so little is left to gain, whatever the method. `staged` first puts the 16
+bytes into shared memory, waits at a barrier, and reads them from there, as code does whose threads
+share a tile. It adds a store to and a load from shared memory and two barriers to each 16 bytes,
+and saves none. Here the result does not even need the barriers, since each thread reads only what
+it wrote itself: they are part of the pattern, and of its price. Source B reports 1.24x for such a
+version. Measured here on an H200: 1.04x. That is not traffic, since the bytes are the same: in the
+solo runs its SMs had work for 96 % of the time, those of `direct` for 88 %.
 
-`async_copy` has the hardware copy from device memory to shared memory past the registers (cp.async, from compute
-capability 8.0 on), one tile ahead of the one in use. That does something that `staged` does not: twice as many bytes
-are under way. It gains nothing here (0.997x against `direct`), since enough are under way without it. Half of an
-H200's 4.8 TB/s are loads, and memory answers after nearly a microsecond under load, so about 2 MB of loads have to be
-under way at any time, some 16 KiB for each SM. With 8 blocks of 256 threads `direct` has 32 KiB by itself. With one
-block it would have 4 KiB and be limited by latency, and two tiles under way should be up to twice as fast as one:
-`--sweep blocks_per_sm` shows it. More threads, or several loads in each thread, do the same with less code (the
-compiler unrolls such loops by itself; `#pragma unroll 1` prevents it here, so that `direct` has one load at a time,
-too).
+`async_copy` has the hardware copy from device memory to shared memory past the registers (cp.async,
+from compute capability 8.0 on), one tile ahead of the one in use. That does something that `staged`
+does not: twice as many bytes are under way. It gains nothing here (0.997x against `direct`), since
+enough are under way without it. Half of an H200's 4.8 TB/s are loads, and memory answers after
+nearly a microsecond under load, so about 2 MB of loads have to be under way at any time, some 16
+KiB for each SM. With 8 blocks of 256 threads `direct` has 32 KiB by itself. With one block it would
+have 4 KiB and be limited by latency, and two tiles under way should be up to twice as fast as one:
+`--sweep blocks_per_sm` shows it. More threads, or several loads in each thread, do the same with
+less code (the compiler unrolls such loops by itself; `#pragma unroll 1` prevents it here, so that
+`direct` has one load at a time, too).
 
-So staging pays where a tile is read more than once (`shared_memory_tiling`), or in another order than it was loaded.
-Prefetching pays where there are too few threads to hide latency, as in a matmul whose threads need many registers.
-What to look at: the bandwidth, and in the machine code LDGSTS (cp.async) beside LDG (load), STS and LDS (to and from
-shared memory).
+So staging pays where a tile is read more than once (`shared_memory_tiling`), or in another order
+than it was loaded. Prefetching pays where there are too few threads to hide latency, as in a matmul
+whose threads need many registers. What to look at: the bandwidth, and in the machine code LDGSTS
+(cp.async) beside LDG (load), STS and LDS (to and from shared memory).
 """
 
 import torch
+from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
-from gpulab.cuda import CudaSource
 
 scenario = Scenario(
     topic="CUDA C++ kernels",
@@ -134,7 +137,9 @@ def direct(lab, n, block, blocks_per_sm):
 
 @scenario.variant
 def staged(lab, n, block, blocks_per_sm):
-    """Through a tile in shared memory, with a barrier before it is read and before it is overwritten."""
+    """Through a tile in shared memory, with a barrier before it is read and before it is
+    overwritten.
+    """
     return _work(lab, n, block, blocks_per_sm, cuda.kernel(f"staged<{block}>", threads=block))
 
 
@@ -149,5 +154,10 @@ def _work(lab, n, block, blocks_per_sm, kernel):
     y = torch.empty_like(x)
     blocks = min((lab.sms or 2) * blocks_per_sm, -(-n // (4 * block)))
     return Work(
-        lambda: kernel(blocks, x, y, n), bytes=x.nbytes + y.nbytes, flops=2 * n, dtype="fp32", inputs=x, output=y
+        lambda: kernel(blocks, x, y, n),
+        bytes=x.nbytes + y.nbytes,
+        flops=2 * n,
+        dtype="fp32",
+        inputs=x,
+        output=y,
     )

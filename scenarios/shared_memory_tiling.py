@@ -1,37 +1,40 @@
 """Shared-memory tiling: a matmul is fast once each loaded number feeds many operations.
 
-A matrix product (matmul) of n x n has n/6 FLOPs for each byte of its operands, so memory bandwidth is not its limit.
-What limits a simple kernel is the way from on-chip memory to the registers. Every variant computes c = a b in fp32 on
-the ordinary cores, without tensor cores. All figures: 4096 x 4096 on an H200, measured here.
+A matrix product (matmul) of n x n has n/6 FLOPs for each byte of its operands, so memory bandwidth
+is not its limit. What limits a simple kernel is the way from on-chip memory to the registers. Every
+variant computes c = a b in fp32 on the ordinary cores, without tensor cores. All figures: 4096 x
+4096 on an H200, measured here.
 
-`naive` has one thread for each output, and reads two numbers from global memory for each multiply-add (FMA). A warp
-reads 32 neighbours of b and one number of a, so loads are coalesced, and most of them hit the L1 cache. An SM starts
-four FMAs of a warp in a clock, and its L1 serves one load of a warp: with two loads for each FMA at most an eighth of
-the fp32 roof, and it gets 9 %.
+`naive` has one thread for each output, and reads two numbers from global memory for each
+multiply-add (FMA). A warp reads 32 neighbours of b and one number of a, so loads are coalesced, and
+most of them hit the L1 cache. An SM starts four FMAs of a warp in a clock, and its L1 serves one
+load of a warp: with two loads for each FMA at most an eighth of the fp32 roof, and it gets 9 %.
 
-`tiled` copies 32 x 32 tiles of a and b into shared memory, and each number is read 32 times there. Older GPUs that did
-not cache such loads in the L1 gained several times. Today the L1 does much of this by itself, and shared memory is the
-same SRAM with the same 128 bytes a clock. What remains is that no load of the inner loop waits for a miss, and that
-the compiler reads four numbers of a at once, 5 loads for 4 FMAs in place of 8: 1.42x, 13 % of the roof.
+`tiled` copies 32 x 32 tiles of a and b into shared memory, and each number is read 32 times there.
+Older GPUs that did not cache such loads in the L1 gained several times. Today the L1 does much of
+this by itself, and shared memory is the same SRAM with the same 128 bytes a clock. What remains is
+that no load of the inner loop waits for a miss, and that the compiler reads four numbers of a at
+once, 5 loads for 4 FMAs in place of 8: 1.42x, 13 % of the roof.
 
-`blocked` changes the ratio: 7.1x over `naive`, 67 % of the roof. Each thread computes 8 x 8 outputs in registers, and
-a block 128 x 128: four 16-byte loads from shared memory feed 64 FMAs. The next tile travels from global memory into
-registers while this one is used, and shared memory holds two tiles, so one barrier per tile suffices. The tile of a is
-stored transposed, so that a thread's rows are neighbours. Without padding (`--set pad=0`), a warp would write to 16 of
-the 32 banks, two threads to each, one after the other (a bank conflict); four floats at the end of each row move half
-of them to the other 16. At about 128 registers a thread only a quarter of an SM's threads fit: enough, as 64
-independent FMAs hide their latency.
+`blocked` changes the ratio: 7.1x over `naive`, 67 % of the roof. Each thread computes 8 x 8 outputs
+in registers, and a block 128 x 128: four 16-byte loads from shared memory feed 64 FMAs. The next
+tile travels from global memory into registers while this one is used, and shared memory holds two
+tiles, so one barrier per tile suffices. The tile of a is stored transposed, so that a thread's rows
+are neighbours. Without padding (`--set pad=0`), a warp would write to 16 of the 32 banks, two
+threads to each, one after the other (a bank conflict); four floats at the end of each row move half
+of them to the other 16. At about 128 registers a thread only a quarter of an SM's threads fit:
+enough, as 64 independent FMAs hide their latency.
 
-`cublas` is torch.mm with TF32 off, for scale: 81 %. b is larger than the L2, and is read again for each row of blocks.
-ncu counts 21 times the compulsory bytes in `naive`, 42 in `tiled` and 2.9 in `blocked`, whose blocks are 16 times as
-large; even so DRAM is busy for 11 % of the time at most. Look at registers, and at loads beside FFMA in the machine
-code.
+`cublas` is torch.mm with TF32 off, for scale: 81 %. b is larger than the L2, and is read again for
+each row of blocks. ncu counts 21 times the compulsory bytes in `naive`, 42 in `tiled` and 2.9 in
+`blocked`, whose blocks are 16 times as large; even so DRAM is busy for 11 % of the time at most.
+Look at registers, and at loads beside FFMA in the machine code.
 """
 
 import torch
+from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
-from gpulab.cuda import CudaSource
 
 scenario = Scenario(
     topic="CUDA C++ kernels",
@@ -164,7 +167,9 @@ def cublas(lab, m, n, k):
 
 
 def _matmul(lab, m, n, k, multiply, tile):
-    a, b, c = (torch.randn(rows, columns, device=lab.device) for rows, columns in ((m, k), (k, n), (m, n)))
+    a, b, c = (
+        torch.randn(rows, columns, device=lab.device) for rows, columns in ((m, k), (k, n), (m, n))
+    )
     blocks, size = (-(-n // tile), -(-m // tile)), a.nbytes + b.nbytes + c.nbytes
     step = lambda: multiply(blocks, a, b, c, m, n, k)  # noqa: E731
     return Work(step, flops=2 * m * n * k, bytes=size, dtype="fp32", inputs=(a, b), output=c)

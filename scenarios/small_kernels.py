@@ -1,26 +1,29 @@
 """Small kernels: do a chain of element-wise operations as one kernel, not as dozens.
 
-Bias, ReLU, scale and shift are four operations, here eight times in a row: 32 kernels, each of which reads the whole
-tensor, does one operation per element, and writes it back. On 1 MiB a GPU finishes each in a microsecond or two, and
-the host needs longer than that to launch it: the device waits. Two costs can be saved, launches and memory traffic,
-and the variants separate them. `graphed` records the 32 kernels in a CUDA graph and starts them by one launch, so what
-it gains is the launches. `compiled` and `in_triton` are one kernel: nothing is launched or passed through memory in
-between.
+Bias, ReLU, scale and shift are four operations, here eight times in a row: 32 kernels, each of
+which reads the whole tensor, does one operation per element, and writes it back. On 1 MiB a GPU
+finishes each in a microsecond or two, and the host needs longer than that to launch it: the device
+waits. Two costs can be saved, launches and memory traffic, and the variants separate them.
+`graphed` records the 32 kernels in a CUDA graph and starts them by one launch, so what it gains is
+the launches. `compiled` and `in_triton` are one kernel: nothing is launched or passed through
+memory in between.
 
-Which of the two costs is larger depends on the size: `--sweep` goes from 1 to 256 MiB. Small tensors wait for
-launches, and stay in the L2 cache between operations. Once they no longer fit into it, launches are hidden behind
-longer kernels, `graphed` gains nothing any more, and the gain is that of the traffic: 2 passes over memory in place of
-64. On a CPU a call costs little compared with the data, so there it is the traffic alone, here of four operations: at
-most 4x.
+Which of the two costs is larger depends on the size: `--sweep` goes from 1 to 256 MiB. Small
+tensors wait for launches, and stay in the L2 cache between operations. Once they no longer fit into
+it, launches are hidden behind longer kernels, `graphed` gains nothing any more, and the gain is
+that of the traffic: 2 passes over memory in place of 64. On a CPU a call costs little compared with
+the data, so there it is the traffic alone, here of four operations: at most 4x.
 
-`torch.compile` finds such chains and writes the kernel; in Triton it is written by hand, a dozen lines here that do
-the same and need not be any faster. Compiling takes seconds, once for each shape: they are in the build and the first
-step, which stand beside the result and are no part of it. A chain that runs only a few times never earns them back.
+`torch.compile` finds such chains and writes the kernel; in Triton it is written by hand, a dozen
+lines here that do the same and need not be any faster. Compiling takes seconds, once for each
+shape: they are in the build and the first step, which stand beside the result and are no part of
+it. A chain that runs only a few times never earns them back.
 
-Calling compiled code is not free either: its guards (checks that shapes and types are those that the code was compiled
-for) and its wrappers run on the host at every call. On 4 KiB and a CPU that took 15 us a call where the four
-operations took 4 us (our own measurement), so for a chain as short as that look at `--set repeats=1` first. Nothing is
-gained where one expensive operation, such as a matrix product (matmul), takes most of the time.
+Calling compiled code is not free either: its guards (checks that shapes and types are those that
+the code was compiled for) and its wrappers run on the host at every call. On 4 KiB and a CPU that
+took 15 us a call where the four operations took 4 us (our own measurement), so for a chain as short
+as that look at `--set repeats=1` first. Nothing is gained where one expensive operation, such as a
+matrix product (matmul), takes most of the time.
 """
 
 import torch
@@ -55,7 +58,14 @@ def eager(lab, mib, repeats):
 @scenario.variant(needs=("cuda",))
 def graphed(lab, mib, repeats):
     """The same kernels, recorded once and started by one launch."""
-    return _work(lab, mib, repeats, lambda *tensors: _chain(*tensors, repeats), passes=8 * repeats, graph=True)
+    return _work(
+        lab,
+        mib,
+        repeats,
+        lambda *tensors: _chain(*tensors, repeats),
+        passes=8 * repeats,
+        graph=True,
+    )
 
 
 @scenario.variant(needs=("compiler",))
@@ -72,7 +82,9 @@ def in_triton(lab, mib, repeats):
     def chain(data, bias, scale, shift):
         out = torch.empty_like(data)
         count, columns = data.numel(), bias.numel()
-        _kernel[(triton.cdiv(count, _BLOCK),)](data, bias, scale, shift, out, count, columns, repeats, BLOCK=_BLOCK)
+        _kernel[(triton.cdiv(count, _BLOCK),)](
+            data, bias, scale, shift, out, count, columns, repeats, BLOCK=_BLOCK
+        )
         return out
 
     return _work(lab, mib, repeats, chain, passes=2)
@@ -87,7 +99,9 @@ def _chain(data, bias, scale, shift, repeats):
 if triton is not None:
 
     @triton.jit
-    def _kernel(data, bias, scale, shift, out, count, columns, repeats: tl.constexpr, BLOCK: tl.constexpr):  # noqa: N803
+    def _kernel(
+        data, bias, scale, shift, out, count, columns, repeats: tl.constexpr, BLOCK: tl.constexpr
+    ):
         """One program does one block of elements, from the load to the store."""
         place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
         inside, column = place < count, place % columns

@@ -1,22 +1,24 @@
 """Sync every step: read the loss now and then, not in every iteration.
 
-A GPU works through a queue (a *stream*) of kernels, and Python runs ahead of it: while the long kernels of one
-iteration compute, those of the next are launched. `loss.item()` needs a number on the host, so it waits until the
-queue is empty, and only then can the next iteration be launched. Kept on the device and read once at the end, the
-losses cost one wait for all iterations. `print(loss)`, `if loss > x:`, `.cpu()` and `.tolist()` wait as well.
+A GPU works through a queue (a *stream*) of kernels, and Python runs ahead of it: while the long
+kernels of one iteration compute, those of the next are launched. `loss.item()` needs a number on
+the host, so it waits until the queue is empty, and only then can the next iteration be launched.
+Kept on the device and read once at the end, the losses cost one wait for all iterations.
+`print(loss)`, `if loss > x:`, `.cpu()` and `.tolist()` wait as well.
 
-Each iteration here begins with short kernels (rows are normalized step by step) and ends with two matrix products
-(matmuls). While the matmuls of one iteration run, launching the short kernels of the next costs nothing; after a wait
-the device idles while each of them is launched. So a wait costs the way to the host and back, and the launches up to
-the first long kernel.
+Each iteration here begins with short kernels (rows are normalized step by step) and ends with two
+matrix products (matmuls). While the matmuls of one iteration run, launching the short kernels of
+the next costs nothing; after a wait the device idles while each of them is launched. So a wait
+costs the way to the host and back, and the launches up to the first long kernel.
 
-There is little to gain where the kernels run far longer than that, and where the host is slower than the device all
-the time: then nothing runs ahead, and a wait costs no more than the copy of the number and the way back, some 13 us
-(1.14x, an H100 with batch=256, width=512). Fewer launches help there (a CUDA graph, a compiler), and afterwards the
-wait may matter. To watch a loss, every hundredth step is enough.
+There is little to gain where the kernels run far longer than that, and where the host is slower
+than the device all the time: then nothing runs ahead, and a wait costs no more than the copy of the
+number and the way back, some 13 us (1.14x, an H100 with batch=256, width=512). Fewer launches help
+there (a CUDA graph, a compiler), and afterwards the wait may matter. To watch a loss, every
+hundredth step is enough.
 
-On a CPU there is no effect, and *same* is the right answer: every operation is finished when its call returns, so
-nothing is queued, nothing runs ahead, and `.item()` reads four bytes.
+On a CPU there is no effect, and *same* is the right answer: every operation is finished when its
+call returns, so nothing is queued, nothing runs ahead, and `.item()` reads four bytes.
 """
 
 import torch
@@ -30,8 +32,8 @@ scenario = Scenario(
     smoke={"iterations": 10, "batch": 4, "width": 16},
     claim="C: the device idles at every .item()",
     no_effect_reason=(
-        "on a CPU nothing is queued, so there is nothing to wait for; on a GPU the kernels outlast their launches, "
-        "or the host never ran ahead"
+        "on a CPU nothing is queued, so there is nothing to wait for; on a GPU the kernels "
+        "outlast their launches, or the host never ran ahead"
     ),
 )
 
@@ -70,11 +72,19 @@ def _iterations(lab, iterations, batch, width, keep, collect):
         for rows in data:
             with lab.useful():
                 torch.sub(rows, rows.mean(1, keepdim=True), out=normal)
-                deviation = torch.square(normal, out=between).mean(1, keepdim=True).add_(1e-5).sqrt_()
+                deviation = (
+                    torch.square(normal, out=between).mean(1, keepdim=True).add_(1e-5).sqrt_()
+                )
                 normal.div_(deviation).clamp_(-3, 3)
                 torch.mm(normal, up, out=between).relu_()
                 loss = torch.mm(between, down, out=out).sub_(rows).square_().mean()
             losses.append(keep(loss))
         return collect(losses)
 
-    return Work(step, flops=4 * data.numel() * width, dtype="fp32", items=iterations, inputs=(data, up, down))
+    return Work(
+        step,
+        flops=4 * data.numel() * width,
+        dtype="fp32",
+        items=iterations,
+        inputs=(data, up, down),
+    )

@@ -1,12 +1,13 @@
 """Timing without a sync: a timer that does not wait measures the launch, not the work.
 
-A GPU works through a queue (a *stream*) of kernels, the functions that it runs. The host, which is the CPU thread
-that runs Python, *launches* them: a call such as `torch.exp(x)` puts a kernel into the queue and returns after some
-microseconds, whether it runs for one microsecond or for a second. `time.perf_counter()` around the call shows the
-time of the launch. `torch.cuda.synchronize()` has to come before the timer starts, and again before it is read.
+A GPU works through a queue (a *stream*) of kernels, the functions that it runs. The host, which is
+the CPU thread that runs Python, *launches* them: a call such as `torch.exp(x)` puts a kernel into
+the queue and returns after some microseconds, whether it runs for one microsecond or for a second.
+`time.perf_counter()` around the call shows the time of the launch. `torch.cuda.synchronize()` has
+to come before the timer starts, and again before it is read.
 
-One exponential function over a tensor is done by one long kernel, by many short ones, and by one with `.item()` after
-it. Four clocks time every step:
+One exponential function over a tensor is done by one long kernel, by many short ones, and by one
+with `.item()` after it. Four clocks time every step:
 
 - block, one wait: a block of steps with one synchronization at its end. This is what a loop in production takes,
   launches included. The other columns are multiples of it.
@@ -19,8 +20,9 @@ it. Four clocks time every step:
   1.60 ms, of which they run for 0.96; the block took 2.82). In your own loop events also contain gaps in which the
   device waits for the host.
 
-Compare kernels by events, steps by blocks with one wait, the latency of a request by a wait each time. A time below
-what memory bandwidth allows is a sign of a forgotten wait. On a CPU calls wait: the lesson needs CUDA.
+Compare kernels by events, steps by blocks with one wait, the latency of a request by a wait each
+time. A time below what memory bandwidth allows is a sign of a forgotten wait. On a CPU calls wait:
+the lesson needs CUDA.
 """
 
 import torch
@@ -47,7 +49,9 @@ def one_launch(lab, mib):
 
 @scenario.variant
 def many_launches(lab, mib, launches):
-    """A kernel for each piece of the tensor: shorter than their launches, so the device waits for the host."""
+    """A kernel for each piece of the tensor: shorter than their launches, so the device waits for
+    the host.
+    """
     data, out = _tensors(lab, mib)
     pieces = list(zip(data.chunk(launches), out.chunk(launches), strict=True))
 

@@ -1,19 +1,22 @@
 """Training step: each fix alone, then those that pay together; gains do not multiply.
 
-A step copies a batch to the device, converts it, and trains a perceptron with AdamW. A fix speeds up only its own
-share of the step (Amdahl's law): another fix cannot save that time again, and what is left becomes a larger share. So
-together the fixes may gain less or more than the product of their single gains: measure again after every change.
+A step copies a batch to the device, converts it, and trains a perceptron with AdamW. A fix speeds
+up only its own share of the step (Amdahl's law): another fix cannot save that time again, and what
+is left becomes a larger share. So together the fixes may gain less or more than the product of
+their single gains: measure again after every change.
 
-`all_together` takes the fixes that suit the device: a CPU has no graph, no pinned memory, and not always bf16. On an
-H200 (our own measurement, per sample) `larger_batch` alone gained 1.8x, `fused_optimizer` 1.3x, `bf16` 1.1x and
-`graphed` 1.0x (product: 2.5x), all together 9.8x. Where host and device overlap, a step takes the longer of the two,
-and shortening one shows nothing until the other is short as well. A graph alone saves launches that long fp32 kernels
-hide. With bf16 alone matrix products (matmuls) are short, but the step then waits for launches, which autocast makes
-more (91 operations for 68); in a graph those casts are part of 1.5 ms for four times the samples. Those after
-`all_together` gained nothing or less (0.9 to 1.0x): buffers, as the allocator keeps blocks; page-locked memory, as the
-copy is short and a block of one step has no next step for the host to run ahead to; the compiler, as matmuls and the
-update take most of the time. Gradients and what the update adds are checked. The larger batch repeats its samples, so
-its mean gradient is the same; training needs another learning rate.
+`all_together` takes the fixes that suit the device: a CPU has no graph, no pinned memory, and not
+always bf16. On an H200 (our own measurement, per sample) `larger_batch` alone gained 1.8x,
+`fused_optimizer` 1.3x, `bf16` 1.1x and `graphed` 1.0x (product: 2.5x), all together 9.8x. Where
+host and device overlap, a step takes the longer of the two, and shortening one shows nothing until
+the other is short as well. A graph alone saves launches that long fp32 kernels hide. With bf16
+alone matrix products (matmuls) are short, but the step then waits for launches, which autocast
+makes more (91 operations for 68); in a graph those casts are part of 1.5 ms for four times the
+samples. Those after `all_together` gained nothing or less (0.9 to 1.0x): buffers, as the allocator
+keeps blocks; page-locked memory, as the copy is short and a block of one step has no next step for
+the host to run ahead to; the compiler, as matmuls and the update take most of the time. Gradients
+and what the update adds are checked. The larger batch repeats its samples, so its mean gradient is
+the same; training needs another learning rate.
 """
 
 from itertools import chain, pairwise
@@ -102,11 +105,16 @@ def _training(lab, batch, width, hidden, layers, fixes):
     labels = torch.randint(0, _CLASSES, (batch,)).repeat(times)
     host = [tensor.pin_memory() if "pinned" in fixes else tensor for tensor in (samples, labels)]
     load = _loader(lab, host, "buffers" in fixes, "pinned" in fixes)
-    blocks = [(torch.nn.Linear(*pair), torch.nn.GELU()) for pair in pairwise([width, *[hidden] * layers])]
+    blocks = [
+        (torch.nn.Linear(*pair), torch.nn.GELU()) for pair in pairwise([width, *[hidden] * layers])
+    ]
     model = torch.nn.Sequential(*chain(*blocks), torch.nn.Linear(hidden, _CLASSES)).to(lab.device)
     forward = torch.compile(model) if "compiled" in fixes else model
-    optimizer = torch.optim.AdamW(model.parameters(), capturable="graphed" in fixes, fused="fused" in fixes or None)
-    for parameter in model.parameters():  # far from zero: from nothing Adam goes by a gradient's sign, be it noise
+    optimizer = torch.optim.AdamW(
+        model.parameters(), capturable="graphed" in fixes, fused="fused" in fixes or None
+    )
+    # far from zero: from nothing Adam goes by a gradient's sign, be it noise
+    for parameter in model.parameters():
         parameter.grad = torch.randint_like(parameter, 2) / 50 - 0.01
     optimizer.step()  # makes the moments, which are part of the state
 
@@ -129,12 +137,16 @@ def _training(lab, batch, width, hidden, layers, fixes):
     per_sample = 6 * sum(weight.numel() for weight in model.parameters() if weight.dim() == 2)
     return Work(
         step,
-        flops=batch * times * (per_sample - 2 * width * hidden),  # nobody asks for the input's gradient
+        # nobody asks for the input's gradient
+        flops=batch * times * (per_sample - 2 * width * hidden),
         dtype="bf16" if half else "fp32",
         items=batch * times,
         inputs=host,
         state=(model, optimizer),
-        output=lambda: [(now.grad, now.detach() - then) for now, then in zip(model.parameters(), before, strict=True)],
+        output=lambda: [
+            (now.grad, now.detach() - then)
+            for now, then in zip(model.parameters(), before, strict=True)
+        ],
         tolerance=5e-2 if half else None,  # a gradient is a sum of many products in bf16
     )
 

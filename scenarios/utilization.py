@@ -1,25 +1,29 @@
 """Utilization: nvidia-smi's 100 % says that a kernel is running, not that the GPU is used.
 
-`utilization.gpu` of nvidia-smi and NVML is the share of time in which at least one kernel was executing, whatever its
-size. One block on one of 132 streaming multiprocessors (SMs) makes it 100 %, at 0.8 % of the SMs. Source A says that
-utilization above 80 % is good: it only shows that the device is rarely idle.
+`utilization.gpu` of nvidia-smi and NVML is the share of time in which at least one kernel was
+executing, whatever its size. One block on one of 132 streaming multiprocessors (SMs) makes it 100
+%, at 0.8 % of the SMs. Source A says that utilization above 80 % is good: it only shows that the
+device is rarely idle.
 
-All variants add up the same squares with the same kernel, in pieces of 32 KiB. `small_kernels` launches it many times
-with a single block, `one_block` once with a single block that goes through all pieces, `full_grid` once with a block
-for each piece. One block has 32 KiB under way at a time, and memory answers after half a microsecond or more: that is
-65 GB/s at most, about 2 % of what an H100 can (an H200 reached 38 GB/s, 0.9 %). The first two take about the same
-time, since each kernel takes longer than launching it: what is missing is parallelism, not launches. Shorter kernels
-would add gaps between them, and lower even *busy*. Measured here on an H200: both are 99 % *busy*, *SM %* is 0.75 %,
-and `full_grid` is 114x as fast.
+All variants add up the same squares with the same kernel, in pieces of 32 KiB. `small_kernels`
+launches it many times with a single block, `one_block` once with a single block that goes through
+all pieces, `full_grid` once with a block for each piece. One block has 32 KiB under way at a time,
+and memory answers after half a microsecond or more: that is 65 GB/s at most, about 2 % of what an
+H100 can (an H200 reached 38 GB/s, 0.9 %). The first two take about the same time, since each kernel
+takes longer than launching it: what is missing is parallelism, not launches. Shorter kernels would
+add gaps between them, and lower even *busy*. Measured here on an H200: both are 99 % *busy*, *SM %*
+is 0.75 %, and `full_grid` is 114x as fast.
 
-Look at the solo run of each variant: *busy* is what nvidia-smi calls utilization; *SM %* is the share of time in which
-SMs had work, averaged over all SMs, and *DRAM %* the share of the memory bandwidth. They are counted on Hopper and
-newer; on other data-center GPUs DCGM has them (SM activity is field 1002). Power is a rough hint on any device.
+Look at the solo run of each variant: *busy* is what nvidia-smi calls utilization; *SM %* is the
+share of time in which SMs had work, averaged over all SMs, and *DRAM %* the share of the memory
+bandwidth. They are counted on Hopper and newer; on other data-center GPUs DCGM has them (SM
+activity is field 1002). Power is a rough hint on any device.
 
-Even SM activity is necessary, not sufficient, since an SM with one waiting warp counts as active. The share of a roof
-says how well the device is used; for a whole training step it is the useful FLOP/s over the device's peak (MFU, model
-FLOPs utilization). A busy share far below 100 % does say something: the device waits for the host, for data or for
-other GPUs. The lesson needs a CUDA device and Triton, where the caller chooses the number of blocks.
+Even SM activity is necessary, not sufficient, since an SM with one waiting warp counts as active.
+The share of a roof says how well the device is used; for a whole training step it is the useful
+FLOP/s over the device's peak (MFU, model FLOPs utilization). A busy share far below 100 % does say
+something: the device waits for the host, for data or for other GPUs. The lesson needs a CUDA device
+and Triton, where the caller chooses the number of blocks.
 """
 
 import torch
@@ -66,7 +70,7 @@ def full_grid(lab, mib):
 if triton is not None:
 
     @triton.jit
-    def _squares(data, sums, pieces, PIECE: tl.constexpr):  # noqa: N803
+    def _squares(data, sums, pieces, PIECE: tl.constexpr):
         """Each block takes every so many-th piece, from the load to the store of its sum."""
         for piece in range(tl.program_id(0), pieces, tl.num_programs(0)):
             values = tl.load(data + piece * PIECE + tl.arange(0, PIECE))
@@ -83,7 +87,11 @@ def _sums(lab, mib, launches, blocks):
     def step():
         with lab.useful():
             for part, out in parts:
-                _squares[(blocks or len(part),)](part, out, len(part), PIECE=_PIECE, num_warps=_WARPS)
+                _squares[(blocks or len(part),)](
+                    part, out, len(part), PIECE=_PIECE, num_warps=_WARPS
+                )
         return sums
 
-    return Work(step, bytes=data.nbytes, flops=2 * data.numel(), dtype="fp32", items=pieces, inputs=data)
+    return Work(
+        step, bytes=data.nbytes, flops=2 * data.numel(), dtype="fp32", items=pieces, inputs=data
+    )

@@ -1,33 +1,36 @@
 """Vector add: one FLOP for 12 bytes, so torch, Triton and CUDA C++ meet at the same roof.
 
-An addition of two fp32 arrays loads 8 bytes, does 1 FLOP and stores 4 bytes: 1/12 = 0.083 FLOP/byte. In fp16 it is 1/6
-(`--sweep dtype`). An H200 reaches its fp32 roof only from about 15 FLOP/byte on, so here time is bytes over bandwidth,
-in whatever language the kernel is written. Nothing is left to compare but how well each keeps the memory busy, and the
-ceiling of a copy is about all there is: 104 % of it here, as a sum writes a third of its bytes and a copy half.
+An addition of two fp32 arrays loads 8 bytes, does 1 FLOP and stores 4 bytes: 1/12 = 0.083
+FLOP/byte. In fp16 it is 1/6 (`--sweep dtype`). An H200 reaches its fp32 roof only from about 15
+FLOP/byte on, so here time is bytes over bandwidth, in whatever language the kernel is written.
+Nothing is left to compare but how well each keeps the memory busy, and the ceiling of a copy is
+about all there is: 104 % of it here, as a sum writes a third of its bytes and a copy half.
 
-`cuda_scalar` is the kernel of most first CUDA courses, one element for each thread. `cuda_vectors` loads 16 bytes in
-one instruction, 4 floats or 8 halves. `in_triton` does what `cuda_vectors` does, with as many threads and as many
-bytes for each: Triton knows that tensors begin at multiples of 16 bytes, and makes 16-byte loads of a block by itself.
-The machine code of both has LDG.E.128.
+`cuda_scalar` is the kernel of most first CUDA courses, one element for each thread. `cuda_vectors`
+loads 16 bytes in one instruction, 4 floats or 8 halves. `in_triton` does what `cuda_vectors` does,
+with as many threads and as many bytes for each: Triton knows that tensors begin at multiples of 16
+bytes, and makes 16-byte loads of a block by itself. The machine code of both has LDG.E.128.
 
-E has Triton at 90-95 % of CUDA. That depends on which CUDA. On an H200 `cuda_scalar` is at 80 % of the others, with
-too few bytes under way, and `in_triton` is the *same* as `cuda_vectors` (1.000x, measured here): between two kernels
-at the roof of memory there is no 5-10 % to lose. In fp16 a thread of `cuda_scalar` loads 2 bytes at a time, and falls
-further behind. `in_torch` has vectors, too: a library's kernel is hard to beat at one operation, and easily at two,
-which it runs one after the other (`fused_softmax`).
+E has Triton at 90-95 % of CUDA. That depends on which CUDA. On an H200 `cuda_scalar` is at 80 % of
+the others, with too few bytes under way, and `in_triton` is the *same* as `cuda_vectors` (1.000x,
+measured here): between two kernels at the roof of memory there is no 5-10 % to lose. In fp16 a
+thread of `cuda_scalar` loads 2 bytes at a time, and falls further behind. `in_torch` has vectors,
+too: a library's kernel is hard to beat at one operation, and easily at two, which it runs one after
+the other (`fused_softmax`).
 
-What Triton knows of the length decides. An integer argument that is a multiple of 16 is compiled as one, any other as
-any number. Then the mask `place < n` may change from one element to the next, and every load is one of a single
-element: try `--sweep n`, which has a length that is one element shorter. `cuda_vectors` does not mind, as only the
-last thread of all does the tail one by one. In Triton the way out is a kernel that masks its last block only.
+What Triton knows of the length decides. An integer argument that is a multiple of 16 is compiled as
+one, any other as any number. Then the mask `place < n` may change from one element to the next, and
+every load is one of a single element: try `--sweep n`, which has a length that is one element
+shorter. `cuda_vectors` does not mind, as only the last thread of all does the tail one by one. In
+Triton the way out is a kernel that masks its last block only.
 
 On a CPU there is only `in_torch`, and its share of the roof.
 """
 
 import torch
+from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
-from gpulab.cuda import CudaSource
 
 try:
     import triton
@@ -42,7 +45,11 @@ scenario = Scenario(
     params={"n": 128 * 2**20, "block": 256, "dtype": "fp32"},
     cpu={"n": 8 * 2**20},
     smoke={"n": 100_003},
-    sweep={"dtype": ("fp32", "fp16"), "n": (128 * 2**20, 128 * 2**20 - 1), "block": (64, 128, 256, 512, 1024)},
+    sweep={
+        "dtype": ("fp32", "fp16"),
+        "n": (128 * 2**20, 128 * 2**20 - 1),
+        "block": (64, 128, 256, 512, 1024),
+    },
     ladder=True,
     claim="D, E: 1/12 FLOP/byte in fp32; E: Triton is 90-95 % of CUDA",
     no_effect_reason="they are all at the roof of memory",
@@ -121,17 +128,23 @@ def in_triton(lab, n, block, dtype):
     """Triton, with as many threads, and as many bytes for each."""
     per_block = block * _VECTOR // _DTYPES[dtype].itemsize
     grid, warps = (triton.cdiv(n, per_block),), block // 32
-    return _work(lab, n, dtype, lambda a, b, out: _sum[grid](a, b, out, n, BLOCK=per_block, num_warps=warps))
+    return _work(
+        lab, n, dtype, lambda a, b, out: _sum[grid](a, b, out, n, BLOCK=per_block, num_warps=warps)
+    )
 
 
 if triton is not None:
 
     @triton.jit
-    def _sum(a, b, out, n, BLOCK: tl.constexpr):  # noqa: N803
+    def _sum(a, b, out, n, BLOCK: tl.constexpr):
         """One program does one block of elements."""
         place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
         inside = place < n
-        tl.store(out + place, tl.load(a + place, mask=inside) + tl.load(b + place, mask=inside), mask=inside)
+        tl.store(
+            out + place,
+            tl.load(a + place, mask=inside) + tl.load(b + place, mask=inside),
+            mask=inside,
+        )
 
 
 def _work(lab, n, dtype, add):

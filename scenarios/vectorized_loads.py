@@ -1,39 +1,43 @@
 """Vectorized loads: 16 bytes in one instruction keep the memory busier than 4.
 
-A warp's load of one float per lane asks for 128 bytes, of a float4, four floats in one instruction, for 512. The
-sectors are the same, all used in full in either case (see `coalescing`). What changes is that a quarter of the
-instructions does it, and that each thread has four times the bytes under way. By Little's law memory is saturated when
-the bytes under way are bandwidth x latency: at 4.8 TB/s, half of which is reads in a copy, and some 700 ns, about
-1.7 MB of loads. A full H200 has 270,000 threads at a time. With one float each that is 1.1 MB at most, which is too
-little, and with a float2 or float4 it is 2 or 4 MB.
+A warp's load of one float per lane asks for 128 bytes, of a float4, four floats in one instruction,
+for 512. The sectors are the same, all used in full in either case (see `coalescing`). What changes
+is that a quarter of the instructions does it, and that each thread has four times the bytes under
+way. By Little's law memory is saturated when the bytes under way are bandwidth x latency: at 4.8
+TB/s, half of which is reads in a copy, and some 700 ns, about 1.7 MB of loads. A full H200 has
+270,000 threads at a time. With one float each that is 1.1 MB at most, which is too little, and with
+a float2 or float4 it is 2 or 4 MB.
 
-Measured here on an H200: `one_float` copies at 2.67 TB/s, 63 % of the roof, `one_float2` at 3.82 TB/s (90 %) and
-`one_float4` at 4.24 TB/s (100 %), 1.59x as fast as the first. Threads that copy 4 bytes are soon done, and in the solo
-run only 69 % of the places for them were taken. So expect a gain where few bytes are under way, and none once the
-memory is saturated: a card with 0.5 TB/s should be near its roof with single floats.
+Measured here on an H200: `one_float` copies at 2.67 TB/s, 63 % of the roof, `one_float2` at 3.82
+TB/s (90 %) and `one_float4` at 4.24 TB/s (100 %), 1.59x as fast as the first. Threads that copy 4
+bytes are soon done, and in the solo run only 69 % of the places for them were taken. So expect a
+gain where few bytes are under way, and none once the memory is saturated: a card with 0.5 TB/s
+should be near its roof with single floats.
 
-`four_float4` loads four float4s before it stores the first, and needs a quarter of the blocks. It shows that there is
-nothing left to gain: it is 5 % slower than `one_float4` (H200). `torch_copy` is the driver's copy of device memory,
-for scale, 4.20 TB/s. The bytes under way decide, not the number of threads, which is why few threads with long loads
-can do what many with short ones do (see `occupancy`).
+`four_float4` loads four float4s before it stores the first, and needs a quarter of the blocks. It
+shows that there is nothing left to gain: it is 5 % slower than `one_float4` (H200). `torch_copy` is
+the driver's copy of device memory, for scale, 4.20 TB/s. The bytes under way decide, not the number
+of threads, which is why few threads with long loads can do what many with short ones do (see
+`occupancy`).
 
-A float4 has to lie at a multiple of 16 bytes, or the kernel fails with "misaligned address". Tensors begin at such a
-place, slices of them need not: `x[1:]` begins 4 bytes further. `misaligned` copies the same numbers, from and to
-places that lie `offset` floats behind an aligned one. Its kernel copies a head of up to three floats one by one, so
-that the rest is aligned, and a tail where fewer than four are left. It is 2 % slower than `one_float4` (H200): 512
-bytes that start in the middle of a sector touch 17 sectors in place of 16. This works where source and destination are
-equally misaligned, as with the same slice of two tensors. Otherwise one of the two must be read or written by smaller
-pieces, whatever the head.
+A float4 has to lie at a multiple of 16 bytes, or the kernel fails with "misaligned address".
+Tensors begin at such a place, slices of them need not: `x[1:]` begins 4 bytes further. `misaligned`
+copies the same numbers, from and to places that lie `offset` floats behind an aligned one. Its
+kernel copies a head of up to three floats one by one, so that the rest is aligned, and a tail where
+fewer than four are left. It is 2 % slower than `one_float4` (H200): 512 bytes that start in the
+middle of a sector touch 17 sectors in place of 16. This works where source and destination are
+equally misaligned, as with the same slice of two tensors. Otherwise one of the two must be read or
+written by smaller pieces, whatever the head.
 
-A's 122 -> 242 GB/s are rates of a device, or of a size, where latency was the limit; B has 1.28x. Look at the machine
-code: LDG.E, LDG.E.64 and LDG.E.128. The compiler does not merge loads of floats into one of 16 bytes by itself, as it
-does not know how a pointer is aligned.
+A's 122 -> 242 GB/s are rates of a device, or of a size, where latency was the limit; B has 1.28x.
+Look at the machine code: LDG.E, LDG.E.64 and LDG.E.128. The compiler does not merge loads of floats
+into one of 16 bytes by itself, as it does not know how a pointer is aligned.
 """
 
 import torch
+from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
-from gpulab.cuda import CudaSource
 
 scenario = Scenario(
     topic="CUDA C++ kernels",
@@ -120,7 +124,9 @@ def four_float4(lab, n, block):
 
 @scenario.variant(against="one_float4")
 def misaligned(lab, n, block, offset):
-    """One float4 for each thread, from a misaligned place on: a head and a tail of single floats."""
+    """One float4 for each thread, from a misaligned place on: a head and a tail of single
+    floats.
+    """
     return _copied(lab, n, cuda.kernel("copy_misaligned", threads=block), 4 * block, offset)
 
 

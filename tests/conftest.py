@@ -1,4 +1,6 @@
-"""What the tests share: the program as a user runs it, and proof that it leaves no process behind."""
+"""What the tests share: the program as a user runs it, and proof that it leaves no process
+behind.
+"""
 
 import io
 import json
@@ -17,11 +19,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gpulab.protocol.run_file import read_run_file
+from gpulab.core.run_file import read_run_file
 from gpulab.report.state import fold_all
 
 # Benchmarks, the checks that a GPU must pass, and what runs kernels on the CPU are tested too.
-sys.path += [str(Path(__file__).parent / folder) for folder in ("benchmarks", "gpu", "cuda", "gauntlet")]
+sys.path += [
+    str(Path(__file__).parent / folder) for folder in ("benchmarks", "gpu", "cuda", "gauntlet")
+]
 GPULAB = (sys.executable, "-m", "gpulab")
 MARK = "GPULAB_TEST_MARK"
 _HANDLERS = {
@@ -45,7 +49,8 @@ def good(lab):
 def bad(lab):
     return Work(lambda: None)
 """
-# A shell lets a job in the background ignore SIGINT, and every program that the tests interrupt would inherit that.
+# A shell lets a job in the background ignore SIGINT, and every program that the tests interrupt
+# would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -76,11 +81,17 @@ class Finished:
 
     def findings(self, code, run=0):
         """What weakens the result, of that code."""
-        return [finding for finding in self.result["runs"][run]["findings"] if finding["code"] == code]
+        return [
+            finding for finding in self.result["runs"][run]["findings"] if finding["code"] == code
+        ]
 
     def explanations(self, code, run=0):
         """What explains the result, of that code."""
-        return [finding for finding in self.result["runs"][run]["explanations"] if finding["code"] == code]
+        return [
+            finding
+            for finding in self.result["runs"][run]["explanations"]
+            if finding["code"] == code
+        ]
 
     @property
     def state(self):
@@ -118,14 +129,21 @@ class Lab:
         return path
 
     def start(self, *arguments, **options):
-        usual = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": self.folder, "env": self.env}
+        usual = {
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            "cwd": self.folder,
+            "env": self.env,
+        }
         options = {**usual, **self.start_options, **options}
         return subprocess.Popen([*GPULAB, *map(str, arguments)], **options)
 
     def call(self, *arguments, **options):
         process = self.start(*arguments, **options)
         stdout, stderr = process.communicate(timeout=self.timeout_s)
-        return Finished(process.returncode, stdout.decode(), stderr.decode(), self.folder / "run.jsonl")
+        return Finished(
+            process.returncode, stdout.decode(), stderr.decode(), self.folder / "run.jsonl"
+        )
 
     def run(self, what, *arguments, time_s="0.3"):
         """`gpulab --run what` with its JSON on stdout and its run file in `run.jsonl`."""
@@ -134,8 +152,20 @@ class Lab:
         # Telemetry has tests of its own; elsewhere each variant's solo run would only take time.
         quiet = () if "--telemetry" in arguments else ("--telemetry", "off")
         # So has the profile, whose second process takes as long again.
-        quiet += () if {"--profile", "--trace", "--memory"} & set(arguments) else ("--profile", "off")
-        options = ("--device", "cpu", "--time", time_s, "--json", "--output", run_file, *quiet, *arguments)
+        quiet += (
+            () if {"--profile", "--trace", "--memory"} & set(arguments) else ("--profile", "off")
+        )
+        options = (
+            "--device",
+            "cpu",
+            "--time",
+            time_s,
+            "--json",
+            "--output",
+            run_file,
+            *quiet,
+            *arguments,
+        )
         finished = self.call("--run", what, *options)
         if finished.stdout:
             finished.result = json.loads(finished.stdout)
@@ -164,7 +194,9 @@ class Lab:
 
 
 def pytest_configure(config):
-    """Signals that nohup or a shell's & has ignored would be ignored by every program under test too."""
+    """Signals that nohup or a shell's & has ignored would be ignored by every program under test
+    too.
+    """
     starts_workers = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
     if not starts_workers:  # which goes on when the terminal is closed
         for number, handler in _HANDLERS.items():
@@ -208,14 +240,24 @@ def standin(tmp_path_factory):
         pytest.skip("no C compiler")
     folder = tmp_path_factory.mktemp("driver")
     source = Path(__file__).parent / "system" / "telemetry" / "standin.c"
-    command = [compiler, "-shared", "-fPIC", "-O1", "-Wl,-soname,libnvidia-ml.so.1", "-o", folder / "libnvidia-ml.so.1"]
+    command = [
+        compiler,
+        "-shared",
+        "-fPIC",
+        "-O1",
+        "-Wl,-soname,libnvidia-ml.so.1",
+        "-o",
+        folder / "libnvidia-ml.so.1",
+    ]
     subprocess.run([*command, source], check=True)
     return folder
 
 
 @pytest.fixture
 def driver(lab, standin):
-    """Runs of the lab find the stand-in; `driver("lost=40")` says how it behaves, also in mid-run."""
+    """Runs of the lab find the stand-in; `driver("lost=40")` says how it behaves, also in
+    mid-run.
+    """
     says = lab.folder / "standin"
     says.write_text("")
     lab.env |= {"LD_LIBRARY_PATH": str(standin), "STANDIN": f"@{says}"}
@@ -230,11 +272,16 @@ def driver(lab, standin):
 
 @pytest.fixture
 def load(monkeypatch):
-    """A CUDA C++ kernel of a source by its name, on the CPU; `backward` runs its last thread first."""
+    """A CUDA C++ kernel of a source by its name, on the CPU; `backward` runs its last thread
+    first.
+    """
     from shim import load_on_cpu
 
     def kernel(source, name, threads=32, backward=False, shared_bytes=0, **options):
-        monkeypatch.setattr("gpulab.cuda.source.load", partial(load_on_cpu, backward=backward, **options))
+        monkeypatch.setattr(
+            "gpulab.features.kernels.source.load",
+            partial(load_on_cpu, backward=backward, **options),
+        )
         return source.kernel(name, threads=threads, shared_bytes=shared_bytes)
 
     return kernel

@@ -1,6 +1,6 @@
 """Devices as torch describes them."""
 
-from gpulab.protocol.device import Device
+from gpulab.core.machine import Device
 from gpulab.scenario import GiB
 
 H200 = Device(

@@ -37,7 +37,9 @@ LATE = "if builds > 1 and steps > 8000: "
 
 
 def scenario(lab, *, step="pass", build="pass", tail=""):
-    """A file with the variants `good` and `bad`, which has these statements in its step and in its build."""
+    """A file with the variants `good` and `bad`, which has these statements in its step and in its
+    build.
+    """
     return lab.write("fault.py", HEAD + VARIANT.format(name="bad", step=step, build=build) + tail)
 
 
@@ -52,15 +54,30 @@ def scenario_of(lab, cases, tail=""):
 
 def line_of(path, text):
     """The number of the first line with that text."""
-    return next(number for number, line in enumerate(path.read_text().splitlines(), 1) if text in line)
+    return next(
+        number for number, line in enumerate(path.read_text().splitlines(), 1) if text in line
+    )
 
 
 CASES = {
-    # name: (where, statement, kind, stage, message): of that variant alone, the process and the others go on
+    # name: (where, statement, kind, stage, message): of that variant alone, the process and the
+    # others go on
     "raises while building": ("build", "raise ValueError('a')", "error", "build", "ValueError: a"),
     "raises in step 1": ("step", "raise ValueError('b')", "error", "check", "ValueError: b"),
-    "raises in step 20000": ("step", "if steps > 20_000: raise ValueError('c')", "error", "warm-up", "ValueError: c"),
-    "raises late": ("step", "if builds > 1: raise ValueError('d')", "error", "measure", "ValueError: d"),
+    "raises in step 20000": (
+        "step",
+        "if steps > 20_000: raise ValueError('c')",
+        "error",
+        "warm-up",
+        "ValueError: c",
+    ),
+    "raises late": (
+        "step",
+        "if builds > 1: raise ValueError('d')",
+        "error",
+        "measure",
+        "ValueError: d",
+    ),
     "sys exit while building": ("build", "sys.exit(3)", "exit", "build", "sys.exit(3)"),
     "sys exit in a step": ("step", "sys.exit('no')", "exit", "check", "sys.exit('no')"),
     "out of memory": ("build", "torch.empty(1 << 58)", "out of memory", "build", "memory"),
@@ -73,8 +90,20 @@ CASES = {
         "check",
         "(str() of this Unspeakable raises SystemExit)",
     ),
-    "message of surrogates": ("build", r"raise ValueError('a\ud800b')", "error", "build", "a\ufffdb"),
-    "message of a million lines": ("step", r"raise ValueError('line\n' * 10**6)", "error", "check", "more characters)"),
+    "message of surrogates": (
+        "build",
+        r"raise ValueError('a\ud800b')",
+        "error",
+        "build",
+        "a\ufffdb",
+    ),
+    "message of a million lines": (
+        "step",
+        r"raise ValueError('line\n' * 10**6)",
+        "error",
+        "check",
+        "more characters)",
+    ),
     "exception that is frozen": ("step", "raise Frozen", "error", "check", "Frozen"),
     "metaclass that lies": ("build", "raise Nameless('n')", "error", "build", "Nameless: n"),
     "causes without end": ("step", "raise endless()", "error", "check", "ValueError: e"),
@@ -85,7 +114,13 @@ CASES = {
         "build",
         "a name is a text of 1 to 100 visible characters",
     ),
-    "reports no number": ("step", "lab.report('speed', Unspeakable())", "error", "check", "a figure is a number"),
+    "reports no number": (
+        "step",
+        "lab.report('speed', Unspeakable())",
+        "error",
+        "check",
+        "a figure is a number",
+    ),
     "reports too often": (
         "step",
         "[lab.report(f'{number}', 1) for number in range(10**5)]",
@@ -110,17 +145,26 @@ CASES = {
 }
 
 GRANDCHILD = (
-    "subprocess.Popen([sys.executable, '-c', "
-    "'import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)'], start_new_session={})"
+    "subprocess.Popen([sys.executable, '-c', 'import signal, time; signal.signal(signal.SIGTERM, "
+    "signal.SIG_IGN); time.sleep(600)'], start_new_session={})"
 )
 ODD = {
     # name: (where, statement): what no scenario should do, and what spoils no measurement
     "flood": ("build", "if builds == 1: print(*range(200_000), sep=chr(10))"),
-    "grandchildren": ("build", f"if builds == 1: {GRANDCHILD.format(False)}; {GRANDCHILD.format(True)}"),
-    "descriptors": ("build", "os.closerange(3, 256); [write(descriptor) for descriptor in range(3, 1024)]"),
+    "grandchildren": (
+        "build",
+        f"if builds == 1: {GRANDCHILD.format(False)}; {GRANDCHILD.format(True)}",
+    ),
+    "descriptors": (
+        "build",
+        "os.closerange(3, 256); [write(descriptor) for descriptor in range(3, 1024)]",
+    ),
     "forks": ("build", "if builds == 1: os.fork()"),
     "phases of no name": ("step", "lab.phase(Unspeakable()).__enter__()"),
-    "a thread that never ends": ("build", "if builds == 1: threading.Thread(target=time.sleep, args=(600,)).start()"),
+    "a thread that never ends": (
+        "build",
+        "if builds == 1: threading.Thread(target=time.sleep, args=(600,)).start()",
+    ),
 }
 ODD_TAIL = """
 import threading
@@ -166,10 +210,21 @@ ENDS = {
     "segfault": ("ctypes.string_at(0)", "crash", "crashed", {"signal": "SIGSEGV"}),
     "abort": ("os.abort()", "crash", "crashed", {"signal": "SIGABRT"}),
     "killed": ("os.kill(os.getpid(), 9)", "killed", "killed", {}),
-    "cpu time": ("os.kill(os.getpid(), signal.SIGXCPU); time.sleep(600)", "killed", "cpu_time_spent", {}),
-    "pipe closed": ("os.closerange(3, 4096); channel.emit(WorkerDone(sent=0))", "crash", "event_pipe_closed", {}),
+    "cpu time": (
+        "os.kill(os.getpid(), signal.SIGXCPU); time.sleep(600)",
+        "killed",
+        "cpu_time_spent",
+        {},
+    ),
+    "pipe closed": (
+        "os.closerange(3, 4096); channel.emit(WorkerDone(sent=0))",
+        "crash",
+        "event_pipe_closed",
+        {},
+    ),
     "raises beside a thread": (
-        "import threading; threading.Thread(target=time.sleep, args=(600,)).start(); raise ValueError",
+        "import threading; threading.Thread(target=time.sleep, args=(600,)).start(); raise "
+        "ValueError",
         "exit",
         "worker_exited",
         {"code": 1},
@@ -182,5 +237,10 @@ ENDS = {
         {"timeout_s": 1.0},
     ),
     # PyDLL holds the interpreter's lock meanwhile, as a long operation of a library may.
-    "holds the interpreter": ("ctypes.PyDLL(None).sleep(600)", "timeout", "timeout", {"timeout_s": 1.0}),
+    "holds the interpreter": (
+        "ctypes.PyDLL(None).sleep(600)",
+        "timeout",
+        "timeout",
+        {"timeout_s": 1.0},
+    ),
 }

@@ -1,12 +1,13 @@
 """What a run measured, on machines that are shared.
 
-A control that differs there takes every verdict back, and with it the exit code: of those there are unit tests over
-made-up runs. Tests of real runs read what no neighbour changes: statuses, checks, events, and ratios of times.
+A control that differs there takes every verdict back, and with it the exit code: of those there are
+unit tests over made-up runs. Tests of real runs read what no neighbour changes: statuses, checks,
+events, and ratios of times.
 """
 
 from math import exp
 
-from gpulab.protocol.run_file import read_run_file
+from gpulab.core.run_file import read_run_file
 
 
 def measured_speedup(finished, variant, against):

@@ -1,20 +1,24 @@
-"""Steps of a journey through the app: choose, wait, and read what the screen shows; and runs that come from a tape."""
+"""Steps of a journey through the app: choose, wait, and read what the screen shows; and runs that
+come from a tape.
+"""
 
 import asyncio
 import time
 
+from gpulab.session.run import File
 from gpulab.session.settings import Settings
-from gpulab.session.source import File
 from gpulab.tui.app import LabApp
+from gpulab.tui.panels.catalog import ScenarioList
 from gpulab.tui.panels.pane import Pane
-from gpulab.tui.panels.scenario_list import ScenarioList
 from gpulab.tui.screens.lab import LabScreen
 
 QUICK = Settings(device="cpu", time_s=0.3, telemetry="off", profile="off")
 
 
 class Tape:
-    """A source that gives the events of a run file up to some event, and the rest when it is told to go on."""
+    """A source that gives the events of a run file up to some event, and the rest when it is told
+    to go on.
+    """
 
     def __init__(self, path, until):
         recording = File(path)
@@ -69,8 +73,12 @@ async def choose(pilot, name):
 
 def shown(pilot):
     """Everything the panes on screen show."""
-    panes = [pane for pane in pilot.app.screen.query(Pane) if pane.size.height and pane.is_on_screen]
-    return "\n".join(pane.render_line(y).text.rstrip() for pane in panes for y in range(pane.size.height))
+    panes = [
+        pane for pane in pilot.app.screen.query(Pane) if pane.size.height and pane.is_on_screen
+    ]
+    return "\n".join(
+        pane.render_line(y).text.rstrip() for pane in panes for y in range(pane.size.height)
+    )
 
 
 def listed(pilot):

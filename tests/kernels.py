@@ -1,6 +1,7 @@
 """Compile the kernels of the lessons that ship, and keep what came out: `python tests/kernels.py`.
 
-Where nothing can be compiled, the app and `--show` say from there how the variants of a lesson differ.
+Where nothing can be compiled, the app and `--show` say from there how the variants of a lesson
+differ.
 """
 
 import sys
@@ -10,8 +11,7 @@ import msgspec
 
 from gpulab.catalog.catalog import read_file
 from gpulab.catalog.kernels import kernels_of
-from gpulab.cuda.reading import read_kernel
-from gpulab.cuda.triton_kernels import read_triton_kernel
+from gpulab.features.kernels.reading import read_kernel, read_triton_kernel
 
 ROOT = Path(__file__).parent.parent
 KEPT, ARCH = ROOT / "gpulab" / "kernels.json", "sm_90"
@@ -26,13 +26,17 @@ def kernel_texts(entry):
 def compiled(entry):
     """What the compilers make of them."""
     file, texts = str(entry.path), kernel_texts(entry)
-    made = {name: [read_kernel(text, ARCH, file) for text in kernels] for name, kernels in texts.items()}
+    made = {
+        name: [read_kernel(text, ARCH, file) for text in kernels] for name, kernels in texts.items()
+    }
     made |= of_triton(entry) if TRITON in entry.source else {}
     return {name: made[name] for name in entry.scenario.variants if made.get(name)}
 
 
 def of_triton(entry):
-    """What Triton makes of the kernels that a step launches; of candidates, of the first that fits."""
+    """What Triton makes of the kernels that a step launches; of candidates, of the first that
+    fits.
+    """
     sys.path.append(str(ROOT / "tests" / "triton"))
     from offline import compiled_kernels
 
@@ -41,7 +45,9 @@ def of_triton(entry):
         if needs_triton(entry, name):
             kernels = compiled_kernels(entry.path.stem, name, int(ARCH.removeprefix("sm_")))
             made[name] = [
-                read_triton_kernel(kernel.compiled, registers=kernel.registers, spill_bytes=kernel.stack_bytes)
+                read_triton_kernel(
+                    kernel.compiled, registers=kernel.registers, spill_bytes=kernel.stack_bytes
+                )
                 for kernel in kernels
             ]
     return made
@@ -54,7 +60,11 @@ def needs_triton(entry, variant):
 def lessons():
     """Those with kernels."""
     entries = [read_file(path) for path in sorted((ROOT / "scenarios").glob("*.py"))]
-    return [entry for entry in entries if entry.scenario and ("CudaSource(" in entry.source or TRITON in entry.source)]
+    return [
+        entry
+        for entry in entries
+        if entry.scenario and ("CudaSource(" in entry.source or TRITON in entry.source)
+    ]
 
 
 def main():

@@ -1,7 +1,8 @@
-"""Workers forked from one process that has imported torch: a library of runs pays once. Their warm-ups are short.
+"""Workers forked from one process that has imported torch: a library of runs pays once. Their
+warm-ups are short.
 
-`preloaded_worker.py SOCKET` serves, one worker at a time. `preloaded_worker.py SOCKET FD` is the worker's command: it
-hands its streams over, and ends with the worker.
+`preloaded_worker.py SOCKET` serves, one worker at a time. `preloaded_worker.py SOCKET FD` is the
+worker's command: it hands its streams over, and ends with the worker.
 """
 
 import json
@@ -19,7 +20,10 @@ def preloaded_workers(folder, env):
     path = str(folder / "workers.sock")
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     server = subprocess.Popen(
-        [sys.executable, __file__, path], env={**env, **one_thread}, stdout=subprocess.PIPE, start_new_session=True
+        [sys.executable, __file__, path],
+        env={**env, **one_thread},
+        stdout=subprocess.PIPE,
+        start_new_session=True,
     )
     try:
         assert server.stdout.readline() == b"ready\n"
@@ -42,9 +46,9 @@ def main(path, fd=None):
 def serve(path):
     from switches import SWITCHED_OFF, switch_off
 
-    import gpulab.worker.job  # noqa: F401
-    from gpulab.worker.__main__ import main as work
-    from gpulab.worker.timing import candidate
+    import gpulab.engine.processes.job  # noqa: F401
+    from gpulab.engine.__main__ import main as work
+    from gpulab.engine.measure import candidate
 
     candidate._WARM_UP_S, candidate._LATER_WARM_UP_S, candidate._MOST_WARM_UP_S = 0.03, 0.03, 0.2
 

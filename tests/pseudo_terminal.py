@@ -11,7 +11,8 @@ import time
 
 
 class Pty:
-    """Starts `command`, a list, on a terminal of `size`; `env` is its whole environment; `output` is all it wrote.
+    """Starts `command`, a list, on a terminal of `size`; `env` is its whole environment; `output`
+    is all it wrote.
 
     `flags` are the local ones of the terminal's settings, once it has ended.
     """
@@ -21,11 +22,17 @@ class Pty:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.chdir(cwd or ".")
-            os.execve(command[0], command, {**(os.environ if env is None else env), "TERM": "xterm-256color"})
+            os.execve(
+                command[0],
+                command,
+                {**(os.environ if env is None else env), "TERM": "xterm-256color"},
+            )
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
 
     def read(self, seconds, until=None):
-        """What came within so many seconds; AssertionError where it does not come to hold `until`."""
+        """What came within so many seconds; AssertionError where it does not come to hold
+        `until`.
+        """
         data, end = b"", time.monotonic() + seconds
         while time.monotonic() < end and (until is None or until not in data):
             if select.select([self.fd], [], [], 0.05)[0]:

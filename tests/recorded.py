@@ -1,6 +1,7 @@
 """Recorded runs: run files with the reports that are made of them, and a small one of today.
 
-`python tests/recorded.py` stores the reports that today's code makes: only after a look at every field that differs.
+`python tests/recorded.py` stores the reports that today's code makes: only after a look at every
+field that differs.
 """
 
 import json
@@ -11,16 +12,18 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from gpulab.protocol import events as e
-from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
-from gpulab.protocol.run_file import RunFile
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core.run_file import RunFile
 from gpulab.session.scripting import load
 
 CORPUS = Path(__file__).parent / "corpus"
 _REPORTS = CORPUS / "reports.json.xz"
 NAMES = sorted(path.name.removesuffix(".jsonl.xz") for path in CORPUS.glob("*.jsonl.xz"))
-ALL = sorted(str(path.relative_to(CORPUS)).removesuffix(".jsonl.xz") for path in CORPUS.rglob("*.jsonl.xz"))
+ALL = sorted(
+    str(path.relative_to(CORPUS)).removesuffix(".jsonl.xz") for path in CORPUS.rglob("*.jsonl.xz")
+)
 """With the lessons on an H200, and those whose goodput is known."""
 
 

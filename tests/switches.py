@@ -1,9 +1,11 @@
-"""Checks of a worker, each with what is put in its place to be without it: for `benchmarks/checks_alone.py`."""
+"""Checks of a worker, each with what is put in its place to be without it: for
+`benchmarks/checks_alone.py`.
+"""
 
 from importlib import import_module
 
-from gpulab.protocol.events import Checked, Examined
-from gpulab.protocol.statuses import CheckKind
+from gpulab.core.events import Checked, Examined
+from gpulab.core.statuses import CheckKind
 
 SWITCHED_OFF = "GPULAB_TEST_SWITCHED_OFF"
 """A variable of the environment: names of switches, with commas between them."""
@@ -48,15 +50,19 @@ SWITCHES = {
     "reading time": {"checking.reading.require_quick": _nothing},
     "streams": {"checking.streams.Streams.examine": _passes},
     "lab functions": {"process.integrity.LabFunctions.replaced": lambda functions: []},
-    "torch functions": {"building.torch_functions.TorchFunctions.__eq__": lambda functions, other: True},
+    "torch functions": {
+        "building.torch_functions.TorchFunctions.__eq__": lambda functions, other: True
+    },
     "settings": {"building.settings.put_back": lambda before: []},
     "wobble": {"checks._MORE_STEPS": 0},
 }
-"""By name: what stands in the place of what, by its path within `gpulab.worker`."""
+"""By name: what stands in the place of what, by its path within `gpulab.engine`."""
 
 
 def switch_off(*names):
-    """In this process, from now on: before the lab looks at what it consists of. Names of no switch change nothing."""
+    """In this process, from now on: before the lab looks at what it consists of. Names of no switch
+    change nothing.
+    """
     for name in names:
         for path, value in SWITCHES.get(name, {}).items():
             holder, attribute = _holder(path)
@@ -68,7 +74,7 @@ def _holder(path):
     """The module or class that an attribute is of, and its name there."""
     *parts, attribute = path.split(".")
     inner = [part for part in parts if part[0].isupper()]
-    holder = import_module(".".join(["gpulab.worker", *parts[: len(parts) - len(inner)]]))
+    holder = import_module(".".join(["gpulab.engine", *parts[: len(parts) - len(inner)]]))
     for part in inner:
         holder = getattr(holder, part)
     return holder, attribute

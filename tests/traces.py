@@ -1,4 +1,6 @@
-"""Chrome traces made by hand: what torch.profiler would write, in microseconds, around a window from 1000 to 2000."""
+"""Chrome traces made by hand: what torch.profiler would write, in microseconds, around a window
+from 1000 to 2000.
+"""
 
 ORIGIN = 1000.0
 MAIN = (1, 1)
@@ -30,27 +32,51 @@ def phase(name, start, end):
 
 def loader(start, end):
     """One batch from a DataLoader with workers."""
-    return event("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", start, end)
+    return event(
+        "user_annotation",
+        "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+        start,
+        end,
+    )
 
 
 def loader_without_workers(start, end):
     """One batch from a DataLoader that loads it in the calling thread."""
-    return event("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", start, end)
+    return event(
+        "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", start, end
+    )
 
 
 def op(name, start, end, thread=MAIN, dims=None):
-    return event("cpu_op", f"aten::{name}", start, end, thread, **({} if dims is None else {"Input Dims": dims}))
+    return event(
+        "cpu_op",
+        f"aten::{name}",
+        start,
+        end,
+        thread,
+        **({} if dims is None else {"Input Dims": dims}),
+    )
 
 
 def call(name, start, end, correlation=None, thread=MAIN):
     return event(
-        "cuda_runtime", name, start, end, thread, **({} if correlation is None else {"correlation": correlation})
+        "cuda_runtime",
+        name,
+        start,
+        end,
+        thread,
+        **({} if correlation is None else {"correlation": correlation}),
     )
 
 
 def kernel(start, end, correlation=None, name="gemm", stream=7):
     return event(
-        "kernel", name, start, end, (0, stream), **({} if correlation is None else {"correlation": correlation})
+        "kernel",
+        name,
+        start,
+        end,
+        (0, stream),
+        **({} if correlation is None else {"correlation": correlation}),
     )
 
 

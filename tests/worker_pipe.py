@@ -1,11 +1,13 @@
-"""The pipe of a worker that plays a script: it is the worker and its supervisor in one, and may forge what it likes."""
+"""The pipe of a worker that plays a script: it is the worker and its supervisor in one, and may
+forge what it likes.
+"""
 
 import os
 import sys
 
-from gpulab.protocol.events import WorkerDone, WorkerExited
-from gpulab.protocol.frames import numbered, read_job, read_secret, signed
-from gpulab.protocol.statuses import Stage
+from gpulab.core.events import WorkerDone, WorkerExited
+from gpulab.core.statuses import Stage
+from gpulab.core.wire import numbered, read_job, read_secret, signed
 
 
 class WorkerPipe:
@@ -25,4 +27,7 @@ class WorkerPipe:
         self.exited()
 
     def exited(self, code=0, stage=Stage.END):
-        os.write(self.fd, signed(self._secret, WorkerExited(code=code, signal=None, stage=stage, variant=None)))
+        os.write(
+            self.fd,
+            signed(self._secret, WorkerExited(code=code, signal=None, stage=stage, variant=None)),
+        )

@@ -1,26 +1,32 @@
-"""A worker that imports no torch: the lab's own supervisor and pipe around a few lines of Python, in half a second.
+"""A worker that imports no torch: the lab's own supervisor and pipe around a few lines of Python,
+in half a second.
 
-As a command it is a worker: the file of its job defines `serve(channel, job, buffer, position, forks)`, in place of the
-lab's own. What a test shows with it holds for every worker, since a supervisor does not know what it watches.
+As a command it is a worker: the file of its job defines `serve(channel, job, buffer, position,
+forks)`, in place of the lab's own. What a test shows with it holds for every worker, since a
+supervisor does not know what it watches.
 """
 
 import importlib.util
 import sys
 
-from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
-from gpulab.protocol.run_file import RunFile
+from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core.run_file import RunFile
+from gpulab.engine.processes.channel import Channel
+from gpulab.engine.processes.supervisor import supervise
 from gpulab.session.session import Session
-from gpulab.worker.process.channel import Channel
-from gpulab.worker.supervisor import supervise
 
 COMMAND = (sys.executable, __file__)
 
 
 def events_of_session(path, names, *, timeout_s=20.0, profile=None):
     """All events of a run of that file; its variants have these names."""
-    infos = tuple(VariantInfo(name=name, against=None if name == names[0] else names[0]) for name in names)
+    infos = tuple(
+        VariantInfo(name=name, against=None if name == names[0] else names[0]) for name in names
+    )
     subject = ScenarioFile(scenario=path.stem, path=str(path), source_sha256="0", variants=infos)
-    request = RunRequest(job=Measure(subject=subject), telemetry="off", timeout_s=timeout_s, profile=profile)
+    request = RunRequest(
+        job=Measure(subject=subject), telemetry="off", timeout_s=timeout_s, profile=profile
+    )
     session = Session(request, RunFile(path.with_suffix(".jsonl"), "0"), COMMAND)
     session.start()
     assert session.wait(timeout_s + 20)

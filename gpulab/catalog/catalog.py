@@ -1,9 +1,9 @@
-"""Which scenarios there are: files read as text, in the order in which they are looked for."""
+"""Scenarios by what one types: their names and titles, their lessons, and their code."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from hashlib import sha256
@@ -13,45 +13,59 @@ from pathlib import Path
 from msgspec.structs import replace as replace_fields
 
 from gpulab.catalog.exercises import NoExerciseError, judge
+from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.needs import first_missing
-from gpulab.catalog.paths import expanded, is_folder, is_there, python_files, real_path, shown_path
 from gpulab.catalog.reader import EMPTY, PlainFunction, ScenarioText, read_text
-from gpulab.catalog.source import UnreadableError, source_of
-from gpulab.limits import SOURCE_BYTES, TEXT_LENGTH
-from gpulab.protocol.files import read_regular
-from gpulab.protocol.finding import Finding, finding
-from gpulab.protocol.listing import ScenarioRow
-from gpulab.protocol.text import one_line, plain
+from gpulab.catalog.source import (
+    UnreadableError,
+    expanded,
+    is_folder,
+    is_there,
+    python_files,
+    real_path,
+    shown_path,
+    source_of,
+)
+from gpulab.core.files import read_regular
+from gpulab.core.finding import Finding, finding
+from gpulab.core.limits import SOURCE_BYTES, TEXT_LENGTH
+from gpulab.core.text import one_line, plain
 from gpulab.scenario import FIRST, Scenario
 
 COURSE = {
     "data movement": (
-        "pinned_memory preallocation double_buffering input_pipeline memory_layout channels_last utilization "
-        "cache_footprint"
+        "pinned_memory preallocation double_buffering input_pipeline memory_layout channels_last "
+        "utilization cache_footprint"
     ),
     "launch and host overhead": (
-        "cuda_graphs batched_matmul sync_every_step small_kernels optimizer_step cold_start timing_without_sync "
-        "graph_breaks dynamic_shapes"
+        "cuda_graphs batched_matmul sync_every_step small_kernels optimizer_step cold_start "
+        "timing_without_sync graph_breaks dynamic_shapes"
     ),
     "compute": (
-        "batch_size roofline_tour precision autocast_training gradient_accumulation recomputation training_step "
-        "latency_throughput compile_workloads matmul_epilogue"
+        "batch_size roofline_tour precision autocast_training gradient_accumulation "
+        "recomputation training_step latency_throughput compile_workloads matmul_epilogue"
     ),
     "CUDA C++ kernels": (
-        "coalescing vectorized_loads arithmetic_intensity roofline_walk loop_unrolling launch_bounds "
-        "restrict_pointers shared_memory_tiling shared_memory_prefetch divergence occupancy reduction "
-        "batched_gemm_cublas"
+        "coalescing vectorized_loads arithmetic_intensity roofline_walk loop_unrolling "
+        "launch_bounds restrict_pointers shared_memory_tiling shared_memory_prefetch divergence "
+        "occupancy reduction batched_gemm_cublas"
     ),
     "Triton, compilers, attention": (
-        "vector_add fused_softmax layernorm_gelu triton_matmul persistent_matmul attention compile_modes jax_jit"
+        "vector_add fused_softmax layernorm_gelu triton_matmul persistent_matmul attention "
+        "compile_modes jax_jit"
     ),
     "distributed": (
-        "gradient_buckets collectives pipeline_handoff hybrid_sharding kv_cache model_pool speculative_decoding"
+        "gradient_buckets collectives pipeline_handoff hybrid_sharding kv_cache model_pool "
+        "speculative_decoding"
     ),
 }
-"""The order in which the sources teach: topics, and the scenarios in each. Others follow by their names."""
+"""The order in which the sources teach: topics, and the scenarios in each. Others follow by their
+names.
+"""
 _NOTHING_TO_RUN = UnreadableError(
-    1, "no Scenario and no public function", "define a Scenario (gpulab --new FILE), or a function to time"
+    1,
+    "no Scenario and no public function",
+    "define a Scenario (gpulab --new FILE), or a function to time",
 )
 _PLACE = {name: place for place, name in enumerate(" ".join(COURSE.values()).split())}
 
@@ -62,11 +76,13 @@ class ScenarioNotFoundError(LookupError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One scenario of the catalog, or one plain `function` of a file; or the error that keeps it from running.
+    """One scenario of the catalog, or one plain `function` of a file; or the error that keeps it
+    from running.
 
-    `source` is what was read, all of it: its UTF-8 has the `sha256`. `own`: it comes from a path that the user named.
-    `judge` is the source of the scenario that judges it, where it is the answer to an exercise: `text` has its lesson.
-    `hides`: which other file of its name it keeps from being found.
+    `source` is what was read, all of it: its UTF-8 has the `sha256`. `own`: it comes from a path
+    that the user named. `judge` is the source of the scenario that judges it, where it is the
+    answer to an exercise: `text` has its lesson. `hides`: which other file of its name it keeps
+    from being found.
     """
 
     name: str
@@ -91,7 +107,9 @@ class Entry:
 
     @property
     def missing(self) -> Finding | None:
-        """What keeps it from running here: a need that the machine does not meet, or arguments that nobody gives."""
+        """What keeps it from running here: a need that the machine does not meet, or arguments that
+        nobody gives.
+        """
         if function := self._plain_function:
             required = list(function.required)
             return finding("takes_arguments", arguments=required) if required else None
@@ -101,12 +119,20 @@ class Entry:
     def row(self) -> ScenarioRow:
         """What a list shows of it; safe for a terminal."""
         scenario = self.scenario
-        row = ScenarioRow(name=self.name, title=self.title, path=shown_path(self.path), own=self.own, hides=self.hides)
+        row = ScenarioRow(
+            name=self.name,
+            title=self.title,
+            path=shown_path(self.path),
+            own=self.own,
+            hides=self.hides,
+        )
         if self.error:
             return replace_fields(row, error=one_line(str(self.error)))
         if self.function or scenario is None:
             variants, summaries = (self.function or "",), (one_line(self._lesson),)
-            return replace_fields(row, missing=self.missing, function=True, variants=variants, summaries=summaries)
+            return replace_fields(
+                row, missing=self.missing, function=True, variants=variants, summaries=summaries
+            )
         return replace_fields(
             row,
             topic=one_line(scenario.topic),
@@ -146,14 +172,18 @@ def read_file(path: Path) -> Entry:
     except UnicodeEncodeError:
         error = UnreadableError(1, "its path is not UTF-8", "rename the file or folder")
     except OSError as raised:
-        error = UnreadableError(1, f"cannot be read: {raised.strerror or raised}", "is this a Python file?")
+        error = UnreadableError(
+            1, f"cannot be read: {raised.strerror or raised}", "is this a Python file?"
+        )
     except Exception as raised:  # one file must not keep the others from being listed
         error = UnreadableError(1, f"cannot be read: {type(raised).__name__}", "simplify the file")
     return Entry(name, path, digest, error=error, source=source)
 
 
 def _judged(text: ScenarioText) -> tuple[ScenarioText, str]:
-    """(the text, of an answer to an exercise with the lesson and the scenario of its judge; the judge's text)."""
+    """(the text, of an answer to an exercise with the lesson and the scenario of its judge; the
+    judge's text).
+    """
     if text.exercise is None or text.scenario is not None:
         return text, ""
     try:
@@ -165,14 +195,20 @@ def _judged(text: ScenarioText) -> tuple[ScenarioText, str]:
 
 
 def read_again(entry: Entry) -> Entry:
-    """The same entry as its file is now; where the file has lost what it was, an entry with that error."""
+    """The same entry as its file is now; where the file has lost what it was, an entry with that
+    error.
+    """
     now = read_file(entry.path)
     error = now.error
     if entry.function and not error and entry.function not in now.text.names:
-        error = UnreadableError(1, f"there is no function {entry.function} any more", "define it, or name another")
+        error = UnreadableError(
+            1, f"there is no function {entry.function} any more", "define it, or name another"
+        )
     elif not entry.function and not error and not now.scenario:
         error = _NOTHING_TO_RUN
-    return replace(now, name=entry.name, function=entry.function, own=entry.own, hides=entry.hides, error=error)
+    return replace(
+        now, name=entry.name, function=entry.function, own=entry.own, hides=entry.hides, error=error
+    )
 
 
 def function_entry(entry: Entry, function: str) -> Entry:
@@ -182,29 +218,42 @@ def function_entry(entry: Entry, function: str) -> Entry:
 
 def folders() -> list[Path]:
     """Where scenarios are looked for: here, `$GPULAB_SCENARIOS`, the ones that ship."""
-    named = [expanded(Path(part)) for part in os.environ.get("GPULAB_SCENARIOS", "").split(os.pathsep) if part]
+    named = [
+        expanded(Path(part))
+        for part in os.environ.get("GPULAB_SCENARIOS", "").split(os.pathsep)
+        if part
+    ]
     # The package first: an editable install keeps its scenarios beside the package instead.
     package = Path(__file__).parent.parent
     shipped = package / "scenarios"
-    return [Path("scenarios"), *named, shipped if shipped.is_dir() else package.parent / "scenarios"]
+    return [
+        Path("scenarios"),
+        *named,
+        shipped if shipped.is_dir() else package.parent / "scenarios",
+    ]
 
 
 def catalog(paths: Iterable[Path] = ()) -> list[Entry]:
-    """Those of `paths` first, as they were named, then all others by topic; the first of a name is taken.
+    """Those of `paths` first, as they were named, then all others by topic; the first of a name is
+    taken.
 
-    Of a file that is named and has no Scenario, each public function is an entry; in a folder it is passed over.
-    Of files that are named and have the same name, the later ones have that of their folder too.
-    ScenarioNotFoundError where a folder that is named has nothing to run.
+    Of a file that is named and has no Scenario, each public function is an entry; in a folder it is
+    passed over. Of files that are named and have the same name, the later ones have that of their
+    folder too. ScenarioNotFoundError where a folder that is named has nothing to run.
     """
     entries: dict[str, Entry] = {}
     for path in paths:
         named = _entries_in(path) if is_folder(path) else _entries_of(path)
         if not named:
-            raise ScenarioNotFoundError(f"{path}: no scenario in this folder; gpulab --new FILE writes one")
+            raise ScenarioNotFoundError(
+                f"{path}: no scenario in this folder; gpulab --new FILE writes one"
+            )
         for entry in named:
             namesake = entries.get(entry.name)
             other_file = namesake is not None and namesake.path != entry.path
-            name = f"{shown_path(entry.path.parent.name)}/{entry.name}" if other_file else entry.name
+            name = (
+                f"{shown_path(entry.path.parent.name)}/{entry.name}" if other_file else entry.name
+            )
             entries.setdefault(name, replace(entry, name=name, own=True))
     others: dict[str, Entry] = {}
     *_, shipped = places = folders()
@@ -218,7 +267,9 @@ def catalog(paths: Iterable[Path] = ()) -> list[Entry]:
 
 
 def find(name: str) -> Entry:
-    """A scenario by its name or its file. A broken file is an entry with its error. ScenarioNotFoundError."""
+    """A scenario by its name or its file. A broken file is an entry with its error.
+    ScenarioNotFoundError.
+    """
     if name.endswith(".py") or os.sep in name:
         path = Path(name)
         if not is_there(path):
@@ -232,7 +283,8 @@ def find(name: str) -> Entry:
         return entries[name]
     close = get_close_matches(name, entries, n=3)
     raise ScenarioNotFoundError(
-        f"there is no scenario {name!r}" + (f"; did you mean {' or '.join(close)}?" if close else "")
+        f"there is no scenario {name!r}"
+        + (f"; did you mean {' or '.join(close)}?" if close else "")
     )
 
 
@@ -260,7 +312,10 @@ def _without_scenario(name: str, entry: Entry) -> str:
     functions = entry.text.functions or entry.text.names
     if not functions:
         return f"{name} has no Scenario, and defines no functions"
-    return f"{name} has no Scenario; to time a function of it, run {name}:FUNCTION, one of {', '.join(functions)}"
+    return (
+        f"{name} has no Scenario; to time a function of it, run {name}:FUNCTION, one of "
+        f"{', '.join(functions)}"
+    )
 
 
 def _against(scenario: Scenario) -> dict[str, str]:
@@ -269,7 +324,9 @@ def _against(scenario: Scenario) -> dict[str, str]:
     for above, name in pairwise(names):
         declared = scenario.variants[name].against
         if declared is not None:
-            against[name] = declared if declared != FIRST else above if scenario.ladder else names[0]
+            against[name] = (
+                declared if declared != FIRST else above if scenario.ladder else names[0]
+            )
     return against
 
 
@@ -277,3 +334,36 @@ def _order(entry: Entry) -> tuple[int, str, int, str]:
     topics, topic = list(COURSE), entry.scenario.topic if entry.scenario else ""
     place = topics.index(topic) if topic in COURSE else len(topics)
     return place, topic, _PLACE.get(entry.name, len(_PLACE)), entry.name
+
+
+def search(entries: Iterable[Entry], text: str) -> dict[str, str]:
+    """By the names of the entries in which every word of the text is found: where (name, title,
+    lesson, code).
+    """
+    words = text.casefold().split()
+    found = {}
+    for entry in entries:
+        if (place := _place(entry, words)) is not None:
+            found[entry.name] = place
+    return found
+
+
+def by_name(found: Mapping[str, str]) -> list[str]:
+    """Those whose names have it; all where none has."""
+    return [name for name, place in found.items() if place == "name"] or [*found]
+
+
+def _place(entry: Entry, words: list[str]) -> str | None:
+    """The first place that, with those before it, has all of the words."""
+    places = {
+        "name": entry.name,
+        "title": entry.title,
+        "lesson": entry.text.lesson,
+        "code": entry.source,
+    }
+    read = ""
+    for place, text in places.items():
+        read += f"\n{text.casefold()}"
+        if all(word in read for word in words):
+            return place
+    return None

@@ -1,7 +1,9 @@
-"""The exercises that ship: what is handed out to a student, what judges the answer, and a reference solution.
+"""The exercises that ship: what is handed out to a student, what judges the answer, and a reference
+solution.
 
-An exercise is a scenario with a slow function `step` and two variants, that function and the one of the file that it
-judges. A student's file has the same function, and a line EXERCISE = "NAME" by which it finds its judge.
+An exercise is a scenario with a slow function `step` and two variants, that function and the one of
+the file that it judges. A student's file has the same function, and a line EXERCISE = "NAME" by
+which it finds its judge.
 """
 
 from __future__ import annotations
@@ -10,8 +12,8 @@ import ast
 from difflib import get_close_matches
 from pathlib import Path
 
-from gpulab.declared import shown
-from gpulab.protocol.text import one_line
+from gpulab.core.text import one_line
+from gpulab.scenario import shown
 
 _FOLDER = Path(__file__).parent.parent / "exercises"
 _FUNCTION = "step"
@@ -37,10 +39,14 @@ def judge(name: str) -> str:
 
 
 def handed_out(name: str) -> str:
-    """The text of a student's file at the beginning: the task, and the slow function. NoExerciseError."""
+    """The text of a student's file at the beginning: the task, and the slow function.
+    NoExerciseError.
+    """
     text = judge(name)
     tree = ast.parse(text)
-    function = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == _FUNCTION)
+    function = next(
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == _FUNCTION
+    )
     lines = text.splitlines()
     slow = "\n".join(lines[function.lineno - 1 : function.end_lineno])
     return f'"""{_lesson(name)}"""\n\nimport torch\n\nEXERCISE = "{name}"\n\n\n{slow}\n'

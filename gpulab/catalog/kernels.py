@@ -1,4 +1,6 @@
-"""Which CUDA C++ kernels each variant has, read from a file's text: sources at its top, and calls in the variants."""
+"""Which CUDA C++ kernels each variant has, read from a file's text: sources at its top, and calls
+in the variants.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ from typing import Any
 
 from msgspec.json import decode
 
-from gpulab.catalog.literals import literal
+from gpulab.catalog.reader import literal
 from gpulab.catalog.source import UnreadableError, module_of
-from gpulab.limits import LARGEST_INTEGER, LITERAL_DEPTH, SOURCE_BYTES, TEXT_LENGTH
-from gpulab.protocol.kernels import KernelCode, KernelText
+from gpulab.core.limits import LARGEST_INTEGER, LITERAL_DEPTH, SOURCE_BYTES, TEXT_LENGTH
+from gpulab.core.payloads import KernelCode, KernelText
 from gpulab.scenario import Param
 
 _SHIPPED = Path(__file__).parent.parent / "kernels.json"
@@ -28,17 +30,23 @@ _ARITHMETIC = {
 }
 
 
-def kernels_of(source: str, variants: tuple[str, ...], params: Mapping[str, Param]) -> dict[str, list[KernelText]]:
-    """The kernels of each variant that has any, with these parameters; nothing of a file that cannot be read.
+def kernels_of(
+    source: str, variants: tuple[str, ...], params: Mapping[str, Param]
+) -> dict[str, list[KernelText]]:
+    """The kernels of each variant that has any, with these parameters; nothing of a file that
+    cannot be read.
 
-    A kernel is `NAME.kernel("...", threads=...)` in the variant's own function, where NAME = CudaSource("...") at the
-    top of the file. What is no literal, parameter, number of the module, or arithmetic on them is not known here.
+    A kernel is `NAME.kernel("...", threads=...)` in the variant's own function, where NAME =
+    CudaSource("...") at the top of the file. What is no literal, parameter, number of the module,
+    or arithmetic on them is not known here.
     """
     try:
         tree = module_of(source)
     except UnreadableError:
         return {}
-    sources = {name: call for node in tree.body if (call := _source_of(node)) for name in _targets(node)}
+    sources = {
+        name: call for node in tree.body if (call := _source_of(node)) for name in _targets(node)
+    }
     if not sources:
         return {}
     numbers = _numbers(tree)
@@ -47,29 +55,43 @@ def kernels_of(source: str, variants: tuple[str, ...], params: Mapping[str, Para
         if isinstance(node, ast.FunctionDef) and node.name in variants:
             values = _known_in(node, numbers, params)
             kernels = [_kernel(call, sources, values) for call in _calls(node, sources)]
-            found[node.name] = list(dict.fromkeys(kernel for kernel in kernels if kernel is not None))
+            found[node.name] = list(
+                dict.fromkeys(kernel for kernel in kernels if kernel is not None)
+            )
     return {name: found[name] for name in variants if found.get(name)}
 
 
 def shipped_kernels(source: str) -> dict[str, list[KernelCode]]:
-    """What the compiler made of the kernels of a lesson that ships, by variant; nothing of any other text.
+    """What the compiler made of the kernels of a lesson that ships, by variant; nothing of any
+    other text.
 
-    Compiled for sm_90 with the lesson's own parameters, and kept with the package: where nothing can be compiled, the
-    difference between variants can be read all the same.
+    Compiled for sm_90 with the lesson's own parameters, and kept with the package: where nothing
+    can be compiled, the difference between variants can be read all the same.
     """
     try:
         kept = _SHIPPED.read_bytes()
     except OSError:
         return {}
-    return decode(kept, type=dict[str, dict[str, list[KernelCode]]]).get(sha256(source.encode()).hexdigest(), {})
+    return decode(kept, type=dict[str, dict[str, list[KernelCode]]]).get(
+        sha256(source.encode()).hexdigest(), {}
+    )
 
 
 def _source_of(node: ast.stmt) -> ast.Call | None:
     """The call of `NAME = CudaSource("...")`."""
     call = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
-    if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == _SOURCE and call.args:
+    if (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id == _SOURCE
+        and call.args
+    ):
         code = call.args[0]
-        if isinstance(code, ast.Constant) and isinstance(code.value, str) and len(code.value) <= SOURCE_BYTES:
+        if (
+            isinstance(code, ast.Constant)
+            and isinstance(code.value, str)
+            and len(code.value) <= SOURCE_BYTES
+        ):
             return call
     return None
 
@@ -86,7 +108,11 @@ def _numbers(tree: ast.Module) -> dict[str, Any]:
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 names, value = _elements(target), node.value
-                parts = value.elts if isinstance(value, ast.Tuple) and isinstance(target, ast.Tuple) else [value]
+                parts = (
+                    value.elts
+                    if isinstance(value, ast.Tuple) and isinstance(target, ast.Tuple)
+                    else [value]
+                )
                 for name, part in zip(names, parts, strict=False):
                     try:
                         values[name] = _value(part, values)
@@ -100,8 +126,12 @@ def _elements(target: ast.expr) -> list[str]:
     return [element.id if isinstance(element, ast.Name) else "" for element in elements]
 
 
-def _known_in(function: ast.FunctionDef, numbers: Mapping[str, Any], params: Mapping[str, Param]) -> dict[str, Any]:
-    """What names stand for in a function: not those that it assigns, which are what they are when it runs."""
+def _known_in(
+    function: ast.FunctionDef, numbers: Mapping[str, Any], params: Mapping[str, Param]
+) -> dict[str, Any]:
+    """What names stand for in a function: not those that it assigns, which are what they are when
+    it runs.
+    """
     names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
     assigned = {node.id for node in names if isinstance(node.ctx, ast.Store)}
     values = {**numbers, **_defaults(function), **params}
@@ -112,7 +142,9 @@ def _defaults(function: ast.FunctionDef) -> dict[str, Any]:
     """Values of the arguments that have one in the text."""
     arguments = [*function.args.posonlyargs, *function.args.args]
     values = {}
-    for argument, default in zip(reversed(arguments), reversed(function.args.defaults), strict=False):
+    for argument, default in zip(
+        reversed(arguments), reversed(function.args.defaults), strict=False
+    ):
         try:
             values[argument.arg] = literal(default)
         except ValueError:
@@ -121,7 +153,11 @@ def _defaults(function: ast.FunctionDef) -> dict[str, Any]:
 
 
 def _calls(function: ast.FunctionDef, sources: Mapping[str, ast.Call]) -> list[ast.Call]:
-    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    calls = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    ]
     named = [
         call
         for call in calls
@@ -133,7 +169,9 @@ def _calls(function: ast.FunctionDef, sources: Mapping[str, ast.Call]) -> list[a
     return sorted(named, key=lambda call: (call.lineno, call.col_offset))
 
 
-def _kernel(call: ast.Call, sources: Mapping[str, ast.Call], values: Mapping[str, Any]) -> KernelText | None:
+def _kernel(
+    call: ast.Call, sources: Mapping[str, ast.Call], values: Mapping[str, Any]
+) -> KernelText | None:
     """The kernel of a call; None where its name is not known from the text."""
     assert isinstance(call.func, ast.Attribute)
     assert isinstance(call.func.value, ast.Name)
@@ -146,7 +184,10 @@ def _kernel(call: ast.Call, sources: Mapping[str, ast.Call], values: Mapping[str
     options = dict(zip(("code", "options"), source.args, strict=False))
     options |= {keyword.arg: keyword.value for keyword in source.keywords if keyword.arg}
     try:
-        name, compiled_with = _value(given["name"], values), literal(options["options"]) if "options" in options else ()
+        name, compiled_with = (
+            _value(given["name"], values),
+            literal(options["options"]) if "options" in options else (),
+        )
         shared_bytes = _value(given["shared_bytes"], values) if "shared_bytes" in given else 0
     except (KeyError, ValueError):
         return None
@@ -155,7 +196,9 @@ def _kernel(call: ast.Call, sources: Mapping[str, ast.Call], values: Mapping[str
     if not isinstance(compiled_with, tuple):
         return None
     threads = _threads(given["threads"], values) if "threads" in given else (256, 1, 1)
-    return KernelText(name, code.value, code.lineno, tuple(map(str, compiled_with)), threads, shared_bytes)
+    return KernelText(
+        name, code.value, code.lineno, tuple(map(str, compiled_with)), threads, shared_bytes
+    )
 
 
 def _threads(node: ast.expr, values: Mapping[str, Any]) -> tuple[int, int, int] | None:
@@ -164,14 +207,18 @@ def _threads(node: ast.expr, values: Mapping[str, Any]) -> tuple[int, int, int] 
     except ValueError:
         return None
     given = value if isinstance(value, tuple) else (value,)
-    if not 0 < len(given) <= _DIMENSIONS or not all(isinstance(size, int) and 0 < size <= 1024 for size in given):
+    if not 0 < len(given) <= _DIMENSIONS or not all(
+        isinstance(size, int) and 0 < size <= 1024 for size in given
+    ):
         return None
     x, y, z = (*given, 1, 1)[:_DIMENSIONS]
     return x, y, z
 
 
 def _value(node: ast.expr, values: Mapping[str, Any], depth: int = LITERAL_DEPTH) -> Any:
-    """The value of a literal, a name, an f-string of names, or whole-number arithmetic. ValueError."""
+    """The value of a literal, a name, an f-string of names, or whole-number arithmetic.
+    ValueError.
+    """
     if depth == 0:
         raise ValueError(f"nested more than {LITERAL_DEPTH} deep")
     match node:
@@ -184,7 +231,10 @@ def _value(node: ast.expr, values: Mapping[str, Any], depth: int = LITERAL_DEPTH
         case ast.FormattedValue() if node.format_spec is None and node.conversion == -1:
             return _value(node.value, values, depth - 1)
         case ast.BinOp() if type(node.op) in _ARITHMETIC:
-            left, right = _value(node.left, values, depth - 1), _value(node.right, values, depth - 1)
+            left, right = (
+                _value(node.left, values, depth - 1),
+                _value(node.right, values, depth - 1),
+            )
             if not (isinstance(left, int) and isinstance(right, int)) or (
                 isinstance(node.op, ast.FloorDiv) and not right
             ):

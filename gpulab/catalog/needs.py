@@ -10,7 +10,7 @@ from functools import cache
 from importlib import util
 from pathlib import Path
 
-from gpulab.protocol.finding import Finding, finding
+from gpulab.core.finding import Finding, finding
 
 _NEED_A_GPU = ("cuda", "cupy", "triton")
 CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
@@ -26,7 +26,9 @@ def missing(need: str) -> Finding | None:
 
 
 def first_missing(needs: tuple[str, ...], device: str | None = None) -> Finding | None:
-    """The first need that is not met, here or on the device that was chosen; its values hold the `need`."""
+    """The first need that is not met, here or on the device that was chosen; its values hold the
+    `need`.
+    """
     for need in needs:
         reason = missing(need)
         if reason is None and device == "cpu" and need in _NEED_A_GPU:
@@ -64,14 +66,22 @@ def has_gpu() -> bool:
 
 
 def torch_cuda() -> str | None:
-    """The CUDA version torch was built with, None for a CPU build, NO_TORCH where there is none. Never imports it."""
+    """The CUDA version torch was built with, None for a CPU build, NO_TORCH where there is none.
+    Never imports it.
+    """
     spec = util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
         return NO_TORCH
     tree = ast.parse((Path(spec.submodule_search_locations[0]) / "version.py").read_text())
     for node in tree.body:
-        target = node.target if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [None])[0]
-        if isinstance(target, ast.Name) and target.id == "cuda" and isinstance(node, (ast.Assign, ast.AnnAssign)):
+        target = (
+            node.target if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [None])[0]
+        )
+        if (
+            isinstance(target, ast.Name)
+            and target.id == "cuda"
+            and isinstance(node, (ast.Assign, ast.AnnAssign))
+        ):
             return ast.literal_eval(node.value) if node.value else None
     return None
 
@@ -87,7 +97,9 @@ def installed(*packages: str) -> str | None:
 
 
 def fitting_cupy() -> str:
-    """The extra whose CuPy fits this torch: another one loads another CUDA's libraries beside it, and fails."""
+    """The extra whose CuPy fits this torch: another one loads another CUDA's libraries beside it,
+    and fails.
+    """
     return "cuda12" if (torch_cuda() or "").startswith("12") else "cuda13"
 
 
@@ -123,4 +135,10 @@ def compiler() -> str | None:
     return shutil.which(os.environ.get("CXX", "g++")) or shutil.which("clang++")
 
 
-_MISSING = {"cuda": _no_cuda, "cupy": _no_cupy, "triton": _no_triton, "jax": _no_jax, "compiler": _no_compiler}
+_MISSING = {
+    "cuda": _no_cuda,
+    "cupy": _no_cupy,
+    "triton": _no_triton,
+    "jax": _no_jax,
+    "compiler": _no_compiler,
+}

@@ -1,34 +1,128 @@
-"""Reads a scenario file as text. Nothing of it is executed, so listing is fast, and safe with a stranger's file.
+"""Reads a scenario file as text. Nothing of it is executed, so listing is fast, and safe with a
+stranger's file.
 
-The `Scenario` that the file will construct when it runs is constructed here from the literals in its text.
+The `Scenario` that the file will construct when it runs is constructed here from the literals in
+its text.
 """
 
 from __future__ import annotations
 
 import ast
+import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import cleandoc
+from math import isfinite
 from typing import Any
 
-from gpulab.catalog.literals import literal
-from gpulab.catalog.source import UnreadableError, module_of
-from gpulab.limits import MESSAGE_LENGTH, NAME_LENGTH, PARAMETERS, TEXT_LENGTH
-from gpulab.protocol.text import cut
-from gpulab.scenario import Scenario, ScenarioError
+from gpulab.catalog.source import UnreadableError, module_of, parsed
+from gpulab.core.limits import (
+    LARGEST_EXPONENT,
+    LARGEST_INTEGER,
+    LITERAL_DEPTH,
+    MESSAGE_LENGTH,
+    NAME_LENGTH,
+    PARAMETERS,
+    TEXT_LENGTH,
+)
+from gpulab.core.text import cut
+from gpulab.scenario import GiB, KiB, MiB, Scenario, ScenarioError
+
+_UNITS = {"KiB": KiB, "MiB": MiB, "GiB": GiB}
+_SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Pow: operator.pow,
+}
+
+
+def literal(node: ast.expr, depth: int = LITERAL_DEPTH) -> Any:
+    """The value of a literal, of arithmetic on numbers, and of KiB, MiB, GiB. ValueError where it
+    is none.
+    """
+    if depth == 0:
+        raise ValueError(f"nested more than {LITERAL_DEPTH} deep")
+    match node:
+        case ast.Constant():
+            return _bounded(node.value)
+        case ast.Tuple() | ast.List():
+            return tuple(literal(item, depth - 1) for item in node.elts)
+        case ast.Dict() if None not in node.keys:
+            names = [literal(key, depth - 1) for key in node.keys if key]
+            if not all(isinstance(name, str) for name in names):
+                raise ValueError("a table with keys that are no texts")
+            return dict(
+                zip(names, (literal(value, depth - 1) for value in node.values), strict=True)
+            )
+        case ast.Name() if node.id in _UNITS:
+            return _UNITS[node.id]
+        case ast.UnaryOp(op=ast.USub()):
+            return -_number(literal(node.operand, depth - 1))
+        case ast.BinOp() if type(node.op) in _SUMS:
+            return _sum(node.op, literal(node.left, depth - 1), literal(node.right, depth - 1))
+    raise ValueError("not a literal")
+
+
+def literal_of(text: str) -> Any:
+    """The same of a text. ValueError."""
+    if len(text) > TEXT_LENGTH:
+        raise ValueError(f"a text of more than {TEXT_LENGTH} characters")
+    try:
+        tree = parsed(text.strip(), "eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError("not a literal") from None
+    return literal(tree.body)  # type: ignore[attr-defined]
+
+
+def _sum(operation: ast.operator, left: Any, right: Any) -> Any:
+    _number(left)
+    if isinstance(operation, ast.Pow) and abs(_number(right)) > LARGEST_EXPONENT:
+        raise ValueError(f"an exponent above {LARGEST_EXPONENT}")
+    try:
+        return _bounded(_SUMS[type(operation)](left, _number(right)))
+    except ArithmeticError as error:
+        raise ValueError(str(error)) from None
+
+
+def _number(value: Any) -> Any:
+    if not isinstance(value, (int, float)):
+        raise ValueError("arithmetic on something that is not a number")
+    return value
+
+
+def _bounded(value: Any) -> Any:
+    """The value itself, where it is one that a parameter or a keyword may have."""
+    match value:
+        case None | bool():
+            return value
+        case int() if abs(value) > LARGEST_INTEGER:
+            raise ValueError(f"a whole number beyond {LARGEST_INTEGER}")
+        case float() if not isfinite(value):
+            raise ValueError("not a finite number")
+        case str() if len(value) > TEXT_LENGTH:
+            raise ValueError(f"a text of more than {TEXT_LENGTH} characters")
+        case str() if any("\ud800" <= mark <= "\udfff" for mark in value):
+            raise ValueError("a text with a surrogate, which is no character")
+        case int() | float() | str():
+            return value
+    raise ValueError("not a literal")
+
 
 _SCENARIO_KEYWORDS = (  # as the error message lists them
-    "needs, params, cpu, smoke, sweep, roof, per, clock, cache, ladder, exclusive, increasing_memory, shows, "
-    "fail_below, cases, env, claim, no_effect_reason"
+    "needs, params, cpu, smoke, sweep, roof, per, clock, cache, ladder, exclusive, "
+    "increasing_memory, shows, fail_below, cases, env, claim, no_effect_reason"
 )
 _VARIANT_KEYWORDS = "needs, against, claim, unchecked"
 
 
 @dataclass(frozen=True)
 class PlainFunction:
-    """A function at the top level of a file: its docstring's first line, and the first PARAMETERS of the arguments
-    that it requires.
+    """A function at the top level of a file: its docstring's first line, and the first PARAMETERS
+    of the arguments that it requires.
     """
 
     summary: str
@@ -37,7 +131,9 @@ class PlainFunction:
 
 @dataclass(frozen=True)
 class ScenarioText:
-    """What a file's text says: its lesson and its scenario, None where it has none; and its functions."""
+    """What a file's text says: its lesson and its scenario, None where it has none; and its
+    functions.
+    """
 
     lesson: str
     scenario: Scenario | None
@@ -55,12 +151,16 @@ EMPTY = ScenarioText("", None, {}, {})
 
 
 def read_text(text: str) -> ScenarioText:
-    """Read the text of a file. UnreadableError where Python, or the lab, cannot take it as it stands."""
+    """Read the text of a file. UnreadableError where Python, or the lab, cannot take it as it
+    stands.
+    """
     tree = module_of(text)
     lesson = cleandoc(cut(ast.get_docstring(tree, clean=False) or "", MESSAGE_LENGTH))
     calls = [(node, call) for node in tree.body if (call := _call_of(node, "Scenario")) is not None]
     if len(calls) > 1:
-        raise UnreadableError(calls[1][0].lineno, "a second Scenario", "keep one Scenario in a file")
+        raise UnreadableError(
+            calls[1][0].lineno, "a second Scenario", "keep one Scenario in a file"
+        )
     scenario = _scenario(text, tree, *calls[0]) if calls else None
     exercise = next((name for node in tree.body if (name := _exercise_of(node)) is not None), None)
     return ScenarioText(lesson, scenario, _functions(tree), _callable_names(tree), exercise)
@@ -70,9 +170,13 @@ def _scenario(text: str, tree: ast.Module, node: ast.stmt, call: ast.Call) -> Sc
     name = _target(node)
     values = _keywords(call, "Scenario", _SCENARIO_KEYWORDS)
     if len(call.args) > 1:
-        raise UnreadableError(call.lineno, "Scenario takes one positional value, the topic", "name the others")
+        raise UnreadableError(
+            call.lineno, "Scenario takes one positional value, the topic", "name the others"
+        )
     topic = [_literal_of("topic", call.args[0])] if call.args else []
-    scenario: Scenario = _construct(call, "Scenario", _SCENARIO_KEYWORDS, lambda: Scenario(*topic, **values))
+    scenario: Scenario = _construct(
+        call, "Scenario", _SCENARIO_KEYWORDS, lambda: Scenario(*topic, **values)
+    )
     for function in tree.body:
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for decorator in function.decorator_list:
@@ -80,17 +184,26 @@ def _scenario(text: str, tree: ast.Module, node: ast.stmt, call: ast.Call) -> Sc
                     _add_variant(scenario, function, decorator)
     _require_plain_decorators(text, tree, name, len(scenario.variants))
     if not scenario.variants:
-        raise UnreadableError(call.lineno, "a Scenario without variants", f"decorate a function with @{name}.variant")
+        raise UnreadableError(
+            call.lineno, "a Scenario without variants", f"decorate a function with @{name}.variant"
+        )
     return scenario
 
 
 def _require_plain_decorators(text: str, tree: ast.Module, name: str, count: int) -> None:
-    """UnreadableError where a variant is registered otherwise than by the `count` decorators that were read."""
-    # Most files have it nowhere else, and need not be walked. Python takes some other letters for these, too.
+    """UnreadableError where a variant is registered otherwise than by the `count` decorators that
+    were read.
+    """
+    # Most files have it nowhere else, and need not be walked. Python takes some other letters for
+    # these, too.
     if text.isascii() and len(_ATTRIBUTE.findall(text)) == count:
         return
-    functions = [node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    accepted = {_callee(decorator) for function in functions for decorator in function.decorator_list}
+    functions = [
+        node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    accepted = {
+        _callee(decorator) for function in functions for decorator in function.decorator_list
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and _is_variant(node, name) and node not in accepted:
             raise UnreadableError(
@@ -100,21 +213,29 @@ def _require_plain_decorators(text: str, tree: ast.Module, name: str, count: int
             )
 
 
-def _add_variant(scenario: Scenario, function: ast.FunctionDef | ast.AsyncFunctionDef, decorator: ast.expr) -> None:
+def _add_variant(
+    scenario: Scenario, function: ast.FunctionDef | ast.AsyncFunctionDef, decorator: ast.expr
+) -> None:
     values: dict[str, Any] = {}
     if isinstance(decorator, ast.Call):
         if decorator.args:
-            raise UnreadableError(decorator.lineno, "variant(...) takes keywords only", "name the value")
+            raise UnreadableError(
+                decorator.lineno, "variant(...) takes keywords only", "name the value"
+            )
         values = _keywords(decorator, "variant", _VARIANT_KEYWORDS)
 
     def placeholder() -> None:
         return None
 
     placeholder.__name__, placeholder.__doc__ = function.name, _summary(function)
-    _construct(function, "variant", _VARIANT_KEYWORDS, lambda: scenario.variant(**values)(placeholder))
+    _construct(
+        function, "variant", _VARIANT_KEYWORDS, lambda: scenario.variant(**values)(placeholder)
+    )
     if not (function.args.posonlyargs or function.args.args):
         raise UnreadableError(
-            function.lineno, f"{function.name}() takes no lab", f"write def {function.name}(lab, ...)"
+            function.lineno,
+            f"{function.name}() takes no lab",
+            f"write def {function.name}(lab, ...)",
         )
     for parameter in _required(function)[1:]:
         if parameter not in scenario.params:
@@ -125,13 +246,17 @@ def _add_variant(scenario: Scenario, function: ast.FunctionDef | ast.AsyncFuncti
             )
 
 
-def _construct(node: ast.stmt | ast.expr, callee: str, keywords: str, construct: Callable[[], Any]) -> Any:
+def _construct(
+    node: ast.stmt | ast.expr, callee: str, keywords: str, construct: Callable[[], Any]
+) -> Any:
     try:
         return construct()
     except ScenarioError as error:
         raise UnreadableError(node.lineno, str(error), "fix the value") from None
     except (TypeError, ValueError, AttributeError) as error:
-        message = str(error).replace("Scenario.__init__()", callee).replace("Scenario.variant()", callee)
+        message = (
+            str(error).replace("Scenario.__init__()", callee).replace("Scenario.variant()", callee)
+        )
         raise UnreadableError(node.lineno, message, f"{callee} takes {keywords}") from None
 
 
@@ -142,7 +267,9 @@ def _keywords(call: ast.Call, callee: str, allowed: str) -> dict[str, Any]:
         if name is None:
             raise UnreadableError(line, f"{callee}(**...) cannot be read", "write the keywords out")
         if name not in allowed.split(", ") and not (callee == "Scenario" and name == "topic"):
-            raise UnreadableError(line, f"{callee}: unexpected keyword {name!r}", f"it takes {allowed}")
+            raise UnreadableError(
+                line, f"{callee}: unexpected keyword {name!r}", f"it takes {allowed}"
+            )
         if name in values:
             raise UnreadableError(line, f"{name!r} is given twice", "keep one")
         values[name] = _literal_of(name, keyword.value)
@@ -154,7 +281,9 @@ def _literal_of(name: str, node: ast.expr) -> Any:
         return literal(node)
     except ValueError as error:
         raise UnreadableError(
-            node.lineno, f"{name}= is {error}: it is read without running the file", "write a literal value"
+            node.lineno,
+            f"{name}= is {error}: it is read without running the file",
+            "write a literal value",
         ) from None
 
 
@@ -177,7 +306,9 @@ def _call_of(node: ast.stmt, name: str) -> ast.Call | None:
 def _target(node: ast.stmt) -> str:
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
     if len(targets) != 1 or not isinstance(targets[0], ast.Name):
-        raise UnreadableError(node.lineno, "the Scenario has no plain name", "write scenario = Scenario(...)")
+        raise UnreadableError(
+            node.lineno, "the Scenario has no plain name", "write scenario = Scenario(...)"
+        )
     return targets[0].id
 
 
@@ -196,10 +327,15 @@ def _is_variant(node: ast.expr, name: str) -> bool:
 
 
 def _functions(tree: ast.Module) -> dict[str, PlainFunction]:
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
+    functions = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+    ]
     return {
         function.name: PlainFunction(
-            _summary(function), tuple(cut(name, NAME_LENGTH) for name in _required(function)[:PARAMETERS])
+            _summary(function),
+            tuple(cut(name, NAME_LENGTH) for name in _required(function)[:PARAMETERS]),
         )
         for function in functions
         if len(function.name) <= NAME_LENGTH
@@ -226,5 +362,7 @@ def _callable_names(tree: ast.Module) -> dict[str, int]:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             names[node.name] = node.lineno
         elif isinstance(node, ast.Assign):
-            names.update({target.id: node.lineno for target in node.targets if isinstance(target, ast.Name)})
+            names.update(
+                {target.id: node.lineno for target in node.targets if isinstance(target, ast.Name)}
+            )
     return {name: line for name, line in names.items() if len(name) <= NAME_LENGTH}

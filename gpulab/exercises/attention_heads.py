@@ -1,23 +1,25 @@
 """Attention heads: attend with all heads of a padded batch at once, in one operation.
 
-`step(query, key, value, lengths)` is the attention of a transformer: of a batch of sequences, each with some heads.
-The sequences are padded to a common length, and `lengths` says how many keys of each are real, at least one; the
-others get no weight.
+`step(query, key, value, lengths)` is the attention of a transformer: of a batch of sequences, each
+with some heads. The sequences are padded to a common length, and `lengths` says how many keys of
+each are real, at least one; the others get no weight.
 
-Each head of each sequence goes through products, a mask and a softmax of its own. How many operations is that for a
-batch of 16 with 8 heads, and how large are they? How often is a matrix of scores written to memory and read again
-until its head is done, and which of these passes does the result need? Sequences and heads are two dimensions of one
-tensor, and `@` takes stacks of matrices of any number of dimensions; for all of attention torch has one operation as
-well. What does that want as a mask, and of which shape, so that the mask of a sequence is not stored once for each
-head and query?
+Each head of each sequence goes through products, a mask and a softmax of its own. How many
+operations is that for a batch of 16 with 8 heads, and how large are they? How often is a matrix of
+scores written to memory and read again until its head is done, and which of these passes does the
+result need? Sequences and heads are two dimensions of one tensor, and `@` takes stacks of matrices
+of any number of dimensions; for all of attention torch has one operation as well. What does that
+want as a mask, and of which shape, so that the mask of a sequence is not stored once for each head
+and query?
 
-Lessons that help: batched_matmul (one product for all heads), small_kernels (passes over the scores).
+Lessons that help: batched_matmul (one product for all heads), small_kernels (passes over the
+scores).
 
-Rules: the result must be that of the function as it is here, within the tolerance of float32, for any batch, number
-of heads, queries, keys and channels. The check has sizes that are not shown: fewer queries than keys, a single
-query, odd numbers of channels, an empty batch, memory that is not contiguous. Everything in torch may be used; lower
-precision may not. The inputs must stay as they are, and a result must stay what it is when the function is called
-again.
+Rules: the result must be that of the function as it is here, within the tolerance of float32, for
+any batch, number of heads, queries, keys and channels. The check has sizes that are not shown:
+fewer queries than keys, a single query, odd numbers of channels, an empty batch, memory that is not
+contiguous. Everything in torch may be used; lower precision may not. The inputs must stay as they
+are, and a result must stay what it is when the function is called again.
 """
 
 import torch
@@ -34,7 +36,9 @@ scenario = Scenario(
 
 
 def step(query, key, value, lengths):
-    """Returns softmax(query key^T / sqrt(channels)) value for each head, over the first lengths[i] keys of batch i."""
+    """Returns softmax(query key^T / sqrt(channels)) value for each head, over the first lengths[i]
+    keys of batch i.
+    """
     result = torch.empty_like(query)
     places = torch.arange(key.shape[2], device=key.device)
     for i in range(query.shape[0]):
@@ -60,7 +64,9 @@ def attempt(lab, batch, heads, length, channels):
 
 
 def _cases(lab, batch, heads, length, channels):
-    """The advertised size, two odd ones whose heads lie beside their channels, a single query, and an empty batch."""
+    """The advertised size, two odd ones whose heads lie beside their channels, a single query, and
+    an empty batch.
+    """
     few, keys, odd = _size(2, 6), _size(9, 30), 2 * _size(2, 10) + 1
     sizes = [
         (batch, heads, length, length, channels),
@@ -80,7 +86,9 @@ def _cases(lab, batch, heads, length, channels):
 
 
 def _heads(lab, batch, heads, length, channels):
-    """As a layer leaves them that computes all heads at once: batch, length, heads, channels in memory."""
+    """As a layer leaves them that computes all heads at once: batch, length, heads, channels in
+    memory.
+    """
     return torch.randn(batch, length, heads, channels, device=lab.device).transpose(1, 2)
 
 
@@ -90,17 +98,24 @@ def _size(low, high):
 
 
 def _called(function, arguments, shape):
-    """One result. It has to be a tensor of its shape, of which the lab compares the numbers alone."""
+    """One result. It has to be a tensor of its shape, of which the lab compares the numbers
+    alone.
+    """
     result = function(*arguments)
     if not isinstance(result, torch.Tensor) or result.shape != shape:
-        returned = f"shape {tuple(result.shape)}" if isinstance(result, torch.Tensor) else type(result).__name__
+        returned = (
+            f"shape {tuple(result.shape)}"
+            if isinstance(result, torch.Tensor)
+            else type(result).__name__
+        )
         raise TypeError(f"step() returned {returned}, and here the result has shape {shape}")
     return result
 
 
 def _judged(function, cases):
     def step():
-        # Lengths are made anew of numbers, which the lab can change: whole numbers it would leave as they are.
+        # Lengths are made anew of numbers, which the lab can change: whole numbers it would leave
+        # as they are.
         return [
             _called(
                 function,

@@ -1,20 +1,23 @@
 """Group means: average the rows of each group without reading a single label on the host.
 
-`step(labels, rows, groups)` returns a table with one row for each group: the mean of all rows that have its label,
-and zeros where none has it.
+`step(labels, rows, groups)` returns a table with one row for each group: the mean of all rows that
+have its label, and zeros where none has it.
 
-To add a row in the right place, Python has to know its label, and `.item()` brings the label to the host. On a GPU
-the host waits there until all that it has started is done, and only then starts the next operation: a thousand
-labels are a thousand such waits, with a few tiny operations between them. On a CPU there is nothing to wait for, and
-each label still costs several calls of Python and torch. Who else could look the label up? Which operations of torch
-take a tensor of places, and add up where a place comes more than once? Does `sums[labels] += rows`?
+To add a row in the right place, Python has to know its label, and `.item()` brings the label to the
+host. On a GPU the host waits there until all that it has started is done, and only then starts the
+next operation: a thousand labels are a thousand such waits, with a few tiny operations between
+them. On a CPU there is nothing to wait for, and each label still costs several calls of Python and
+torch. Who else could look the label up? Which operations of torch take a tensor of places, and add
+up where a place comes more than once? Does `sums[labels] += rows`?
 
-Lessons that help: sync_every_step (what it costs to read one number), batched_matmul (one call in place of many).
+Lessons that help: sync_every_step (what it costs to read one number), batched_matmul (one call in
+place of many).
 
-Rules: the result must be that of the function as it is here, within the tolerance of float32, for any number of
-rows, columns and groups. The check has sizes that are not shown: groups without rows, a single row, no rows at all,
-memory that is not contiguous. Everything in torch may be used; lower precision may not. The inputs must stay as they
-are, and a result must stay what it is when the function is called again.
+Rules: the result must be that of the function as it is here, within the tolerance of float32, for
+any number of rows, columns and groups. The check has sizes that are not shown: groups without rows,
+a single row, no rows at all, memory that is not contiguous. Everything in torch may be used; lower
+precision may not. The inputs must stay as they are, and a result must stay what it is when the
+function is called again.
 """
 
 import torch
@@ -60,9 +63,17 @@ def _cases(lab, count, columns, groups):
     few, odd, many = _size(5, 15), 2 * _size(3, 30) + 1, _size(16, 40)
     sizes = [(count, columns, groups), *[(few, odd, many)] * 2, (1, few, 3), (0, odd, 4)]
     return [
-        (torch.rand(number, device=lab.device), torch.randn(wide, number, device=lab.device).mT, number_of_groups)
+        (
+            torch.rand(number, device=lab.device),
+            torch.randn(wide, number, device=lab.device).mT,
+            number_of_groups,
+        )
         if number < count
-        else (torch.rand(number, device=lab.device), torch.randn(number, wide, device=lab.device), number_of_groups)
+        else (
+            torch.rand(number, device=lab.device),
+            torch.randn(number, wide, device=lab.device),
+            number_of_groups,
+        )
         for number, wide, number_of_groups in sizes
     ]
 
@@ -73,17 +84,24 @@ def _size(low, high):
 
 
 def _called(function, arguments, shape):
-    """One result. It has to be a tensor of its shape, of which the lab compares the numbers alone."""
+    """One result. It has to be a tensor of its shape, of which the lab compares the numbers
+    alone.
+    """
     result = function(*arguments)
     if not isinstance(result, torch.Tensor) or result.shape != shape:
-        returned = f"shape {tuple(result.shape)}" if isinstance(result, torch.Tensor) else type(result).__name__
+        returned = (
+            f"shape {tuple(result.shape)}"
+            if isinstance(result, torch.Tensor)
+            else type(result).__name__
+        )
         raise TypeError(f"step() returned {returned}, and here the result has shape {shape}")
     return result
 
 
 def _judged(function, cases):
     def step():
-        # Labels are made anew of numbers, which the lab can change: whole numbers it would leave as they are.
+        # Labels are made anew of numbers, which the lab can change: whole numbers it would leave as
+        # they are.
         return [
             _called(
                 function,

@@ -1,21 +1,23 @@
 """Many products: multiply many pairs of small matrices without a loop over the pairs.
 
-`step(left, right, scale)` takes three stacks of equal length, multiplies each matrix of the left stack with that of
-the same place in the right one, and scales the product by a number of its own.
+`step(left, right, scale)` takes three stacks of equal length, multiplies each matrix of the left
+stack with that of the same place in the right one, and scales the product by a number of its own.
 
-A product of two 16 x 16 matrices is 8,192 floating-point operations. A core does those in less than a microsecond.
-On a GPU one such product keeps one multiprocessor busy at best, and the others, a hundred and more, have nothing to
-do. What do Python and torch do between two products? Which operation of torch takes a stack of matrices, and what
-shape must `scale` have so that each matrix meets its own number? The scaling may be done before the product or after
-it: on which side are there fewer numbers?
+A product of two 16 x 16 matrices is 8,192 floating-point operations. A core does those in less than
+a microsecond. On a GPU one such product keeps one multiprocessor busy at best, and the others, a
+hundred and more, have nothing to do. What do Python and torch do between two products? Which
+operation of torch takes a stack of matrices, and what shape must `scale` have so that each matrix
+meets its own number? The scaling may be done before the product or after it: on which side are
+there fewer numbers?
 
-Lessons that help: batched_matmul (the same question, measured), optimizer_step (a loop over tensors, and the same
-without it).
+Lessons that help: batched_matmul (the same question, measured), optimizer_step (a loop over
+tensors, and the same without it).
 
-Rules: the result must be that of the function as it is here, within the tolerance of float32, for stacks of any
-length and matrices of any shape. The check has sizes that are not shown: matrices that are not square, a stack of
-one, an empty stack, memory that is not contiguous. Everything in torch may be used; lower precision may not. The
-inputs must stay as they are, and a result must stay what it is when the function is called again.
+Rules: the result must be that of the function as it is here, within the tolerance of float32, for
+stacks of any length and matrices of any shape. The check has sizes that are not shown: matrices
+that are not square, a stack of one, an empty stack, memory that is not contiguous. Everything in
+torch may be used; lower precision may not. The inputs must stay as they are, and a result must stay
+what it is when the function is called again.
 """
 
 import torch
@@ -54,13 +56,22 @@ def attempt(lab, count, size):
 
 
 def _cases(lab, count, size):
-    """The advertised size, two stacks of an odd size with transposed right matrices, a stack of one, and none."""
+    """The advertised size, two stacks of an odd size with transposed right matrices, a stack of
+    one, and none.
+    """
     few, rows, inner, columns = _size(3, 9), _size(2, 20), _size(2, 40), _size(2, 20)
-    stacks = [(count, size, size, size), *[(few, rows, inner, columns)] * 2, (1, columns, inner, 1), (0, rows, 3, 5)]
+    stacks = [
+        (count, size, size, size),
+        *[(few, rows, inner, columns)] * 2,
+        (1, columns, inner, 1),
+        (0, rows, 3, 5),
+    ]
     return [
         (
             torch.randn(number, m, k, device=lab.device),
-            torch.randn(number, k, n, device=lab.device) if number == count else _transposed(lab, number, k, n),
+            torch.randn(number, k, n, device=lab.device)
+            if number == count
+            else _transposed(lab, number, k, n),
             torch.randn(number, device=lab.device),
         )
         for number, m, k, n in stacks
@@ -77,20 +88,30 @@ def _size(low, high):
 
 
 def _called(function, arguments, shape):
-    """One result. It has to be a tensor of its shape, of which the lab compares the numbers alone."""
+    """One result. It has to be a tensor of its shape, of which the lab compares the numbers
+    alone.
+    """
     result = function(*arguments)
     if not isinstance(result, torch.Tensor) or result.shape != shape:
-        returned = f"shape {tuple(result.shape)}" if isinstance(result, torch.Tensor) else type(result).__name__
+        returned = (
+            f"shape {tuple(result.shape)}"
+            if isinstance(result, torch.Tensor)
+            else type(result).__name__
+        )
         raise TypeError(f"step() returned {returned}, and here the result has shape {shape}")
     return result
 
 
 def _judged(function, cases):
     return Work(
-        lambda: [_called(function, case, (len(case[0]), case[0].shape[1], case[1].shape[2])) for case in cases],
+        lambda: [
+            _called(function, case, (len(case[0]), case[0].shape[1], case[1].shape[2]))
+            for case in cases
+        ],
         flops=sum(2 * left.numel() * right.shape[2] for left, right, _ in cases),
         bytes=sum(
-            left.nbytes + right.nbytes + 4 * len(left) * left.shape[1] * right.shape[2] for left, right, _ in cases
+            left.nbytes + right.nbytes + 4 * len(left) * left.shape[1] * right.shape[2]
+            for left, right, _ in cases
         ),
         dtype="fp32",
         inputs=cases,

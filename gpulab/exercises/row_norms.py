@@ -1,20 +1,22 @@
 """Row norms: standardize every row of a matrix without a loop over the rows.
 
-`step(rows, weight, bias)` subtracts the mean from each row, divides the row by its standard deviation, then scales
-and shifts the columns. This is what layer norm computes.
+`step(rows, weight, bias)` subtracts the mean from each row, divides the row by its standard
+deviation, then scales and shifts the columns. This is what layer norm computes.
 
-How many operations does torch start for one row, and how many for the whole matrix? Starting one costs microseconds,
-on a CPU in Python and torch, on a GPU in the launch of a kernel besides; the numbers of one row are added up in much
-less. What would be left if each operation worked on all rows at once: which argument of mean() says so, and what
-does keepdim=True do to the shape of its result? Once that is fast: is there one operation that does all of it?
+How many operations does torch start for one row, and how many for the whole matrix? Starting one
+costs microseconds, on a CPU in Python and torch, on a GPU in the launch of a kernel besides; the
+numbers of one row are added up in much less. What would be left if each operation worked on all
+rows at once: which argument of mean() says so, and what does keepdim=True do to the shape of its
+result? Once that is fast: is there one operation that does all of it?
 
-Lessons that help: batched_matmul (one call in place of many), optimizer_step (a loop over tensors, and the same
-without it), small_kernels (one pass in place of several).
+Lessons that help: batched_matmul (one call in place of many), optimizer_step (a loop over tensors,
+and the same without it), small_kernels (one pass in place of several).
 
-Rules: the result must be that of the function as it is here, within the tolerance of float32, for matrices of any
-size. The check has sizes that are not shown: a single row, no rows at all, rows that lie far from zero, memory that
-is not contiguous. Everything in torch may be used; lower precision may not. The inputs must stay as they are, and a
-result must stay what it is when the function is called again.
+Rules: the result must be that of the function as it is here, within the tolerance of float32, for
+matrices of any size. The check has sizes that are not shown: a single row, no rows at all, rows
+that lie far from zero, memory that is not contiguous. Everything in torch may be used; lower
+precision may not. The inputs must stay as they are, and a result must stay what it is when the
+function is called again.
 """
 
 import torch
@@ -55,7 +57,9 @@ def attempt(lab, rows, columns):
 
 
 def _cases(lab, rows, columns):
-    """The advertised size, two matrices of one odd size that are not contiguous, a single row, and none."""
+    """The advertised size, two matrices of one odd size that are not contiguous, a single row, and
+    none.
+    """
     few, odd = _size(3, 9), 2 * _size(20, 90) + 1
     matrices = [
         torch.randn(rows, columns, device=lab.device) * 3 + 1,
@@ -63,7 +67,10 @@ def _cases(lab, rows, columns):
         torch.randn(1, _size(2, 200), device=lab.device) - 5,
         torch.randn(0, few, device=lab.device),
     ]
-    return [(matrix, *_columns(lab, matrix.shape[1]), *_columns(lab, matrix.shape[1])) for matrix in matrices]
+    return [
+        (matrix, *_columns(lab, matrix.shape[1]), *_columns(lab, matrix.shape[1]))
+        for matrix in matrices
+    ]
 
 
 def _columns(lab, count):
@@ -76,10 +83,16 @@ def _size(low, high):
 
 
 def _called(function, arguments, shape):
-    """One result. It has to be a tensor of its shape, of which the lab compares the numbers alone."""
+    """One result. It has to be a tensor of its shape, of which the lab compares the numbers
+    alone.
+    """
     result = function(*arguments)
     if not isinstance(result, torch.Tensor) or result.shape != shape:
-        returned = f"shape {tuple(result.shape)}" if isinstance(result, torch.Tensor) else type(result).__name__
+        returned = (
+            f"shape {tuple(result.shape)}"
+            if isinstance(result, torch.Tensor)
+            else type(result).__name__
+        )
         raise TypeError(f"step() returned {returned}, and here the result has shape {shape}")
     return result
 

@@ -1,25 +1,27 @@
 """Similarities: compare all points with all centres without a table of all differences.
 
-`step(points, centres, width)` returns a matrix: exp(-d * d / (2 * width * width)) for the distance d of each point
-from each centre. It is the Gaussian kernel, as Gaussian processes and kernel density estimates use it.
+`step(points, centres, width)` returns a matrix: exp(-d * d / (2 * width * width)) for the distance
+d of each point from each centre. It is the Gaussian kernel, as Gaussian processes and kernel
+density estimates use it.
 
-There is no loop here, and every operation works on everything at once. What is slow then? Write down the shape of
-`difference` and its bytes, and how often a table of that shape is written to memory and read again before the result
-is there, which has only one element for each pair. Then expand the square of a difference: of which terms does it
-consist, how many numbers is each of them, and which operation computes the largest of them with no such table in
-between?
+There is no loop here, and every operation works on everything at once. What is slow then? Write
+down the shape of `difference` and its bytes, and how often a table of that shape is written to
+memory and read again before the result is there, which has only one element for each pair. Then
+expand the square of a difference: of which terms does it consist, how many numbers is each of them,
+and which operation computes the largest of them with no such table in between?
 
-Mind the precision. Where the points lie far from zero, the expanded form subtracts large numbers from each other,
-and the digits that float32 has left are mostly noise. Distances do not change when all points and centres are moved
-alike.
+Mind the precision. Where the points lie far from zero, the expanded form subtracts large numbers
+from each other, and the digits that float32 has left are mostly noise. Distances do not change when
+all points and centres are moved alike.
 
-Lessons that help: small_kernels (the traffic of intermediate results), roofline_tour (bytes and products), precision
-(what fewer digits cost).
+Lessons that help: small_kernels (the traffic of intermediate results), roofline_tour (bytes and
+products), precision (what fewer digits cost).
 
-Rules: the result must be that of the function as it is here, within the tolerance of float32, for any number of
-points, centres and dimensions. The check has sizes that are not shown: a single point, no point at all, points far
-from zero, memory that is not contiguous. Everything in torch may be used; lower precision may not. The inputs must
-stay as they are, and a result must stay what it is when the function is called again.
+Rules: the result must be that of the function as it is here, within the tolerance of float32, for
+any number of points, centres and dimensions. The check has sizes that are not shown: a single
+point, no point at all, points far from zero, memory that is not contiguous. Everything in torch may
+be used; lower precision may not. The inputs must stay as they are, and a result must stay what it
+is when the function is called again.
 """
 
 import torch
@@ -36,7 +38,9 @@ scenario = Scenario(
 
 
 def step(points, centres, width):
-    """Returns exp(-d^2 / (2 width^2)), d being the distance of each point (a row) from each centre (a column)."""
+    """Returns exp(-d^2 / (2 width^2)), d being the distance of each point (a row) from each centre
+    (a column).
+    """
     difference = points.unsqueeze(1) - centres.unsqueeze(0)
     squared_distance = (difference * difference).sum(dim=2)
     return torch.exp(-squared_distance / (2 * width * width))
@@ -63,9 +67,14 @@ def _cases(lab, points, centres, dimensions):
     cases = []
     for number, (m, n, k) in enumerate(sizes):
         where = 100 if number in (1, 2) else 0
-        first = torch.randn(k, m, device=lab.device).mT + where if number else torch.randn(m, k, device=lab.device)
+        first = (
+            torch.randn(k, m, device=lab.device).mT + where
+            if number
+            else torch.randn(m, k, device=lab.device)
+        )
         second = torch.randn(n, k, device=lab.device) + where
-        cases.append((first, second, k**0.25))  # of this width all similarities are of one order of magnitude
+        # of this width all similarities are of one order of magnitude
+        cases.append((first, second, k**0.25))
     return cases
 
 
@@ -75,10 +84,16 @@ def _size(low, high):
 
 
 def _called(function, arguments, shape):
-    """One result. It has to be a tensor of its shape, of which the lab compares the numbers alone."""
+    """One result. It has to be a tensor of its shape, of which the lab compares the numbers
+    alone.
+    """
     result = function(*arguments)
     if not isinstance(result, torch.Tensor) or result.shape != shape:
-        returned = f"shape {tuple(result.shape)}" if isinstance(result, torch.Tensor) else type(result).__name__
+        returned = (
+            f"shape {tuple(result.shape)}"
+            if isinstance(result, torch.Tensor)
+            else type(result).__name__
+        )
         raise TypeError(f"step() returned {returned}, and here the result has shape {shape}")
     return result
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from gpulab.features.roofline.ceilings_view import ceilings
 from gpulab.headless.drive import drive
 from gpulab.headless.options import Options
-from gpulab.headless.output import check_json, check_run_file, write_json
+from gpulab.headless.output import check_json, check_run_file, open_terminal, write_json
 from gpulab.headless.plot import check_plot, plot
 from gpulab.headless.printed import show_failures, show_roofline
-from gpulab.headless.terminal import open_terminal
 from gpulab.report.build import CALIBRATION
-from gpulab.report.command_report import calibration_report
-from gpulab.session.interrupts import Interrupts
+from gpulab.report.commands import calibration_report
+from gpulab.session.drive import Interrupts
 from gpulab.session.launch import start
 from gpulab.session.requests import calibration_request
 from gpulab.session.run_files import default_path
-from gpulab.views.ceilings import ceilings
 
 
 def calibrate(options: Options) -> int:
-    """Measure every ceiling and print them; they are kept for later runs on the device. Returns the exit code."""
+    """Measure every ceiling and print them; they are kept for later runs on the device. Returns the
+    exit code.
+    """
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     request = calibration_request(options)
     path = options.output or default_path(CALIBRATION)

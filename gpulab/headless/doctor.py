@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from gpulab.doctor.doctor import can_measure, examine
+from gpulab.core.statuses import ExitCode
+from gpulab.features.doctor.report import can_measure, examine
+from gpulab.features.doctor.view import doctor
 from gpulab.headless.options import Options
-from gpulab.headless.output import write_json
-from gpulab.headless.terminal import open_terminal
-from gpulab.report.exit_codes import ExitCode
-from gpulab.views.doctor import doctor
+from gpulab.headless.output import open_terminal, write_json
 
 
 def show_doctor(options: Options) -> int:
-    """Print the checks; 0, or 3 where something is broken or torch is missing, so that nothing can be measured."""
+    """Print the checks; 0, or 3 where something is broken or torch is missing, so that nothing can
+    be measured.
+    """
     checks = examine()
     if options.json:
         write_json(checks, options.json)

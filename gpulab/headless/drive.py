@@ -2,19 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from time import monotonic
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from gpulab.headless.progress import progress_of
-from gpulab.headless.terminal import Terminal
-from gpulab.protocol.events import AnyEvent
-from gpulab.report.exit_codes import ExitCode
+from gpulab.core.events import AnyEvent
+from gpulab.core.statuses import ExitCode, Stage
+from gpulab.features.live import progress
+from gpulab.headless.output import Terminal
 from gpulab.report.report import RunReport
-from gpulab.session.drive import drive_to_end
-from gpulab.session.interrupts import Interrupts
-from gpulab.session.run import Run
-from gpulab.session.source import Live
+from gpulab.session.drive import Interrupts, drive_to_end
+from gpulab.session.run import Live, Run
+
+if TYPE_CHECKING:
+    from rich.live import Live as Display
+
+_SHOW_CURSOR, _HIDE_CURSOR = b"\x1b[?25h", b"\x1b[?25l"
+_PLAIN_EVERY_S = 5.0
+_BRIEF = (Stage.START, Stage.TEARDOWN)
+
+
+@contextmanager
+def progress_of(terminal: Terminal, before: Sequence[Text] = ()) -> Iterator[Callable[[Run], None]]:
+    """A function to be called with the run at every tick; `before` are lines of earlier runs, one
+    view with this.
+    """
+    if not terminal.err.is_terminal:
+        yield _PlainProgress(terminal).show
+        return
+    from rich.console import Group
+    from rich.live import Live as Display
+
+    lines = list(before)
+    live = Display(console=terminal.err, auto_refresh=False, transient=True)
+    with _cursor_while_stopped(live), live:
+        yield lambda run: live.update(
+            Group(*lines, progress.progress_view(run.report, terminal.glyphs)), refresh=True
+        )
+
+
+@contextmanager
+def _cursor_while_stopped(live: Display) -> Iterator[None]:
+    """Ctrl+Z gives the shell a cursor, which the redrawn lines hide."""
+
+    def write(text: bytes) -> None:
+        with suppress(OSError):
+            os.write(live.console.file.fileno(), text)
+
+    def stop(*_: object) -> None:
+        write(_SHOW_CURSOR)
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGTSTP)  # returns once it goes on
+        signal.signal(signal.SIGTSTP, stop)
+        if live.is_started:
+            write(_HIDE_CURSOR)
+
+    if signal.getsignal(signal.SIGTSTP) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTSTP, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+
+
+class _PlainProgress:
+    """A line for every stage, and one every few seconds while it measures."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._last: tuple[str, str | None] | None = None
+        self._shown = 0.0
+        self._verdict_shown = False
+
+    def show(self, run: Run) -> None:
+        state = run.state
+        position = (state.stage, state.stage_variant)
+        due = state.stage == Stage.MEASURE and monotonic() - self._shown >= _PLAIN_EVERY_S
+        if state.outcome is None and (position != self._last or due) and state.stage not in _BRIEF:
+            self._last, self._shown = position, monotonic()
+            report = run.report
+            if report.progress.verdict_stands and not self._verdict_shown:
+                self._verdict_shown = True
+                for line in progress.verdict_lines(report):
+                    self._print(line)
+            self._print(progress.one_line(report))
+
+    def _print(self, line: str) -> None:
+        self._terminal.err.print(self._terminal.glyphs(line), style="dim", soft_wrap=True)
 
 
 def drive(
@@ -28,10 +109,11 @@ def drive(
     listeners: Sequence[Callable[[Sequence[AnyEvent]], None]] = (),
     last: bool = True,
 ) -> RunReport:
-    """The report of a run that was started after `interrupts` was entered; what was measured before a signal stays.
+    """The report of a run that was started after `interrupts` was entered; what was measured before
+    a signal stays.
 
-    `before`: lines of earlier runs above the progress. After the `last` run a signal ends the program: all that is left
-    to do is to print.
+    `before`: lines of earlier runs above the progress. After the `last` run a signal ends the
+    program: all that is left to do is to print.
     """
     interrupts.stop_with(live.cancel)
     with progress_of(terminal, before) as progress:

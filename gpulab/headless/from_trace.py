@@ -1,4 +1,6 @@
-"""`--from-trace`: a scenario of the heaviest operations of a torch trace, with their shapes, ready for a variant."""
+"""`--from-trace`: a scenario of the heaviest operations of a torch trace, with their shapes, ready
+for a variant.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +13,31 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpulab.analysis.recorded_calls import RecordedCalls, recorded_calls
-from gpulab.analysis.trace import read_any
+from gpulab.core.files import open_regular
+from gpulab.core.limits import TRACE_BYTES
+from gpulab.core.text import one_line
+from gpulab.core.trace import read_any
+from gpulab.features.from_trace.calls import RecordedCalls, recorded_calls
+from gpulab.features.from_trace.text import NoneIsolableError, operation_file
 from gpulab.headless.new import write_scenario
 from gpulab.headless.options import Options
-from gpulab.headless.terminal import open_terminal
-from gpulab.headless.traced.text import NoneIsolableError, operation_file
-from gpulab.limits import TRACE_BYTES
-from gpulab.protocol.files import open_regular
-from gpulab.protocol.text import one_line
+from gpulab.headless.output import open_terminal
 from gpulab.session.settings import UsageError
 
 _GZIP = b"\x1f\x8b"
 
 
 def from_trace(files: Sequence[str], options: Options) -> int:
-    """Write the file and say what to do next. UsageError where it cannot be read, or made, or written."""
+    """Write the file and say what to do next. UsageError where it cannot be read, or made, or
+    written.
+    """
     if len(files) > 2:
         raise UsageError("--from-trace takes a trace, and FILE.py to write")
     trace = Path(files[0])
-    stem = re.sub(r"\W+", "_", re.sub(r"(\.pt)?(\.trace)?\.json(\.gz)?$", "", trace.name)).strip("_") or "trace"
+    stem = (
+        re.sub(r"\W+", "_", re.sub(r"(\.pt)?(\.trace)?\.json(\.gz)?$", "", trace.name)).strip("_")
+        or "trace"
+    )
     path = Path(files[1] if len(files) > 1 else f"{stem}_operations.py")
     recorded = _recorded(trace)
     try:
@@ -53,11 +60,17 @@ def _recorded(path: Path) -> RecordedCalls:
         document = json.loads(_content(path))
         recorded = recorded_calls(read_any(document))
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"--from-trace {path}: not a trace of torch.profiler: {one_line(str(error))}") from None
+        raise UsageError(
+            f"--from-trace {path}: not a trace of torch.profiler: {one_line(str(error))}"
+        ) from None
     except (OSError, EOFError, zlib.error) as error:
-        raise UsageError(f"--from-trace {path}: {getattr(error, 'strerror', None) or error}") from None
+        raise UsageError(
+            f"--from-trace {path}: {getattr(error, 'strerror', None) or error}"
+        ) from None
     if not any(call.inputs for call in recorded.calls):
-        raise UsageError(f"--from-trace {path}: no shapes in it: record with profile(record_shapes=True)")
+        raise UsageError(
+            f"--from-trace {path}: no shapes in it: record with profile(record_shapes=True)"
+        )
     return recorded
 
 
@@ -65,7 +78,11 @@ def _content(path: Path) -> bytes:
     """The whole file, unpacked where it is a gzip archive."""
     with open_regular(path) as file:
         packed = file.peek(2)[:2] == _GZIP if hasattr(file, "peek") else False
-        data = gzip.GzipFile(fileobj=file).read(TRACE_BYTES + 1) if packed else file.read(TRACE_BYTES + 1)
+        data = (
+            gzip.GzipFile(fileobj=file).read(TRACE_BYTES + 1)
+            if packed
+            else file.read(TRACE_BYTES + 1)
+        )
     if len(data) > TRACE_BYTES:
         raise OSError(errno.EFBIG, f"larger than {TRACE_BYTES} bytes", str(path))
     return data

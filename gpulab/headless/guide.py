@@ -1,4 +1,6 @@
-"""`--guide`: a page of the manual, set for a terminal, or as it was written where it goes to a pipe."""
+"""`--guide`: a page of the manual, set for a terminal, or as it was written where it goes to a
+pipe.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +8,36 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from gpulab.catalog.catalog import catalog
+from gpulab.features.course.report import course, course_lesson
+from gpulab.features.course.view import course_page, lesson_page
+from gpulab.features.guide import view as guide
 from gpulab.headless.options import Options
-from gpulab.headless.terminal import Terminal, open_terminal
-from gpulab.report.course import course, course_lesson
-from gpulab.session.past_runs import newest_report
+from gpulab.headless.output import Terminal, open_terminal
+from gpulab.session.run import newest_report
 from gpulab.session.settings import UsageError
-from gpulab.views import guide
-from gpulab.views.pages.course import course_page, lesson_page
 
 _COURSE = "course"
 
 
 def show_guide(names: Sequence[str], options: Options) -> int:
-    """Print a page, or the list of pages where none is named. UsageError where there is no such page."""
+    """Print a page, or the list of pages where none is named. UsageError where there is no such
+    page.
+    """
     terminal = open_terminal(ascii_only=options.ascii)
     pages = guide.pages()
     if not names:
         width = max(map(len, pages))
-        terminal.say(*(f"{page:<{width}}  {title}" for page, title in pages.items()), "", "gpulab --guide PAGE")
+        terminal.say(
+            *(f"{page:<{width}}  {title}" for page, title in pages.items()),
+            "",
+            "gpulab --guide PAGE",
+        )
         return 0
     name, *more = names
     if name not in pages:
-        raise UsageError(f"--guide {name}: there is no such page; {_hint(name, list(pages), 'the pages are')}")
+        raise UsageError(
+            f"--guide {name}: there is no such page; {_hint(name, list(pages), 'the pages are')}"
+        )
     if more and (name != _COURSE or len(more) > 1):
         raise UsageError(f"--guide {' '.join(names)}: one page, or course and a lesson")
     if more:
@@ -47,7 +57,9 @@ def _show_lesson(name: str, terminal: Terminal) -> int:
     lesson = course_lesson(name)
     if lesson is None:
         names = [other.name for stage in course() for other in stage.lessons]
-        raise UsageError(f"--guide course {name}: no lesson of the course; {_hint(name, names, 'they are')}")
+        raise UsageError(
+            f"--guide course {name}: no lesson of the course; {_hint(name, names, 'they are')}"
+        )
     report = newest_report(name)
     terminal.out.print(*lesson_page(lesson, report, terminal.glyphs), sep="\n")
     if report is None:

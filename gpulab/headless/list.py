@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpulab.catalog.catalog import catalog
+from gpulab.catalog.view import listing
 from gpulab.headless.options import Options
-from gpulab.headless.output import write_json
-from gpulab.headless.terminal import open_terminal
+from gpulab.headless.output import open_terminal, write_json
 from gpulab.session.settings import check_paths
-from gpulab.views.listing import listing
 
 
 def show_list(paths: Sequence[str], options: Options) -> int:
-    """Print the catalog, with the files and folders given before those found. UsageError where one is not there."""
+    """Print the catalog, with the files and folders given before those found. UsageError where one
+    is not there.
+    """
     places = [Path(path) for path in paths]
     check_paths(places, "--list ")
     rows = [entry.row for entry in catalog(places)]

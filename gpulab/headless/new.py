@@ -8,8 +8,8 @@ from pathlib import Path
 
 from gpulab.catalog.exercises import NoExerciseError, exercises, handed_out, solution
 from gpulab.headless.options import Options
-from gpulab.headless.terminal import open_terminal
-from gpulab.session.past_runs import has_attempt
+from gpulab.headless.output import open_terminal
+from gpulab.session.run import has_attempt
 from gpulab.session.settings import UsageError
 
 _TEMPLATE = '''"""{title}: say in one line what this compares.
@@ -61,7 +61,9 @@ def new(file: str, options: Options) -> int:
         raise UsageError("--new requires FILE, such as --new my_step.py; or --exercise NAME")
     path = Path(file)
     write_scenario("--new", path, _TEMPLATE.format(title=_title(path.stem)))
-    open_terminal(ascii_only=options.ascii).say(f"wrote {file}; run it: gpulab --run {shlex.quote(file)}")
+    open_terminal(ascii_only=options.ascii).say(
+        f"wrote {file}; run it: gpulab --run {shlex.quote(file)}"
+    )
     return 0
 
 
@@ -79,11 +81,17 @@ def _exercise(file: str, name: str, options: Options) -> int:
     except NoExerciseError as error:
         raise UsageError(f"--exercise {name}: {error}") from None
     if options.solution and not has_attempt(name):
-        raise UsageError(f"--solution: run an attempt of your own first: gpulab --new --exercise {name}")
+        raise UsageError(
+            f"--solution: run an attempt of your own first: gpulab --new --exercise {name}"
+        )
     path = Path(file or f"{name}{'_solution' * options.solution}.py")
     write_scenario("--new", path, text)
     shown = shlex.quote(str(path))
-    next_step = "compare it with yours" if options.solution else "make its function fast, then have it judged"
+    next_step = (
+        "compare it with yours"
+        if options.solution
+        else "make its function fast, then have it judged"
+    )
     terminal.say(f"wrote {path}; {next_step}: gpulab --run {shown}")
     return 0
 
@@ -91,7 +99,9 @@ def _exercise(file: str, name: str, options: Options) -> int:
 def write_scenario(flag: str, path: Path, text: str) -> None:
     """Write a file that does not exist yet. UsageError, with the flag that asked for it."""
     if path.suffix != ".py":
-        raise UsageError(f"{flag} {path}: a scenario is a Python file, such as {path.stem or 'my_step'}.py")
+        raise UsageError(
+            f"{flag} {path}: a scenario is a Python file, such as {path.stem or 'my_step'}.py"
+        )
     try:
         with path.open("x", encoding="utf-8") as out:
             out.write(text)

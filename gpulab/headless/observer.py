@@ -1,7 +1,8 @@
 """`--observer-effect`: what telemetry does to the times it stands beside, measured in one process.
 
-The sampler is switched on and off in turn, in random order within each pair, while the scenario runs: so a
-machine that drifts, and a process that was lucky with its memory, weigh on both sides alike.
+The sampler is switched on and off in turn, in random order within each pair, while the scenario
+runs: so a machine that drifts, and a process that was lucky with its memory, weigh on both sides
+alike.
 """
 
 from __future__ import annotations
@@ -13,23 +14,21 @@ from time import monotonic
 
 import msgspec
 
+from gpulab.core.events import AnyEvent
+from gpulab.core.jobs import TELEMETRY_OFF, RunRequest
+from gpulab.core.statuses import Stage
+from gpulab.features.observer_effect.report import exit_code_of, observer_effect_of
+from gpulab.features.observer_effect.view import effect_line, judgement
 from gpulab.headless.drive import drive
 from gpulab.headless.options import Options
-from gpulab.headless.output import check_json, check_run_file, write_json
+from gpulab.headless.output import check_json, check_run_file, open_terminal, write_json
 from gpulab.headless.printed import show_failures
-from gpulab.headless.terminal import open_terminal
-from gpulab.protocol.events import AnyEvent
-from gpulab.protocol.jobs import TELEMETRY_OFF, RunRequest
-from gpulab.protocol.statuses import Stage
-from gpulab.report.observer_effect import exit_code_of, observer_effect_of
-from gpulab.session.interrupts import Interrupts
+from gpulab.report.sentences import sentence_with_place
+from gpulab.session.drive import Interrupts
 from gpulab.session.launch import plan, single_launch, start
-from gpulab.session.run import Run
+from gpulab.session.run import Live, Run
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import UsageError
-from gpulab.session.source import Live
-from gpulab.views.findings import sentence_with_place
-from gpulab.views.observer_effect import effect_line, judgement
 
 _WINDOW_S = 0.5
 _TIME_S = 40.0
@@ -65,7 +64,9 @@ def observer_effect(names: Sequence[str], options: Options) -> int:
     if not isinstance(request, RunRequest):
         reason = sentence_with_place(request.reason) if request.reason else request.outcome
         raise UsageError(f"{name} cannot run here: {reason}")
-    request = msgspec.structs.replace(request, job=msgspec.structs.replace(request.job, stop_early=False))
+    request = msgspec.structs.replace(
+        request, job=msgspec.structs.replace(request.job, stop_early=False)
+    )
     path = options.output or default_path(f"{launch.label}-observer")
     check_run_file(path)
     check_json(options.json_file, [path])

@@ -1,21 +1,87 @@
-"""JSON to stdout or to a file, the same for every mode."""
+"""Where headless output goes: consoles for stdout and stderr, and JSON to stdout or a file."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
+from gpulab.core.files import check_writable, open_regular, write_whole
+from gpulab.core.run_file import is_run_file
+from gpulab.core.text import plain, plain_json
+from gpulab.draw.terminal import shows_unicode
+from gpulab.draw.text import Glyphs
 from gpulab.headless.standard_streams import OutputError
-from gpulab.protocol.files import check_writable, open_regular, write_whole
-from gpulab.protocol.run_file import is_run_file
-from gpulab.protocol.text import plain_json
 from gpulab.session.settings import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+class PlainConsole(Console):
+    """Prints what it is given: no markup, no emoji codes, and of every text only what a reader can
+    see.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        # Names, texts and errors come from scenarios: nothing of them is markup, an emoji code or a
+        # number to colour.
+        super().__init__(file=file, markup=False, emoji=False, highlight=False, soft_wrap=False)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            safe = segment.control or segment.text.isprintable()
+            yield segment if safe else Segment(plain(segment.text), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        raise  # Rich would end the program, with 1
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """`out` carries results, or JSON; `err` progress and errors, and results where JSON has
+    stdout.
+    """
+
+    out: PlainConsole
+    err: PlainConsole
+    glyphs: Glyphs
+    json_on_stdout: bool = False
+
+    @property
+    def results(self) -> PlainConsole:
+        return self.err if self.json_on_stdout else self.out
+
+    def show(self, content: RenderableType) -> None:
+        """Print a result, filled to the width of a terminal; whole lines where it goes to a
+        file.
+        """
+        self.results.print(content, soft_wrap=not self.results.is_terminal)
+
+    def say(self, *lines: str) -> None:
+        """Print lines of a result in one piece each, so that paths can be copied."""
+        self.results.print(*map(self.glyphs, lines), sep="\n", soft_wrap=True)
+
+    def note(self, line: str, style: str = "") -> None:
+        """Print a line on stderr, in one piece."""
+        self.err.print(self.glyphs(line), style=style, soft_wrap=True)
+
+
+def open_terminal(*, ascii_only: bool, json_on_stdout: bool = False) -> Terminal:
+    """Both consoles. Python and Rich claim UTF-8 even in LANG=C, so the locale is asked as well."""
+    glyphs = Glyphs(ascii_only or not shows_unicode())
+    return Terminal(PlainConsole(sys.stdout), PlainConsole(sys.stderr), glyphs, json_on_stdout)
+
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -34,7 +100,9 @@ def write_json(value: Any, target: str) -> None:
 
 
 def _encoded(value: Any) -> bytes:
-    """The names of files may be no Unicode: what cannot be encoded is replaced, so that every reader takes the rest."""
+    """The names of files may be no Unicode: what cannot be encoded is replaced, so that every
+    reader takes the rest.
+    """
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from gpulab.headless.terminal import Terminal
+from gpulab.features.roofline.report import roofline_of
+from gpulab.features.roofline.view import causes, reasons, roofline_view
+from gpulab.headless.output import Terminal
 from gpulab.report.report import RunReport
-from gpulab.report.roofline.points import roofline_of
-from gpulab.views.results import failures, result
-from gpulab.views.roofline.reasons import causes, reasons
-from gpulab.views.roofline.view import roofline_view
+from gpulab.report.results import failures, result
 
 _HEIGHT, _MOST_WIDTH = 24, 160
 

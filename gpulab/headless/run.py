@@ -1,35 +1,230 @@
-"""`--run`: one scenario, several, all of them, or plain functions; once or again and again; a table, JSON, a code."""
+"""`--run`: one scenario, several, all of them, or plain functions; once, swept, or again and
+again.
+"""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from time import monotonic, sleep
 
+from rich.console import Group, RenderableType
 from rich.text import Text
 
+from gpulab.core.finding import finding
+from gpulab.core.jobs import Measure, RunRequest
+from gpulab.core.statuses import ExitCode, Verdict, conclusion_of
+from gpulab.draw.text import QUICK, STYLES, Glyphs, plural, seconds, span, times, with_star
+from gpulab.features.goodput.job import with_from_start
+from gpulab.features.goodput.view import UNRELIABLE, share
+from gpulab.features.repeats.report import over_runs_of
+from gpulab.features.repeats.view import over_runs_view
+from gpulab.features.sweeps.report import finalists_of, sweep_of
+from gpulab.features.sweeps.runs import final_request
+from gpulab.features.sweeps.view import sweep_view
 from gpulab.headless.drive import drive
 from gpulab.headless.options import Options
-from gpulab.headless.output import write_json
+from gpulab.headless.output import Terminal, open_terminal, write_json
 from gpulab.headless.plot import plot
 from gpulab.headless.printed import show_failures, show_report
 from gpulab.headless.run_plan import PlannedRun, plan_runs
-from gpulab.headless.swept import SweptScenario, show_sweeps, swept_scenarios
-from gpulab.headless.terminal import Terminal, open_terminal
-from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import RunRequest
-from gpulab.report.commands import combine
-from gpulab.report.exit_codes import ExitCode, conclusion_of
-from gpulab.report.goodput.job_goodput import with_from_start
-from gpulab.report.over_runs import over_runs_of
+from gpulab.report.commands import Sweep, combine
 from gpulab.report.report import RunReport
-from gpulab.session.interrupts import Interrupts
+from gpulab.report.sentences import sentence, sentence_with_place
+from gpulab.session.drive import Interrupts
 from gpulab.session.launch import start
+from gpulab.session.run_files import default_path
 from gpulab.session.settings import UsageError
 from gpulab.version import __version__
-from gpulab.views.findings import sentence
-from gpulab.views.over_runs import over_runs_view
-from gpulab.views.summary import run_line, summary
+
+
+@dataclass
+class SweptScenario:
+    """One scenario with its points, as far as they were made, and its final."""
+
+    parameter: str
+    planned: Sequence[PlannedRun]
+    reports: Sequence[RunReport]
+    final: RunReport | None = None
+
+    @property
+    def request(self) -> RunRequest | None:
+        """Of the final; None where there is none."""
+        points = [
+            planned_run.request
+            for planned_run in self.planned
+            if isinstance(planned_run.request, RunRequest)
+        ]
+        return final_request(points, self.parameter, finalists_of(self.parameter, self.reports))
+
+    @property
+    def announcement(self) -> str:
+        request = self.request
+        count = (
+            len(request.job.subject.variants) if request and isinstance(request.job, Measure) else 0
+        )
+        return (
+            f"{replace(self.planned[0].launch, point=None).label} final: "
+            f"{plural(count, 'point')} in turn"
+        )
+
+    @property
+    def sweep(self) -> Sweep:
+        return sweep_of(self.parameter, self.reports, self.final)
+
+    def path(self, options: Options) -> Path:
+        """Of the final's run file: beside those of the points."""
+        first = self.planned[0]
+        label = replace(first.launch, point=("final", self.parameter)).label
+        return first.path.with_name(f"{label}.jsonl") if options.output else default_path(label)
+
+
+def swept_scenarios(
+    planned: Sequence[PlannedRun], reports: Sequence[RunReport]
+) -> list[SweptScenario]:
+    """Every scenario that is swept, with the runs that were made, should they have been
+    interrupted.
+    """
+    groups: dict[tuple[Path, str], list[tuple[PlannedRun, RunReport]]] = {}
+    for planned_run, report in zip(planned, reports, strict=False):
+        if point := planned_run.launch.point:
+            groups.setdefault((planned_run.launch.entry.path, point[0]), []).append(
+                (planned_run, report)
+            )
+    return [
+        SweptScenario(
+            parameter, [planned_run for planned_run, _ in runs], [report for _, report in runs]
+        )
+        for (_, parameter), runs in groups.items()
+    ]
+
+
+def show_sweeps(swept: Sequence[SweptScenario], terminal: Terminal) -> None:
+    """Print each sweep, and where its files are."""
+    for scenario in swept:
+        width = terminal.results.width
+        drawn = sweep_view(scenario.sweep, scenario.reports, terminal.glyphs, width)
+        terminal.results.print(drawn, "", sep="\n")
+        reports = [*scenario.reports, *([scenario.final] if scenario.final else [])]
+        terminal.say(*(f"run file: {report.run_file}" for report in reports if report.run_file))
+
+
+_HEADS = ("", "speedup", "99 % interval", "verdict", "step goodput")
+_LEFT_ALIGNED = (0, 3)
+
+
+def run_line(report: RunReport, glyphs: Glyphs, number: int, count: int) -> Text:
+    """One of several runs that has ended: its number, and what came out."""
+    verdicts = [
+        f"{comparison.variant} {times(comparison.speedup)} {comparison.verdict}"
+        for comparison in report.comparisons
+        if comparison.against == report.baseline
+    ]
+    if report.functions:
+        verdicts = [
+            f"{variant.name} {seconds(variant.time_s.median)}"
+            for variant in report.variants
+            if variant.time_s
+        ]
+    measured = report.exit_code == ExitCode.MEASURED
+    text = Text(
+        glyphs(f"{number:>2} of {count}  {report.scenario}: "),
+        no_wrap=True,
+        overflow=glyphs.overflow,
+    )
+    text.append(with_star(report.outcome, quick=report.quick), "" if measured else "bold red")
+    reason = (
+        sentence_with_place(report.reason) if report.reason and not (measured and verdicts) else ""
+    )
+    return text.append(glyphs(f"  {reason or ', '.join(verdicts)}"), "dim")
+
+
+def summary(reports: Sequence[RunReport], glyphs: Glyphs) -> RenderableType:
+    """A heading for each run with its claim, a row for each comparison with its baseline, in
+    columns that line up.
+    """
+    rows_of_runs = [_rows(report) for report in reports]
+    rows = [row for rows in rows_of_runs for row in rows]
+    widths = [
+        max(map(len, column)) for column in zip(_HEADS, *(row.cells for row in rows), strict=True)
+    ]
+    parts: list[RenderableType] = [Text(_aligned(_HEADS, widths), "bold", no_wrap=True)]
+    for report, rows_of_run in zip(reports, rows_of_runs, strict=True):
+        heading = Text(glyphs(report.scenario), "bold")
+        heading.append(glyphs(f"  {report.claim}") if report.claim else "", "not bold dim")
+        parts.append(heading)
+        if report.exit_code != ExitCode.MEASURED or not rows_of_run:
+            parts.append(_outcome(report, glyphs))
+        parts += [row.text(widths, glyphs) for row in rows_of_run]
+    if any(report.quick for report in reports):
+        parts.append(Text(QUICK, "dim"))
+    if any(row.cells[4].count(UNRELIABLE) for row in rows):
+        parts.append(Text(f"{UNRELIABLE} unreliable: see notes", "dim"))
+    return Group(*parts)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Variant, speedup, interval, verdict, and goodput before and after; then the variant's own
+    claim.
+    """
+
+    cells: tuple[str, str, str, str, str]
+    verdict: Verdict
+    claim: str
+
+    def text(self, widths: Sequence[int], glyphs: Glyphs) -> Text:
+        text = Text(glyphs(_aligned(self.cells, widths)), no_wrap=True, overflow=glyphs.overflow)
+        start = sum(widths[:3]) + 2 * 4
+        text.stylize(STYLES[self.verdict], start, start + len(self.cells[3]))
+        return text.append(glyphs(f"  {self.claim}"), "dim")
+
+
+def _rows(report: RunReport) -> list[_Row]:
+    shares = {
+        variant.name: share(variant.goodput) for variant in report.variants if variant.goodput
+    }
+    against_baseline = {
+        comparison.variant
+        for comparison in report.comparisons
+        if comparison.against == report.baseline
+    }
+    rows = []
+    for comparison in report.comparisons:
+        if comparison.against == report.baseline or comparison.variant not in against_baseline:
+            ends = [shares.get(name, "") for name in (comparison.against, comparison.variant)]
+            cells = (
+                comparison.variant,
+                times(comparison.speedup),
+                span(comparison.low, comparison.high),
+                with_star(comparison.verdict, quick=report.quick),
+                " > ".join(ends) if all(ends) else "",
+            )
+            claim = report.variant(comparison.variant).claim or ""
+            rows.append(_Row(cells, comparison.verdict, claim))
+    return rows
+
+
+def _outcome(report: RunReport, glyphs: Glyphs) -> Text:
+    measured = report.exit_code == ExitCode.MEASURED
+    reason = sentence_with_place(report.reason) if report.reason else ""
+    if measured and not reason:
+        reason = "nothing is compared: see its roofline"
+    outcome = with_star(report.outcome, quick=report.quick)
+    return Text(
+        glyphs(f"  {outcome}{': ' * bool(reason)}{reason}"), "dim" if measured else "bold red"
+    )
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = [
+        cell.ljust(width) if place in _LEFT_ALIGNED else cell.rjust(width)
+        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    return f"  {'  '.join(padded)}"
+
 
 _LOOK_S = 0.2
 
@@ -45,7 +240,9 @@ def run(names: Sequence[str], options: Options) -> int:
 
 
 class _Command:
-    """All runs of one command: made one after the other, each shown as far as it is to be, then what they give."""
+    """All runs of one command: made one after the other, each shown as far as it is to be, then
+    what they give.
+    """
 
     def __init__(self, planned: Sequence[PlannedRun], options: Options, terminal: Terminal) -> None:
         self._planned, self._options, self._terminal = planned, options, terminal
@@ -53,7 +250,11 @@ class _Command:
         self._several = _SeveralRuns(planned, terminal) if self._library or options.repeat else None
         self._reports: list[RunReport] = []
         self._swept: list[SweptScenario] = []
-        self._environment: dict[str, str | None] = {"gpulab": __version__, "torch": None, "driver": None}
+        self._environment: dict[str, str | None] = {
+            "gpulab": __version__,
+            "torch": None,
+            "driver": None,
+        }
         self._environment["python"] = platform.python_version()
         self._interrupted = False
         """While no run was under way."""
@@ -67,7 +268,9 @@ class _Command:
                 self._interrupted = True
                 interrupts.end(answered=True)
                 break
-            report = self._report_of(planned_run, interrupts, number, last=number == count and not sweeping)
+            report = self._report_of(
+                planned_run, interrupts, number, last=number == count and not sweeping
+            )
             self._reports.append(report)
             self._environment = report.environment or self._environment
             if self._several:
@@ -82,7 +285,12 @@ class _Command:
 
     def finish(self) -> int:
         """Print and write what all of them give; returns the exit code."""
-        planned, reports, options, terminal = self._planned, self._reports, self._options, self._terminal
+        planned, reports, options, terminal = (
+            self._planned,
+            self._reports,
+            self._options,
+            self._terminal,
+        )
         swept = self._swept or swept_scenarios(planned, reports)
         over_runs = over_runs_of(reports) if options.repeat else None
         command = combine(
@@ -104,24 +312,38 @@ class _Command:
             terminal.say(f"run files: {planned[0].path.parent}")
         if options.json:
             write_json(command, options.json)
-        measured = ((planned_run.picture, report) for planned_run, report in zip(planned, reports, strict=False))
-        plot([(report, picture) for picture, report in measured if picture and report.run_file], terminal)
+        measured = (
+            (planned_run.picture, report)
+            for planned_run, report in zip(planned, reports, strict=False)
+        )
+        plot(
+            [(report, picture) for picture, report in measured if picture and report.run_file],
+            terminal,
+        )
         return command.exit_code
 
-    def _report_of(self, planned_run: PlannedRun, interrupts: Interrupts, number: int, *, last: bool) -> RunReport:
+    def _report_of(
+        self, planned_run: PlannedRun, interrupts: Interrupts, number: int, *, last: bool
+    ) -> RunReport:
         """The report of one run, which is made where it can be."""
         terminal, several, options = self._terminal, self._several, self._options
         if len(self._planned) > 1 and not (several and terminal.err.is_terminal):
-            terminal.err.print(f"{planned_run.label} ({number} of {len(self._planned)})", style="bold")
+            terminal.err.print(
+                f"{planned_run.label} ({number} of {len(self._planned)})", style="bold"
+            )
         report = planned_run.request
         if isinstance(report, RunRequest):
-            before, required = several.lines if several else (), None if options.repeat else options.required_speedup
+            before, required = (
+                several.lines if several else (),
+                None if options.repeat else options.required_speedup,
+            )
             try:
                 live = start(report, planned_run.path)
             except UsageError as error:
                 if number == 1:
                     raise
-                report = _not_started(planned_run, error)  # a disk that is full by now takes nothing from the others
+                # a disk that is full by now takes nothing from the others
+                report = _not_started(planned_run, error)
             else:
                 report = drive(live, interrupts, terminal, required, before=before, last=last)
             show_failures(report, terminal)
@@ -132,7 +354,9 @@ class _Command:
         return report
 
     def _wait_for(self, planned_run: PlannedRun, started: float, interrupts: Interrupts) -> bool:
-        """Until the time has come for the next of the runs of the same; whether it is to be made."""
+        """Until the time has come for the next of the runs of the same; whether it is to be
+        made.
+        """
         every_s = self._options.every_s
         due = started + planned_run.repetition * every_s if every_s else 0.0
         if due - monotonic() > _LOOK_S and planned_run.launch == self._planned[0].launch:
@@ -164,17 +388,25 @@ class _Command:
 def _not_started(planned_run: PlannedRun, error: UsageError) -> RunReport:
     entry, code = planned_run.launch.entry, ExitCode.FAILED
     reason = finding("worker_not_run", message=str(error))
-    return RunReport(scenario=entry.name, outcome=conclusion_of(code), exit_code=code, reason=reason)
+    return RunReport(
+        scenario=entry.name, outcome=conclusion_of(code), exit_code=code, reason=reason
+    )
 
 
 def _is_library(planned: Sequence[PlannedRun], options: Options) -> bool:
     """Of a whole library only what came out is shown: everything else is in the run files."""
     files = {planned_run.launch.entry.path for planned_run in planned}
-    return len(files) > 1 and options.sweep is None and not any(planned_run.launch.named for planned_run in planned)
+    return (
+        len(files) > 1
+        and options.sweep is None
+        and not any(planned_run.launch.named for planned_run in planned)
+    )
 
 
 class _SeveralRuns:
-    """A line for each run that has ended: on a terminal all above the progress, elsewhere each by itself."""
+    """A line for each run that has ended: on a terminal all above the progress, elsewhere each by
+    itself.
+    """
 
     def __init__(self, planned: Sequence[PlannedRun], terminal: Terminal) -> None:
         self._count, self._terminal = len(planned), terminal

@@ -1,4 +1,6 @@
-"""What one command runs and where its files go: every mistake in it is found before the first measurement."""
+"""What one command runs and where its files go: every mistake in it is found before the first
+measurement.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from gpulab.core.jobs import Measure, RunRequest, TimeFunctions
+from gpulab.core.statuses import CeilingChoice
 from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, check_run_file
 from gpulab.headless.plot import check_plot
-from gpulab.protocol.jobs import Measure, RunRequest, TimeFunctions
-from gpulab.protocol.statuses import CeilingChoice
 from gpulab.report.report import RunReport
 from gpulab.session.launch import Launch, launches_of, plan, sweep_launches
 from gpulab.session.run_files import default_path
@@ -22,7 +24,9 @@ from gpulab.session.settings import UsageError
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run, with its files; `request` is a report where it cannot run here. Repetitions are counted from 0."""
+    """One run, with its files; `request` is a report where it cannot run here. Repetitions are
+    counted from 0.
+    """
 
     launch: Launch
     request: RunRequest | RunReport
@@ -33,10 +37,14 @@ class PlannedRun:
 
 
 def plan_runs(names: Sequence[str], options: Options) -> list[PlannedRun]:
-    """Everything that the names stand for; what is repeated as a whole. UsageError, ScenarioNotFoundError."""
+    """Everything that the names stand for; what is repeated as a whole. UsageError,
+    ScenarioNotFoundError.
+    """
     launches = [launch for name in names for launch in launches_of(name)]
     if options.sweep is not None:
-        launches = [point for launch in launches for point in sweep_launches(launch, options.sweep, options)]
+        launches = [
+            point for launch in launches for point in sweep_launches(launch, options.sweep, options)
+        ]
     _check(launches, options)
     several = len({launch.entry.path for launch in launches}) > 1
     settings = replace_fields(options, required_speedup=None) if options.repeat else options
@@ -52,26 +60,40 @@ def plan_runs(names: Sequence[str], options: Options) -> list[PlannedRun]:
             if isinstance(request, RunRequest):
                 again = repetition > 0 and options.profile != "on"
                 request = _times_only(request) if again else request
-                request = _with_own_trace(request, label) if len(launches) > 1 or repetition else request
+                request = (
+                    _with_own_trace(request, label) if len(launches) > 1 or repetition else request
+                )
             picture = None if repetition else picture
             planned.append(PlannedRun(launch, request, Path(), picture, label, repetition))
     paths = _paths([planned_run.label for planned_run in planned], options)
     check_json(options.json_file, paths)
-    if options.trace and options.trace.resolve() in {path.resolve() for path in (*paths, Path(options.json or "-"))}:
+    if options.trace and options.trace.resolve() in {
+        path.resolve() for path in (*paths, Path(options.json or "-"))
+    }:
         raise UsageError(f"--trace {options.trace}: that is where the run file or --json goes")
-    return [replace_fields(planned_run, path=path) for planned_run, path in zip(planned, paths, strict=True)]
+    return [
+        replace_fields(planned_run, path=path)
+        for planned_run, path in zip(planned, paths, strict=True)
+    ]
 
 
 def _check(launches: Sequence[Launch], options: Options) -> None:
     if not launches:
         raise UsageError("there is nothing to run: no scenario was found")
     if options.required_speedup and any(launch.functions for launch in launches):
-        raise UsageError("--fail-below: plain functions are not compared; put them into a scenario (--new FILE)")
+        raise UsageError(
+            "--fail-below: plain functions are not compared; put them into a scenario (--new FILE)"
+        )
     if options.repeat and options.sweep is not None:
         raise UsageError("--repeat and --sweep: one or the other")
     if options.every_s and not options.repeat:
         raise UsageError("--every requires --repeat N")
-    available = {name for launch in launches if launch.entry.scenario for name in launch.entry.scenario.params}
+    available = {
+        name
+        for launch in launches
+        if launch.entry.scenario
+        for name in launch.entry.scenario.params
+    }
     for name in options.chosen:
         if len(launches) > 1 and name not in available:
             raise UsageError(f"--set {name}=...: none of the scenarios has such a parameter")
@@ -83,7 +105,9 @@ def _numbered(label: str, repetition: int, repeat: int | None) -> str:
 
 
 def _times_only(request: RunRequest) -> RunRequest:
-    """Without what does not enter an interval over runs, and takes longer than it does. A GPU's ceilings are kept."""
+    """Without what does not enter an interval over runs, and takes longer than it does. A GPU's
+    ceilings are kept.
+    """
     job = request.job
     if isinstance(job, (Measure, TimeFunctions)) and job.device == "cpu":
         job = replace(job, ceilings=CeilingChoice.NONE)
@@ -95,14 +119,24 @@ def _with_own_trace(request: RunRequest, label: str) -> RunRequest:
     if request.profile is None or request.profile.trace is None:
         return request
     trace = Path(request.profile.trace)
-    return replace(request, profile=replace(request.profile, trace=str(trace.with_stem(f"{trace.stem}-{label}"))))
+    return replace(
+        request,
+        profile=replace(request.profile, trace=str(trace.with_stem(f"{trace.stem}-{label}"))),
+    )
 
 
 def _paths(labels: Sequence[str], options: Options) -> list[Path]:
     """Where each run file goes. UsageError where one is there already, or two would be one."""
     if options.output is None:
-        return [default_path(f"{label}-{number}" if number else label) for number, label in enumerate(labels)]
-    paths = [options.output / f"{label}.jsonl" for label in labels] if len(labels) > 1 else [options.output]
+        return [
+            default_path(f"{label}-{number}" if number else label)
+            for number, label in enumerate(labels)
+        ]
+    paths = (
+        [options.output / f"{label}.jsonl" for label in labels]
+        if len(labels) > 1
+        else [options.output]
+    )
     for path in paths:
         check_run_file(path)
     if len(set(paths)) < len(paths):
@@ -111,13 +145,18 @@ def _paths(labels: Sequence[str], options: Options) -> list[Path]:
 
 
 def _pictures(labels: Sequence[str], options: Options) -> list[Path | None]:
-    """Where each run's picture goes: of several, each has the run's label in its name. UsageError."""
+    """Where each run's picture goes: of several, each has the run's label in its name.
+    UsageError.
+    """
     target = options.plot
     if target is None:
         return [None] * len(labels)
     if options.json_file == target:
         raise UsageError(f"--plot {target}: that is where --json goes")
-    pictures = [target.with_stem(f"{target.stem}-{label}") if len(labels) > 1 else target for label in labels]
+    pictures = [
+        target.with_stem(f"{target.stem}-{label}") if len(labels) > 1 else target
+        for label in labels
+    ]
     if len(set(pictures)) < len(pictures):
         raise UsageError("--plot: two of the runs have the same name; run them one by one")
     for picture in pictures:

@@ -1,23 +1,28 @@
-"""`--show`: the code of a scenario's variants, their kernels as CUDA C++, PTX or SASS, and how these differ."""
+"""`--show`: the code of a scenario's variants, their kernels as CUDA C++, PTX or SASS, and how
+these differ.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gpulab.analysis.kernels.instructions import entry_body
 from gpulab.catalog.catalog import Entry, find
 from gpulab.catalog.kernels import kernels_of, shipped_kernels
-from gpulab.cuda.compiler import CompileError, NoCompilerError, architectures, compile_kernel
-from gpulab.cuda.disassembler import sass_lines
-from gpulab.cuda.reading import read_kernel
+from gpulab.core.payloads import KernelText
+from gpulab.features.code.view import code_view, machine_code
+from gpulab.features.kernels.compiler import (
+    CompileError,
+    NoCompilerError,
+    architectures,
+    compile_kernel,
+)
+from gpulab.features.kernels.instructions import entry_body
+from gpulab.features.kernels.reading import read_kernel, sass_lines
+from gpulab.features.kernels.view import kernel_page
 from gpulab.headless.options import Options
-from gpulab.headless.terminal import Terminal, open_terminal
-from gpulab.protocol.kernels import KernelText
+from gpulab.headless.output import Terminal, open_terminal
 from gpulab.session.requests import typed_params
 from gpulab.session.settings import UsageError
-from gpulab.views.figures.kernels import kernel_page
-from gpulab.views.pages.code import code_view
-from gpulab.views.pages.machine_code import machine_code
 
 _ARCH = "sm_90"
 _NO_DISASSEMBLER = "nvdisasm, which reads machine code, is not there: pip install 'gpulab[nvrtc]'"
@@ -26,7 +31,9 @@ Kernels = Mapping[str, Sequence[KernelText]]
 
 
 def show(what: str, options: Options) -> int:
-    """Print them. UsageError where there is no such scenario or variant, or nothing that compiles it."""
+    """Print them. UsageError where there is no such scenario or variant, or nothing that compiles
+    it.
+    """
     if options.ptx and options.sass:
         raise UsageError(f"--show {what}: --ptx or --sass, not both")
     entry, variant = _named(what)
@@ -36,9 +43,13 @@ def show(what: str, options: Options) -> int:
         raise UsageError(f"--show {what}: {entry.error or 'the file has no Scenario'}")
     names = tuple(scenario.variants)
     if variant and variant not in names:
-        raise UsageError(f"--show {what}: {entry.name} has no variant {variant}; it has {', '.join(names)}")
+        raise UsageError(
+            f"--show {what}: {entry.name} has no variant {variant}; it has {', '.join(names)}"
+        )
     defaults = scenario.resolve(on_cpu=False, smoke=False, chosen={})
-    kernels = kernels_of(entry.source, names, {**defaults, **typed_params(entry.name, defaults, options.chosen)})
+    kernels = kernels_of(
+        entry.source, names, {**defaults, **typed_params(entry.name, defaults, options.chosen)}
+    )
     shown = [variant] if variant else list(names)
     arch = options.arch or _ARCH
     _check_architecture(arch)
@@ -49,7 +60,9 @@ def show(what: str, options: Options) -> int:
             _show_source(entry, kernels, shown, arch, options, terminal)
     except CompileError as error:
         terminal.err.print(terminal.glyphs.block("\n".join(error.__notes__)), soft_wrap=True)
-        raise UsageError(f"--show {what}: line {error.lineno} of {entry.path.name}: {error.msg}") from None
+        raise UsageError(
+            f"--show {what}: line {error.lineno} of {entry.path.name}: {error.msg}"
+        ) from None
     return 0
 
 
@@ -70,14 +83,20 @@ def _named(what: str) -> tuple[Entry, str]:
 
 
 def _show_source(
-    entry: Entry, kernels: Kernels, shown: Sequence[str], arch: str, options: Options, terminal: Terminal
+    entry: Entry,
+    kernels: Kernels,
+    shown: Sequence[str],
+    arch: str,
+    options: Options,
+    terminal: Terminal,
 ) -> None:
     row, glyphs = entry.row, terminal.glyphs
     missing = None
     compiled = {} if options.chosen or options.arch else shipped_kernels(entry.source)
     try:
         compiled |= {
-            name: [read_kernel(text, arch, str(entry.path)) for text in texts] for name, texts in kernels.items()
+            name: [read_kernel(text, arch, str(entry.path)) for text in texts]
+            for name, texts in kernels.items()
         }
     except NoCompilerError as error:
         missing = error
@@ -86,7 +105,9 @@ def _show_source(
     order = [row.variants[0], *(name for name in row.variants[1:] if name in shown)]
     wanted = row.variants if set(shown) == set(row.variants) else order
     terminal.say(f"{entry.name} · {entry.title}", "")
-    terminal.out.print(code_view(entry.source, wanted, None, glyphs, None, kernels, made), soft_wrap=True)
+    terminal.out.print(
+        code_view(entry.source, wanted, None, glyphs, None, kernels, made), soft_wrap=True
+    )
     if missing is not None:
         terminal.note(str(missing), "dim")
 
@@ -102,24 +123,32 @@ def _show_machine_code(
 ) -> None:
     if not any(kernels.get(name) for name in shown):
         raise UsageError(
-            f"--show {what}: no CUDA C++ kernel in it, and Triton compiles when it runs; without --ptx and --sass its "
-            "Python is shown"
+            f"--show {what}: no CUDA C++ kernel in it, and Triton compiles when it runs; without "
+            "--ptx and --sass its Python is shown"
         )
     listings: dict[str, list[tuple[str, Sequence[str]]]] = {}
     try:
         for name, texts in kernels.items():
-            listings[name] = [(text.name, _lines(text, arch, entry, sass=options.sass)) for text in texts]
+            listings[name] = [
+                (text.name, _lines(text, arch, entry, sass=options.sass)) for text in texts
+            ]
     except NoCompilerError as error:
         raise UsageError(f"--show {what}: {error}") from None
     terminal.say(f"{entry.name} · {'SASS' if options.sass else 'PTX'} for {arch}", "")
-    terminal.out.print(machine_code(listings, entry.row.against, shown, terminal.glyphs), soft_wrap=True)
+    terminal.out.print(
+        machine_code(listings, entry.row.against, shown, terminal.glyphs), soft_wrap=True
+    )
 
 
 def _lines(text: KernelText, arch: str, entry: Entry, *, sass: bool) -> Sequence[str]:
     compiled = compile_kernel(text, arch, str(entry.path))
     if not sass:
         body = entry_body(compiled.ptx, compiled.entry).splitlines()
-        return [line for line in body if line.strip() not in ("", "{") and not line.strip().startswith((".loc", "//"))]
+        return [
+            line
+            for line in body
+            if line.strip() not in ("", "{") and not line.strip().startswith((".loc", "//"))
+        ]
     lines = sass_lines(compiled.cubin, compiled.entry)
     if lines is None:
         raise NoCompilerError(_NO_DISASSEMBLER)

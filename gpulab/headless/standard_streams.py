@@ -1,6 +1,8 @@
-"""The three standard streams: always open, whoever started the program, and never the end of a run that goes on.
+"""The three standard streams: always open, whoever started the program, and never the end of a run
+that goes on.
 
-What cannot be written to stdout is known at the end; what cannot be written to stderr is progress, and is lost.
+What cannot be written to stdout is known at the end; what cannot be written to stderr is progress,
+and is lost.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import select
 import sys
 from typing import Any, TextIO
 
-from gpulab.protocol.text import one_line
+from gpulab.core.text import one_line
 
 OUTPUT_LOST = 74
 """The exit code where what was asked for could not be written: that of `EX_IOERR`."""
@@ -26,7 +28,9 @@ class OutputError(Exception):
 
 
 class _Stream(io.FileIO):
-    """A descriptor whose first error is kept, and which takes everything after it without a word."""
+    """A descriptor whose first error is kept, and which takes everything after it without a
+    word.
+    """
 
     error: OSError | None = None
     ends_program = False
@@ -36,7 +40,8 @@ class _Stream(io.FileIO):
         if self.error is not None:
             return len(data)
         try:
-            while (written := super().write(data)) is None:  # whoever shares the terminal made it non-blocking
+            # whoever shares the terminal made it non-blocking
+            while (written := super().write(data)) is None:
                 select.select([], [self], [])
         except OSError as error:
             if self.ends_program and isinstance(error, BrokenPipeError):
@@ -49,9 +54,11 @@ class _Stream(io.FileIO):
 def prepare() -> None:
     """Open what the caller has closed, and make both outputs take all that is written to them.
 
-    A descriptor that is closed would be given to the next file or pipe that is opened, and be written to.
+    A descriptor that is closed would be given to the next file or pipe that is opened, and be
+    written to.
     """
-    for fd, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):  # writing to stdout is an error then
+    # writing to stdout is an error then
+    for fd, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(fd)
         except OSError:
@@ -67,7 +74,9 @@ def prepare() -> None:
 
 
 def check_stdout() -> None:
-    """OutputError where some of what was printed was lost. BrokenPipeError where nobody reads it."""
+    """OutputError where some of what was printed was lost. BrokenPipeError where nobody reads
+    it.
+    """
     sys.stdout.flush()
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     if isinstance(raw, _Stream) and raw.error is not None:

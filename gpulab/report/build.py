@@ -7,22 +7,30 @@ from math import prod
 
 from msgspec.structs import replace
 
-from gpulab.analysis.ceilings import RoofSet
-from gpulab.analysis.comparison import Comparison, are_decided, pairs_of
-from gpulab.analysis.kernels.changes import differences
-from gpulab.analysis.statistics import CONFIDENCE, Interval, median
-from gpulab.protocol.events import VariantFailed
-from gpulab.protocol.finding import Finding, finding
-from gpulab.protocol.jobs import TELEMETRY_OFF, Calibrate, Measure, TimedJob, TimeFunctions, subject_of
-from gpulab.protocol.statuses import Cache, Clock, Per, Relation, Shows, Stage, Status
-from gpulab.report.alone.influence import with_influence
-from gpulab.report.alone.sustained import with_sustained
-from gpulab.report.best import best_of
-from gpulab.report.comparisons import comparisons_of
-from gpulab.report.earlier import outside_of_earlier, with_earlier
-from gpulab.report.exit_codes import ExitCode, conclusion_of
+from gpulab.core.events import VariantFailed
+from gpulab.core.finding import Finding, finding
+from gpulab.core.jobs import TELEMETRY_OFF, Calibrate, Measure, TimedJob, TimeFunctions, subject_of
+from gpulab.core.statuses import (
+    Cache,
+    Clock,
+    ExitCode,
+    Per,
+    Relation,
+    Shows,
+    Stage,
+    Status,
+    conclusion_of,
+)
+from gpulab.features.alone.report import with_influence, with_sustained
+from gpulab.features.checks.report import with_trust
+from gpulab.features.goodput.report import with_step_work
+from gpulab.features.history.report import outside_of_earlier, with_earlier
+from gpulab.features.kernels.changes import differences
+from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.physics import with_physics
+from gpulab.features.roofline.report import disagreements, roofs_of
+from gpulab.report.comparisons import best_of, comparisons_of, outcome_of
 from gpulab.report.findings import explanations_of, warnings_of
-from gpulab.report.outcome import outcome_of
 from gpulab.report.report import (
     CeilingsReport,
     Control,
@@ -34,16 +42,16 @@ from gpulab.report.report import (
     Together,
     VariantReport,
 )
-from gpulab.report.roofline.physics import with_physics
-from gpulab.report.roofline.points import disagreements, roofs_of
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState
-from gpulab.report.step_work import with_step_work
-from gpulab.report.trust import with_trust
 from gpulab.report.variants import variant_report
+from gpulab.stats.comparison import Comparison, are_decided, pairs_of
+from gpulab.stats.statistics import CONFIDENCE, Interval, median
 
 CLOSE = 0.05
-"""A time per item within this of the best one is as good, where what it costs is memory or latency."""
+"""A time per item within this of the best one is as good, where what it costs is memory or
+latency.
+"""
 ALL_TOGETHER = "all_together"
 """The variant that has every fix of the ones before it."""
 CALIBRATION = "calibration"
@@ -63,9 +71,9 @@ def build_report(
 ) -> RunReport:
     """The report of one run. `required_speedup` is what every comparison must reach.
 
-    Without its end a run counts as interrupted; `live` reports what one under way has so far, at the time `now` on the
-    events' clock, by default that of the last event: it has no exit code yet. `findings` are what reading its file
-    found out. The state stays as it is.
+    Without its end a run counts as interrupted; `live` reports what one under way has so far, at
+    the time `now` on the events' clock, by default that of the last event: it has no exit code yet.
+    `findings` are what reading its file found out. The state stays as it is.
     """
     under_way = live and state.outcome is None
     request = state.request
@@ -80,11 +88,14 @@ def build_report(
     state = with_influence(with_step_work(with_physics(state, samples, roofs)), samples)
     control, comparisons = comparisons_of(state, samples)
     variants = [
-        variant_report(state, variant, samples, roofs, under_way=under_way) for variant in state.variants.values()
+        variant_report(state, variant, samples, roofs, under_way=under_way)
+        for variant in state.variants.values()
     ]
     variants = _with_kernel_differences(state, variants)
     comparisons = with_earlier(with_sustained(state, samples, comparisons, variants), state.earlier)
-    required = required_speedup or (request.job.fail_below if isinstance(request.job, Measure) else None)
+    required = required_speedup or (
+        request.job.fail_below if isinstance(request.job, Measure) else None
+    )
     code, reason = outcome_of(state, control, comparisons, required, under_way=under_way)
     weakening = [
         *findings,
@@ -126,7 +137,9 @@ def build_report(
         exit_code=code,
         reason=reason,
         findings=weakening,
-        explanations=explanations_of(state, variants, comparisons, control_report, together, no_effect_reason),
+        explanations=explanations_of(
+            state, variants, comparisons, control_report, together, no_effect_reason
+        ),
         variants=variants,
         comparisons=comparisons,
         best=best,
@@ -139,7 +152,10 @@ def build_report(
         telemetry=state.telemetry.report(now),
         ceilings=_ceilings(state, roofs),
         startup_s=state.processes[0].startup_s if state.processes else {},
-        figures=[Figure(variant=variant, name=name, value=value) for (variant, name), value in state.figures.items()],
+        figures=[
+            Figure(variant=variant, name=name, value=value)
+            for (variant, name), value in state.figures.items()
+        ],
         failures=[_failure(failure) for failure in state.failures],
         log=state.log.report(),
         progress=_progress(state, samples, now),
@@ -149,7 +165,8 @@ def build_report(
 def _with_kernel_differences(state: RunState, variants: list[VariantReport]) -> list[VariantReport]:
     job = state.timed_job
     ladder = isinstance(job, Measure) and job.ladder
-    # On a ladder a rung is held against the one below it, unless it names another than the baseline.
+    # On a ladder a rung is held against the one below it, unless it names another than the
+    # baseline.
     baseline = next(iter(state.variants), None)
     against = {
         name: None if ladder and variant.info.against == baseline else variant.info.against
@@ -160,7 +177,9 @@ def _with_kernel_differences(state: RunState, variants: list[VariantReport]) -> 
 
 
 def _together(comparisons: Sequence[Comparison]) -> Together | None:
-    """Of a scenario that ends with all its fixes at once; None of any other. Each fix against what it was added to."""
+    """Of a scenario that ends with all its fixes at once; None of any other. Each fix against what
+    it was added to.
+    """
     first: dict[str, Comparison] = {}
     for comparison in comparisons:
         if ALL_TOGETHER in first:  # what stands below it is in none of it
@@ -172,13 +191,25 @@ def _together(comparisons: Sequence[Comparison]) -> Together | None:
         return None
     product = prod(gains)
     low, high = total.low or total.speedup, total.high or total.speedup
-    relation = Relation.OVERLAP if product > high else Relation.COMPOUND if product < low else Relation.MULTIPLY
-    return Together(product=product, speedup=total.speedup, low=total.low, high=total.high, relation=relation)
+    relation = (
+        Relation.OVERLAP
+        if product > high
+        else Relation.COMPOUND
+        if product < low
+        else Relation.MULTIPLY
+    )
+    return Together(
+        product=product, speedup=total.speedup, low=total.low, high=total.high, relation=relation
+    )
 
 
 def _sweet_spot(variants: list[VariantReport]) -> str | None:
     """The smallest variant whose time per item comes close to the best."""
-    times = {variant.name: time.median for variant in variants if (time := variant.time_per_item) and time.low}
+    times = {
+        variant.name: time.median
+        for variant in variants
+        if (time := variant.time_per_item) and time.low
+    }
     best = min(times.values(), default=0.0)
     return next((name for name, time in times.items() if time <= best * (1 + CLOSE)), None)
 
@@ -188,16 +219,27 @@ def _ceilings(state: RunState, roofs: RoofSet | None) -> CeilingsReport | None:
         return None
     event = state.ceilings
     return CeilingsReport(
-        at=event.at if event else None, cached=bool(event and event.cached), ceilings=list(roofs.ceilings)
+        at=event.at if event else None,
+        cached=bool(event and event.cached),
+        ceilings=list(roofs.ceilings),
     )
 
 
 def _control(comparison: Comparison) -> Control:
-    return Control(speedup=comparison.speedup, low=comparison.low, high=comparison.high, verdict=comparison.verdict)
+    return Control(
+        speedup=comparison.speedup,
+        low=comparison.low,
+        high=comparison.high,
+        verdict=comparison.verdict,
+    )
 
 
 def _method(state: RunState, comparisons: Sequence[Comparison]) -> Method:
-    empty_blocks = [variant.calibrated.empty_block_s for variant in state.variants.values() if variant.calibrated]
+    empty_blocks = [
+        variant.calibrated.empty_block_s
+        for variant in state.variants.values()
+        if variant.calibrated
+    ]
     job = state.timed_job
     intervals = sum(comparison.low is not None for comparison in comparisons)
     return Method(
@@ -221,7 +263,9 @@ def _progress(state: RunState, samples: SampleView, now: float) -> Progress:
         variant=state.stage_variant,
         detail=state.stage_detail,
         epoch=state.samples.epochs + measuring,
-        planned_epochs=state.planned.epochs if state.planned and not state.planned.processes else None,
+        planned_epochs=state.planned.epochs
+        if state.planned and not state.planned.processes
+        else None,
         process=len(state.processes),
         planned_processes=state.planned.processes or None if state.planned else None,
         remaining_s=_remaining_s(state, samples, now) if measuring else None,
@@ -233,9 +277,11 @@ def _progress(state: RunState, samples: SampleView, now: float) -> Progress:
 
 
 def _remaining_s(state: RunState, samples: SampleView, now: float) -> float | None:
-    """To the end of measuring: by the plan, or by the pace of the processes so far where that is slower.
+    """To the end of measuring: by the plan, or by the pace of the processes so far where that is
+    slower.
 
-    A run that ends when it is decided says nothing before some of its processes agree that the fewest will do.
+    A run that ends when it is decided says nothing before some of its processes agree that the
+    fewest will do.
     """
     planned, job = state.planned, state.timed_job
     if planned is None or planned.expected_s is None or job is None:
@@ -246,20 +292,31 @@ def _remaining_s(state: RunState, samples: SampleView, now: float) -> float | No
     left_s = pace_s * (planned.processes - ended)
     if not job.brief:
         return max(0.0, planned.expected_s - elapsed_s, left_s)
-    return left_s if _ENOUGH_TO_FORESEE <= ended < planned.processes and _looks_decided(state, samples, job) else None
+    return (
+        left_s
+        if _ENOUGH_TO_FORESEE <= ended < planned.processes and _looks_decided(state, samples, job)
+        else None
+    )
 
 
 def _looks_decided(state: RunState, samples: SampleView, job: TimedJob) -> bool:
     """Whether the run would be decided if its other processes lay between those that it has had."""
     pairs = pairs_of(job, state.samples.measured)
     values = {pair: units for pair in pairs if (units := samples.units(pair))}
-    between = [Interval(median(units), min(units), max(units), len(units)) for units in values.values()]
+    between = [
+        Interval(median(units), min(units), max(units), len(units)) for units in values.values()
+    ]
     return len(between) > 1 and len(between) == len(pairs) and are_decided(between[0], between[1:])
 
 
 def _awaits_telemetry(state: RunState) -> bool:
     on = state.request is not None and state.request.telemetry != TELEMETRY_OFF
-    return on and state.outcome is None and state.device is not None and state.telemetry.started is None
+    return (
+        on
+        and state.outcome is None
+        and state.device is not None
+        and state.telemetry.started is None
+    )
 
 
 def _failure(failure: VariantFailed) -> Failure:

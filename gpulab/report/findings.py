@@ -1,20 +1,20 @@
-"""What the reader of a result must know beside its numbers: judged here, put into words by the views."""
+"""What the reader of a result must know beside its numbers: judged here, put into words by the
+views.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpulab.analysis.comparison import Comparison
-from gpulab.analysis.statistics import FEWEST, Interval
-from gpulab.analysis.sustained import differ, of_another_process
-from gpulab.analysis.telemetry import SLOWED_CODE
-from gpulab.protocol.finding import Finding, finding
-from gpulab.protocol.jobs import TimeFunctions, subject_of
-from gpulab.protocol.statuses import Cache, Clock, Verdict
+from gpulab.core.finding import Finding, finding
+from gpulab.core.jobs import TimeFunctions, subject_of
+from gpulab.core.statuses import Cache, Clock, Verdict
+from gpulab.features.telemetry.report import SLOWED_CODE
 from gpulab.report.report import Control, Together, VariantReport
 from gpulab.report.samples import SampleView
-from gpulab.report.state import RunState
-from gpulab.report.variant_state import CHECKED_ELSEWHERE, VariantState
+from gpulab.report.state import CHECKED_ELSEWHERE, RunState, VariantState
+from gpulab.stats.comparison import Comparison, differ, of_another_process
+from gpulab.stats.statistics import FEWEST, Interval
 
 _BUSY = 0.1
 _PAGE = 4096
@@ -23,7 +23,9 @@ _SETTING_UP_S, _SETTING_UP = 0.5, 100
 """A first step as long as this, and as many times the median, compiled something or set it up."""
 
 
-def warnings_of(state: RunState, samples: SampleView, variants: Sequence[VariantReport]) -> list[Finding]:
+def warnings_of(
+    state: RunState, samples: SampleView, variants: Sequence[VariantReport]
+) -> list[Finding]:
     """What weakens the result, of the run first."""
     warnings = [*state.findings, *_disturbances(state, samples)]
     functions = isinstance(state.job, TimeFunctions)
@@ -45,7 +47,9 @@ def explanations_of(
     together: Together | None,
     no_effect_reason: str,
 ) -> list[Finding]:
-    """What explains the result: why there is no effect, what was paid once, and costs that no line of code shows."""
+    """What explains the result: why there is no effect, what was paid once, and costs that no line
+    of code shows.
+    """
     explanations = [*state.explanations]
     subject = subject_of(state.request.job) if state.request else None
     if subject and subject.hides:
@@ -80,12 +84,20 @@ def explanations_of(
     for variant in variants:
         first_step_s = variant.first_step_s or 0.0
         shown = variant.first_steps is not None  # step by step
-        if variant.time_s and not shown and first_step_s > max(_SETTING_UP_S, _SETTING_UP * variant.time_s.median):
-            explanations.append(finding("first_step_sets_up", variant.name, first_step_s=first_step_s))
+        if (
+            variant.time_s
+            and not shown
+            and first_step_s > max(_SETTING_UP_S, _SETTING_UP * variant.time_s.median)
+        ):
+            explanations.append(
+                finding("first_step_sets_up", variant.name, first_step_s=first_step_s)
+            )
     for variant in variants:
         faults = (variant.faults_per_block or 0) / (variant.steps_per_block or 1)
         if faults >= _MANY_FAULTS:
-            explanations.append(finding("page_faults", variant.name, faults=faults, bytes=faults * _PAGE))
+            explanations.append(
+                finding("page_faults", variant.name, faults=faults, bytes=faults * _PAGE)
+            )
     return explanations
 
 
@@ -97,7 +109,10 @@ def _disturbances(state: RunState, samples: SampleView) -> list[Finding]:
         lost = telemetry.lost
         disturbances.append(finding("telemetry_ended_early", cause=lost.code, **lost.values))
     if telemetry.started and telemetry.started.gpu:
-        for field, code in (("reasons", "clocks_not_checked"), ("processes", "processes_not_checked")):
+        for field, code in (
+            ("reasons", "clocks_not_checked"),
+            ("processes", "processes_not_checked"),
+        ):
             if reason := telemetry.unsupported.get(field):
                 disturbances.append(finding(code, cause=reason))
     blocks = state.samples.blocks
@@ -111,7 +126,9 @@ def _disturbances(state: RunState, samples: SampleView) -> list[Finding]:
 
 
 def _operations(state: RunState, name: str) -> set[tuple[str, str, float]] | None:
-    """What the profile of a variant holds: names and shapes of its operations, with their calls a step."""
+    """What the profile of a variant holds: names and shapes of its operations, with their calls a
+    step.
+    """
     variant = state.variants.get(name)
     profiled = variant.profiled if variant else None
     if profiled is None or not profiled.repeatable:
@@ -127,7 +144,8 @@ def _warnings_of_variant(
     warnings, name, job = [], variant.info.name, state.timed_job
     if variant.warmed and variant.warmed.drifting:
         warnings.append(finding("warm_up_drifts", name, drift=variant.warmed.drift))
-    on_cpu = job is not None and job.device == "cpu"  # elsewhere the host waits for the device, and may sleep
+    # elsewhere the host waits for the device, and may sleep
+    on_cpu = job is not None and job.device == "cpu"
     if on_cpu and variant.contention is not None and variant.contention > _BUSY:
         warnings.append(finding("off_the_cpu", name, share=variant.contention))
     if variant.unchecked and not functions and variant.unchecked.code != CHECKED_ELSEWHERE:
@@ -138,14 +156,19 @@ def _warnings_of_variant(
     return warnings
 
 
-def _solo_differs(state: RunState, samples: SampleView, variant: VariantState, report: VariantReport) -> list[Finding]:
-    """Whether a variant alone runs as it did among the others: they share one power state and one cache.
+def _solo_differs(
+    state: RunState, samples: SampleView, variant: VariantState, report: VariantReport
+) -> list[Finding]:
+    """Whether a variant alone runs as it did among the others: they share one power state and one
+    cache.
 
-    A solo run is of one process: it differs where it lies outside of what one more process may come to.
+    A solo run is of one process: it differs where it lies outside of what one more process may come
+    to.
     """
     interleaved_s, solo = report.clocks.get(Clock.WALL), variant.solo_run
     job = state.timed_job
-    if solo is None or not interleaved_s or job is None or job.cache == Cache.COLD:  # flushing is most of a cold one
+    # flushing is most of a cold one
+    if solo is None or not interleaved_s or job is None or job.cache == Cache.COLD:
         return []
     if job.clock == Clock.WALL:
         times = [time * variant.items for time in samples.units((variant.info.name,))]
@@ -158,4 +181,8 @@ def _solo_differs(state: RunState, samples: SampleView, variant: VariantState, r
     if not differ(alone, of_another_process(times)):
         return []
     change = solo.time_s / interleaved_s - 1
-    return [finding("solo_run_differs", variant.info.name, change=change, seconds=solo.ended - solo.started)]
+    return [
+        finding(
+            "solo_run_differs", variant.info.name, change=change, seconds=solo.ended - solo.started
+        )
+    ]

@@ -1,42 +1,287 @@
 """The complete report of a run: every number, finding and check that any face shows, live or final.
 
-`--json` writes these structs as they are (schema gpulab.result/1; before a first release fields may still be renamed,
-afterwards only added). Unknown is None, never NaN. Times are seconds per step, sizes bytes, `at` is in UTC, ISO 8601.
+`--json` writes these structs as they are (schema gpulab.result/1; before a first release fields may
+still be renamed, afterwards only added). Unknown is None, never NaN. Times are seconds per step,
+sizes bytes, `at` is in UTC, ISO 8601.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import assert_never
+
 import msgspec
 
-from gpulab.analysis.comparison import FLOOR, Comparison
-from gpulab.analysis.statistics import CONFIDENCE
-from gpulab.protocol.ceiling import Ceiling
-from gpulab.protocol.device import Device
-from gpulab.protocol.finding import Finding
-from gpulab.protocol.statuses import (
+from gpulab.core.finding import Finding
+from gpulab.core.machine import Device
+from gpulab.core.payloads import Ceiling, KernelCode, Operation, Tuning
+from gpulab.core.statuses import (
     Cache,
     Clock,
+    Conclusion,
+    ExitCode,
     FailureKind,
     IntervalUnit,
     Per,
     Relation,
     Shows,
     Stage,
+    Status,
     StopReason,
     Verdict,
 )
-from gpulab.report.exit_codes import Conclusion, ExitCode
-from gpulab.report.goodput.from_start import FromStart
-from gpulab.report.variant_report import CurveReport as CurveReport
-from gpulab.report.variant_report import MemoryReport as MemoryReport
-from gpulab.report.variant_report import SoloReport as SoloReport
-from gpulab.report.variant_report import Time as Time
-from gpulab.report.variant_report import VariantReport as VariantReport
+from gpulab.features.kernels.changes import KernelDifference
+from gpulab.features.roofline.bound import Cause, Point
 from gpulab.scenario import Param
+from gpulab.stats.comparison import FLOOR, Comparison
+from gpulab.stats.statistics import CONFIDENCE
+
+
+class StepSource(StrEnum):
+    """What measured the step that a goodput is a share of."""
+
+    ROUNDS = "rounds"
+    PROFILER = "profiler"
+    """Of the profiler's process, without it: with warm caches, and its device as it was while it
+    recorded.
+    """
+
+
+class GoodputReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the time of a step goes, as it runs without the profiler. Shares of the step; seconds
+    per step.
+
+    `phases` are the shares of the phases in windows of their own, the live figure: on a GPU an
+    upper bound, since gaps between launches count. `goodput` is `seconds["useful"]` over `step_s`,
+    `partition` the share of each part. `efficiency` is ideal time by the roofline over useful time,
+    `product` ideal time over all of it; `hidden` is the share of the time of a device's copies in
+    which better work ran beside them. `items_per_s` is of an output that was checked.
+    """
+
+    phases: dict[str, float] = {}
+    running: dict[str, float] = {}
+    """Of each phase, the share in which the thread ran; on a CPU."""
+    waiting: list[str] = []
+    """Phases in which the thread hardly ran: they wait, or were preempted."""
+    goodput: float | None = None
+    partition: dict[str, float] = {}
+    seconds: dict[str, float] = {}
+    """Of each part: they sum to the step."""
+    step_s: float | None = None
+    step_source: StepSource | None = None
+    marked: bool = False
+    """Whether the step says what is useful; where it does not, everything that torch computes
+    counts.
+    """
+    efficiency: float | None = None
+    product: float | None = None
+    hidden: float | None = None
+    items_per_s: float | None = None
+    overhead: float | None = None
+    """What the profiler adds to a step, relative."""
+    uncertainty: float | None = None
+    """The largest difference between the goodput and what another way gives: another recording,
+    another time of the step, another place for what the profiler adds.
+    """
+    reliable: bool | None = None
+    """Whether the goodput is certain within 5 points: the device is in the recording, both
+    recordings hold the same operations, and what they add up to fits into the step.
+    """
+    accurate: bool | None = None
+    """Reliable, and hardly slowed by the profiler: there are no `reasons`, and the idle parts are
+    as recorded.
+    """
+    reasons: list[Finding] = []
+    operations: list[Operation] = []
+    """Calls and seconds of one step."""
+    steps: int | None = None
+    """How many of them the window had."""
+    peak_bytes: int | None = None
+    trace: str | None = None
+
+
+class JobGoodput(msgspec.Struct, frozen=True, kw_only=True):
+    """A job of one variant: so many steps, and the seconds of everything from process start to the
+    last of them.
+
+    `seconds` are by cause: the parts of the start, build, what the first step and the warm-up take
+    longer than steady steps, then the parts of all steps; they sum to `total_s`. Without a profile
+    the steps are one part, and `goodput`, useful seconds over all of them, is None. `speedup` is
+    against the baseline's job; the job is ahead of it from `ahead_after` steps of the baseline on,
+    None where it never is.
+    """
+
+    variant: str
+    steps: int
+    seconds: dict[str, float]
+    total_s: float
+    goodput: float | None = None
+    reliable: bool | None = None
+    speedup: float | None = None
+    ahead_after: int | None = None
+
+
+class FromStart(msgspec.Struct, frozen=True, kw_only=True):
+    """The jobs of all variants that were measured, for the same items: `steps` steps of the
+    baseline.
+    """
+
+    steps: int
+    start_known: bool
+    """Whether interpreter, imports, device and file were timed: not in run files from before they
+    were recorded.
+    """
+    jobs: list[JobGoodput] = []
+
+
+class Time(msgspec.Struct, frozen=True, kw_only=True):
+    """Low and high are None where there were too few epochs for an interval."""
+
+    median: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Of the interval, low and high; the median where there is none."""
+        return (
+            self.median if self.low is None else self.low,
+            self.median if self.high is None else self.high,
+        )
+
+    def over(self, count: float) -> Time:
+        """The time of one of `count` parts."""
+        low, high = (None if end is None else end / count for end in (self.low, self.high))
+        return Time(median=self.median / count, low=low, high=high)
+
+
+class SoloReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A variant alone: seconds, readings, median time per step, joules per item, and the means of
+    what was read.
+    """
+
+    seconds: float
+    readings: int
+    time_s: float
+    low_s: float | None = None
+    high_s: float | None = None
+    """The ends of the interval of `time_s`; None in files from before it was recorded."""
+    items_per_s: float | None = None
+    energy_j: float | None = None
+    means: dict[str, float] = {}
+    clocks: str = "n/a"
+    """Letters of what held the clocks back meanwhile: T thermal, H hardware, B power brake, P power
+    cap; or ok.
+    """
+    bytes_per_s: float | None = None
+    flops_per_s: float | None = None
+    """Both derived from declared work."""
+
+
+class CurveReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The first steps of a variant in fresh processes, each step's time over them, in seconds.
+
+    After `settled_after` steps the next ones take at most 1.1 times a settled one; None: they do
+    not settle. `excess_s` is what those before cost beyond settled ones. `build_s` came before
+    them.
+    """
+
+    processes: int
+    build_s: Time
+    steps: list[Time]
+    settled_s: Time
+    settled_after: int | None
+    excess_s: Time
+
+
+class MemoryReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a variant alone needs of the device's memory, in bytes: held between steps, at most in a
+    step, and what torch reserved of the device for it (None on a CPU).
+    """
+
+    held: int
+    peak: int
+    reserved: int | None = None
+
+
+class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    status: Status
+    reason: Finding | None = None
+    summary: str = ""
+    claim: str | None = None
+    unchecked: Finding | None = None
+    """Why its output was not compared with the baseline's; None where it was."""
+    items: float | None = None
+    bytes: int | None = None
+    flops: int | None = None
+    dtype: str | None = None
+    time_s: Time | None = None
+    clocks: dict[str, float] = {}
+    """Median seconds per step by each clock that was used."""
+    items_per_s: float | None = None
+    bytes_per_s: float | None = None
+    flops_per_s: float | None = None
+    """Both derived from declared work and the median time."""
+    steps_per_block: int | None = None
+    contention: float | None = None
+    """Share of the timed wall time in which the measuring thread did not run; of one thread on a
+    CPU.
+    """
+    faults_per_block: float | None = None
+    switches_per_block: float | None = None
+    sm_mhz: float | None = None
+    """Mean clock of the SMs just before each block, by the device clock's spin."""
+    build_s: float | None = None
+    first_step_s: float | None = None
+    warm_up_s: float | None = None
+    """What its first steps took longer than those that it settled at, after the very first."""
+    drifting: bool | None = None
+    error: float | None = None
+    solo_run: SoloReport | None = None
+    operations: int | None = None
+    """Operations that the host starts in a step, as torch counts them; views are none."""
+    flops_counted: int | None = None
+    """Of products, convolutions and attention, by torch's own formulas; None where some operation
+    has none.
+    """
+    cause: Cause | None = None
+    """What limits its step, declared or not; None where nothing is known of that."""
+    roofline: Point | None = None
+    goodput: GoodputReport | None = None
+    memory: MemoryReport | None = None
+    first_steps: CurveReport | None = None
+    kernels: list[KernelCode] = []
+    """CUDA C++ of its own, as the compiler made it."""
+    kernel_difference: KernelDifference | None = None
+    """What its kernels have more or less than those of the variant that it is compared with."""
+    tuning: Tuning | None = None
+    """What `gpulab.tune` chose, and from which candidates."""
+    tuning_cached: bool = False
+    """Whether it was measured in an earlier run."""
+    stage: Stage | None = None
+    line: int | None = None
+
+    @property
+    def time_per_item(self) -> Time | None:
+        """Seconds per item; of a step that declares none, per step."""
+        return self.time_s.over(self.items or 1.0) if self.time_s else None
+
+    def time_per(self, per: Per) -> Time | None:
+        """Seconds per step or per item."""
+        match per:
+            case Per.STEP:
+                return self.time_s
+            case Per.ITEM:
+                return self.time_per_item
+            case _:
+                assert_never(per)
 
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):
-    """How it was measured. `unit` is what the interval is over; `processes` how many measured, one after the other."""
+    """How it was measured. `unit` is what the interval is over; `processes` how many measured, one
+    after the other.
+    """
 
     clock: Clock = Clock.WALL
     cache: Cache = Cache.HOT
@@ -72,7 +317,9 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CeilingsReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What limits the device, measured `at` a time (UTC), perhaps in an earlier run, with what its datasheet says."""
+    """What limits the device, measured `at` a time (UTC), perhaps in an earlier run, with what its
+    datasheet says.
+    """
 
     at: str | None = None
     cached: bool = False
@@ -80,10 +327,11 @@ class CeilingsReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TelemetryReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was sampled: a GPU, or the reason why none; `unsupported` gives a code for each field without a value.
+    """What was sampled: a GPU, or the reason why none; `unsupported` gives a code for each field
+    without a value.
 
-    `last`, `recent` and `peaks` are by field; `recent` has the newest readings, the oldest first. `age_s` is how long
-    ago the last reading was, None once sampling has ended.
+    `last`, `recent` and `peaks` are by field; `recent` has the newest readings, the oldest first.
+    `age_s` is how long ago the last reading was, None once sampling has ended.
     """
 
     gpu: str | None = None
@@ -106,7 +354,9 @@ class TelemetryReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Together(msgspec.Struct, frozen=True, kw_only=True):
-    """Fixes one by one and all at once: the product of the individual speedups, and the speedup of all of them."""
+    """Fixes one by one and all at once: the product of the individual speedups, and the speedup of
+    all of them.
+    """
 
     product: float
     speedup: float
@@ -135,7 +385,9 @@ class LogReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a run is. Epochs and processes are counted from 1; `remaining_s`: about so long to its end."""
+    """Where a run is. Epochs and processes are counted from 1; `remaining_s`: about so long to its
+    end.
+    """
 
     stage: Stage = Stage.START
     variant: str | None = None
@@ -187,7 +439,9 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     variants: list[VariantReport] = []
     comparisons: list[Comparison] = []
     best: str | None = None
-    """The variant that is shown to beat each of the others that are compared with the baseline; None where none is."""
+    """The variant that is shown to beat each of the others that are compared with the baseline;
+    None where none is.
+    """
     best_among: list[str] = []
     """Those among which the best is: the largest speedup, and what cannot be told apart from it."""
     no_effect_reason: str = ""
@@ -196,7 +450,9 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     telemetry: TelemetryReport | None = None
     ceilings: CeilingsReport | None = None
     startup_s: dict[str, float] = {}
-    """Of its first process, until the first variant is built: interpreter, imports (torch), device, file."""
+    """Of its first process, until the first variant is built: interpreter, imports (torch), device,
+    file.
+    """
     from_start: FromStart | None = None
     """Of a command that asks for it."""
     figures: list[Figure] = []
@@ -210,7 +466,9 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def compares(self) -> bool:
-        """Whether it is made to compare variants; not where first steps, or clocks, are the lesson."""
+        """Whether it is made to compare variants; not where first steps, or clocks, are the
+        lesson.
+        """
         return self.shows in (Shows.SPEEDUP, Shows.MEMORY)
 
     @property
@@ -230,4 +488,6 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def comparison(self, name: str) -> Comparison | None:
         """The first comparison of a variant: with what it is measured against."""
-        return next((comparison for comparison in self.comparisons if comparison.variant == name), None)
+        return next(
+            (comparison for comparison in self.comparisons if comparison.variant == name), None
+        )

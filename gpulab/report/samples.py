@@ -7,10 +7,10 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
-from gpulab.analysis.series import Epoch, EpochSeries, Key, Pair, Values, Window
-from gpulab.analysis.statistics import Interval
-from gpulab.analysis.time_spans import Span
-from gpulab.protocol.events import Samples
+from gpulab.core.events import Samples
+from gpulab.stats.series import Epoch, EpochSeries, Key, Pair, Values, Window
+from gpulab.stats.statistics import Interval
+from gpulab.stats.time_spans import Span
 
 _Rounds = dict[int, tuple[dict[str, float], dict[str, Span]]]
 """Of an open epoch: round number to seconds per item and spans, by name."""
@@ -49,7 +49,9 @@ class SampleHistory:
 
     @property
     def undecided_from(self) -> float:
-        """When the first block began that may still be dropped; blocks to come begin after those that are known."""
+        """When the first block began that may still be dropped; blocks to come begin after those
+        that are known.
+        """
         spans = (spans for rounds in self._open.values() for _, spans in rounds.values())
         under_way = (start for blocks in spans for start, _ in blocks.values())
         return min([self.end, *(epoch.start for epoch in self.unsettled), *under_way])
@@ -59,7 +61,9 @@ class SampleHistory:
         count = len(event.epoch)
         ended, steps = event.ended or [event.t] * count, event.steps or [1] * count
         divisors = [items.get(name, 1.0) for name in event.names]
-        rows = zip(event.epoch, event.round, event.variant, event.times_s, ended, steps, strict=True)
+        rows = zip(
+            event.epoch, event.round, event.variant, event.times_s, ended, steps, strict=True
+        )
         for epoch, number, index, time_s, end, block_steps in rows:
             if epoch < self._complete_below:  # it is complete, and no block of it can be to come
                 continue
@@ -80,7 +84,9 @@ class SampleHistory:
         self._complete(max(self._open, default=-1) + 1)
 
     def settle(self, until: float, windows: Sequence[Window]) -> None:
-        """Reduce every epoch that ended before `until`, from when on windows may still be added, to its medians."""
+        """Reduce every epoch that ended before `until`, from when on windows may still be added, to
+        its medians.
+        """
         while self.unsettled and self.unsettled[0].end <= until:
             epoch = self.unsettled.popleft()
             valid = epoch.outside(windows)
@@ -100,7 +106,9 @@ class SampleHistory:
 
     def open_values(self, name: str) -> list[float]:
         """Times of the epochs under way."""
-        both = (times_and_spans for rounds in self._open.values() for times_and_spans in rounds.values())
+        both = (
+            times_and_spans for rounds in self._open.values() for times_and_spans in rounds.values()
+        )
         return [times[name] for times, _ in both if name in times]
 
     def _complete(self, complete: int) -> None:
@@ -108,8 +116,14 @@ class SampleHistory:
         for epoch_number in sorted(other for other in self._open if other < complete):
             rounds = self._open.pop(epoch_number)
             order = sorted(rounds)
-            process = bisect_right(self._first_epochs, epoch_number) - 1 if self._first_epochs else None
-            epoch = Epoch([rounds[number][0] for number in order], [rounds[number][1] for number in order], process)
+            process = (
+                bisect_right(self._first_epochs, epoch_number) - 1 if self._first_epochs else None
+            )
+            epoch = Epoch(
+                [rounds[number][0] for number in order],
+                [rounds[number][1] for number in order],
+                process,
+            )
             self.epochs += 1
             self.rounds += len(order)
             self.blocks += epoch.blocks
@@ -135,14 +149,20 @@ class SampleView:
 
     def rough(self, name: str) -> float | None:
         """Median seconds per item of whatever there is, also of the epoch under way."""
-        return self._history.series[(name,)].rough([*self._values((name,)), (None, self._history.open_values(name))])
+        return self._history.series[(name,)].rough(
+            [*self._values((name,)), (None, self._history.open_values(name))]
+        )
 
     def counts(self, pair: Pair) -> tuple[int, int, int]:
         """(pairs left, units of the interval, pairs dropped)."""
         series, values = self._history.series[pair], self._kept_values(pair)
         pairs = series.count + sum(map(len, values))
         whole = sum(len(epoch.values(pair)) for epoch in self._history.unsettled)
-        return pairs, len(self.units(pair)), self._history.dropped_pairs[pair] + whole - sum(map(len, values))
+        return (
+            pairs,
+            len(self.units(pair)),
+            self._history.dropped_pairs[pair] + whole - sum(map(len, values)),
+        )
 
     def dropped_blocks(self) -> dict[_Cause, int]:
         """Blocks that touch a window, by its cause."""

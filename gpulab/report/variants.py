@@ -5,23 +5,27 @@ from __future__ import annotations
 from itertools import takewhile
 from statistics import median
 
-from gpulab.analysis.ceilings import RoofSet
-from gpulab.analysis.first_steps import Ends, curve_of, over_processes
-from gpulab.protocol.finding import Finding, finding
-from gpulab.protocol.statuses import Cache, Clock, FailureKind, Status
-from gpulab.protocol.telemetry_fields import reason_letters
-from gpulab.report.goodput.goodput_summary import goodput_of
+from gpulab.core.finding import Finding, finding
+from gpulab.core.statuses import Cache, Clock, FailureKind, Status
+from gpulab.features.first_steps.analysis import Ends, curve_of, over_processes
+from gpulab.features.goodput.report import goodput_of
+from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.report import cause_and_point
+from gpulab.features.telemetry.fields import reason_letters
 from gpulab.report.report import CurveReport, MemoryReport, SoloReport, Time, VariantReport
-from gpulab.report.roofline.points import cause_and_point
 from gpulab.report.samples import SampleView
-from gpulab.report.state import RunState
-from gpulab.report.variant_state import VariantState
+from gpulab.report.state import RunState, VariantState
 
 _SETTLED = 1.05
 
 
 def variant_report(
-    state: RunState, variant: VariantState, samples: SampleView, roofs: RoofSet | None, *, under_way: bool
+    state: RunState,
+    variant: VariantState,
+    samples: SampleView,
+    roofs: RoofSet | None,
+    *,
+    under_way: bool,
 ) -> VariantReport:
     """`under_way`: nothing is final."""
     built, failure = variant.built, variant.failure
@@ -76,7 +80,9 @@ def variant_report(
     )
 
 
-def _final_status(state: RunState, variant: VariantState, *, under_way: bool) -> tuple[Status, Finding | None]:
+def _final_status(
+    state: RunState, variant: VariantState, *, under_way: bool
+) -> tuple[Status, Finding | None]:
     """Once a run is over, no variant is pending any more."""
     if variant.status != Status.PENDING or under_way:
         return variant.status, variant.reason
@@ -94,7 +100,9 @@ def _time(variant: VariantState, status: Status, samples: SampleView) -> Time | 
     name, items = variant.info.name, variant.items
     interval = samples.interval((name,))
     if interval is not None:
-        return Time(median=interval.median * items, low=interval.low * items, high=interval.high * items)
+        return Time(
+            median=interval.median * items, low=interval.low * items, high=interval.high * items
+        )
     rough = samples.rough(name)
     if rough is not None:
         return Time(median=rough * items)
@@ -102,7 +110,9 @@ def _time(variant: VariantState, status: Status, samples: SampleView) -> Time | 
 
 
 def _warm_up_s(variant: VariantState) -> float | None:
-    """What the blocks of its warm-up took longer than those that it settled at, up to the first that is as short."""
+    """What the blocks of its warm-up took longer than those that it settled at, up to the first
+    that is as short.
+    """
     if variant.warmed is None or variant.calibrated is None:
         return None
     times_s = variant.warmed.times_s

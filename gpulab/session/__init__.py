@@ -1,1 +1,3 @@
-"""Floor 3: how a run is started, its processes, the file it leaves, and the sources that faces read."""
+"""Floor 3: how a run is started, its processes, the file it leaves, and the sources that faces
+read.
+"""

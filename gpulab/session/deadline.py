@@ -1,7 +1,9 @@
-"""When a run has taken too long: absolutely where the user says so, else by what it has shown of its own pace.
+"""When a run has taken too long: absolutely where the user says so, else by what it has shown of
+its own pace.
 
-Before anything is calibrated nobody knows how long a build or a step takes, so only silence ends a run. Once the
-engine has planned, its own estimate does too, with room for a machine that is busier than it was.
+Before anything is calibrated nobody knows how long a build or a step takes, so only silence ends a
+run. Once the engine has planned, its own estimate does too, with room for a machine that is busier
+than it was.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic
 
-from gpulab.protocol.events import (
+from gpulab.core.events import (
     AnyEvent,
     Built,
     Calibrated,
@@ -25,15 +27,24 @@ from gpulab.protocol.events import (
     TelemetryStarted,
     TelemetrySwitched,
 )
-from gpulab.protocol.finding import Finding, finding
-from gpulab.protocol.statuses import Stage
+from gpulab.core.finding import Finding, finding
+from gpulab.core.statuses import Stage
 
 _SILENCE_S = 600.0
 _SILENCE_STEPS = 30
 """A check takes several steps, a profile more, and none of them is an event."""
 _MARGIN, _MARGIN_S = 4.0, 300.0
 """Of what was expected, and on top of it."""
-_NO_PROGRESS = (Log, Noticed, Reported, Telemetry, TelemetryEnded, TelemetryLost, TelemetryStarted, TelemetrySwitched)
+_NO_PROGRESS = (
+    Log,
+    Noticed,
+    Reported,
+    Telemetry,
+    TelemetryEnded,
+    TelemetryLost,
+    TelemetryStarted,
+    TelemetrySwitched,
+)
 """What comes while a step hangs, too."""
 
 

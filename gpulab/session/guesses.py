@@ -9,18 +9,20 @@ from typing import NamedTuple
 
 import msgspec
 
-from gpulab.analysis.comparison import Comparison
-from gpulab.protocol.text import plain_json
-from gpulab.report.past_run import PastComparison
-from gpulab.report.prediction import Prediction, limit_right
+from gpulab.core.text import plain_json
+from gpulab.features.history.report import PastComparison
+from gpulab.features.predictions.report import Prediction, limit_right
 from gpulab.report.report import RunReport
 from gpulab.session.run_files import state_folder
+from gpulab.stats.comparison import Comparison
 
 _MOST = 1000
 
 
 class Guess(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`guesses` of how many times as fast `variant` is: one, or those of a class. `limit` of the baseline."""
+    """`guesses` of how many times as fast `variant` is: one, or those of a class. `limit` of the
+    baseline.
+    """
 
     at: str
     scenario: str
@@ -34,14 +36,18 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Record(NamedTuple):
-    """Of guesses that were answered: how many there are, and how many were within a factor of two."""
+    """Of guesses that were answered: how many there are, and how many were within a factor of
+    two.
+    """
 
     answered: int
     near: int
 
 
 def keep(report: RunReport, best: Comparison | PastComparison, prediction: Prediction) -> None:
-    """Append a prediction with what was measured of the best variant. What cannot be kept is no problem of a run."""
+    """Append a prediction with what was measured of the best variant. What cannot be kept is no
+    problem of a run.
+    """
     limit = limit_right(prediction, report)
     guess = Guess(
         at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -71,7 +77,11 @@ def record() -> Record:
     for line in lines:
         with suppress(msgspec.DecodeError):
             guess = msgspec.json.decode(line, type=Guess)
-            own += [guess] if len(guess.guesses) == 1 and guess.speedup and guess.guesses[0] > 0 else []
+            own += (
+                [guess]
+                if len(guess.guesses) == 1 and guess.speedup and guess.guesses[0] > 0
+                else []
+            )
     near = sum(0.5 <= guess.guesses[0] / guess.speedup <= 2 for guess in own if guess.speedup)
     return Record(len(own), near)
 

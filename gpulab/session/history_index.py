@@ -1,8 +1,9 @@
-"""The index of runs on this machine: JSON lines in the user's state folder, one for each run that has ended.
+"""The index of runs on this machine: JSON lines in the user's state folder, one for each run that
+has ended.
 
-It holds nothing that the run files do not. Where it is missing or torn it is made again from all of them, the newest
-first; its header says below which name they are still to be read, so that this may go on another time. Other processes
-write to it as well: whoever changes it holds a lock.
+It holds nothing that the run files do not. Where it is missing or torn it is made again from all of
+them, the newest first; its header says below which name they are still to be read, so that this may
+go on another time. Other processes write to it as well: whoever changes it holds a lock.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from time import monotonic
 
 import msgspec
 
-from gpulab.limits import HISTORY_BYTES, HISTORY_RUN_BYTES
-from gpulab.protocol.files import open_regular, write_whole
-from gpulab.protocol.run_file import read_run_file
-from gpulab.protocol.text import plain_json
-from gpulab.protocol.wire import UNREADABLE
+from gpulab.core.files import open_regular, write_whole
+from gpulab.core.limits import HISTORY_BYTES, HISTORY_RUN_BYTES
+from gpulab.core.run_file import read_run_file
+from gpulab.core.text import plain_json
+from gpulab.core.wire import UNREADABLE
+from gpulab.features.history.report import PastRun, past_run
 from gpulab.report.build import build_report
-from gpulab.report.past_run import PastRun, past_run
 from gpulab.report.state import fold_all
 from gpulab.session.run_files import run_files
 
@@ -39,7 +40,9 @@ _FIRST, _PART = 100, 1_000
 """Runs that are handed over together: first those in sight."""
 _LOCK_S = 0.5
 _PART_S, _STEP_S, _SAVE_S = 0.1, 0.5, 5.0
-"""Of reading run files again: until some are handed over, before a run in all, and until they are in the index."""
+"""Of reading run files again: until some are handed over, before a run in all, and until they are
+in the index.
+"""
 _RUN_FILE_BYTES = 16 << 20
 _ALL = "~"
 """Sorts behind the name of every run file: they begin with the time."""
@@ -62,7 +65,9 @@ class _Key(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Part:
-    """Some runs, the newest first. Where run files are read again: how many have been, of how many."""
+    """Some runs, the newest first. Where run files are read again: how many have been, of how
+    many.
+    """
 
     runs: Sequence[PastRun]
     read: int = 0
@@ -70,13 +75,16 @@ class Part:
 
 
 class HistoryIndex:
-    """The index in one folder. Nothing raises here: without an index there is no history, that is all."""
+    """The index in one folder. Nothing raises here: without an index there is no history, that is
+    all.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._path = folder, folder / _NAME
 
     def parts(self) -> Generator[Part, None, None]:
-        """All runs, the newest first; then those of run files that the index lacks, which it has afterwards.
+        """All runs, the newest first; then those of run files that the index lacks, which it has
+        afterwards.
 
         Whoever leaves earlier keeps what was read by then.
         """
@@ -87,7 +95,9 @@ class HistoryIndex:
                     break
 
     def _entered(self, keys: set[tuple[str, str]]) -> Generator[Part, None, str]:
-        """Those in the index, less the keys; returns below which name run files are to be read. OSError."""
+        """Those in the index, less the keys; returns below which name run files are to be read.
+        OSError.
+        """
         lines, below = self._read(_MOST_BYTES)
         runs: list[PastRun] = []
         most = _FIRST
@@ -120,7 +130,9 @@ class HistoryIndex:
         return [run for run in newest.values() if run is not None]
 
     def add(self, run: PastRun) -> bool:
-        """Append a run that has ended; returns whether it could be. It takes as long however much there is."""
+        """Append a run that has ended; returns whether it could be. It takes as long however much
+        there is.
+        """
         line = _line(run)
         if line is None:
             return False
@@ -148,7 +160,9 @@ class HistoryIndex:
         return []
 
     def _read(self, most_bytes: int) -> tuple[list[bytes], str]:
-        """(its last lines, below which name run files are to be read). OSError where it is a newer gpulab's."""
+        """(its last lines, below which name run files are to be read). OSError where it is a newer
+        gpulab's.
+        """
         try:
             with open_regular(self._path) as file:
                 header = file.readline(_HEADER_BYTES)
@@ -184,8 +198,12 @@ class HistoryIndex:
                 raise OSError(errno.ENOSPC, "the disk is full")
         return True
 
-    def _read_run_files(self, below: str, keys: set[tuple[str, str]]) -> Generator[Part, None, bool]:
-        """The runs of all but the keys, the newest first; returns whether the index was changed meanwhile."""
+    def _read_run_files(
+        self, below: str, keys: set[tuple[str, str]]
+    ) -> Generator[Part, None, bool]:
+        """The runs of all but the keys, the newest first; returns whether the index was changed
+        meanwhile.
+        """
         files = {run_file for _, run_file in keys}
         paths = [path for path in run_files(self._folder / "runs", below) if str(path) not in files]
         runs: list[PastRun] = []

@@ -1,4 +1,6 @@
-"""The start of a run, for every face: from what a user names to requests, and from a request to a live source."""
+"""The start of a run, for every face: from what a user names to requests, and from a request to a
+live source.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +11,19 @@ from msgspec.structs import replace as replace_fields
 
 from gpulab.catalog.catalog import Entry, ScenarioNotFoundError, catalog, find, read_file
 from gpulab.catalog.needs import first_missing
-from gpulab.catalog.paths import is_folder, is_there, real_path
-from gpulab.limits import FILE_NAME_BYTES
-from gpulab.protocol.finding import Finding, finding
-from gpulab.protocol.jobs import RunRequest
-from gpulab.protocol.run_file import RunFile
-from gpulab.protocol.text import file_name, plain
-from gpulab.report.exit_codes import Conclusion, ExitCode, conclusion_of
+from gpulab.catalog.source import is_folder, is_there, real_path
+from gpulab.core.finding import Finding, finding
+from gpulab.core.jobs import RunRequest
+from gpulab.core.limits import FILE_NAME_BYTES
+from gpulab.core.run_file import RunFile
+from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
+from gpulab.core.text import file_name, plain
 from gpulab.report.report import RunReport
 from gpulab.session.requests import request_for, values_to_sweep
+from gpulab.session.run import Live
 from gpulab.session.run_files import default_path
 from gpulab.session.session import Session
 from gpulab.session.settings import Settings, UsageError
-from gpulab.session.source import Live
 from gpulab.version import __version__
 
 ALL = "all"
@@ -29,7 +31,9 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Launch:
-    """One run to make. `named` ones must run; those of a folder or of `all` are skipped where needs are not met."""
+    """One run to make. `named` ones must run; those of a folder or of `all` are skipped where needs
+    are not met.
+    """
 
     entry: Entry
     functions: tuple[str, ...] = ()
@@ -39,7 +43,8 @@ class Launch:
 
     @property
     def label(self) -> str:
-        """What distinguishes its run from the others of one command; fit for a file name on every system.
+        """What distinguishes its run from the others of one command; fit for a file name on every
+        system.
 
         From the file and its functions: the entry's name also depends on what else a face lists.
         """
@@ -59,10 +64,14 @@ def launches_of(name: str) -> list[Launch]:
         path = Path(file)
         if not is_there(path):
             raise ScenarioNotFoundError(f"there is no file {file}")
-        return [Launch(read_file(path), tuple(function.strip() for function in functions.split(",")))]
+        return [
+            Launch(read_file(path), tuple(function.strip() for function in functions.split(",")))
+        ]
     if is_folder(Path(name)):
         folder = real_path(Path(name))
-        return [Launch(entry, named=False) for entry in catalog([folder]) if entry.path.parent == folder]
+        return [
+            Launch(entry, named=False) for entry in catalog([folder]) if entry.path.parent == folder
+        ]
     return [Launch(find(name))]
 
 
@@ -105,12 +114,20 @@ def plan(launch: Launch, settings: Settings, *, several: bool = False) -> RunReq
 
 
 def why_not(launch: Launch, device: str | None) -> Finding | None:
-    """What keeps a launch from running: an unreadable file, an unmet need, arguments that nobody gives."""
+    """What keeps a launch from running: an unreadable file, an unmet need, arguments that nobody
+    gives.
+    """
     entry = launch.entry
     if entry.error:
         error = entry.error
         message = plain(error.message)
-        return finding("file_unreadable", file=entry.path.name, line=error.line, message=message, fix=plain(error.fix))
+        return finding(
+            "file_unreadable",
+            file=entry.path.name,
+            line=error.line,
+            message=message,
+            fix=plain(error.fix),
+        )
     if launch.functions:
         for name in launch.functions:
             function = entry.text.functions.get(name)
@@ -124,20 +141,28 @@ def why_not(launch: Launch, device: str | None) -> Finding | None:
 
 
 def start(request: RunRequest, path: Path) -> Live:
-    """Start a run that writes its events to a new file. UsageError where there can be no such file."""
+    """Start a run that writes its events to a new file. UsageError where there can be no such
+    file.
+    """
     profile = request.profile
     if profile is not None and profile.memory is not None:  # snapshots stand beside the run file
-        request = replace_fields(request, profile=replace_fields(profile, memory=str(path.with_suffix(""))))
+        request = replace_fields(
+            request, profile=replace_fields(profile, memory=str(path.with_suffix("")))
+        )
     try:
         file = RunFile(path, __version__)
     except OSError as error:
-        message = f"no run file can be made at {path}: {error.strerror}; choose another with --output"
+        message = (
+            f"no run file can be made at {path}: {error.strerror}; choose another with --output"
+        )
         raise UsageError(message) from None
     return Live(Session(request, file))
 
 
 def start_entry(entry: Entry, settings: Settings) -> Live | Finding:
-    """Start an entry as lists show it, with those of the chosen parameters that it has, or say why it cannot run."""
+    """Start an entry as lists show it, with those of the chosen parameters that it has, or say why
+    it cannot run.
+    """
     launch = Launch(entry, (entry.function,) if entry.function else ())
     request = plan(launch, settings, several=True)
     if isinstance(request, RunRequest):

@@ -1,15 +1,15 @@
-"""From an entry of the catalog and settings to a `RunRequest`; every mistake in them is a `UsageError`."""
+"""From an entry of the catalog and settings to a `RunRequest`; every mistake in them is a
+`UsageError`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from gpulab.catalog.catalog import Entry
-from gpulab.catalog.literals import literal_of
 from gpulab.catalog.needs import first_missing
-from gpulab.declared import beginning, shown
-from gpulab.limits import LARGEST_INTEGER, SWEEP_VALUES, TEXT_LENGTH, VARIANTS
-from gpulab.protocol.jobs import (
+from gpulab.catalog.reader import literal_of
+from gpulab.core.jobs import (
     TELEMETRY_OFF,
     TELEMETRY_ON,
     Calibrate,
@@ -21,15 +21,18 @@ from gpulab.protocol.jobs import (
     TimeFunctions,
     VariantInfo,
 )
-from gpulab.protocol.statuses import Cache, CeilingChoice, Clock, Per, Shows
-from gpulab.protocol.text import cut, one_line
-from gpulab.scenario import FIRST, Param, Scenario
+from gpulab.core.limits import LARGEST_INTEGER, SWEEP_VALUES, TEXT_LENGTH, VARIANTS
+from gpulab.core.statuses import Cache, CeilingChoice, Clock, Per, Shows
+from gpulab.core.text import cut, one_line
+from gpulab.scenario import FIRST, Param, Scenario, beginning, shown
 from gpulab.session.settings import Settings, UsageError, check_settings, device_of, telemetry_of
 
 _SMOKE_TIME_S, _QUICK_TIME_S, _TIME_S = 0.5, 1.5, 10.0
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 _LEAST_FOR_CEILINGS_S = 1.0
-"""A run shorter than this draws no conclusions about the device, and measuring it would take longer."""
+"""A run shorter than this draws no conclusions about the device, and measuring it would take
+longer.
+"""
 _LEAST_FOR_ALONE_S = 5.0
 """A shorter run has no time for variants that are built and timed one by one."""
 
@@ -58,9 +61,15 @@ def request_for(
         "solo_runs": telemetry != TELEMETRY_OFF,
         "alone": time_s >= _LEAST_FOR_ALONE_S and not settings.quick,
         "gpu_beside_cpu": telemetry not in (TELEMETRY_ON, TELEMETRY_OFF),
-        "ceilings": CeilingChoice.NONE if settings.smoke or time_s < _LEAST_FOR_CEILINGS_S else CeilingChoice.NEEDED,
+        "ceilings": CeilingChoice.NONE
+        if settings.smoke or time_s < _LEAST_FOR_CEILINGS_S
+        else CeilingChoice.NEEDED,
     }
-    job = _time_functions(entry, settings, functions, common) if functions else _measure(entry, settings, common)
+    job = (
+        _time_functions(entry, settings, functions, common)
+        if functions
+        else _measure(entry, settings, common)
+    )
     return RunRequest(
         job=job,
         telemetry=telemetry,
@@ -82,29 +91,43 @@ def calibration_request(settings: Settings) -> RunRequest:
 
 
 def values_to_sweep(entry: Entry, text: str) -> tuple[str, list[str]]:
-    """The parameter to sweep and its values, from `name=a,b,c`, or `name` or nothing for the scenario's own."""
+    """The parameter to sweep and its values, from `name=a,b,c`, or `name` or nothing for the
+    scenario's own.
+    """
     scenario = entry.scenario
     if scenario is None:
         raise UsageError(f"--sweep requires a scenario, and {entry.path.name} has none")
     name, equals, listed = text.partition("=")
     own = "; ".join(
-        f"{parameter}={beginning(','.join(map(str, values)))}" for parameter, values in scenario.sweep.items()
+        f"{parameter}={beginning(','.join(map(str, values)))}"
+        for parameter, values in scenario.sweep.items()
     )
     if not name:
         if len(scenario.sweep) != 1:
-            reason = f"{entry.name} has several, name one: {own}" if own else f"{entry.name} has no sweep of its own"
+            reason = (
+                f"{entry.name} has several, name one: {own}"
+                if own
+                else f"{entry.name} has no sweep of its own"
+            )
             raise UsageError(f"--sweep: {reason}; write --sweep name=a,b,c")
         name = next(iter(scenario.sweep))
     if not equals:
         if name not in scenario.sweep:
             text = beginning(name)
-            raise UsageError(f"--sweep {text}: {entry.name} has no sweep of it; write --sweep {text}=a,b,c")
+            raise UsageError(
+                f"--sweep {text}: {entry.name} has no sweep of it; write --sweep {text}=a,b,c"
+            )
         return name, [str(value) for value in scenario.sweep[name]]
     values = list(dict.fromkeys(value.strip() for value in listed.split(",") if value.strip()))
     if not values:
-        raise UsageError(f"--sweep {beginning(text)}: it has no values; write --sweep {beginning(name)}=a,b,c")
+        raise UsageError(
+            f"--sweep {beginning(text)}: it has no values; write --sweep {beginning(name)}=a,b,c"
+        )
     if len(values) > SWEEP_VALUES:
-        raise UsageError(f"--sweep {beginning(name)}: {len(values)} values, and one sweep takes at most {SWEEP_VALUES}")
+        raise UsageError(
+            f"--sweep {beginning(name)}: {len(values)} values, and one sweep takes at most "
+            f"{SWEEP_VALUES}"
+        )
     return name, values
 
 
@@ -152,13 +175,19 @@ def _time_functions(
     if settings.chosen:
         raise UsageError("--set requires a scenario: a plain function has no parameters")
     if len(functions) > VARIANTS:
-        raise UsageError(f"{entry.path.name}: {len(functions)} functions, and one run takes at most {VARIANTS}")
+        raise UsageError(
+            f"{entry.path.name}: {len(functions)} functions, and one run takes at most {VARIANTS}"
+        )
     if len(set(functions)) < len(functions):
         raise UsageError(f"{beginning(','.join(functions))}: name each function once")
     for name in functions:
         if name not in entry.text.names:
             names = ", ".join(entry.text.names)
-            hint = f"it defines {cut(names, TEXT_LENGTH)}" if names else "the file defines no functions"
+            hint = (
+                f"it defines {cut(names, TEXT_LENGTH)}"
+                if names
+                else "the file defines no functions"
+            )
             raise UsageError(f"{entry.path.name} defines no {shown(name)} at its top level; {hint}")
     subject = FunctionFile(
         scenario=f"{entry.path.stem}:{','.join(functions)}",
@@ -175,7 +204,9 @@ def _time_functions(
 def _profile(settings: Settings, time_s: float) -> ProfileOptions | None:
     """A run shorter than a second asks for its speedup and no more, unless it says so."""
     requested = settings.trace is not None or settings.memory
-    if not requested and (settings.profile == "off" or settings.smoke or time_s < _LEAST_FOR_CEILINGS_S):
+    if not requested and (
+        settings.profile == "off" or settings.smoke or time_s < _LEAST_FOR_CEILINGS_S
+    ):
         return None
     trace = str(settings.trace.absolute()) if settings.trace else None
     every = requested or settings.profile == "all"
@@ -202,12 +233,18 @@ def _variants(scenario: Scenario, device: str) -> tuple[VariantInfo, ...]:
     return tuple(infos)
 
 
-def typed_params(scenario: str, defaults: Mapping[str, Param], chosen: Mapping[str, str]) -> dict[str, Param]:
+def typed_params(
+    scenario: str, defaults: Mapping[str, Param], chosen: Mapping[str, str]
+) -> dict[str, Param]:
     params: dict[str, Param] = {}
     for name, text in chosen.items():
         if name not in defaults:
-            available = ", ".join(f"{other}={shown(value)}" for other, value in defaults.items()) or "none"
-            raise UsageError(f"{scenario} has no parameter {shown(name)}; its parameters: {available}")
+            available = (
+                ", ".join(f"{other}={shown(value)}" for other, value in defaults.items()) or "none"
+            )
+            raise UsageError(
+                f"{scenario} has no parameter {shown(name)}; its parameters: {available}"
+            )
         params[name] = _typed(name, text, defaults[name])
     return params
 
@@ -229,14 +266,18 @@ def _typed(name: str, text: str, default: Param) -> Param:
         value = int(value) if abs(value) <= LARGEST_INTEGER else None
     if type(value) is not type(default):
         kind = _KINDS[type(default)]
-        message = f"--set {name}={beginning(text)}: {name} takes {kind}, as in {name}={default!r}{reason}"
+        message = (
+            f"--set {name}={beginning(text)}: {name} takes {kind}, as in {name}={default!r}{reason}"
+        )
         raise UsageError(message)
     return value
 
 
 def _checked_text(name: str, text: str) -> str:
     if len(text) > TEXT_LENGTH:
-        raise UsageError(f"--set {name}={beginning(text)}: a text has at most {TEXT_LENGTH} characters")
+        raise UsageError(
+            f"--set {name}={beginning(text)}: a text has at most {TEXT_LENGTH} characters"
+        )
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -6,7 +6,7 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gpulab.protocol.text import file_name
+from gpulab.core.text import file_name
 
 
 def state_folder() -> Path:
@@ -37,7 +37,11 @@ def runs_folder() -> Path:
 def run_files(folder: Path, below: str) -> list[Path]:
     """Those of a folder whose names sort below `below`, the newest first."""
     try:
-        names = [entry.name for entry in os.scandir(folder) if entry.name.endswith(".jsonl") and entry.name < below]
+        names = [
+            entry.name
+            for entry in os.scandir(folder)
+            if entry.name.endswith(".jsonl") and entry.name < below
+        ]
     except OSError:
         return []
     return [folder / name for name in sorted(names, reverse=True)]

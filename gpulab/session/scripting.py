@@ -8,13 +8,11 @@ from pathlib import Path
 
 from gpulab.report.report import RunReport
 from gpulab.scenario import Param
-from gpulab.session.drive import drive_to_end
-from gpulab.session.interrupts import Interrupts
+from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.launch import plan, single_launch, start
-from gpulab.session.run import Run
+from gpulab.session.run import File, Run
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import Settings
-from gpulab.session.source import File
 
 
 def run(
@@ -36,12 +34,14 @@ def run(
     output: Path | str | None = None,
     required_speedup: float | None = None,
 ) -> RunReport:
-    """Measure a scenario by its name or file, or functions as FILE:function, and return its report once it has ended.
+    """Measure a scenario by its name or file, or functions as FILE:function, and return its report
+    once it has ended.
 
-    Arguments are the flags of `gpulab --run` for one run; `output` is the run file, by default a new one under the
-    user's state directory. A failure is a report too: its `exit_code` is that of the command line. Raises `UsageError`
-    where the arguments make no sense, and `ScenarioNotFoundError`. An interrupt, as any exception, stops the run; its
-    file keeps what was measured.
+    Arguments are the flags of `gpulab --run` for one run; `output` is the run file, by default a
+    new one under the user's state directory. A failure is a report too: its `exit_code` is that of
+    the command line. Raises `UsageError` where the arguments make no sense, and
+    `ScenarioNotFoundError`. An interrupt, as any exception, stops the run; its file keeps what was
+    measured.
     """
     launch = single_launch(str(scenario))
     settings = Settings(
@@ -71,7 +71,9 @@ def run(
 
 
 def load(path: Path | str) -> RunReport:
-    """The report of a run file: of a run that has ended, or as far as it came. RunFileError where it is none."""
+    """The report of a run file: of a run that has ended, or as far as it came. RunFileError where
+    it is none.
+    """
     recorded = Run(File(Path(path)))
     recorded.poll()
     return recorded.report

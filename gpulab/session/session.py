@@ -1,6 +1,6 @@
 """One run: its worker processes and its telemetry process, merged into one ordered log of events.
 
-It works in a thread of its own; a face reads it as a source (`gpulab.session.source`).
+It works in a thread of its own; a face reads it as a source (`gpulab.session.run`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from time import monotonic
 
 from msgspec.structs import replace
 
-from gpulab.protocol.events import (
+from gpulab.core.events import (
     DEVICE_LOST,
     AnyEvent,
     Noticed,
@@ -30,31 +30,23 @@ from gpulab.protocol.events import (
     TelemetryStarted,
     WorkerReady,
 )
-from gpulab.protocol.finding import Finding, finding
-from gpulab.protocol.jobs import (
-    CANCEL,
-    CEILINGS_KNOWN,
-    TELEMETRY_OFF,
-    AnyJob,
-    Calibrate,
-    RunRequest,
-)
-from gpulab.protocol.run_file import RunFile
-from gpulab.protocol.statuses import FailureKind, Outcome, Stage
-from gpulab.session.cache.ceilings import CeilingCache
-from gpulab.session.cache.choices import ChoiceCache
-from gpulab.session.captured_output import CapturedOutput
+from gpulab.core.finding import Finding, finding
+from gpulab.core.jobs import CANCEL, CEILINGS_KNOWN, TELEMETRY_OFF, AnyJob, Calibrate, RunRequest
+from gpulab.core.run_file import RunFile
+from gpulab.core.statuses import FailureKind, Outcome, Stage
+from gpulab.features.telemetry.process import TelemetryProcess
+from gpulab.session.ceilings import CeilingCache
+from gpulab.session.choices import ChoiceCache
 from gpulab.session.deadline import Deadline
-from gpulab.session.event_log import EventLog
-from gpulab.session.exit_cause import failure_of, failure_of_whole_run
 from gpulab.session.history import History
-from gpulab.session.started_worker import WORKER
-from gpulab.session.telemetry_process import TelemetryProcess
-from gpulab.session.worker_process import WorkerProcess
-from gpulab.session.worker_transcript import WorkerTranscript
+from gpulab.session.streams import CapturedOutput, EventLog
+from gpulab.session.transcript import WorkerTranscript, failure_of, failure_of_whole_run
+from gpulab.session.worker_process import WORKER, WorkerProcess
 
 _MOST_READS = 64
-"""Of what is left in a pipe once the supervisor has ended: more than it holds. Somebody may still be writing."""
+"""Of what is left in a pipe once the supervisor has ended: more than it holds. Somebody may still
+be writing.
+"""
 _LAST_WORD_S = 10.0
 """How long a supervisor that was told to stop may take."""
 
@@ -62,7 +54,9 @@ _LAST_WORD_S = 10.0
 class Session:
     """Runs one request: `start`, then `take` until it has `ended`; `cancel` at any time."""
 
-    def __init__(self, request: RunRequest, run_file: RunFile, command: Sequence[str] = WORKER) -> None:
+    def __init__(
+        self, request: RunRequest, run_file: RunFile, command: Sequence[str] = WORKER
+    ) -> None:
         self._request, self._command = request, command
         self._log = EventLog(run_file)
         self._ceilings = CeilingCache(request)
@@ -79,7 +73,8 @@ class Session:
         self._overtime: Finding | None = None
         """Why it was too late."""
         self._wake_r, self._wake_w = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        # They live as long as anybody may cancel: a number that was given back may be another file by then.
+        # They live as long as anybody may cancel: a number that was given back may be another file
+        # by then.
         weakref.finalize(self, _close, self._wake_r, self._wake_w).atexit = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="session", daemon=True)
@@ -119,13 +114,22 @@ class Session:
 
     def _run(self) -> None:
         try:
-            self._append(RunStarted(request=self._request, at=datetime.now(UTC).isoformat(), host=socket.gethostname()))
+            self._append(
+                RunStarted(
+                    request=self._request,
+                    at=datetime.now(UTC).isoformat(),
+                    host=socket.gethostname(),
+                )
+            )
             self._history.read()
             self._measure()
             self._append(*self._last_events())
         except Exception as error:  # of the lab's own: the run has an end all the same
             failure = finding("worker_not_run", message=f"{type(error).__name__}: {error}")
-            self._append(failure_of_whole_run(FailureKind.CRASH, Stage.END, failure), RunEnded(outcome=Outcome.FAILED))
+            self._append(
+                failure_of_whole_run(FailureKind.CRASH, Stage.END, failure),
+                RunEnded(outcome=Outcome.FAILED),
+            )
         finally:
             self._ended.set()
             self._log.close()
@@ -144,12 +148,18 @@ class Session:
         self._append(*output.end())
 
     def _job(self, stack: ExitStack) -> AnyJob:
-        """The job with what earlier runs chose, its profile, and a folder for what goes with the run."""
+        """The job with what earlier runs chose, its profile, and a folder for what goes with the
+        run.
+        """
         job = self._request.job
         if isinstance(job, Calibrate):
             return job
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True))
-        return replace(job, choices=self._choices.load(), profile=self._request.profile, folder=folder)
+        folder = stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True)
+        )
+        return replace(
+            job, choices=self._choices.load(), profile=self._request.profile, folder=folder
+        )
 
     def _start_telemetry(self) -> TelemetryProcess | None:
         if self._request.telemetry == TELEMETRY_OFF:
@@ -157,10 +167,14 @@ class Session:
         try:
             return TelemetryProcess(self._request.telemetry)
         except OSError as error:
-            self._append(TelemetryStarted(no_gpu_reason=finding("telemetry_not_started", message=str(error))))
+            self._append(
+                TelemetryStarted(no_gpu_reason=finding("telemetry_not_started", message=str(error)))
+            )
             return None
 
-    def _work(self, job: AnyJob, transcript: WorkerTranscript, output: CapturedOutput | None) -> None:
+    def _work(
+        self, job: AnyJob, transcript: WorkerTranscript, output: CapturedOutput | None
+    ) -> None:
         with WorkerProcess(job, transcript, output, self._command) as worker:
             self._worker = worker
             self._deadline.worker_started()
@@ -177,7 +191,12 @@ class Session:
         last_word_by: float | None = None
         while True:
             until = min((t for t in (self._deadline.at, last_word_by) if t), default=None)
-            ready = {fd for fd, _ in poll.poll(None if until is None else max(0.0, until - monotonic()) * 1000)}
+            ready = {
+                fd
+                for fd, _ in poll.poll(
+                    None if until is None else max(0.0, until - monotonic()) * 1000
+                )
+            }
             for fd in ready & streams.keys():
                 if not self._take_from(streams[fd].take()):
                     poll.unregister(fd)
@@ -188,7 +207,9 @@ class Session:
                         if not self._take_from(stream.take()):
                             break
                 return
-            if (stop := self._stop_asked(cancelled=self._wake_r in ready)) and self._stopped is None:
+            if (
+                stop := self._stop_asked(cancelled=self._wake_r in ready)
+            ) and self._stopped is None:
                 self._stopped, last_word_by = stop, monotonic() + _LAST_WORD_S
                 worker.tell(CANCEL)
             if last_word_by and monotonic() >= last_word_by:
@@ -232,15 +253,21 @@ class Session:
         events: list[AnyEvent] = [Noticed(finding=notice) for notice in transcript.findings]
         events += [Noticed(finding=notice, explains=True) for notice in self._ceilings.findings]
         events += [RunInvalid(reason=problem) for problem in transcript.problems]
-        if transcript.complete and self._stopped != Outcome.CANCELLED:  # a timeout that came too late changes nothing
+        # a timeout that came too late changes nothing
+        if transcript.complete and self._stopped != Outcome.CANCELLED:
             return [*events, RunEnded(outcome=Outcome.DONE)]
-        if self._stopped == Outcome.TIMEOUT and transcript.stage == Stage.PROFILE:  # everything has been measured
+        # everything has been measured
+        if self._stopped == Outcome.TIMEOUT and transcript.stage == Stage.PROFILE:
             cause = self._overtime or finding("timeout", timeout_s=self._request.timeout_s)
             ended = finding("profiling_ended", transcript.variant, cause=cause.code, **cause.values)
             return [*events, Noticed(finding=ended), RunEnded(outcome=Outcome.DONE)]
-        reported = transcript.exited and transcript.exited.code == DEVICE_LOST and not transcript.problems
+        reported = (
+            transcript.exited and transcript.exited.code == DEVICE_LOST and not transcript.problems
+        )
         if not reported:  # by the worker itself
-            events.append(failure_of(self._request, transcript, self._stopped, self._error, self._overtime))
+            events.append(
+                failure_of(self._request, transcript, self._stopped, self._error, self._overtime)
+            )
         return [*events, RunEnded(outcome=self._stopped or Outcome.FAILED)]
 
 

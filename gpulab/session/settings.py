@@ -9,17 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpulab.catalog.needs import default_device, missing
-from gpulab.catalog.paths import is_there
-from gpulab.limits import LARGEST_INTEGER, NAME_LENGTH, SPEEDUPS, TIME_S
-from gpulab.protocol.finding import Finding
-from gpulab.protocol.jobs import TELEMETRY_OFF, TELEMETRY_ON
-from gpulab.protocol.text import cut
+from gpulab.catalog.source import is_there
+from gpulab.core.finding import Finding
+from gpulab.core.jobs import TELEMETRY_OFF, TELEMETRY_ON
+from gpulab.core.limits import LARGEST_INTEGER, NAME_LENGTH, SPEEDUPS, TIME_S
+from gpulab.core.text import cut
 
 _DEVICE = re.compile(r"cpu|cuda(:[0-9]{1,4})?")
 
 
 class UsageError(ValueError):
-    """The command cannot be carried out as it was given. `reason` says what the machine lacks for it."""
+    """The command cannot be carried out as it was given. `reason` says what the machine lacks for
+    it.
+    """
 
     def __init__(self, message: str, reason: Finding | None = None) -> None:
         super().__init__(message)
@@ -73,7 +75,9 @@ def check_settings(settings: Settings) -> None:
     if required is not None and not SPEEDUPS[0] <= required <= SPEEDUPS[1]:
         raise UsageError(f"--fail-below {required:g}: write a speedup, such as 1.2x")
     if settings.seed is not None and abs(settings.seed) > LARGEST_INTEGER:
-        raise UsageError(f"--seed: write a whole number between {-LARGEST_INTEGER} and {LARGEST_INTEGER}")
+        raise UsageError(
+            f"--seed: write a whole number between {-LARGEST_INTEGER} and {LARGEST_INTEGER}"
+        )
     cores = len(os.sched_getaffinity(0))
     if settings.threads > cores:
         raise UsageError(f"--threads {settings.threads}: this process may use {cores} cores")

@@ -1,22 +1,177 @@
-"""One worker with its supervisor, as the session sees it: given a job, read through two pipes, ended with it."""
+"""One worker with its supervisor, as the session sees it: started, given a job, read through two
+pipes, ended.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from select import PIPE_BUF
 from types import TracebackType
 
-from gpulab.protocol.events import AnyEvent
-from gpulab.protocol.frames import job_message
-from gpulab.protocol.jobs import AnyJob
-from gpulab.session.captured_output import CapturedOutput
-from gpulab.session.started_worker import READY, WORKER, StartedWorker
-from gpulab.session.streams import Lines, Stream, read_available
-from gpulab.session.worker_environment import worker_environment
-from gpulab.session.worker_transcript import WorkerTranscript
+from gpulab.core.events import AnyEvent
+from gpulab.core.jobs import AnyJob, ScenarioFile, TimedJob, subject_of
+from gpulab.core.wire import job_message
+from gpulab.session.orphans import Strays
+from gpulab.session.streams import CapturedOutput, Lines, Stream, pipe, read_available
+from gpulab.session.transcript import WorkerTranscript
+
+# Placement decides what a fresh allocation costs: with the default thresholds one and the same
+# chain of operations ran 2x faster in some processes than in others.
+_MALLOC = {
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(4 << 30),
+    "MALLOC_TOP_PAD_": str(256 << 20),
+}
+# A process that compiled waits 6 seconds at its end for inductor's helper processes; threads do as
+# well.
+_COMPILER = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
+
+FOLDER = "{folder}"
+"""Stands for a folder of the run in the values of a scenario's variables."""
+
+
+def usual_environment(threads: int) -> dict[str, str]:
+    """Ours, with the allocator and the number of threads pinned."""
+    pinned = dict.fromkeys(
+        ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads)
+    )
+    return {**os.environ, **_MALLOC, **pinned, **_COMPILER, "KINETO_LOG_LEVEL": "99"}
+
+
+def worker_environment(job: AnyJob) -> dict[str, str]:
+    """The usual one, and what the scenario asks for."""
+    subject = subject_of(job)
+    own = _own(job, subject.env) if isinstance(subject, ScenarioFile) else {}
+    variables: dict[str, str | None] = {**usual_environment(job.threads), **own}
+    return {name: value for name, value in variables.items() if value is not None}
+
+
+def _own(job: AnyJob, variables: Mapping[str, str | None]) -> dict[str, str | None]:
+    """What a scenario asks for; a folder that it names is of the run, and empty at first."""
+    folder = job.folder if isinstance(job, TimedJob) else None
+    return {
+        name: value and value.replace(FOLDER, folder or "") for name, value in variables.items()
+    }
+
+
+WORKER = (sys.executable, "-P", "-m", "gpulab.engine")
+
+
+class StartedWorker:
+    """A process, two pipes to read, and its stdin. `close` leaves no process behind."""
+
+    def __init__(
+        self, environment: Mapping[str, str], command: Sequence[str], *, ready: bool = False
+    ) -> None:
+        self._resources = ExitStack()
+        self.take_strays: Callable[[int], None] = lambda count: None
+        """Is told how many processes outlived the supervisor as well."""
+        with self._resources, ExitStack() as worker_ends:
+            self._strays = self._resources.enter_context(Strays())
+            self._resources.callback(self.end_strays)
+            self.events_fd, events_w = pipe(self._resources, worker_ends)
+            self.output_fd, output_w = pipe(self._resources, worker_ends)
+            self._process = subprocess.Popen(
+                [*command, str(events_w), *(["--ready"] if ready else [])],
+                stdin=subprocess.PIPE,
+                stdout=output_w,
+                stderr=output_w,
+                pass_fds=[events_w],
+                # what a write leaves in a buffer would be written again when the pipe is closed
+                bufsize=0,
+                start_new_session=True,
+                env={**environment, **self._strays.environment},
+            )
+            self._strays.supervisor = self._process.pid
+            self._resources.enter_context(self._process)
+            self._resources.callback(self._kill)
+            self.exit_fd = os.pidfd_open(self._process.pid)
+            """Readable once the supervisor, which outlives its worker, has ended."""
+            self._resources.callback(os.close, self.exit_fd)
+            self._resources = self._resources.pop_all()
+
+    @property
+    def is_there(self) -> bool:
+        return self._process.poll() is None
+
+    def tell(self, message: bytes) -> None:
+        """A word to the supervisor, which may be gone, or hang before it reads."""
+        commands = self._process.stdin
+        assert commands is not None
+        with suppress(OSError):  # so that it holds nobody
+            fcntl.fcntl(commands, fcntl.F_SETPIPE_SZ, min(len(message) + PIPE_BUF, 1 << 20))
+        with suppress(BrokenPipeError, ValueError):
+            while message:
+                message = message[commands.write(message) or 0 :]
+
+    def end_strays(self) -> None:
+        """End what the supervisor can no longer end; it is gone."""
+        self.take_strays(self._strays.end())
+
+    def close(self) -> None:
+        self._resources.close()
+
+    def _kill(self) -> None:
+        """The supervisor ends by itself; this is for the one that was killed, or does not
+        answer.
+        """
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+
+class ReadyWorker:
+    """One worker that has imported torch, for the next run of an app: `prepare` while nothing is
+    measured.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._started: tuple[StartedWorker, dict[str, str]] | None = None
+
+    def prepare(self, threads: int) -> None:
+        """Have one for jobs with so many threads, in whose environment the scenario changes
+        nothing.
+        """
+        environment = usual_environment(threads)
+        with self._lock:
+            if self._started is None:
+                self._started = StartedWorker(environment, WORKER, ready=True), environment
+
+    def take(self, job: AnyJob) -> StartedWorker | None:
+        """The worker for a job; None where there is none, or not for this one."""
+        with self._lock:
+            kept, self._started = self._started, None
+        if kept is None:
+            return None
+        started, environment = kept
+        fits = isinstance(job, TimedJob) and job.seed is None and not job.starts_matter
+        if fits and started.is_there and worker_environment(job) == environment:
+            return started
+        started.close()
+        return None
+
+    def close(self) -> None:
+        with self._lock:
+            kept, self._started = self._started, None
+        if kept is not None:
+            kept[0].close()
+
+
+READY = ReadyWorker()
+"""Of this process; empty but in an app."""
 
 
 class WorkerProcess:
-    """A context manager: leaving it leaves no process behind. `output` takes what the scenario prints, or nobody."""
+    """A context manager: leaving it leaves no process behind. `output` takes what the scenario
+    prints, or nobody.
+    """
 
     def __init__(
         self,
@@ -30,7 +185,9 @@ class WorkerProcess:
 
     def __enter__(self) -> WorkerProcess:
         ready = READY.take(self._job) if self._command is WORKER else None
-        started = self._started = ready or StartedWorker(worker_environment(self._job), self._command)
+        started = self._started = ready or StartedWorker(
+            worker_environment(self._job), self._command
+        )
         started.take_strays = self._add_strays
         self.streams = [
             Stream(started.events_fd, lambda: self._take_events(started.events_fd)),
@@ -41,7 +198,12 @@ class WorkerProcess:
         self.tell(job_message(self._job, self._transcript.secret))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self._started.close()
 
     def _add_strays(self, count: int) -> None:

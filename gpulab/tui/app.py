@@ -21,27 +21,25 @@ from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
 
 from gpulab.catalog.catalog import Entry, catalog
-from gpulab.doctor.terminal import over_ssh, shows_unicode
-from gpulab.report.exit_codes import ExitCode
-from gpulab.session.interrupts import Interrupts
+from gpulab.core.statuses import ExitCode
+from gpulab.draw.terminal import over_ssh, shows_unicode
+from gpulab.draw.text import Glyphs
+from gpulab.session.drive import Interrupts
 from gpulab.session.settings import Settings, check_paths, check_settings
-from gpulab.tui.bindings import KEYS
+from gpulab.tui import status
+from gpulab.tui.bindings import KEYS, read_keymap
 from gpulab.tui.driver import LabDriver, release_stop_signals
 from gpulab.tui.filters import AsciiFilter, PlainFilter
-from gpulab.tui.keymap import read_keymap
-from gpulab.tui.panels.catalog_column import WIDE
+from gpulab.tui.panels.catalog import WIDE, ScenarioList
 from gpulab.tui.panels.pane import Pane
-from gpulab.tui.panels.scenario_list import ScenarioList
 from gpulab.tui.runs import Starter
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.themes import MONO, NAMES, TERMINAL, THEMES, keep_theme, kept_theme
-from gpulab.views import status
-from gpulab.views.text import Glyphs
 
 if TYPE_CHECKING:
-    from gpulab.protocol.finding import Finding
-    from gpulab.report.prediction import Prediction
-    from gpulab.session.source import Source
+    from gpulab.core.finding import Finding
+    from gpulab.features.predictions.report import Prediction
+    from gpulab.session.run import Source
 
 _HZ, _HZ_OVER_SSH = 4, 2
 _CRASHED = 1
@@ -50,7 +48,9 @@ _LONGER = 4
 
 
 def _start(entry: Entry, settings: Settings) -> Source | Finding:
-    from gpulab.session.launch import start_entry  # what a run needs would come before the first frame
+    from gpulab.session.launch import (
+        start_entry,  # what a run needs would come before the first frame
+    )
 
     return start_entry(entry, settings)
 
@@ -75,8 +75,12 @@ class LabApp(App[int]):
         self.interrupts = Interrupts()
         for theme in THEMES:
             self.register_theme(theme)
-        self.console.push_theme(Theme({"markdown.code": "bold cyan"}))  # Rich's own is on black, on white screens too
-        self._own_filters: list[LineFilter] = [PlainFilter(), *([AsciiFilter()] if ascii_only else [])]
+        # Rich's own is on black, on white screens too
+        self.console.push_theme(Theme({"markdown.code": "bold cyan"}))
+        self._own_filters: list[LineFilter] = [
+            PlainFilter(),
+            *([AsciiFilter()] if ascii_only else []),
+        ]
         self._choose_theme(kept_theme())
         self.animation_level = "none"
         tick_s = 1 / (_HZ_OVER_SSH if over_ssh() else _HZ)
@@ -87,7 +91,11 @@ class LabApp(App[int]):
         self._lab = LabScreen(catalog(paths), self._settings, self._glyphs, tick_s, starter)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        return [*super().get_line_filters(), *self._own_filters, *([NoColor()] if self.theme == MONO else [])]
+        return [
+            *super().get_line_filters(),
+            *self._own_filters,
+            *([NoColor()] if self.theme == MONO else []),
+        ]
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """What the command palette finds: all keys of the lab, its scenarios, the themes."""
@@ -95,9 +103,13 @@ class LabApp(App[int]):
             for key in KEYS:
                 if key.id not in ("commands", "list", "previous_panel"):
                     title = key.id.replace("_", " ")
-                    yield SystemCommand(title, key.what, partial(self.run_action, key.action, screen))
+                    yield SystemCommand(
+                        title, key.what, partial(self.run_action, key.action, screen)
+                    )
             for name in self._lab.names:
-                yield SystemCommand(f"go to {name}", "the lesson of that name", partial(self._lab.go_to, name))
+                yield SystemCommand(
+                    f"go to {name}", "the lesson of that name", partial(self._lab.go_to, name)
+                )
         for name in NAMES:
             yield SystemCommand(f"theme {name}", "from now on", partial(self._take_theme, name))
 
@@ -131,13 +143,15 @@ class LabApp(App[int]):
 
     def action_help(self) -> None:
         """The keys, and the words that are on the screen."""
-        from gpulab.tui.screens.help import help_page
+        from gpulab.tui.screens.page import help_page
 
         shown = "\n".join(pane.text for pane in self.screen.query(Pane) if pane.is_on_screen)
         self.push_screen(help_page(self._lab.about, shown, self._keymap_of_user, self._glyphs))
 
     def action_edit(self) -> None:
-        """Open the file of the scenario under the cursor in an editor, where it failed if it did."""
+        """Open the file of the scenario under the cursor in an editor, where it failed if it
+        did.
+        """
         from gpulab.tui.editor import edit
 
         if (entry := self._lab.chosen) is not None:
@@ -175,7 +189,9 @@ class LabApp(App[int]):
         self.push_screen(PredictScreen(entry.row, self._glyphs), run)
 
     def action_options(self, at_sweep: bool = False) -> None:
-        """Ask for the parameters, the device and the time of the scenario under the cursor, and for a sweep."""
+        """Ask for the parameters, the device and the time of the scenario under the cursor, and for
+        a sweep.
+        """
         from gpulab.tui.screens.options import Chosen, OptionsScreen
 
         entry = self._lab.chosen
@@ -193,15 +209,25 @@ class LabApp(App[int]):
         self.push_screen(OptionsScreen(entry, settings, self._glyphs, at_sweep=at_sweep), take)
 
     def action_run_longer(self) -> None:
-        """Run it again for longer, which makes intervals narrower: four times as long, half as wide."""
+        """Run it again for longer, which makes intervals narrower: four times as long, half as
+        wide.
+        """
         entry, runs = self._lab.chosen, self._lab.runs
-        if entry is not None and (run := runs.of(entry.name)) is not None and (job := run.state.job) is not None:
+        if (
+            entry is not None
+            and (run := runs.of(entry.name)) is not None
+            and (job := run.state.job) is not None
+        ):
             time_s = getattr(job, "time_s", None)
-            runs.choose(entry.name, replace(runs.settings(entry.name), time_s=time_s and time_s * _LONGER))
+            runs.choose(
+                entry.name, replace(runs.settings(entry.name), time_s=time_s and time_s * _LONGER)
+            )
             self._lab.run()
 
     def action_sweep(self) -> None:
-        """Run the scenario under the cursor at every value of its own sweep; ask where it has none, or several."""
+        """Run the scenario under the cursor at every value of its own sweep; ask where it has none,
+        or several.
+        """
         entry = self._lab.chosen
         if entry is not None and len(entry.row.sweep) == 1:
             self._lab.run(sweep="")
@@ -248,19 +274,22 @@ class LabApp(App[int]):
     def _keep_worker_ready(self) -> None:
         """Have torch imported before somebody starts a run, while none is under way."""
         if self._lab.runs.running is None:
-            from gpulab.session.started_worker import READY
+            from gpulab.session.worker_process import READY
 
-            with suppress(OSError):  # the run that comes next says what the system has too little of
+            # the run that comes next says what the system has too little of
+            with suppress(OSError):
                 READY.prepare(self._settings.threads)
 
     def _end_processes(self) -> None:
-        from gpulab.session.started_worker import READY
+        from gpulab.session.worker_process import READY
 
         self._lab.runs.end()
         READY.close()
 
     def _interrupt(self) -> None:
-        """Quit; where the terminal is gone, at once: Textual would wait for ever for its last bytes to be written."""
+        """Quit; where the terminal is gone, at once: Textual would wait for ever for its last bytes
+        to be written.
+        """
         if os.isatty(sys.stdin.fileno()):
             self._lab.quit()
         else:
@@ -268,7 +297,9 @@ class LabApp(App[int]):
             os._exit(ExitCode.INTERRUPTED)
 
     def run_on_terminal(self) -> int:
-        """Run it to its end; returns the exit code. What a signal or an error ends leaves nothing behind either."""
+        """Run it to its end; returns the exit code. What a signal or an error ends leaves nothing
+        behind either.
+        """
         self._has_terminal = True
         with self.interrupts as interrupts:
             try:
@@ -283,7 +314,9 @@ class LabApp(App[int]):
 
 
 def open_lab(paths: Sequence[str], settings: Settings, *, ascii_only: bool) -> int:
-    """Open the screen on the terminal; returns the exit code. UsageError where a path is not there."""
+    """Open the screen on the terminal; returns the exit code. UsageError where a path is not
+    there.
+    """
     places = [Path(path) for path in paths]
     check_paths(places)
     check_settings(settings)

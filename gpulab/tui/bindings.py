@@ -1,18 +1,24 @@
-"""The keys of the lab's screen: one table, from which come bindings, footer, help and the command palette."""
+"""The user's own keys: a file `keys.toml` with lines such as `run = "ctrl+r"`, by the ids of the
+bindings.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from textual.binding import Binding, BindingType
 
+from gpulab.session.run_files import config_folder
 from gpulab.tui.panels.tabs import TABS
 
 
 @dataclass(frozen=True)
 class Key:
-    """`id` is its name in the user's file of keys; `footer` its word in the last line of the screen."""
+    """`id` is its name in the user's file of keys; `footer` its word in the last line of the
+    screen.
+    """
 
     id: str
     keys: str
@@ -40,7 +46,12 @@ KEYS = (
     # The list takes Enter for itself, with the same effect.
     Key("open", "enter", "open", "open it: its run, or its lesson", "open", "enter"),
     Key("run", "r", "run", "run it", "run"),
-    Key("run_longer", "t", "app.run_longer", "run it again for four times as long: intervals half as wide"),
+    Key(
+        "run_longer",
+        "t",
+        "app.run_longer",
+        "run it again for four times as long: intervals half as wide",
+    ),
     Key("options", "p", "app.options", "parameters, device, time, sweep"),
     Key("sweep", "S", "app.sweep", "sweep: a run for each value of a parameter"),
     Key("predict", "g", "app.predict", "guess how many times as fast it will be, then run"),
@@ -59,17 +70,29 @@ KEYS = (
     Key("previous_panel", "left", "next_panel(-1)", "choose the panel before it"),
     Key("zoom", "z", "zoom", "let the chosen panel fill the screen"),
     Key("family", "f", "next_family", "roofline: the next type of numbers"),
-    Key("hide_list", "left_square_bracket", "hide_list", "hide the list, or show it again", "", "["),
+    Key(
+        "hide_list", "left_square_bracket", "hide_list", "hide the list, or show it again", "", "["
+    ),
     Key("edit", "e", "app.edit", "open the file in $EDITOR, where it failed if it did"),
     Key("copy", "y", "app.copy", "copy the result, and keep it as a file"),
     Key("history", "h", "app.history", "all runs of this machine; c compares two", "history"),
     Key("theme", "T", "app.next_theme", "another theme: terminal, dark, light, mono"),
     Key("redraw", "ctrl+l", "app.redraw", "draw the screen again"),
     Key("commands", "ctrl+p", "app.command_palette", "every command, by its name"),
-    Key("help", "question_mark,f1", "app.help", "keys, and the words that are on the screen", "help", "?"),
+    Key(
+        "help",
+        "question_mark,f1",
+        "app.help",
+        "keys, and the words that are on the screen",
+        "help",
+        "?",
+    ),
     Key("quit", "q", "quit", "quit; what runs is stopped", "quit"),
 )
-LAB: list[BindingType] = [*(key.binding for key in KEYS), Binding("ctrl+c", "quit", show=False, priority=True)]
+LAB: list[BindingType] = [
+    *(key.binding for key in KEYS),
+    Binding("ctrl+c", "quit", show=False, priority=True),
+]
 _SHOWN = {
     "slash": "/",
     "question_mark": "?",
@@ -81,9 +104,46 @@ _SHOWN = {
 
 
 def key_names(keymap: Mapping[str, str]) -> list[tuple[str, str]]:
-    """(keys as a person writes them, what they do), with those that the user put in place of others."""
+    """(keys as a person writes them, what they do), with those that the user put in place of
+    others.
+    """
     return [(_shown(keymap.get(key.id, key.keys)), key.what) for key in KEYS]
 
 
 def _shown(keys: str) -> str:
     return ", ".join(_SHOWN.get(name, name) for name in keys.split(","))
+
+
+def keymap_path() -> Path:
+    return config_folder() / "keys.toml"
+
+
+def read_keymap() -> tuple[dict[str, str], str | None]:
+    """(keys by the id of their binding, what of the file cannot be used). Without a file there are
+    none.
+    """
+    path = keymap_path()
+    if not path.is_file():
+        return {}, None
+    import tomllib
+
+    try:
+        entries = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        return {}, f"{path.name}: {error.strerror or error}"
+    except ValueError as error:  # no TOML, or no UTF-8
+        return {}, f"{path.name}: {error}"
+    known = {key.id for key in KEYS}
+    good = {
+        name: keys
+        for name, keys in entries.items()
+        if name in known and isinstance(keys, str) and keys
+    }
+    wrong = [name for name in entries if name not in good]
+    if wrong:
+        return (
+            good,
+            f'{path.name}: {", ".join(wrong)}: write lines such as run = "ctrl+r"; ids: '
+            f"{' '.join(sorted(known))}",
+        )
+    return good, None

@@ -1,7 +1,8 @@
-"""Only what differs from what the terminal shows already: what Textual writes, less the cells that stay as they are.
+"""Only what differs from what the terminal shows already: what Textual writes, less the cells that
+stay as they are.
 
-Textual sends all cells of a widget that is refreshed, and several whole screens at the start: 18 kB at 80x24, which a
-line of 1,200 bytes a second takes 15 s for.
+Textual sends all cells of a widget that is refreshed, and several whole screens at the start: 18 kB
+at 80x24, which a line of 1,200 bytes a second takes 15 s for.
 """
 
 from __future__ import annotations
@@ -24,12 +25,16 @@ _ON_BLANKS = {"4", "7", "9", "21", "53"}
 """Attributes that are seen where there is no character: lines and reverse."""
 
 Cell = tuple[str, str]
-"""A character with those that combine with it, and its style as codes; an empty one is the right half of a wide one."""
+"""A character with those that combine with it, and its style as codes; an empty one is the right
+half of a wide one.
+"""
 _BLANK: Cell = (" ", "")
 
 
 class ChangedCells:
-    """What a terminal shows, as far as it is known, and what it must be sent to show something else."""
+    """What a terminal shows, as far as it is known, and what it must be sent to show something
+    else.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[int, dict[int, Cell]] = {}
@@ -42,7 +47,8 @@ class ChangedCells:
     def resize(self, width: int, height: int) -> None:
         """The terminal has so many columns and rows now, and shows whatever it shows.
 
-        A frame for the size before may follow. A terminal puts what is outside of it into its last column and row.
+        A frame for the size before may follow. A terminal puts what is outside of it into its last
+        column and row.
         """
         self.forget()
         self._width, self._height = width, height
@@ -109,7 +115,9 @@ class ChangedCells:
         unknown = _BLANK if self._blank else None
         at: int | None = None
         end = max((column for column, cell in (shown | cells).items() if cell != _BLANK), default=0)
-        after = [column for column in cells if column > end and shown.get(column, unknown) != _BLANK]
+        after = [
+            column for column in cells if column > end and shown.get(column, unknown) != _BLANK
+        ]
         if len(after) <= _ERASED:
             end, after = max(cells, default=0), []
         for column in sorted(column for column in cells if column <= end):
@@ -136,7 +144,11 @@ class ChangedCells:
             shown[column] = cell
             at = column + max(1, sum(map(get_character_cell_size, cell[0])))
         if after:
-            out += ["\x1b[0m"] * bool(style) + [f"\x1b[{row};{end + 1}H"] * (at != end + 1) + ["\x1b[K"]
+            out += (
+                ["\x1b[0m"] * bool(style)
+                + [f"\x1b[{row};{end + 1}H"] * (at != end + 1)
+                + ["\x1b[K"]
+            )
             shown.update(dict.fromkeys(after, _BLANK))
             style = ""
         return style

@@ -1,4 +1,6 @@
-"""A run as text: into the clipboard, as far as the terminal takes it, and into a file beside the run file."""
+"""A run as text: into the clipboard, as far as the terminal takes it, and into a file beside the
+run file.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,11 @@ from pathlib import Path
 
 from textual.app import App
 
-from gpulab.protocol.text import plain
+from gpulab.core.text import plain
+from gpulab.draw.text import Glyphs
 from gpulab.report.report import RunReport
+from gpulab.report.results import result
 from gpulab.session.run_files import at_home
-from gpulab.views.results import result
-from gpulab.views.text import Glyphs
 
 _WIDTH = 100
 

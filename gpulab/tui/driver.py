@@ -1,4 +1,6 @@
-"""The terminal's driver: Textual's, but Ctrl+Z of a shell and its `fg` are handled by the event loop."""
+"""The terminal's driver: Textual's, but Ctrl+Z of a shell and its `fg` are handled by the event
+loop.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,9 @@ _STOP = (signal.SIGTSTP,)
 class LabDriver(LinuxDriver):
     """Stops and goes on with the terminal as a shell expects it, whatever a signal interrupts.
 
-    Textual does that within its handlers, which then may wait for a lock that the interrupted code holds. And at a
-    SIGCONT without a stop it would start twice, and take its own settings of the terminal for the user's.
+    Textual does that within its handlers, which then may wait for a lock that the interrupted code
+    holds. And at a SIGCONT without a stop it would start twice, and take its own settings of the
+    terminal for the user's.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -46,10 +49,13 @@ class LabDriver(LinuxDriver):
         super().stop_application_mode()
 
     def write(self, data: str) -> None:
-        """Queue it for the terminal. Where that takes nothing this waits, but so that handlers of signals run."""
+        """Queue it for the terminal. Where that takes nothing this waits, but so that handlers of
+        signals run.
+        """
         data = self._changed_cells.of(data)
         writer = self._writer_thread
-        while data and writer is not None and writer.is_alive():  # it ends with an error once the terminal is gone
+        # it ends with an error once the terminal is gone
+        while data and writer is not None and writer.is_alive():
             with suppress(Full):
                 writer._queue.put(data, timeout=_LOOK_S)
                 return
@@ -57,7 +63,8 @@ class LabDriver(LinuxDriver):
     def _sigtstp_application(self, *_: object) -> None:
         if not self._stop_asked:
             self._stop_asked = True
-            # Sent again it waits in the kernel, where a SIGCONT that comes before the loop gets to it takes it back.
+            # Sent again it waits in the kernel, where a SIGCONT that comes before the loop gets to
+            # it takes it back.
             signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
             signal.raise_signal(signal.SIGTSTP)
             self._call(self._stop)
@@ -82,7 +89,9 @@ class LabDriver(LinuxDriver):
             self._resume()
 
     def _restart(self) -> None:
-        """After a stop that could not be handled: what had the terminal meanwhile may have changed it."""
+        """After a stop that could not be handled: what had the terminal meanwhile may have changed
+        it.
+        """
         if self._on_screen:
             self.suspend_application_mode()
             self._resume()
@@ -94,7 +103,9 @@ class LabDriver(LinuxDriver):
 
 
 def release_stop_signals() -> None:
-    """Put the handlers back that a driver has set; where a stop was asked for, it takes place here."""
+    """Put the handlers back that a driver has set; where a stop was asked for, it takes place
+    here.
+    """
     signal.signal(signal.SIGCONT, signal.SIG_DFL)
     signal.signal(signal.SIGTSTP, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP)

@@ -15,7 +15,9 @@ _EDITORS = ("vi", "nano")
 
 
 def edit(app: App[int], path: Path, line: int | None) -> str | None:
-    """Open the file in the editor, at a line where one is known, and come back; the problem where that cannot be."""
+    """Open the file in the editor, at a line where one is known, and come back; the problem where
+    that cannot be.
+    """
     command = _editor()
     if command is None:
         return "no editor: set EDITOR, for instance EDITOR=nano"

@@ -7,8 +7,8 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
-from gpulab.protocol.text import plain
-from gpulab.views.text import to_ascii
+from gpulab.core.text import plain
+from gpulab.draw.text import to_ascii
 
 
 class PlainFilter(LineFilter):
@@ -24,7 +24,9 @@ class PlainFilter(LineFilter):
 
 
 def _as_wide(mark: str) -> str:
-    """The character, or where nobody sees it as many replacements as it has cells, which is none for most."""
+    """The character, or where nobody sees it as many replacements as it has cells, which is none
+    for most.
+    """
     return mark if plain(mark) == mark else "\ufffd" * max(0, get_character_cell_size(mark))
 
 
@@ -33,6 +35,8 @@ class AsciiFilter(LineFilter):
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [
-            segment if segment.control or segment.text.isascii() else Segment(to_ascii(segment.text), segment.style)
+            segment
+            if segment.control or segment.text.isascii()
+            else Segment(to_ascii(segment.text), segment.style)
             for segment in segments
         ]

@@ -9,20 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpulab.catalog.catalog import Entry
+from gpulab.catalog.view import Mark, mark
+from gpulab.features.history.view import ago
 from gpulab.session.history_index import HistoryIndex
 from gpulab.session.run_files import at_home, state_folder
-from gpulab.views.listing import Mark, mark
-from gpulab.views.pages.history import ago
 
 if TYPE_CHECKING:
-    from gpulab.report.past_run import PastRun
+    from gpulab.features.history.report import PastRun
     from gpulab.report.report import RunReport
 
 
 def newest_marks(entries: Iterable[Entry]) -> dict[str, tuple[Mark, str]]:
     """By the name of an entry what its newest run came to, and how long ago that was."""
     now = datetime.now(UTC)
-    newest = {(run.path, run.scenario): run for run in HistoryIndex(state_folder()).newest_of_each()}
+    newest = {
+        (run.path, run.scenario): run for run in HistoryIndex(state_folder()).newest_of_each()
+    }
     both = ((entry.name, newest.get((str(entry.path), entry.name))) for entry in entries)
     return {name: (mark(run), ago(run, now)) for name, run in both if run is not None}
 
@@ -38,8 +40,8 @@ class Opened:
 
 def read_run(run: PastRun) -> Opened | str:
     """The run of the past as its file tells it; or the problem where it cannot be read."""
-    from gpulab.protocol.jobs import subject_of
-    from gpulab.protocol.run_file import RunFileError, read_run_file
+    from gpulab.core.jobs import subject_of
+    from gpulab.core.run_file import RunFileError, read_run_file
     from gpulab.report.build import build_report
     from gpulab.report.state import fold_all
 

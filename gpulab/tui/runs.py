@@ -6,16 +6,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gpulab.catalog.catalog import Entry
-from gpulab.protocol.finding import Finding
+from gpulab.catalog.view import best_comparison
+from gpulab.core.finding import Finding
+from gpulab.report.sentences import sentence, with_reason
 from gpulab.session.settings import Settings, UsageError
-from gpulab.views.findings import sentence, with_reason
-from gpulab.views.listing import best_comparison
 
 if TYPE_CHECKING:
-    from gpulab.report.prediction import Prediction
-    from gpulab.session.run import Run
-    from gpulab.session.source import Live, Source
-    from gpulab.session.sweep_runs import SweepRuns
+    from gpulab.features.predictions.report import Prediction
+    from gpulab.features.sweeps.runs import SweepRuns
+    from gpulab.session.run import Live, Run, Source
 
 Starter = Callable[[Entry, Settings], "Source | Finding"]
 """Starts a run and gives its source, or the reason why it cannot run here. UsageError."""
@@ -61,8 +60,10 @@ class Runs:
         return self._start(entry, settings or self.settings(entry.name))
 
     def start_sweep(self, entry: Entry, text: str) -> str | None:
-        """Start a run for each value of `name=a,b,c`, and then the final; returns the problem where that cannot be."""
-        from gpulab.session.sweep_runs import SweepRuns
+        """Start a run for each value of `name=a,b,c`, and then the final; returns the problem where
+        that cannot be.
+        """
+        from gpulab.features.sweeps.runs import SweepRuns
 
         try:
             sweep = SweepRuns(entry, text, self.settings(entry.name))
@@ -90,7 +91,9 @@ class Runs:
         self._runs[name] = Run(source)
 
     def poll(self) -> str | None:
-        """Take in what came; the name of the scenario whose run, or whose sweep, has ended with it."""
+        """Take in what came; the name of the scenario whose run, or whose sweep, has ended with
+        it.
+        """
         name, run = self.running, self.current
         if name is None or run is None:
             return None
@@ -121,13 +124,17 @@ class Runs:
         return True
 
     def _keep_prediction(self, name: str, run: Run) -> None:
-        if (prediction := self.predictions.get(name)) and (best := best_comparison(run.report)) is not None:
+        if (prediction := self.predictions.get(name)) and (
+            best := best_comparison(run.report)
+        ) is not None:
             from gpulab.session.guesses import keep
 
             keep(run.report, best, prediction)
 
     def stop(self) -> bool:
-        """Tell what runs to stop, and start nothing after it; whether there is an end to wait for."""
+        """Tell what runs to stop, and start nothing after it; whether there is an end to wait
+        for.
+        """
         self.waiting = []
         if source := self._live():
             self.stopping = True
@@ -135,7 +142,9 @@ class Runs:
         return source is not None
 
     def cancel(self) -> None:
-        """The same from a handler of a signal, which must not wait for the loop: that may wait for the terminal."""
+        """The same from a handler of a signal, which must not wait for the loop: that may wait for
+        the terminal.
+        """
         run = self.current
         if (cancel := getattr(run and run.source, "cancel", None)) is not None:
             cancel()
@@ -151,6 +160,6 @@ class Runs:
         run = self.current
         if run is None:
             return None
-        from gpulab.session.source import Live
+        from gpulab.session.run import Live
 
         return run.source if isinstance(run.source, Live) else None

@@ -1,4 +1,6 @@
-"""How well runs of one pair agree: pure functions of the lines that `reproduce.py` keeps, and their tables."""
+"""How well runs of one pair agree: pure functions of the lines that `reproduce.py` keeps, and their
+tables.
+"""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -8,7 +10,7 @@ from statistics import median, stdev
 
 from pair_runs import EXPENSIVE, LIKE, UNLIKE
 
-from gpulab.analysis.statistics import FEWEST, correlated_interval, median_interval
+from gpulab.stats.statistics import FEWEST, correlated_interval, median_interval
 
 MOST_FALSE, LEAST_SLOWER, LEAST_HELD, LEAST_SUSTAINED = 0.01, 0.95, 0.97, 0.9
 GROUP = FEWEST
@@ -40,19 +42,26 @@ def share(values):
 
 
 def false_verdicts(records):
-    """Of all comparisons of a variant with what does the same, those that came out faster or slower."""
-    entries = (entry for record in records for name, entry in record["comparisons"].items() if name in LIKE)
+    """Of all comparisons of a variant with what does the same, those that came out faster or
+    slower.
+    """
+    entries = (
+        entry for record in records for name, entry in record["comparisons"].items() if name in LIKE
+    )
     return share(entry["verdict"] in ("faster", "slower") for entry in entries)
 
 
 def slowdowns(records):
     """Of all runs with a variant made 5 % slower, those that say so."""
-    entries = (record["comparisons"]["slower"] for record in records if "slower" in record["comparisons"])
+    entries = (
+        record["comparisons"]["slower"] for record in records if "slower" in record["comparisons"]
+    )
     return share(entry["verdict"] == "slower" for entry in entries)
 
 
 def alternating(records):
-    """Of the intervals of two runs whose processes alternate in time, those that hold the other's estimate.
+    """Of the intervals of two runs whose processes alternate in time, those that hold the other's
+    estimate.
 
     `held, without`: the share, and how many comparisons have no interval to ask.
     """
@@ -77,7 +86,9 @@ def single_runs(records, variant):
 
 
 def sustained(records, variant):
-    """Of the sustained intervals of single runs, those that hold the median sustained speedup of all."""
+    """Of the sustained intervals of single runs, those that hold the median sustained speedup of
+    all.
+    """
     entries = [entry.get("sustained") for entry in estimates(records, variant)]
     entries = [entry for entry in entries if entry and entry["low"] is not None]
     if not entries:
@@ -89,7 +100,8 @@ def sustained(records, variant):
 def over_runs(records, variant):
     """Of the intervals over eight runs, those that hold the median of all runs.
 
-    `(consecutive, interleaved)`: of every eight that follow each other, and of eight that are spread over all the time.
+    `(consecutive, interleaved)`: of every eight that follow each other, and of eight that are
+    spread over all the time.
     """
     speedups = [log(entry["speedup"]) for entry in estimates(records, variant) if entry["speedup"]]
     if len(speedups) < 2 * GROUP:
@@ -97,7 +109,10 @@ def over_runs(records, variant):
     middle, stride = median(speedups), len(speedups) // GROUP
     consecutive = [speedups[first : first + GROUP] for first in range(len(speedups) - GROUP + 1)]
     interleaved = [speedups[first::stride][:GROUP] for first in range(stride)]
-    return tuple(share(_interval_holds(group, middle) for group in groups) for groups in (consecutive, interleaved))
+    return tuple(
+        share(_interval_holds(group, middle) for group in groups)
+        for groups in (consecutive, interleaved)
+    )
 
 
 def _interval_holds(values, middle):
@@ -108,7 +123,9 @@ def _interval_holds(values, middle):
 def estimates(records, variant):
     """The comparisons of a variant, by the time of their runs."""
     ordered = sorted(records, key=lambda record: record["at"])
-    return [record["comparisons"][variant] for record in ordered if variant in record["comparisons"]]
+    return [
+        record["comparisons"][variant] for record in ordered if variant in record["comparisons"]
+    ]
 
 
 def holds(entry, speedup):
@@ -116,7 +133,9 @@ def holds(entry, speedup):
 
 
 def expected_alternating(count):
-    """The share of alternating runs that hold each other's estimate where their `count` processes are independent."""
+    """The share of alternating runs that hold each other's estimate where their `count` processes
+    are independent.
+    """
     random, held = Random(count), Share()
     for _ in range(_TRIALS):
         first, second = ([random.gauss(0, 1) for _ in range(count)] for _ in range(2))
@@ -147,11 +166,21 @@ def summary(records):
         *_time_table(kinds, default),
     ]
     held = True
-    for title, chosen in (("the five kinds", set(kinds) - set(EXPENSIVE)), ("expensive builds", set(EXPENSIVE))):
-        rows = list(_demands([r for r in default if r["kind"] in chosen], [r for r in long if r["kind"] in chosen]))
+    for title, chosen in (
+        ("the five kinds", set(kinds) - set(EXPENSIVE)),
+        ("expensive builds", set(EXPENSIVE)),
+    ):
+        rows = list(
+            _demands(
+                [r for r in default if r["kind"] in chosen],
+                [r for r in long if r["kind"] in chosen],
+            )
+        )
         lines += ["", f"**{title}**", ""]
         for demand, measured, holds_ in rows:
-            lines.append(f"- {demand}: {measured}: {'n/a' if holds_ is None else 'yes' if holds_ else 'NO'}")
+            lines.append(
+                f"- {demand}: {measured}: {'n/a' if holds_ is None else 'yes' if holds_ else 'NO'}"
+            )
             held = held and holds_ is not False
     return "\n".join(lines), held
 
@@ -159,13 +188,30 @@ def summary(records):
 def _demands(default, long):
     """(what is asked for, what was measured, whether it holds; None where nothing was measured)."""
     false = false_verdicts(default)
-    yield f"false verdicts <= {MOST_FALSE:.0%}", false, false.value <= MOST_FALSE if false.trials else None
+    yield (
+        f"false verdicts <= {MOST_FALSE:.0%}",
+        false,
+        false.value <= MOST_FALSE if false.trials else None,
+    )
     found = slowdowns(default)
-    yield f"5 % slower found >= {LEAST_SLOWER:.0%}", found, found.value >= LEAST_SLOWER if found.trials else None
+    yield (
+        f"5 % slower found >= {LEAST_SLOWER:.0%}",
+        found,
+        found.value >= LEAST_SLOWER if found.trials else None,
+    )
     held, without = alternating(long)
-    counts = [len(values) // 2 for record in long for values in record["processes"].values() if len(values) > 1]
+    counts = [
+        len(values) // 2
+        for record in long
+        for values in record["processes"].values()
+        if len(values) > 1
+    ]
     count = round(median(counts)) if counts else 0
-    expected = f"; {count} independent processes: {expected_alternating(count):.1%}" if count >= FEWEST else ""
+    expected = (
+        f"; {count} independent processes: {expected_alternating(count):.1%}"
+        if count >= FEWEST
+        else ""
+    )
     beside = f"; {without} without an interval{expected}" if long else ""
     demand = f"alternating runs hold each other's estimate >= {LEAST_HELD:.0%}"
     yield demand, f"{held}{beside}", held.value >= LEAST_HELD if held.trials else None
@@ -185,12 +231,23 @@ def _over_all_kinds(records, function):
     totals = []
     for kind in dict.fromkeys(record["kind"] for record in records):
         shares = function([record for record in records if record["kind"] == kind])
-        totals = [total + part for total, part in zip(totals, shares, strict=True)] if totals else list(shares)
+        totals = (
+            [total + part for total, part in zip(totals, shares, strict=True)]
+            if totals
+            else list(shares)
+        )
     return totals or [Share()] * len(function([]))
 
 
 def _spread_table(kinds, default, long):
-    titles = ("pair", "runs", "unlike: median", "sd of runs", "lowest to highest", "single runs hold it")
+    titles = (
+        "pair",
+        "runs",
+        "unlike: median",
+        "sd of runs",
+        "lowest to highest",
+        "single runs hold it",
+    )
     yield "| " + " | ".join((*titles, f"over {GROUP} runs", "alternating")) + " |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|"
     for kind in kinds:
@@ -203,8 +260,8 @@ def _spread_table(kinds, default, long):
         spread = f"{100 * stdev(map(log, speedups)):.2f} %"
         ends = f"{min(speedups):.3f}x to {max(speedups):.3f}x"
         yield (
-            f"| {kind.replace('_', ' ')} | {len(runs)} | {median(speedups):.3f}x | {spread} | {ends} "
-            f"| {single_runs(runs, UNLIKE)} | {consecutive + interleaved} | {held} |"
+            f"| {kind.replace('_', ' ')} | {len(runs)} | {median(speedups):.3f}x | {spread} | "
+            f"{ends} | {single_runs(runs, UNLIKE)} | {consecutive + interleaved} | {held} |"
         )
 
 
@@ -222,7 +279,10 @@ def _verdict_table(kinds, default):
             text = ", ".join(f"{verdict} {count}" for verdict, count in verdicts.most_common())
             yield f"| {kind.replace('_', ' ')} | {name} | {text} | {width} |"
         if failed := sum(record["exit_code"] not in (0, 6) for record in runs):
-            yield f"| {kind.replace('_', ' ')} | | {failed} of {len(runs)} runs ended with another exit code than 0 | |"
+            yield (
+                f"| {kind.replace('_', ' ')} | | {failed} of {len(runs)} runs ended with another "
+                "exit code than 0 | |"
+            )
 
 
 def _time_table(kinds, default):
@@ -237,6 +297,9 @@ def _time_table(kinds, default):
             continue
         verdicts = [entry["verdict"] for entry in seconds if entry["verdict"] is not None]
         cells = [stages[kind].get(name, 0.0) for name in names]
-        cells += [median(entry["timed"] for entry in seconds), median(verdicts) if verdicts else 0.0]
+        cells += [
+            median(entry["timed"] for entry in seconds),
+            median(verdicts) if verdicts else 0.0,
+        ]
         cells.append(median(entry["end"] for entry in seconds))
         yield f"| {kind.replace('_', ' ')} | " + " | ".join(f"{cell:.1f}" for cell in cells) + " |"

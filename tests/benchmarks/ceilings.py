@@ -1,7 +1,9 @@
-"""The ceilings of a CPU against others' figures for the same work, in turn, as medians of the ratios of pairs.
+"""The ceilings of a CPU against others' figures for the same work, in turn, as medians of the
+ratios of pairs.
 
-python tests/benchmarks/ceilings.py [triad] [gemm]      # both without an argument; a C compiler for the first
-python tests/benchmarks/ceilings.py beside              # one product in many runs: its share of the roof, two ways
+python tests/benchmarks/ceilings.py [triad] [gemm]      # both without an argument; a C compiler for
+the first python tests/benchmarks/ceilings.py beside              # one product in many runs: its
+share of the roof, two ways
 """
 
 import ctypes
@@ -15,16 +17,16 @@ from statistics import median
 
 import torch
 
-from gpulab.analysis.ceilings import ceiling_from
-from gpulab.analysis.statistics import median_interval
-from gpulab.protocol.ceiling import MATRIX, MEMORY
+from gpulab.core.payloads import MATRIX, MEMORY
+from gpulab.engine.build.build import Build
+from gpulab.engine.measure.clock import WallClock
+from gpulab.engine.processes.device import open_device
+from gpulab.features.roofline.ceilings import ceiling_from
+from gpulab.features.roofline.probes import plan, product_of
+from gpulab.features.roofline.roof_probes import RoofProbes, roof_probes
+from gpulab.report.sentences import sentence
 from gpulab.scenario import Work
-from gpulab.views.findings import sentence
-from gpulab.worker.building.build import Build
-from gpulab.worker.calibration.probes import plan, product_of
-from gpulab.worker.calibration.roof_probes import RoofProbes, roof_probes
-from gpulab.worker.process.device import open_device
-from gpulab.worker.timing.clock import WallClock
+from gpulab.stats.statistics import median_interval
 
 PAIRS, BLOCKS = 15, 10
 RUNS, PROCESSES, ROUNDS = 21, 8, 30
@@ -42,7 +44,9 @@ double triad(float *restrict a, const float *restrict b, const float *restrict c
 
 def probe_of(roof, kind):
     probes = plan(*open_device("cpu", 1))
-    return next(planned.make() for planned in probes if (planned.roof, planned.kind) == (roof, kind))
+    return next(
+        planned.make() for planned in probes if (planned.roof, planned.kind) == (roof, kind)
+    )
 
 
 def ours(roof, probe):
@@ -53,7 +57,8 @@ def ours(roof, probe):
 
 
 def triad():
-    """Best of ten against best of ten of a loop in C, compiled for this very CPU, on arrays of the same size.
+    """Best of ten against best of ten of a loop in C, compiled for this very CPU, on arrays of the
+    same size.
 
     Fresh arrays for each pair: where they lie in memory makes 10 % of difference to either.
     """
@@ -65,17 +70,24 @@ def triad():
         source = library.with_suffix(".c")
         source.write_text(TRIAD)
         compiler = shutil.which("gcc") or shutil.which("cc")
-        subprocess.run([compiler, "-O3", "-march=native", "-shared", "-fPIC", "-o", library, source], check=True)
+        subprocess.run(
+            [compiler, "-O3", "-march=native", "-shared", "-fPIC", "-o", library, source],
+            check=True,
+        )
         function = ctypes.CDLL(str(library)).triad
     function.restype = ctypes.c_double
     function.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_float, ctypes.c_long]
 
     def theirs():
         a, b, c = (torch.rand(count) for _ in range(3))
-        times = [function(a.data_ptr(), b.data_ptr(), c.data_ptr(), 3.0, count) for _ in range(BLOCKS)]
+        times = [
+            function(a.data_ptr(), b.data_ptr(), c.data_ptr(), 3.0, count) for _ in range(BLOCKS)
+        ]
         return amount / min(times)
 
-    pairs = [(ours(MEMORY, probe_of(MEMORY, "triad")).best / 1e9, theirs() / 1e9) for _ in range(PAIRS)]
+    pairs = [
+        (ours(MEMORY, probe_of(MEMORY, "triad")).best / 1e9, theirs() / 1e9) for _ in range(PAIRS)
+    ]
     report("triad, GB/s, ours / C", pairs)
 
 
@@ -92,13 +104,23 @@ def gemm():
             return amount / median(timer.timeit(steps).times[0] for _ in range(BLOCKS))
 
         pairs = [(ours(MATRIX, probe).median / 1e9, theirs() / 1e9) for _ in range(PAIRS)]
-        report(f"gemm {kind} ({sentence(probe.method)}), GFLOP/s, ours / torch.utils.benchmark", pairs)
+        report(
+            f"gemm {kind} ({sentence(probe.method)}), GFLOP/s, ours / torch.utils.benchmark", pairs
+        )
 
 
 def beside():
-    """The share of the roof of one product in so many runs: by the best of blocks before it, and by blocks in turn."""
+    """The share of the roof of one product in so many runs: by the best of blocks before it, and by
+    blocks in turn.
+    """
     device, info = open_device("cpu", 1)
-    clock, declared, before, turns, holds = WallClock(None), [Work(int, flops=1, dtype="fp32")], [], [], []
+    clock, declared, before, turns, holds = (
+        WallClock(None),
+        [Work(int, flops=1, dtype="fp32")],
+        [],
+        [],
+        [],
+    )
     for _ in range(RUNS):
         product = product_of(device, "fp32", 256)
         build, roof = Build(product.work, 0.0, None), ours(MATRIX, product_of(device, "fp32", 512))
@@ -109,21 +131,30 @@ def beside():
                 started = time.perf_counter()
                 times.append(clock.block(build, steps).time_s)
                 probes.after_round({"product": times[-1]}, BLOCKS * (time.perf_counter() - started))
-            shares += [event.ratios["product"] * product.amount / event.amount for event in probes.events(process)]
+            shares += [
+                event.ratios["product"] * product.amount / event.amount
+                for event in probes.events(process)
+            ]
         before.append(product.amount / median(times) / roof.best)
         turns.append(median_interval(shares))
     middle = median(interval.median for interval in turns)
     holds = sum(interval.low <= middle <= interval.high for interval in turns)
     print(f"of roof in {RUNS} runs, by the best before: {min(before):.0%} to {max(before):.0%}")
     lowest, highest = (pick(interval.median for interval in turns) for pick in (min, max))
-    print(f"in turn: {lowest:.0%} to {highest:.0%}; {holds} of {RUNS} intervals hold the median of all, {middle:.0%}")
+    print(
+        f"in turn: {lowest:.0%} to {highest:.0%}; {holds} of {RUNS} intervals hold the median of "
+        f"all, {middle:.0%}"
+    )
 
 
 def report(title, pairs):
     ratios = sorted(ours / theirs for ours, theirs in pairs)
     ours, theirs = (median(side) for side in zip(*pairs, strict=True))
     quartiles = f"quartiles {ratios[len(ratios) // 4]:.3f} to {ratios[3 * len(ratios) // 4]:.3f}"
-    print(f"{title}: {ours:.1f} / {theirs:.1f}, ratio {median(ratios):.3f}, {quartiles}, {len(pairs)} pairs")
+    print(
+        f"{title}: {ours:.1f} / {theirs:.1f}, ratio {median(ratios):.3f}, {quartiles}, "
+        f"{len(pairs)} pairs"
+    )
 
 
 if __name__ == "__main__":

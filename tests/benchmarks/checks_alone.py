@@ -1,9 +1,11 @@
-"""What each check alone catches: every cheat of the gauntlet is run without what caught it, until nothing does.
+"""What each check alone catches: every cheat of the gauntlet is run without what caught it, until
+nothing does.
 
     python tests/benchmarks/checks_alone.py [CHEAT ...]
 
-A line per cheat with the checks that catch it, in the order in which they were switched off; and then a line per check:
-how many cheats it is the first to catch, and those that nothing else catches; and the checks that no cheat needs.
+A line per cheat with the checks that catch it, in the order in which they were switched off; and
+then a line per check: how many cheats it is the first to catch, and those that nothing else
+catches; and the checks that no cheat needs.
 """
 
 import contextlib
@@ -29,7 +31,9 @@ CHEATS = Path(__file__).parent.parent / "gauntlet" / "cheats"
 ROUNDS = 5
 """In each of which all checks are off that caught the cheat before."""
 RUNS = 2
-"""In which nothing may catch a cheat: what a check of blocks or of times finds, it finds with luck."""
+"""In which nothing may catch a cheat: what a check of blocks or of times finds, it finds with
+luck.
+"""
 TIMEOUT_S = "40"
 """Of a run: a cheat that no check ends may put off more work than it can ever do."""
 PROFILED = ("silent_fallback",)
@@ -76,8 +80,16 @@ OF_FINDING = {
     "lower_precision": "precision",
     "same_operations": "same operations",
 }
-"""By the code of a finding, the check that makes it: what is judged at the end needs no switch to be without."""
-OF_OUTPUTS = {"relative_error", "one_element_off", "elements_differ", "element_counts_differ", "output_has_nan"}
+"""By the code of a finding, the check that makes it: what is judged at the end needs no switch to
+be without.
+"""
+OF_OUTPUTS = {
+    "relative_error",
+    "one_element_off",
+    "elements_differ",
+    "element_counts_differ",
+    "output_has_nan",
+}
 IN_TIMED_STEPS = {"alone", "new values", "draws", "state between steps"}
 SAID = frozenset(OF_FINDING) - (HARMLESS - {"lower_precision"})
 
@@ -115,7 +127,9 @@ def _runs(folder):
 
 
 def catchers(run, cheat, text):
-    """The checks that catch a cheat, each once the ones before it are off; in brackets what cannot be switched off."""
+    """The checks that catch a cheat, each once the ones before it are off; in brackets what cannot
+    be switched off.
+    """
     checks = []
     while len(checks) < ROUNDS and not (checks and checks[-1].startswith("[")):
         check = _catcher(run, cheat, text, checks)
@@ -135,7 +149,11 @@ def _catcher(run, cheat, text, without):
 
 def checks_of(result):
     """What caught a variant: what refuses it, and after that what is said of it."""
-    failed = [check for check in result.checks if check["state"] == "failed" and check["kind"] not in NOISY]
+    failed = [
+        check
+        for check in result.checks
+        if check["state"] == "failed" and check["kind"] not in NOISY
+    ]
     checks = [check_of(check["kind"], check["result"]) for check in failed]
     if result.variant["status"] in ("wrong", "invalid"):
         kinds = [check["kind"] for check in failed]
@@ -163,21 +181,31 @@ def check_of(kind, reason):
 
 
 def table(caught):
-    """Of each check: how many cheats it is the first to catch, how many nothing else catches, and their names."""
+    """Of each check: how many cheats it is the first to catch, how many nothing else catches, and
+    their names.
+    """
     first, alone_caught = defaultdict(list), defaultdict(list)
     for cheat, checks in caught.items():
         if checks:
             first[checks[0]].append(cheat)
         if len(checks) == 1:
             alone_caught[checks[0]].append(cheat)
-    checks = dict.fromkeys([*SWITCHES, *OF_FINDING.values(), *(check for found in caught.values() for check in found)])
+    checks = dict.fromkeys(
+        [*SWITCHES, *OF_FINDING.values(), *(check for found in caught.values() for check in found)]
+    )
     yield "| check | first | alone | cheats that nothing else catches |"
     yield "|---|---:|---:|---|"
     for check in sorted(checks, key=lambda check: -len(first[check])):
-        yield f"| {check} | {len(first[check])} | {len(alone_caught[check])} | {', '.join(alone_caught[check])} |"
+        yield (
+            f"| {check} | {len(first[check])} | {len(alone_caught[check])} | "
+            f"{', '.join(alone_caught[check])} |"
+        )
     yield ""
     yield f"No cheat needs: {', '.join(check for check in checks if not alone_caught[check])}"
-    yield f"Caught by nothing: {', '.join(cheat for cheat, found in caught.items() if not found) or 'none'}"
+    yield (
+        "Caught by nothing: "
+        f"{', '.join(cheat for cheat, found in caught.items() if not found) or 'none'}"
+    )
 
 
 if __name__ == "__main__":

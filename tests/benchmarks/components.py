@@ -1,8 +1,9 @@
 """Components of variance of a nested experiment, by the analysis of variance of unweighted means.
 
-A tree has a value at each leaf and a level of grouping for each kind of thing that adds an error of its own. From the
-leaves up, what the means of one level differ by is compared with what the levels below explain of it (Searle, Casella
-and McCulloch, Variance Components, 4.2): unbiased where groups are alike in size.
+A tree has a value at each leaf and a level of grouping for each kind of thing that adds an error of
+its own. From the leaves up, what the means of one level differ by is compared with what the levels
+below explain of it (Searle, Casella and McCulloch, Variance Components, 4.2): unbiased where groups
+are alike in size.
 """
 
 from dataclasses import dataclass
@@ -26,10 +27,11 @@ class Mean:
 
 
 def components(tree, leaf_noise, depth):
-    """The variance that each level adds, from the leaves' own grouping up to the top: `depth` of them.
+    """The variance that each level adds, from the leaves' own grouping up to the top: `depth` of
+    them.
 
-    `tree` is lists within lists, `depth` deep, of leaf values; `leaf_noise(leaf)` gives (value, noise variance). None
-    stands for a level at which no group has two members.
+    `tree` is lists within lists, `depth` deep, of leaf values; `leaf_noise(leaf)` gives (value,
+    noise variance). None stands for a level at which no group has two members.
     """
     variances = []
     groups = _groups(tree, depth)
@@ -76,24 +78,32 @@ def _merged(group, variance):
 
 
 def block_sd(groups):
-    """The standard deviation of single values, from differences of neighbours in each group: no drift, no outliers."""
+    """The standard deviation of single values, from differences of neighbours in each group: no
+    drift, no outliers.
+    """
     differences = [abs(second - first) for group in groups for first, second in pairwise(group)]
     return median(differences) / _NORMAL if differences else 0.0
 
 
 def drawn_in(groups, most=_MOST_DEVIATIONS):
-    """The values with outliers drawn in: no further from their group's median than so many standard deviations.
+    """The values with outliers drawn in: no further from their group's median than so many standard
+    deviations.
 
-    A lab that takes medians does not see them, and a mean of squares would see nothing else. The standard deviation is
-    that of all groups together, by the median of absolute deviations.
+    A lab that takes medians does not see them, and a mean of squares would see nothing else. The
+    standard deviation is that of all groups together, by the median of absolute deviations.
     """
     centres = [median(group) for group in groups]
     deviations = [
-        abs(value - centre) for group, centre in zip(groups, centres, strict=True) if len(group) > 1 for value in group
+        abs(value - centre)
+        for group, centre in zip(groups, centres, strict=True)
+        if len(group) > 1
+        for value in group
     ]
     limit = most * median(deviations) / _NORMAL_DEVIATION if deviations else 0.0
     return [
-        [min(max(value, centre - limit), centre + limit) for value in group] if len(group) > 1 else list(group)
+        [min(max(value, centre - limit), centre + limit) for value in group]
+        if len(group) > 1
+        else list(group)
         for group, centre in zip(groups, centres, strict=True)
     ]
 
@@ -105,11 +115,15 @@ def median_noise(variance, count):
 
 
 def lag_1(sequences):
-    """Correlation of each value with the next of its sequence, about the mean of all; None where there are too few."""
+    """Correlation of each value with the next of its sequence, about the mean of all; None where
+    there are too few.
+    """
     values = [value for sequence in sequences for value in sequence]
     neighbours = [pair for sequence in sequences for pair in pairwise(sequence)]
     if len(neighbours) < 2:
         return None
     centre = fmean(values)
     variance = fmean((value - centre) ** 2 for value in values)
-    return fmean((a - centre) * (b - centre) for a, b in neighbours) / variance if variance else None
+    return (
+        fmean((a - centre) * (b - centre) for a, b in neighbours) / variance if variance else None
+    )

@@ -1,8 +1,8 @@
 """Time per step against `torch.utils.benchmark.Timer("step()")`, interleaved on the same build.
 
-Prints the ratio of the two, ours over theirs, with its 99 % interval, for steps from 20 us to 20 ms, for an empty step,
-and for what a whole block of one empty step takes, bookkeeping included. Two versions of the lab compare by their
-ratios: nanoseconds are those of the machine and its moment.
+Prints the ratio of the two, ours over theirs, with its 99 % interval, for steps from 20 us to 20
+ms, for an empty step, and for what a whole block of one empty step takes, bookkeeping included. Two
+versions of the lab compare by their ratios: nanoseconds are those of the machine and its moment.
 
     python tests/benchmarks/cross_check.py
 """
@@ -15,9 +15,9 @@ import torch
 from torch.utils.benchmark import Timer
 
 from gpulab import Work
-from gpulab.analysis.statistics import log_ratios, median_interval
-from gpulab.worker.building.build import Build
-from gpulab.worker.timing.clock import WallClock
+from gpulab.engine.build.build import Build
+from gpulab.engine.measure.clock import WallClock
+from gpulab.stats.statistics import log_ratios, median_interval
 
 PAIRS = 150
 SIZES = {"product of 96": 96, "product of 384": 384, "product of 1024": 1024}
@@ -36,7 +36,9 @@ def compare(step):
     steps, _ = clock.steps_per_block(build)
     for _ in range(20):
         clock.block(build, steps)
-    ours, theirs = in_turn(lambda: clock.block(build, steps).time_s, lambda: timer.timeit(steps).mean)
+    ours, theirs = in_turn(
+        lambda: clock.block(build, steps).time_s, lambda: timer.timeit(steps).mean
+    )
     return ours, theirs, steps
 
 
@@ -44,7 +46,9 @@ def whole_blocks():
     """Seconds from the call of a block of one empty step, and of `timeit(1)`, to their return."""
     clock, build = WallClock(None), Build(Work(empty), 0.0, None)
     timer = Timer("step()", globals={"step": empty})
-    return in_turn(lambda: wall_s(lambda: clock.block(build, 1)), lambda: wall_s(lambda: timer.timeit(1)))
+    return in_turn(
+        lambda: wall_s(lambda: clock.block(build, 1)), lambda: wall_s(lambda: timer.timeit(1))
+    )
 
 
 def in_turn(our_time, their_time):
@@ -77,7 +81,10 @@ def main():
     torch.set_num_threads(1)
     for name, size in SIZES.items():
         ours, theirs, steps = compare(product(size))
-        times = f"{median(ours) * 1e6:.1f} us, Timer {median(theirs) * 1e6:.1f} us, {steps} steps a block"
+        times = (
+            f"{median(ours) * 1e6:.1f} us, Timer {median(theirs) * 1e6:.1f} us, {steps} steps a "
+            "block"
+        )
         print(f"{name}: {times}, {ratio_of(ours, theirs)}", flush=True)
     ours, theirs, _ = compare(empty)
     times = f"{median(ours) * 1e9:.1f} ns, Timer {median(theirs) * 1e9:.1f} ns"

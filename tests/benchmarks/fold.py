@@ -1,10 +1,13 @@
-"""What the fold of a day-long run costs: 1,000,000 events, 5 Hz of telemetry, 10,000 log lines, samples in between.
+"""What the fold of a day-long run costs: 1,000,000 events, 5 Hz of telemetry, 10,000 log lines,
+samples in between.
 
-Prints, for runs from a thousandth of it up to all of it, the time per event, the memory that the state holds, and the
-time of a live tick (a poll of 50 events and a report): time per event, memory and tick must not grow with the length.
-So too for a device that is slowed down every 10 s and for one whose readings stop after 10 s, up to a tenth of it.
+Prints, for runs from a thousandth of it up to all of it, the time per event, the memory that the
+state holds, and the time of a live tick (a poll of 50 events and a report): time per event, memory
+and tick must not grow with the length. So too for a device that is slowed down every 10 s and for
+one whose readings stop after 10 s, up to a tenth of it.
 
-    python tests/benchmarks/fold.py [EVENTS]          # 1,000,000 without an argument: about three minutes
+    # 1,000,000 without an argument: about three minutes
+    python tests/benchmarks/fold.py [EVENTS]
 """
 
 import gc
@@ -15,8 +18,7 @@ import tracemalloc
 from statistics import median
 from time import perf_counter, process_time
 
-from gpulab.protocol.device import Device
-from gpulab.protocol.events import (
+from gpulab.core.events import (
     Built,
     Log,
     Phases,
@@ -28,7 +30,8 @@ from gpulab.protocol.events import (
     TelemetryStarted,
     WorkerReady,
 )
-from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core.machine import Device
 from gpulab.report.build import build_report
 from gpulab.report.state import RunState
 
@@ -38,13 +41,26 @@ BLOCKS_IN_BATCH, BATCHES_IN_EPOCH = 15, 100
 HZ = 5
 SLOWDOWN, SLOWDOWN_EVERY_S, STOP_S = 0x40, 10, 10.0
 CONDITIONS = ("quiet", "slowed", "stopped")
-FIELDS = ("sm", "occupancy", "tensor", "dram", "power", "sm_clock", "temperature", "memory_used", "worker_cpu", "rss")
+FIELDS = (
+    "sm",
+    "occupancy",
+    "tensor",
+    "dram",
+    "power",
+    "sm_clock",
+    "temperature",
+    "memory_used",
+    "worker_cpu",
+    "rss",
+)
 KINDS = "tststststp"
 """Of ten events: telemetry, batches of samples, a window of phases."""
 
 
 def beginning():
-    variants = tuple(VariantInfo(name=name, against="before" * (name == "after") or None) for name in NAMES[:2])
+    variants = tuple(
+        VariantInfo(name=name, against="before" * (name == "after") or None) for name in NAMES[:2]
+    )
     subject = ScenarioFile(scenario="day", path="day.py", source_sha256="", variants=variants)
     yield RunStarted(t=0.0, request=RunRequest(job=Measure(subject=subject)), at="", host="")
     device = Device(kind="cuda", name="GPU", uuid="GPU-1")
@@ -52,15 +68,18 @@ def beginning():
     yield TelemetryStarted(t=0.0, gpu="GPU", uuid="GPU-1", limits={"power": 700.0})
     for name in NAMES[:2]:
         yield Built(t=0.0, variant=name, build_s=0.1, first_step_s=0.1, items=1.0)
-    yield Planned(t=0.0, rounds=BATCHES_IN_EPOCH * BLOCKS_IN_BATCH // len(NAMES), epochs=8, floor=0.01)
+    yield Planned(
+        t=0.0, rounds=BATCHES_IN_EPOCH * BLOCKS_IN_BATCH // len(NAMES), epochs=8, floor=0.01
+    )
     yield StageStarted(t=0.0, stage="measure")
 
 
 def day(count, condition="quiet", t=0.0):
-    """So many events in the order of a run; every log line, batch and reading as a run would send it.
+    """So many events in the order of a run; every log line, batch and reading as a run would send
+    it.
 
-    `condition` is "slowed" where a reading every 10 s is of a slowdown, and "stopped" where readings end after 10 s;
-    `t` is when the first event comes.
+    `condition` is "slowed" where a reading every 10 s is of a slowdown, and "stopped" where
+    readings end after 10 s; `t` is when the first event comes.
     """
     noise = random.Random(0)
     batches, taken, every = 0, 0, EVENTS // LOG_LINES
@@ -76,7 +95,13 @@ def day(count, condition="quiet", t=0.0):
                     continue
                 values = {field: 100 * noise.random() for field in FIELDS}
                 slowed = condition == "slowed" and taken % (SLOWDOWN_EVERY_S * HZ) == 0
-                yield Telemetry(t=t, since=t - 1 / HZ, values=values, reasons=SLOWDOWN if slowed else 0, others=[])
+                yield Telemetry(
+                    t=t,
+                    since=t - 1 / HZ,
+                    values=values,
+                    reasons=SLOWDOWN if slowed else 0,
+                    others=[],
+                )
             case "s":
                 yield batch(t, batches, noise)
                 batches += 1
@@ -129,7 +154,9 @@ def tick_s(state, condition):
     """A face's tick: what came in a quarter of a second, and the report of it."""
     times = []
     for _ in range(TICKS):
-        events = [event for event in day(TICK_EVENTS, condition, state.t) if isinstance(event, Telemetry)]
+        events = [
+            event for event in day(TICK_EVENTS, condition, state.t) if isinstance(event, Telemetry)
+        ]
         started = perf_counter()
         for event in events:
             state.fold(event)
@@ -147,7 +174,9 @@ def main():
 
 
 def row(count, condition, *, traced):
-    """What a run of so many events costs, in a line. Memory is traced in a second run, or else that of the process."""
+    """What a run of so many events costs, in a line. Memory is traced in a second run, or else that
+    of the process.
+    """
     state, spent = folded(count, condition)
     tick = tick_s(state, condition)
     if traced:
@@ -159,7 +188,9 @@ def row(count, condition, *, traced):
 
 
 def retained(count, condition):
-    """Bytes that a state holds after so many events: allocations are traced while it is made once more."""
+    """Bytes that a state holds after so many events: allocations are traced while it is made once
+    more.
+    """
     gc.collect()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]

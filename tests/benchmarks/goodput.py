@@ -1,6 +1,8 @@
-"""What the lessons on goodput promise of a CPU, at full size: each line with its bound, and whether it holds.
+"""What the lessons on goodput promise of a CPU, at full size: each line with its bound, and whether
+it holds.
 
-python tests/benchmarks/goodput.py [sync] [small] [pipeline] [training]      # all without an argument; a quiet machine
+python tests/benchmarks/goodput.py [sync] [small] [pipeline] [training]      # all without an
+argument; a quiet machine
 
 Each measures for 40 s, so that a shared machine can tell 2 %.
 """
@@ -16,18 +18,34 @@ def run(name):
     """The result of one lesson by its command."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "result.json"
-        command = [sys.executable, "-m", "gpulab", "--run", name, "--device", "cpu", "--time", "40", "--json", str(out)]
+        command = [
+            sys.executable,
+            "-m",
+            "gpulab",
+            "--run",
+            name,
+            "--device",
+            "cpu",
+            "--time",
+            "40",
+            "--json",
+            str(out),
+        ]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return json.loads(out.read_text())["runs"][0]
 
 
 def text(comparison):
     interval = f"[{comparison['low']:.3f}, {comparison['high']:.3f}]"
-    return f"{comparison['variant']} {comparison['speedup']:.3f}x {interval} {comparison['verdict']}"
+    return (
+        f"{comparison['variant']} {comparison['speedup']:.3f}x {interval} {comparison['verdict']}"
+    )
 
 
 def comparison_of(report, variant):
-    return next(comparison for comparison in report["comparisons"] if comparison["variant"] == variant)
+    return next(
+        comparison for comparison in report["comparisons"] if comparison["variant"] == variant
+    )
 
 
 def reconciled(name, report):
@@ -35,7 +53,10 @@ def reconciled(name, report):
     for variant in report["variants"]:
         goodput = variant["goodput"]
         if goodput and goodput["goodput"] is not None:
-            line = f"{goodput['goodput']:.1%} of {1e3 * goodput['step_s']:.3g} ms, +-{goodput['uncertainty']:.1%}"
+            line = (
+                f"{goodput['goodput']:.1%} of {1e3 * goodput['step_s']:.3g} ms, "
+                f"+-{goodput['uncertainty']:.1%}"
+            )
             yield f"{name}, goodput of {variant['name']}", "+-5 %", line, goodput["reliable"]
 
 
@@ -47,7 +68,9 @@ def sync():
 def small():
     report = run("small_kernels")
     compiled = comparison_of(report, "compiled")
-    first_s = next(variant["first_step_s"] for variant in report["variants"] if variant["name"] == "compiled")
+    first_s = next(
+        variant["first_step_s"] for variant in report["variants"] if variant["name"] == "compiled"
+    )
     line = f"{text(compiled)}; first step, which compiles, {first_s:.1f} s"
     yield "small_kernels", "> 2x", line, compiled["low"] > 2
 
@@ -55,10 +78,17 @@ def small():
 def pipeline():
     """As long as the useful work of an item takes what it took, items per second follow goodput."""
     report = run("input_pipeline")
-    shares = {variant["name"]: variant["goodput"] for variant in report["variants"] if variant["goodput"]}
+    shares = {
+        variant["name"]: variant["goodput"] for variant in report["variants"] if variant["goodput"]
+    }
     waits = [shares[name]["partition"]["data wait"] for name in ("workers_0", "workers_n")]
     yield from reconciled("input_pipeline", report)
-    yield "input_pipeline, data wait", "falls", f"{waits[0]:.1%} > {waits[1]:.1%}", waits[1] < waits[0]
+    yield (
+        "input_pipeline, data wait",
+        "falls",
+        f"{waits[0]:.1%} > {waits[1]:.1%}",
+        waits[1] < waits[0],
+    )
     predicted = shares["workers_n"]["goodput"] / shares["workers_0"]["goodput"]
     comparison = comparison_of(report, "workers_n")
     off = comparison["speedup"] / predicted - 1

@@ -1,8 +1,10 @@
-"""What it costs to take events in: a worker's lines checked and decoded, folded, and written to the run file.
+"""What it costs to take events in: a worker's lines checked and decoded, folded, and written to the
+run file.
 
     python tests/benchmarks/intake.py [EVENTS]         # 200,000 without an argument
 
-Batches of samples as a usual run sends them, and small events. Prints events a second of each part, the best of three.
+Batches of samples as a usual run sends them, and small events. Prints events a second of each part,
+the best of three.
 """
 
 import sys
@@ -14,9 +16,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from fold import beginning, day
 
-from gpulab.protocol.events import Log, Phases, Reported, Samples
-from gpulab.protocol.run_file import RunFile
-from gpulab.protocol.wire import encode
+from gpulab.core.events import Log, Phases, Reported, Samples
+from gpulab.core.run_file import RunFile
+from gpulab.core.wire import encode
 from gpulab.report.state import RunState
 
 CHUNK = 1 << 18
@@ -35,11 +37,15 @@ def main(count=200_000):
             state = RunState()
             for event in (started, *others):
                 state.fold(event)
-            folding_s = seconds(lambda state=state, taken=taken: [state.fold(event) for event in taken])
+            folding_s = seconds(
+                lambda state=state, taken=taken: [state.fold(event) for event in taken]
+            )
             rates["folded"].append(count / folding_s)
             with tempfile.TemporaryDirectory() as folder:
                 file = RunFile(Path(folder) / "run.jsonl", "0")
-                rates["written"].append(count / seconds(lambda file=file, taken=taken: file.append(taken)))
+                rates["written"].append(
+                    count / seconds(lambda file=file, taken=taken: file.append(taken))
+                )
                 file.close()
         size = sum(map(len, lines)) / count
         parts = ", ".join(f"{name} {max(of):,.0f}/s" for name, of in rates.items())
@@ -49,13 +55,13 @@ def main(count=200_000):
 def take_in(started, lines):
     """The events of a worker's lines, as a session takes them, and its seconds."""
     try:
-        from gpulab.session.worker_transcript import WorkerTranscript
+        from gpulab.session.transcript import WorkerTranscript
 
         transcript = WorkerTranscript(started.request.job)
         framed = [b"%d %s" % (number, line) for number, line in enumerate(lines)]
         take = transcript.take
     except (TypeError, AttributeError):  # before events were numbered
-        from gpulab.protocol.wire import decode as take
+        from gpulab.core.wire import decode as take
 
         framed = lines
     taken = []

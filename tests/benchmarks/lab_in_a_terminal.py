@@ -1,6 +1,8 @@
-"""The lab in a terminal that times it, over a recorded run at its own pace, or over more events than any run has.
+"""The lab in a terminal that times it, over a recorded run at its own pace, or over more events
+than any run has.
 
-python tests/benchmarks/lab_in_a_terminal.py paced|flood RUN.jsonl       # what `lab_over` starts in its terminal
+python tests/benchmarks/lab_in_a_terminal.py paced|flood RUN.jsonl       # what `lab_over` starts in
+its terminal
 """
 
 import codecs
@@ -18,9 +20,9 @@ from msgspec.structs import replace
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from pseudo_terminal import Pty
 
-from gpulab.protocol.events import Log, ProcessStarted, Samples, Telemetry
+from gpulab.core.events import Log, ProcessStarted, Samples, Telemetry
+from gpulab.session.run import File
 from gpulab.session.settings import Settings
-from gpulab.session.source import File
 from gpulab.tui.app import LabApp
 
 FLOOD_HZ = 10_000
@@ -49,7 +51,9 @@ _TOKEN = re.compile(
 
 
 class Cells:
-    """What the bytes of a program show: (character, style) of every cell, row after row. No cell is wide."""
+    """What the bytes of a program show: (character, style) of every cell, row after row. No cell is
+    wide.
+    """
 
     def __init__(self, size):
         self.columns, self.rows = size
@@ -59,7 +63,9 @@ class Cells:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def row(self, y):
-        return "".join(character for character, _ in self.cells[y * self.columns : (y + 1) * self.columns])
+        return "".join(
+            character for character, _ in self.cells[y * self.columns : (y + 1) * self.columns]
+        )
 
     @property
     def text(self):
@@ -98,7 +104,9 @@ class Cells:
             self._style = others if first in ("", "0") else f"{self._style};{numbers}"
         elif final == "K":
             place = self._y * self.columns + self._x
-            self.cells[place : place + self.columns - self._x] = [(" ", "")] * (self.columns - self._x)
+            self.cells[place : place + self.columns - self._x] = [(" ", "")] * (
+                self.columns - self._x
+            )
         elif final == "J":
             self.cells = [(" ", "")] * len(self.cells)
 
@@ -116,7 +124,9 @@ class Terminal(Pty):
         return sum(count for _, count in self.received)
 
     def pump(self, seconds, done=None):
-        """Read for so long, or until `done()` after some bytes; returns when those came, None where it never was."""
+        """Read for so long, or until `done()` after some bytes; returns when those came, None where
+        it never was.
+        """
         end = perf_counter() + seconds
         while (left := end - perf_counter()) > 0:
             if not select.select([self.fd], [], [], left)[0]:
@@ -143,8 +153,13 @@ class Terminal(Pty):
         return when
 
     def first_frame_s(self):
-        """Seconds from the start to something in the last row, which a footer fills when all else is there."""
-        return self.wait("the first frame", lambda: self.cells.row(self.cells.rows - 1).strip()) - self.started
+        """Seconds from the start to something in the last row, which a footer fills when all else
+        is there.
+        """
+        return (
+            self.wait("the first frame", lambda: self.cells.row(self.cells.rows - 1).strip())
+            - self.started
+        )
 
     def settle(self, quiet_s=0.5, within=15.0):
         """Read until nothing has come for so long; returns how many bytes came."""
@@ -185,9 +200,11 @@ class Paced:
 
 
 class Endless:
-    """A source that gives a recorded run up to its last samples, and for ever after events like its own.
+    """A source that gives a recorded run up to its last samples, and for ever after events like its
+    own.
 
-    So many a second as `rate` says, or, without one, as a run has; its clock then goes on with what is taken.
+    So many a second as `rate` says, or, without one, as a run has; its clock then goes on with what
+    is taken.
     """
 
     ended = False
@@ -226,15 +243,22 @@ class Endless:
                 yield process
             if kind == "t":
                 reading = next(readings)
-                # Without the time of the look before, samples would wait a minute for their windows, and pile up.
+                # Without the time of the look before, samples would wait a minute for their
+                # windows, and pile up.
                 times = {"t": self._t, "since": read, "others_since": looked}
                 yield replace(reading, values=dict(reading.values), **times)
                 read, looked = self._t, looked if reading.others is None else self._t
             elif kind == "s":
                 batch, in_epoch = next(batches), in_epoch + 1
                 rows = len(batch.epoch)
-                columns = {"epoch": [epoch] * rows, "round": [in_epoch] * rows, "ended": [self._t] * rows}
-                yield replace(batch, t=self._t, complete=epoch, times_s=list(batch.times_s), **columns)
+                columns = {
+                    "epoch": [epoch] * rows,
+                    "round": [in_epoch] * rows,
+                    "ended": [self._t] * rows,
+                }
+                yield replace(
+                    batch, t=self._t, complete=epoch, times_s=list(batch.times_s), **columns
+                )
             else:
                 lines += 1
                 yield Log(t=self._t, lines=[f"step {lines} done"])
@@ -253,7 +277,9 @@ def lab_over(name, path, *, size, env):
 
 def main(name, path):
     source, settings = SOURCES[name], Settings(device="cpu")
-    return LabApp([], settings, ascii_only=False, starter=lambda *_: source(Path(path))).run_on_terminal()
+    return LabApp(
+        [], settings, ascii_only=False, starter=lambda *_: source(Path(path))
+    ).run_on_terminal()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""What listing a folder of 1,000 scenario files costs, in seconds: each run is a process of its own.
+"""What listing a folder of 1,000 scenario files costs, in seconds: each run is a process of its
+own.
 
 python tests/benchmarks/listing.py
 """
@@ -24,7 +25,10 @@ def main():
             started = time.perf_counter()
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             times.append(time.perf_counter() - started)
-    print(f"gpulab --list of {FILES:,} files: {min(times):.2f} s at best, {median(times):.2f} s in the middle")
+    print(
+        f"gpulab --list of {FILES:,} files: {min(times):.2f} s at best, {median(times):.2f} s in "
+        "the middle"
+    )
 
 
 if __name__ == "__main__":

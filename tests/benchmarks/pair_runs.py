@@ -1,4 +1,6 @@
-"""Runs of the pairs in `pairs/`: each in a fresh process, and what its run file holds of processes and builds."""
+"""Runs of the pairs in `pairs/`: each in a fresh process, and what its run file holds of processes
+and builds.
+"""
 
 import os
 import subprocess
@@ -8,11 +10,11 @@ from time import monotonic
 
 from msgspec.structs import replace
 
-from gpulab.analysis.series import Epoch
-from gpulab.protocol.events import Built, ProcessStarted, Samples
-from gpulab.protocol.run_file import read_run_file
+from gpulab.core.events import Built, ProcessStarted, Samples
+from gpulab.core.run_file import read_run_file
 from gpulab.report.build import build_report
 from gpulab.report.state import fold_all
+from gpulab.stats.series import Epoch
 
 FOLDER = Path(__file__).parent / "pairs"
 KINDS = ("compute_bound", "cache_resident", "memory_bound", "small_ops", "allocating")
@@ -27,14 +29,25 @@ QUIET = ("--profile", "off", "--telemetry", "off")
 
 
 def run_pair(kind, device, run_file, *flags):
-    """Measure a pair in a fresh process: its exit code, and when the command was started on the clock of its events.
+    """Measure a pair in a fresh process: its exit code, and when the command was started on the
+    clock of its events.
 
     CalledProcessError where there was no run, since no other would come of the same command.
     """
-    command = [sys.executable, "-m", "gpulab", "--run", str(FOLDER / f"{kind}.py"), "--device", device]
+    command = [
+        sys.executable,
+        "-m",
+        "gpulab",
+        "--run",
+        str(FOLDER / f"{kind}.py"),
+        "--device",
+        device,
+    ]
     command += ["--output", str(run_file), *flags]
     began = monotonic()
-    done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
     if not run_file.exists():
         print(done.stderr, file=sys.stderr)
         done.check_returncode()
@@ -52,7 +65,9 @@ def events_of(run_file):
 
 
 def process_of_epochs(events):
-    """A function from the number of an epoch to the place, from 0, of the process that measured it."""
+    """A function from the number of an epoch to the place, from 0, of the process that measured
+    it.
+    """
     firsts = sorted(event.epoch for event in events if isinstance(event, ProcessStarted))
     return lambda epoch: max(sum(first <= epoch for first in firsts) - 1, 0)
 
@@ -62,9 +77,13 @@ def processes_of(events):
     items = {event.variant: event.items for event in events if isinstance(event, Built)}
     rounds_of, process_of = {}, process_of_epochs(events)
     for batch in (event for event in events if isinstance(event, Samples)):
-        for epoch, number, index, time_s in zip(batch.epoch, batch.round, batch.variant, batch.times_s, strict=True):
+        for epoch, number, index, time_s in zip(
+            batch.epoch, batch.round, batch.variant, batch.times_s, strict=True
+        ):
             name = batch.names[index]
-            rounds_of.setdefault(epoch, {}).setdefault(number, {})[name] = time_s / items.get(name, 1.0)
+            rounds_of.setdefault(epoch, {}).setdefault(number, {})[name] = time_s / items.get(
+                name, 1.0
+            )
     processes = {}
     for epoch in sorted(rounds_of):
         rounds = [rounds_of[epoch][number] for number in sorted(rounds_of[epoch])]
@@ -73,7 +92,8 @@ def processes_of(events):
 
 
 def halves(events):
-    """The run twice, of processes that alternate in time: those of its even conductors, and those of its odd ones.
+    """The run twice, of processes that alternate in time: those of its even conductors, and those
+    of its odd ones.
 
     Processes that were forked after the same import of torch have its place in memory in common.
     """
@@ -82,7 +102,11 @@ def halves(events):
     process_of = process_of_epochs(events)
     return [
         [
-            _half(event, {place for place, process in enumerate(started) if process.conductor in chosen}, process_of)
+            _half(
+                event,
+                {place for place, process in enumerate(started) if process.conductor in chosen},
+                process_of,
+            )
             for event in events
             if not isinstance(event, ProcessStarted) or event.conductor in chosen
         ]
@@ -95,23 +119,39 @@ def _half(event, places, process_of):
     if not isinstance(event, Samples):
         return event
     rows = [place for place, epoch in enumerate(event.epoch) if process_of(epoch) in places]
-    columns = ("epoch", "round", "variant", "times_s", "cpu_s", "faults", "switches", "ended", "steps", "sm_mhz")
+    columns = (
+        "epoch",
+        "round",
+        "variant",
+        "times_s",
+        "cpu_s",
+        "faults",
+        "switches",
+        "ended",
+        "steps",
+        "sm_mhz",
+    )
     values = {name: getattr(event, name) for name in columns}
-    return replace(event, **{name: [column[row] for row in rows] for name, column in values.items() if column})
+    return replace(
+        event, **{name: [column[row] for row in rows] for name, column in values.items() if column}
+    )
 
 
 def comparisons_of(events):
     """What the lab makes of these events: by variant its comparison, the control's too, as data."""
     report = build_report(fold_all(events))
     control = {} if report.control is None else {"control": _entry(report.control, BASELINE)}
-    compared = {entry.variant: _entry(entry, entry.against) for entry in reversed(report.comparisons)}
+    compared = {
+        entry.variant: _entry(entry, entry.against) for entry in reversed(report.comparisons)
+    }
     return control | compared
 
 
 def _entry(comparison, against):
     sustained = getattr(comparison, "sustained", None)
     return {
-        "sustained": sustained and {"speedup": sustained.speedup, "low": sustained.low, "high": sustained.high},
+        "sustained": sustained
+        and {"speedup": sustained.speedup, "low": sustained.low, "high": sustained.high},
         "against": against,
         "speedup": comparison.speedup,
         "low": comparison.low,

@@ -1,4 +1,5 @@
-"""What a phase costs in a step of a millisecond: off, as in every timed sample, and on, as in the windows between.
+"""What a phase costs in a step of a millisecond: off, as in every timed sample, and on, as in the
+windows between.
 
 python tests/benchmarks/phases.py
 """
@@ -8,13 +9,15 @@ from time import perf_counter
 
 import torch
 
-from gpulab.worker.building.phases import PhaseRecorder
+from gpulab.engine.build.lab import PhaseRecorder
 
 STEP_S, TIMES, TRIES = 1e-3, 100, 300
 
 
 def least(function, within=lambda run: run()):
-    """Seconds of one time, `within` something that may go on when it is done: events are read after the step."""
+    """Seconds of one time, `within` something that may go on when it is done: events are read after
+    the step.
+    """
     times = []
 
     def timed():
@@ -42,7 +45,10 @@ def main():
     base = least(plain)
     costs = {"off": least(marked) - base, "on": least(marked, recorder.record) - base}
     for name, cost in costs.items():
-        print(f"a phase, {name}: {cost * 1e9:.0f} ns, {cost / STEP_S:.4%} of a step of {STEP_S * 1e3:.0f} ms")
+        print(
+            f"a phase, {name}: {cost * 1e9:.0f} ns, {cost / STEP_S:.4%} of a step of "
+            f"{STEP_S * 1e3:.0f} ms"
+        )
     return max(costs.values()) > 0.01 * STEP_S
 
 

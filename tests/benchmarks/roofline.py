@@ -12,8 +12,8 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from gpulab.views.roofline.view import roofline_view
-from gpulab.views.text import Glyphs
+from gpulab.draw.text import Glyphs
+from gpulab.features.roofline.view import roofline_view
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "unit" / "views"))
@@ -34,7 +34,13 @@ def rich_table(points, width):
     for name in ("variant", "rate", "FLOP/byte", "of roof", "bound"):
         table.add_column(name)
     for point in points:
-        table.add_row(point.variant, f"{point.rate:.3g}", str(point.intensity), f"{point.fraction:.0%}", point.bound)
+        table.add_row(
+            point.variant,
+            f"{point.rate:.3g}",
+            str(point.intensity),
+            f"{point.fraction:.0%}",
+            point.bound,
+        )
     Console(width=width, file=io.StringIO()).print(table)
 
 
@@ -50,9 +56,15 @@ def main():
                 )
                 for _ in range(RUNS)
             ]
-            own_s, ratio = median(own for own, _ in pairs), median(own / other for own, other in pairs)
+            own_s, ratio = (
+                median(own for own, _ in pairs),
+                median(own / other for own, other in pairs),
+            )
             form = "ASCII" if glyphs.ascii else "Unicode"
-            print(f"{width}x{height} {form}: {own_s * 1e3:.2f} ms, {ratio:.2f} x a Rich table of 8 rows")
+            print(
+                f"{width}x{height} {form}: {own_s * 1e3:.2f} ms, {ratio:.2f} x a Rich table of 8 "
+                "rows"
+            )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""What the screen costs: its first frame, its bytes, its keys under load, its memory, and what it does to a time.
+"""What the screen costs: its first frame, its bytes, its keys under load, its memory, and what it
+does to a time.
 
-    python tests/benchmarks/screen.py [startup|bytes|keys|memory|observer|all]     # all without one; --help lists them
+    # all without one; --help lists them
+    python tests/benchmarks/screen.py [startup|bytes|keys|memory|observer|all]
 
-Every part prints what it measured beside the limit that is set for it. The first two take a minute, keys two, memory
-one or two, and the observer effect half a minute a pair.
+Every part prints what it measured beside the limit that is set for it. The first two take a minute,
+keys two, memory one or two, and the observer effect half a minute a pair.
 """
 
 import argparse
@@ -25,12 +27,11 @@ from lab_in_a_terminal import DOWN, ENTER, UP, Endless, Terminal, lab_over
 from recorded import run_file
 
 import gpulab
-from gpulab.analysis.observer_effect import ratio_interval
-from gpulab.analysis.statistics import FEWEST
-from gpulab.protocol.events import Telemetry
-from gpulab.report.live import live_detail
-from gpulab.session.run import Run
-from gpulab.session.source import File
+from gpulab.core.events import Telemetry
+from gpulab.features.live.report import live_detail
+from gpulab.features.observer_effect.report import ratio_interval
+from gpulab.session.run import File, Run
+from gpulab.stats.statistics import FEWEST
 
 RECORDED = "precision-h200"
 SMALL, LARGE = (80, 24), (120, 40)
@@ -93,11 +94,18 @@ def first_frame_s(command, env):
 
 
 def sizes(options, env):
-    """bytes of the first screen, of a key, at rest and during a recorded run, and the CPU of the face in it"""
+    """bytes of the first screen, of a key, at rest and during a recorded run, and the CPU of the
+    face in it
+    """
     terminal = Terminal(lab(), size=SMALL, env=env)
     terminal.first_frame_s()
     terminal.settle(1.0)
-    yield "first screen, 80x24", f"{terminal.total:,} bytes", f"{SCREEN_BYTES:,}", terminal.total <= SCREEN_BYTES
+    yield (
+        "first screen, 80x24",
+        f"{terminal.total:,} bytes",
+        f"{SCREEN_BYTES:,}",
+        terminal.total <= SCREEN_BYTES,
+    )
     moves = []
     for _ in range(MOVES):
         terminal.press(DOWN)
@@ -125,9 +133,18 @@ def during_a_run(path, env):
     for when, count in terminal.received[first:]:
         seconds[int(when - pressed)] += count
     terminal.close()
-    begin, between, end = sum(seconds[:EDGE_S]), seconds[EDGE_S : int(run_s) - EDGE_S], sum(seconds[-EDGE_S - 2 :])
+    begin, between, end = (
+        sum(seconds[:EDGE_S]),
+        seconds[EDGE_S : int(run_s) - EDGE_S],
+        sum(seconds[-EDGE_S - 2 :]),
+    )
     rate = mean(between)
-    yield f"a run of {run_s:.0f} s at its pace, 120x40", f"{rate:,.0f} bytes/s", f"{RUN_BYTES_S:,}", rate <= RUN_BYTES_S
+    yield (
+        f"a run of {run_s:.0f} s at its pace, 120x40",
+        f"{rate:,.0f} bytes/s",
+        f"{RUN_BYTES_S:,}",
+        rate <= RUN_BYTES_S,
+    )
     yield f"but for its first and last {EDGE_S} s, with", f"{begin:,} and {end:,} bytes", "", None
     yield "CPU of the face during it", f"{cpu:.1%} of a core", f"{CPU:.0%}", cpu <= CPU
 
@@ -151,7 +168,12 @@ def keys(options, env):
         firsts, halves = zip(*(response_s(terminal, shown, *turn) for turn in turns), strict=True)
         p50, p99 = percentiles(firsts)
         measured = f"p50 {p50 * 1e3:.0f} ms, p99 {p99 * 1e3:.0f} ms"
-        yield f"{name}: first cells that show it", measured, f"p99 {KEY_S * 1e3:.0f} ms", p99 <= KEY_S
+        yield (
+            f"{name}: first cells that show it",
+            measured,
+            f"p99 {KEY_S * 1e3:.0f} ms",
+            p99 <= KEY_S,
+        )
         p50, p99 = percentiles(halves)
         yield f"{name}: half of them", f"p50 {p50 * 1e3:.0f} ms, p99 {p99 * 1e3:.0f} ms", "", None
     cpu = cpu_s() / (time.perf_counter() - started)
@@ -165,21 +187,30 @@ def percentiles(times):
 
 
 def told_apart(terminal, pair):
-    """By key the cells that tell that it was the last of the two: alike at its every visit, and unlike the other's."""
+    """By key the cells that tell that it was the last of the two: alike at its every visit, and
+    unlike the other's.
+    """
     visits = {key: [] for key in pair}
     for key in pair * VISITS:
         terminal.press(key)
         terminal.pump(VISIT_S)
         visits[key].append(terminal.cells.cells.copy())
     one, other = (list(zip(*visits[key], strict=True)) for key in pair)
-    steady = [len(set(a)) == len(set(b)) == 1 and a[0] != b[0] for a, b in zip(one, other, strict=True)]
+    steady = [
+        len(set(a)) == len(set(b)) == 1 and a[0] != b[0] for a, b in zip(one, other, strict=True)
+    ]
     if not any(steady):
         raise RuntimeError(f"{pair} change nothing:\n{terminal.cells.text}")
-    return {key: {place: visits[key][0][place] for place, tells in enumerate(steady) if tells} for key in pair}
+    return {
+        key: {place: visits[key][0][place] for place, tells in enumerate(steady) if tells}
+        for key in pair
+    }
 
 
 def response_s(terminal, shown, key, other):
-    """Seconds from a key to the first of its cells, and to half of them, but for those that the run has changed."""
+    """Seconds from a key to the first of its cells, and to half of them, but for those that the run
+    has changed.
+    """
     terminal.pump(random.uniform(0.05, 0.3))  # ticks come at any time
     cells = terminal.cells
     for place in [place for place, cell in shown[other].items() if cells.cells[place] != cell]:
@@ -204,14 +235,29 @@ def memory(options, env):
     for mark in MARKS:
         while source.now() - first < mark * options.hours * 3600:
             batch = run.poll()
-            events, readings = events + len(batch), readings + sum(isinstance(event, Telemetry) for event in batch)
+            events, readings = (
+                events + len(batch),
+                readings + sum(isinstance(event, Telemetry) for event in batch),
+            )
             polls += 1
             if polls % POLLS_BETWEEN_REPORTS == 0:
-                live_detail(run.state, [(entry.variant, entry.against) for entry in run.report.comparisons])
+                live_detail(
+                    run.state, [(entry.variant, entry.against) for entry in run.report.comparisons]
+                )
         held.append(process.memory_info().rss / 2**20)
-        yield f"{mark:.0%}: {events:,} events, {readings:,} readings", f"{held[-1]:.1f} MiB", "", None
+        yield (
+            f"{mark:.0%}: {events:,} events, {readings:,} readings",
+            f"{held[-1]:.1f} MiB",
+            "",
+            None,
+        )
     growth = held[-1] - held[0]
-    yield f"growth after {MARKS[0]:.0%}", f"{growth:.1f} MiB", f"{GROWTH_MIB} MiB", growth <= GROWTH_MIB
+    yield (
+        f"growth after {MARKS[0]:.0%}",
+        f"{growth:.1f} MiB",
+        f"{GROWTH_MIB} MiB",
+        growth <= GROWTH_MIB,
+    )
 
 
 def observer(options, env):
@@ -230,10 +276,14 @@ def observer(options, env):
         for variant, time_s in times["headless"].items():
             ratios.setdefault(variant, []).append(log(times["app"][variant] / time_s))
     for variant, logarithms in ratios.items():
-        measured = f"{exp(median(logarithms)):.4f}, {len(logarithms)} pairs of {FEWEST} for an interval"
+        measured = (
+            f"{exp(median(logarithms)):.4f}, {len(logarithms)} pairs of {FEWEST} for an interval"
+        )
         limit, held = f"±{EFFECT:.0%}", None
         if interval := ratio_interval(logarithms):
-            measured = f"{interval.median:.4f}, 99 % interval {interval.low:.4f} to {interval.high:.4f}"
+            measured = (
+                f"{interval.median:.4f}, 99 % interval {interval.low:.4f} to {interval.high:.4f}"
+            )
             within = interval.low >= 1 - EFFECT and interval.high <= 1 + EFFECT
             beyond = interval.low > 1 + EFFECT or interval.high < 1 - EFFECT
             held = within if within or beyond else None
@@ -244,7 +294,12 @@ def observer(options, env):
 def headless(name, flags, env):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "run.jsonl"
-        subprocess.run(lab("--run", name, *flags, "--output", str(file)), env=env, check=False, capture_output=True)
+        subprocess.run(
+            lab("--run", name, *flags, "--output", str(file)),
+            env=env,
+            check=False,
+            capture_output=True,
+        )
         return times_of(file)
 
 
@@ -275,7 +330,11 @@ def has_ended(file):
 
 
 def times_of(file):
-    return {variant.name: variant.time_s.median for variant in gpulab.load(file).variants if variant.time_s}
+    return {
+        variant.name: variant.time_s.median
+        for variant in gpulab.load(file).variants
+        if variant.time_s
+    }
 
 
 PARTS = {"startup": startup, "bytes": sizes, "keys": keys, "memory": memory, "observer": observer}
@@ -290,9 +349,15 @@ def show(part, options, env):
 
 
 def environment(folder):
-    """That of a terminal on this machine, with modules compiled also where this machine keeps none."""
+    """That of a terminal on this machine, with modules compiled also where this machine keeps
+    none.
+    """
     hidden = ("SSH_CONNECTION", "SSH_TTY", "NO_COLOR", "PYTHONDONTWRITEBYTECODE")
-    own = {"XDG_STATE_HOME": str(folder), "PYTHONPYCACHEPREFIX": str(folder / "compiled"), "LC_ALL": "C.UTF-8"}
+    own = {
+        "XDG_STATE_HOME": str(folder),
+        "PYTHONPYCACHEPREFIX": str(folder / "compiled"),
+        "LC_ALL": "C.UTF-8",
+    }
     return {name: value for name, value in os.environ.items() if name not in hidden} | own
 
 
@@ -300,11 +365,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.set_defaults(hours=24.0, pairs=10, time=3.0, scenario="batched_matmul")
     parts = parser.add_subparsers(dest="part", metavar="PART")
-    add = {name: parts.add_parser(name, help=part.__doc__).add_argument for name, part in PARTS.items()}
+    add = {
+        name: parts.add_parser(name, help=part.__doc__).add_argument for name, part in PARTS.items()
+    }
     parts.add_parser("all", help="all of them, one after the other; so too without a part")
     add["memory"]("--hours", type=float, default=24.0, help="of the run (%(default)g)")
     add["observer"]("--pairs", type=int, default=10, help="runs of each of the two (%(default)s)")
-    add["observer"]("--time", type=float, default=3.0, help="that of each run, in seconds (%(default)g)")
+    add["observer"](
+        "--time", type=float, default=3.0, help="that of each run, in seconds (%(default)g)"
+    )
     of = "one that ships, or compute: a product that fits the cache (%(default)s)"
     add["observer"]("--scenario", default="batched_matmul", help=of)
     options = parser.parse_args()

@@ -8,8 +8,8 @@ import time
 
 from pseudo_terminal import Pty
 
-from gpulab.protocol.events import RunEnded
-from gpulab.protocol.run_file import RunFileError, read_run_file
+from gpulab.core.events import RunEnded
+from gpulab.core.run_file import RunFileError, read_run_file
 
 SCENARIO = '''
 """Tiny: two additions."""

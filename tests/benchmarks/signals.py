@@ -2,10 +2,10 @@
 
 python tests/benchmarks/signals.py [TRIALS] [KILLS] [SEED]     # 200 and 60 without an argument
 
-A trial starts the program, sends a signal or a burst at a random moment of its usual duration, and looks at what is
-left: the exit code, the end of the run file, the state of the terminal, a traceback, processes. A kill takes one of the
-program's processes away by SIGKILL at a random moment. What Python itself does before its first line of gpulab is
-counted apart.
+A trial starts the program, sends a signal or a burst at a random moment of its usual duration, and
+looks at what is left: the exit code, the end of the run file, the state of the terminal, a
+traceback, processes. A kill takes one of the program's processes away by SIGKILL at a random
+moment. What Python itself does before its first line of gpulab is counted apart.
 """
 
 import os
@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from conftest import Lab
 from signal_faces import SCENARIO, App, Headless, OnTerminal, outcome_of
 
-from gpulab.protocol.run_file import read_run_file
+from gpulab.core.run_file import read_run_file
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 HANG_UP = "hang-up"
@@ -79,7 +79,11 @@ def signal_trial(face, duration_s, chance):
         if send(program, which, chance):
             sent.append(which)
         program.pass_time(chance.choice((0, 0, 0.002, 0.02)))
-    ending = [signal.SIGHUP if which == HANG_UP else which for which in sent if which in (*ENDING, HANG_UP)]
+    ending = [
+        signal.SIGHUP if which == HANG_UP else which
+        for which in sent
+        if which in (*ENDING, HANG_UP)
+    ]
     names = "+".join(which if which == HANG_UP else which.name for which in burst)
     label = f"{names} at {moment:.2f} s of {duration_s:.2f}"
     try:
@@ -96,7 +100,9 @@ def signal_trial(face, duration_s, chance):
         problems.append("run file without its end")
     if code == 130 and face is not App and run_ends != ["cancelled"]:
         problems.append(f"130 after a run that is {run_ends}")
-    if (lab.folder / "out.json").exists() and not (lab.folder / "out.json").read_bytes().endswith(b"}\n"):
+    if (lab.folder / "out.json").exists() and not (lab.folder / "out.json").read_bytes().endswith(
+        b"}\n"
+    ):
         problems.append("half a JSON")
     return names, label, problems, program.output
 
@@ -108,7 +114,9 @@ def codes_after(ending):
 def remains_of(lab, program):
     problems = program.terminal_problems()
     if b"Traceback" in program.output:
-        problems.append("traceback" if b"/gpulab/" in program.output else "traceback of Python's own start")
+        problems.append(
+            "traceback" if b"/gpulab/" in program.output else "traceback of Python's own start"
+        )
     if not lab.none_left(within=5.0):
         problems.append(f"left behind: {lab.processes()}")
         for pid in lab.processes():
@@ -128,9 +136,9 @@ def kinds_of(lab, parent):
             continue
         if pid == parent:
             kinds[pid] = "parent"
-        elif b"gpulab.telemetry" in command:
+        elif b"gpulab.features.telemetry" in command:
             kinds[pid] = "telemetry"
-        elif b"gpulab.worker" in command:
+        elif b"gpulab.engine" in command:
             kinds[pid] = "supervisor" if of == parent else "worker"
     return kinds
 
@@ -159,7 +167,11 @@ def kill_trial(face, duration_s, chance):
     except (TimeoutError, subprocess.TimeoutExpired):
         return kind, label, ["hangs"], program.output
     problems = [f"code {code}"] if code not in ((-9,) if kind == "parent" else (0, 3, 7)) else []
-    problems += [problem for problem in remains_of(lab, program) if kind != "parent" or problem.startswith("left")]
+    problems += [
+        problem
+        for problem in remains_of(lab, program)
+        if kind != "parent" or problem.startswith("left")
+    ]
     for file in lab.folder.rglob("runs/*.jsonl"):
         if outcome_of(file) is None and kind != "parent":
             problems.append("run file without its end")
@@ -182,17 +194,23 @@ def series(title, count, trial, durations, chance):
             print(f"  {name}: {label}: {'; '.join(problems)}\n    {output[-600:]!r}", flush=True)
     print(f"\n{title}: {count} trials, {failed} failed")
     for (name, kind), row in sorted(table.items()):
-        problems = ", ".join(f"{count} {problem}" for problem, count in row.items() if problem != "trials")
+        problems = ", ".join(
+            f"{count} {problem}" for problem, count in row.items() if problem != "trials"
+        )
         print(f"  {name:20}{kind:14}{row['trials']:4}  {problems or 'all ended well'}")
     return failed
 
 
 def main(trials=200, kills=60, seed=0):
-    for which in ENDING:  # a shell starts its background jobs with some of them ignored, and so would be the program's
+    # a shell starts its background jobs with some of them ignored, and so would be the program's
+    for which in ENDING:
         signal.signal(which, signal.SIG_DFL)
     chance = random.Random(seed)
     durations = {name: duration_of(face) for name, face in FACES.items()}
-    print("usual durations: " + ", ".join(f"{name} {took:.1f} s" for name, took in durations.items()), flush=True)
+    print(
+        "usual durations: " + ", ".join(f"{name} {took:.1f} s" for name, took in durations.items()),
+        flush=True,
+    )
     failed = series("signals", trials, signal_trial, durations, chance)
     return failed + series("kills", kills, kill_trial, durations, chance)
 

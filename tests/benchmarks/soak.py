@@ -1,10 +1,13 @@
-"""Does a long run stay small? One run of a small step in the app, with telemetry and two followers of its run file.
+"""Does a long run stay small? One run of a small step in the app, with telemetry and two followers
+of its run file.
 
-    python tests/benchmarks/soak.py [MINUTES] [FOLDER]        # 30 without an argument; FOLDER keeps the run file
+    # 30 without an argument; FOLDER keeps the run file
+    python tests/benchmarks/soak.py [MINUTES] [FOLDER]
 
-Prints every minute the memory, the open descriptors and the threads of every process: the app, its supervisor, the
-worker, the sampler, and the followers, which read the growing file and make a report of it four times a second. At the
-end: how memory changed between the second and the last quarter, and what was measured of what was asked.
+Prints every minute the memory, the open descriptors and the threads of every process: the app, its
+supervisor, the worker, the sampler, and the followers, which read the growing file and make a
+report of it four times a second. At the end: how memory changed between the second and the last
+quarter, and what was measured of what was asked.
 """
 
 import os
@@ -20,7 +23,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from pseudo_terminal import Pty
 
-from gpulab.protocol.run_file import read_run_file
+from gpulab.core.run_file import read_run_file
 from gpulab.report.state import fold_all
 from gpulab.session.scripting import load
 
@@ -55,7 +58,7 @@ FOLLOW = """
 import sys, time
 from pathlib import Path
 from gpulab.session.run import Run
-from gpulab.session.source import Follow
+from gpulab.session.run import Follow
 run = Run(Follow(Path(sys.argv[1])))
 while not run.ended:
     run.poll()
@@ -72,14 +75,28 @@ def main(minutes="30", folder=None):
 def soak(time_s, folder):
     scenario = folder / "soak.py"
     scenario.write_text(STEP)
-    command = [sys.executable, "-m", "gpulab", str(scenario), "--device", "cpu", "--time", f"{time_s:.0f}"]
+    command = [
+        sys.executable,
+        "-m",
+        "gpulab",
+        str(scenario),
+        "--device",
+        "cpu",
+        "--time",
+        f"{time_s:.0f}",
+    ]
     screen = Pty(command, env={**os.environ, "XDG_STATE_HOME": str(folder)})
     screen.read(30, until=b"soak")
     screen.press(b"r")
     screen.read(60, until=b"control")
     (file,) = folder.rglob("*.jsonl")
-    followers = [subprocess.Popen([sys.executable, "-c", FOLLOW, str(file)]) for _ in range(FOLLOWERS)]
-    named = {"app": screen.pid, **{f"follower {number}": one.pid for number, one in enumerate(followers, 1)}}
+    followers = [
+        subprocess.Popen([sys.executable, "-c", FOLLOW, str(file)]) for _ in range(FOLLOWERS)
+    ]
+    named = {
+        "app": screen.pid,
+        **{f"follower {number}": one.pid for number, one in enumerate(followers, 1)},
+    }
     samples, started, printed = [], time.monotonic(), 0.0
     while all(follower.poll() is None for follower in followers):
         screen.read(EVERY_S)
@@ -98,7 +115,8 @@ def soak(time_s, folder):
         f"asked for {job.time_s:.0f} s of rounds: they and their builds took "
         f"{state.samples.end - state.samples.start:.0f} s; stopped on {report.method.stopped}; "
         f"{report.method.epochs:,} epochs, {state.samples.blocks:,} blocks, "
-        f"{state.telemetry.readings:,} readings; {report.outcome}, {file.stat().st_size / 1e6:.0f} MB"
+        f"{state.telemetry.readings:,} readings; {report.outcome}, "
+        f"{file.stat().st_size / 1e6:.0f} MB"
     )
 
 
@@ -108,12 +126,16 @@ def of_the_run(app):
     for process in psutil.Process(app).children(recursive=True):
         try:
             module = " ".join(process.cmdline())
-            depth = "worker" if "gpulab.worker" in (" ".join(process.parent().cmdline())) else "supervisor"
+            depth = (
+                "worker"
+                if "gpulab.engine" in (" ".join(process.parent().cmdline()))
+                else "supervisor"
+            )
         except (psutil.Error, AttributeError):
             continue
-        if "gpulab.telemetry" in module:
+        if "gpulab.features.telemetry" in module:
             found["sampler"] = process.pid
-        elif "gpulab.worker" in module:
+        elif "gpulab.engine" in module:
             found[depth] = process.pid
     return found
 
@@ -133,8 +155,13 @@ def measured(pids):
 
 
 def print_line(elapsed, sample, file):
-    parts = (f"{name} {mb:.1f} MB {fds} fd {threads} th" for name, (mb, fds, threads) in sample.items())
-    print(f"{elapsed / 60:5.1f} min  {'  '.join(parts)}  file {file.stat().st_size / 1e6:.1f} MB", flush=True)
+    parts = (
+        f"{name} {mb:.1f} MB {fds} fd {threads} th" for name, (mb, fds, threads) in sample.items()
+    )
+    print(
+        f"{elapsed / 60:5.1f} min  {'  '.join(parts)}  file {file.stat().st_size / 1e6:.1f} MB",
+        flush=True,
+    )
 
 
 def print_growth(samples):
@@ -142,7 +169,9 @@ def print_growth(samples):
     second, last = samples[quarter : 2 * quarter], samples[-quarter:]
     print(f"{'process':<14}{'2nd quarter':>14}{'last quarter':>14}{'most':>12}{'descriptors':>14}")
     for name in samples[len(samples) // 2]:
-        before, after = ([sample[name][0] for sample in part if name in sample] for part in (second, last))
+        before, after = (
+            [sample[name][0] for sample in part if name in sample] for part in (second, last)
+        )
         most = max(sample[name][0] for sample in samples if name in sample)
         fds = [sample[name][1] for sample in samples if name in sample]
         if before and after:

@@ -1,11 +1,15 @@
 """Where the seconds of a default run go: by stage, until its verdict stands, and until its end.
 
-    python tests/benchmarks/stages.py [SCENARIO ...] [--device cpu] [--runs 1]     # batched_matmul without one
-    python tests/benchmarks/stages.py --ten [--device cuda]                        # ten lessons that compile nothing
-    python tests/benchmarks/stages.py RUN.jsonl ...                                # of runs that were measured before
+    # batched_matmul without one
+    python tests/benchmarks/stages.py [SCENARIO ...] [--device cpu] [--runs 1]
+    # ten lessons that compile nothing
+    python tests/benchmarks/stages.py --ten [--device cuda]
+    # of runs that were measured before
+    python tests/benchmarks/stages.py RUN.jsonl ...
 
-Seconds are counted from the moment the command was typed; of a run file, from its first event. A last table has the
-medians of each scenario. What torch takes to be imported beyond two seconds is a column, and not held against a limit.
+Seconds are counted from the moment the command was typed; of a run file, from its first event. A
+last table has the medians of each scenario. What torch takes to be imported beyond two seconds is a
+column, and not held against a limit.
 """
 
 import argparse
@@ -18,8 +22,15 @@ from pathlib import Path
 from statistics import median
 from time import monotonic
 
-from gpulab.protocol.events import ProcessStarted, RunStarted, Samples, StageStarted, Stopped, WorkerDone
-from gpulab.protocol.run_file import read_run_file
+from gpulab.core.events import (
+    ProcessStarted,
+    RunStarted,
+    Samples,
+    StageStarted,
+    Stopped,
+    WorkerDone,
+)
+from gpulab.core.run_file import read_run_file
 
 TEN = [
     "batched_matmul",
@@ -34,8 +45,8 @@ TEN = [
     "recomputation",
 ]
 LIMITS_S = {"cpu": (6.0, 12.0), "cuda": (8.0, 15.0)}
-"""Until the verdict and until the end, by kind of device, for machines at rest: a CPU of two cores, a GPU of the H200's
-class.
+"""Until the verdict and until the end, by kind of device, for machines at rest: a CPU of two cores,
+a GPU of the H200's class.
 """
 COMPILED = ["fused_softmax", "small_kernels", "layernorm_gelu", "training_step", "graph_breaks"]
 COMPILED_S = 20.0, 30.0
@@ -44,12 +55,16 @@ LONG_S = 60.0
 """Until the end of lessons that compile for longer than they measure."""
 IMPORT_S = 2.0
 COMMAND, START, PROFILE_START, END = "command", "start", "start of the profile", "end"
-"""Until the run exists, until its worker loads, until the second worker does, and after the last one is done."""
+"""Until the run exists, until its worker loads, until the second worker does, and after the last
+one is done.
+"""
 
 
 @dataclass(frozen=True)
 class RunSeconds:
-    """Seconds by stage in the order they were first entered, of the timed blocks, to the verdict, and to the end."""
+    """Seconds by stage in the order they were first entered, of the timed blocks, to the verdict,
+    and to the end.
+    """
 
     stages: dict[str, float]
     timed: float
@@ -62,7 +77,14 @@ class RunSeconds:
 def run_seconds(events, began=None):
     """Of one run. `began` is when its command was started, on the clock of the events."""
     first = next(event for event in events if isinstance(event, RunStarted)).t
-    imports = next((event.startup_s.get("imports", 0.0) for event in events if isinstance(event, ProcessStarted)), 0.0)
+    imports = next(
+        (
+            event.startup_s.get("imports", 0.0)
+            for event in events
+            if isinstance(event, ProcessStarted)
+        ),
+        0.0,
+    )
     began = first if began is None else began
     stages, stage, since, verdict = Counter({COMMAND: first - began}), START, first, None
     for event in events:
@@ -85,7 +107,9 @@ def timed_seconds(events):
     return sum(
         time_s * steps
         for batch in batches
-        for time_s, steps in zip(batch.times_s, batch.steps or [1] * len(batch.times_s), strict=True)
+        for time_s, steps in zip(
+            batch.times_s, batch.steps or [1] * len(batch.times_s), strict=True
+        )
     )
 
 
@@ -93,7 +117,18 @@ def default_run(scenario, device, *flags):
     """A run in a fresh process with nothing but its device and its run file chosen; its seconds."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.jsonl"
-        command = [sys.executable, "-m", "gpulab", "--run", scenario, "--device", device, "--output", str(path), *flags]
+        command = [
+            sys.executable,
+            "-m",
+            "gpulab",
+            "--run",
+            scenario,
+            "--device",
+            device,
+            "--output",
+            str(path),
+            *flags,
+        ]
         began = monotonic()
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return run_seconds(read_run_file(path).events, began)
@@ -112,11 +147,15 @@ def limits_of(scenario, device):
     """Seconds until the verdict and the end, None without a limit."""
     if scenario in LONG:
         return None, LONG_S
-    return COMPILED_S if scenario in COMPILED else LIMITS_S.get(device.partition(":")[0], (None, None))
+    return (
+        COMPILED_S if scenario in COMPILED else LIMITS_S.get(device.partition(":")[0], (None, None))
+    )
 
 
 def judgements(scenario, device, seconds):
-    """(what, limit, seconds, whether it holds) for each limit that there is, without a long import of torch."""
+    """(what, limit, seconds, whether it holds) for each limit that there is, without a long import
+    of torch.
+    """
     beyond = max(0.0, seconds.imports - IMPORT_S)
     for name, limit_s, measured_s in zip(
         ("verdict", "end"), limits_of(scenario, device), (seconds.verdict, seconds.end), strict=True
@@ -140,7 +179,9 @@ def medians(runs):
 
 def table(runs, device):
     """A line for each scenario: medians, and whether they hold."""
-    yield f"{'scenario':22} {'verdict':>8} {'end':>8} {'timed':>7} {'import beyond 2 s':>18}  within"
+    yield (
+        f"{'scenario':22} {'verdict':>8} {'end':>8} {'timed':>7} {'import beyond 2 s':>18}  within"
+    )
     for scenario, measured in runs.items():
         seconds = medians(measured)
         verdict = f"{'none' if seconds.verdict is None else f'{seconds.verdict:.1f} s':>8}"
@@ -149,7 +190,10 @@ def table(runs, device):
             f"{limit_s:.0f} s {'yes' if holds else 'NO'}"
             for _, limit_s, _, holds in judgements(scenario, device, seconds)
         ]
-        yield f"{scenario:22} {verdict} {seconds.end:6.1f} s {seconds.timed:5.1f} s {beyond:16.1f} s  {', '.join(held)}"
+        yield (
+            f"{scenario:22} {verdict} {seconds.end:6.1f} s {seconds.timed:5.1f} s {beyond:16.1f} "
+            f"s  {', '.join(held)}"
+        )
 
 
 def main():
@@ -167,11 +211,18 @@ def main():
         for number in range(options.runs):
             seconds = default_run(what, options.device)
             runs.setdefault(what, []).append(seconds)
-            print(f"{what} on {options.device}, run {number + 1}", *lines(seconds), sep="\n", flush=True)
+            print(
+                f"{what} on {options.device}, run {number + 1}",
+                *lines(seconds),
+                sep="\n",
+                flush=True,
+            )
     if runs:
         print(*table(runs, options.device), sep="\n", flush=True)
     judged = [
-        holds for what, measured in runs.items() for *_, holds in judgements(what, options.device, medians(measured))
+        holds
+        for what, measured in runs.items()
+        for *_, holds in judgements(what, options.device, medians(measured))
     ]
     return not all(judged)
 

@@ -38,10 +38,14 @@ def main():
     against_pass("--help", "--help")
     if nvitop := shutil.which("nvitop"):
         pairs = [
-            (seconds([sys.executable, "-m", "gpulab", "--help"]), seconds([nvitop, "--help"])) for _ in range(RUNS)
+            (seconds([sys.executable, "-m", "gpulab", "--help"]), seconds([nvitop, "--help"]))
+            for _ in range(RUNS)
         ]
         ratio = median(own / other for own, other in pairs)
-        print(f"nvitop --help: {median(other for _, other in pairs) * 1e3:.0f} ms; ours is {ratio:.2f} x that")
+        print(
+            f"nvitop --help: {median(other for _, other in pairs) * 1e3:.0f} ms; ours is "
+            f"{ratio:.2f} x that"
+        )
     against_pass("--list", "--list")
     example = Path(__file__).parent.parent / "unit" / "catalog" / "example.py"
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,8 @@
-"""What telemetry costs: CPU time of the sampler per second of a run, and the observer effect on a step.
+"""What telemetry costs: CPU time of the sampler per second of a run, and the observer effect on a
+step.
 
-python tests/benchmarks/telemetry.py [DRIVER]     # the folder of a stand-in libnvidia-ml.so.1, compiled if missing
+python tests/benchmarks/telemetry.py [DRIVER]     # the folder of a stand-in libnvidia-ml.so.1,
+compiled if missing
 """
 
 import os
@@ -12,9 +14,9 @@ from pathlib import Path
 
 import psutil
 
-from gpulab.protocol.device import Device
-from gpulab.protocol.events import WorkerReady
-from gpulab.session.telemetry_process import TelemetryProcess
+from gpulab.core.events import WorkerReady
+from gpulab.core.machine import Device
+from gpulab.features.telemetry.process import TelemetryProcess
 
 SECONDS = 20
 STANDIN = Path(__file__).parent.parent / "system" / "telemetry" / "standin.c"
@@ -23,7 +25,16 @@ STANDIN = Path(__file__).parent.parent / "system" / "telemetry" / "standin.c"
 def compiled(folder):
     library = Path(folder) / "libnvidia-ml.so.1"
     if not library.exists():
-        command = ["gcc", "-shared", "-fPIC", "-O1", "-Wl,-soname,libnvidia-ml.so.1", "-o", library, STANDIN]
+        command = [
+            "gcc",
+            "-shared",
+            "-fPIC",
+            "-O1",
+            "-Wl,-soname,libnvidia-ml.so.1",
+            "-o",
+            library,
+            STANDIN,
+        ]
         subprocess.run(command, check=True)
     return folder
 
@@ -53,9 +64,26 @@ def main():
     share("host and stand-in GPU", "0", LD_LIBRARY_PATH=str(folder), STANDIN="")
     with tempfile.TemporaryDirectory() as where:
         file = Path(where) / "compute.py"
-        file.write_text((Path(__file__).parent / "screen.py").read_text().split("COMPUTE = '''")[1].split("'''")[0])
-        command = [sys.executable, "-m", "gpulab", "--run", str(file), "--device", "cpu", "--telemetry", "0"]
-        subprocess.run([*command, "--observer-effect", "--time", "60"], check=True, stderr=subprocess.DEVNULL)
+        file.write_text(
+            (Path(__file__).parent / "screen.py")
+            .read_text()
+            .split("COMPUTE = '''")[1]
+            .split("'''")[0]
+        )
+        command = [
+            sys.executable,
+            "-m",
+            "gpulab",
+            "--run",
+            str(file),
+            "--device",
+            "cpu",
+            "--telemetry",
+            "0",
+        ]
+        subprocess.run(
+            [*command, "--observer-effect", "--time", "60"], check=True, stderr=subprocess.DEVNULL
+        )
 
 
 if __name__ == "__main__":

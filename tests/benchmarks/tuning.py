@@ -1,11 +1,13 @@
-"""200 near-equal candidates of a step with drift injected: what `gpulab.tune` chooses, and what the usual way does.
+"""200 near-equal candidates of a step with drift injected: what `gpulab.tune` chooses, and what the
+usual way does.
 
     python tests/benchmarks/tuning.py [--trials 20] [--time 8] [--spread 0.03]
 
-Each candidate computes as many sines as its share of work says (known, within 3 % of one another), on a machine that
-is made to drift: every step computes more or less by three waves of 3 %, of a second to a minute, and more by bursts
-of 20 %. The usual way measures candidate after candidate, each in 20 blocks, and takes the least median. The regret is
-the work of the one chosen over the least.
+Each candidate computes as many sines as its share of work says (known, within 3 % of one another),
+on a machine that is made to drift: every step computes more or less by three waves of 3 %, of a
+second to a minute, and more by bursts of 20 %. The usual way measures candidate after candidate,
+each in 20 blocks, and takes the least median. The regret is the work of the one chosen over the
+least.
 """
 
 import argparse
@@ -80,7 +82,8 @@ def tuned(lab, trial):
     (works, drift), data, out = _works(trial), torch.rand(2 * ELEMENTS), torch.ones(1)
 
     def make(number):
-        lab.report("regret", works[number] / min(works))  # the last one made is the one that was chosen
+        # the last one made is the one that was chosen
+        lab.report("regret", works[number] / min(works))
         return Work(_step(data, works[number], drift, out))
 
     return tune(lab, [{{"number": number}} for number in range(CANDIDATES)], make)
@@ -106,19 +109,39 @@ def main():
     for name, values in regrets.items():
         good = sum(value <= 1.01 for value in values)
         mean = sum(values) / len(values)
-        print(f"{name}: regret <= 1.01 in {good} of {len(values)} trials, mean {mean:.4f}, worst {max(values):.4f}")
+        print(
+            f"{name}: regret <= 1.01 in {good} of {len(values)} trials, mean {mean:.4f}, worst "
+            f"{max(values):.4f}"
+        )
 
 
 def run(file, folder, trial, time_s):
     """The regret of each way, and the blocks that `tune` took."""
-    command = [sys.executable, "-m", "gpulab", "--run", file, "--set", f"trial={trial}", "--time", time_s, "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "gpulab",
+        "--run",
+        file,
+        "--set",
+        f"trial={trial}",
+        "--time",
+        time_s,
+        "--json",
+    ]
     command += ["--telemetry", "off", "--profile", "off", "--output", Path(folder) / "run.jsonl"]
     environment = {**os.environ, "XDG_CACHE_HOME": folder, "XDG_STATE_HOME": folder}
     (Path(folder) / "run.jsonl").unlink(missing_ok=True)
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, check=False, env=environment
+    )
     (report,) = json.loads(done.stdout)["runs"]
     tuned = next(variant for variant in report["variants"] if variant["name"] == "tuned")
-    figures = {figure["variant"]: figure["value"] for figure in report["figures"] if figure["name"] == "regret"}
+    figures = {
+        figure["variant"]: figure["value"]
+        for figure in report["figures"]
+        if figure["name"] == "regret"
+    }
     return figures, sum(tried["blocks"] for tried in tuned["tuning"]["tried"])
 
 

@@ -1,20 +1,24 @@
 """Where the variance of a speedup comes from: blocks, builds, processes, interpreters, and time.
 
     python tests/benchmarks/variance.py FOLDER --minutes 60 [--device cpu] [--core 0] [--kinds a,b]
-    python tests/benchmarks/variance.py FOLDER --report        # the table of the runs that FOLDER holds, at any time
+    # the table of the runs that FOLDER holds, at any time
+    python tests/benchmarks/variance.py FOLDER --report
 
-A designed experiment: again and again, over all of the minutes, each kind of pair is visited, and measured twice, one
-run straight after the other, each in a fresh interpreter. A run forks processes from its parent, a process makes builds
-of every variant, a build is timed in rounds. So of log(t_variant / t_baseline)
+A designed experiment: again and again, over all of the minutes, each kind of pair is visited, and
+measured twice, one run straight after the other, each in a fresh interpreter. A run forks processes
+from its parent, a process makes builds of every variant, a build is timed in rounds. So of
+log(t_variant / t_baseline)
 
     visits (time) > runs (fresh interpreters) > processes (forked) > epochs (builds) > rounds (blocks)
 
-are nested random effects, and each level's variance is what its means differ by beyond what the levels below explain.
-Epochs and processes that lie far out are drawn in, since the lab's medians do not see them either.
-Run files stay in FOLDER, and another call goes on with the visits that are missing.
+are nested random effects, and each level's variance is what its means differ by beyond what the
+levels below explain. Epochs and processes that lie far out are drawn in, since the lab's medians do
+not see them either. Run files stay in FOLDER, and another call goes on with the visits that are
+missing.
 
-The twin has the code of the baseline: what changes with the machine's state changes both, so that its builds and
-processes are those of placement alone. What `unlike` has more than the twin is a drift of the ratio itself.
+The twin has the code of the baseline: what changes with the machine's state changes both, so that
+its builds and processes are those of placement alone. What `unlike` has more than the twin is a
+drift of the ratio itself.
 """
 
 import argparse
@@ -27,19 +31,40 @@ from statistics import fmean, median
 from time import monotonic
 
 from components import block_sd, components, drawn_in, lag_1, median_noise
-from pair_runs import BASELINE, KINDS, NEVER_NARROW, QUIET, UNLIKE, events_of, pin, processes_of, run_pair
+from pair_runs import (
+    BASELINE,
+    KINDS,
+    NEVER_NARROW,
+    QUIET,
+    UNLIKE,
+    events_of,
+    pin,
+    processes_of,
+    run_pair,
+)
 
 RUNS = 2
 """Of a visit."""
 LEAST_ROUNDS = 2
 """Of an epoch: the last one of a process is cut off when its time is over."""
 LEVELS = ("builds", "processes", "interpreters", "time")
-COLUMNS = ("pair", "variant", "blocks", *LEVELS, "lag-1 processes", "lag-1 visits", "visits", "processes each")
+COLUMNS = (
+    "pair",
+    "variant",
+    "blocks",
+    *LEVELS,
+    "lag-1 processes",
+    "lag-1 visits",
+    "visits",
+    "processes each",
+)
 
 
 @dataclass(frozen=True)
 class Split:
-    """Standard deviations of log-ratios by level, None where there is too little to tell; correlations; counts."""
+    """Standard deviations of log-ratios by level, None where there is too little to tell;
+    correlations; counts.
+    """
 
     blocks: float
     levels: dict[str, float | None]
@@ -78,7 +103,10 @@ def measure(options):
                 path = options.folder / f"{kind}.{visit:04}.{run}.jsonl"
                 flags = ("--time", str(options.time), "--width", NEVER_NARROW, *QUIET)
                 code, began = run_pair(kind, options.device, path, *flags)
-                print(f"visit {visit}, {kind}, run {run}: exit {code}, {monotonic() - began:.1f} s", file=sys.stderr)
+                print(
+                    f"visit {visit}, {kind}, run {run}: exit {code}, {monotonic() - began:.1f} s",
+                    file=sys.stderr,
+                )
             if monotonic() >= ends:
                 return
         visit += 1
@@ -106,11 +134,20 @@ def table(folder, kinds):
 
 
 def split_of(visits, key):
-    """The split of one ratio, from visits of runs of processes of epochs. None where nothing was measured."""
+    """The split of one ratio, from visits of runs of processes of epochs. None where nothing was
+    measured.
+    """
     rounds = _without_empty(
         [
             [
-                [[values for epoch in process if len(values := epoch.values(key)) >= LEAST_ROUNDS] for process in run]
+                [
+                    [
+                        values
+                        for epoch in process
+                        if len(values := epoch.values(key)) >= LEAST_ROUNDS
+                    ]
+                    for process in run
+                ]
                 for run in visit
             ]
             for visit in visits
@@ -122,22 +159,34 @@ def split_of(visits, key):
     runs = [run for visit in rounds for run in visit]
     sd = block_sd([values for run in runs for process in run for values in process])
     leaves = iter([leaf for run in runs for leaf in _leaves(run, sd**2)])
-    epochs = [[[[next(leaves) for _ in process] for process in run] for run in visit] for visit in rounds]
+    epochs = [
+        [[[next(leaves) for _ in process] for process in run] for run in visit] for visit in rounds
+    ]
     variances = components(epochs, lambda leaf: leaf, len(LEVELS))
     levels = {
         name: None if variance is None else sqrt(max(0.0, variance))
         for name, variance in zip(LEVELS, variances, strict=True)
     }
-    by_visit = [[[fmean(value for value, _ in process) for process in run] for run in visit] for visit in epochs]
+    by_visit = [
+        [[fmean(value for value, _ in process) for process in run] for run in visit]
+        for visit in epochs
+    ]
     means = [fmean(mean for run in visit for mean in run) for visit in by_visit]
     processes = sum(map(len, runs)) / len(rounds)
     return Split(
-        sd, levels, lag_1([run for visit in by_visit for run in visit]), lag_1([means]), len(rounds), processes
+        sd,
+        levels,
+        lag_1([run for visit in by_visit for run in visit]),
+        lag_1([means]),
+        len(rounds),
+        processes,
     )
 
 
 def _leaves(run, block_variance):
-    """(median, the variance that its blocks give it) of every epoch of a run, with outliers drawn in."""
+    """(median, the variance that its blocks give it) of every epoch of a run, with outliers drawn
+    in.
+    """
     medians = drawn_in([[median(values) for values in process] for process in run])
     means = [fmean(process) for process in medians]
     (drawn,) = drawn_in([means])

@@ -1,6 +1,8 @@
-"""Lessons with CUDA C++ kernels, built on the CPU: `python tests/cuda/lessons.py coalescing n=4099 offset=1`.
+"""Lessons with CUDA C++ kernels, built on the CPU: `python tests/cuda/lessons.py coalescing n=4099
+offset=1`.
 
-It prints how far each variant's output is from the first one's, with blocks and threads forward and backward.
+It prints how far each variant's output is from the first one's, with blocks and threads forward and
+backward.
 """
 
 from __future__ import annotations
@@ -14,12 +16,12 @@ from pathlib import Path
 import torch
 from shim import load_on_cpu
 
-import gpulab.cuda.source
-from gpulab.protocol.device import Device
-from gpulab.worker.building import tensors
-from gpulab.worker.building.lab import WorkerLab
-from gpulab.worker.process.errors import SkippedError
-from gpulab.worker.process.position import WorkerPosition
+import gpulab.features.kernels.source
+from gpulab.core.machine import Device
+from gpulab.engine.build import tensors
+from gpulab.engine.build.lab import WorkerLab
+from gpulab.engine.processes.channel import WorkerPosition
+from gpulab.engine.processes.failure import SkippedError
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 FIRST_OF_CUDA = "from gpulab.cuda import"
@@ -54,14 +56,16 @@ def scenario_of(name, replace=None):
 
 
 def build(name, *, backward=False, replace=None, only=None, **chosen):
-    """A lesson on the CPU, as the lab builds it; `replace` is a text of its file with what stands there instead."""
+    """A lesson on the CPU, as the lab builds it; `replace` is a text of its file with what stands
+    there instead.
+    """
     scenario = scenario_of(name, replace)
     unknown = set(chosen) - set(scenario.params)
     assert not unknown, f"{name} has no parameter {unknown}"
     params = scenario.resolve(on_cpu=True, smoke=True, chosen=chosen)
     lab = WorkerLab(torch.device("cpu"), Device(kind="cpu", name=""), WorkerPosition(()))
-    works, usual = {}, gpulab.cuda.source.load
-    gpulab.cuda.source.load = partial(load_on_cpu, backward=backward)
+    works, usual = {}, gpulab.features.kernels.source.load
+    gpulab.features.kernels.source.load = partial(load_on_cpu, backward=backward)
     try:
         for variant in scenario.variants.values():
             if (only and variant.name not in only) or "triton" in variant.needs:
@@ -74,7 +78,7 @@ def build(name, *, backward=False, replace=None, only=None, **chosen):
                 given = {key: value for key, value in params.items() if key in used}
                 works[variant.name] = variant.function(lab, **given)
     finally:
-        gpulab.cuda.source.load = usual
+        gpulab.features.kernels.source.load = usual
     return Built(params, works)
 
 
@@ -83,7 +87,13 @@ def output(work):
     inputs = tensors.leaves(work.inputs)
     before = [tensor.clone() for tensor in inputs]
     kept = tensors.storages([*inputs, *tensors.leaves(work.state)])
-    tensors.poison([tensor for tensor in _live_output(work, work.step()) if not tensors.storages([tensor]) & kept])
+    tensors.poison(
+        [
+            tensor
+            for tensor in _live_output(work, work.step())
+            if not tensors.storages([tensor]) & kept
+        ]
+    )
     result = [tensor.clone() for tensor in _live_output(work, work.step())]
     assert all(map(torch.equal, inputs, before)), "the step changed its inputs"
     return result
@@ -97,7 +107,10 @@ def _live_output(work, returned):
 def main():
     name, *pairs = sys.argv[1:]
     chosen = {key: type_of(value) for key, _, value in (pair.partition("=") for pair in pairs)}
-    outputs = {way: build(name, backward=way == "backward", **chosen).outputs() for way in ("forward", "backward")}
+    outputs = {
+        way: build(name, backward=way == "backward", **chosen).outputs()
+        for way in ("forward", "backward")
+    }
     first = next(iter(outputs["forward"].values()))
     for variant in outputs["forward"]:
         for way, of_way in outputs.items():

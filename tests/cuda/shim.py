@@ -1,23 +1,28 @@
-"""CUDA C++ kernels of scenarios on the CPU, for their results: compiled by g++, the threads of a block as fibers.
+"""CUDA C++ kernels of scenarios on the CPU, for their results: compiled by g++, the threads of a
+block as fibers.
 
     from functools import partial
-    import gpulab.cuda.source
+    import gpulab.features.kernels.source
     from shim import load_on_cpu  # with tests/cuda on sys.path
 
-    gpulab.cuda.source.load = load_on_cpu  # in tests: monkeypatch.setattr("gpulab.cuda.source.load", load_on_cpu)
+    gpulab.features.kernels.source.load = load_on_cpu  # in tests: monkeypatch.setattr("gpulab.features.kernels.source.load", load_on_cpu)
     scale = CudaSource("...").kernel("scale<float>", threads=256)
     scale(blocks, x, y, 2.0, n)  # CPU tensors and numbers
-    gpulab.cuda.source.load = partial(load_on_cpu, backward=True)  # last block and last thread first
+    # last block and last thread first
+    gpulab.features.kernels.source.load = partial(load_on_cpu, backward=True)
 
-From the shell, a lesson's variants beside its first one: `python tests/cuda/lessons.py coalescing n=4099 offset=1`.
+From the shell, a lesson's variants beside its first one: `python tests/cuda/lessons.py coalescing
+n=4099 offset=1`.
 
-Blocks run one after another; a thread runs until it waits, then the next one does. So a kernel that lacks a barrier
-gives other values forward than backward, or wrong ones in both. KernelError says where a kernel would fail on a GPU, or
-read or write what is not its own: misaligned vectors, memory beyond a tensor, indices beyond an array, a barrier that
-not all threads reach, lanes of a shuffle that never come. Shared memory begins as NaN in every block, and so does what
-a shuffle takes from a lane that is not in its mask. What it cannot find: races whose outcome is the same in both
-orders, reads of less than 16 bytes behind a tensor whose value has no effect, too many registers. Blocks cannot wait
-for each other (KernelError after a while). PTX is not compiled: it is under `#ifdef __CUDA_ARCH__`.
+Blocks run one after another; a thread runs until it waits, then the next one does. So a kernel that
+lacks a barrier gives other values forward than backward, or wrong ones in both. KernelError says
+where a kernel would fail on a GPU, or read or write what is not its own: misaligned vectors, memory
+beyond a tensor, indices beyond an array, a barrier that not all threads reach, lanes of a shuffle
+that never come. Shared memory begins as NaN in every block, and so does what a shuffle takes from a
+lane that is not in its mask. What it cannot find: races whose outcome is the same in both orders,
+reads of less than 16 bytes behind a tensor whose value has no effect, too many registers. Blocks
+cannot wait for each other (KernelError after a while). PTX is not compiled: it is under `#ifdef
+__CUDA_ARCH__`.
 """
 
 from __future__ import annotations
@@ -39,10 +44,20 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 AVAILABLE = sys.platform == "linux" and shutil.which("g++") is not None
-COMPILE = ["g++", "-std=c++17", "-O1", "-fPIC", "-w", "-U_FORTIFY_SOURCE", "-fstack-clash-protection"]
+COMPILE = [
+    "g++",
+    "-std=c++17",
+    "-O1",
+    "-fPIC",
+    "-w",
+    "-U_FORTIFY_SOURCE",
+    "-fstack-clash-protection",
+]
 CHECKS = ["-fsanitize=alignment,bounds,integer-divide-by-zero", "-fno-strict-aliasing"]
 MOST_THREADS, MOST_BLOCKS = 1024, (2**31 - 1, 65535, 65535)
-_DYNAMIC = re.compile(r"extern\s+__shared__\s+((?:alignas|__align__)\s*\(.*?\)\s*)?([^;[]+?)\s*\b(\w+)\s*\[\s*\]\s*;")
+_DYNAMIC = re.compile(
+    r"extern\s+__shared__\s+((?:alignas|__align__)\s*\(.*?\)\s*)?([^;[]+?)\s*\b(\w+)\s*\[\s*\]\s*;"
+)
 _STATIC = re.compile(r"(?:\bstatic\s+)?__shared__\s+([^;]+);")
 _DECLARED = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*$")
 _COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -81,7 +96,8 @@ class _Launch(ctypes.Structure):
 
 
 def load_on_cpu(text, file, *, backward=False, limit_s=30.0):
-    """`gpulab.cuda.source.load` for CPU tensors. `backward` runs the last block and its last thread first.
+    """`gpulab.features.kernels.source.load` for CPU tensors. `backward` runs the last block and its
+    last thread first.
 
     `limit_s` of processor time is what a launch may take.
     """
@@ -101,12 +117,18 @@ def load_on_cpu(text, file, *, backward=False, limit_s=30.0):
         for place, (letter, argument) in enumerate(zip(letters, arguments, strict=True), 1):
             if hasattr(argument, "data_ptr"):
                 if letter not in "PqQ":
-                    raise TypeError(f"argument {place} of {text.name} is a tensor, and the kernel takes a number")
+                    raise TypeError(
+                        f"argument {place} of {text.name} is a tensor, and the kernel takes a "
+                        "number"
+                    )
                 if argument.device.type != "cpu":
-                    raise TypeError(f"argument {place} of {text.name} is a tensor on {argument.device}")
+                    raise TypeError(
+                        f"argument {place} of {text.name} is a tensor on {argument.device}"
+                    )
                 memory = argument.untyped_storage()
                 known = storages.setdefault(
-                    memory.data_ptr(), (len(storages), _Storage(memory.data_ptr(), memory.nbytes(), place, None))
+                    memory.data_ptr(),
+                    (len(storages), _Storage(memory.data_ptr(), memory.nbytes(), place, None)),
                 )
                 of.append(known[0])
                 values.append(argument.data_ptr() - memory.data_ptr())
@@ -135,14 +157,19 @@ def load_on_cpu(text, file, *, backward=False, limit_s=30.0):
 
 
 def _bits(letter, number, place, name):
-    """A number as the kernel declares it, in the low bits of 64; as gpulab.cuda.device converts it."""
+    """A number as the kernel declares it, in the low bits of 64; as gpulab.features.kernels.source
+    converts it.
+    """
     if letter == "s":
         raise TypeError(f"parameter {place} of {name} is a struct: pass a pointer to one")
     if letter in "fd":
         return int.from_bytes(struct.pack(f"<{letter}", float(number)), "little")
     bits = 8 * struct.calcsize(letter)
     if not -(2 ** (bits - 1)) <= int(number) < 2**bits:
-        raise OverflowError(f"{number} needs more than the {bits} bits that the kernel declares: declare it long long")
+        raise OverflowError(
+            f"{number} needs more than the {bits} bits that the kernel declares: declare it long "
+            "long"
+        )
     return int(number) & (2**bits - 1)
 
 
@@ -151,7 +178,15 @@ def _folder():
     """Of what this process compiles, with the runtime and the header compiled in it."""
     folder = Path(tempfile.mkdtemp(prefix="gpulab-shim-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    header = [*COMPILE, *CHECKS, "-x", "c++-header", str(HERE / "shim.h"), "-o", str(folder / "shim.h.gch")]
+    header = [
+        *COMPILE,
+        *CHECKS,
+        "-x",
+        "c++-header",
+        str(HERE / "shim.h"),
+        "-o",
+        str(folder / "shim.h.gch"),
+    ]
     runtime = [*COMPILE, "-shared", str(HERE / "runtime.cpp"), "-o", str(folder / "runtime.so")]
     processes = [subprocess.Popen(command, stderr=subprocess.PIPE) for command in (header, runtime)]
     for process in processes:
@@ -171,7 +206,9 @@ def _runtime():
 
 @cache
 def _library(name, code, line, defined, file):
-    """A kernel that is being compiled, or was: several at a time, since a lesson makes all before it runs one."""
+    """A kernel that is being compiled, or was: several at a time, since a lesson makes all before
+    it runs one.
+    """
     whole = (
         f'#include "shim.h"\nnamespace kernels {{\n#line {line} "{file}"\n{rewritten(code)}\n}}\n'
         f"namespace kernels {{\n"
@@ -208,7 +245,9 @@ def _library(name, code, line, defined, file):
 
 
 def rewritten(code):
-    """Arrays of shared memory as g++ takes them: static ones, which begin as NaN in each block, and a pointer."""
+    """Arrays of shared memory as g++ takes them: static ones, which begin as NaN in each block, and
+    a pointer.
+    """
 
     def dynamic(found):
         _, kind, name = found.groups()
@@ -217,7 +256,9 @@ def rewritten(code):
     def static(found):
         names = [_DECLARED.search(part.strip())[1] for part in _parts(found[1])]
         aligned = _ALIGNED.sub(r"__attribute__((aligned(\1)))", found[1])
-        return f"static {aligned}; " + " ".join(f"gpulab_shared(&{name}, sizeof({name}));" for name in names)
+        return f"static {aligned}; " + " ".join(
+            f"gpulab_shared(&{name}, sizeof({name}));" for name in names
+        )
 
     plain = _COMMENT.sub(lambda found: found[1] or "\n" * found[0].count("\n") or " ", code)
     return _STATIC.sub(static, _DYNAMIC.sub(dynamic, plain))

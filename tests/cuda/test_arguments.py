@@ -7,9 +7,9 @@ import pytest
 import torch
 from lessons import build, names
 
-from gpulab.cuda.compiler import compile_kernel
-from gpulab.cuda.device import _converters
-from gpulab.protocol.kernels import KernelText
+from gpulab.core.payloads import KernelText
+from gpulab.features.kernels.compiler import compile_kernel
+from gpulab.features.kernels.source import _converters
 
 SOURCE = """
 struct Pair { int a, b; };

@@ -1,17 +1,33 @@
-"""Every kernel of every lesson compiles without a GPU, and what the package keeps of them is what comes out."""
+"""Every kernel of every lesson compiles without a GPU, and what the package keeps of them is what
+comes out.
+"""
 
 import pytest
 from kernels import ARCH, compiled, kernel_texts, lessons, needs_triton
 
 from gpulab.catalog.kernels import shipped_kernels
-from gpulab.cuda.compiler import compile_kernel
+from gpulab.features.kernels.compiler import compile_kernel
 
 ALL = lessons()
 LESSONS = [entry for entry in ALL if "CudaSource(" in entry.source]
 NAMES = [entry.name for entry in LESSONS]
 WITH_SOURCES = {
-    *("coalescing", "vectorized_loads", "arithmetic_intensity", "roofline_walk", "loop_unrolling", "launch_bounds"),
-    *("restrict_pointers", "shared_memory_tiling", "shared_memory_prefetch", "divergence", "occupancy", "reduction"),
+    *(
+        "coalescing",
+        "vectorized_loads",
+        "arithmetic_intensity",
+        "roofline_walk",
+        "loop_unrolling",
+        "launch_bounds",
+    ),
+    *(
+        "restrict_pointers",
+        "shared_memory_tiling",
+        "shared_memory_prefetch",
+        "divergence",
+        "occupancy",
+        "reduction",
+    ),
 }
 SPILLS = {("launch_bounds", "four_blocks"), ("launch_bounds", "eight_blocks")}
 """What is there to spill."""
@@ -27,7 +43,10 @@ def test_its_kernels_compile(entry, arch):
     for name, texts in kernel_texts(entry).items():
         for text in texts:
             made = compile_kernel(text, arch, str(entry.path))
-            print(f"{entry.name} {name} {text.name} {arch}: {made.registers} registers, {made.spill_bytes} B spilled")
+            print(
+                f"{entry.name} {name} {text.name} {arch}: {made.registers} registers, "
+                f"{made.spill_bytes} B spilled"
+            )
             assert made.registers > 0
             assert (made.spill_bytes > 0) == ((entry.name, name) in SPILLS)
 
@@ -40,18 +59,24 @@ def test_what_is_kept_of_it_is_what_the_compiler_makes(entry):
         for name, texts in kernel_texts(entry).items()
     }
     in_cuda = {name: codes for name, codes in kept.items() if not needs_triton(entry, name)}
-    assert {name: [(code.name, code.registers) for code in codes] for name, codes in in_cuda.items()} == made, (
-        "run: python tests/kernels.py"
-    )
+    assert {
+        name: [(code.name, code.registers) for code in codes] for name, codes in in_cuda.items()
+    } == made, "run: python tests/kernels.py"
 
 
-@pytest.mark.parametrize("entry", [entry for entry in ALL if "import triton" in entry.source], ids=lambda e: e.name)
+@pytest.mark.parametrize(
+    "entry", [entry for entry in ALL if "import triton" in entry.source], ids=lambda e: e.name
+)
 def test_what_is_kept_of_its_kernels_in_triton_is_of_the_lesson_as_it_is(entry):
     kept = shipped_kernels(entry.source)
     assert kept, "run: python tests/kernels.py"
     in_triton = {name: codes for name, codes in kept.items() if needs_triton(entry, name)}
     assert in_triton
-    assert all(code.stages is not None and code.registers > 0 for codes in in_triton.values() for code in codes)
+    assert all(
+        code.stages is not None and code.registers > 0
+        for codes in in_triton.values()
+        for code in codes
+    )
     assert not any(code.spill_bytes for codes in in_triton.values() for code in codes)
 
 

@@ -1,4 +1,6 @@
-"""CUDA C++ is compiled for any architecture without a GPU; what does not compile says where in the scenario's file."""
+"""CUDA C++ is compiled for any architecture without a GPU; what does not compile says where in the
+scenario's file.
+"""
 
 import importlib.util
 import sys
@@ -6,13 +8,17 @@ from functools import partial
 
 import pytest
 
-from gpulab.cuda import compiler, reading, source
-from gpulab.cuda.compiler import CompileError, NoCompilerError, compile_kernel, parameters
-from gpulab.cuda.disassembler import sass_lines
-from gpulab.cuda.reading import read_kernel
-from gpulab.protocol.kernels import KernelText
-from gpulab.protocol.statuses import FailureKind, Stage
-from gpulab.worker.process.failure import failure
+from gpulab.core.payloads import KernelText
+from gpulab.core.statuses import FailureKind, Stage
+from gpulab.engine.processes.failure import failure
+from gpulab.features.kernels import compiler, reading, source
+from gpulab.features.kernels.compiler import (
+    CompileError,
+    NoCompilerError,
+    compile_kernel,
+    parameters,
+)
+from gpulab.features.kernels.reading import read_kernel, sass_lines
 
 SCENARIO = '''"""A lesson."""
 from gpulab import Scenario, Work
@@ -48,7 +54,9 @@ LINE = 9
 
 @pytest.fixture
 def only(tmp_path, monkeypatch):
-    """Imports a scenario whose kernels are compiled, and loaded nowhere; its variant, and its file."""
+    """Imports a scenario whose kernels are compiled, and loaded nowhere; its variant, and its
+    file.
+    """
 
     def load(text, file):
         return compile_kernel(text, "sm_90", file)
@@ -100,7 +108,9 @@ def test_the_event_of_a_failure_has_that_line_and_the_compilers_words(only):
     variant, path = only(*BROKEN)
     event = failure(error_of(variant), path, "only", Stage.CHECK)
     assert (event.kind, event.line, event.variant) == (FailureKind.ERROR, LINE, "only")
-    assert event.cause.values["message"] == 'CompileError: identifier "missing" is undefined (mine.py)'
+    assert (
+        event.cause.values["message"] == 'CompileError: identifier "missing" is undefined (mine.py)'
+    )
     assert "in[i] + missing" in event.traceback
     assert "1 error detected" in event.traceback
 
@@ -116,9 +126,16 @@ def test_a_mistake_in_a_source_that_is_no_literal_has_the_line_of_its_call(only)
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("nothing", 'identifier "nothing" is undefined'), ("fill", "fill"), ("fill<nothing>", "nothing"), ("", "")],
+    [
+        ("nothing", 'identifier "nothing" is undefined'),
+        ("fill", "fill"),
+        ("fill<nothing>", "nothing"),
+        ("", ""),
+    ],
 )
-def test_a_name_that_the_source_does_not_have_is_told_with_the_line_of_the_source(only, name, message):
+def test_a_name_that_the_source_does_not_have_is_told_with_the_line_of_the_source(
+    only, name, message
+):
     variant, path = only()
     error = error_of(variant, name)
     assert (error.filename, error.lineno) == (path, 6)
@@ -145,7 +162,9 @@ def test_options_reach_the_compiler(only):
     variant(None)
     ((text, _),) = source.kernels_made()
     assert text.options == ("-DVALUE=3",)
-    counting = KernelText("k", "__global__ void k(int* a) { static_assert(VALUE == 3); *a = VALUE; }", 1, text.options)
+    counting = KernelText(
+        "k", "__global__ void k(int* a) { static_assert(VALUE == 3); *a = VALUE; }", 1, text.options
+    )
     assert compile_kernel(counting, "sm_90").cubin
 
 
@@ -167,10 +186,14 @@ def test_kernels_that_were_made_are_given_once(only):
 
 
 @pytest.mark.parametrize("threads", [0, -32, (), (0, 1), (8, 8, 1, 1), (256, 0, 1), [1, 2, 3, 4]])
-def test_threads_that_are_no_block_are_refused_before_anything_is_compiled(only, monkeypatch, threads):
+def test_threads_that_are_no_block_are_refused_before_anything_is_compiled(
+    only, monkeypatch, threads
+):
     variant, _ = only()
     monkeypatch.setattr(source, "load", None)
-    with pytest.raises(ValueError, match="are no dimensions: write 1 to 3 whole numbers of 1 or more"):
+    with pytest.raises(
+        ValueError, match="are no dimensions: write 1 to 3 whole numbers of 1 or more"
+    ):
         variant(None, threads=threads)
 
 
@@ -192,7 +215,10 @@ def test_parameters_are_those_that_the_kernel_declares(kernels, name, types):
         ("", ()),
         ("\n\t.param .u64 k_param_0\n", ("u64",)),
         (".param .u64 .ptr .align 1 k_param_0,\n.param .f32 k_param_1", ("u64", "f32")),
-        (".param .u64 .ptr .global .align 16 k_param_0,\n.param .align 8 .b8 k_param_1[24]", ("u64", "b8[24]")),
+        (
+            ".param .u64 .ptr .global .align 16 k_param_0,\n.param .align 8 .b8 k_param_1[24]",
+            ("u64", "b8[24]"),
+        ),
     ],
 )
 def test_parameters_are_read_from_any_ptx(declared, types):
@@ -203,7 +229,12 @@ def test_parameters_are_read_from_any_ptx(declared, types):
 
 def test_facts_are_those_of_the_machine_code(kernels):
     found = read_kernel(kernels("fill<2>", threads=64, shared_bytes=1024), "sm_90")
-    assert (found.name, found.arch, found.read_from, found.threads) == ("fill<2>", "sm_90", "SASS", 64)
+    assert (found.name, found.arch, found.read_from, found.threads) == (
+        "fill<2>",
+        "sm_90",
+        "SASS",
+        64,
+    )
     assert (found.shared_bytes, found.spill_bytes, found.bank_conflicts) == (512 + 1024, 0, 1)
     assert found.instructions["shared_store_32"] == found.instructions["shared_load_32"] == 1
     assert found.instructions["barrier"] == 1
@@ -216,14 +247,21 @@ def test_facts_are_those_of_the_machine_code(kernels):
 def test_without_threads_nothing_is_said_of_a_block(kernels):
     text = kernels("copy")
     found = read_kernel(KernelText(text.name, text.code, text.line), "sm_90")
-    assert (found.threads, found.occupancy, found.limiter, found.load_use) == (None, None, None, None)
+    assert (found.threads, found.occupancy, found.limiter, found.load_use) == (
+        None,
+        None,
+        None,
+        None,
+    )
     assert found.registers
 
 
-@pytest.mark.parametrize("broken", [lambda: None, lambda: "/no/nvdisasm", lambda: __file__, lambda: "/bin/false"])
+@pytest.mark.parametrize(
+    "broken", [lambda: None, lambda: "/no/nvdisasm", lambda: __file__, lambda: "/bin/false"]
+)
 def test_without_a_disassembler_that_works_facts_are_read_from_ptx(kernels, monkeypatch, broken):
     of_sass = read_kernel(kernels("copy"), "sm_90")
-    monkeypatch.setattr("gpulab.cuda.disassembler.disassembler", broken)
+    monkeypatch.setattr("gpulab.features.kernels.reading.disassembler", broken)
     monkeypatch.setattr(reading, "sass_lines", sass_lines.__wrapped__)  # what is cached stays
     found = read_kernel(kernels("copy"), "sm_90")
     assert (of_sass.read_from, found.read_from) == ("SASS", "PTX")
@@ -239,7 +277,9 @@ def test_the_same_code_has_the_same_digest_whatever_it_is_called(kernels):
     compiler._compile.cache_clear()
     again = read_kernel(text, "sm_90", "elsewhere.py").digest
     renamed = KernelText("other", text.code.replace("copy", "other"), 70, text.options, (32, 1, 1))
-    longer = KernelText("copy", text.code.replace("i < n", "i <= n"), text.line, text.options, text.threads)
+    longer = KernelText(
+        "copy", text.code.replace("i < n", "i <= n"), text.line, text.options, text.threads
+    )
     digest = read_kernel(text, "sm_90").digest
     assert again == digest == read_kernel(renamed, "sm_90").digest
     assert read_kernel(longer, "sm_90").digest != digest
@@ -274,7 +314,9 @@ def test_without_the_compiler_the_error_says_what_to_install(monkeypatch, kernel
 
 
 def test_processes_of_a_run_share_what_one_of_them_has_compiled(tmp_path, monkeypatch):
-    text = KernelText(name="f", code='extern "C" __global__ void f(float* x) { x[0] = 2.0f; }', line=1, options=())
+    text = KernelText(
+        name="f", code='extern "C" __global__ void f(float* x) { x[0] = 2.0f; }', line=1, options=()
+    )
     monkeypatch.setenv(compiler.KERNELS_FOLDER, str(tmp_path / "kernels"))
     first = compile_kernel(text, "sm_90")
     compiler._compile.cache_clear()  # as in another process

@@ -1,4 +1,6 @@
-"""The calls of cuBLAS in a lesson multiply what they should: a stand-in reads column-major matrices as cuBLAS does."""
+"""The calls of cuBLAS in a lesson multiply what they should: a stand-in reads column-major matrices
+as cuBLAS does.
+"""
 
 import ctypes
 import sys
@@ -35,25 +37,52 @@ def sgemm(handle, a_as, b_as, m, n, k, alpha, a, a_leading, b, b_leading, beta, 
     multiply((a_as, b_as), m, n, k, alpha, a, a_leading, b, b_leading, beta, c, c_leading)
 
 
-def sgemm_batched(handle, a_as, b_as, m, n, k, alpha, a, a_leading, b, b_leading, beta, c, c_leading, count):
+def sgemm_batched(
+    handle, a_as, b_as, m, n, k, alpha, a, a_leading, b, b_leading, beta, c, c_leading, count
+):
     COUNTED.append("sgemmBatched")
     pointers = ((ctypes.c_void_p * count).from_address(address) for address in (a, b, c))
     for a_at, b_at, c_at in zip(*pointers, strict=True):
-        multiply((a_as, b_as), m, n, k, alpha, a_at, a_leading, b_at, b_leading, beta, c_at, c_leading)
+        multiply(
+            (a_as, b_as), m, n, k, alpha, a_at, a_leading, b_at, b_leading, beta, c_at, c_leading
+        )
 
 
 def sgemm_strided_batched(
-    handle, a_as, b_as, m, n, k, alpha, a, a_leading, a_far, b, b_leading, b_far, beta, c, c_leading, c_far, count
+    handle,
+    a_as,
+    b_as,
+    m,
+    n,
+    k,
+    alpha,
+    a,
+    a_leading,
+    a_far,
+    b,
+    b_leading,
+    b_far,
+    beta,
+    c,
+    c_leading,
+    c_far,
+    count,
 ):
     COUNTED.append("sgemmStridedBatched")
     for i in range(count):
         a_at, b_at, c_at = a + 4 * i * a_far, b + 4 * i * b_far, c + 4 * i * c_far
-        multiply((a_as, b_as), m, n, k, alpha, a_at, a_leading, b_at, b_leading, beta, c_at, c_leading)
+        multiply(
+            (a_as, b_as), m, n, k, alpha, a_at, a_leading, b_at, b_leading, beta, c_at, c_leading
+        )
 
 
 @pytest.fixture
 def _cublas(monkeypatch):
-    functions = {"sgemm": sgemm, "sgemmBatched": sgemm_batched, "sgemmStridedBatched": sgemm_strided_batched}
+    functions = {
+        "sgemm": sgemm,
+        "sgemmBatched": sgemm_batched,
+        "sgemmStridedBatched": sgemm_strided_batched,
+    }
     cupy = ModuleType("cupy")
     cupy.cuda = SimpleNamespace(
         cublas=SimpleNamespace(**functions),

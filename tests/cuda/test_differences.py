@@ -1,21 +1,28 @@
-"""The line of differences names what a pair of kernels was made to differ in, and says nothing of the same code."""
+"""The line of differences names what a pair of kernels was made to differ in, and says nothing of
+the same code.
+"""
 
 import re
 
 import pytest
 from pairs import PAIRS, SOURCE
 
-from gpulab.analysis.kernels.changes import KernelDifference, changes
-from gpulab.cuda.reading import read_kernel
-from gpulab.protocol.kernels import KernelText
-from gpulab.views.figures.kernels import difference_line
+from gpulab.core.payloads import KernelText
+from gpulab.features.kernels.changes import KernelDifference, changes
+from gpulab.features.kernels.reading import read_kernel
+from gpulab.features.kernels.view import difference_line
 
 QUICK = ("no FMA", "unrolled", "tile size")
-ARCHITECTURES = ("sm_90", *(pytest.param(arch, marks=pytest.mark.slow) for arch in ("sm_80", "sm_100")))
+ARCHITECTURES = (
+    "sm_90",
+    *(pytest.param(arch, marks=pytest.mark.slow) for arch in ("sm_80", "sm_100")),
+)
 
 
 def line_of(before, after):
-    return difference_line("after", KernelDifference(against="before", changes=changes([before], [after])))
+    return difference_line(
+        "after", KernelDifference(against="before", changes=changes([before], [after]))
+    )
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)

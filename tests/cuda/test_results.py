@@ -1,6 +1,8 @@
-"""Every variant of every lesson in CUDA C++ gives the values of its formula in float64, on sizes large and odd.
+"""Every variant of every lesson in CUDA C++ gives the values of its formula in float64, on sizes
+large and odd.
 
-Its kernels run on the CPU, blocks and threads forward and backward; and each formula finds kernels that were spoiled.
+Its kernels run on the CPU, blocks and threads forward and backward; and each formula finds kernels
+that were spoiled.
 """
 
 import pytest
@@ -11,7 +13,9 @@ from shim import AVAILABLE, KernelError
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no g++, or no Linux")
 NUMBERS = (1, 3, 31, 1000, 4099)
 ERROR = 1e-5
-"""Of the largest element: roundings in fp32 stay far below it, an element of another place or time does not."""
+"""Of the largest element: roundings in fp32 stay far below it, an element of another place or time
+does not.
+"""
 
 
 def fp32(number):
@@ -61,7 +65,9 @@ FORMULAS = {
     "restrict_pointers": lambda _, x, mean, scale: (x - mean) * scale,
     "shared_memory_prefetch": lambda _, x: 2 * x + 1,
     "shared_memory_tiling": lambda _, a, b: a @ b,
-    "vector_add": lambda params, a, b: (a + b).half().double() if params["dtype"] == "fp16" else a + b,
+    "vector_add": lambda params, a, b: (
+        (a + b).half().double() if params["dtype"] == "fp16" else a + b
+    ),
     "vectorized_loads": lambda _, x: x,
 }
 FORMULAS_OF_VARIANTS = {"roofline_walk": point}
@@ -70,26 +76,46 @@ SIZES = {
     "arithmetic_intensity": [{"n": n} for n in (*NUMBERS, 4096)],
     "coalescing": [{"n": n, "window": window} for n in NUMBERS for window in (1, 256)]
     + [{"n": 2 * 8192 - 1}, {"n": 4 * 8192, "window": 8192}, {"n": 32 * 8192 + 1}],
-    "divergence": [{"n": n, "terms": 32} for n in NUMBERS] + [{"n": 1000, "terms": 32, "percent": 100}],
+    "divergence": [{"n": n, "terms": 32} for n in NUMBERS]
+    + [{"n": 1000, "terms": 32, "percent": 100}],
     "launch_bounds": [{"n": n, "scales": 12, "samples": 3} for n in NUMBERS] + [{"n": 256}],
     "loop_unrolling": [{"n": n} for n in (*NUMBERS, 256, 1024, 1025)],
-    "occupancy": [{"n": n, "block": 64} for n in (*NUMBERS, 512, 100_003)] + [{"n": 4096, "block": 1024}],
-    "reduction": [{"n": n} for n in (*NUMBERS, 4096)] + [{"n": 100_003, "per_thread": 4, "block": 64}],
+    "occupancy": [{"n": n, "block": 64} for n in (*NUMBERS, 512, 100_003)]
+    + [{"n": 4096, "block": 1024}],
+    "reduction": [{"n": n} for n in (*NUMBERS, 4096)]
+    + [{"n": 100_003, "per_thread": 4, "block": 64}],
     "restrict_pointers": [{"n": n} for n in NUMBERS] + [{"n": 257, "rows": 1}],
     "roofline_walk": [{"n": n} for n in (*NUMBERS, 1001, 1002)],
-    "shared_memory_prefetch": [{"n": n} for n in (*NUMBERS, 4096, 4 * 256 * 32 + 4)] + [{"n": 4099, "block": 64}],
-    "vector_add": [{"n": n} for n in (*NUMBERS, 4096)] + [{"n": n, "dtype": "fp16"} for n in (1, 1000, 4099)],
+    "shared_memory_prefetch": [{"n": n} for n in (*NUMBERS, 4096, 4 * 256 * 32 + 4)]
+    + [{"n": 4099, "block": 64}],
+    "vector_add": [{"n": n} for n in (*NUMBERS, 4096)]
+    + [{"n": n, "dtype": "fp16"} for n in (1, 1000, 4099)],
     "shared_memory_tiling": [
         {"m": m, "n": n, "k": k}
-        for m, n, k in [(1, 1, 1), (1, 130, 17), (17, 1, 130), (130, 17, 1), (31, 36, 40), (128, 128, 8), (132, 140, 9)]
+        for m, n, k in [
+            (1, 1, 1),
+            (1, 130, 17),
+            (17, 1, 130),
+            (130, 17, 1),
+            (31, 36, 40),
+            (128, 128, 8),
+            (132, 140, 9),
+        ]
     ],
     "vectorized_loads": [{"n": n, "offset": offset} for n in NUMBERS for offset in range(5)],
 }
 
-# What breaks a lesson's kernels: the variant that shows it, sizes, a piece of code, and what stands there instead.
+# What breaks a lesson's kernels: the variant that shows it, sizes, a piece of code, and what stands
+# there instead.
 SPOILED = [
     ("arithmetic_intensity", "float4", {"n": 4099}, "first + 4 <= n", "first + 3 <= n"),
-    ("arithmetic_intensity", "unrolled", {"n": 1000}, "begin + 3 * blockDim.x < n", "begin + 2 * blockDim.x < n"),
+    (
+        "arithmetic_intensity",
+        "unrolled",
+        {"n": 1000},
+        "begin + 3 * blockDim.x < n",
+        "begin + 2 * blockDim.x < n",
+    ),
     ("coalescing", "coalesced", {"n": 1000}, "if (t >= n) return;", "if (t > n) return;"),
     ("coalescing", "stride_2", {"n": 2 * 8192}, "place / ROWS;", "place / ROWS * 2;"),
     ("divergence", "predicated", {"n": 1000}, "if (i >= n) return;", "if (i > n) return;"),
@@ -113,7 +139,13 @@ SPOILED = [
     ("shared_memory_tiling", "naive", {"m": 32, "n": 31, "k": 3}, "column >= n", "column > n"),
     ("shared_memory_tiling", "tiled", {}, "        __syncthreads();\n#pragma", "#pragma"),
     ("shared_memory_tiling", "tiled", {"k": 64}, "        __syncthreads();\n    }", "    }"),
-    ("shared_memory_tiling", "blocked", {"k": 64}, "        __syncthreads();\n        next_a", "        next_a"),
+    (
+        "shared_memory_tiling",
+        "blocked",
+        {"k": 64},
+        "        __syncthreads();\n        next_a",
+        "        next_a",
+    ),
     ("shared_memory_tiling", "blocked", {"n": 70}, "b_aligned = n % 4 == 0", "b_aligned = true"),
     ("vectorized_loads", "one_float4", {"n": 4099}, "first + WIDTH <= n", "first + WIDTH <= n + 1"),
     ("vectorized_loads", "misaligned", {"n": 4099, "offset": 2}, "4 * t, n - head", "4 * t, n"),
@@ -131,7 +163,9 @@ def expected_of(name, variant, built):
 
 
 def wrong(name, **options):
-    """The variants whose output is another, or that fail: with the largest error in it or what is said."""
+    """The variants whose output is another, or that fail: with the largest error in it or what is
+    said.
+    """
     built = build(name, **options)
     found = {}
     for variant, work in built.works.items():
@@ -158,19 +192,28 @@ def test_every_lesson_is_tested():
 
 def case_of(pair):
     name, chosen = pair
-    return pytest.param(name, chosen, id="-".join([name, *(f"{key}{value}" for key, value in chosen.items())]))
+    return pytest.param(
+        name, chosen, id="-".join([name, *(f"{key}{value}" for key, value in chosen.items())])
+    )
 
 
 @EITHER_WAY
-@pytest.mark.parametrize(("name", "chosen"), [case_of((name, case)) for name, cases in SIZES.items() for case in cases])
+@pytest.mark.parametrize(
+    ("name", "chosen"), [case_of((name, case)) for name, cases in SIZES.items() for case in cases]
+)
 def test_every_variant_gives_the_values_of_the_formula(name, chosen, backward):
     assert wrong(name, backward=backward, **chosen) == {}
 
 
-@pytest.mark.parametrize("spoiled", SPOILED, ids=lambda spoiled: f"{spoiled[0]}-{spoiled[1]}-{spoiled[3].strip()}")
+@pytest.mark.parametrize(
+    "spoiled", SPOILED, ids=lambda spoiled: f"{spoiled[0]}-{spoiled[1]}-{spoiled[3].strip()}"
+)
 def test_what_breaks_a_kernel_is_found(spoiled):
     name, variant, chosen, code, instead = spoiled
-    ways = [wrong(name, backward=way, replace=(code, instead), only=(variant,), **chosen) for way in (False, True)]
+    ways = [
+        wrong(name, backward=way, replace=(code, instead), only=(variant,), **chosen)
+        for way in (False, True)
+    ]
     assert any(ways)
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from shim import AVAILABLE, KernelError, rewritten
 
-from gpulab.cuda.source import CudaSource
+from gpulab.features.kernels.source import CudaSource
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no g++, or no Linux")
 CUDA = CudaSource(r"""
@@ -217,7 +217,9 @@ def test_arguments_are_what_the_kernel_declares(make):
         launch(1, out, True, 3, 7, 2**40, 2, 2)
     with pytest.raises(OverflowError, match="declare it long long"):
         launch(1, out, True, 3, 2**32, 2**40, 2)
-    with pytest.raises(TypeError, match="argument 3 of numbers is a tensor, and the kernel takes a number"):
+    with pytest.raises(
+        TypeError, match="argument 3 of numbers is a tensor, and the kernel takes a number"
+    ):
         launch(1, out, True, out, 7, 2**40, 2)
     with pytest.raises(TypeError, match="parameter 2 of takes_pair is a struct"):
         make("takes_pair", 1)(1, out, 0)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from shim import AVAILABLE, KernelError
 
-from gpulab.cuda.source import CudaSource
+from gpulab.features.kernels.source import CudaSource
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no g++, or no Linux")
 CUDA = CudaSource(r"""
@@ -78,13 +78,17 @@ def line_of(code):
 
 
 @pytest.mark.parametrize("kernel", ["load", "cached", "store", "move"])
-@pytest.mark.parametrize(("vector", "floats"), [("float4", 4), ("float2", 2), ("double2", 4), ("int4", 4)])
+@pytest.mark.parametrize(
+    ("vector", "floats"), [("float4", 4), ("float2", 2), ("double2", 4), ("int4", 4)]
+)
 def test_a_misaligned_vector_is_found(make, kernel, vector, floats):
     x, y = torch.randn(16), torch.randn(16)
     launch = make(f"{kernel}<{vector}>", 1)
     launch(1, x[floats:], y[floats:])
     for offset in range(1, floats):
-        with pytest.raises(KernelError, match=rf" {4 * floats} bytes at once on line {line_of(f'void {kernel}(')},"):
+        with pytest.raises(
+            KernelError, match=rf" {4 * floats} bytes at once on line {line_of(f'void {kernel}(')},"
+        ):
             launch(1, x[offset:], y[offset:])
 
 
@@ -104,20 +108,34 @@ def test_what_lies_beside_a_tensor_is_no_number(make):
         assert y.isnan().all()
     for first, last, where in ((0, 9, "behind"), (-4000, 5, "before")):
         with pytest.raises(
-            KernelError, match=rf"thread \(0, 0, 0\) of block .* bytes {where} the tensor.* of argument 1"
+            KernelError,
+            match=rf"thread \(0, 0, 0\) of block .* bytes {where} the tensor.* of argument 1",
         ):
             launch(1, x, y, first, last)
-    assert make("sum_to", 1)(1, x[2:], y, -2, 3) is None  # a view: what is before it is the tensor's as well
+    # a view: what is before it is the tensor's as well
+    assert make("sum_to", 1)(1, x[2:], y, -2, 3) is None
     assert y.item() == 5
 
 
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("some", (), r"thread \(16, 0, 0\) of block \(0, 0, 0\) ends without the __syncthreads of line {some}"),
-        ("different", (), r"thread \(16, 0, 0\) .* line {other}, and others at that of line {different}"),
+        (
+            "some",
+            (),
+            r"thread \(16, 0, 0\) of block \(0, 0, 0\) ends without the __syncthreads of line {some}",
+        ),
+        (
+            "different",
+            (),
+            r"thread \(16, 0, 0\) .* line {other}, and others at that of line {different}",
+        ),
         ("returns", (20,), r"thread \(20, 0, 0\) .* ends without the __syncthreads"),
-        ("half_warp", (), r"thread \(0, 0, 0\) .* lanes 0xffffffff of its warp, which never all come"),
+        (
+            "half_warp",
+            (),
+            r"thread \(0, 0, 0\) .* lanes 0xffffffff of its warp, which never all come",
+        ),
         ("not_in_mask", (), r"thread \(1, 0, 0\) .* is not in the mask 0x1"),
         ("index", (-29,), r"element -29 of an array of 'float \[4\]'"),
         ("index", (1,), r"element 4 of an array of 'float \[4\]'"),

@@ -1,4 +1,6 @@
-"""Exercises as a student meets them: handed out, judged, cheated at, solved. Real runs on the CPU."""
+"""Exercises as a student meets them: handed out, judged, cheated at, solved. Real runs on the
+CPU.
+"""
 
 import ast
 from pathlib import Path
@@ -7,7 +9,7 @@ import pytest
 
 from gpulab.catalog.catalog import read_file
 from gpulab.catalog.exercises import exercises, handed_out, solution
-from gpulab.protocol.statuses import Status, Verdict
+from gpulab.core.statuses import Status, Verdict
 
 NAMES = list(exercises())
 CHEATS = sorted((Path(__file__).parent / "cheats").glob("*.py"))
@@ -26,7 +28,9 @@ def test_what_is_handed_out_is_the_task_and_the_slow_function(tmp_path, name):
     path.write_text(handed_out(name))
     tree = ast.parse(handed_out(name))
     assert [node.name for node in tree.body if isinstance(node, ast.FunctionDef)] == ["step"]
-    assert "lab" not in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}, "nothing of the judge"
+    assert "lab" not in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}, (
+        "nothing of the judge"
+    )
     entry = read_file(path)
     assert entry.error is None
     assert list(entry.scenario.variants) == ["given", "attempt"]
@@ -44,12 +48,16 @@ def test_an_unknown_exercise_is_an_error_with_what_there_is(lab):
 
 
 def test_a_student_writes_runs_and_only_then_sees_a_solution(lab):
-    assert [line.split()[0] for line in lab.call("--new", "--exercise").stdout.splitlines()[:5]] == NAMES
+    assert [
+        line.split()[0] for line in lab.call("--new", "--exercise").stdout.splitlines()[:5]
+    ] == NAMES
     assert lab.call("--new", "--exercise", "row_norms").code == 0
     assert lab.call("--new", "--exercise", "row_norms").code == 2, "a file is never written over"
     assert lab.call("--new", "--exercise", "row_norms", "--solution").code == 2
     path = lab.folder / "row_norms.py"
-    path.write_text(path.read_text().replace("    result = torch.empty_like(rows)\n", "    return rows\n"))
+    path.write_text(
+        path.read_text().replace("    result = torch.empty_like(rows)\n", "    return rows\n")
+    )
     wrong = lab.run("row_norms.py", "--smoke")
     assert wrong.code == 4
     assert wrong.run["exercise"] == "row_norms"
@@ -59,7 +67,9 @@ def test_a_student_writes_runs_and_only_then_sees_a_solution(lab):
 
 
 def test_an_error_is_told_with_its_line_in_the_students_file(lab):
-    text = handed_out("row_norms").replace("    result = torch.empty_like(rows)\n", "    result = rows.nothing()\n")
+    text = handed_out("row_norms").replace(
+        "    result = torch.empty_like(rows)\n", "    result = rows.nothing()\n"
+    )
     path = lab.write("mine.py", text)
     finished = lab.run(path, "--smoke")
     assert finished.code == 3
@@ -94,5 +104,8 @@ def test_the_reference_solution_passes(lab, name):
 def test_a_cheat_is_refused(lab, path):
     finished = lab.run(lab.write("cheat.py", path.read_text()), time_s="2")
     assert finished.code in (4, 7), "wrong output, or an invalid measurement"
-    assert finished.variant("attempt")["status"] in (Status.WRONG, Status.INVALID) or finished.run["reason"]
+    assert (
+        finished.variant("attempt")["status"] in (Status.WRONG, Status.INVALID)
+        or finished.run["reason"]
+    )
     assert finished.verdict("attempt") in (None, Verdict.WRONG, Verdict.INVALID)

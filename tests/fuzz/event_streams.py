@@ -1,4 +1,6 @@
-"""What a scenario may write to the pipe of its worker: recorded events that are changed, moved, doubled and forged."""
+"""What a scenario may write to the pipe of its worker: recorded events that are changed, moved,
+doubled and forged.
+"""
 
 import lzma
 from functools import cache
@@ -8,11 +10,11 @@ from recorded import CORPUS, NAMES
 from fuzz.cache_files import _Events
 from fuzz.mutations import LINES, mutated_bytes, mutated_json, mutated_lines
 from fuzz.shown import show
-from gpulab.protocol import events as e
-from gpulab.protocol.wire import decode
+from gpulab.core import events as e
+from gpulab.core.wire import decode
 from gpulab.session.run import Run
 from gpulab.session.streams import Lines
-from gpulab.session.worker_transcript import WorkerTranscript
+from gpulab.session.transcript import WorkerTranscript
 
 _MOST, _CHUNK = 80, 4096
 
@@ -30,7 +32,10 @@ def case(random):
             case 0:
                 framed[at : at + 1] = [origin + b" " + mutated_json(random, line)]
             case 1:
-                framed.insert(at, b"%d " % random.choice((0, at, at + 1, 10**6, 10**17)) + random.choice(lines))
+                framed.insert(
+                    at,
+                    b"%d " % random.choice((0, at, at + 1, 10**6, 10**17)) + random.choice(lines),
+                )
             case 2:
                 framed.insert(at, random.choice(LINES))
             case 3:
@@ -45,11 +50,17 @@ def check(stream, folder):
     started, data = stream
     transcript = WorkerTranscript(started.request.job)
     pipe = Lines()
-    lines = [line for start in range(0, len(data), _CHUNK) for line in pipe.take(data[start : start + _CHUNK])]
+    lines = [
+        line
+        for start in range(0, len(data), _CHUNK)
+        for line in pipe.take(data[start : start + _CHUNK])
+    ]
     taken = [transcript.take(line) for line in lines if line]
     events = [started, *(event for event in taken if event is not None)]
     for live in (True, False):
-        source = _Events([*events, *(e.RunInvalid(reason=problem) for problem in transcript.problems)])
+        source = _Events(
+            [*events, *(e.RunInvalid(reason=problem) for problem in transcript.problems)]
+        )
         source.ended = not live
         run = Run(source)
         run.poll()

@@ -1,4 +1,6 @@
-"""Odd values, and ways to put them into what was well formed: JSON by its structure, anything by its bytes."""
+"""Odd values, and ways to put them into what was well formed: JSON by its structure, anything by
+its bytes.
+"""
 
 import json
 from copy import deepcopy
@@ -20,7 +22,9 @@ LINES = (
 
 
 def mutated_json(random, line):
-    """The line with one to three of its values, keys or items changed; unchanged where it is no JSON."""
+    """The line with one to three of its values, keys or items changed; unchanged where it is no
+    JSON.
+    """
     try:
         document = json.loads(line)
     except (ValueError, RecursionError):

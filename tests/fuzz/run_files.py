@@ -7,9 +7,8 @@ from recorded import CORPUS, NAMES
 
 from fuzz.mutations import mutated_bytes, mutated_lines
 from fuzz.shown import show
-from gpulab.protocol.run_file import RunFileError
-from gpulab.session.run import Run
-from gpulab.session.source import File
+from gpulab.core.run_file import RunFileError
+from gpulab.session.run import File, Run
 
 _HEAD, _TAIL = 60, 40
 

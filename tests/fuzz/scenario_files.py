@@ -1,4 +1,6 @@
-"""Scenario files of strangers: odd literals in every keyword, real files with odd bytes, marks again and again."""
+"""Scenario files of strangers: odd literals in every keyword, real files with odd bytes, marks
+again and again.
+"""
 
 import io
 import os
@@ -9,31 +11,115 @@ import msgspec
 
 from fuzz.mutations import mutated_bytes
 from gpulab.catalog.catalog import function_entry, read_again, read_file
-from gpulab.headless.console import PlainConsole
-from gpulab.protocol.jobs import RunRequest
+from gpulab.catalog.view import lesson, listing
+from gpulab.core.jobs import RunRequest
+from gpulab.draw.text import Glyphs
+from gpulab.headless.output import PlainConsole
 from gpulab.session.launch import Launch, plan, sweep_launches
 from gpulab.session.settings import Settings, UsageError
-from gpulab.views.lesson import lesson
-from gpulab.views.listing import listing
-from gpulab.views.text import Glyphs
 
 RAN = "GPULAB_FUZZED_FILE_RAN"
 SENTINEL = f'__import__("os").environ[{RAN!r}] = "1"\n'
 """The first line of most files: nothing of one may run."""
 NUMBERS = (
-    *("0", "-1", "2**62", "9**64", "2**63 - 1", "2**63", "-(2**63)", "0x" + "f" * 5000, "9" * 4300, "9" * 4301),
-    *("1e999", "-1e999", "1e308*10", "5e-324", "1e400-1e400", "1j", "3//0", "1/0", "0**-1", "(-8)**0.5", "2**-64"),
-    *("(((9**64)**64)**64)**64", "9**9**9", "+".join("1" * 30), "+".join("1" * 1000), "4*MiB", "GiB**9", "-KiB"),
+    *(
+        "0",
+        "-1",
+        "2**62",
+        "9**64",
+        "2**63 - 1",
+        "2**63",
+        "-(2**63)",
+        "0x" + "f" * 5000,
+        "9" * 4300,
+        "9" * 4301,
+    ),
+    *(
+        "1e999",
+        "-1e999",
+        "1e308*10",
+        "5e-324",
+        "1e400-1e400",
+        "1j",
+        "3//0",
+        "1/0",
+        "0**-1",
+        "(-8)**0.5",
+        "2**-64",
+    ),
+    *(
+        "(((9**64)**64)**64)**64",
+        "9**9**9",
+        "+".join("1" * 30),
+        "+".join("1" * 1000),
+        "4*MiB",
+        "GiB**9",
+        "-KiB",
+    ),
     *("--1", "True", "-True", "0.1", "1_000"),
 )
 TEXTS = (
-    *("''", "'a'", "'../../x'", r"'\ud800'", r"'\x1b[2Jb'", r"'a\nfaster 99x'", r"'\0'", "'A=B'", r"'\u202egnp'"),
-    *("'lambda'", "'lab'", f"'{'x' * 101}'", f"'{'x' * 5000}'", "'cuda'", "'device'", "'step'", "'cold'", "'é'"),
-    *("f'{1}'", "b'a'", "'a' 'b'", "'a' * 9", "-'a'", "'a'.b", "'n'", "'m'", r"'\d'", "'\ufeff'", r"'$\frac{$'"),
+    *(
+        "''",
+        "'a'",
+        "'../../x'",
+        r"'\ud800'",
+        r"'\x1b[2Jb'",
+        r"'a\nfaster 99x'",
+        r"'\0'",
+        "'A=B'",
+        r"'\u202egnp'",
+    ),
+    *(
+        "'lambda'",
+        "'lab'",
+        f"'{'x' * 101}'",
+        f"'{'x' * 5000}'",
+        "'cuda'",
+        "'device'",
+        "'step'",
+        "'cold'",
+        "'é'",
+    ),
+    *(
+        "f'{1}'",
+        "b'a'",
+        "'a' 'b'",
+        "'a' * 9",
+        "-'a'",
+        "'a'.b",
+        "'n'",
+        "'m'",
+        r"'\d'",
+        "'\ufeff'",
+        r"'$\frac{$'",
+    ),
 )
 OTHERS = (
-    *("None", "...", "n", "f()", "[*a]", "{**a}", "{}", "()", "[]", "{{}: 1}", "{1: 2}", "lambda: 1", "[i for i in a]"),
-    *("(" * 60 + ")" * 60, "[" * 30 + "1" + "]" * 30, "-" * 100 + "1", "not 1", "1 if 1 else 2", "(a := 1)", "*a"),
+    *(
+        "None",
+        "...",
+        "n",
+        "f()",
+        "[*a]",
+        "{**a}",
+        "{}",
+        "()",
+        "[]",
+        "{{}: 1}",
+        "{1: 2}",
+        "lambda: 1",
+        "[i for i in a]",
+    ),
+    *(
+        "(" * 60 + ")" * 60,
+        "[" * 30 + "1" + "]" * 30,
+        "-" * 100 + "1",
+        "not 1",
+        "1 if 1 else 2",
+        "(a := 1)",
+        "*a",
+    ),
 )
 TABLES = {
     "params": "{'n': %s, 'm': 'x', 'k': 0.5}",
@@ -45,19 +131,102 @@ TABLES = {
     "claim": "%s",
 }
 FLAGS = ("ladder", "exclusive", "increasing_memory")
-KEYWORDS = (*TABLES, *FLAGS, "params", "params", "roof", "per", "clock", "cache", "topic", "speed", "**more")
+KEYWORDS = (
+    *TABLES,
+    *FLAGS,
+    "params",
+    "params",
+    "roof",
+    "per",
+    "clock",
+    "cache",
+    "topic",
+    "speed",
+    "**more",
+)
 OF_VARIANTS = ("needs", "against", "claim", "unchecked", "fast")
 NAMES = ("a", "b", "control", "_c", "é", "x" * 101, "x" * 9000, "ﬁ", "lab", "print")
 MARKS = (
-    *("(", "[", "{", "f(", "1,", "1+", "-", "not ", "a;", "a\n", "\n", "#", '"', "'''", "\\\n", "\t", "\f", "\r"),
-    *("\0", "[1],", "{1:", "a.", "a[", "lambda:", "if 1:\n", "@a\n", "else ", "def f(): ...\n", 'f"{a}"', "{a}"),
-    *("1if 1else ", "async ", "yield ", "import a\n", "\ufeff", "é", "ﬁ", "\u2028", "0x", "9", "_", "a:int=1\n", "*"),
+    *(
+        "(",
+        "[",
+        "{",
+        "f(",
+        "1,",
+        "1+",
+        "-",
+        "not ",
+        "a;",
+        "a\n",
+        "\n",
+        "#",
+        '"',
+        "'''",
+        "\\\n",
+        "\t",
+        "\f",
+        "\r",
+    ),
+    *(
+        "\0",
+        "[1],",
+        "{1:",
+        "a.",
+        "a[",
+        "lambda:",
+        "if 1:\n",
+        "@a\n",
+        "else ",
+        "def f(): ...\n",
+        'f"{a}"',
+        "{a}",
+    ),
+    *(
+        "1if 1else ",
+        "async ",
+        "yield ",
+        "import a\n",
+        "\ufeff",
+        "é",
+        "ﬁ",
+        "\u2028",
+        "0x",
+        "9",
+        "_",
+        "a:int=1\n",
+        "*",
+    ),
 )
 LENGTHS = (100, 5000, 60_000, 150_000, 400_000, 1_100_000)
-HEADS = ("", "[", "(", "x = ", "f'''", '"""', "a", "scenario = Scenario('t', params={'n': ", SENTINEL)
+HEADS = (
+    "",
+    "[",
+    "(",
+    "x = ",
+    "f'''",
+    '"""',
+    "a",
+    "scenario = Scenario('t', params={'n': ",
+    SENTINEL,
+)
 TAILS = ("", "]", ")", "1", '"""', "'''", "\n(", "1 1", "})")
-FIRST_LINES = ("", "", "", "# coding: utf-8\n", "# coding: utf-7\n", "\ufeff", "#!x\n# vim: coding=latin-1\n")
-LESSONS = ("A lesson.\n\n    code\n", "", r"\ud800\x1b[31m", "\n" * 300 + "a", "x" * 70_000, "\t" * 9)
+FIRST_LINES = (
+    "",
+    "",
+    "",
+    "# coding: utf-8\n",
+    "# coding: utf-7\n",
+    "\ufeff",
+    "#!x\n# vim: coding=latin-1\n",
+)
+LESSONS = (
+    "A lesson.\n\n    code\n",
+    "",
+    r"\ud800\x1b[31m",
+    "\n" * 300 + "a",
+    "x" * 70_000,
+    "\t" * 9,
+)
 
 
 def case(random):
@@ -69,16 +238,24 @@ def case(random):
     if kind < 7:
         return SENTINEL.encode() + mutated_bytes(random, random.choice(_real_files()))
     marks = "".join(random.choice(MARKS) for _ in range(random.choice((1, 1, 2, 3))))
-    return (random.choice(HEADS) + marks * (random.choice(LENGTHS) // len(marks)) + random.choice(TAILS)).encode()
+    return (
+        random.choice(HEADS) + marks * (random.choice(LENGTHS) // len(marks)) + random.choice(TAILS)
+    ).encode()
 
 
 def check(data, folder):
-    """Read the file, list it, show its lesson, plan its runs. UsageError is the only refusal, and nothing is run."""
+    """Read the file, list it, show its lesson, plan its runs. UsageError is the only refusal, and
+    nothing is run.
+    """
     path = folder / "fuzzed.py"
     path.write_bytes(data)
     entry = read_file(path)
     assert entry.error or entry.source.encode() == data
-    entries = [entry, read_again(entry), *(function_entry(entry, name) for name in list(entry.text.functions)[:3])]
+    entries = [
+        entry,
+        read_again(entry),
+        *(function_entry(entry, name) for name in list(entry.text.functions)[:3]),
+    ]
     rows = [entry.row for entry in entries]
     msgspec.json.encode(rows)
     console = PlainConsole(io.StringIO())
@@ -96,7 +273,9 @@ def check(data, folder):
 
 
 def check_plan(launch, settings):
-    """The worker can decode what is sent to it, or there is a report, and the run file has a name."""
+    """The worker can decode what is sent to it, or there is a report, and the run file has a
+    name.
+    """
     request = unless_refused(plan, launch, settings)
     data = msgspec.json.encode(request)
     if isinstance(request, RunRequest):
@@ -119,14 +298,20 @@ def unless_refused(function, *arguments):
 @cache
 def _real_files():
     root = Path(__file__).parents[2]
-    paths = [*sorted((root / "scenarios").glob("*.py")), root / "tests" / "unit" / "catalog" / "example.py"]
+    paths = [
+        *sorted((root / "scenarios").glob("*.py")),
+        root / "tests" / "unit" / "catalog" / "example.py",
+    ]
     return [path.read_bytes() for path in paths]
 
 
 def _text(random):
     """The text of a file with a Scenario, most of it right."""
     odd = random.choice((0.02, 0.1, 0.5))
-    arguments = ["'mine'", *(_keyword(random, name, odd) for name in random.sample(KEYWORDS, random.randrange(6)))]
+    arguments = [
+        "'mine'",
+        *(_keyword(random, name, odd) for name in random.sample(KEYWORDS, random.randrange(6))),
+    ]
     lesson_text = random.choice(LESSONS)
     lines = [
         random.choice(FIRST_LINES),
@@ -147,7 +332,9 @@ def _text(random):
 def _decorator(random, odd):
     if random.random() > odd:
         return "@scenario.variant\n"
-    values = (f"{name}={value(random, 3)}" for name in random.sample(OF_VARIANTS, random.randrange(4)))
+    values = (
+        f"{name}={value(random, 3)}" for name in random.sample(OF_VARIANTS, random.randrange(4))
+    )
     decorator = f"@scenario.variant({', '.join(values)})\n"
     return random.choice((decorator, decorator, "", "@property\n", "if 1:\n @scenario.variant\n "))
 
@@ -155,7 +342,10 @@ def _decorator(random, odd):
 def _arguments(random, odd):
     if random.random() > odd:
         return "lab"
-    names = (random.choice((*NAMES, "n", "m", "*", "/", "*k", "**k", "n=1")) for _ in range(random.randrange(5)))
+    names = (
+        random.choice((*NAMES, "n", "m", "*", "/", "*k", "**k", "n=1"))
+        for _ in range(random.randrange(5))
+    )
     return ", ".join(("lab", *names))
 
 

@@ -1,26 +1,30 @@
-"""Everything that the faces show of a run, in 80 columns: what of it may break on odd events, breaks here."""
+"""Everything that the faces show of a run, in 80 columns: what of it may break on odd events,
+breaks here.
+"""
 
 import io
 import unicodedata
 
 import msgspec
 
-from gpulab.headless.console import PlainConsole
-from gpulab.protocol.listing import ScenarioRow
+from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.view import mark
+from gpulab.draw.text import Glyphs
+from gpulab.features.live.progress import one_line, progress_view
+from gpulab.headless.output import PlainConsole
+from gpulab.headless.run import run_line
+from gpulab.report.results import failures, result
 from gpulab.tui.panels.selection import Look, Selection
 from gpulab.tui.panels.tabs import TABS
-from gpulab.views.listing import mark
-from gpulab.views.progress import one_line, progress_view
-from gpulab.views.results import failures, result
-from gpulab.views.summary import run_line
-from gpulab.views.text import Glyphs
 
 ROW = ScenarioRow(name="x")
 SIZE = (80, 24)
 
 
 def show(run):
-    """Draw it. AssertionError where its events were given up, or where a terminal would be driven by what it shows."""
+    """Draw it. AssertionError where its events were given up, or where a terminal would be driven
+    by what it shows.
+    """
     report = run.report
     codes = [failure.cause.code for failure in report.failures]
     assert "events_make_no_sense" not in codes, report.failures[0].cause.values

@@ -1,4 +1,6 @@
-"""Odd files and events of every kind, for some seconds each: no traceback, no hang. The longer mode is `run.py`."""
+"""Odd files and events of every kind, for some seconds each: no traceback, no hang. The longer mode
+is `run.py`.
+"""
 
 import importlib
 import time

@@ -1,4 +1,6 @@
-"""What a user, or a script of one, gives as --set and --sweep: odd text for parameters of every type."""
+"""What a user, or a script of one, gives as --set and --sweep: odd text for parameters of every
+type.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -14,11 +16,62 @@ scenario = Scenario("t", params={"n": 4, "ratio": 0.5, "text": "x", "flag": Fals
 @scenario.variant
 def a(lab): ...
 """
-NAMES = ("n", "n", "ratio", "text", "flag", "m", "", "../../x", "\udcff", "n" * 9000, "é", "a\nb", "\x1b[2J")
+NAMES = (
+    "n",
+    "n",
+    "ratio",
+    "text",
+    "flag",
+    "m",
+    "",
+    "../../x",
+    "\udcff",
+    "n" * 9000,
+    "é",
+    "a\nb",
+    "\x1b[2J",
+)
 RAW = (
-    *("", " ", "1" * 100_000, "1," * 5000, "(" * 3000, "-" * 3000 + "1", "nan", "inf", "-inf", "1e999", "\udcff"),
-    *("\0", "1_0", "\u0663", "0b1", "1.0", "1e300", "9.3e18", "TRUE", "yes", "[" * 99 + "]" * 99, "=", "n=1", "#"),
-    *("+".join("1" * 2000), "1;2", "1\n2", "a\u2028b", "x" * 4096, "x" * 4097, "'", '"""', "\\", "1if 1else 0"),
+    *(
+        "",
+        " ",
+        "1" * 100_000,
+        "1," * 5000,
+        "(" * 3000,
+        "-" * 3000 + "1",
+        "nan",
+        "inf",
+        "-inf",
+        "1e999",
+        "\udcff",
+    ),
+    *(
+        "\0",
+        "1_0",
+        "\u0663",
+        "0b1",
+        "1.0",
+        "1e300",
+        "9.3e18",
+        "TRUE",
+        "yes",
+        "[" * 99 + "]" * 99,
+        "=",
+        "n=1",
+        "#",
+    ),
+    *(
+        "+".join("1" * 2000),
+        "1;2",
+        "1\n2",
+        "a\u2028b",
+        "x" * 4096,
+        "x" * 4097,
+        "'",
+        '"""',
+        "\\",
+        "1if 1else 0",
+    ),
     *("__import__('os').abort()", "../../x", "a/b", "é" * 300),
 )
 SETTINGS = {
@@ -34,7 +87,9 @@ SETTINGS = {
 def case(random):
     """({name: text}, what to sweep, more settings)."""
     chosen = {name: _text(random) for name in random.sample(NAMES, random.randrange(4))}
-    sweep = random.choice(("", f"{random.choice(NAMES)}={_text(random)}", random.choice(NAMES), None, None))
+    sweep = random.choice(
+        ("", f"{random.choice(NAMES)}={_text(random)}", random.choice(NAMES), None, None)
+    )
     few = random.sample(sorted(SETTINGS), random.choice((0, 0, 0, 1, 2)))
     return chosen, sweep, {name: random.choice(SETTINGS[name]) for name in few}
 

@@ -3,7 +3,7 @@
 import json
 
 from gpulab.cli import main
-from gpulab.report.trust_checks import DOUBTS
+from gpulab.features.checks.report import DOUBTS
 
 NOISY = {"control", "processes", "contention", "clocks"}
 """Checks of the machine."""
@@ -17,7 +17,8 @@ HARMLESS = {
 
 
 def judged(folder, path, *more, whole=True, profile=False, default=False):
-    """What a run of a file in a folder, which is the current one, has to say of each variant but the first.
+    """What a run of a file in a folder, which is the current one, has to say of each variant but
+    the first.
 
     `default`: as long as a run is by default.
     """
@@ -39,7 +40,9 @@ class Result:
 
     def __init__(self, run, variant):
         self.run, self.variant = run, variant
-        self.comparison = next((entry for entry in run["comparisons"] if entry["variant"] == variant["name"]), {})
+        self.comparison = next(
+            (entry for entry in run["comparisons"] if entry["variant"] == variant["name"]), {}
+        )
         self.checks = (self.comparison.get("trust") or {}).get("checks", [])
 
     @property
@@ -49,16 +52,24 @@ class Result:
         if self.variant["status"] in ("wrong", "invalid"):
             failed.add(self.variant["reason"]["code"])
         of_run = [*self.run["findings"], *filter(None, [self.run["reason"]])]
-        return failed | ({finding["code"] for finding in of_run} & {"lab_functions_replaced", "baseline_slowed"})
+        return failed | (
+            {finding["code"] for finding in of_run} & {"lab_functions_replaced", "baseline_slowed"}
+        )
 
     @property
     def said(self):
         """Codes of what is said of it, or of the whole run."""
         doubts = [
-            check["result"] for check in self.checks if check["state"] == "doubtful" and check["kind"] not in NOISY
+            check["result"]
+            for check in self.checks
+            if check["state"] == "doubtful" and check["kind"] not in NOISY
         ]
         findings = [*self.run["findings"], *self.run["explanations"], *doubts]
-        return {finding["code"] for finding in findings if finding["variant"] in (self.variant["name"], None)}
+        return {
+            finding["code"]
+            for finding in findings
+            if finding["variant"] in (self.variant["name"], None)
+        }
 
     @property
     def speedup(self):

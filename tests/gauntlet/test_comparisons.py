@@ -1,4 +1,6 @@
-"""Honest comparisons as users write them, of ways to do the same: none may be accused, and none may fail."""
+"""Honest comparisons as users write them, of ways to do the same: none may be accused, and none may
+fail.
+"""
 
 from pathlib import Path
 
@@ -7,14 +9,27 @@ from variants import decorators
 
 pytest_plugins = ("judged_runs",)
 FILES = sorted((Path(__file__).parent / "comparisons").glob("*.py"))
-QUICK = ("spd_solve", "search_sorted", "look_up", "sparse_product", "causal_attention", "copies", "dictionaries")
+QUICK = (
+    "spd_solve",
+    "search_sorted",
+    "look_up",
+    "sparse_product",
+    "causal_attention",
+    "copies",
+    "dictionaries",
+)
 """Files of which something was accused before."""
 
 
-@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["smoke", "whole"])
+@pytest.mark.parametrize(
+    "whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["smoke", "whole"]
+)
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, marks=[pytest.mark.slow] * (path.stem not in QUICK), id=path.stem) for path in FILES],
+    [
+        pytest.param(path, marks=[pytest.mark.slow] * (path.stem not in QUICK), id=path.stem)
+        for path in FILES
+    ],
 )
 def test_an_honest_comparison_is_accused_of_nothing(run, path, whole):
     results = run(path, whole=whole)

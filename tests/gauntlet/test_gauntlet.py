@@ -1,8 +1,9 @@
-"""Every way to look fast that was met, each caught by the check that its docstring names; and an honest twin of each.
+"""Every way to look fast that was met, each caught by the check that its docstring names; and an
+honest twin of each.
 
-A variant of `cheats/` says in its last line what catches it, and is judged in a file of its own. Its namesake in
-`honest/` does something that looks alike and is right: nothing may accuse it. What runs on a GPU alone has its lines in
-`tests/gpu/verify.py`.
+A variant of `cheats/` says in its last line what catches it, and is judged in a file of its own.
+Its namesake in `honest/` does something that looks alike and is right: nothing may accuse it. What
+runs on a GPU alone has its lines in `tests/gpu/verify.py`.
 """
 
 import subprocess
@@ -22,8 +23,21 @@ QUICK = ("constant_answer", "mean_passes")
 PROFILED = ("silent_fallback",)
 """What a profile alone shows."""
 OF_EACH_KIND = {
-    *("recomputed_after_30_us", "memoised_by_equality", "decoy_inputs", "first_after_restore", "lazy_output"),
-    *("thread_finishes_later", "no_optimizer_update", "gradient_cut", "half_is_zeros", "no_abs", "mask_ignored"),
+    *(
+        "recomputed_after_30_us",
+        "memoised_by_equality",
+        "decoy_inputs",
+        "first_after_restore",
+        "lazy_output",
+    ),
+    *(
+        "thread_finishes_later",
+        "no_optimizer_update",
+        "gradient_cut",
+        "half_is_zeros",
+        "no_abs",
+        "mask_ignored",
+    ),
     *("giant_element", "sorted_in_the_build", "nan_output", "constant_answer", "patched_torch"),
     *("clock_patched_for_a_while", "claims_four_times_the_items", "view_instead_of_copy"),
 }
@@ -39,9 +53,13 @@ def slow(value, *, when):
 
 
 MEETING = {
-    name for name, (_, docstring) in CHEATS.items() if "variants alone" in docstring.rpartition("Caught by: ")[2]
+    name
+    for name, (_, docstring) in CHEATS.items()
+    if "variants alone" in docstring.rpartition("Caught by: ")[2]
 }
-"""Variants that change what others take: it takes processes in which each is alone, on a machine at rest."""
+"""Variants that change what others take: it takes processes in which each is alone, on a machine at
+rest.
+"""
 WAITED_FOR = "being waited for"
 """Nothing is wrong with it but the time that it would have had."""
 SAID = "said as "
@@ -58,7 +76,9 @@ def test_every_switch_of_a_check_finds_what_it_switches_off():
     subprocess.run([sys.executable, "-c", code], cwd=FOLDER.parent, check=True)
 
 
-@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["smoke", "whole"])
+@pytest.mark.parametrize(
+    "whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["smoke", "whole"]
+)
 @pytest.mark.parametrize(
     "name", [slow(name, when=name not in OF_EACH_KIND) for name in CHEATS if name not in NOT_CAUGHT]
 )
@@ -67,15 +87,20 @@ def test_a_cheat_is_caught_by_the_check_named(run, module_lab, name, whole):
     named = set(docstring.rpartition("Caught by: ")[2].split(" or "))
     at_random = "timed steps" in named  # one process makes too few of these
     file = module_lab.write(f"{name}.py", alone(path, name))
-    result = run(file, whole=whole or at_random, profile=name in PROFILED, default=name in MEETING)[name]
+    result = run(file, whole=whole or at_random, profile=name in PROFILED, default=name in MEETING)[
+        name
+    ]
     if named == {WAITED_FOR}:
         assert result.caught_by == set(), result
         assert result.speedup < 4, result  # and 50 or more where it is not waited for
         return
     assert (result.caught_by | {f"{SAID}{code}" for code in result.said}) & named, result
     if result.caught_by & named:
-        # A check that proves nothing leaves the speedup, and the word "unchecked" in place of a verdict.
-        assert result.comparison.get("speedup") is None or result.comparison["verdict"] == "unchecked", result
+        # A check that proves nothing leaves the speedup, and the word "unchecked" in place of a
+        # verdict.
+        assert (
+            result.comparison.get("speedup") is None or result.comparison["verdict"] == "unchecked"
+        ), result
 
 
 @pytest.mark.parametrize("path", [slow(path, when=path.stem not in QUICK) for path in TWINS])

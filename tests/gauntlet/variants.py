@@ -1,4 +1,6 @@
-"""Files of many variants: what each says of itself, and a file in which it is alone with its baseline."""
+"""Files of many variants: what each says of itself, and a file in which it is alone with its
+baseline.
+"""
 
 import ast
 
@@ -14,7 +16,10 @@ def docstrings(folder):
 
 def decorators(path):
     """By variant of a file, its baseline left out: the text of its decorator."""
-    return {function.name: ast.unparse(function.decorator_list[0]) for function in _variants(path.read_text())[1:]}
+    return {
+        function.name: ast.unparse(function.decorator_list[0])
+        for function in _variants(path.read_text())[1:]
+    }
 
 
 def alone(path, name):
@@ -29,7 +34,11 @@ def alone(path, name):
 
 def _variants(text):
     functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-    return [function for function in functions if "scenario.variant" in map(_called, function.decorator_list)]
+    return [
+        function
+        for function in functions
+        if "scenario.variant" in map(_called, function.decorator_list)
+    ]
 
 
 def _called(decorator):

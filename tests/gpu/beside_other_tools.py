@@ -1,9 +1,10 @@
-"""The lab's clocks beside other tools' in one process, in turn: ratios of ours over theirs, a line of JSON each.
+"""The lab's clocks beside other tools' in one process, in turn: ratios of ours over theirs, a line
+of JSON each.
 
     python tests/gpu/beside_other_tools.py [--device cuda:0] [--pairs 12]
 
-The wall clock beside torch.utils.benchmark.Timer; on a GPU the device clock, cold, beside triton's do_bench, and hot
-beside the replay of a CUDA graph of the same steps.
+The wall clock beside torch.utils.benchmark.Timer; on a GPU the device clock, cold, beside triton's
+do_bench, and hot beside the replay of a CUDA graph of the same steps.
 """
 
 import argparse
@@ -17,10 +18,10 @@ import torch
 from torch.utils.benchmark import Timer
 
 from gpulab import Work
-from gpulab.worker.building.build import Build
-from gpulab.worker.process.device import flusher, waiter
-from gpulab.worker.timing.clock import WallClock
-from gpulab.worker.timing.device_clock import DeviceClock
+from gpulab.engine.build.build import Build
+from gpulab.engine.measure.clock import WallClock
+from gpulab.engine.measure.device_clock import DeviceClock
+from gpulab.engine.processes.device import flusher, waiter
 
 BLOCKS, GRAPH_STEPS, REPLAYS = 7, 20, 10
 
@@ -114,11 +115,15 @@ def main():
     wait = waiter(device)
     for name, step in steps_on(device).items():
         tools = {"Timer": (WallClock(wait), of_timer)}
-        if device.type == "cuda" and name != "launches":  # which no device clock sees as the host does
+        # which no device clock sees as the host does
+        if device.type == "cuda" and name != "launches":
             tools["do_bench"] = (DeviceClock(wait, flusher(device, 0)), of_do_bench)
             tools["CUDA graph"] = (DeviceClock(wait, None), of_graph)
         for tool, (clock, compare) in tools.items():
-            print(json.dumps({"step": name, "tool": tool, **compare(clock, step, options.pairs)}), flush=True)
+            print(
+                json.dumps({"step": name, "tool": tool, **compare(clock, step, options.pairs)}),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -10,7 +10,9 @@ BEST = "the best"
 
 @dataclass(frozen=True)
 class Claim:
-    """Of one variant against the baseline. `because` says why a GPU may be short of it, or go over it."""
+    """Of one variant against the baseline. `because` says why a GPU may be short of it, or go over
+    it.
+    """
 
     variant: str
     accepted: Bounds

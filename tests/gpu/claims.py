@@ -1,7 +1,9 @@
-"""What the sources of the lessons claim, which speedups bear it out, and what to think of each on a GPU.
+"""What the sources of the lessons claim, which speedups bear it out, and what to think of each on a
+GPU.
 
-The bounds are the source's own numbers where it has some, with a tenth to each side where it names a single one. What
-a source leaves open has a bound that the lesson's arithmetic gives: traffic, launches, engines.
+The bounds are the source's own numbers where it has some, with a tenth to each side where it names
+a single one. What a source leaves open has a bound that the lesson's arithmetic gives: traffic,
+launches, engines.
 """
 
 from claim import BEST, Claim
@@ -13,89 +15,111 @@ CLAIMS = {
         Claim(
             "staged_once",
             Bounds(1.8, 2.2),
-            "torch's allocator keeps its blocks, so a fresh tensor costs the host little and the device nothing; what "
-            "the sources removed was the first step's",
+            "torch's allocator keeps its blocks, so a fresh tensor costs the host little and the "
+            "device nothing; what the sources removed was the first step's",
         ),
     ),
     "double_buffering": (
         Claim(
             "overlapped",
             Bounds(1.2, 3.0),
-            "copies in both directions and products overlap as far as the busiest of the three engines allows",
+            "copies in both directions and products overlap as far as the busiest of the three "
+            "engines allows",
         ),
     ),
     "input_pipeline": (
         Claim(
             "workers_n",
             Bounds(1 / 0.6, 1 / 0.4),
-            "A's naive loop keeps the GPU at 40 to 60 %, and workers give the rest back, as far as there are cores",
+            "A's naive loop keeps the GPU at 40 to 60 %, and workers give the rest back, as far "
+            "as there are cores",
         ),
     ),
     "memory_layout": (
         Claim(
             "contiguous_once",
             Bounds(2, 5),
-            "no source says how much; a warp that reads across the rows moves 8 times the sectors out of the L2, which "
-            "keeps what is left of them, and a transposing copy takes an H100 3.1 times what its bytes need",
+            "no source says how much; a warp that reads across the rows moves 8 times the "
+            "sectors out of the L2, which keeps what is left of them, and a transposing copy "
+            "takes an H100 3.1 times what its bytes need",
         ),
     ),
     "channels_last": (
         Claim(
             "channels_last",
             Bounds(1.3, 3.0),
-            "cuDNN's fp16 kernels want channels last, and reorder what is not; the bounds are our own, around 2.1x",
+            "cuDNN's fp16 kernels want channels last, and reorder what is not; the bounds are "
+            "our own, around 2.1x",
         ),
     ),
     "cache_footprint": (
         Claim(
             BEST,
             Bounds(1.05, 4.0),
-            "once a chunk fits into L2, seven of its eight passes do not come from memory, and L2 is the roof",
+            "once a chunk fits into L2, seven of its eight passes do not come from memory, and "
+            "L2 is the roof",
         ),
     ),
     "cuda_graphs": (
         Claim(
             "graphed",
             Bounds(1.1, 10),
-            "B's 1.1 to 2x is end to end, A's 50 to 70 % of a step that is all launches is 2 to 3.3x; a small model on "
-            "a slow host waits for more than A says (6.1x on an H200 that worked for 13 % of the eager step), and B's "
-            "195x would need a device that is idle for 99.5 % of a step",
+            "B's 1.1 to 2x is end to end, A's 50 to 70 % of a step that is all launches is 2 to "
+            "3.3x; a small model on a slow host waits for more than A says (6.1x on an H200 that "
+            "worked for 13 % of the eager step), and B's 195x would need a device that is idle "
+            "for 99.5 % of a step",
         ),
     ),
     "batched_matmul": (
-        Claim("bmm", Bounds(20, 40), "forty launches are one, and forty products fill a device that one cannot"),
+        Claim(
+            "bmm",
+            Bounds(20, 40),
+            "forty launches are one, and forty products fill a device that one cannot",
+        ),
     ),
     "sync_every_step": (
         Claim(
             "deferred",
             Bounds(1.05, 5),
-            "each .item() drains the queue: the device idles while the next short kernels are launched",
+            "each .item() drains the queue: the device idles while the next short kernels are "
+            "launched",
         ),
     ),
     "small_kernels": (
         Claim(
             "compiled",
             Bounds(2.7, 32),
-            "D's 3x is traffic, of another chain; here 32 launches become one, and Python calls the compiled code",
+            "D's 3x is traffic, of another chain; here 32 launches become one, and Python calls "
+            "the compiled code",
         ),
     ),
     "optimizer_step": (
-        Claim("foreach", Bounds(1.5, 8), "a loop launches several kernels for each tensor, foreach few for all"),
-        Claim("fused", Bounds(4, 26), "one pass over all tensors; the bounds are our own, of a CPU and of an H200"),
+        Claim(
+            "foreach",
+            Bounds(1.5, 8),
+            "a loop launches several kernels for each tensor, foreach few for all",
+        ),
+        Claim(
+            "fused",
+            Bounds(4, 26),
+            "one pass over all tensors; the bounds are our own, of a CPU and of an H200",
+        ),
     ),
     "batch_size": (
         Claim(
             "batch_512",
             Bounds(10, 13),
-            "11.5x are A's 87 to 1000 MFLOPs (B: 8.5x at 256); a sixteenth of the reads of the weights is at most 16x, "
-            "and from about 250 rows on the arithmetic of the tensor cores is the limit",
+            "11.5x are A's 87 to 1000 MFLOPs (B: 8.5x at 256); a sixteenth of the reads of the "
+            "weights is at most 16x, and from about 250 rows on the arithmetic of the tensor "
+            "cores is the limit",
         ),
     ),
     "precision": (
         Claim(
             "bf16",
             Bounds(10, 100),
-            "tensor cores: fp32 does not use them, tf32, bf16, fp16 and fp8 do; GeForce cards gain about 2x",
+            "tensor cores: fp32 does not use them, tf32, bf16, fp16 and fp8 do; GeForce cards "
+            "gain about 2x",
         ),
         Claim("fp8", Bounds(10, 100), "half the bits of bf16; the power limit takes some of it"),
     ),
@@ -103,7 +127,8 @@ CLAIMS = {
         Claim(
             "micro_2",
             Bounds(1.0, 5.0),
-            "of micro_16: the same gradients in fewer pieces, with eight times the activations and never more time",
+            "of micro_16: the same gradients in fewer pieces, with eight times the activations "
+            "and never more time",
         ),
     ),
     "training_step": (
@@ -115,124 +140,181 @@ CLAIMS = {
         ),
     ),
     "pinned_memory": (
-        Claim("pinned", Bounds(2, 6), "A, B, C; more where one core copies pageable memory at less than 10 GB/s"),
-        Claim("pin_per_call", Bounds(0.2, 1.0), "pinning on every call costs more than the staging that it saves"),
+        Claim(
+            "pinned",
+            Bounds(2, 6),
+            "A, B, C; more where one core copies pageable memory at less than 10 GB/s",
+        ),
+        Claim(
+            "pin_per_call",
+            Bounds(0.2, 1.0),
+            "pinning on every call costs more than the staging that it saves",
+        ),
     ),
     "utilization": (
         Claim(
             "full_grid",
             Bounds(30, 150),
-            "no source says how much: one block is a 132nd of an H100, and all of them meet the memory's roof",
+            "no source says how much: one block is a 132nd of an H100, and all of them meet the "
+            "memory's roof",
         ),
     ),
     "graph_breaks": (
-        Claim("where", Bounds(1.1, 30), "one graph, and no host in it; no source says how much it gains"),
+        Claim(
+            "where",
+            Bounds(1.1, 30),
+            "one graph, and no host in it; no source says how much it gains",
+        ),
     ),
     "dynamic_shapes": (
-        Claim("graphed", Bounds(1.0, 10), "replayed graphs of a few lengths; no source says how much they gain"),
+        Claim(
+            "graphed",
+            Bounds(1.0, 10),
+            "replayed graphs of a few lengths; no source says how much they gain",
+        ),
     ),
     "autocast_training": (
-        Claim("bf16", Bounds(1.3, 10), "products on tensor cores in half the bytes; the update stays in fp32"),
+        Claim(
+            "bf16",
+            Bounds(1.3, 10),
+            "products on tensor cores in half the bytes; the update stays in fp32",
+        ),
     ),
     "recomputation": (
-        Claim("every_block", Bounds(0.7, 0.95), "a second forward pass is a quarter to a third of the work of a step"),
+        Claim(
+            "every_block",
+            Bounds(0.7, 0.95),
+            "a second forward pass is a quarter to a third of the work of a step",
+        ),
     ),
     "latency_throughput": (
-        Claim("full_batches", Bounds(3, 16), "batches of 16 read the weights once: at most 16x, and launches too"),
+        Claim(
+            "full_batches",
+            Bounds(3, 16),
+            "batches of 16 read the weights once: at most 16x, and launches too",
+        ),
     ),
-    "compile_workloads": (Claim("compiled", Bounds(1.17, 1.65), "E's 1.3 to 1.5x of a transformer's step"),),
+    "compile_workloads": (
+        Claim("compiled", Bounds(1.17, 1.65), "E's 1.3 to 1.5x of a transformer's step"),
+    ),
     "compile_modes": (
-        Claim("reduce_overhead", Bounds(1.0, 10), "E says that it compiles fastest, which is not a speedup of a step"),
+        Claim(
+            "reduce_overhead",
+            Bounds(1.0, 10),
+            "E says that it compiles fastest, which is not a speedup of a step",
+        ),
     ),
     "matmul_epilogue": (
-        Claim("compiled", Bounds(1.0, 2.0), "three passes over the result become one; the product is the library's"),
+        Claim(
+            "compiled",
+            Bounds(1.0, 2.0),
+            "three passes over the result become one; the product is the library's",
+        ),
     ),
-    "jax_jit": (Claim("jitted", Bounds(2, 50), "one program in place of hundreds of dispatched operations"),),
+    "jax_jit": (
+        Claim("jitted", Bounds(2, 50), "one program in place of hundreds of dispatched operations"),
+    ),
     "coalescing": (
         Claim(
             "coalesced",
             Bounds(3, 8),
-            "the sources' kernels differed in work by 32x; a stride of 32 moves 8 times the sectors out of an L2 of "
-            "twice the memory's bandwidth, and looks up 32 lines a request: about 4 to 6x; the bounds are our own",
+            "the sources' kernels differed in work by 32x; a stride of 32 moves 8 times the "
+            "sectors out of an L2 of twice the memory's bandwidth, and looks up 32 lines a "
+            "request: about 4 to 6x; the bounds are our own",
         ),
     ),
     "vectorized_loads": (
         Claim(
             "one_float4",
             Bounds(1.15, 2.2),
-            "B has 1.28x, A 122 to 242 GB/s; a full grid of single floats has too few bytes under way on an H200 "
-            "(63 % of the roof), and enough on a device with less bandwidth for its threads",
+            "B has 1.28x, A 122 to 242 GB/s; a full grid of single floats has too few bytes "
+            "under way on an H200 (63 % of the roof), and enough on a device with less bandwidth "
+            "for its threads",
         ),
     ),
     "restrict_pointers": (
         Claim(
             "restricted",
             Bounds(1.1, 2.5),
-            "B names no factor; full SMs with one row in flight for each thread come to two thirds or more of the "
-            "bandwidth, and with all rows in flight to all of it",
+            "B names no factor; full SMs with one row in flight for each thread come to two "
+            "thirds or more of the bandwidth, and with all rows in flight to all of it",
         ),
     ),
     "arithmetic_intensity": (
         Claim(
             "fused",
             Bounds(3.1, 4.5),
-            "A's 3.4x is of five different functions; here 12 bytes an element in place of 44 are 3.7x, and 1.31x "
-            "on top of that on an H200, where single floats do not saturate the memory and float4 does",
+            "A's 3.4x is of five different functions; here 12 bytes an element in place of 44 "
+            "are 3.7x, and 1.31x on top of that on an H200, where single floats do not saturate "
+            "the memory and float4 does",
         ),
     ),
     "occupancy": (
         Claim(
             "balanced",
             Bounds(2.0, 4.2),
-            "D names no factor; on an H200 2,048 threads for each SM in place of 512, each with one load in flight",
+            "D names no factor; on an H200 2,048 threads for each SM in place of 512, each with "
+            "one load in flight",
         ),
         Claim(
             "starved_8_loads",
             Bounds(2.5, 8.0),
-            "eight loads for each of 512 threads, until the memory is the limit: occupancy is not the only way",
+            "eight loads for each of 512 threads, until the memory is the limit: occupancy is "
+            "not the only way",
         ),
     ),
     "launch_bounds": (
         Claim(
             "four_blocks",
             Bounds(1.2, 2.0),
-            "no source says how much; twice the threads have at most twice the loads in flight, less a few spills",
+            "no source says how much; twice the threads have at most twice the loads in flight, "
+            "less a few spills",
         ),
         Claim(
             "eight_blocks",
             Bounds(0.1, 1.1),
-            "B's (256, 8) leaves 32 registers for 36 sums on an SM of 2,048 threads: spills in every pass of the loop; "
-            "an SM of 1,536 threads ignores it",
+            "B's (256, 8) leaves 32 registers for 36 sums on an SM of 2,048 threads: spills in "
+            "every pass of the loop; an SM of 1,536 threads ignores it",
         ),
     ),
     "loop_unrolling": (
         Claim(
             "unrolled",
             Bounds(2, 8),
-            "A and D name no factor; with one warp for each scheduler a counter, a comparison and a branch for each "
-            "FMA cost several times its 4 cycles, and 32 FMAs share them",
+            "A and D name no factor; with one warp for each scheduler a counter, a comparison "
+            "and a branch for each FMA cost several times its 4 cycles, and 32 FMAs share them",
         ),
-        Claim("four_chains", Bounds(5, 32), "four chains fill the 4 cycles of an FMA: up to 4x over unrolling"),
+        Claim(
+            "four_chains",
+            Bounds(5, 32),
+            "four chains fill the 4 cycles of an FMA: up to 4x over unrolling",
+        ),
     ),
     "divergence": (
         Claim(
             "predicated",
             Bounds(0.9, 1.1),
-            "D names no factor; on random data nearly every warp computes both sides with or without a branch",
+            "D names no factor; on random data nearly every warp computes both sides with or "
+            "without a branch",
         ),
-        Claim("sorted_branch", Bounds(2.5, 4.0), "a quarter of the warps computes, and all read and write"),
+        Claim(
+            "sorted_branch",
+            Bounds(2.5, 4.0),
+            "a quarter of the warps computes, and all read and write",
+        ),
         Claim(
             "sorted_predicated",
             Bounds(0.9, 1.1),
-            "both sides are computed whatever the order: a select, as tl.where, loses to the branch on sorted data",
+            "both sides are computed whatever the order: a select, as tl.where, loses to the "
+            "branch on sorted data",
         ),
     ),
     "reduction": (
         Claim(
             "shared_tree",
             Bounds(5, 200),
-            "no source says how much; 8 million additions to one address, one in about 3.5 cycles on an H200, against "
-            "one read of the array",
+            "no source says how much; 8 million additions to one address, one in about 3.5 "
+            "cycles on an H200, against one read of the array",
         ),
         Claim("vectorized", Bounds(5, 200), "the same against one read at the memory's roof"),
     ),
@@ -240,33 +322,36 @@ CLAIMS = {
         Claim(
             "tiled",
             Bounds(1.0, 2.5),
-            "no source says how much; L1 and shared memory serve the same bytes in a clock, so what tiles gain over a "
-            "cached kernel are misses and 5 loads in place of 8 for 4 FMAs",
+            "no source says how much; L1 and shared memory serve the same bytes in a clock, so "
+            "what tiles gain over a cached kernel are misses and 5 loads in place of 8 for 4 FMAs",
         ),
         Claim(
             "blocked",
             Bounds(4, 16),
-            "a load of 16 bytes for 16 FMAs in place of 2 loads for each: loads no longer bound it, and from an eighth "
-            "of the peak at most it comes to half or more",
+            "a load of 16 bytes for 16 FMAs in place of 2 loads for each: loads no longer bound "
+            "it, and from an eighth of the peak at most it comes to half or more",
         ),
     ),
     "shared_memory_prefetch": (
         Claim(
             "staged",
             Bounds(1.116, 1.364),
-            "B's 1.24x; what is used once still comes from device memory once, and direct is near that roof already",
+            "B's 1.24x; what is used once still comes from device memory once, and direct is "
+            "near that roof already",
         ),
         Claim(
             "async_copy",
             Bounds(0.9, 1.25),
-            "two tiles under way gain only where one is too few, and 8 blocks for each SM have enough",
+            "two tiles under way gain only where one is too few, and 8 blocks for each SM have "
+            "enough",
         ),
     ),
     "batched_gemm_cublas": (
         Claim(
             "gemm_batched",
             Bounds(10, 40),
-            "A's 31x, with outputs of zeros; forty products fill a device that one cannot, and forty are the most",
+            "A's 31x, with outputs of zeros; forty products fill a device that one cannot, and "
+            "forty are the most",
         ),
         Claim("gemm_strided_batched", Bounds(10, 40), "the same kernel without arrays of pointers"),
     ),
@@ -285,22 +370,42 @@ def speedups_of(run):
 
 
 def rows_of(run):
-    """A row for each claim of the source that a run was made for: what it says, what is accepted, what was measured."""
+    """A row for each claim of the source that a run was made for: what it says, what is accepted,
+    what was measured.
+    """
     speedups = speedups_of(run)
     for claim in CLAIMS.get(run["scenario"], ()):
-        variant = max(speedups, key=speedups.get, default=None) if claim.variant == BEST else claim.variant
+        variant = (
+            max(speedups, key=speedups.get, default=None)
+            if claim.variant == BEST
+            else claim.variant
+        )
         accepted = f"{claim.accepted.low:.3g}x to {claim.accepted.high:.3g}x"
         if variant not in speedups:
-            yield Row(f"{run['scenario']} {claim.variant}", accepted, "no speedup", Judgement.NOT_RUN)
+            yield Row(
+                f"{run['scenario']} {claim.variant}", accepted, "no speedup", Judgement.NOT_RUN
+            )
             continue
         measured = f"{speedups[variant]:.3g}x; source: {run['claim']}"
-        yield Row(f"{run['scenario']} {variant}", accepted, measured, claim.accepted.judge(speedups[variant]))
+        yield Row(
+            f"{run['scenario']} {variant}",
+            accepted,
+            measured,
+            claim.accepted.judge(speedups[variant]),
+        )
 
 
 def sentences(run):
     """Why it may be so, for each claim that is not within its bounds."""
     speedups = speedups_of(run)
     for claim in CLAIMS.get(run["scenario"], ()):
-        variant = max(speedups, key=speedups.get, default=None) if claim.variant == BEST else claim.variant
+        variant = (
+            max(speedups, key=speedups.get, default=None)
+            if claim.variant == BEST
+            else claim.variant
+        )
         if variant in speedups and not claim.accepted.holds(speedups[variant]):
-            yield f"{run['scenario']} {variant}: {claim.accepted.judge(speedups[variant])}. {claim.because}."
+            yield (
+                f"{run['scenario']} {variant}: {claim.accepted.judge(speedups[variant])}. "
+                f"{claim.because}."
+            )

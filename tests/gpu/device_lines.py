@@ -1,4 +1,6 @@
-"""Lines of verify.py about the device and what reads it: doctor, counters, telemetry's own cost, the tests."""
+"""Lines of verify.py about the device and what reads it: doctor, counters, telemetry's own cost,
+the tests.
+"""
 
 import json
 import os
@@ -17,10 +19,25 @@ FLOPS_PER_CLOCK = 4096  # dense bf16, of one Hopper SM
 
 def tests(place):
     """The tests that need a device."""
-    command = [sys.executable, "-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", str(HERE)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-m",
+        "gpu",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        str(HERE),
+    ]
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     print(done.stdout[-3000:])
-    yield row("pytest -m gpu", "passes", done.stdout.strip().rpartition("\n")[2][:52], done.returncode == 0)
+    yield row(
+        "pytest -m gpu",
+        "passes",
+        done.stdout.strip().rpartition("\n")[2][:52],
+        done.returncode == 0,
+    )
 
 
 def phases(place):
@@ -35,7 +52,9 @@ def phases(place):
 
 def doctor(place):
     """What the doctor says of the machine."""
-    done = subprocess.run([*GPULAB, "--doctor", "--json"], check=False, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [*GPULAB, "--doctor", "--json"], check=False, stdout=subprocess.PIPE, text=True
+    )
     checks = {check["name"]: check for check in json.loads(done.stdout)}
     for name in ("driver", "cuda:0"):
         values = ", ".join(str(value) for value in checks[name]["result"]["values"].values())
@@ -43,7 +62,9 @@ def doctor(place):
 
 
 def counters(place):
-    """What the hardware counts against what the work makes of the measured clock, over each solo run."""
+    """What the hardware counts against what the work makes of the measured clock, over each solo
+    run.
+    """
     import pynvml
     import torch
 
@@ -56,34 +77,76 @@ def counters(place):
 
 
 def counter_rows(report, sms, bus_bits):
-    """The rows of a report of `busy.py` on a device of so many SMs, with a memory bus of so many bits."""
+    """The rows of a report of `busy.py` on a device of so many SMs, with a memory bus of so many
+    bits.
+    """
     product, copy, launches, spin = report["variants"]
     means = product["solo_run"]["means"]
     of_the_clock = sms * FLOPS_PER_CLOCK * means["sm_clock"] * 1e6
     tensor = product["flops"] / product["solo_run"]["time_s"] / of_the_clock
     yield within("GPM tensor of a bf16 product", points(tensor, POINTS), means["tensor"] / 100, "%")
     means = copy["solo_run"]["means"]
-    dram = copy["bytes"] / copy["solo_run"]["time_s"] / (means["memory_clock"] * 1e6 * 2 * bus_bits / 8)
+    dram = (
+        copy["bytes"]
+        / copy["solo_run"]["time_s"]
+        / (means["memory_clock"] * 1e6 * 2 * bus_bits / 8)
+    )
     yield within("GPM DRAM of a copy", points(dram, POINTS), means["dram"] / 100, "%")
     means = spin["solo_run"]["means"]
     yield within("busy of one thread that spins", Bounds(0.9, 1.0), means["busy"] / 100, "%")
-    yield within("SM of one thread that spins: one of all", Bounds(0.2 / sms, 4 / sms), means["sm"] / 100, "%")
+    yield within(
+        "SM of one thread that spins: one of all",
+        Bounds(0.2 / sms, 4 / sms),
+        means["sm"] / 100,
+        "%",
+    )
     means, device_s = launches["solo_run"]["means"], launches["clocks"]["device"]
     # The counter was read while it ran alone, which takes another time than among the others.
     share = min(1.0, device_s / launches["solo_run"]["time_s"])
-    yield within("busy of a loop of launches, of its solo run", points(share, POINTS), means["busy"] / 100, "%")
+    yield within(
+        "busy of a loop of launches, of its solo run",
+        points(share, POINTS),
+        means["busy"] / 100,
+        "%",
+    )
     yield within("SM of a loop of launches", Bounds(0.0, POINTS / 100), means["sm"] / 100, "%")
-    yield within("device over wall clock of launches", Bounds(0.05, 0.999), device_s / launches["clocks"]["wall"])
+    yield within(
+        "device over wall clock of launches",
+        Bounds(0.05, 0.999),
+        device_s / launches["clocks"]["wall"],
+    )
 
 
 def observer(place):
     """What telemetry does to the times of a product."""
     out = place.folder / "observer.json"
-    command = [*GPULAB, "--run", str(STEPS / "busy.py"), "--device", place.device, "--observer-effect", "--time", "40"]
-    subprocess.run([*command, "--json", str(out)], check=False, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    command = [
+        *GPULAB,
+        "--run",
+        str(STEPS / "busy.py"),
+        "--device",
+        place.device,
+        "--observer-effect",
+        "--time",
+        "40",
+    ]
+    subprocess.run(
+        [*command, "--json", str(out)],
+        check=False,
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
     effect = json.loads(out.read_text())
-    measured = f"{effect['ratio']:.4f} [{effect['low']:.4f}, {effect['high']:.4f}], {effect['pairs']} pairs"
-    yield row("observer effect of telemetry", "inside 1 %", measured, 0.99 <= effect["low"] <= effect["high"] <= 1.01)
+    measured = (
+        f"{effect['ratio']:.4f} [{effect['low']:.4f}, {effect['high']:.4f}], {effect['pairs']} "
+        "pairs"
+    )
+    yield row(
+        "observer effect of telemetry",
+        "inside 1 %",
+        measured,
+        0.99 <= effect["low"] <= effect["high"] <= 1.01,
+    )
 
 
 def below_100_ms(place):
@@ -92,7 +155,7 @@ def below_100_ms(place):
 import sys, time
 sys.path.insert(0, {str(ROOT)!r})
 import pynvml, torch
-from gpulab.telemetry.gpm import Gpm
+from gpulab.features.telemetry.gpu import Gpm
 pynvml.nvmlInit()
 gpm = Gpm(pynvml.nvmlDeviceGetHandleByIndex(0))
 a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
@@ -105,7 +168,9 @@ for ms in (10, 20, 50, 80, 100, 120, 200, 400):
     values = gpm.sample()
     print(f"{{ms}} ms: " + (f"tensor {{values['tensor']:.0f}} %" if "tensor" in values else "nothing"), end="; ")
 """
-    done = subprocess.run([sys.executable, "-c", code], check=False, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, stdout=subprocess.PIPE, text=True
+    )
     print("GPM by distance of its samples:", done.stdout)
     far = [part for part in done.stdout.split("; ") if part.startswith(("200", "400"))]
     reads = len(far) == 2 and all("%" in part for part in far)
@@ -119,10 +184,17 @@ import sys
 sys.path.insert(0, {str(ROOT)!r})
 import pynvml
 pynvml.nvmlInit()
-from gpulab.telemetry.gpm import Gpm
+from gpulab.features.telemetry.gpu import Gpm
 Gpm(pynvml.nvmlDeviceGetHandleByIndex(0)); print("GPM reads")
 """
     user = {"user": 65534} if os.geteuid() == 0 else {}
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd="/", **user)
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd="/", **user
+    )
     output = done.stdout.strip() or done.stderr.strip().rpartition("\n")[2]
-    yield row(f"unprivileged (uid {user.get('user', os.geteuid())})", "GPM reads", output[:52], done.returncode == 0)
+    yield row(
+        f"unprivileged (uid {user.get('user', os.geteuid())})",
+        "GPM reads",
+        output[:52],
+        done.returncode == 0,
+    )

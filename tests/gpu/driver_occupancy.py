@@ -1,4 +1,5 @@
-"""Blocks of each kernel of lessons that fit on an SM: as gpulab works it out, and as the driver says.
+"""Blocks of each kernel of lessons that fit on an SM: as gpulab works it out, and as the driver
+says.
 
 python tests/gpu/driver_occupancy.py [--smoke] SCENARIO.py...
 """
@@ -11,11 +12,10 @@ from pathlib import Path
 import torch
 from kernels_per_step import built
 
-from gpulab.analysis.kernels.occupancy import occupancy
 from gpulab.catalog.catalog import read_file
-from gpulab.cuda.compiler import compile_kernel
-from gpulab.cuda.device import current_arch
-from gpulab.cuda.source import kernels_made
+from gpulab.features.kernels.compiler import compile_kernel
+from gpulab.features.kernels.instructions import occupancy
+from gpulab.features.kernels.source import current_arch, kernels_made
 
 
 def main():
@@ -33,8 +33,14 @@ def main():
             _, function = driver.cuModuleGetFunction(module, compiled.entry.encode())
             attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             driver.cuFuncSetAttribute(function, attribute, text.shared_bytes)
-            _, blocks = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, threads, text.shared_bytes)
-            print(json.dumps({"kernel": f"{path.stem} {text.name}", "blocks": ours.blocks, "driver": blocks}))
+            _, blocks = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                function, threads, text.shared_bytes
+            )
+            print(
+                json.dumps(
+                    {"kernel": f"{path.stem} {text.name}", "blocks": ours.blocks, "driver": blocks}
+                )
+            )
 
 
 if __name__ == "__main__":

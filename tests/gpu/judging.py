@@ -1,4 +1,6 @@
-"""What a line of verify.py says of a figure: rows with what was expected and measured, and bounds on both sides."""
+"""What a line of verify.py says of a figure: rows with what was expected and measured, and bounds
+on both sides.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +9,9 @@ import msgspec
 
 
 class Judgement(StrEnum):
-    """Of one row. YES and NO are about the lab, short, within and over about a source's claim: only reported."""
+    """Of one row. YES and NO are about the lab, short, within and over about a source's claim: only
+    reported.
+    """
 
     YES = "yes"
     NO = "NO"
@@ -78,14 +82,20 @@ def table(rows):
         yield f"{entry.title:52} {entry.expected:30} {entry.measured:52} {entry.judgement}"
     count = sum(entry.judgement == Judgement.YES for entry in rows)
     wrong = len(failed(rows))
-    claims = sum(entry.judgement in (Judgement.SHORT, Judgement.WITHIN, Judgement.OVER) for entry in rows)
-    yield f"{count} hold, {wrong} do not or were not run; {claims} claims of sources, which are reported and not judged"
+    claims = sum(
+        entry.judgement in (Judgement.SHORT, Judgement.WITHIN, Judgement.OVER) for entry in rows
+    )
+    yield (
+        f"{count} hold, {wrong} do not or were not run; {claims} claims of sources, which are "
+        "reported and not judged"
+    )
 
 
 def heads_where_it_differs(comparison, margin=0.03):
     """Whether a comparison shows its sustained speedup, and puts it first where it is another one.
 
-    It is another one where it lies outside of the interleaved interval and further than `margin` from its speedup.
+    It is another one where it lies outside of the interleaved interval and further than `margin`
+    from its speedup.
     """
     sustained = comparison.get("sustained")
     if sustained is None or comparison["speedup"] is None:
@@ -96,10 +106,11 @@ def heads_where_it_differs(comparison, margin=0.03):
 
 
 def split_ceilings(first, second):
-    """How far two calibrations are apart: (the device's ceilings, the host's), by name as relative differences.
+    """How far two calibrations are apart: (the device's ceilings, the host's), by name as relative
+    differences.
 
-    What the host takes to queue a launch says how busy the host is; transfers depend on it too, and small ones are all
-    latency.
+    What the host takes to queue a launch says how busy the host is; transfers depend on it too, and
+    small ones are all latency.
     """
     apart = {key: abs(second[key] / best - 1) for key, best in first.items() if key in second}
     host = {key: difference for key, difference in apart.items() if _is_of_host(key)}

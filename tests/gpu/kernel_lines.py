@@ -1,4 +1,6 @@
-"""Lines of verify.py about CUDA C++ lessons: verdicts, shares of ceilings, DRAM bytes, memory errors, occupancy."""
+"""Lines of verify.py about CUDA C++ lessons: verdicts, shares of ceilings, DRAM bytes, memory
+errors, occupancy.
+"""
 
 import csv
 import json
@@ -15,12 +17,32 @@ from one_step_each import MARK
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 KERNELS = (
-    *("coalescing", "vectorized_loads", "arithmetic_intensity", "roofline_walk", "loop_unrolling", "launch_bounds"),
-    *("restrict_pointers", "shared_memory_tiling", "shared_memory_prefetch", "divergence", "occupancy", "reduction"),
+    *(
+        "coalescing",
+        "vectorized_loads",
+        "arithmetic_intensity",
+        "roofline_walk",
+        "loop_unrolling",
+        "launch_bounds",
+    ),
+    *(
+        "restrict_pointers",
+        "shared_memory_tiling",
+        "shared_memory_prefetch",
+        "divergence",
+        "occupancy",
+        "reduction",
+    ),
     "batched_gemm_cublas",
 )
 MEMORY_BOUND = (
-    *("coalescing", "vectorized_loads", "arithmetic_intensity", "shared_memory_prefetch", "reduction"),
+    *(
+        "coalescing",
+        "vectorized_loads",
+        "arithmetic_intensity",
+        "shared_memory_prefetch",
+        "reduction",
+    ),
     *("vector_add", "fused_softmax", "layernorm_gelu"),
 )
 LEAST = {"vectorized_loads": 0.9, "reduction": 0.85}
@@ -29,7 +51,9 @@ LEAST_OF_CUBLAS = 0.5
 DRAM = ("dram__bytes_read.sum", "dram__bytes_write.sum")
 APART = 0.1
 READS_AGAIN = {("layernorm_gelu", "eager"): 0.15}
-"""More than declared: torch's layer norm goes through a row twice, the second time partly from DRAM (1.41 on H200)."""
+"""More than declared: torch's layer norm goes through a row twice, the second time partly from DRAM
+(1.41 on H200).
+"""
 _LIMIT_S = 400
 
 
@@ -44,9 +68,15 @@ def shares(name, report):
     if name in LEAST:
         best = max(variant["bytes_per_s"] or 0 for variant in variants.values())
         reached = best / copies_per_s(report)
-        yield within(f"{name}: best, of the ceiling of copies", Bounds(LEAST[name], 1.1), reached, "%")
+        yield within(
+            f"{name}: best, of the ceiling of copies", Bounds(LEAST[name], 1.1), reached, "%"
+        )
     if name == "shared_memory_tiling":
-        times = {name: variant["time_s"]["median"] for name, variant in variants.items() if variant["time_s"]}
+        times = {
+            name: variant["time_s"]["median"]
+            for name, variant in variants.items()
+            if variant["time_s"]
+        }
         library = times.pop("cublas")
         reached = library / min(times.values())
         yield within(f"{name}: best, of cuBLAS in fp32", Bounds(LEAST_OF_CUBLAS, 1.2), reached, "%")
@@ -59,8 +89,26 @@ def dram_bytes(place):
         yield row("DRAM bytes by ncu", "ncu", "not installed", False)
         return
     log = place.folder / "dram.csv"
-    watched = [ncu, "--profile-from-start", "off", "--clock-control", "none", "--cache-control", "none"]
-    watched += ["--metrics", ",".join(DRAM), "--csv", "--page", "raw", "--print-units", "base", "--log-file", str(log)]
+    watched = [
+        ncu,
+        "--profile-from-start",
+        "off",
+        "--clock-control",
+        "none",
+        "--cache-control",
+        "none",
+    ]
+    watched += [
+        "--metrics",
+        ",".join(DRAM),
+        "--csv",
+        "--page",
+        "raw",
+        "--print-units",
+        "base",
+        "--log-file",
+        str(log),
+    ]
     done = steps_under(watched, MEMORY_BOUND, [])
     steps = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if len(steps) == 0 or not log.exists():
@@ -74,7 +122,9 @@ def dram_bytes(place):
 
 
 def bytes_by_step(log):
-    """The sums of the kernels between marks, of ncu's page of raw values: names, units, then a line a kernel."""
+    """The sums of the kernels between marks, of ncu's page of raw values: names, units, then a line
+    a kernel.
+    """
     lines = [line for line in log.splitlines() if line.startswith('"')]
     names, _, *rows = csv.reader(lines)
     sums = []
@@ -97,17 +147,29 @@ def sanitizer(place):
         done = steps_under([tool, "--tool", check, "--error-exitcode", "9"], KERNELS, ["--smoke"])
         said = [line for line in done.stdout.splitlines() if line.startswith("=========")]
         print(*said[-40:], done.stderr[-2000:] if done.returncode else "", sep="\n")
-        yield row(f"compute-sanitizer {check}", "no errors", (said or ["nothing"])[-1][10:62], done.returncode == 0)
+        yield row(
+            f"compute-sanitizer {check}",
+            "no errors",
+            (said or ["nothing"])[-1][10:62],
+            done.returncode == 0,
+        )
 
 
 def occupancy(place):
-    """What is worked out of registers and shared memory against what the driver says of the loaded kernel."""
+    """What is worked out of registers and shared memory against what the driver says of the loaded
+    kernel.
+    """
     done = steps_under([], KERNELS, ["--smoke"], HERE / "driver_occupancy.py")
     for line in done.stdout.splitlines():
         if line.startswith("{"):
             entry = json.loads(line)
             said = f"{entry['blocks']} blocks, the driver {entry['driver']}"
-            yield row(f"occupancy of {entry['kernel']}"[:52], "the driver's", said, entry["blocks"] == entry["driver"])
+            yield row(
+                f"occupancy of {entry['kernel']}"[:52],
+                "the driver's",
+                said,
+                entry["blocks"] == entry["driver"],
+            )
     if done.returncode:
         yield row("occupancy", "an end", done.stderr.strip()[-52:], False)
 

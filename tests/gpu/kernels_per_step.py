@@ -1,9 +1,10 @@
-"""Kernel seconds of a lesson's step over its seconds without a profiler, by nothing of the lab but the lesson's file.
+"""Kernel seconds of a lesson's step over its seconds without a profiler, by nothing of the lab but
+the lesson's file.
 
     python tests/gpu/kernels_per_step.py SCENARIO.py VARIANT [--device cuda:0]
 
-Prints a line of JSON: the union of the kernels of a step as torch.profiler records them, the step's seconds by
-torch.utils.benchmark.Timer beforehand, and the share.
+Prints a line of JSON: the union of the kernels of a step as torch.profiler records them, the step's
+seconds by torch.utils.benchmark.Timer beforehand, and the share.
 """
 
 import argparse
@@ -32,18 +33,27 @@ def built(path, variant, device, *, smoke=False):
     scenario = module.scenario
     on_cpu = device.type == "cpu"
     l2_bytes = 32 << 20 if on_cpu else torch.cuda.get_device_properties(device).L2_cache_size
-    silent = {"phase": lambda name: nullcontext(), "useful": nullcontext, "report": lambda name, value: None}
+    silent = {
+        "phase": lambda name: nullcontext(),
+        "useful": nullcontext,
+        "report": lambda name, value: None,
+    }
     sms = 0 if on_cpu else torch.cuda.get_device_properties(device).multi_processor_count
     lab = SimpleNamespace(device=device, l2_bytes=l2_bytes, memory_bytes=0, sms=sms, **silent)
     params = scenario.resolve(on_cpu=on_cpu, smoke=smoke, chosen={})
     torch.manual_seed(0)
     function = scenario.variants[variant].function
-    made = function(lab, **{name: value for name, value in params.items() if name in signature(function).parameters})
+    made = function(
+        lab,
+        **{name: value for name, value in params.items() if name in signature(function).parameters},
+    )
     return next(made) if isgenerator(made) else made
 
 
 def kernel_seconds(events):
-    """The union of what runs on the device but copies from and to the host: what runs at the same time counts once."""
+    """The union of what runs on the device but copies from and to the host: what runs at the same
+    time counts once.
+    """
     spans = sorted(
         (event.time_range.start, event.time_range.end)
         for event in events

@@ -1,4 +1,6 @@
-"""Lines of verify.py that run lessons and read what they found: ceilings, points, partitions, claims."""
+"""Lines of verify.py that run lessons and read what they found: ceilings, points, partitions,
+claims.
+"""
 
 import json
 import subprocess
@@ -30,24 +32,44 @@ def run(place, name, *arguments):
     out, run_file = (place.folder / f"{stem}{suffix}" for suffix in (".json", ".jsonl"))
     for path in (out, run_file):
         path.unlink(missing_ok=True)
-    command = [*GPULAB, "--run", str(name), "--device", place.device, "--json", str(out), "--output", str(run_file)]
+    command = [
+        *GPULAB,
+        "--run",
+        str(name),
+        "--device",
+        place.device,
+        "--json",
+        str(out),
+        "--output",
+        str(run_file),
+    ]
     command += arguments
-    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    done = subprocess.run(
+        command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     print(done.stdout, flush=True)
     return done.returncode, json.loads(out.read_text())["runs"][0] if out.exists() else {}
 
 
 def lessons(place, names, shares):
-    """Every lesson: a verdict, none wrong; its source's claims; and the rows of `shares(name, report)`."""
+    """Every lesson: a verdict, none wrong; its source's claims; and the rows of `shares(name,
+    report)`.
+    """
     for name in names:
         code, report = run(place, name, "--time", "5", "--telemetry", "off", "--profile", "off")
         if not report:
             yield row(name, "a result", f"exit code {code}", False)
             continue
         verdicts = [comparison["verdict"] for comparison in report["comparisons"]]
-        line = ", ".join(f"{count} {verdict}" for verdict, count in counted(verdicts)) or f"exit code {code}"
+        line = (
+            ", ".join(f"{count} {verdict}" for verdict, count in counted(verdicts))
+            or f"exit code {code}"
+        )
         yield row(
-            name, "exit 0, none wrong or invalid", line[:52], code == 0 and not {"wrong", "invalid"} & {*verdicts}
+            name,
+            "exit 0, none wrong or invalid",
+            line[:52],
+            code == 0 and not {"wrong", "invalid"} & {*verdicts},
         )
         yield from rows_of(report)
         yield from shares(name, report)
@@ -64,19 +86,38 @@ def copies_per_s(report):
 
 
 def ceilings(place):
-    """The ceilings of the device, twice: against its datasheet, kept for the runs after, and how steady they are."""
+    """The ceilings of the device, twice: against its datasheet, kept for the runs after, and how
+    steady they are.
+    """
     calibrations = []
     for turn in ("first", "second"):
         out = place.folder / f"ceilings-{turn}.json"
         picture = place.folder / "ceilings.png"
-        arguments = ["--calibrate", "--device", place.device, "--json", str(out), "--plot", str(picture)]
+        arguments = [
+            "--calibrate",
+            "--device",
+            place.device,
+            "--json",
+            str(out),
+            "--plot",
+            str(picture),
+        ]
         started = time.monotonic()
-        done = subprocess.run([*GPULAB, *arguments], check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        done = subprocess.run(
+            [*GPULAB, *arguments], check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         print(done.stdout.decode(), flush=True)
         took = time.monotonic() - started
-        yield row(f"--calibrate, {turn}", "exit 0, < 60 s", f"{took:.0f} s", done.returncode == 0 and took < 60)
+        yield row(
+            f"--calibrate, {turn}",
+            "exit 0, < 60 s",
+            f"{took:.0f} s",
+            done.returncode == 0 and took < 60,
+        )
         measured = json.loads(out.read_text())["ceilings"]
-        calibrations.append({(entry["roof"], entry["kind"], entry["source"]): entry for entry in measured})
+        calibrations.append(
+            {(entry["roof"], entry["kind"], entry["source"]): entry for entry in measured}
+        )
     first, second = calibrations
     for roof, kind, least in (("device memory", "copy", 0.85), ("matrix", "bf16", 0.75)):
         measured = second[roof, kind, "measured"]["best"]
@@ -91,20 +132,31 @@ def ceilings(place):
     ):
         worst = max(apart, key=apart.get)
         line = f"{' '.join(worst[:2])}: {apart[worst]:.1%}"
-        yield row(f"two calibrations of the {title}, furthest apart", f"< {most:.0%}", line, apart[worst] < most)
+        yield row(
+            f"two calibrations of the {title}, furthest apart",
+            f"< {most:.0%}",
+            line,
+            apart[worst] < most,
+        )
 
 
 def roofline(place):
-    """Points where theory puts them, the DRAM counter against declared bytes, and what each is bound by."""
+    """Points where theory puts them, the DRAM counter against declared bytes, and what each is
+    bound by.
+    """
     _, report = run(place, "roofline_tour", "--plot", str(place.folder / "roofline_tour.png"))
     variants = {variant["name"]: variant for variant in report["variants"]}
     line = f"at {report['ceilings']['at'][11:19]}, cached {report['ceilings']['cached']}"
-    yield row("ceilings of an earlier run are used", "cached True", line, report["ceilings"]["cached"])
+    yield row(
+        "ceilings of an earlier run are used", "cached True", line, report["ceilings"]["cached"]
+    )
     for name, bound in (("vector_add", "memory"), ("axpy", "memory"), ("large_matmul", "compute")):
         point = variants[name]["roofline"]
         line = f"{point['bound']}, {point['fraction']:.1%}"
         fits = Bounds(0.7, 1.05).holds(point["fraction"])
-        yield row(f"roofline_tour {name}", f"{bound}, 70 to 105 %", line, point["bound"] == bound and fits)
+        yield row(
+            f"roofline_tour {name}", f"{bound}, 70 to 105 %", line, point["bound"] == bound and fits
+        )
     for name in ("vector_add", "axpy"):
         counted = variants[name]["roofline"]["bytes_counted"] / variants[name]["bytes"]
         yield within(f"DRAM counter over declared bytes, {name}", Bounds(0.95, 1.1), counted, "%")
@@ -117,11 +169,17 @@ def roofline(place):
 
 
 def bounds_of(report):
-    return {variant["name"]: variant["roofline"]["bound"] for variant in report["variants"] if variant["roofline"]}
+    return {
+        variant["name"]: variant["roofline"]["bound"]
+        for variant in report["variants"]
+        if variant["roofline"]
+    }
 
 
 def goodputs_of(report):
-    return {variant["name"]: variant["goodput"] for variant in report["variants"] if variant["goodput"]}
+    return {
+        variant["name"]: variant["goodput"] for variant in report["variants"] if variant["goodput"]
+    }
 
 
 def partition(place):
@@ -129,9 +187,16 @@ def partition(place):
     code, report = run(place, "cuda_graphs", "--trace", str(place.folder / "trace.json"))
     variants = goodputs_of(report)
     for name, goodput in variants.items():
-        parts = ", ".join(f"{part} {share:.0%}" for part, share in goodput["partition"].items() if share >= 0.01)
+        parts = ", ".join(
+            f"{part} {share:.0%}" for part, share in goodput["partition"].items() if share >= 0.01
+        )
         fine = abs(sum(goodput["partition"].values()) - 1) < 1e-3 and goodput["reliable"]
-        yield row(f"partition of {name}", "sums to 1, reliable", f"{goodput['goodput']:.0%}: {parts}"[:52], fine)
+        yield row(
+            f"partition of {name}",
+            "sums to 1, reliable",
+            f"{goodput['goodput']:.0%}: {parts}"[:52],
+            fine,
+        )
     eager, graphed = (variants[name]["partition"]["launch-bound"] for name in list(variants)[:2])
     line = f"{eager:.1%} > {graphed:.1%}"
     yield row("launch-bound share, eager > graphed", "falls", line, code == 0 and graphed < eager)
@@ -139,22 +204,34 @@ def partition(place):
     for name in ("double_buffering", "sync_every_step", "input_pipeline", "training_step"):
         code, report = run(place, name, "--time", "2", "--telemetry", "off", "--profile", "on")
         goodputs = shares[name] = goodputs_of(report)
-        fine = all(abs(sum(goodput["partition"].values()) - 1) < 1e-3 for goodput in goodputs.values())
+        fine = all(
+            abs(sum(goodput["partition"].values()) - 1) < 1e-3 for goodput in goodputs.values()
+        )
         fine = fine and all(goodput["reliable"] for goodput in goodputs.values())
-        line = ", ".join(f"{variant} {goodput['goodput']:.0%}" for variant, goodput in goodputs.items())
+        line = ", ".join(
+            f"{variant} {goodput['goodput']:.0%}" for variant, goodput in goodputs.items()
+        )
         yield row(f"goodput of {name}", "sums to 1, reliable", line[:52], code == 0 and fine)
-    before, after = (shares["double_buffering"][name]["hidden"] or 0.0 for name in ("synchronized", "overlapped"))
+    before, after = (
+        shares["double_buffering"][name]["hidden"] or 0.0 for name in ("synchronized", "overlapped")
+    )
     line = f"{before:.0%} < {after:.0%}"
     yield row("copies hidden, synchronized < overlapped", "rises", line, before < after)
 
 
 PARTS = 6
-"""Into which the lessons are divided: a line ends within its limit, and one that is cut off loses a part."""
+"""Into which the lessons are divided: a line ends within its limit, and one that is cut off loses a
+part.
+"""
 
 
 def library(place, part):
-    """A part of the lessons: each ends with a verdict, none is wrong; then the claims of their sources."""
-    listed = json.loads(subprocess.run([*GPULAB, "--list", "--json"], check=True, capture_output=True).stdout)
+    """A part of the lessons: each ends with a verdict, none is wrong; then the claims of their
+    sources.
+    """
+    listed = json.loads(
+        subprocess.run([*GPULAB, "--list", "--json"], check=True, capture_output=True).stdout
+    )
     runs = []
     for name in [entry["name"] for entry in listed][part::PARTS]:
         code, report = run(place, name, "--telemetry", "off", "--profile", "off")
@@ -163,15 +240,24 @@ def library(place, part):
             continue
         runs.append(report)
         verdicts = [comparison["verdict"] for comparison in report["comparisons"]]
-        line = ", ".join(f"{count} {verdict}" for verdict, count in counted(verdicts)) or f"exit code {code}"
+        line = (
+            ", ".join(f"{count} {verdict}" for verdict, count in counted(verdicts))
+            or f"exit code {code}"
+        )
         fine = report["exit_code"] == 0 and not {"wrong", "invalid"} & set(verdicts)
         yield row(name, "exit 0, none wrong or invalid", line[:52], fine)
         yield from rows_of(report)
     verdicts = [comparison["verdict"] for report in runs for comparison in report["comparisons"]]
     inconclusive = verdicts.count("inconclusive")
     line = f"{inconclusive} of {len(verdicts)}"
-    yield row(f"inconclusive of part {part + 1}", "<= 40 %", line, inconclusive <= 0.4 * len(verdicts))
-    print("Where a source's claim is not what this device did:", *map("\n".join, map(sentences, runs)), sep="\n")
+    yield row(
+        f"inconclusive of part {part + 1}", "<= 40 %", line, inconclusive <= 0.4 * len(verdicts)
+    )
+    print(
+        "Where a source's claim is not what this device did:",
+        *map("\n".join, map(sentences, runs)),
+        sep="\n",
+    )
 
 
 def counted(values):
@@ -181,7 +267,11 @@ def counted(values):
 
 def memory(place):
     """A batch that the device cannot hold is reported, and is no failure."""
-    code, report = run(place, "batch_size", "--set", "width=16", "--set", "hidden=30000000", "--quick")
+    code, report = run(
+        place, "batch_size", "--set", "width=16", "--set", "hidden=30000000", "--quick"
+    )
     statuses = [variant["status"] for variant in report["variants"]]
     fine = code == 0 and "out of memory" in statuses
-    yield row("batch_size until memory ends", "out of memory, exit 0", ", ".join(statuses[-3:]), fine)
+    yield row(
+        "batch_size until memory ends", "out of memory, exit 0", ", ".join(statuses[-3:]), fine
+    )

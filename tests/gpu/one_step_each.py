@@ -2,8 +2,8 @@
 
     python tests/gpu/one_step_each.py [--smoke] SCENARIO.py...
 
-Between cudaProfilerStart and Stop a kernel that only waits marks the beginning of each step. Prints a line of JSON for
-each: scenario, variant, declared bytes, in that order.
+Between cudaProfilerStart and Stop a kernel that only waits marks the beginning of each step. Prints
+a line of JSON for each: scenario, variant, declared bytes, in that order.
 """
 
 import argparse
@@ -36,7 +36,10 @@ def main():
             work.step()
             torch.cuda.synchronize()
             torch.cuda.profiler.stop()
-            print(json.dumps({"scenario": path.stem, "variant": name, "bytes": work.bytes}), flush=True)
+            print(
+                json.dumps({"scenario": path.stem, "variant": name, "bytes": work.bytes}),
+                flush=True,
+            )
             del work
             torch.cuda.empty_cache()
 

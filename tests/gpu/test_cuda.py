@@ -1,4 +1,6 @@
-"""What only a CUDA device can show: the wall clock with its waits, the device by UUID, faults of the device."""
+"""What only a CUDA device can show: the wall clock with its waits, the device by UUID, faults of
+the device.
+"""
 
 import json
 import re
@@ -9,7 +11,10 @@ import pytest
 
 from gpulab.catalog.needs import missing
 
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(missing("cuda") is not None, reason="no CUDA device")]
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(missing("cuda") is not None, reason="no CUDA device"),
+]
 
 HEAD = """
 import torch
@@ -26,7 +31,9 @@ def _one_cache(lab, tmp_path_factory):
 
 
 def run(lab, what, *arguments):
-    done = lab.call("--run", what, "--device", "cuda:0", "--json", "--output", "run.jsonl", *arguments)
+    done = lab.call(
+        "--run", what, "--device", "cuda:0", "--json", "--output", "run.jsonl", *arguments
+    )
     done.result = json.loads(done.stdout)
     return done
 
@@ -61,9 +68,12 @@ def spin(lab):
 """,
     )
     done = run(lab, path, "--time", "1")
-    # A million cycles take at least 0.3 ms at any clock a GPU has; without a wait the launch alone is timed.
+    # A million cycles take at least 0.3 ms at any clock a GPU has; without a wait the launch alone
+    # is timed.
     assert done.variant("spin")["time_s"]["median"] > 3e-4
-    assert done.variant("spin")["steps_per_block"] * done.variant("spin")["time_s"]["median"] >= 1.5e-3
+    assert (
+        done.variant("spin")["steps_per_block"] * done.variant("spin")["time_s"]["median"] >= 1.5e-3
+    )
 
 
 def test_an_illegal_access_ends_the_run_and_keeps_what_was_measured(lab):
@@ -119,7 +129,7 @@ def test_a_device_that_is_not_there_is_named(lab):
 LARGE = """
 import sys
 import torch
-from gpulab.worker.building import tensors
+from gpulab.engine.building import tensors
 
 large = torch.arange(8 << 20, dtype=getattr(torch, sys.argv[1])) + 1
 (copy,) = tensors.kept([large])
@@ -138,5 +148,9 @@ assert not tensors.changed([large], [copy])
 
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_large_tensors_on_the_host_are_compared_on_the_device(dtype):
-    """In a process of its own: one that keeps a context has every later run say that the device is shared."""
-    subprocess.run([sys.executable, "-c", "import torch; torch.cuda.synchronize()" + LARGE, dtype], check=True)
+    """In a process of its own: one that keeps a context has every later run say that the device is
+    shared.
+    """
+    subprocess.run(
+        [sys.executable, "-c", "import torch; torch.cuda.synchronize()" + LARGE, dtype], check=True
+    )

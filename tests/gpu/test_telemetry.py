@@ -8,7 +8,10 @@ import pytest
 
 from gpulab.catalog.needs import missing
 
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(missing("cuda") is not None, reason="no CUDA device")]
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(missing("cuda") is not None, reason="no CUDA device"),
+]
 
 BUSY = (Path(__file__).parent / "steps" / "busy.py").read_text()
 CROWD = '''
@@ -29,7 +32,9 @@ def crowd(lab):
 
 def run(lab, source, *arguments):
     path = lab.write("busy.py", source)
-    done = lab.call("--run", path, "--device", "cuda:0", "--json", "--output", "run.jsonl", *arguments)
+    done = lab.call(
+        "--run", path, "--device", "cuda:0", "--json", "--output", "run.jsonl", *arguments
+    )
     assert done.code == 0, done.stderr
     done.result = json.loads(done.stdout)
     return done
@@ -49,7 +54,9 @@ def test_what_each_variant_does_shows_while_it_is_alone(measured):
     print(measured.stderr)
     assert re.match(r"GPU-[0-9a-f-]{36}", measured.run["telemetry"]["uuid"])
     assert measured.run["telemetry"]["uuid"] == measured.run["device"]["uuid"]
-    product, copy, launches = (measured.variant(name)["solo_run"]["means"] for name in ("product", "copy", "launches"))
+    product, copy, launches = (
+        measured.variant(name)["solo_run"]["means"] for name in ("product", "copy", "launches")
+    )
     assert product["sm"] > 80
     assert product["tensor"] > 40
     assert copy["dram"] > 60
@@ -61,7 +68,10 @@ def test_what_each_variant_does_shows_while_it_is_alone(measured):
 
 
 def test_both_clocks_stand_in_every_result(measured):
-    product, launches = measured.variant("product")["clocks"], measured.variant("launches")["clocks"]
+    product, launches = (
+        measured.variant("product")["clocks"],
+        measured.variant("launches")["clocks"],
+    )
     assert product["wall"] == pytest.approx(product["device"], rel=0.05)
     assert launches["device"] < 0.8 * launches["wall"]
     assert measured.run["method"]["clock"] == "device"
@@ -73,11 +83,15 @@ def test_the_device_clock_agrees_with_triton_s(measured):
     do_bench = pytest.importorskip("triton.testing").do_bench
     import torch
 
-    a = torch.randn(1 << 28, device="cuda")  # a product would be held at the power cap, after some milliseconds
+    # a product would be held at the power cap, after some milliseconds
+    a = torch.randn(1 << 28, device="cuda")
     out = torch.empty_like(a)
     do_bench_s = do_bench(lambda: out.copy_(a), return_mode="median") * 1e-3
     clock_s = measured.variant("copy")["clocks"]["device"]
-    print(f"device clock {clock_s * 1e6:.1f} us, do_bench {do_bench_s * 1e6:.1f} us, {clock_s / do_bench_s:.4f}")
+    print(
+        f"device clock {clock_s * 1e6:.1f} us, do_bench {do_bench_s * 1e6:.1f} us, "
+        f"{clock_s / do_bench_s:.4f}"
+    )
     assert clock_s == pytest.approx(do_bench_s, rel=0.1)
 
 
@@ -102,7 +116,7 @@ def test_the_spin_knows_the_clock_of_the_sms(measured):
 
 
 def _samples(done):
-    from gpulab.protocol.events import Samples
-    from gpulab.protocol.run_file import read_run_file
+    from gpulab.core.events import Samples
+    from gpulab.core.run_file import read_run_file
 
     return [event for event in read_run_file(done.run_file).events if isinstance(event, Samples)]

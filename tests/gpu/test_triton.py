@@ -1,4 +1,6 @@
-"""Kernels in Triton on a real GPU: read as they were launched, tuned, and each candidate that fails with its reason."""
+"""Kernels in Triton on a real GPU: read as they were launched, tuned, and each candidate that fails
+with its reason.
+"""
 
 import json
 
@@ -6,7 +8,10 @@ import pytest
 
 from gpulab.catalog.needs import missing
 
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(missing("cuda") is not None, reason="no CUDA device")]
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(missing("cuda") is not None, reason="no CUDA device"),
+]
 
 SCALED = '''
 """Scale: a vector, twice."""
@@ -48,7 +53,17 @@ def in_triton(lab, n):
 def test_a_kernel_in_triton_is_tuned_and_read(lab):
     lab.timeout_s = 300
     lab.write("scaled.py", SCALED)
-    options = ("--device", "cuda:0", "--time", "1", "--json", "--telemetry", "off", "--profile", "off")
+    options = (
+        "--device",
+        "cuda:0",
+        "--time",
+        "1",
+        "--json",
+        "--telemetry",
+        "off",
+        "--profile",
+        "off",
+    )
     finished = lab.call("--run", "scaled.py", *options)
     finished.result = json.loads(finished.stdout)
     variant = finished.variant("in_triton")

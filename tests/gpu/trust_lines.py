@@ -1,4 +1,6 @@
-"""Lines of verify.py on whether verdicts may be believed: same against same, alone, other tools, waits, variance."""
+"""Lines of verify.py on whether verdicts may be believed: same against same, alone, other tools,
+waits, variance.
+"""
 
 import json
 import subprocess
@@ -14,8 +16,14 @@ from stages import default_run, judgements, lines
 HERE = Path(__file__).parent
 SCENARIOS = HERE.parents[1] / "scenarios"
 ALONE = Bounds(0.97, 1.03)
-"""Of the time alone over the interleaved one, of a step of 20 us on a device that is idle otherwise."""
-TOOLS = {"Timer": Bounds(0.98, 1.02), "do_bench": Bounds(0.97, 1.03), "CUDA graph": Bounds(0.97, 1.03)}
+"""Of the time alone over the interleaved one, of a step of 20 us on a device that is idle
+otherwise.
+"""
+TOOLS = {
+    "Timer": Bounds(0.98, 1.02),
+    "do_bench": Bounds(0.97, 1.03),
+    "CUDA graph": Bounds(0.97, 1.03),
+}
 """Of the lab's time over another tool's."""
 TELLING = Bounds(0.9, 1.1)
 """An interval that is wider says nothing of same against same."""
@@ -32,7 +40,9 @@ POINTS = 5
 
 def side_stream(place):
     """Work on a side stream that is not joined is invalid; joined it is like any other."""
-    _, report = run(place, STEPS / "side_stream.py", "--time", "5", "--telemetry", "off", "--profile", "off")
+    _, report = run(
+        place, STEPS / "side_stream.py", "--time", "5", "--telemetry", "off", "--profile", "off"
+    )
     yield from side_stream_rows(report)
 
 
@@ -42,7 +52,9 @@ def side_stream_rows(report):
     yield row("a side stream that is joined", "ok", joined["status"], joined["status"] == "ok")
     code = (not_joined["reason"] or {}).get("code", "")
     line = f"{not_joined['status']} {code}"
-    yield row("a side stream that is not joined", "invalid", line, not_joined["status"] == "invalid")
+    yield row(
+        "a side stream that is not joined", "invalid", line, not_joined["status"] == "invalid"
+    )
 
 
 def stages(place):
@@ -50,7 +62,11 @@ def stages(place):
     seconds = default_run("batched_matmul", place.device)
     print(*lines(seconds), sep="\n", flush=True)
     for name, limit_s, measured_s, holds in judgements("batched_matmul", place.device, seconds):
-        line = "none" if measured_s is None else f"{measured_s:.1f} s, of which timed {seconds.timed:.1f} s"
+        line = (
+            "none"
+            if measured_s is None
+            else f"{measured_s:.1f} s, of which timed {seconds.timed:.1f} s"
+        )
         yield row(f"default batched_matmul to its {name}", f"<= {limit_s:.0f} s", line, holds)
 
 
@@ -58,7 +74,11 @@ def same_against_same(place):
     """A/A of steps bound by launches, memory and arithmetic, and 5 % that are there."""
     for kind, bound in BOUND_BY.items():
         code, report = run(place, PAIRS / f"{kind}.py", "--telemetry", "off", "--profile", "off")
-        yield from same_rows(report, bound) if report else [row(f"A/A, {bound}", "a result", f"exit {code}", False)]
+        yield from (
+            same_rows(report, bound)
+            if report
+            else [row(f"A/A, {bound}", "a result", f"exit {code}", False)]
+        )
 
 
 def same_rows(report, bound):
@@ -66,11 +86,18 @@ def same_rows(report, bound):
     for name, entry in {"control": report["control"], **entries}.items():
         if name not in LIKE and name != "slower":
             continue
-        interval = "" if entry["low"] is None else f" {entry['speedup']:.4f} [{entry['low']:.4f}, {entry['high']:.4f}]"
+        interval = (
+            ""
+            if entry["low"] is None
+            else f" {entry['speedup']:.4f} [{entry['low']:.4f}, {entry['high']:.4f}]"
+        )
         if name == "slower":
             fine, expected = entry["verdict"] == "slower", "slower"
         else:
-            fine = entry["verdict"] in ("same", "inconclusive") and None not in (entry["low"], entry["high"])
+            fine = entry["verdict"] in ("same", "inconclusive") and None not in (
+                entry["low"],
+                entry["high"],
+            )
             fine = fine and all(map(TELLING.holds, (entry["low"], entry["high"])))
             expected = "same, or within 10 %"
         yield row(f"A/A, {bound}: {name}", expected, f"{entry['verdict']}{interval}", fine)
@@ -87,17 +114,23 @@ def alone_rows(report, names):
     for name in names:
         among_s, alone_s = variants[name]["time_s"]["median"], variants[name]["solo_run"]["time_s"]
         line = f"{alone_s * 1e6:.1f} us alone, {among_s * 1e6:.1f} us: {alone_s / among_s:.3f}"
-        yield row(f"alone over interleaved, {name}", "0.97 to 1.03", line, ALONE.holds(alone_s / among_s))
+        yield row(
+            f"alone over interleaved, {name}", "0.97 to 1.03", line, ALONE.holds(alone_s / among_s)
+        )
 
 
 def power_cap(place):
-    """Products that the power cap holds back: both speedups are shown, the sustained one first where it is another."""
+    """Products that the power cap holds back: both speedups are shown, the sustained one first
+    where it is another.
+    """
     _, report = run(place, "precision", "--profile", "off")
     yield from power_cap_rows(report)
 
 
 def power_cap_rows(report):
-    clocks = {variant["name"]: (variant["solo_run"] or {}).get("clocks") for variant in report["variants"]}
+    clocks = {
+        variant["name"]: (variant["solo_run"] or {}).get("clocks") for variant in report["variants"]
+    }
     for comparison in report["comparisons"]:
         sustained = comparison.get("sustained")
         if comparison["speedup"] is None:
@@ -106,9 +139,17 @@ def power_cap_rows(report):
             f"{sustained['speedup']:.2f}x sustained" if sustained else "none sustained"
         )
         heads = (sustained or {}).get("heads")
-        line = f"{shown}, {heads['code'] if heads else 'alike'}, clocks {clocks[comparison['variant']]}"
+        line = (
+            f"{shown}, {heads['code'] if heads else 'alike'}, clocks "
+            f"{clocks[comparison['variant']]}"
+        )
         fine = heads_where_it_differs(comparison)
-        yield row(f"precision {comparison['variant']}, sustained", "shown, first where it differs", line, fine)
+        yield row(
+            f"precision {comparison['variant']}, sustained",
+            "shown, first where it differs",
+            line,
+            fine,
+        )
 
 
 def cross_check(place):
@@ -125,28 +166,42 @@ def tool_row(entry):
     bounds = TOOLS[entry["tool"]]
     line = f"{entry['ratio']:.4f} ({entry['our_s'] * 1e6:.1f} us, {entry['their_s'] * 1e6:.1f} us)"
     expected = f"{bounds.low} to {bounds.high}"
-    return row(f"{entry['step']} beside {entry['tool']}", expected, line, bounds.holds(entry["ratio"]))
+    return row(
+        f"{entry['step']} beside {entry['tool']}", expected, line, bounds.holds(entry["ratio"])
+    )
 
 
 def goodput(place):
-    """Step goodput against the kernels by another tool than the lab's, over the unprofiled step of the same run.
+    """Step goodput against the kernels by another tool than the lab's, over the unprofiled step of
+    the same run.
 
     A host whose speed drifts takes other times for the same launches half a minute later.
     """
     reports = {}
     for name, variant in GOODPUT:
-        command = [sys.executable, str(HERE / "kernels_per_step.py"), str(SCENARIOS / f"{name}.py"), variant]
-        done = subprocess.run([*command, "--device", place.device], check=True, capture_output=True, text=True)
+        command = [
+            sys.executable,
+            str(HERE / "kernels_per_step.py"),
+            str(SCENARIOS / f"{name}.py"),
+            variant,
+        ]
+        done = subprocess.run(
+            [*command, "--device", place.device], check=True, capture_output=True, text=True
+        )
         kernels_s = json.loads(done.stdout)["kernels_s"]
         if name not in reports:
-            reports[name] = run(place, name, "--time", "5", "--telemetry", "off", "--profile", "on")[1]
+            reports[name] = run(
+                place, name, "--time", "5", "--telemetry", "off", "--profile", "on"
+            )[1]
         measured = next(entry for entry in reports[name]["variants"] if entry["name"] == variant)
         share = min(1.0, kernels_s / measured["clocks"]["wall"])
         yield goodput_row(f"goodput of {name} {variant}", share, measured["goodput"])
 
 
 def goodput_row(title, share, entry):
-    """A goodput that is said to be unreliable claims nothing; one that is reliable is within five points."""
+    """A goodput that is said to be unreliable claims nothing; one that is reliable is within five
+    points.
+    """
     if entry is None or entry["goodput"] is None:
         return row(title, f"{share:.0%} +- {POINTS}", "none", False)
     if not entry["reliable"]:
@@ -156,14 +211,25 @@ def goodput_row(title, share, entry):
 
 
 def variance(place):
-    """Where the variance comes from here, in a few minutes: a short form of benchmarks/variance.py."""
+    """Where the variance comes from here, in a few minutes: a short form of
+    benchmarks/variance.py.
+    """
     folder = place.folder / "variance"
     kinds = ("small_ops", "memory_bound", "compute_bound")
-    command = [sys.executable, str(HERE.parent / "benchmarks" / "variance.py"), str(folder), "--minutes", "3.5"]
+    command = [
+        sys.executable,
+        str(HERE.parent / "benchmarks" / "variance.py"),
+        str(folder),
+        "--minutes",
+        "3.5",
+    ]
     command += ["--device", place.device, "--kinds", ",".join(kinds), "--time", "4"]
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
     print(done.stdout, flush=True)
     measured = [line for line in done.stdout.splitlines() if line.count("%") > 2]
     yield row(
-        "the split of the variance", f"{2 * len(kinds)} lines", f"{len(measured)} lines, above", len(measured) == 6
+        "the split of the variance",
+        f"{2 * len(kinds)} lines",
+        f"{len(measured)} lines, above",
+        len(measured) == 6,
     )

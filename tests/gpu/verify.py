@@ -1,10 +1,12 @@
-"""Every line of the project that needs a CUDA device, in one command; ends with one table of what holds.
+"""Every line of the project that needs a CUDA device, in one command; ends with one table of what
+holds.
 
     python tests/gpu/verify.py [FOLDER] [--lines a,b,c] [--budget-s 1200] [--device cuda:0]
 
-Lines run in their order of importance, each in a process of its own and no longer than its limit. A row is printed and
-kept in FOLDER (./verify by default; rows.jsonl, run files, JSON) as soon as it is known, so that a call that is cut off
-keeps what it has; what the budget leaves no time for is a row too. `--list` names the lines.
+Lines run in their order of importance, each in a process of its own and no longer than its limit. A
+row is printed and kept in FOLDER (./verify by default; rows.jsonl, run files, JSON) as soon as it
+is known, so that a call that is cut off keeps what it has; what the budget leaves no time for is a
+row too. `--list` names the lines.
 """
 
 import argparse
@@ -34,7 +36,9 @@ _PATIENCE_S = 10.0
 
 @dataclass(frozen=True)
 class Line:
-    """A function that yields rows, its limit in seconds, whether it says something on a CPU too, and its part."""
+    """A function that yields rows, its limit in seconds, whether it says something on a CPU too,
+    and its part.
+    """
 
     function: object
     limit_s: float
@@ -117,7 +121,11 @@ def run_lines(lines, options):
             keep(
                 file,
                 Row(
-                    line.name, "a row", f"the budget of {options.budget_s:.0f} s is spent", Judgement.NOT_RUN, line.name
+                    line.name,
+                    "a row",
+                    f"the budget of {options.budget_s:.0f} s is spent",
+                    Judgement.NOT_RUN,
+                    line.name,
                 ),
             )
         else:
@@ -128,7 +136,13 @@ def run_lines(lines, options):
 
 def within_limit(line, options, limit_s):
     """Run a line, and end it with everything that it started when its time is over."""
-    command = [sys.executable, str(Path(__file__).resolve()), str(options.folder), "--device", options.device]
+    command = [
+        sys.executable,
+        str(Path(__file__).resolve()),
+        str(options.folder),
+        "--device",
+        options.device,
+    ]
     started = time.monotonic()
     process = subprocess.Popen([*command, "--within", line.name], start_new_session=True)
     try:
@@ -139,7 +153,10 @@ def within_limit(line, options, limit_s):
     finally:
         end(process)
     if failure:
-        keep(options.folder / "rows.jsonl", Row(line.name, "an end", failure, Judgement.NO, line.name))
+        keep(
+            options.folder / "rows.jsonl",
+            Row(line.name, "an end", failure, Judgement.NO, line.name),
+        )
     print(f"[{line.name}: {time.monotonic() - started:.0f} s]", flush=True)
 
 
@@ -164,7 +181,10 @@ def run_line(line, place):
             keep(place.folder / "rows.jsonl", msgspec.structs.replace(entry, line=line.name))
     except Exception as error:
         text = f"{type(error).__name__}: {error}"[:100]
-        keep(place.folder / "rows.jsonl", Row(line.name, "no exception", text, Judgement.NO, line.name))
+        keep(
+            place.folder / "rows.jsonl",
+            Row(line.name, "no exception", text, Judgement.NO, line.name),
+        )
 
 
 def keep(file, entry):
@@ -175,7 +195,11 @@ def keep(file, entry):
 
 def rows_of(file):
     """Every row that was kept so far."""
-    return [msgspec.json.decode(line, type=Row) for line in file.read_bytes().splitlines()] if file.exists() else []
+    return (
+        [msgspec.json.decode(line, type=Row) for line in file.read_bytes().splitlines()]
+        if file.exists()
+        else []
+    )
 
 
 if __name__ == "__main__":

@@ -3,14 +3,19 @@
 from journey import Tape, choose, flat, idle, listed, shown, until, visit
 from recorded import run_file
 
-from gpulab.protocol.events import Samples, SoloRun, StageStarted
-from gpulab.protocol.finding import finding
+from gpulab.core.events import Samples, SoloRun, StageStarted
+from gpulab.core.finding import finding
+from gpulab.session.run import File
 from gpulab.session.settings import UsageError
-from gpulab.session.source import File
 
 CASES = (
     # recorded run, its result, its log, its mark in the list
-    ("raises", "bad failed (check, line 13): ValueError: boom", "bad: error, ValueError: boom", "failed"),
+    (
+        "raises",
+        "bad failed (check, line 13): ValueError: boom",
+        "bad: error, ValueError: boom",
+        "failed",
+    ),
     (
         "crash-late",
         "bad failed (measure, line 22): the worker crashed: SIGSEGV (Segmentation fault)",
@@ -23,7 +28,12 @@ CASES = (
         "bad: timeout, no end after 6 s",
         "failed",
     ),
-    ("arguments-at-import", "failed: sys.exit(2) (load, line 3)", "the run: exit, sys.exit(2)", "failed"),
+    (
+        "arguments-at-import",
+        "failed: sys.exit(2) (load, line 3)",
+        "the run: exit, sys.exit(2)",
+        "failed",
+    ),
     ("killed", "interrupted: the run has no end", "999", "stopped"),
     (
         "cancelled",
@@ -45,7 +55,8 @@ CASES = (
     ),
     (
         "standin-lost",
-        "GPU telemetry ended early, GPU not monitored afterwards: GPU lost: the kernel's log (dmesg) has its Xid line",
+        "GPU telemetry ended early, GPU not monitored afterwards: GPU lost: the kernel's log "
+        "(dmesg) has its Xid line",
         "it printed nothing",
         " 3.00x",
     ),
@@ -57,7 +68,8 @@ CASES = (
     ),
     (
         "function-dies-profiled",
-        "hangs: profiling failed: the worker's process ended with exit code 7: os._exit, or a native library's exit",
+        "hangs: profiling failed: the worker's process ended with exit code 7: os._exit, or a "
+        "native library's exit",
         "it printed nothing",
         "done",
     ),
@@ -164,7 +176,9 @@ def _profiling(event):
     return isinstance(event, StageStarted) and event.stage == "profile"
 
 
-def test_the_roofline_is_there_while_the_run_goes_on_one_type_of_numbers_at_a_time(hostile_scenario, tmp_path):
+def test_the_roofline_is_there_while_the_run_goes_on_one_type_of_numbers_at_a_time(
+    hostile_scenario, tmp_path
+):
     tape = Tape(run_file("precision-h100-1", tmp_path), lambda event: isinstance(event, SoloRun))
 
     async def journey(pilot):
@@ -177,7 +191,11 @@ def test_the_roofline_is_there_while_the_run_goes_on_one_type_of_numbers_at_a_ti
         await until(pilot, lambda: idle(pilot))
         drawn = set()
         for _ in range(4):
-            drawn.add(next(line for line in shown(pilot).splitlines() if "ridge" in line).split(",")[0].split()[-1])
+            drawn.add(
+                next(line for line in shown(pilot).splitlines() if "ridge" in line)
+                .split(",")[0]
+                .split()[-1]
+            )
             await pilot.press("f")
         assert {"fp32", "tf32", "fp16/bf16", "fp8"} == drawn
         await pilot.press("end")

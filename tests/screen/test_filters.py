@@ -1,4 +1,6 @@
-"""The last look at every line of the screen: also at what Textual draws by itself, and no view has made safe."""
+"""The last look at every line of the screen: also at what Textual draws by itself, and no view has
+made safe.
+"""
 
 import unicodedata
 
@@ -29,17 +31,23 @@ def test_a_segment_is_visible_and_as_wide_as_it_was():
 
 def test_what_is_safe_and_what_drives_the_terminal_on_purpose_costs_nothing():
     segments = [Segment("│ a µ 宽 ▁▂"), Segment("\x1b[2J", None, [(ControlType.CLEAR,)])]
-    assert all(new is old for new, old in zip(PlainFilter().apply(segments, BLACK), segments, strict=True))
+    assert all(
+        new is old for new, old in zip(PlainFilter().apply(segments, BLACK), segments, strict=True)
+    )
 
 
 @pytest.mark.parametrize("ascii_only", [False, True])
 def test_whatever_a_widget_shows_has_been_looked_at(ascii_only, tmp_path):
     file = tmp_path / "mine.py"
-    file.write_text("from gpulab import Scenario\nscenario = Scenario()\n@scenario.variant\ndef a(lab): ...\n")
+    file.write_text(
+        "from gpulab import Scenario\nscenario = Scenario()\n@scenario.variant\ndef a(lab): ...\n"
+    )
     drawn = []
 
     def shown(pilot):
-        """Whether it is drawn: as of a view that forgot its glyphs, until the screen shows something else there."""
+        """Whether it is drawn: as of a view that forgot its glyphs, until the screen shows
+        something else there.
+        """
         pilot.app.screen.query_one("#status", Pane).show(Text(HOSTILE.replace("\n", "")))
         drawn[:] = [strip.text for strip in pilot.app.screen._compositor.render_strips()]
         return "forged" in "".join(drawn)

@@ -10,15 +10,14 @@ from journey import flat, shown, until, visit
 from msgspec.structs import replace
 from recorded import run_file, write_run
 
-from gpulab.protocol.run_file import read_run_file
+from gpulab.core.run_file import read_run_file
+from gpulab.features.history.report import past_run
 from gpulab.report.build import build_report
-from gpulab.report.past_run import past_run
 from gpulab.report.state import fold_all
 from gpulab.session import history_index
 from gpulab.session.history_index import HistoryIndex
 from gpulab.session.run_files import state_folder
-from gpulab.tui.panels.history_list import HistoryList
-from gpulab.tui.screens.history import HistoryScreen
+from gpulab.tui.screens.history import HistoryList, HistoryScreen
 
 
 @pytest.fixture
@@ -30,7 +29,9 @@ def past(tmp_path, monkeypatch):
         path = run_file(name, tmp_path)
         state = fold_all(read_run_file(path).events)
         at = (datetime.now(UTC) - timedelta(hours=hours)).isoformat()
-        runs.append(replace(past_run(state, build_report(state, str(path))), at=at, path="precision.py"))
+        runs.append(
+            replace(past_run(state, build_report(state, str(path))), at=at, path="precision.py")
+        )
         assert index.add(runs[-1])
     return runs
 
@@ -42,7 +43,9 @@ def rows(pilot):
 
 async def open_history(pilot):
     await pilot.press("h")
-    await until(pilot, lambda: pilot.app.screen.query(HistoryList) and "precision" in rows(pilot)[0])
+    await until(
+        pilot, lambda: pilot.app.screen.query(HistoryList) and "precision" in rows(pilot)[0]
+    )
 
 
 def test_runs_stand_newest_first_with_what_they_came_to(past):
@@ -64,14 +67,19 @@ def test_one_is_opened_again_and_two_are_compared(past):
     async def journey(pilot):
         await open_history(pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: "NVIDIA H200" in flat(pilot) and "can it be believed?" in flat(pilot))
+        await until(
+            pilot, lambda: "NVIDIA H200" in flat(pilot) and "can it be believed?" in flat(pilot)
+        )
         await pilot.press("escape", "c")
         await until(pilot, lambda: "space marks two runs" in flat(pilot))
         await pilot.press("space", "down", "space")
         assert rows(pilot)[0][1] == "A"
         assert rows(pilot)[1][1] == "B"
         await pilot.press("c")
-        await until(pilot, lambda: "what may be said" in flat(pilot) or "time of a step, one axis" in flat(pilot))
+        await until(
+            pilot,
+            lambda: "what may be said" in flat(pilot) or "time of a step, one axis" in flat(pilot),
+        )
         assert "NVIDIA H100" in flat(pilot)
         assert "NVIDIA H200" in flat(pilot)
         await pilot.press("escape", "escape")
@@ -106,12 +114,18 @@ def test_search_as_one_types(past):
 
 
 def fill(runs, count):
-    """An index of so many runs, a minute apart; every tenth is of another scenario, which only its title has."""
+    """An index of so many runs, a minute apart; every tenth is of another scenario, which only its
+    title has.
+    """
     now, lines = datetime.now(UTC), []
     for place in range(count):
         at = (now - timedelta(minutes=count - place)).isoformat()
         changes = {"at": at, "run_file": f"/runs/{place}.jsonl"}
-        changes |= {"scenario": "fp16", "path": "fp16.py", "title": f"Number-{place}"} if place % 10 == 0 else {}
+        changes |= (
+            {"scenario": "fp16", "path": "fp16.py", "title": f"Number-{place}"}
+            if place % 10 == 0
+            else {}
+        )
         lines.append(msgspec.json.encode(replace(runs[place % 2], **changes)))
     path = state_folder() / "history.jsonl"
     path.write_bytes(b"\n".join([path.read_bytes().splitlines()[0], *lines, b""]))
@@ -119,7 +133,9 @@ def fill(runs, count):
 
 @pytest.mark.slow
 def test_ten_thousand_runs_are_listed_and_searched_as_one_types(past):
-    """Only lines in sight are drawn, and only what a letter needs is looked through: guards against hangs."""
+    """Only lines in sight are drawn, and only what a letter needs is looked through: guards against
+    hangs.
+    """
     took = {}
     for count in (100, 10_000):
         fill(past, count)
@@ -127,13 +143,17 @@ def test_ten_thousand_runs_are_listed_and_searched_as_one_types(past):
         async def journey(pilot, count=count):
             began = monotonic()
             await open_history(pilot)
-            await until(pilot, lambda: f"{count:,} runs ·" in shown(pilot) and "reading" not in shown(pilot))
+            await until(
+                pilot, lambda: f"{count:,} runs ·" in shown(pilot) and "reading" not in shown(pilot)
+            )
             await pilot.press("slash", *"number-5")
             found = sum("number-5" in f"number-{place}" for place in range(0, count, 10))
             await until(pilot, lambda: f"{found:,} of {count:,} runs" in shown(pilot))
             assert all(" fp16 " in row for row in rows(pilot)[: min(found, 5)])
             await pilot.press("enter", "end")
-            await until(pilot, lambda: any(row.startswith(">") for row in rows(pilot)[min(found, 5) - 1 :]))
+            await until(
+                pilot, lambda: any(row.startswith(">") for row in rows(pilot)[min(found, 5) - 1 :])
+            )
             await pilot.press("home", "escape")
             await until(pilot, lambda: f"{count:,} runs ·" in shown(pilot))
             took[count] = monotonic() - began
@@ -154,12 +174,18 @@ def test_a_missing_index_is_made_again_and_says_how_far_it_is(past, monkeypatch)
     monkeypatch.setattr(history_index, "_PART_S", 0.0)
     said = []
     say = HistoryScreen._say
-    monkeypatch.setattr(HistoryScreen, "_say", lambda screen, *text: said.append(screen._reading) or say(screen, *text))
+    monkeypatch.setattr(
+        HistoryScreen,
+        "_say",
+        lambda screen, *text: said.append(screen._reading) or say(screen, *text),
+    )
 
     async def journey(pilot):
         await pilot.press("h")
         await until(pilot, lambda: "120 runs ·" in shown(pilot) and "reading" not in shown(pilot))
-        assert any(text.endswith(" of 119") for text in said), "one was read for the marks of the list"
+        assert any(text.endswith(" of 119") for text in said), (
+            "one was read for the marks of the list"
+        )
 
     visit(journey)
     assert (folder / "history.jsonl").read_bytes().count(b"\n") == 121
@@ -214,7 +240,9 @@ def test_a_path_that_is_longer_than_a_line_is_shown_as_a_whole(past):
     async def journey(pilot):
         await open_history(pilot)
         await pilot.press("o")
-        await until(pilot, lambda: long in "".join(line.strip() for line in shown(pilot).splitlines()[:2]))
+        await until(
+            pilot, lambda: long in "".join(line.strip() for line in shown(pilot).splitlines()[:2])
+        )
         await pilot.press("slash", "x")
         await until(pilot, lambda: "0 of 1 run ·" in shown(pilot).splitlines()[0])
         assert "No run has all of these words" in flat(pilot)

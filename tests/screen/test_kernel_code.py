@@ -1,4 +1,6 @@
-"""Lessons in CUDA C++ in the app: what their kernels are can be read where nothing compiles them, and after a run."""
+"""Lessons in CUDA C++ in the app: what their kernels are can be read where nothing compiles them,
+and after a run.
+"""
 
 import json
 from hashlib import sha256
@@ -6,12 +8,12 @@ from hashlib import sha256
 import pytest
 from journey import flat, idle, shown, until, visit
 
-from gpulab.protocol import events as e
-from gpulab.protocol.jobs import TELEMETRY_OFF, Measure, RunRequest, ScenarioFile, VariantInfo
-from gpulab.protocol.kernels import KernelCode
-from gpulab.protocol.run_file import RunFile
-from gpulab.protocol.statuses import Outcome
-from gpulab.session.source import File
+from gpulab.core import events as e
+from gpulab.core.jobs import TELEMETRY_OFF, Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core.payloads import KernelCode
+from gpulab.core.run_file import RunFile
+from gpulab.core.statuses import Outcome
+from gpulab.session.run import File
 
 LESSON = '''"""Widths: wide loads."""
 from gpulab import Scenario, Work
@@ -37,7 +39,12 @@ def wide(lab, block):
 
 
 def compiled(name, registers, **loads):
-    return {"name": name, "arch": "sm_90", "registers": registers, "instructions": {"all": 9, **loads}}
+    return {
+        "name": name,
+        "arch": "sm_90",
+        "registers": registers,
+        "instructions": {"all": 9, **loads},
+    }
 
 
 KERNELS = {
@@ -65,7 +72,9 @@ def kept(tmp_path, monkeypatch):
     monkeypatch.setattr("gpulab.catalog.kernels._SHIPPED", path)
 
 
-def test_the_code_of_a_lesson_that_cannot_run_here_has_its_kernels_and_their_difference(lesson, kept):
+def test_the_code_of_a_lesson_that_cannot_run_here_has_its_kernels_and_their_difference(
+    lesson, kept
+):
     async def journey(pilot):
         assert "missing here needs cuda" in flat(pilot)
         await pilot.press("2")
@@ -100,7 +109,9 @@ def test_after_a_run_it_is_what_the_run_compiled_with_its_times(lesson, kept, tm
             e.RunStarted(request=request, at="", host="h", t=0.1),
             *(
                 e.KernelsCompiled(
-                    variant=name, kernels=[KernelCode(name="copy", arch="sm_100", registers=registers)], t=0.2
+                    variant=name,
+                    kernels=[KernelCode(name="copy", arch="sm_100", registers=registers)],
+                    t=0.2,
                 )
                 for name, registers in (("narrow", 20), ("wide", 24))
             ),
@@ -118,4 +129,9 @@ def test_after_a_run_it_is_what_the_run_compiled_with_its_times(lesson, kept, tm
         assert "12 > 16" not in flat(pilot)
         assert "time/step" not in flat(pilot), "nothing was timed"
 
-    visit(journey, lesson, size=(120, 60), starter=lambda entry, settings: File(tmp_path / "run.jsonl"))
+    visit(
+        journey,
+        lesson,
+        size=(120, 60),
+        starter=lambda entry, settings: File(tmp_path / "run.jsonl"),
+    )

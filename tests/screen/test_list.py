@@ -1,4 +1,6 @@
-"""The list of the screen: its cursor, its order, its functions, its marks; and where the keys go."""
+"""The list of the screen: its cursor, its order, its functions, its marks; and where the keys
+go.
+"""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,19 +10,22 @@ from msgspec.structs import replace
 from recorded import run_file
 
 from gpulab.catalog.catalog import catalog
-from gpulab.protocol.finding import finding
-from gpulab.protocol.run_file import read_run_file
+from gpulab.catalog.view import Mark
+from gpulab.core.finding import finding
+from gpulab.core.run_file import read_run_file
+from gpulab.features.course.report import course
+from gpulab.features.history.report import past_run
 from gpulab.report.build import build_report
-from gpulab.report.course import course
-from gpulab.report.past_run import past_run
 from gpulab.report.state import fold_all
 from gpulab.session.history_index import HistoryIndex
+from gpulab.session.run import File
 from gpulab.session.run_files import state_folder
-from gpulab.session.source import File
-from gpulab.tui.panels.scenario_list import ScenarioList
-from gpulab.views.listing import Mark
+from gpulab.tui.panels.catalog import ScenarioList
 
-TRAIN = '"""A script."""\n\n\ndef step():\n    """One step."""\n\n\ndef with_arguments(x):\n    return x\n'
+TRAIN = (
+    '"""A script."""\n\n\ndef step():\n    """One step."""\n\n\ndef with_arguments(x):\n    '
+    "return x\n"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +62,11 @@ def test_functions_of_a_file_that_was_named_come_first_and_run(tmp_path):
 
     async def journey(pilot):
         lines = listed(pilot)
-        assert [line.split()[0] for line in lines[:3]] == ["your", ">train:step", "train:with_arguments"]
+        assert [line.split()[0] for line in lines[:3]] == [
+            "your",
+            ">train:step",
+            "train:with_arguments",
+        ]
         assert "it takes arguments (x)" in lines[2]
         await pilot.press("1")
         assert "a plain function: it is timed and profiled" in flat(pilot)
@@ -147,7 +156,9 @@ def test_tabs_take_the_focus_with_them():
 
     async def journey(pilot):
         await pilot.press("1", "tab")
-        await until(pilot, lambda: pilot.app.focused is not None and pilot.app.focused.id == "lesson-pane")
+        await until(
+            pilot, lambda: pilot.app.focused is not None and pilot.app.focused.id == "lesson-pane"
+        )
         for key, pane in (
             ("3", "result-pane"),
             ("4", "roofline-pane"),
@@ -177,7 +188,10 @@ def test_a_terminal_that_becomes_narrow_keeps_a_focus():
 
 def test_ascii_reaches_every_cell(tmp_path):
     scenario = tmp_path / "recorded.py"
-    scenario.write_text("from gpulab import Scenario\nscenario = Scenario('µ')\n@scenario.variant\ndef a(lab): ...\n")
+    scenario.write_text(
+        "from gpulab import Scenario\nscenario = Scenario('µ')\n@scenario.variant\ndef a(lab): "
+        "...\n"
+    )
 
     async def journey(pilot):
         await pilot.press("r")
@@ -185,15 +199,20 @@ def test_ascii_reaches_every_cell(tmp_path):
         assert shown(pilot).isascii()
         assert "".join(listed(pilot)).isascii()
 
-    visit(journey, scenario, ascii_only=True, starter=lambda entry, settings: File(run_file("smoke", tmp_path)))
+    visit(
+        journey,
+        scenario,
+        ascii_only=True,
+        starter=lambda entry, settings: File(run_file("smoke", tmp_path)),
+    )
 
 
 def test_the_app_lists_without_running_anything(tmp_path):
     """Listing executes nothing: a file that would fail at import is listed."""
     path = tmp_path / "explodes.py"
     path.write_text(
-        "open('was_run', 'w')\nraise SystemExit\n"
-        "from gpulab import Scenario\nscenario = Scenario('x')\n@scenario.variant\ndef a(lab): ...\n"
+        "open('was_run', 'w')\nraise SystemExit\nfrom gpulab import Scenario\nscenario = "
+        "Scenario('x')\n@scenario.variant\ndef a(lab): ...\n"
     )
 
     async def journey(pilot):
@@ -214,7 +233,9 @@ def test_the_list_knows_after_a_restart_what_runs_came_to(tmp_path, monkeypatch)
     assert HistoryIndex(state_folder()).add(replace(past, path=str(entry.path), at=two_hours_ago))
 
     async def journey(pilot):
-        await until(pilot, lambda: any(line.endswith("29.5x faster    2 h") for line in listed(pilot)))
+        await until(
+            pilot, lambda: any(line.endswith("29.5x faster    2 h") for line in listed(pilot))
+        )
         assert any("fewer bits for each number" in line for line in listed(pilot))
 
     visit(journey, size=(80, 60))
@@ -234,7 +255,9 @@ def test_c_puts_the_list_into_the_order_of_the_course_and_back():
         shipped = [name for name in names(pilot) if name in in_order]
         assert shipped == in_order
         assert any(line.startswith("1. ") for line in listed(pilot))
-        assert pilot.app.screen.query_one(ScenarioList).chosen == "batched_matmul", "the cursor stays where it was"
+        assert pilot.app.screen.query_one(ScenarioList).chosen == "batched_matmul", (
+            "the cursor stays where it was"
+        )
         await pilot.press("c")
         await until(pilot, lambda: names(pilot) == by_topic)
 
@@ -262,7 +285,9 @@ def test_search_finds_names_lessons_and_code_as_one_types():
 def test_the_cursor_is_on_what_has_the_name():
     async def journey(pilot):
         await pilot.press("slash", *"fused_soft")
-        await until(pilot, lambda: pilot.app.screen.query_one(ScenarioList).chosen == "fused_softmax")
+        await until(
+            pilot, lambda: pilot.app.screen.query_one(ScenarioList).chosen == "fused_softmax"
+        )
         assert names(pilot)[0] == "vector_add", "whose lesson speaks of it"
 
     visit(journey)

@@ -1,10 +1,12 @@
-"""What refines runs from the screen: the form of parameters, sweeps, themes, the user's own keys, commands."""
+"""What refines runs from the screen: the form of parameters, sweeps, themes, the user's own keys,
+commands.
+"""
 
 import pytest
 from journey import choose, flat, idle, shown, until, visit
 from recorded import run_file
 
-from gpulab.session.source import File
+from gpulab.session.run import File
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.screens.options import OptionsScreen
 
@@ -54,7 +56,13 @@ def test_the_form_takes_what_is_valid_and_says_what_is_not(sized, tmp_path):
 
     async def journey(pilot):
         await form(pilot)
-        assert [field.default for field in pilot.app.screen._fields] == ["16", "x", "cpu", "10", "name=a,b,c"]
+        assert [field.default for field in pilot.app.screen._fields] == [
+            "16",
+            "x",
+            "cpu",
+            "10",
+            "name=a,b,c",
+        ]
         await pilot.press(*"many")
         await until(pilot, lambda: "n takes a whole number, as in n=16" in flat(pilot))
         await pilot.press("enter")

@@ -6,13 +6,16 @@ import pytest
 from journey import Tape, flat, idle, shown, until, visit
 from recorded import run_file
 
-from gpulab.protocol.events import Samples, SoloRun, Telemetry
-from gpulab.session.source import File
+from gpulab.core.events import Samples, SoloRun, Telemetry
+from gpulab.session.run import File
 
 
 def test_telemetry_is_drawn_over_time_beside_the_run(hostile_scenario, tmp_path):
     readings = iter(range(10_000))
-    tape = Tape(run_file("standin-gpu", tmp_path), lambda event: isinstance(event, Telemetry) and next(readings) == 12)
+    tape = Tape(
+        run_file("standin-gpu", tmp_path),
+        lambda event: isinstance(event, Telemetry) and next(readings) == 12,
+    )
 
     async def journey(pilot):
         await pilot.press("r")
@@ -50,7 +53,10 @@ def test_a_panel_fills_the_screen_and_gives_it_back(hostile_scenario, tmp_path):
         await until(pilot, lambda: "MEASURED" in shown(pilot))
 
     for size in ((80, 24), (120, 40)):
-        tape._stop = next(place for place, event in enumerate(tape._events) if isinstance(event, SoloRun)) + 1
+        tape._stop = (
+            next(place for place, event in enumerate(tape._events) if isinstance(event, SoloRun))
+            + 1
+        )
         tape._given = 0
         visit(journey, hostile_scenario, size=size, starter=lambda entry, settings: tape)
 
@@ -63,7 +69,10 @@ def test_a_frozen_screen_stays_while_the_run_goes_on(hostile_scenario, tmp_path)
         await until(pilot, lambda: "MEASURE" in shown(pilot))
         await pilot.press("space")
         await until(pilot, lambda: "frozen, space goes on" in shown(pilot))
-        tape._stop = next(place for place, event in enumerate(tape._events) if isinstance(event, SoloRun)) + 1
+        tape._stop = (
+            next(place for place, event in enumerate(tape._events) if isinstance(event, SoloRun))
+            + 1
+        )
         await pilot.pause(1.5)
         assert "▸MEASURE" in shown(pilot)
         await pilot.press("space")
@@ -89,7 +98,9 @@ def test_help_explains_the_words_that_are_on_the_screen(hostile_scenario, tmp_pa
         await pilot.press("escape")
         await until(pilot, lambda: idle(pilot))
 
-    visit(journey, hostile_scenario, starter=lambda entry, settings: File(run_file("fixes", tmp_path)))
+    visit(
+        journey, hostile_scenario, starter=lambda entry, settings: File(run_file("fixes", tmp_path))
+    )
 
 
 def test_a_result_is_copied_and_kept_as_a_file(hostile_scenario, tmp_path):
@@ -105,7 +116,9 @@ def test_a_result_is_copied_and_kept_as_a_file(hostile_scenario, tmp_path):
         assert "99 % interval" in text
         assert pilot.app.clipboard == text
 
-    visit(journey, hostile_scenario, starter=lambda entry, settings: File(run_file("fixes", tmp_path)))
+    visit(
+        journey, hostile_scenario, starter=lambda entry, settings: File(run_file("fixes", tmp_path))
+    )
 
 
 def test_without_a_terminal_an_editor_says_why_not(hostile_scenario, monkeypatch):
@@ -128,7 +141,11 @@ def test_the_code_shows_what_differs_and_where_it_failed(hostile_scenario, tmp_p
         await pilot.press("2")
         await until(pilot, lambda: "◀ ValueError: boom" in flat(pilot))
 
-    visit(journey, hostile_scenario, starter=lambda entry, settings: File(run_file("raises", tmp_path)))
+    visit(
+        journey,
+        hostile_scenario,
+        starter=lambda entry, settings: File(run_file("raises", tmp_path)),
+    )
 
 
 def test_a_guess_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp_path, monkeypatch):
@@ -147,7 +164,9 @@ def test_a_guess_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp_path
         await until(pilot, lambda: "the promise stays hidden" in flat(pilot))
         assert "with tensor cores" not in flat(pilot)
         tape.go_on()
-        await until(pilot, lambda: idle(pilot) and "the median guess is 8.00x; it is 29.5x" in flat(pilot))
+        await until(
+            pilot, lambda: idle(pilot) and "the median guess is 8.00x; it is 29.5x" in flat(pilot)
+        )
         (line,) = (tmp_path / "state" / "gpulab" / "guesses.jsonl").read_text().splitlines()
         kept = json.loads(line)
         assert kept["limit"] == "memory"

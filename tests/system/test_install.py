@@ -1,4 +1,6 @@
-"""What is installed is whole: the wheel ships scenarios, the manual and the types, and CI runs the README's command."""
+"""What is installed is whole: the wheel ships scenarios, the manual and the types, and CI runs the
+README's command.
+"""
 
 import json
 import os
@@ -21,12 +23,15 @@ def wheel(tmp_path_factory):
 
 
 def test_an_installed_gpulab_finds_its_scenarios_and_its_manual_from_any_folder(wheel, tmp_path):
-    ZipFile(wheel).extractall(tmp_path / "site")  # which is what pip makes of one that is pure Python
+    # which is what pip makes of one that is pure Python
+    ZipFile(wheel).extractall(tmp_path / "site")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
 
     def gpulab(*arguments):
         command = [sys.executable, "-P", "-m", "gpulab", *arguments]
-        return subprocess.run(command, cwd="/", env=environment, capture_output=True, check=True).stdout
+        return subprocess.run(
+            command, cwd="/", env=environment, capture_output=True, check=True
+        ).stdout
 
     paths = {row["name"]: row["path"] for row in json.loads(gpulab("--list", "--json"))}
     assert set(paths) == {path.stem for path in (ROOT / "scenarios").glob("*.py")}
@@ -50,13 +55,19 @@ def test_the_wheel_holds_every_file_of_the_package(wheel):
 
 
 def test_ci_runs_the_test_command_of_the_readme_as_written():
-    commands = [block.split("```")[0].strip() for block in (ROOT / "README.md").read_text().split("```\n")]
+    commands = [
+        block.split("```")[0].strip() for block in (ROOT / "README.md").read_text().split("```\n")
+    ]
     tests = [command for command in commands if "pytest" in command and "\n" not in command]
     assert len(tests) == 1
     assert tests[0] in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
 def test_every_version_of_the_tested_set_is_pinned():
-    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    lines = [
+        line
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if not line.startswith("#")
+    ]
     assert lines
     assert all("==" in line and "+" not in line for line in lines)

@@ -13,11 +13,17 @@ ROOT = Path(__file__).parents[2]
     "command", [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]], ids=" ".join
 )
 def test_the_code_passes(command):
-    done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_file_fits_in_one_sitting():
-    files = [*ROOT.glob("gpulab/**/*.py"), *ROOT.glob("scenarios/*.py"), *ROOT.glob("tests/**/*.py")]
+    files = [
+        *ROOT.glob("gpulab/**/*.py"),
+        *ROOT.glob("scenarios/*.py"),
+        *ROOT.glob("tests/**/*.py"),
+    ]
     assert len(files) > 300
     assert [str(path) for path in files if len(path.read_text().splitlines()) > 500] == []

@@ -1,17 +1,21 @@
-"""Kernels of the lessons in Triton's interpreter, against float64: `python tests/triton/interpreted.py [LESSON ...]`.
+"""Kernels of the lessons in Triton's interpreter, against float64: `python
+tests/triton/interpreted.py [LESSON ...]`.
 
-It prints a line of JSON for each lesson, then one for each of its spoiled kernels (`spoiled_kernels.py`), which the
-same checks have to find wrong. A process of its own: whether kernels are interpreted is fixed when Triton is imported.
+It prints a line of JSON for each lesson, then one for each of its spoiled kernels
+(`spoiled_kernels.py`), which the same checks have to find wrong. A process of its own: whether
+kernels are interpreted is fixed when Triton is imported.
 
-Each address that a kernel reads or writes is compared with the memory of its arguments, before it is used: reads
-have to be inside a tensor, and writes inside one that is an output. Outputs are NaN before the launch.
+Each address that a kernel reads or writes is compared with the memory of its arguments, before it
+is used: reads have to be inside a tensor, and writes inside one that is an output. Outputs are NaN
+before the launch.
 """
 
 from __future__ import annotations
 
 import os
 
-os.environ |= {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # the arrays are small
+# the arrays are small
+os.environ |= {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import json
 import re
@@ -52,13 +56,17 @@ class Memory:
         for first, end in ranges:
             inside |= (addresses >= first) & (addresses < end)
         if not inside.all():
-            raise OutsideError(f"it {what} {np.count_nonzero(~inside)} elements outside of its tensors")
+            raise OutsideError(
+                f"it {what} {np.count_nonzero(~inside)} elements outside of its tensors"
+            )
         self.accesses += 1
 
 
 @contextmanager
 def watched():
-    """Launches inside are checked; it gives the names of the kernels that were launched, and went to memory."""
+    """Launches inside are checked; it gives the names of the kernels that were launched, and went
+    to memory.
+    """
     launched, memories = set(), []
     run = InterpretedFunction.run
     load, store = InterpreterBuilder.create_masked_load, InterpreterBuilder.create_masked_store
@@ -85,7 +93,10 @@ def watched():
         return store(builder, pointers, value, mask, *rest, **options)
 
     InterpretedFunction.run = watched_run
-    InterpreterBuilder.create_masked_load, InterpreterBuilder.create_masked_store = watched_load, watched_store
+    InterpreterBuilder.create_masked_load, InterpreterBuilder.create_masked_store = (
+        watched_load,
+        watched_store,
+    )
     try:
         yield launched
     finally:
@@ -94,9 +105,14 @@ def watched():
 
 
 def _tensors(arguments):
-    """The tensors of a launch by the names of its arguments, also behind descriptors of the memory accelerator."""
+    """The tensors of a launch by the names of its arguments, also behind descriptors of the memory
+    accelerator.
+    """
     behind = {name: getattr(value, "base", None) for name, value in arguments.items()}
-    found = {name: value if isinstance(value, torch.Tensor) else behind[name] for name, value in arguments.items()}
+    found = {
+        name: value if isinstance(value, torch.Tensor) else behind[name]
+        for name, value in arguments.items()
+    }
     return {name: value for name, value in found.items() if isinstance(value, torch.Tensor)}
 
 
@@ -105,7 +121,9 @@ def _ends(tensor):
 
 
 def problems(module, name, worst):
-    """What is wrong with a lesson, one line for each case; `worst` receives the cases with their errors."""
+    """What is wrong with a lesson, one line for each case; `worst` receives the cases with their
+    errors.
+    """
     torch.manual_seed(0)
     for case, compute, tolerance in lesson_checks.CHECKS[name](module):
         try:
@@ -120,8 +138,12 @@ def problems(module, name, worst):
 
 
 def error_of(output, expected):
-    """The largest difference, relative to the largest value; infinite where there is a NaN, or one infinity."""
-    assert output.shape == expected.shape, f"{tuple(output.shape)} in place of {tuple(expected.shape)}"
+    """The largest difference, relative to the largest value; infinite where there is a NaN, or one
+    infinity.
+    """
+    assert output.shape == expected.shape, (
+        f"{tuple(output.shape)} in place of {tuple(expected.shape)}"
+    )
     if not torch.isfinite(output).all():
         return float("inf")
     return float((output.detach().double() - expected).abs().max() / expected.abs().max())
@@ -129,7 +151,9 @@ def error_of(output, expected):
 
 def kernels_of(module, text):
     """Kernels that are launched: those that no other one calls."""
-    functions = {value.__name__ for value in vars(module).values() if isinstance(value, InterpretedFunction)}
+    functions = {
+        value.__name__ for value in vars(module).values() if isinstance(value, InterpretedFunction)
+    }
     return functions - set(_HELPER.findall(text))
 
 
@@ -143,7 +167,9 @@ def result_of(name):
 
 
 def result_of_spoiled(name, spoiled, folder):
-    """The first problem of a lesson in which a text was replaced; None where the checks find none."""
+    """The first problem of a lesson in which a text was replaced; None where the checks find
+    none.
+    """
     text = (triton_lessons.SCENARIOS / f"{name}.py").read_text()
     old, new = SPOILED[name][spoiled]
     count = text.count(old)

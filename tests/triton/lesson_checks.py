@@ -1,7 +1,8 @@
-"""What each lesson's kernels have to compute, case by case: through its variants, and directly with odd sizes.
+"""What each lesson's kernels have to compute, case by case: through its variants, and directly with
+odd sizes.
 
-A check is a generator of (case, function that gives the output and what float64 gives, largest error allowed); errors
-are relative to the largest value. Small cases come first.
+A check is a generator of (case, function that gives the output and what float64 gives, largest
+error allowed); errors are relative to the largest value. Small cases come first.
 """
 
 from __future__ import annotations
@@ -16,10 +17,30 @@ from torch.nn import functional
 
 CPU, SMS = torch.device("cpu"), 3
 ROUNDING = 2**-23
-ALLOWED = {"fp32": 1e-5, "fp16": 2e-3}  # sums of products in fp32, and rounding of operands and of the result
+# sums of products in fp32, and rounding of operands and of the result
+ALLOWED = {"fp32": 1e-5, "fp16": 2e-3}
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16}
-ROWS = [(1, 1), (3, 1), (1, 3), (127, 3), (5, 127), (1000, 127), (3, 1000), (7, 4095), (2, 4096), (2, 5000)]
-MATRICES = [(1, 1, 1), (3, 127, 1), (127, 3, 33), (1, 1000, 3), (1000, 1, 64), (200, 136, 104), (130, 70, 333)]
+ROWS = [
+    (1, 1),
+    (3, 1),
+    (1, 3),
+    (127, 3),
+    (5, 127),
+    (1000, 127),
+    (3, 1000),
+    (7, 4095),
+    (2, 4096),
+    (2, 5000),
+]
+MATRICES = [
+    (1, 1, 1),
+    (3, 127, 1),
+    (127, 3, 33),
+    (1, 1000, 3),
+    (1000, 1, 64),
+    (200, 136, 104),
+    (130, 70, 333),
+]
 LENGTHS = [1, 3, 33, 127, 128, 200]
 
 
@@ -49,7 +70,9 @@ def _sum(a, b):
 
 def _fused_softmax(module):
     def in_pieces(rows):
-        """By the kernel for long rows, however short they are: blocks of 512, so that a row has many."""
+        """By the kernel for long rows, however short they are: blocks of 512, so that a row has
+        many.
+        """
         out = torch.empty_like(rows)
         module._long[(len(rows),)](rows, out, rows.shape[1], BLOCK=512, num_warps=4)
         return out
@@ -58,9 +81,17 @@ def _fused_softmax(module):
         small, large = torch.randn(count, columns), 200 * torch.randn(count, columns) + 1000
         for values, rows in (("small", small), ("large", large), ("masked", _masked(small))):
             for kernel in (module._by_triton, in_pieces) if count < 100 else (module._by_triton,):
-                yield f"{count} x {columns} {values}, {kernel.__name__}", partial(_given, kernel, _softmax, rows), 2e-6
+                yield (
+                    f"{count} x {columns} {values}, {kernel.__name__}",
+                    partial(_given, kernel, _softmax, rows),
+                    2e-6,
+                )
     for columns in (1000, 40_000):
-        yield f"{columns} columns", partial(_built, module, "in_triton", _softmax, mib=1, columns=columns), 2e-6
+        yield (
+            f"{columns} columns",
+            partial(_built, module, "in_triton", _softmax, mib=1, columns=columns),
+            2e-6,
+        )
 
 
 def _softmax(rows):
@@ -70,18 +101,32 @@ def _softmax(rows):
 def _masked(rows):
     """Whole pieces of a row without a value, but for the last column."""
     masked = rows.clone()
-    masked[:, :-1] = torch.where(torch.arange(rows.shape[1] - 1) < 1200, float("-inf"), masked[:, :-1])
+    masked[:, :-1] = torch.where(
+        torch.arange(rows.shape[1] - 1) < 1200, float("-inf"), masked[:, :-1]
+    )
     return masked
 
 
 def _layernorm_gelu(module):
     for count, columns in [*ROWS, (2, 40_000)]:
-        for values, rows in (("at 0", torch.randn(count, columns)), ("at 10", 3 * torch.randn(count, columns) + 10)):
+        for values, rows in (
+            ("at 0", torch.randn(count, columns)),
+            ("at 10", 3 * torch.randn(count, columns) + 10),
+        ):
             tensors = rows, 1 + torch.randn(columns) / 10, torch.randn(columns) / 10
-            # The mean is rounded to fp32, which is as much of the result as the values are of their spread.
+            # The mean is rounded to fp32, which is as much of the result as the values are of their
+            # spread.
             spread = (rows.double().var(1, correction=0) + 1e-5).sqrt()
-            allowed = ROUNDING * max(4.0, float((rows.abs().amax(1) / spread).max())) if columns > 1 else 1e-6
-            yield f"{count} x {columns} {values}", partial(_given, module._by_triton, _normed, *tensors), allowed
+            allowed = (
+                ROUNDING * max(4.0, float((rows.abs().amax(1) / spread).max()))
+                if columns > 1
+                else 1e-6
+            )
+            yield (
+                f"{count} x {columns} {values}",
+                partial(_given, module._by_triton, _normed, *tensors),
+                allowed,
+            )
     yield "variant", partial(_built, module, "in_triton", _normed, mib=1, columns=1000), 1e-6
 
 
@@ -104,8 +149,12 @@ def _triton_matmul(module):
             yield f"{m} x {n} x {k}, {dtype}, group {group}", run, ALLOWED[dtype]
     module._DTYPES["fp32"] = torch.float32
     candidates = [("tuned", chosen) for chosen in range(len(module._CONFIGS))]
-    for (variant, chosen), dtype in zip([("untuned", 0), *candidates, ("grouped", 0)], cycle(DTYPES), strict=False):
-        run = partial(_built, module, variant, _product, chosen=chosen, m=150, n=270, k=70, dtype=dtype)
+    for (variant, chosen), dtype in zip(
+        [("untuned", 0), *candidates, ("grouped", 0)], cycle(DTYPES), strict=False
+    ):
+        run = partial(
+            _built, module, variant, _product, chosen=chosen, m=150, n=270, k=70, dtype=dtype
+        )
         yield f"{variant}, candidate {chosen}, {dtype}", run, ALLOWED[dtype]
 
 
@@ -116,12 +165,24 @@ def _product(a, b):
 def _persistent_matmul(module):
     module._DTYPES["fp32"] = torch.float32
     tile = {"block_m": 32, "block_n": 64, "block_k": 32}
-    sizes = [(1, 8, 8), (33, 72, 40), *MATRICES[:3], (1, 300, 3), (97, 80, 72), (200, 1, 64), (100, 200, 33)]
-    for (m, n, k), (group, dtype) in zip(sizes, cycle(((1, "fp32"), (2, "fp16"), (8, "fp32"))), strict=False):
+    sizes = [
+        (1, 8, 8),
+        (33, 72, 40),
+        *MATRICES[:3],
+        (1, 300, 3),
+        (97, 80, 72),
+        (200, 1, 64),
+        (100, 200, 33),
+    ]
+    for (m, n, k), (group, dtype) in zip(
+        sizes, cycle(((1, "fp32"), (2, "fp16"), (8, "fp32"))), strict=False
+    ):
         for variant in triton_lessons.variants(module):
             if variant == "cublas" or (variant in ("by_tma", "specialized") and (n % 8 or k % 8)):
                 continue  # such rows do not begin where the memory accelerator wants them
-            run = partial(_built, module, variant, _product, m=m, n=n, k=k, dtype=dtype, group=group, **tile)
+            run = partial(
+                _built, module, variant, _product, m=m, n=n, k=k, dtype=dtype, group=group, **tile
+            )
             yield f"{variant}, {m} x {n} x {k}, {dtype}, group {group}", run, ALLOWED[dtype]
 
 
@@ -132,14 +193,23 @@ def _attention(module):
         module._flash[grid](q, k, v, out, length, scale, WIDTH=width, ROWS=rows, COLUMNS=columns)
         return out
 
-    blocks = [((32, 32, 16), "fp32"), ((64, 32, 64), "fp16"), ((32, 64, 32), "fp32"), ((64, 64, 16), "fp16")]
+    blocks = [
+        ((32, 32, 16), "fp32"),
+        ((64, 32, 64), "fp16"),
+        ((32, 64, 32), "fp32"),
+        ((64, 64, 16), "fp16"),
+    ]
     for length in LENGTHS:
         for (rows, columns, width), dtype in blocks:
             tensors = (3 * torch.randn(2, 2, length, width).to(DTYPES[dtype]) for _ in range(3))
             run = partial(_given, partial(flash, rows, columns), _attended, *tensors)
             yield f"length {length}, {rows} x {columns} x {width}, {dtype}", run, ALLOWED[dtype]
     for chosen, dtype in zip(range(len(module._CONFIGS)), cycle(DTYPES), strict=False):
-        yield f"candidate {chosen}, {dtype}", partial(_attention_variant, module, chosen, dtype), ALLOWED[dtype]
+        yield (
+            f"candidate {chosen}, {dtype}",
+            partial(_attention_variant, module, chosen, dtype),
+            ALLOWED[dtype],
+        )
 
 
 def _attention_variant(module, chosen, dtype):
@@ -177,8 +247,18 @@ def _reduction(module):
 
     for n in (1, 3, 127, 1000, 4096, 100_003):
         for block in (64, 256):
-            yield f"{n}, block {block}", partial(_built, module, "in_triton", _total, n=n, block=block), 2e-5
-    for n, programs, block in ((1, 1, 16), (127, 3, 16), (1000, 5, 64), (1000, 200, 16), (4099, 7, 256)):
+            yield (
+                f"{n}, block {block}",
+                partial(_built, module, "in_triton", _total, n=n, block=block),
+                2e-5,
+            )
+    for n, programs, block in (
+        (1, 1, 16),
+        (127, 3, 16),
+        (1000, 5, 64),
+        (1000, 200, 16),
+        (4099, 7, 256),
+    ):
         sizes = programs, block
         run = partial(_given, partial(parts, *sizes), partial(parts_of, *sizes), torch.rand(n))
         yield f"{n} by {programs} programs, blocks of {block}", run, 1e-6
@@ -198,7 +278,14 @@ def _small_kernels(module):
     def chain(repeats, *tensors):
         return module._chain(*(tensor.double() for tensor in tensors), repeats)
 
-    for rows, columns, repeats in ((1, 1, 1), (1, 3, 2), (3, 127, 1), (127, 33, 3), (5, 1000, 8), (1, 1024, 2)):
+    for rows, columns, repeats in (
+        (1, 1, 1),
+        (1, 3, 2),
+        (3, 127, 1),
+        (127, 33, 3),
+        (5, 1000, 8),
+        (1, 1024, 2),
+    ):
         tensors = torch.randn(rows, columns), *(torch.randn(columns) for _ in range(3))
         run = partial(_given, partial(by_triton, repeats), partial(chain, repeats), *tensors)
         yield f"{rows} x {columns}, {repeats} times", run, 2e-6
@@ -213,11 +300,26 @@ def _utilization(module):
         module._squares[(programs,)](data, sums, len(data), PIECE=data.shape[1])
         return sums
 
-    for pieces, programs, piece in ((1, 1, 16), (3, 1, 128), (7, 3, 64), (5, 8, 128), (127, 127, 16)):
+    for pieces, programs, piece in (
+        (1, 1, 16),
+        (3, 1, 128),
+        (7, 3, 64),
+        (5, 8, 128),
+        (127, 127, 16),
+    ):
         run = partial(_given, partial(by_triton, programs), _squares, torch.randn(pieces, piece))
         yield f"{pieces} pieces of {piece}, {programs} programs", run, 1e-6
-    for variant, launches in (("small_kernels", 1), ("small_kernels", 5), ("one_block", 1), ("full_grid", 1)):
-        yield f"{variant}, {launches}", partial(_built, module, variant, _squares, mib=1, launches=launches), 1e-6
+    for variant, launches in (
+        ("small_kernels", 1),
+        ("small_kernels", 5),
+        ("one_block", 1),
+        ("full_grid", 1),
+    ):
+        yield (
+            f"{variant}, {launches}",
+            partial(_built, module, variant, _squares, mib=1, launches=launches),
+            1e-6,
+        )
 
 
 def _squares(data):

@@ -1,10 +1,13 @@
-"""The lessons' Triton kernels compiled without a GPU: `python tests/triton/offline.py [LESSON ...] [--arch 90 ...]`.
+"""The lessons' Triton kernels compiled without a GPU: `python tests/triton/offline.py [LESSON ...]
+[--arch 90 ...]`.
 
-    compiled_kernels("triton_matmul", "tuned", 90)  # -> [CompiledKernel]: as the lesson launches them on that GPU
+    # -> [CompiledKernel]: as the lesson launches them on that GPU
+    compiled_kernels("triton_matmul", "tuned", 90)
 
-A variant is built and does one step on tensors of the "meta" device, which have sizes and no memory, at the lesson's
-own parameters; each launch compiles its kernel for the architecture and records it in place of running it. So Triton
-itself derives signatures, alignments and constants from the arguments, as it does on a GPU.
+A variant is built and does one step on tensors of the "meta" device, which have sizes and no
+memory, at the lesson's own parameters; each launch compiles its kernel for the architecture and
+records it in place of running it. So Triton itself derives signatures, alignments and constants
+from the arguments, as it does on a GPU.
 """
 
 from __future__ import annotations
@@ -36,14 +39,18 @@ _TOOLS = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """What one launch is made of. `candidate` is that of `gpulab.tune` by which it was launched, None without it."""
+    """What one launch is made of. `candidate` is that of `gpulab.tune` by which it was launched,
+    None without it.
+    """
 
     name: str
     arch: int
     grid: tuple[int, ...]
     candidate: dict | None
     compiled: Any
-    """Triton's own: `asm` has "ttgir", "ptx" and "cubin", `metadata` warps, stages and bytes of shared memory."""
+    """Triton's own: `asm` has "ttgir", "ptx" and "cubin", `metadata` warps, stages and bytes of
+    shared memory.
+    """
 
     @property
     def ptx(self) -> str:
@@ -81,7 +88,10 @@ class CompiledKernel:
         return {key: int(value) for key, value in re.findall(r"\b(REG|STACK):(\d+)", text)}
 
     def __str__(self) -> str:
-        needs = f"{self.registers} registers, {self.stack_bytes} B of stack, {self.shared_bytes / 1024:.1f} KiB shared"
+        needs = (
+            f"{self.registers} registers, {self.stack_bytes} B of stack, "
+            f"{self.shared_bytes / 1024:.1f} KiB shared"
+        )
         return f"sm_{self.arch} {self.name}: {needs}, {self.warps} warps, {self.stages} stages"
 
 
@@ -92,7 +102,9 @@ class _Device(str):
 
 
 class _Lab(triton_lessons.Lab):
-    """Builds of a GPU that is not there. `every`: all candidates of `gpulab.tune` are tried, not only the first."""
+    """Builds of a GPU that is not there. `every`: all candidates of `gpulab.tune` are tried, not
+    only the first.
+    """
 
     def __init__(self, arch, every):
         super().__init__(_Device("meta"), SMS[arch])
@@ -116,7 +128,9 @@ class _Lab(triton_lessons.Lab):
 
 
 class _Driver:
-    """Triton's door to a device: it only says for which one to compile, by whose number functions keep their code."""
+    """Triton's door to a device: it only says for which one to compile, by whose number functions
+    keep their code.
+    """
 
     def __init__(self, arch):
         self._arch = arch
@@ -131,11 +145,15 @@ class _Driver:
         return 0
 
 
-def compiled_kernels(lesson: str, variant: str, arch: int, *, every: bool = False, **params) -> list[CompiledKernel]:
-    """The kernels that a step of a variant launches on that architecture, each once, in the order of launches.
+def compiled_kernels(
+    lesson: str, variant: str, arch: int, *, every: bool = False, **params
+) -> list[CompiledKernel]:
+    """The kernels that a step of a variant launches on that architecture, each once, in the order
+    of launches.
 
-    `params` in place of the lesson's own; `every`: with each candidate of `gpulab.tune`, not the first that fits. None
-    where the lesson leaves the variant out there, or the variant has no kernel in Triton, as a library's for scale.
+    `params` in place of the lesson's own; `every`: with each candidate of `gpulab.tune`, not the
+    first that fits. None where the lesson leaves the variant out there, or the variant has no
+    kernel in Triton, as a library's for scale.
     """
     return compiled_kernels_of(triton_lessons.lesson(lesson), variant, arch, every=every, **params)
 
@@ -165,7 +183,9 @@ def _launches_recorded(arch, lab, kernels):
         if (getattr(metadata, "tmem_size", None) or 0) > _TENSOR_MEMORY:
             raise OutOfResources(metadata.tmem_size, _TENSOR_MEMORY, "tensor memory")
         if not any(kernel.compiled is compiled for kernel in kernels):
-            kernels.append(CompiledKernel(function.__name__, arch, tuple(grid), lab.candidate, compiled))
+            kernels.append(
+                CompiledKernel(function.__name__, arch, tuple(grid), lab.candidate, compiled)
+            )
         return compiled
 
     triton.runtime.driver.set_active(_Driver(arch))
@@ -177,7 +197,9 @@ def _launches_recorded(arch, lab, kernels):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="What Triton makes of the lessons' kernels, without a GPU.")
+    parser = argparse.ArgumentParser(
+        description="What Triton makes of the lessons' kernels, without a GPU."
+    )
     parser.add_argument("lessons", nargs="*", help="all by default")
     parser.add_argument("--arch", type=int, nargs="+", default=sorted(SMS), choices=sorted(SMS))
     parser.add_argument("--every", action="store_true", help="with every candidate of gpulab.tune")
@@ -187,7 +209,11 @@ def main():
             for arch in chosen.arch:
                 for kernel in compiled_kernels(lesson, variant, arch, every=chosen.every):
                     print(
-                        lesson, variant, *([] if kernel.candidate is None else [kernel.candidate]), kernel, flush=True
+                        lesson,
+                        variant,
+                        *([] if kernel.candidate is None else [kernel.candidate]),
+                        kernel,
+                        flush=True,
                     )
 
 

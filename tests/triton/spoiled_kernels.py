@@ -1,4 +1,5 @@
-"""Mistakes that people make in kernels: by lesson and by name, a text of its file and what stands there instead.
+"""Mistakes that people make in kernels: by lesson and by name, a text of its file and what stands
+there instead.
 
 The checks that find the lessons right have to find each of these wrong.
 """
@@ -6,7 +7,10 @@ The checks that find the lessons right have to find each of these wrong.
 SPOILED = {
     "vector_add": {
         "load without its mask": ("tl.load(b + place, mask=inside)", "tl.load(b + place)"),
-        "store without its mask": ("tl.load(b + place, mask=inside), mask=inside)", "tl.load(b + place, mask=inside))"),
+        "store without its mask": (
+            "tl.load(b + place, mask=inside), mask=inside)",
+            "tl.load(b + place, mask=inside))",
+        ),
         "a program too few": ("(triton.cdiv(n, per_block),)", "(max(1, n // per_block),)"),
     },
     "fused_softmax": {
@@ -35,25 +39,46 @@ SPOILED = {
     },
     "persistent_matmul": {
         "last group as high": ("tl.minimum(down - first, GROUP)", "GROUP"),
-        "no mask of columns": ("mask=in_columns & (steps < k - start)[:, None]", "mask=(steps < k - start)[:, None]"),
-        "first tile left out": ("tl.range(tl.program_id(0), tiles", "tl.range(tl.program_id(0) + 1, tiles"),
+        "no mask of columns": (
+            "mask=in_columns & (steps < k - start)[:, None]",
+            "mask=(steps < k - start)[:, None]",
+        ),
+        "first tile left out": (
+            "tl.range(tl.program_id(0), tiles",
+            "tl.range(tl.program_id(0) + 1, tiles",
+        ),
         "coordinates exchanged": ("b.load([start, side])", "b.load([side, start])"),
     },
     "attention": {
         "output not scaled down": ("values, sums * shrunk[:, None])", "values, sums)"),
         "sum not scaled down": ("total * shrunk + ", "total + "),
-        "keys beyond the end": ('tl.where((columns < length - whole)[None, :], scores, float("-inf"))', "scores"),
+        "keys beyond the end": (
+            'tl.where((columns < length - whole)[None, :], scores, float("-inf"))',
+            "scores",
+        ),
         "wrong stride of heads": ("tl.int64) * length * WIDTH", "tl.int64) * (length + 1) * WIDTH"),
-        "queries without their mask": ("tl.load(q + head + of_q, mask=inside, other=0.0)", "tl.load(q + head + of_q)"),
+        "queries without their mask": (
+            "tl.load(q + head + of_q, mask=inside, other=0.0)",
+            "tl.load(q + head + of_q)",
+        ),
     },
     "reduction": {
         "counted more than once": ("tl.num_programs(0) * BLOCK)", "BLOCK)"),
-        "load without its mask": ("tl.load(data + place, mask=place < n, other=0.0)", "tl.load(data + place)"),
-        "first block left out": ("range(tl.program_id(0) * BLOCK, n", "range(tl.program_id(0) * BLOCK + BLOCK, n"),
+        "load without its mask": (
+            "tl.load(data + place, mask=place < n, other=0.0)",
+            "tl.load(data + place)",
+        ),
+        "first block left out": (
+            "range(tl.program_id(0) * BLOCK, n",
+            "range(tl.program_id(0) * BLOCK + BLOCK, n",
+        ),
     },
     "small_kernels": {
         "wrong column": ("place % columns", "place // columns"),
-        "store without its mask": ("tl.store(out + place, value, mask=inside)", "tl.store(out + place, value)"),
+        "store without its mask": (
+            "tl.store(out + place, value, mask=inside)",
+            "tl.store(out + place, value)",
+        ),
         "no ReLU": ("tl.maximum(value + add, 0.0)", "(value + add)"),
     },
     "utilization": {

@@ -1,4 +1,6 @@
-"""Kernels in Triton compile without a GPU as the lessons launch them, and hold the instructions that they are about."""
+"""Kernels in Triton compile without a GPU as the lessons launch them, and hold the instructions
+that they are about.
+"""
 
 from functools import cache
 
@@ -20,13 +22,25 @@ NO_KERNEL = {
     ("persistent_matmul", "specialized", 90): "Triton specializes warps on Blackwell",
 }
 TOO_LARGE = {("persistent_matmul", "by_tma", ("stages", 4))}
-"""Four stages of 48 KiB and 64 KiB to store from, where a block can have 227 KiB: the lesson leaves it out."""
+"""Four stages of 48 KiB and 64 KiB to store from, where a block can have 227 KiB: the lesson leaves
+it out.
+"""
 SPILLS = {
-    ("attention", "in_triton", 80): "mma.sync wants weights and queries in registers; larger blocks of 8 warps do not",
-    ("persistent_matmul", "flattened", 100): "8 bytes: addresses of the next tile beside the sums of this one",
+    (
+        "attention",
+        "in_triton",
+        80,
+    ): "mma.sync wants weights and queries in registers; larger blocks of 8 warps do not",
+    (
+        "persistent_matmul",
+        "flattened",
+        100,
+    ): "8 bytes: addresses of the next tile beside the sums of this one",
 }
 LARGE_TILES = [("triton_matmul", name) for name in ("tuned", "grouped")]
-LARGE_TILES += [("persistent_matmul", name) for name in ("one_tile", "persistent", "flattened", "by_tma")]
+LARGE_TILES += [
+    ("persistent_matmul", name) for name in ("one_tile", "persistent", "flattened", "by_tma")
+]
 TENSOR_CORES = {80: "mma.sync", 90: "wgmma.mma_async", 100: "tcgen05.mma"}
 BEFORE = JITFunction.run, triton.runtime.driver._active
 ALL_COPIES = ("cp.async.cg", "cp.async.bulk.tensor")
@@ -84,7 +98,10 @@ def test_kernels_compile_and_do_not_spill(name, arch):
 @pytest.mark.parametrize("dtype", ["fp32", "fp16"])
 def test_vector_add_loads_16_bytes_where_the_length_is_a_multiple_of_16(arch, dtype):
     scalar = {"fp32": "ld.global.b32", "fp16": "ld.global.b16"}[dtype]
-    wide, narrow = (kernel("vector_add", "in_triton", arch, dtype=dtype, n=n) for n in (128 * 2**20, 128 * 2**20 - 1))
+    wide, narrow = (
+        kernel("vector_add", "in_triton", arch, dtype=dtype, n=n)
+        for n in (128 * 2**20, 128 * 2**20 - 1)
+    )
     require(wide, ["ld.global.v4.b32", "st.global.v4.b32"], [scalar])
     require(narrow, [scalar], ["ld.global.v"])
     assert wide.ptx.count("ld.global.v4.b32") == 2
@@ -113,7 +130,9 @@ def test_large_tiles_use_the_tensor_cores_of_their_architecture(name, variant, a
 
 @pytest.mark.parametrize("arch", [90, *SLOW])
 def test_small_tiles_are_left_with_the_instruction_of_ampere(arch):
-    require(kernel("triton_matmul", "untuned", arch), ["mma.sync", "cp.async.cg"], ["wgmma", "tcgen05"])
+    require(
+        kernel("triton_matmul", "untuned", arch), ["mma.sync", "cp.async.cg"], ["wgmma", "tcgen05"]
+    )
 
 
 @pytest.mark.parametrize("arch", [90, *SLOW])
@@ -127,14 +146,22 @@ def test_loads_of_the_next_step_are_under_way(name, variant, arch):
 
 @pytest.mark.slow
 def test_specialized_has_warps_of_several_kinds():
-    specialized, plain = (kernel("persistent_matmul", name, 100) for name in ("specialized", "by_tma"))
-    require(specialized, ["tcgen05.mma", "cp.async.bulk.tensor", "setmaxnreg"], ["mma.sync", "wgmma", "cp.async.cg"])
+    specialized, plain = (
+        kernel("persistent_matmul", name, 100) for name in ("specialized", "by_tma")
+    )
+    require(
+        specialized,
+        ["tcgen05.mma", "cp.async.bulk.tensor", "setmaxnreg"],
+        ["mma.sync", "wgmma", "cp.async.cg"],
+    )
     require(plain, [], ["setmaxnreg"])
     assert specialized.warps > plain.warps == 8
 
 
 def test_descriptors_need_fewer_registers_than_addresses():
-    by_tma, flattened = (kernel("persistent_matmul", name).registers for name in ("by_tma", "flattened"))
+    by_tma, flattened = (
+        kernel("persistent_matmul", name).registers for name in ("by_tma", "flattened")
+    )
     assert by_tma < 0.75 * flattened
 
 
@@ -190,5 +217,9 @@ def test_every_size_of_a_sweep_and_of_a_smoke_run_compiles(name):
         for variant in variants(name):
             found = compiled_kernels_of(triton_lessons.lesson(name), variant, 90, **params)
             print(variant, params, *map(str, found))
-            left_out = (name, variant, 90) in NO_KERNEL or (name, variant, *params.items()) in TOO_LARGE
+            left_out = (name, variant, 90) in NO_KERNEL or (
+                name,
+                variant,
+                *params.items(),
+            ) in TOO_LARGE
             assert bool(found) != left_out

@@ -1,4 +1,6 @@
-"""Kernels in Triton compute what float64 does, on odd sizes, in Triton's interpreter; and spoiled ones do not."""
+"""Kernels in Triton compute what float64 does, on odd sizes, in Triton's interpreter; and spoiled
+ones do not.
+"""
 
 import fcntl
 import json
@@ -28,7 +30,9 @@ MISTAKES = [(name, spoiled) for name, mistakes in SPOILED.items() for spoiled in
 
 @pytest.fixture(scope="session")
 def result(tmp_path_factory):
-    """Of a lesson, as it is or spoiled. The processes that run tests share what takes a process of its own."""
+    """Of a lesson, as it is or spoiled. The processes that run tests share what takes a process of
+    its own.
+    """
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
@@ -39,24 +43,40 @@ def result(tmp_path_factory):
         with path.open("a+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
-            lines = [json.loads(line) for line in file.read().splitlines() or interpreted(lessons, file)]
+            lines = [
+                json.loads(line) for line in file.read().splitlines() or interpreted(lessons, file)
+            ]
         assert "failure" not in lines[0], lines[0]["failure"]
         return {(line["lesson"], line.get("spoiled")): line for line in lines}
 
-    return lambda name, spoiled=None: next(results(of)[name, spoiled] for of in PROCESSES if name in of)
+    return lambda name, spoiled=None: next(
+        results(of)[name, spoiled] for of in PROCESSES if name in of
+    )
 
 
 def interpreted(lessons, file):
-    """The lines of a process; of one that fails the reason, so that not each test starts it again."""
+    """The lines of a process; of one that fails the reason, so that not each test starts it
+    again.
+    """
     command = [sys.executable, Path(__file__).with_name("interpreted.py"), *lessons]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S - 20, check=False)
-    text = done.stdout if done.returncode == 0 else json.dumps({"failure": f"{done.returncode}: {done.stderr}"})
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=LIMIT_S - 20, check=False
+    )
+    text = (
+        done.stdout
+        if done.returncode == 0
+        else json.dumps({"failure": f"{done.returncode}: {done.stderr}"})
+    )
     file.write(text)
     return text.splitlines()
 
 
 def test_every_lesson_is_checked():
-    assert sorted(name for lessons in PROCESSES for name in lessons) == sorted(SPOILED) == triton_lessons.names()
+    assert (
+        sorted(name for lessons in PROCESSES for name in lessons)
+        == sorted(SPOILED)
+        == triton_lessons.names()
+    )
 
 
 @pytest.mark.parametrize("name", SPOILED)

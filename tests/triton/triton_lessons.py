@@ -1,6 +1,8 @@
-"""Lessons that have kernels in Triton: which there are, their files as modules, and a Lab for their builds.
+"""Lessons that have kernels in Triton: which there are, their files as modules, and a Lab for their
+builds.
 
-It imports no Triton itself: whether kernels are interpreted or compiled is decided before the first import.
+It imports no Triton itself: whether kernels are interpreted or compiled is decided before the first
+import.
 """
 
 from __future__ import annotations
@@ -43,11 +45,15 @@ class Lab:
 
 def names():
     """Of the lessons, sorted."""
-    return sorted(path.stem for path in SCENARIOS.glob("*.py") if FIRST_OF_TRITON in path.read_text())
+    return sorted(
+        path.stem for path in SCENARIOS.glob("*.py") if FIRST_OF_TRITON in path.read_text()
+    )
 
 
 def load(path):
-    """The module of a file, new with each call: Triton keeps what it compiled with the functions of a module."""
+    """The module of a file, new with each call: Triton keeps what it compiled with the functions of
+    a module.
+    """
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -62,11 +68,18 @@ def variants(module):
     """Those that need Triton, by their names; a library's kernel for scale may be among them."""
     scenario = module.scenario
     needing = scenario.variants.values()
-    return {variant.name: variant for variant in needing if "triton" in (*scenario.needs, *variant.needs)}
+    return {
+        variant.name: variant
+        for variant in needing
+        if "triton" in (*scenario.needs, *variant.needs)
+    }
 
 
 def build(module, lab, variant, **chosen):
     """The work of a variant with the lesson's own parameters, but for those that are chosen."""
-    function, params = module.scenario.variants[variant].function, {**module.scenario.params, **chosen}
+    function, params = (
+        module.scenario.variants[variant].function,
+        {**module.scenario.params, **chosen},
+    )
     used = function.__code__.co_varnames[1 : function.__code__.co_argcount]
     return function(lab, **{name: params[name] for name in used})

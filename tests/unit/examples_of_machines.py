@@ -1,4 +1,6 @@
-"""Findings about machines, telemetry and rooflines, with values as they are given where each is made."""
+"""Findings about machines, telemetry and rooflines, with values as they are given where each is
+made.
+"""
 
 AS_BEFORE = {
     "torch_not_installed": ({}, "torch is not installed"),
@@ -19,10 +21,19 @@ AS_BEFORE = {
     ),
     "torch_broken": ({"message": "ImportError: libtorch"}, "ImportError: libtorch"),
     "probe_failed": ({"message": "No such file"}, "No such file"),
-    "probe_ended": ({"code": -11, "message": "Fatal Python error"}, "the probe ended with -11: Fatal Python error"),
+    "probe_ended": (
+        {"code": -11, "message": "Fatal Python error"},
+        "the probe ended with -11: Fatal Python error",
+    ),
     "probe_hangs": ({"timeout_s": 120.0}, "no answer within 120 s: the driver hangs"),
-    "devices_hidden_by": ({"version": "580.1", "value": "-1"}, "580.1; CUDA_VISIBLE_DEVICES='-1' hides every device"),
-    "torch_without_driver": ({"version": "580.1", "message": "no device"}, "580.1; torch: no device"),
+    "devices_hidden_by": (
+        {"version": "580.1", "value": "-1"},
+        "580.1; CUDA_VISIBLE_DEVICES='-1' hides every device",
+    ),
+    "torch_without_driver": (
+        {"version": "580.1", "message": "no device"},
+        "580.1; torch: no device",
+    ),
     "driver_answers": (
         {"version": "580.1", "devices": ["H200 (GPU-1)", "H200 (GPU-2)"]},
         "580.1, H200 (GPU-1), H200 (GPU-2)",
@@ -38,7 +49,15 @@ AS_BEFORE = {
     "file": ({"path": "/usr/bin/g++"}, "/usr/bin/g++"),
     "folder_not_writable": ({"path": "/root"}, "/root cannot be written"),
     "terminal": (
-        {"columns": 80, "lines": 24, "unicode": True, "locale": "C.UTF-8", "colours": 256, "tmux": True, "ssh": False},
+        {
+            "columns": 80,
+            "lines": 24,
+            "unicode": True,
+            "locale": "C.UTF-8",
+            "colours": 256,
+            "tmux": True,
+            "ssh": False,
+        },
         "80x24, UTF-8, 256 colours, in tmux",
     ),
     "run_command": ({"command": "pip install jax"}, "pip install jax"),
@@ -59,7 +78,10 @@ AS_BEFORE = {
     "gpu_lost": ({}, "GPU lost: the kernel's log (dmesg) has its Xid line"),
     "gpu_needs_reset": ({}, "the GPU needs a reset: the kernel's log (dmesg) has its Xid line"),
     "driver_did_not_answer": ({}, "the driver did not answer before the run ended"),
-    "telemetry_not_started": ({"message": "no memory"}, "the telemetry process could not be started: no memory"),
+    "telemetry_not_started": (
+        {"message": "no memory"},
+        "the telemetry process could not be started: no memory",
+    ),
     "telemetry_process_ended": ({}, "the telemetry process ended"),
     "clocks_slowed": (
         {"dropped": 180, "blocks": 200, "reasons": ["thermal slowdown", "power brake"]},
@@ -82,12 +104,21 @@ AS_BEFORE = {
     "first_touches": ({"pages": 256}, "first touches of 256 pages, one by one"),
     "datasheet": ({"device": "NVIDIA H200"}, "datasheet of NVIDIA H200"),
     "memory_clock": ({"mhz": 3201.0, "transfers": 2, "bits": 6016}, "3201 MHz x 2 x 6016 bit"),
-    "sm_clock": ({"sms": 132, "per_clock": 256, "unit": "FLOP", "mhz": 1980.0}, "132 SMs x 256 FLOP x 1980 MHz"),
+    "sm_clock": (
+        {"sms": 132, "per_clock": 256, "unit": "FLOP", "mhz": 1980.0},
+        "132 SMs x 256 FLOP x 1980 MHz",
+    ),
     "arrays": ({"bytes": 268435456}, "arrays of 256 MiB"),
     "product": ({"size": 4096}, "product of 4096^3, random data"),
-    "fma_chains": ({"chains": 8, "blocks": 264, "threads": 256}, "8 chains of FMAs a thread, 264 blocks of 256"),
+    "fma_chains": (
+        {"chains": 8, "blocks": 264, "threads": 256},
+        "8 chains of FMAs a thread, 264 blocks of 256",
+    ),
     "additions": ({"count": 200}, "additions of one element, 200 in a row"),
-    "additions_on_device_clock": ({"count": 200}, "additions of one element, 200 in a row, on the device's clock"),
+    "additions_on_device_clock": (
+        {"count": 200},
+        "additions of one element, 200 in a row, on the device's clock",
+    ),
     "graph_of_additions": ({"count": 200}, "a graph of 200 additions"),
     "host_clock": ({}, "on the host's clock"),
     "pinned_for_one_copy": ({}, "page-locked for this one copy"),
@@ -95,18 +126,32 @@ AS_BEFORE = {
 }
 """Code to values and sentence: the sentence that the lab said before findings had codes."""
 REWORDED = {
-    "probe_unreadable": ({"message": "Expected object"}, "the answer of the probe cannot be read: Expected object"),
+    "probe_unreadable": (
+        {"message": "Expected object"},
+        "the answer of the probe cannot be read: Expected object",
+    ),
     "needs_cuda_torch": ({"package": None}, "not installed; it requires a torch built for CUDA"),
     "cpu_device": (
         {"device": "AMD EPYC", "cores": 1, "capability": "AVX512", "memory_bytes": 25769803776},
         "AMD EPYC, 1 usable core, AVX512, 24.0 GiB",
     ),
     "gpu_device": (
-        {"device": "NVIDIA H200", "capability": "9.0", "memory_bytes": 150323855360, "uuid": "GPU-1"},
+        {
+            "device": "NVIDIA H200",
+            "capability": "9.0",
+            "memory_bytes": 150323855360,
+            "uuid": "GPU-1",
+        },
         "NVIDIA H200, compute capability 9.0, 140 GiB, GPU-1",
     ),
-    "ask_nvidia_smi_or_reboot": ({}, "nvidia-smi shows more; after an update of the driver, reboot"),
-    "ask_nvidia_smi_and_kernel_log": ({}, "nvidia-smi; then read the kernel's log (dmesg | grep -i nvrm)"),
+    "ask_nvidia_smi_or_reboot": (
+        {},
+        "nvidia-smi shows more; after an update of the driver, reboot",
+    ),
+    "ask_nvidia_smi_and_kernel_log": (
+        {},
+        "nvidia-smi; then read the kernel's log (dmesg | grep -i nvrm)",
+    ),
     "keeps_failing": ({}, "the driver fails to read it"),
     "no_driver_permission": ({}, "no permission to use the NVIDIA driver"),
     "no_such_gpu": ({}, "the driver lists no such GPU"),
@@ -115,8 +160,8 @@ REWORDED = {
     "telemetry_ended_early": (
         {"cause": "gpu_lost"},
         (
-            "GPU telemetry ended early, GPU not monitored afterwards: GPU lost: the kernel's log (dmesg) has "
-            "its Xid line"
+            "GPU telemetry ended early, GPU not monitored afterwards: GPU lost: the kernel's log "
+            "(dmesg) has its Xid line"
         ),
     ),
     "clocks_not_checked": (

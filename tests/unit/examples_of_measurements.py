@@ -3,15 +3,25 @@
 AS_BEFORE = {
     "ended_before": ({}, "not measured: the run ended before it"),
     "pairs_dropped": ({"dropped": 36, "pairs": 40}, "36 of 40 pairs dropped"),
-    "too_few_values": ({"count": 7, "unit": "epochs", "needed": 8}, "7 epochs: a 99 % interval needs 8"),
+    "too_few_values": (
+        {"count": 7, "unit": "epochs", "needed": 8},
+        "7 epochs: a 99 % interval needs 8",
+    ),
     "plain_function": ({}, "a plain function: nothing to compare it with"),
-    "plain_functions": ({}, "plain functions: nothing is checked and nothing compared, so no speedup is claimed"),
+    "plain_functions": (
+        {},
+        "plain functions: nothing is checked and nothing compared, so no speedup is claimed",
+    ),
     "warm_up_drifts": ({"drift": 0.041}, "still drifting by 4.1% when its warm-up ended"),
-    "off_the_cpu": ({"share": 0.476}, "off the CPU for 48% of its time: a busy machine, or a step that waits"),
+    "off_the_cpu": (
+        {"share": 0.476},
+        "off the CPU for 48% of its time: a busy machine, or a step that waits",
+    ),
     "ran_one_at_a_time": ({}, "the variants do not fit into memory together: each ran alone"),
     "gaps_in_device_time": (
         {},
-        "gaps between launches are in its device time: it waits for the device, or launches more than a queue holds",
+        "gaps between launches are in its device time: it waits for the device, or launches more "
+        "than a queue holds",
     ),
     "first_step_sets_up": (
         {"first_step_s": 3.06},
@@ -33,16 +43,25 @@ AS_BEFORE = {
         ),
     ),
     "skipped_by_variant": ({"reason": "no bits"}, "no bits"),
-    "smaller_did_not_fit": ({"smaller": "large"}, "large did not fit into memory, and this one needs more"),
+    "smaller_did_not_fit": (
+        {"smaller": "large"},
+        "large did not fit into memory, and this one needs more",
+    ),
     "exception": ({"message": "ValueError: boom"}, "ValueError: boom"),
     "file_unreadable": (
-        {"file": "x.py", "line": 2, "message": "a second Scenario", "fix": "keep one Scenario in a file"},
+        {
+            "file": "x.py",
+            "line": 2,
+            "message": "a second Scenario",
+            "fix": "keep one Scenario in a file",
+        },
         "x.py, line 2: a second Scenario; keep one Scenario in a file",
     ),
     "no_scenario": ({"file": "x.py"}, "x.py has no Scenario"),
     "device_in_error": (
         {"message": "CUDA error: an illegal access"},
-        "the device is in error, and so is every later measurement of this process: CUDA error: an illegal access",
+        "the device is in error, and so is every later measurement of this process: CUDA error: "
+        "an illegal access",
     ),
     "cancelled": ({}, "stopped by the user"),
     "crashed": (
@@ -51,9 +70,13 @@ AS_BEFORE = {
     ),
     "event_pipe_closed": (
         {},
-        "the scenario closed the lab's event pipe: leave file descriptors alone that you did not open",
+        "the scenario closed the lab's event pipe: leave file descriptors alone that you did not "
+        "open",
     ),
-    "worker_exited": ({"code": 7}, "the worker's process ended with exit code 7: os._exit, or a native library's exit"),
+    "worker_exited": (
+        {"code": 7},
+        "the worker's process ended with exit code 7: os._exit, or a native library's exit",
+    ),
     "worker_not_run": ({"message": "no memory"}, "the worker could not be run: no memory"),
     "profiling_device_in_error": ({}, "the device is in error: nothing more could be profiled"),
     "memory_snapshot": (
@@ -62,26 +85,37 @@ AS_BEFORE = {
     ),
     "kernels_not_read": (
         {"message": "the assembler said nothing of copy"},
-        "what the compiler made of its kernels could not be read: the assembler said nothing of copy",
+        "what the compiler made of its kernels could not be read: the assembler said nothing of "
+        "copy",
     ),
     "trace_not_written": (
         {"file": "t.json", "message": "Permission denied"},
         "the trace could not be written to t.json: Permission denied",
     ),
-    "trace_is_no_list": ({"file": "t.json"}, "t.json: a viewer may not draw all of it: traceEvents is not a list"),
+    "trace_is_no_list": (
+        {"file": "t.json"},
+        "t.json: a viewer may not draw all of it: traceEvents is not a list",
+    ),
     "device_not_recorded": ({}, "nothing was recorded of the device: this is the host's time"),
-    "recordings_differ": ({}, "two recordings hold different operations: the step goodput is unreliable"),
+    "recordings_differ": (
+        {},
+        "two recordings hold different operations: the step goodput is unreliable",
+    ),
 }
 """Code to values and sentence: the sentence that the lab said before findings had codes."""
 REWORDED = {
     "hides_another": (
         {"file": "scenarios/x.py", "hidden": "gpulab/scenarios/x.py", "lesson": True},
-        "this is scenarios/x.py, which hides the shipped lesson of this name, gpulab/scenarios/x.py",
+        "this is scenarios/x.py, which hides the shipped lesson of this name, "
+        "gpulab/scenarios/x.py",
     ),
     "never_started": ({}, "the run has not started"),
     "no_end": ({}, "the run has no end: its process was killed, or it is still running"),
     "stopped_after_measuring": ({}, "the measurement is complete; what follows it was stopped"),
-    "stopped_while_measuring": ({}, "stopped while measuring: what was measured before is in the run file"),
+    "stopped_while_measuring": (
+        {},
+        "stopped while measuring: what was measured before is in the run file",
+    ),
     "baseline_skipped": (
         {"cause": "skipped_by_variant", "reason": "no bits"},
         "the baseline was skipped, so nothing was measured: no bits",
@@ -90,7 +124,10 @@ REWORDED = {
         {"verdict": "faster", "speedup": 1.2},
         "the control, a second build of the baseline, came out faster (1.20x): measure again",
     ),
-    "nothing_compared": ({"required": 1.2}, "--fail-below requires a comparison, and nothing is compared"),
+    "nothing_compared": (
+        {"required": 1.2},
+        "--fail-below requires a comparison, and nothing is compared",
+    ),
     "below_required": ({"required": 1.2}, "the interval of v lies below the required 1.2x"),
     "exercise_unchecked": ({}, "v is unchecked: an exercise asks for a result that was compared"),
     "not_shown_to_reach": ({"required": 1.2}, "v is inconclusive against the required 1.2x"),
@@ -114,40 +151,53 @@ REWORDED = {
         {"against": "reference"},
         "it runs the same operations as reference, on operands of the same shapes",
     ),
-    "no_effect": ({"reason": "the allocator keeps its blocks"}, "no effect here: the allocator keeps its blocks"),
+    "no_effect": (
+        {"reason": "the allocator keeps its blocks"},
+        "no effect here: the allocator keeps its blocks",
+    ),
     "fixes_overlap": (
         {"product": 3.43, "speedup": 3.19, "low": 3.08, "high": 3.38},
         (
-            "product of the individual speedups 3.43x, all fixes together 3.19x (3.08 to 3.38): some shorten "
-            "the same part of the step, and a part can be removed only once"
+            "product of the individual speedups 3.43x, all fixes together 3.19x (3.08 to 3.38): "
+            "some shorten the same part of the step, and a part can be removed only once"
         ),
     ),
     "fixes_compound": (
         {"product": 3.43, "speedup": 5.0, "low": 4.9, "high": 5.1},
         (
-            "product of the individual speedups 3.43x, all fixes together 5.00x (4.90 to 5.10): of what one "
-            "fix leaves, the part of the next is a larger share (Amdahl)"
+            "product of the individual speedups 3.43x, all fixes together 5.00x (4.90 to 5.10): "
+            "of what one fix leaves, the part of the next is a larger share (Amdahl)"
         ),
     ),
     "fixes_multiply": (
         {"product": 3.43, "speedup": 3.4, "low": None, "high": None},
-        "product of the individual speedups 3.43x, all fixes together 3.40x (3.40 to 3.40): as much as the product",
+        "product of the individual speedups 3.43x, all fixes together 3.40x (3.40 to 3.40): as "
+        "much as the product",
     ),
-    "garbled_lines": ({"lines": ["3", "17"]}, "lines of the run file that cannot be read were skipped: 3, 17"),
+    "garbled_lines": (
+        {"lines": ["3", "17"]},
+        "lines of the run file that cannot be read were skipped: 3, 17",
+    ),
     "unknown_events": ({"count": 1}, "1 event of unknown types skipped: written by another gpulab"),
     "declared_unchecked": ({"reason": "it is random"}, "unchecked: it is random"),
-    "returns_nothing": ({}, "unchecked: the step returns nothing; return its output, or name Work(output=...)"),
+    "returns_nothing": (
+        {},
+        "unchecked: the step returns nothing; return its output, or name Work(output=...)",
+    ),
     "takes_arguments": (
         {"arguments": ["x", "y"]},
         "it takes arguments (x, y), and is called with none: wrap it, or give defaults",
     ),
     "timeout": ({"timeout_s": 6.0}, "no end after 6 s: raise --timeout, or fix the hang"),
-    "checked_in_its_own_run": ({}, "checked in its own run: with another parameter it has another output"),
+    "checked_in_its_own_run": (
+        {},
+        "checked in its own run: with another parameter it has another output",
+    ),
     "too_few_runs": ({"runs": 7, "needed": 8}, "7 runs: a 99 % interval over runs needs 8"),
     "outside_earlier_runs": (
         {"speedup": 1.904, "runs": 6, "low": 1.52, "high": 1.69},
-        "1.90x lies outside of 6 earlier runs here (1.52x to 1.69x): measure again, and look for what changed on this "
-        "machine",
+        "1.90x lies outside of 6 earlier runs here (1.52x to 1.69x): measure again, and look for "
+        "what changed on this machine",
     ),
     "no_progress": (
         {"silence_s": 600.0, "during": "build compiled"},
@@ -155,18 +205,23 @@ REWORDED = {
     ),
     "overdue": (
         {"expected_s": 1000.0, "taken_s": 4300.4},
-        "no end after 4300 s, where 1000 s were expected: fix the hang, or set --timeout if it is only slow",
+        "no end after 4300 s, where 1000 s were expected: fix the hang, or set --timeout if it "
+        "is only slow",
     ),
-    "killed": ({}, "killed: by the system for want of memory, by a limit such as ulimit -t, or by somebody"),
+    "killed": (
+        {},
+        "killed: by the system for want of memory, by a limit such as ulimit -t, or by somebody",
+    ),
     "cpu_time_spent": ({}, "the worker used up its CPU time: raise the limit (ulimit -t)"),
     "lab_functions_replaced": (
-        {"names": ["gpulab.worker.checks.Checker.after", "time.perf_counter"], "count": 2},
+        {"names": ["gpulab.features.checks.worker.Checker.after", "time.perf_counter"], "count": 2},
         "the scenario replaced 2 functions that the lab measures or checks with: "
-        "gpulab.worker.checks.Checker.after, time.perf_counter",
+        "gpulab.features.checks.worker.Checker.after, time.perf_counter",
     ),
     "events_lost": (
         {"count": 2},
-        "2 events of the measurement lost, or a number forged: did the scenario write to the lab's event pipe?",
+        "2 events of the measurement lost, or a number forged: did the scenario write to the "
+        "lab's event pipe?",
     ),
     "events_forged": (
         {"count": 32},
@@ -178,13 +233,17 @@ REWORDED = {
     ),
     "event_repeated": (
         {"number": 7},
-        "event 7 of the worker came twice, and only one of them is the lab's: the scenario wrote to the lab's event "
-        "pipe",
+        "event 7 of the worker came twice, and only one of them is the lab's: the scenario wrote "
+        "to the lab's event pipe",
     ),
-    "event_after_end": ({}, "events came after the worker's last one: the scenario wrote to the lab's event pipe"),
+    "event_after_end": (
+        {},
+        "events came after the worker's last one: the scenario wrote to the lab's event pipe",
+    ),
     "event_not_allowed": (
         {"type": "RunEnded"},
-        "an event came that no worker of this job sends (RunEnded): the scenario wrote to the lab's event pipe",
+        "an event came that no worker of this job sends (RunEnded): the scenario wrote to the "
+        "lab's event pipe",
     ),
     "events_make_no_sense": (
         {"message": "KeyError: 'x'"},
@@ -202,16 +261,18 @@ REWORDED = {
     "phases_failed": ({"message": "boom"}, "its phases could not be recorded: boom"),
     "trace_events_lack_a_field": (
         {"file": "t.json", "field": "ts", "count": 3, "events": 9, "first": 4},
-        "t.json: a viewer may not draw all of it: ts is missing or impossible in 3 of 9 events, the first is 4",
+        "t.json: a viewer may not draw all of it: ts is missing or impossible in 3 of 9 events, "
+        "the first is 4",
     ),
     "profiler_overhead": (
         {"overhead": 0.47},
-        "profiling slowed this step by 47%: corrected for, but how the idle parts divide is approximate",
+        "profiling slowed this step by 47%: corrected for, but how the idle parts divide is "
+        "approximate",
     ),
     "busy_exceeds_step": (
         {"busy_s": 16.4e-3, "step_s": 13e-3},
-        "its recorded kernels and copies take 16.4 ms, its step without the profiler 13.0 ms: the step goodput is "
-        "unreliable",
+        "its recorded kernels and copies take 16.4 ms, its step without the profiler 13.0 ms: "
+        "the step goodput is unreliable",
     ),
     "goodput_uncertain": (
         {"goodput": 0.68, "other": 0.6, "by": "solo run"},

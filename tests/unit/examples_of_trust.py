@@ -6,11 +6,22 @@ EXAMPLES = {
         "largest error 3.1e-07 (allowed 0.0001)",
     ),
     "timed_steps_checked": (
-        {"count": 37, "error": 3.1e-7, "allowed": 1e-4, "late": 12, "state": 2, "alone_ratio": 1.1, "new_ratio": 1.0},
-        "37 blocks checked, largest error 3.1e-07 (allowed 0.0001), 12 with values that change between two steps, "
-        "the state of 2 tensors as well",
+        {
+            "count": 37,
+            "error": 3.1e-7,
+            "allowed": 1e-4,
+            "late": 12,
+            "state": 2,
+            "alone_ratio": 1.1,
+            "new_ratio": 1.0,
+        },
+        "37 blocks checked, largest error 3.1e-07 (allowed 0.0001), 12 with values that change "
+        "between two steps, the state of 2 tensors as well",
     ),
-    "inputs_compared": ({"inputs": 3, "allowed": 1e-4}, "the output follows other values of 3 tensors"),
+    "inputs_compared": (
+        {"inputs": 3, "allowed": 1e-4},
+        "the output follows other values of 3 tensors",
+    ),
     "steps_repeated": ({"count": 3}, "3 steps agree"),
     "null_answers_refused": ({"count": 4, "allowed": 1e-4}, "4 null answers fail as they should"),
     "work_counted": (
@@ -52,7 +63,10 @@ EXAMPLES = {
         {"speedup": 1.0, "low": 0.9, "high": 1.1},
         "the control is inconclusive: 0.900x to 1.10x",
     ),
-    "measured_in_one_process": ({}, "one process: another one, or another hour, may give another ratio"),
+    "measured_in_one_process": (
+        {},
+        "one process: another one, or another hour, may give another ratio",
+    ),
     "few_processes": ({"count": 3, "needed": 8}, "3 processes: an interval needs 8"),
     "processes_correlated": (
         {"correlation": 0.8},
@@ -68,7 +82,10 @@ EXAMPLES = {
         "108% of what was measured (device memory): more than a step should reach",
     ),
     "checks_not_run": ({"checks": ["timed steps", "inputs"]}, "not checked: timed steps, inputs"),
-    "failed_after": ({"count": 11, "unit": "processes"}, "it failed after 11 processes; their pairs are kept"),
+    "failed_after": (
+        {"count": 11, "unit": "processes"},
+        "it failed after 11 processes; their pairs are kept",
+    ),
     "variants_alone": (
         {"count": 8, "alone": 1.9, "interleaved": 2.0},
         "1.90x as the first of 8 processes, 2.00x among others",
@@ -77,10 +94,14 @@ EXAMPLES = {
         {"interleaved": 22.8, "alone": 1.004},
         "variants influence each other: 22.8x among the others, 1.004x where no other was built",
     ),
-    "fails_alone": ({"message": "KeyError: 'x'"}, "it fails where no other variant was built: KeyError: 'x'"),
+    "fails_alone": (
+        {"message": "KeyError: 'x'"},
+        "it fails where no other variant was built: KeyError: 'x'",
+    ),
     "baseline_slowed": (
         {"before_s": 4e-5, "later_s": 1.4e-4, "ratio": 3.5},
-        "variants influence each other: a step of the baseline takes 140 µs, and 40.0 µs before the others were built",
+        "variants influence each other: a step of the baseline takes 140 µs, and 40.0 µs before "
+        "the others were built",
     ),
     "power_cap_alone": ({}, "alone each is held at the power cap; interleaved, they share it"),
     "differs_alone": ({}, "alone, its steps take another time than among the others"),

@@ -9,7 +9,9 @@ from rich.cells import get_character_cell_size
 from gpulab.tui.changed_cells import ChangedCells
 
 WIDTH, HEIGHT = 12, 4
-SEQUENCE = re.compile(r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|\x1b\[(K)|\x1b\[(2J)|\x1b\[\?1049[hl]|(\n)|(.)")
+SEQUENCE = re.compile(
+    r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|\x1b\[(K)|\x1b\[(2J)|\x1b\[\?1049[hl]|(\n)|(.)"
+)
 STYLES = ["", "1", "31", "7", "4", "1;39;49", "39;44", "38;5;7;49", "7;39;49"]
 BLANK = (" ", frozenset())
 
@@ -19,7 +21,9 @@ class Terminal:
 
     def __init__(self):
         self.cells = {
-            (row, column): ("?", frozenset()) for row in range(1, HEIGHT + 1) for column in range(1, WIDTH + 1)
+            (row, column): ("?", frozenset())
+            for row in range(1, HEIGHT + 1)
+            for column in range(1, WIDTH + 1)
         }
 
     def write(self, data):
@@ -103,7 +107,9 @@ def _halves_whole(terminal):
         lead = terminal.cells.get((row, column - 1), BLANK)
         wide = get_character_cell_size(cell[0]) == 2 if cell[0] else False
         right = terminal.cells.get((row, column + 1), BLANK)
-        half = (cell[0] == "" and get_character_cell_size(lead[0] or " ") != 2) or (wide and right[0] != "")
+        half = (cell[0] == "" and get_character_cell_size(lead[0] or " ") != 2) or (
+            wide and right[0] != ""
+        )
         cells[row, column] = "half" if half else cell
     return cells
 
@@ -125,7 +131,9 @@ def test_of_a_frame_for_a_larger_terminal_only_what_fits_is_sent():
     """A terminal puts the rest into its last column and row, where it would stay."""
     cells = ChangedCells()
     cells.resize(WIDTH, HEIGHT)
-    sent = cells.of(f"\x1b[1;1H{'x' * (WIDTH + 5)}\x1b[2;{WIDTH}H好\x1b[3;{WIDTH + 3}Hbeside\x1b[{HEIGHT + 1};1Hbelow")
+    sent = cells.of(
+        f"\x1b[1;1H{'x' * (WIDTH + 5)}\x1b[2;{WIDTH}H好\x1b[3;{WIDTH + 3}Hbeside\x1b[{HEIGHT + 1};1Hbelow"
+    )
     assert re.findall(r"[^\x1b\[\d;H]", sent) == ["x"] * WIDTH
     assert cells.of(f"\x1b[1;{WIDTH}Hx") == f"\x1b[1;{WIDTH}H"
     assert "x" in cells.of(f"\x1b[2;{WIDTH}Hx")

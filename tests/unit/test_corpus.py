@@ -1,7 +1,8 @@
-"""The report of every recorded run equals the stored one, in every field: who changes one says so, and stores it anew.
+"""The report of every recorded run equals the stored one, in every field: who changes one says so,
+and stores it anew.
 
-Reports were stored anew when runs came to spread over processes, after a
-look at each field that had changed since the version that wrote the files. These were meant to change:
+Reports were stored anew when runs came to spread over processes, after a look at each field that
+had changed since the version that wrote the files. These were meant to change:
 
 - intervals are wider where successive epochs, which count as processes in these files, are alike; so are minimum
   detectable effects. No interval became narrower, no median of eight or more epochs moved;
@@ -43,13 +44,19 @@ def compare(old, new, path=""):
 
 def same_value(old, new):
     """Equal; of numbers to nine digits, since sums may be made in another order."""
-    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (old, new))
-    return math.isclose(old, new, rel_tol=1e-9) if numbers else type(old) is type(new) and old == new
+    numbers = all(
+        isinstance(value, (int, float)) and not isinstance(value, bool) for value in (old, new)
+    )
+    return (
+        math.isclose(old, new, rel_tol=1e-9) if numbers else type(old) is type(new) and old == new
+    )
 
 
 @pytest.mark.parametrize("name", recorded.ALL)
 def test_every_field_is_as_it_was(name, tmp_path):
-    assert list(compare(recorded.stored_reports()[name], recorded.report_json(name, tmp_path))) == []
+    assert (
+        list(compare(recorded.stored_reports()[name], recorded.report_json(name, tmp_path))) == []
+    )
 
 
 def test_every_stored_report_is_of_a_run_file():
@@ -63,7 +70,10 @@ def test_a_difference_would_be_seen():
         ({"seed": 2}, "seed was 1 and is 2"),
         ({"seed": True}, "seed was 1 and is True"),
         ({"stopped": "width"}, "stopped was None and is 'width'"),
-        ({"variants": [{"name": "a", "items": 1.0 + 1e-8}]}, "variants[0].items was 1.0 and is 1.00000001"),
+        (
+            {"variants": [{"name": "a", "items": 1.0 + 1e-8}]},
+            "variants[0].items was 1.0 and is 1.00000001",
+        ),
         ({"variants": [{"name": "a"}]}, "variants[0].items is missing"),
         ({"variants": []}, "variants was [{'name': 'a', 'items': 1.0}] and is []"),
         ({"another": 0}, "another is new"),

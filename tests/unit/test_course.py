@@ -1,4 +1,6 @@
-"""The course against the lessons: each is in it once, and its answers name what a run of that lesson measures."""
+"""The course against the lessons: each is in it once, and its answers name what a run of that
+lesson measures.
+"""
 
 import ast
 import re
@@ -7,14 +9,24 @@ from pathlib import Path
 import pytest
 
 from gpulab.catalog.catalog import read_file
-from gpulab.protocol.statuses import Shows
-from gpulab.report.course import course
-from gpulab.views.pages.course import FACTS, PLACE
+from gpulab.core.statuses import Shows
+from gpulab.features.course.report import course
+from gpulab.features.course.view import FACTS, PLACE
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 FILES = {path.stem: path for path in sorted(SCENARIOS.glob("*.py"))}
-STAGES = ["Profile first", "Quick wins", "Batching", "Batch size", "Kernels", "Graphs", "Profile again"]
-"""The order that the sources recommend. A stage may be split: its parts have a colon and a subtitle."""
+STAGES = [
+    "Profile first",
+    "Quick wins",
+    "Batching",
+    "Batch size",
+    "Kernels",
+    "Graphs",
+    "Profile again",
+]
+"""The order that the sources recommend. A stage may be split: its parts have a colon and a
+subtitle.
+"""
 OF_COMPARISONS = {"speedup", "below", "sustained", "verdict"}
 OF_CURVES = {"second", "settled", "cost"}
 OF_CLOCKS = {"returns", "waits"}
@@ -28,14 +40,16 @@ ANSWERS = [
 
 
 def figures_of(path):
-    """Patterns of the names that `lab.report(NAME, ...)` is called with in a file: the open parts of an f-string match
-    anything.
+    """Patterns of the names that `lab.report(NAME, ...)` is called with in a file: the open parts
+    of an f-string match anything.
     """
     for call in ast.walk(ast.parse(path.read_text())):
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "lab.report":
             name = call.args[0]
             parts = name.values if isinstance(name, ast.JoinedStr) else [name]
-            yield "".join(re.escape(part.value) if isinstance(part, ast.Constant) else ".+" for part in parts)
+            yield "".join(
+                re.escape(part.value) if isinstance(part, ast.Constant) else ".+" for part in parts
+            )
 
 
 def test_every_lesson_is_in_the_course_exactly_once():
@@ -75,7 +89,9 @@ def test_an_answer_names_what_a_run_of_its_lesson_measures(name, answer):
             continue
         assert place["fact"] in FACTS, place[0]
         variant, compared = scenario.variants[place["variant"]], place["fact"] in OF_COMPARISONS
-        assert not compared or (variant.name != baseline and variant.against is not None), f"{place[0]}: with what?"
+        assert not compared or (variant.name != baseline and variant.against is not None), (
+            f"{place[0]}: with what?"
+        )
         assert not compared or scenario.shows in (Shows.SPEEDUP, Shows.MEMORY), place[0]
         assert place["fact"] != "below" or scenario.ladder, place[0]
         assert place["fact"] not in OF_CURVES or scenario.shows == Shows.CURVE, place[0]
@@ -85,7 +101,9 @@ def test_an_answer_names_what_a_run_of_its_lesson_measures(name, answer):
 @pytest.mark.parametrize(("name", "answer"), ANSWERS)
 def test_an_answer_has_a_value_on_a_cpu_if_its_lesson_runs_there(name, answer):
     scenario = read_file(FILES[name]).scenario
-    everywhere = {variant.name for variant in scenario.variants.values() if "cuda" not in variant.needs}
+    everywhere = {
+        variant.name for variant in scenario.variants.values() if "cuda" not in variant.needs
+    }
     measured = [place for place in PLACE.finditer(answer) if place["variant"] in everywhere]
     assert "cuda" in scenario.needs or any(place["fact"] not in ON_GPU for place in measured)
 

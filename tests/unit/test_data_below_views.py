@@ -1,4 +1,6 @@
-"""Below the views there are codes and numbers: no sentence, no number with its digits, but for what is listed here."""
+"""Below the views there are codes and numbers: no sentence, no number with its digits, but for what
+is listed here.
+"""
 
 import ast
 import re
@@ -24,11 +26,13 @@ NAMES = {
     "another seed, by its own build",
     "a few elements",
 }
-"""Words of closed lists that are three words or more: roofs, statuses, conclusions, checks, the driver's reasons,
-settings, null answers, changes of inputs.
+"""Words of closed lists that are three words or more: roofs, statuses, conclusions, checks, the
+driver's reasons, settings, null answers, changes of inputs.
 """
 EXEMPT = {
-    "catalog/catalog.py": "messages of ScenarioNotFoundError and UnreadableError, which carry text; topics of lessons",
+    "catalog/catalog.py": (
+        "messages of ScenarioNotFoundError and UnreadableError, which carry text; topics of lessons"
+    ),
     "catalog/exercises.py": "a message of NoExerciseError, which carries text",
     "catalog/reader.py": "the keywords that a message of UnreadableError lists",
     "session/requests.py": "parts of messages of UsageError, which carries text",
@@ -72,7 +76,9 @@ def sentences(tree):
 
 
 def formats(tree):
-    """Format specifications in f-strings, and calls of `format`; messages of exceptions have them too."""
+    """Format specifications in f-strings, and calls of `format`; messages of exceptions have them
+    too.
+    """
     parents = parents_of(tree)
     for node in ast.walk(tree):
         in_text = isinstance(node, ast.FormattedValue) and node.format_spec is not None
@@ -99,7 +105,12 @@ def test_no_number_is_formatted(folder):
 def test_there_is_no_sentence(folder):
     trees = trees_of(folder)
     assert trees
-    assert [(name, text) for name, tree in trees.items() if name not in EXEMPT for text in sentences(tree)] == []
+    assert [
+        (name, text)
+        for name, tree in trees.items()
+        if name not in EXEMPT
+        for text in sentences(tree)
+    ] == []
 
 
 @pytest.mark.parametrize("name", EXEMPT)
@@ -109,8 +120,8 @@ def test_an_exemption_is_still_needed(name):
 
 def test_a_sentence_and_a_format_would_be_seen():
     tree = ast.parse(
-        'def f(x):\n    """A docstring of some words."""\n    note = f"still drifting by {x:.1%} at its end"\n'
-        '    raise ValueError(f"no such thing as {x:g}")\n'
+        'def f(x):\n    """A docstring of some words."""\n    note = f"still drifting by {x:.1%} '
+        'at its end"\n    raise ValueError(f"no such thing as {x:g}")\n'
     )
     assert list(sentences(tree)) == ["still drifting by ", " at its end"]
     assert len(list(formats(tree))) == 1

@@ -4,13 +4,12 @@ import pytest
 from conftest import printed
 
 from gpulab.catalog.needs import NO_TORCH
-from gpulab.doctor import doctor
-from gpulab.protocol.device import Device
-from gpulab.protocol.finding import finding
-from gpulab.protocol.machine import CheckStatus, DriverProbe, MachineCheck, TorchProbe
-from gpulab.views.doctor import doctor as table
-from gpulab.views.findings import sentence
-from gpulab.views.text import Glyphs
+from gpulab.core.finding import finding
+from gpulab.core.machine import CheckStatus, Device, DriverProbe, MachineCheck, TorchProbe
+from gpulab.draw.text import Glyphs
+from gpulab.features.doctor import report as doctor
+from gpulab.features.doctor.view import doctor as table
+from gpulab.report.sentences import sentence
 
 OK, MISSING, BROKEN = CheckStatus
 GPU = Device(kind="cuda", name="NVIDIA H200", uuid="GPU-1", memory_bytes=140 << 30)
@@ -39,9 +38,17 @@ def check_of(name, status):
 
 @pytest.mark.parametrize(
     ("torch", "driver", "can_measure"),
-    [(OK, OK, True), (OK, MISSING, True), (OK, BROKEN, False), (MISSING, OK, False), (BROKEN, OK, False)],
+    [
+        (OK, OK, True),
+        (OK, MISSING, True),
+        (OK, BROKEN, False),
+        (MISSING, OK, False),
+        (BROKEN, OK, False),
+    ],
 )
-def test_nothing_can_be_measured_without_torch_or_where_something_is_broken(torch, driver, can_measure):
+def test_nothing_can_be_measured_without_torch_or_where_something_is_broken(
+    torch, driver, can_measure
+):
     assert doctor.can_measure([check_of("torch", torch), check_of("driver", driver)]) is can_measure
 
 
@@ -54,8 +61,20 @@ def fix_of(check):
     [
         ({"cuda": NO_TORCH}, TorchProbe(), MISSING, "not_there", "pip install torch"),
         ({}, TorchProbe(torch="2.9"), OK, "torch_build", ""),
-        ({"cuda": "13.0", "gpu": True}, TorchProbe(torch="2.9", cuda="13.0"), OK, "torch_build", ""),
-        ({"gpu": True}, TorchProbe(torch="2.9"), MISSING, "torch_build", "pip install --force-reinstall torch"),
+        (
+            {"cuda": "13.0", "gpu": True},
+            TorchProbe(torch="2.9", cuda="13.0"),
+            OK,
+            "torch_build",
+            "",
+        ),
+        (
+            {"gpu": True},
+            TorchProbe(torch="2.9"),
+            MISSING,
+            "torch_build",
+            "pip install --force-reinstall torch",
+        ),
         (
             {},
             TorchProbe(problem=finding("torch_broken", message="no libcudart")),
@@ -63,7 +82,13 @@ def fix_of(check):
             "torch_broken",
             "pip install --force-reinstall torch",
         ),
-        ({}, TorchProbe(problem=finding("probe_hangs", timeout_s=120.0)), BROKEN, "probe_hangs", "reboot"),
+        (
+            {},
+            TorchProbe(problem=finding("probe_hangs", timeout_s=120.0)),
+            BROKEN,
+            "probe_hangs",
+            "reboot",
+        ),
     ],
 )
 def test_torch_is_there_works_and_fits_the_machine(machine, options, torch, status, code, fix):
@@ -91,7 +116,9 @@ def test_torch_is_there_works_and_fits_the_machine(machine, options, torch, stat
          "nvidia-smi"),
     ],
 )  # fmt: skip
-def test_the_driver_answers_its_own_library_and_torch(machine, options, torch, driver, status, code, fix):
+def test_the_driver_answers_its_own_library_and_torch(
+    machine, options, torch, driver, status, code, fix
+):
     machine(**options)
     check = doctor.check_driver(torch, driver)
     assert (check.status, check.result.code) == (status, code)
@@ -104,8 +131,18 @@ def test_the_driver_answers_its_own_library_and_torch(machine, options, torch, d
     [
         ("13.0", "cupy-cuda13x 14.2", OK, ""),
         ("13.0", "cupy 14.2", OK, ""),  # built here
-        ("13.0", "cupy-cuda12x 14.2", BROKEN, "pip uninstall -y cupy-cuda12x && pip install 'gpulab[cuda13]'"),
-        ("12.8", "cupy-cuda13x 14.2", BROKEN, "pip uninstall -y cupy-cuda13x && pip install 'gpulab[cuda12]'"),
+        (
+            "13.0",
+            "cupy-cuda12x 14.2",
+            BROKEN,
+            "pip uninstall -y cupy-cuda12x && pip install 'gpulab[cuda13]'",
+        ),
+        (
+            "12.8",
+            "cupy-cuda13x 14.2",
+            BROKEN,
+            "pip uninstall -y cupy-cuda13x && pip install 'gpulab[cuda12]'",
+        ),
         ("12.8", None, MISSING, "pip install 'gpulab[cuda12]'"),
         (None, None, MISSING, "a machine with an NVIDIA GPU"),
         (NO_TORCH, "cupy-cuda13x 14.2", MISSING, "a machine with an NVIDIA GPU"),
@@ -121,7 +158,9 @@ def test_the_cupy_that_fits_the_torch_is_named(machine, cuda, package, status, f
 def test_the_table_shows_what_a_fix_enables_and_nothing_that_drives_a_terminal(machine):
     machine()
     hostile = finding("torch_broken", message="[red]no\x1b[31m")
-    text = printed(table([doctor.check_torch(TorchProbe(problem=hostile)), doctor.check_cupy()], Glyphs()), 80)
+    text = printed(
+        table([doctor.check_torch(TorchProbe(problem=hostile)), doctor.check_cupy()], Glyphs()), 80
+    )
     assert "[red]no" in text
     assert "\x1b" not in text
     lines = [line.strip() for line in text.splitlines()]

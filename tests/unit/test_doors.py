@@ -1,8 +1,9 @@
-"""Text and file names of others have one door each: no code goes around it, read from the text of every file.
+"""Text and file names of others have one door each: no code goes around it, read from the text of
+every file.
 
-What is printed goes through `headless/console.py` (Rich), `headless/standard_streams.py` (one line of an error) or
-`headless/output.py` (JSON); on the screen through the filters of `tui/filters.py`. What becomes a part of a file's name
-goes through `protocol.text.file_name`.
+What is printed goes through `headless/console.py` (Rich), `headless/standard_streams.py` (one line
+of an error) or `headless/output.py` (JSON); on the screen through the filters of `tui/filters.py`.
+What becomes a part of a file's name goes through `protocol.text.file_name`.
 """
 
 import ast
@@ -41,17 +42,29 @@ def dotted(node):
     """`a.b.c` of a chain of attributes, else its last name, else nothing."""
     if isinstance(node, ast.Attribute):
         return f"{dotted(node.value)}.{node.attr}".lstrip(".")
-    return node.id if isinstance(node, ast.Name) else dotted(node.func) if isinstance(node, ast.Call) else ""
+    return (
+        node.id
+        if isinstance(node, ast.Name)
+        else dotted(node.func)
+        if isinstance(node, ast.Call)
+        else ""
+    )
 
 
 def prints(tree):
     """Where text is printed, or a standard stream is taken for more than to ask it something."""
     nodes = list(ast.walk(tree))
-    asked = {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr in ASKING}
+    asked = {
+        id(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr in ASKING
+    }
     for node in nodes:
         if isinstance(node, ast.Call):
             to_number = dotted(node.func) == "os.write" and isinstance(node.args[0], ast.Constant)
-            if to_number or dotted(node.func).rpartition(".")[2] in ("print_exc", "Console", "showwarning"):
+            if to_number or dotted(node.func).rpartition(".")[2] in (
+                "print_exc",
+                "Console",
+                "showwarning",
+            ):
                 yield f"{node.lineno}: {dotted(node.func)}"
             elif dotted(node.func) == "print":
                 yield f"{node.lineno}: print"
@@ -63,25 +76,41 @@ def made_names(tree):
     """Expressions that become a part of a file's name without going through the door."""
     for node in ast.walk(tree):
         for part in names_in(node):
-            yield from (f"{node.lineno}: {ast.unparse(value)}" for value in values_of(part) if not is_safe(value))
+            yield from (
+                f"{node.lineno}: {ast.unparse(value)}"
+                for value in values_of(part)
+                if not is_safe(value)
+            )
 
 
 def names_in(node):
     """What a node makes the name of a file of."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in RENAMING:
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in RENAMING
+    ):
         return node.args
     if isinstance(node, ast.Call) and dotted(node.func) in ("Path", "PurePath", "os.path.join"):
         return [part for part in node.args if is_text(part)]
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and (is_text(node.right) or is_text(node.left)):
+    if (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Div)
+        and (is_text(node.right) or is_text(node.left))
+    ):
         return [node.right]
     return []
 
 
 def is_text(node):
-    """Whether text is put together here, or a part of a path is text: what else is divided is a number."""
+    """Whether text is put together here, or a part of a path is text: what else is divided is a
+    number.
+    """
     if isinstance(node, ast.BinOp):
         return is_text(node.left) or is_text(node.right)
-    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return isinstance(node, ast.JoinedStr) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
 
 
 def values_of(part):
@@ -97,7 +126,9 @@ def is_safe(value):
     if isinstance(value, ast.Subscript):
         return is_safe(value.value)
     name = dotted(value)
-    return name.endswith("file_name") or any(name == safe or name.endswith(f".{safe}") for safe in SAFE_NAMES)
+    return name.endswith("file_name") or any(
+        name == safe or name.endswith(f".{safe}") for safe in SAFE_NAMES
+    )
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -146,4 +177,8 @@ def test_a_file_named_around_the_door_is_seen(code):
 
 def test_asking_a_stream_and_constant_names_are_no_fault():
     assert not list(prints(ast.parse("sys.stdout.encoding, sys.stderr.isatty()")))
-    assert not list(made_names(ast.parse("path.with_suffix('.new'); folder / 'runs'; folder / f'{file_name(x)}.json'")))
+    assert not list(
+        made_names(
+            ast.parse("path.with_suffix('.new'); folder / 'runs'; folder / f'{file_name(x)}.json'")
+        )
+    )

@@ -1,4 +1,6 @@
-"""Each flag belongs to modes: given to another it is refused with its name, that of the mode, and where it belongs."""
+"""Each flag belongs to modes: given to another it is refused with its name, that of the mode, and
+where it belongs.
+"""
 
 import argparse
 from types import SimpleNamespace
@@ -6,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from gpulab import flags
+from gpulab.cli import FlagError, add_flags, check_flags, mode_of
 from gpulab.flags import GROUPS, MODES, Mode
-from gpulab.given_flags import FlagError, add_flags, check_flags, mode_of
 
 FLAGS = [flag for group in GROUPS.values() for flag in group]
 VALUES = {
@@ -66,17 +68,22 @@ def test_a_flag_is_taken_by_its_modes_and_refused_by_all_others(flag, mode):
     with pytest.raises(FlagError) as caught:
         check_flags(mode, namespace)
     shown = [Mode.RUN if other == Mode.OBSERVER else other for other in Mode if other in flag.modes]
-    modes = " or ".join(dict.fromkeys(shown))  # the observer's effect is measured by --run --observer-effect
+    # the observer's effect is measured by --run --observer-effect
+    modes = " or ".join(dict.fromkeys(shown))
     assert str(caught.value) == f"{mode} does not take {flag.name}; it requires {modes}"
 
 
 def test_several_flags_are_refused_together():
     with pytest.raises(FlagError) as caught:
         check_flags(Mode.DOCTOR, given("--device", "cpu", "--smoke", "--json"))
-    assert str(caught.value) == "--doctor does not take --device, --smoke; they require the screen or --run"
+    assert (
+        str(caught.value)
+        == "--doctor does not take --device, --smoke; they require the screen or --run"
+    )
     with pytest.raises(FlagError) as caught:
         check_flags(Mode.LIST, given("--quick", "--observer-effect"))
-    assert str(caught.value) == "--list does not take --observer-effect, --quick"  # no mode takes both
+    # no mode takes both
+    assert str(caught.value) == "--list does not take --observer-effect, --quick"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +123,9 @@ def test_two_flags_cannot_choose():
         (["--calibrate"], ("options",)),
     ],
 )
-def test_a_mode_is_carried_out_with_the_value_of_its_flag_where_it_has_one(monkeypatch, arguments, passed):
+def test_a_mode_is_carried_out_with_the_value_of_its_flag_where_it_has_one(
+    monkeypatch, arguments, passed
+):
     calls = []
 
     def function(*values):
@@ -136,7 +145,9 @@ def test_every_mode_but_the_screen_and_the_observer_has_a_flag_with_its_help():
     assert all(mode_flag.options["help"] for mode_flag in MODES)
 
 
-@pytest.mark.parametrize("mode", [Mode.LIST, Mode.GUIDE, Mode.NEW, Mode.SHOW, Mode.DOCTOR, Mode.FROM_TRACE])
+@pytest.mark.parametrize(
+    "mode", [Mode.LIST, Mode.GUIDE, Mode.NEW, Mode.SHOW, Mode.DOCTOR, Mode.FROM_TRACE]
+)
 def test_modes_that_measure_nothing_take_no_flag_of_a_run(mode):
     taken = {flag.name for flag in FLAGS if mode in flag.modes}
     of_show = {"--ptx", "--sass", "--arch", "--set"} if mode == Mode.SHOW else set()
@@ -156,7 +167,15 @@ def test_the_screen_takes_what_refines_its_runs():
         "--quick",
         "--ascii",
     }
-    assert not taken & {"--sweep", "--output", "--json", "--fail-below", "--plot", "--trace", "--observer-effect"}
+    assert not taken & {
+        "--sweep",
+        "--output",
+        "--json",
+        "--fail-below",
+        "--plot",
+        "--trace",
+        "--observer-effect",
+    }
 
 
 @pytest.mark.parametrize(
@@ -197,8 +216,16 @@ def test_values_are_read(arguments, values):
         ("--width", "100%", "not a share of a speedup"),
         ("--width", "nan%", "not a share of a speedup"),
         ("--time", "nan", "and at most 604800"),
-        ("--seed", str(2**63), "not a whole number between -9223372036854775807 and 9223372036854775807"),
-        ("--seed", "1" * 100_000, "111[.]{3} .99900 more characters.' is not a whole number between"),
+        (
+            "--seed",
+            str(2**63),
+            "not a whole number between -9223372036854775807 and 9223372036854775807",
+        ),
+        (
+            "--seed",
+            "1" * 100_000,
+            "111[.]{3} .99900 more characters.' is not a whole number between",
+        ),
         ("--seed", "1.5", "not a whole number"),
         ("--fail-below", "nanx", "not a speedup, such as 1.2x"),
         ("--telemetry", "9" * 1000, "not on, off, or a GPU's index or UUID"),

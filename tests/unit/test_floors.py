@@ -1,4 +1,6 @@
-"""Imports point down only and never in a circle, between folders and files: read from the text of every file."""
+"""Imports point down only and never in a circle, between folders and files: read from the text of
+every file.
+"""
 
 import ast
 import sys
@@ -21,7 +23,18 @@ MAY_IMPORT = {
     "protocol": {*CORE, "protocol", "msgspec"},
     "analysis": {*CORE, "protocol", "analysis", "msgspec"},
     "report": {*CORE, "protocol", "analysis", "report", "msgspec"},
-    "worker": {*CORE, "declared", "protocol", "analysis", "cuda", "worker", "msgspec", "torch", "numpy", "cupy"}
+    "worker": {
+        *CORE,
+        "declared",
+        "protocol",
+        "analysis",
+        "cuda",
+        "worker",
+        "msgspec",
+        "torch",
+        "numpy",
+        "cupy",
+    }
     | {"triton", "jax", "psutil"},
     "cuda": {*CORE, "protocol", "analysis", "cuda", "msgspec", "numpy", "torch", "cupy", "triton"},
     "telemetry": {*CORE, "protocol", "telemetry", "msgspec", "psutil", "pynvml"},
@@ -29,18 +42,52 @@ MAY_IMPORT = {
     "session": {*CORE, "declared", "protocol", "analysis", "report", "catalog", "session"}
     | {"msgspec", "platformdirs", "psutil"},
     "doctor": {*CORE, "protocol", "catalog", "session", "doctor", "msgspec"},
-    "views": {*CORE, "protocol", "analysis", "report", "views", "msgspec", "rich", "matplotlib"} | {"markdown_it"},
-    "headless": {*CORE, "protocol", "analysis", "report", "catalog", "session", "doctor", "views", "headless"}
+    "views": {*CORE, "protocol", "analysis", "report", "views", "msgspec", "rich", "matplotlib"}
+    | {"markdown_it"},
+    "headless": {
+        *CORE,
+        "protocol",
+        "analysis",
+        "report",
+        "catalog",
+        "session",
+        "doctor",
+        "views",
+        "headless",
+    }
     | {"cuda", "msgspec", "rich"},
-    "tui": {*CORE, "protocol", "report", "catalog", "session", "doctor", "views", "tui", "rich", "textual"},
+    "tui": {
+        *CORE,
+        "protocol",
+        "report",
+        "catalog",
+        "session",
+        "doctor",
+        "views",
+        "tui",
+        "rich",
+        "textual",
+    },
     "flags": {"headless", "flag_values"},
     "given_flags": {"flags"},
     "flag_values": {"declared", "limits"},
-    "cli": {*CORE, "flags", "given_flags", "protocol", "catalog", "session", "views", "headless", "tui"},
+    "cli": {
+        *CORE,
+        "flags",
+        "given_flags",
+        "protocol",
+        "catalog",
+        "session",
+        "views",
+        "headless",
+        "tui",
+    },
     "__main__": {"cli"},
     "__init__": {*CORE, "session"},
 }
-"""What each folder, or file beside the folders, may import: of gpulab by its first part, of others by their package."""
+"""What each folder, or file beside the folders, may import: of gpulab by its first part, of others
+by their package.
+"""
 
 
 def module_of(path):
@@ -53,7 +100,9 @@ MODULES = {module_of(path): path for path in FILES}
 
 @cache
 def imports_of(path):
-    """Modules that a file imports, wherever in it and whenever: at the top, in a function, for its types, by name."""
+    """Modules that a file imports, wherever in it and whenever: at the top, in a function, for its
+    types, by name.
+    """
     return list(_imports(path))
 
 
@@ -62,7 +111,11 @@ def _imports(path):
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif "import_module" in text and isinstance(node, ast.Constant) and isinstance(node.value, str):
+        elif (
+            "import_module" in text
+            and isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+        ):
             module = node.value.partition(":")[0]  # module, or module:function
             if module in MODULES and module != "gpulab":
                 yield module
@@ -84,7 +137,7 @@ def circle(graph):
 
 
 def part_of(module):
-    """`analysis` of gpulab.analysis.statistics, else the top-level package."""
+    """`analysis` of gpulab.stats.statistics, else the top-level package."""
     names = module.split(".")
     return names[1] if names[0] == "gpulab" and len(names) > 1 else names[0]
 
@@ -100,7 +153,7 @@ def test_imports_point_down(path):
 def test_no_files_import_each_other_in_a_circle():
     graph = {module: set(imports_of(path)) & MODULES.keys() for module, path in MODULES.items()}
     assert circle(graph) is None
-    assert circle({**graph, "gpulab.protocol.event": {"gpulab.protocol.wire"}}), "a circle would be found"
+    assert circle({**graph, "gpulab.core.events": {"gpulab.core.wire"}}), "a circle would be found"
 
 
 def test_no_folders_import_each_other_in_a_circle():
@@ -110,7 +163,9 @@ def test_no_folders_import_each_other_in_a_circle():
     graph = {}
     for path in FILES:
         folder = folder_of(path)
-        for other in (folder_of(MODULES[module]) for module in imports_of(path) if module in MODULES):
+        for other in (
+            folder_of(MODULES[module]) for module in imports_of(path) if module in MODULES
+        ):
             # A folder and those inside it are one room: its files are looked at above.
             if not folder.is_relative_to(other) and not other.is_relative_to(folder):
                 graph.setdefault(str(folder), set()).add(str(other))
@@ -118,12 +173,16 @@ def test_no_folders_import_each_other_in_a_circle():
 
 
 def test_nothing_imports_the_package_itself():
-    """The root has what authors and scripts import, the session among it: importing it from inside is a circle."""
+    """The root has what authors and scripts import, the session among it: importing it from inside
+    is a circle.
+    """
     assert [str(path) for path in FILES if "gpulab" in set(imports_of(path))] == []
 
 
 def test_what_authors_import_needs_the_standard_library_only():
-    files = {f"gpulab.{name}": PACKAGE / f"{name}.py" for name in ("scenario", "declared", "limits")}
+    files = {
+        f"gpulab.{name}": PACKAGE / f"{name}.py" for name in ("scenario", "declared", "limits")
+    }
     modules = {module for path in files.values() for module in imports_of(path)} - files.keys()
     assert {name.split(".")[0] for name in modules} <= set(sys.stdlib_module_names)
 

@@ -1,4 +1,6 @@
-"""The pages of the manual against the code: flags by mode, fields of the JSON, codes of findings."""
+"""The pages of the manual against the code: flags by mode, fields of the JSON, codes of
+findings.
+"""
 
 import re
 from pathlib import Path
@@ -7,12 +9,18 @@ import msgspec
 import pytest
 
 from gpulab.flags import GROUPS, Mode
-from gpulab.report.command_report import CalibrationReport, CommandReport
-from gpulab.views.findings import WORDS
+from gpulab.report.commands import CalibrationReport, CommandReport
+from gpulab.report.sentences import WORDS
 
 GUIDE = Path(__file__).parents[2] / "gpulab" / "guide"
 CI, JSON = ((GUIDE / page).read_text() for page in ("08-ci.md", "07-json.md"))
-COLUMNS = ((Mode.SCREEN,), (Mode.RUN,), (Mode.OBSERVER,), (Mode.CALIBRATE,), (Mode.LIST, Mode.DOCTOR))
+COLUMNS = (
+    (Mode.SCREEN,),
+    (Mode.RUN,),
+    (Mode.OBSERVER,),
+    (Mode.CALIBRATE,),
+    (Mode.LIST, Mode.DOCTOR),
+)
 FLAGS = [flag for flags in GROUPS.values() for flag in flags]
 
 
@@ -20,13 +28,20 @@ def table_of_flags():
     """By flag the modes whose column says yes."""
     rows = [line.strip("|").split("|") for line in CI.splitlines() if line.startswith("| --")]
     for names, *cells in rows:
-        modes = {mode for column, cell in zip(COLUMNS, cells, strict=True) if cell.strip() == "yes" for mode in column}
+        modes = {
+            mode
+            for column, cell in zip(COLUMNS, cells, strict=True)
+            if cell.strip() == "yes"
+            for mode in column
+        }
         yield from ((name, modes) for name in names.split())
 
 
 def test_the_table_of_flags_is_that_of_the_code():
     listed = {mode for column in COLUMNS for mode in column}
-    expected = {flag.name: listed & flag.modes for flag in FLAGS if flag.name != "--observer-effect"}
+    expected = {
+        flag.name: listed & flag.modes for flag in FLAGS if flag.name != "--observer-effect"
+    }
     assert dict(table_of_flags()) == expected
 
 
@@ -58,5 +73,10 @@ def test_every_field_of_the_json_is_on_its_page(struct):
 def test_every_code_of_a_finding_is_on_its_page():
     # Those of checks are left to the code, as the page says.
     package = GUIDE.parent
-    doctor = "".join(path.read_text() for path in [*package.glob("doctor/*.py"), package / "worker" / "probe.py"])
-    assert sorted(code for code in WORDS if f"`{code}`" not in JSON and f'"{code}"' not in doctor) == []
+    doctor = "".join(
+        path.read_text() for path in [*package.glob("doctor/*.py"), package / "worker" / "probe.py"]
+    )
+    assert (
+        sorted(code for code in WORDS if f"`{code}`" not in JSON and f'"{code}"' not in doctor)
+        == []
+    )

@@ -11,7 +11,21 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 PLACEHOLDERS = {
-    *("one", "ones", "found", "told", "known", "mine", "said", "seen", "made", "kept", "left", "taken", "of"),
+    *(
+        "one",
+        "ones",
+        "found",
+        "told",
+        "known",
+        "mine",
+        "said",
+        "seen",
+        "made",
+        "kept",
+        "left",
+        "taken",
+        "of",
+    ),
     *("why", "what", "thing", "heard"),
 }
 MOST = 0.01
@@ -32,7 +46,11 @@ def bindings(tree):
 
 def count(folder):
     """(placeholders, bindings) of all Python files of a folder."""
-    names = [name for path in sorted(folder.rglob("*.py")) for name in bindings(ast.parse(path.read_text()))]
+    names = [
+        name
+        for path in sorted(folder.rglob("*.py"))
+        for name in bindings(ast.parse(path.read_text()))
+    ]
     return sum(name.lstrip("_") in PLACEHOLDERS for name in names), len(names)
 
 
@@ -44,8 +62,15 @@ def test_names_say_what_things_are(folder):
 
 
 def test_placeholders_would_be_counted():
-    tree = ast.parse("def told(of):\n    for one in of:\n        found, total = one, 0\n    return total")
-    assert [name for name in bindings(tree) if name in PLACEHOLDERS] == ["told", "of", "one", "found"]
+    tree = ast.parse(
+        "def told(of):\n    for one in of:\n        found, total = one, 0\n    return total"
+    )
+    assert [name for name in bindings(tree) if name in PLACEHOLDERS] == [
+        "told",
+        "of",
+        "one",
+        "found",
+    ]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Lessons recorded on an H200: their results can be shown, and the course's questions have answers there."""
+"""Lessons recorded on an H200: their results can be shown, and the course's questions have answers
+there.
+"""
 
 import lzma
 from pathlib import Path
@@ -6,11 +8,11 @@ from pathlib import Path
 import pytest
 from conftest import printed
 
-from gpulab.report.course import course_lesson
+from gpulab.draw.text import Glyphs
+from gpulab.features.course.report import course_lesson
+from gpulab.features.course.view import PLACE, answer
+from gpulab.report.results import result
 from gpulab.session.scripting import load
-from gpulab.views.pages.course import PLACE, answer
-from gpulab.views.results import result
-from gpulab.views.text import Glyphs
 
 FOLDER = Path(__file__).parents[1] / "corpus" / "h200"
 WHOLE = sorted(path.name.removesuffix(".jsonl.xz") for path in FOLDER.glob("*.xz"))
@@ -33,15 +35,23 @@ def test_a_recorded_lesson_is_shown(recorded):
 
 
 def test_its_questions_have_answers(recorded):
-    """Quick runs have no profile, and those of one process no speedup: of a whole run every value is there.
+    """Quick runs have no profile, and those of one process no speedup: of a whole run every value
+    is there.
 
     But of what does not run on an H200: int8 on a CPU.
     """
     answers = [
-        (question.answer, answer(question.answer, recorded)) for question in course_lesson(recorded.scenario).questions
+        (question.answer, answer(question.answer, recorded))
+        for question in course_lesson(recorded.scenario).questions
     ]
     assert all(PLACE.search(filled) is None for _, filled in answers)
-    if recorded.scenario not in CUT_OFF | ONE_PROCESS and not recorded.quick and recorded.exit_code == 0:
+    if (
+        recorded.scenario not in CUT_OFF | ONE_PROCESS
+        and not recorded.quick
+        and recorded.exit_code == 0
+    ):
         assert [filled for _, filled in answers if "n/a" in filled.replace("n/a (int8", "")] == []
     else:
-        assert any(filled.count("n/a") < len(PLACE.findall(template)) for template, filled in answers)
+        assert any(
+            filled.count("n/a") < len(PLACE.findall(template)) for template, filled in answers
+        )

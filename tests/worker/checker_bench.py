@@ -4,21 +4,20 @@ from inspect import signature
 
 import torch
 
-from gpulab.protocol.device import Device
-from gpulab.protocol.jobs import Measure, ScenarioFile
+from gpulab.core.jobs import Measure, ScenarioFile
+from gpulab.core.machine import Device
+from gpulab.engine.build import tensors
+from gpulab.engine.build.build import Builder
+from gpulab.engine.build.lab import WorkerLab
+from gpulab.engine.measure.candidate import calibrate
+from gpulab.engine.measure.clock import WallClock
+from gpulab.engine.measure.context import WorkerContext
+from gpulab.engine.processes.channel import SampleBuffer, WorkerPosition
+from gpulab.engine.processes.reporting import Reporter
+from gpulab.features.checks.streams import Streams
+from gpulab.features.checks.timed_steps import TimedChecks
+from gpulab.features.checks.worker import Checker
 from gpulab.scenario import Variant
-from gpulab.worker.building import tensors
-from gpulab.worker.building.build import Builder
-from gpulab.worker.building.lab import WorkerLab
-from gpulab.worker.checking.streams import Streams
-from gpulab.worker.checking.timed_steps import TimedChecks
-from gpulab.worker.checks import Checker
-from gpulab.worker.context import WorkerContext
-from gpulab.worker.process.position import WorkerPosition
-from gpulab.worker.process.reporting import Reporter
-from gpulab.worker.process.sample_buffer import SampleBuffer
-from gpulab.worker.timing.candidate import calibrate
-from gpulab.worker.timing.clock import WallClock
 
 N = 64
 STEPS = 20
@@ -36,7 +35,9 @@ class RecordingChannel:
 
 
 class Bench:
-    """A checker with what it needs; `check` takes a variant as far as a worker does, its re-check included."""
+    """A checker with what it needs; `check` takes a variant as far as a worker does, its re-check
+    included.
+    """
 
     def __init__(self, *cases):
         lab = WorkerLab(torch.device("cpu"), Device(kind="cpu", name=""), WorkerPosition(()))
@@ -46,7 +47,9 @@ class Bench:
         self.checker = Checker(self.builder, self.channel.emit, cases)
 
     def check(self, name, make_work):
-        """The Checked of its re-check; raises what the checks raise. `make_work` may take the size, n."""
+        """The Checked of its re-check; raises what the checks raise. `make_work` may take the size,
+        n.
+        """
 
         def function(lab, n):
             return make_work(n) if signature(make_work).parameters else make_work()
@@ -72,7 +75,9 @@ class Bench:
 
 
 class TimedBench(Bench):
-    """One whose variants are timed too, in this process: each is built, and its steps fill a block."""
+    """One whose variants are timed too, in this process: each is built, and its steps fill a
+    block.
+    """
 
     def __init__(self):
         super().__init__()
@@ -110,12 +115,21 @@ class TimedBench(Bench):
         candidate, clock = self.candidates[name], self.context.clock
         for _ in range(count):
             interruption = self.timed_checks.prepare(candidate)
-            clock.block(candidate.build, candidate.steps, lead_in=candidate.lead_in, interruption=interruption)
+            clock.block(
+                candidate.build,
+                candidate.steps,
+                lead_in=candidate.lead_in,
+                interruption=interruption,
+            )
             self.timed_checks.compare(candidate)
 
     def take_alone(self, name):
-        """What is wrong with steps that are taken alone, beside the first variant's; None where nothing is."""
-        failed = self.timed_checks.check([next(iter(self.candidates.values())), self.candidates[name]])
+        """What is wrong with steps that are taken alone, beside the first variant's; None where
+        nothing is.
+        """
+        failed = self.timed_checks.check(
+            [next(iter(self.candidates.values())), self.candidates[name]]
+        )
         return failed[0][1].finding if failed else None
 
 

@@ -1,4 +1,6 @@
-"""What can go wrong while ceilings are measured stays with the one ceiling, and leaves nothing behind."""
+"""What can go wrong while ceilings are measured stays with the one ceiling, and leaves nothing
+behind.
+"""
 
 import gc
 import weakref
@@ -6,17 +8,17 @@ import weakref
 import pytest
 import torch
 
-from gpulab.protocol.device import Device
-from gpulab.protocol.events import CeilingsMeasured, Noticed, StageStarted
-from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import Calibrate
-from gpulab.protocol.statuses import Stage
+from gpulab.core.events import CeilingsMeasured, Noticed, StageStarted
+from gpulab.core.finding import finding
+from gpulab.core.jobs import Calibrate
+from gpulab.core.machine import Device
+from gpulab.core.statuses import Stage
+from gpulab.engine.processes.channel import WorkerPosition
+from gpulab.engine.processes.reporting import Reporter
+from gpulab.features.roofline import calibration
+from gpulab.features.roofline.calibration import Calibration
+from gpulab.features.roofline.probes import PlannedProbe, Probe, plan
 from gpulab.scenario import MiB, Work
-from gpulab.worker.calibration import calibration
-from gpulab.worker.calibration.calibration import Calibration
-from gpulab.worker.calibration.probes import PlannedProbe, Probe, plan
-from gpulab.worker.process.position import WorkerPosition
-from gpulab.worker.process.reporting import Reporter
 
 CPU = Device(kind="cpu", name="", l2_bytes=MiB, memory_bytes=2**34)
 METHOD = finding("arrays", bytes=4096)
@@ -40,7 +42,10 @@ def measure(monkeypatch):
     """The events of a pass over the probes that these functions make."""
 
     def measure(*makes, before=None):
-        probes = [PlannedProbe("device memory", f"kind {number}", make) for number, make in enumerate(makes)]
+        probes = [
+            PlannedProbe("device memory", f"kind {number}", make)
+            for number, make in enumerate(makes)
+        ]
         monkeypatch.setattr(calibration, "plan", lambda *_, **__: iter(probes))
         monkeypatch.setattr(calibration, "_LONG_S", 0.01)
         events = Events()
@@ -71,7 +76,9 @@ def test_a_probe_that_fails_is_named_and_costs_no_other(measure):
     events = measure(copies, cannot_be_built, cannot_be_run, copies)
     assert [ceiling.kind for ceiling in events[-1].ceilings] == ["kind 0", "kind 3"]
     assert [notice.finding for notice in events.of_type(Noticed)] == [
-        finding("ceiling_failed", ceiling=f"device memory kind {number}", message="no such instruction")
+        finding(
+            "ceiling_failed", ceiling=f"device memory kind {number}", message="no such instruction"
+        )
         for number in (1, 2)
     ]
     assert events[-1].complete == all(ceiling.steady for ceiling in events[-1].ceilings)
@@ -115,7 +122,8 @@ def test_settings_that_a_file_makes_for_its_process_are_not_measured_with(measur
     try:
         measure(looks, before=as_a_file_does)
         assert settings == [(torch.float32, threads)]
-        assert (torch.get_default_dtype(), torch.get_num_threads()) == (torch.float64, threads + 1)  # and put back
+        # and put back
+        assert (torch.get_default_dtype(), torch.get_num_threads()) == (torch.float64, threads + 1)
     finally:
         torch.set_default_dtype(torch.float32)
         torch.set_num_threads(threads)
@@ -123,9 +131,9 @@ def test_settings_that_a_file_makes_for_its_process_are_not_measured_with(measur
 
 def test_a_pass_shows_its_progress_and_its_ceilings_so_far(measure):
     events = measure(copies)
-    assert [(stage.stage, stage.detail, stage.variant) for stage in events.of_type(StageStarted)] == [
-        (Stage.CEILINGS, "device memory", None)
-    ]
+    assert [
+        (stage.stage, stage.detail, stage.variant) for stage in events.of_type(StageStarted)
+    ] == [(Stage.CEILINGS, "device memory", None)]
     (ceiling,) = events.of_type(CeilingsMeasured)[-1].ceilings
     assert ceiling.samples >= 5
     assert (ceiling.unit, ceiling.method) == ("B/s", METHOD)
@@ -133,7 +141,12 @@ def test_a_pass_shows_its_progress_and_its_ceilings_so_far(measure):
 
 def test_a_cpu_has_a_probe_of_everything_and_never_fp16():
     probes = {(probe.roof, probe.kind) for probe in plan(torch.device("cpu"), CPU)}
-    assert {("device memory", "triad"), ("cache", "read"), ("matrix", "int8"), ("launch", "enqueue")} <= probes
+    assert {
+        ("device memory", "triad"),
+        ("cache", "read"),
+        ("matrix", "int8"),
+        ("launch", "enqueue"),
+    } <= probes
     assert not any(kind == "fp16" for _, kind in probes)
     brief = {(probe.roof, probe.kind) for probe in plan(torch.device("cpu"), CPU, brief=True)}
     assert brief < probes

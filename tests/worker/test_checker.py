@@ -1,4 +1,6 @@
-"""The checks of outputs, inputs, state and settings, in this process: what each cheat and each mistake is told."""
+"""The checks of outputs, inputs, state and settings, in this process: what each cheat and each
+mistake is told.
+"""
 
 import itertools
 from contextlib import nullcontext
@@ -8,10 +10,10 @@ import torch
 from checker_bench import STEPS, Bench, N, of_operands
 from torch.overrides import TorchFunctionMode
 
-from gpulab.protocol.statuses import CheckTime
+from gpulab.core.statuses import CheckTime
+from gpulab.engine.processes.failure import RefusedError, UncheckedError, WrongOutputError
+from gpulab.engine.processes.integrity import modes
 from gpulab.scenario import Work
-from gpulab.worker.process.errors import RefusedError, UncheckedError, WrongOutputError
-from gpulab.worker.process.torch_modes import modes
 
 
 @pytest.fixture
@@ -187,7 +189,9 @@ def sets_while_building(setting):
 
 
 def leaves_a_setting(a, b):
-    return Work(lambda: a @ b, inputs=(a, b), context=lambda: torch.set_num_threads(3) or nullcontext())
+    return Work(
+        lambda: a @ b, inputs=(a, b), context=lambda: torch.set_num_threads(3) or nullcontext()
+    )
 
 
 def set_tf32():
@@ -204,12 +208,32 @@ class Mode(TorchFunctionMode):
 
 REFUSED = [
     (sets_while_building(lambda: Mode().__enter__()), "set_while_building", "torch modes"),
-    (sets_while_building(lambda: torch.set_default_device("cpu")), "set_while_building", "torch modes"),
-    (sets_while_building(set_precision), "set_while_building", "torch.backends.cuda.matmul.fp32_precision"),
+    (
+        sets_while_building(lambda: torch.set_default_device("cpu")),
+        "set_while_building",
+        "torch modes",
+    ),
+    (
+        sets_while_building(set_precision),
+        "set_while_building",
+        "torch.backends.cuda.matmul.fp32_precision",
+    ),
     (sets_while_building(set_tf32), "set_while_building", "torch.backends.cuda.matmul.allow_tf32"),
-    (sets_while_building(lambda: torch.set_num_threads(3)), "set_while_building", "torch.set_num_threads"),
-    (sets_while_building(lambda: torch.set_grad_enabled(False)), "set_while_building", "torch.set_grad_enabled"),
-    (lambda a, b: Work(lambda: torch.set_num_threads(3) or a @ b, inputs=(a, b)), "set_while_stepping", None),
+    (
+        sets_while_building(lambda: torch.set_num_threads(3)),
+        "set_while_building",
+        "torch.set_num_threads",
+    ),
+    (
+        sets_while_building(lambda: torch.set_grad_enabled(False)),
+        "set_while_building",
+        "torch.set_grad_enabled",
+    ),
+    (
+        lambda a, b: Work(lambda: torch.set_num_threads(3) or a @ b, inputs=(a, b)),
+        "set_while_stepping",
+        None,
+    ),
     (leaves_a_setting, "left_by_context", None),
 ]
 
@@ -227,7 +251,9 @@ def test_a_setting_of_the_process_is_refused_and_restored(bench, make_work, code
     assert modes() == (0, 0)
 
 
-def test_without_inputs_a_step_may_read_what_the_baseline_has_and_nothing_that_its_build_made(bench):
+def test_without_inputs_a_step_may_read_what_the_baseline_has_and_nothing_that_its_build_made(
+    bench,
+):
     bench.check("careless", of_operands(lambda a, b: Work(lambda: a @ b)))
     assert bench.codes == [("inputs_not_named", "careless")]
     with pytest.raises(RefusedError) as raised:
@@ -238,4 +264,7 @@ def test_without_inputs_a_step_may_read_what_the_baseline_has_and_nothing_that_i
 def test_a_step_that_returns_nothing_cannot_be_checked(bench):
     with pytest.raises(UncheckedError) as raised:
         bench.check("suspect", of_operands(lambda a, b: Work(lambda: None, inputs=(a, b))))
-    assert (raised.value.finding.code, raised.value.finding.variant) == ("returns_nothing", "suspect")
+    assert (raised.value.finding.code, raised.value.finding.variant) == (
+        "returns_nothing",
+        "suspect",
+    )

@@ -6,8 +6,8 @@ import pytest
 import torch
 from checker_bench import Bench, N, of_operands
 
+from gpulab.engine.processes.failure import UncheckedError, WrongOutputError
 from gpulab.scenario import Work
-from gpulab.worker.process.errors import UncheckedError, WrongOutputError
 
 
 def forgets_its_state(a, b):
@@ -20,7 +20,8 @@ def test_state_that_is_not_named_is_noted_and_compared_after_as_many_steps():
     bench.check("baseline", of_operands(lambda a, b: Work(lambda: a @ b, inputs=(a, b))))
     with pytest.raises(WrongOutputError) as raised:
         bench.check("suspect", of_operands(forgets_its_state))
-    assert raised.value.finding.values["error"] == pytest.approx(1)  # the second step's, against the first one's
+    # the second step's, against the first one's
+    assert raised.value.finding.values["error"] == pytest.approx(1)
     assert bench.codes == [("state_not_named", "suspect")]
 
 
@@ -62,7 +63,9 @@ def test_a_loader_that_goes_on_is_compared_on_fresh_builds():
 
 
 def training(*, set_to_none):
-    model = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.Dropout(0.1), torch.nn.Linear(16, 1))
+    model = torch.nn.Sequential(
+        torch.nn.Linear(16, 16), torch.nn.Dropout(0.1), torch.nn.Linear(16, 1)
+    )
     optimizer = torch.optim.AdamW(model.parameters())
     data = torch.rand(8, 16)
 
@@ -110,8 +113,16 @@ def changes_its_input(a, b):
 @pytest.mark.parametrize(
     ("make_work", "error", "code"),
     [
-        (lambda a, b: Work(lambda: a @ b / 0, inputs=(a, b)), WrongOutputError, "baseline_not_finite"),
-        (lambda a, b: Work(lambda: a @ b * float("nan"), inputs=(a, b)), WrongOutputError, "baseline_not_finite"),
+        (
+            lambda a, b: Work(lambda: a @ b / 0, inputs=(a, b)),
+            WrongOutputError,
+            "baseline_not_finite",
+        ),
+        (
+            lambda a, b: Work(lambda: a @ b * float("nan"), inputs=(a, b)),
+            WrongOutputError,
+            "baseline_not_finite",
+        ),
         (changes_its_input, WrongOutputError, "changes_inputs"),
         (returns_a_stale_buffer, WrongOutputError, "does_not_write_its_output"),
         (lambda a, b: Work(lambda: None, inputs=(a, b)), UncheckedError, "returns_nothing"),

@@ -7,10 +7,10 @@ import sys
 DISMISSED = """
 import json, os, time
 import psutil
-from gpulab.worker.handover import Progress
-from gpulab.worker.process.children import Child
-from gpulab.worker.process.forking import Forks
-from gpulab.worker.process.orphans import adopt_orphans
+from gpulab.engine.measure.handover import Progress
+from gpulab.engine.processes.children import Child
+from gpulab.engine.processes.forking import Forks
+from gpulab.engine.processes.forking import adopt_orphans
 
 def become(number, pipes):
     for _ in range(2):
@@ -31,5 +31,7 @@ print(json.dumps([forked, len(psutil.Process().children(recursive=True))]))
 
 def test_what_a_dismissed_child_forked_is_gone_with_it():
     """A supervisor that finds it takes it for something that the scenario left running."""
-    done = subprocess.run([sys.executable, "-c", DISMISSED], check=True, capture_output=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", DISMISSED], check=True, capture_output=True, timeout=60
+    )
     assert json.loads(done.stdout) == [3, 0]

@@ -1,17 +1,22 @@
-"""What one untimed step shows of its operations: their operands, and whether these are gone through in their order."""
+"""What one untimed step shows of its operations: their operands, and whether these are gone through
+in their order.
+"""
 
 from threading import Thread
 
 import pytest
 import torch
 
+from gpulab.engine.build.build import Build
+from gpulab.features.roofline.counting import count
 from gpulab.scenario import Work
-from gpulab.worker.building.build import Build
-from gpulab.worker.profiling.counting import count
 
 N = 64
 A, B, OUT = torch.rand(N, N), torch.rand(N, N), torch.empty(N, N)
-NORMS, CHANNELS = torch.empty(N), torch.rand(2, 8, 8, 8).contiguous(memory_format=torch.channels_last)
+NORMS, CHANNELS = (
+    torch.empty(N),
+    torch.rand(2, 8, 8, 8).contiguous(memory_format=torch.channels_last),
+)
 BYTES = A.nbytes
 
 

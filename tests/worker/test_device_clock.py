@@ -1,15 +1,19 @@
-"""What the device clock learns of a variant is kept for that variant; the device itself is simulated."""
+"""What the device clock learns of a variant is kept for that variant; the device itself is
+simulated.
+"""
 
 import pytest
 
+from gpulab.engine.build.build import Build
+from gpulab.engine.measure.device_clock import DeviceClock
+from gpulab.engine.processes.channel import Block
 from gpulab.scenario import Work
-from gpulab.worker.building.build import Build
-from gpulab.worker.process.sample_buffer import Block
-from gpulab.worker.timing.device_clock import DeviceClock
 
 
 class SimulatedClock(DeviceClock):
-    """Every block takes as long as it has steps; those of the builds in `waiting` never hide behind a spin."""
+    """Every block takes as long as it has steps; those of the builds in `waiting` never hide behind
+    a spin.
+    """
 
     waiting = ()
 

@@ -1,4 +1,6 @@
-"""What a worker makes of an allocation that fails, and of a limit that it already has, in this process."""
+"""What a worker makes of an allocation that fails, and of a limit that it already has, in this
+process.
+"""
 
 import resource
 
@@ -6,12 +8,12 @@ import psutil
 import pytest
 import torch
 
-from gpulab.protocol.events import OutOfMemory, VariantFailed
-from gpulab.protocol.jobs import Measure, ScenarioFile, VariantInfo
-from gpulab.protocol.statuses import FailureKind, Stage
-from gpulab.worker.process import memory
-from gpulab.worker.process.position import WorkerPosition
-from gpulab.worker.process.reporting import Reporter
+from gpulab.core.events import OutOfMemory, VariantFailed
+from gpulab.core.jobs import Measure, ScenarioFile, VariantInfo
+from gpulab.core.statuses import FailureKind, Stage
+from gpulab.engine.processes import device as memory
+from gpulab.engine.processes.channel import WorkerPosition
+from gpulab.engine.processes.reporting import Reporter
 
 INFOS = (VariantInfo(name="small"), VariantInfo(name="large", against="small"))
 
@@ -40,7 +42,9 @@ def refused_allocation():
         return error
 
 
-@pytest.mark.parametrize("make_error", [MemoryError, refused_allocation, lambda: torch.OutOfMemoryError("CUDA")])
+@pytest.mark.parametrize(
+    "make_error", [MemoryError, refused_allocation, lambda: torch.OutOfMemoryError("CUDA")]
+)
 def test_the_first_size_that_does_not_fit_is_no_failure_where_sizes_increase(make_error):
     event, too_large = reported("large", make_error(), increasing_memory=True)
     assert isinstance(event, OutOfMemory)

@@ -1,22 +1,28 @@
-"""Blocks of one length, so that what one variant leaves in the caches weighs alike in the times of all."""
+"""Blocks of one length, so that what one variant leaves in the caches weighs alike in the times of
+all.
+"""
 
 from types import SimpleNamespace
 
 import pytest
 
-from gpulab.worker.timing.candidate import Candidate, even_out
-from gpulab.worker.timing.clock import WallClock
-from gpulab.worker.timing.plan import lead_in_steps, longest_block_s
+from gpulab.engine.measure.candidate import Candidate, even_out
+from gpulab.engine.measure.clock import WallClock
+from gpulab.engine.measure.plan import lead_in_steps, longest_block_s
 
 
 def evened(*blocks, most_s=5e-3, clock=None):
-    """Steps a block of candidates of so many steps of so many seconds; and the names that are calibrated anew."""
+    """Steps a block of candidates of so many steps of so many seconds; and the names that are
+    calibrated anew.
+    """
     events = []
     candidates = [Candidate(f"v{place}", None, 1.0, *block) for place, block in enumerate(blocks)]
     even_out(clock or WallClock(None), SimpleNamespace(emit=events.append), candidates, most_s)
     calibrated = {event.variant: event.steps_per_block for event in events}
     steps = [candidate.steps for candidate in candidates]
-    assert calibrated == {f"v{place}": own for place, own in enumerate(steps) if own != blocks[place][0]}
+    assert calibrated == {
+        f"v{place}": own for place, own in enumerate(steps) if own != blocks[place][0]
+    }
     return steps
 
 
@@ -59,7 +65,9 @@ def test_cold_steps_stay_one_by_one():
     assert evened((1, 2e-3), (1, 100e-6), clock=WallClock(None, flush=lambda: None)) == [1, 1]
 
 
-@pytest.mark.parametrize(("time_s", "candidates"), [(10.0, 3), (10.0, 8), (10.0, 20), (1.5, 3), (0.3, 3)])
+@pytest.mark.parametrize(
+    ("time_s", "candidates"), [(10.0, 3), (10.0, 8), (10.0, 20), (1.5, 3), (0.3, 3)]
+)
 def test_longer_blocks_leave_a_process_time_for_its_rounds(time_s, candidates):
     block_s = longest_block_s(time_s, candidates)
     lead_in_s = 1e-3 * lead_in_steps(5, 1e-3)
@@ -68,7 +76,10 @@ def test_longer_blocks_leave_a_process_time_for_its_rounds(time_s, candidates):
 
 
 def test_steps_before_a_block_take_as_long_whatever_one_takes():
-    lead_ins = [step_s * lead_in_steps(round(3e-3 / step_s), step_s) for step_s in (20e-9, 20e-6, 0.5e-3, 1e-3, 3e-3)]
+    lead_ins = [
+        step_s * lead_in_steps(round(3e-3 / step_s), step_s)
+        for step_s in (20e-9, 20e-6, 0.5e-3, 1e-3, 3e-3)
+    ]
     assert lead_ins == pytest.approx([3e-3] * 5, rel=0.01)
     assert [lead_in_steps(1, step_s) for step_s in (20e-3, 0.1, 1.0)] == [1, 0, 0]
 

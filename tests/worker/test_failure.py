@@ -1,4 +1,6 @@
-"""What an exception becomes, whatever its class does: a message, a line, and nothing that is held on to."""
+"""What an exception becomes, whatever its class does: a message, a line, and nothing that is held
+on to.
+"""
 
 import gc
 import weakref
@@ -6,14 +8,19 @@ from itertools import repeat
 
 import pytest
 
-from gpulab.limits import MESSAGE_LENGTH, NAME_LENGTH, NAMES, TEXT_LENGTH
-from gpulab.protocol.statuses import FailureKind, Stage
-from gpulab.protocol.wire import decode, encode
+from gpulab.core.limits import MESSAGE_LENGTH, NAME_LENGTH, NAMES, TEXT_LENGTH
+from gpulab.core.statuses import FailureKind, Stage
+from gpulab.core.wire import decode, encode
+from gpulab.engine.build.lab import Names
+from gpulab.engine.processes.failure import (
+    RefusedError,
+    failure,
+    first_line,
+    is_out_of_memory,
+    short,
+    text_of,
+)
 from gpulab.scenario import ScenarioError
-from gpulab.worker.building.names import Names
-from gpulab.worker.process.errors import RefusedError
-from gpulab.worker.process.exception_text import first_line, short, text_of
-from gpulab.worker.process.failure import failure, is_out_of_memory
 
 
 class UnspeakableError(Exception):
@@ -84,13 +91,19 @@ def endless():
 
 
 CASES = {
-    "str raises": (UnspeakableError(), "UnspeakableError: (str() of this UnspeakableError raises SystemExit)"),
+    "str raises": (
+        UnspeakableError(),
+        "UnspeakableError: (str() of this UnspeakableError raises SystemExit)",
+    ),
     "surrogate": (ValueError("a\ud800b"), "ValueError: a\ufffdb"),
     "metaclass": (nameless(), "NamelessError: x"),
     "frozen": (FrozenError("x"), "FrozenError: x"),
     "text that is none": (TextError(), "TextError: said"),
     "endless causes": (endless(), "ValueError: a"),
-    "exit code": (SystemExit(UnspeakableError()), "sys.exit((repr() of this UnspeakableError raises SystemExit))"),
+    "exit code": (
+        SystemExit(UnspeakableError()),
+        "sys.exit((repr() of this UnspeakableError raises SystemExit))",
+    ),
     "exit without code": (Quits(2), "sys.exit(2)"),
     "syntax": (SyntaxError("bad", ("x.py", "no number", {}, 3)), "SyntaxError: bad (x.py)"),
     "syntax without parts": (BrokenError("x"), "BrokenError:  (?)"),
@@ -183,10 +196,13 @@ def test_values_are_told_in_few_visible_characters():
 
 
 @pytest.mark.parametrize(
-    "name", [5, "", " ", "a\nb", "\ud800", "\u202e", "x" * (NAME_LENGTH + 1), None, UnspeakableError()]
+    "name",
+    [5, "", " ", "a\nb", "\ud800", "\u202e", "x" * (NAME_LENGTH + 1), None, UnspeakableError()],
 )
 def test_a_name_is_a_short_visible_text(name):
-    with pytest.raises(ScenarioError, match=r"lab.report\(.*1 to 100 visible characters, such as 'tokens/s'"):
+    with pytest.raises(
+        ScenarioError, match=r"lab.report\(.*1 to 100 visible characters, such as 'tokens/s'"
+    ):
         Names("lab.report", "tokens/s").take(name)
 
 

@@ -1,4 +1,6 @@
-"""What a scenario puts in the place of the lab's own functions is named at the end of its job; nothing else is."""
+"""What a scenario puts in the place of the lab's own functions is named at the end of its job;
+nothing else is.
+"""
 
 import builtins
 import copy
@@ -9,16 +11,16 @@ import time
 import pytest
 import torch
 
-import gpulab.worker.job  # noqa: F401  # all that a worker has loaded before its scenario
+import gpulab.engine.processes.job  # noqa: F401  # all that a worker has loaded before its scenario
+from gpulab.engine.build import build, tensors
+from gpulab.engine.measure import clock
+from gpulab.engine.measure.clock import WallClock
+from gpulab.engine.processes import failure
+from gpulab.engine.processes.channel import WorkerPosition
+from gpulab.engine.processes.integrity import LabFunctions
+from gpulab.features.checks import worker as checks
+from gpulab.features.checks.worker import Checker
 from gpulab.scenario import Scenario, Work
-from gpulab.worker import checks
-from gpulab.worker.building import build, tensors
-from gpulab.worker.checks import Checker
-from gpulab.worker.process import failure
-from gpulab.worker.process.integrity import LabFunctions
-from gpulab.worker.process.position import WorkerPosition
-from gpulab.worker.timing import clock
-from gpulab.worker.timing.clock import WallClock
 
 
 def other(*arguments, **keywords):
@@ -27,19 +29,27 @@ def other(*arguments, **keywords):
 
 CASES = {
     # name of what is replaced: (holder, attribute, value)
-    "gpulab.worker.timing.clock.perf_counter_ns": (clock, "perf_counter_ns", other),
-    "gpulab.worker.timing.clock.median": (clock, "median", other),
-    "gpulab.worker.timing.clock.resource": (clock, "resource", torch),
-    "gpulab.worker.timing.clock._MOST_STEPS": (clock, "_MOST_STEPS", 1),
-    "gpulab.worker.timing.clock.WallClock._run": (WallClock, "_run", other),
-    "gpulab.worker.timing.clock.WallClock.__getattribute__": (WallClock, "__getattribute__", object.__getattribute__),
-    "gpulab.worker.timing.clock.max": (clock, "max", other),
-    "gpulab.worker.building.tensors.agree": (tensors, "agree", other),
-    "gpulab.worker.building.tensors.TOLERANCE": (tensors, "TOLERANCE", dict(tensors.TOLERANCE)),
-    "gpulab.worker.building.build.perf_counter": (build, "perf_counter", other),
-    "gpulab.worker.checks.Checker": (checks, "Checker", type("Checker", (Checker,), {})),
-    "gpulab.worker.checks.Checker.after": (Checker, "after", other),
-    "gpulab.worker.process.position.WorkerPosition.stage": (WorkerPosition, "stage", property(other)),
+    "gpulab.engine.measure.clock.perf_counter_ns": (clock, "perf_counter_ns", other),
+    "gpulab.engine.measure.clock.median": (clock, "median", other),
+    "gpulab.engine.measure.clock.resource": (clock, "resource", torch),
+    "gpulab.engine.measure.clock._MOST_STEPS": (clock, "_MOST_STEPS", 1),
+    "gpulab.engine.measure.clock.WallClock._run": (WallClock, "_run", other),
+    "gpulab.engine.measure.clock.WallClock.__getattribute__": (
+        WallClock,
+        "__getattribute__",
+        object.__getattribute__,
+    ),
+    "gpulab.engine.measure.clock.max": (clock, "max", other),
+    "gpulab.engine.build.tensors.agree": (tensors, "agree", other),
+    "gpulab.engine.build.tensors.TOLERANCE": (tensors, "TOLERANCE", dict(tensors.TOLERANCE)),
+    "gpulab.engine.build.build.perf_counter": (build, "perf_counter", other),
+    "gpulab.features.checks.worker.Checker": (checks, "Checker", type("Checker", (Checker,), {})),
+    "gpulab.features.checks.worker.Checker.after": (Checker, "after", other),
+    "gpulab.engine.processes.channel.WorkerPosition.stage": (
+        WorkerPosition,
+        "stage",
+        property(other),
+    ),
     "time.perf_counter": (time, "perf_counter", other),
     "resource.getrusage": (resource, "getrusage", other),
     "torch.equal": (torch, "equal", other),
@@ -63,10 +73,14 @@ def test_what_is_replaced_is_named(monkeypatch, name):
 
 
 CHANGES = {
-    "gpulab.worker.building.tensors.agree": (tensors.agree, "__code__", other.__code__),
-    "gpulab.worker.building.tensors.changed": (tensors.changed, "__defaults__", (None,)),
-    "gpulab.worker.checks.Checker.before": (Checker.before, "__code__", other.__code__),
-    "gpulab.worker.building.tensors.put_back": (tensors.put_back.__wrapped__, "__code__", other.__code__),
+    "gpulab.engine.build.tensors.agree": (tensors.agree, "__code__", other.__code__),
+    "gpulab.engine.build.tensors.changed": (tensors.changed, "__defaults__", (None,)),
+    "gpulab.features.checks.worker.Checker.before": (Checker.before, "__code__", other.__code__),
+    "gpulab.engine.build.tensors.put_back": (
+        tensors.put_back.__wrapped__,
+        "__code__",
+        other.__code__,
+    ),
 }
 
 
@@ -91,8 +105,8 @@ def test_keyword_defaults_and_contents_of_constants_are_looked_at(monkeypatch):
     monkeypatch.setitem(tensors.agree.__kwdefaults__, "tolerance", 1.0)
     monkeypatch.setitem(tensors.TOLERANCE, "fp32", 1.0)
     assert functions.replaced() == [
-        "gpulab.worker.building.tensors.TOLERANCE",
-        "gpulab.worker.building.tensors.agree",
+        "gpulab.engine.build.tensors.TOLERANCE",
+        "gpulab.engine.build.tensors.agree",
     ]
 
 
@@ -115,7 +129,7 @@ def test_a_method_that_python_calls_by_itself_is_named(monkeypatch, name):
     with monkeypatch.context() as patch:
         patch.setattr(Checker, name, other, raising=False)
         replaced = functions.replaced()
-    assert f"gpulab.worker.checks.Checker.{name}" in replaced
+    assert f"gpulab.features.checks.worker.Checker.{name}" in replaced
 
 
 def test_what_the_lab_and_compilers_do_themselves_is_no_replacement(monkeypatch):

@@ -1,10 +1,12 @@
-"""The CUDA C++ of the ceilings compiles for every architecture, without a GPU, and without a register spilled."""
+"""The CUDA C++ of the ceilings compiles for every architecture, without a GPU, and without a
+register spilled.
+"""
 
 import pytest
 
-from gpulab.cuda.compiler import compile_kernel
-from gpulab.protocol.kernels import KernelText
-from gpulab.worker.calibration.kernels import CHAINS, SOURCE
+from gpulab.core.payloads import KernelText
+from gpulab.features.kernels.compiler import compile_kernel
+from gpulab.features.roofline.probes import CHAINS, SOURCE
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])

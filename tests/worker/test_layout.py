@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from gpulab.worker.process.layout import in_own_layout
+from gpulab.engine.processes.layout import in_own_layout
 
 FORKS = 12
 
 
 def places(layout):
-    """How many places in a page the stack of forks has, a small object of theirs and a large one."""
+    """How many places in a page the stack of forks has, a small object of theirs and a large
+    one.
+    """
     found = zip(*(places_of_fork(layout, number) for number in range(FORKS)), strict=True)
     return [len({place % 4096 for place in kind}) for kind in found]
 
@@ -30,7 +32,9 @@ def places_of_fork(layout, number):
 
         def serve():
             small, large = object(), bytearray(100_000)
-            os.write(tells, f"{id(small)} {ctypes.addressof(ctypes.c_char.from_buffer(large))}".encode())
+            os.write(
+                tells, f"{id(small)} {ctypes.addressof(ctypes.c_char.from_buffer(large))}".encode()
+            )
             os.read(waits, 1)
 
         try:
@@ -86,7 +90,7 @@ def test_where_no_callbacks_can_be_made_the_stack_stays(monkeypatch):
 
 ADDRESSES = """
 import ctypes, mmap, os, random, sys
-from gpulab.worker.process.layout import move_libraries
+from gpulab.engine.processes.layout import move_libraries
 for number in range(int(sys.argv[2])):
     if os.fork() == 0:
         if sys.argv[1] == "moved":

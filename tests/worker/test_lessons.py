@@ -1,4 +1,6 @@
-"""What lessons declare of their work, built in this process: against formulas that were written down elsewhere."""
+"""What lessons declare of their work, built in this process: against formulas that were written
+down elsewhere.
+"""
 
 import ast
 import importlib.util
@@ -8,19 +10,20 @@ from pathlib import Path
 import pytest
 import torch
 
-from gpulab.protocol.device import Device
+from gpulab.core.machine import Device
+from gpulab.engine.build.lab import WorkerLab
+from gpulab.engine.processes.channel import WorkerPosition
+from gpulab.engine.processes.failure import SkippedError
 from gpulab.scenario import MiB
-from gpulab.worker.building.lab import WorkerLab
-from gpulab.worker.process.errors import SkippedError
-from gpulab.worker.process.position import WorkerPosition
 
 SCENARIOS = Path(__file__).parent.parent.parent / "scenarios"
 # FLOPs and compulsory bytes, in fp32 or bf16, from the sizes alone.
-# Vector addition and axpy: STREAM's ADD and TRIAD count 1 and 2 FLOPs, 24 bytes in fp64 (McCalpin, 1995).
-# Softmax exp(x - max) / sum: maximum, subtraction, exponential, sum, division (Goodfellow et al., Deep Learning, 4.1).
-# LayerNorm (x - mean) / std * w + b: sum, subtraction, square, sum, division, product, sum (Ba et al., 2016, eq. 3, 4).
-# A product: 2 n^3 (Golub and Van Loan, Matrix Computations, 1.1).
-# Attention: FlashAttention (Dao et al., 2022) counts 4 L^2 D a head, and the softmax is counted as above.
+# Vector addition and axpy: STREAM's ADD and TRIAD count 1 and 2 FLOPs, 24 bytes in fp64 (McCalpin,
+# 1995). Softmax exp(x - max) / sum: maximum, subtraction, exponential, sum, division (Goodfellow et
+# al., Deep Learning, 4.1). LayerNorm (x - mean) / std * w + b: sum, subtraction, square, sum,
+# division, product, sum (Ba et al., 2016, eq. 3, 4). A product: 2 n^3 (Golub and Van Loan, Matrix
+# Computations, 1.1). Attention: FlashAttention (Dao et al., 2022) counts 4 L^2 D a head, and the
+# softmax is counted as above.
 STATED = {
     "vector_add": lambda p: (p["mib"] * MiB // 4, 3 * p["mib"] * MiB),
     "axpy": lambda p: (2 * p["mib"] * MiB // 4, 3 * p["mib"] * MiB),
@@ -40,11 +43,15 @@ ROWS = [32, 64, 128, 256, 512, 1024, 2048]
 
 
 def works_of(name, *, smoke, chosen, l2_bytes=0):
-    """(scenario, parameters, work by variant) of a lesson on the CPU; of variants that a CPU has."""
+    """(scenario, parameters, work by variant) of a lesson on the CPU; of variants that a CPU
+    has.
+    """
     spec = importlib.util.spec_from_file_location(name, SCENARIOS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    lab = WorkerLab(torch.device("cpu"), Device(kind="cpu", name="", l2_bytes=l2_bytes), WorkerPosition(()))
+    lab = WorkerLab(
+        torch.device("cpu"), Device(kind="cpu", name="", l2_bytes=l2_bytes), WorkerPosition(())
+    )
     params = module.scenario.resolve(on_cpu=True, smoke=smoke, chosen=chosen)
     works = {}
     for variant in module.scenario.variants.values():
@@ -53,7 +60,9 @@ def works_of(name, *, smoke, chosen, l2_bytes=0):
         names = variant.function.__code__.co_varnames
         torch.manual_seed(0)
         with suppress(SkippedError):  # of a dtype that this CPU lacks
-            works[variant.name] = variant.function(lab, **{key: value for key, value in params.items() if key in names})
+            works[variant.name] = variant.function(
+                lab, **{key: value for key, value in params.items() if key in names}
+            )
     return module.scenario, params, works
 
 
@@ -64,14 +73,24 @@ def test_the_tour_stands_where_its_formulas_say(sizes):
     for name, work in works.items():
         assert (work.flops, work.bytes) == STATED[name](params), name
         per_byte = 3 if name.endswith("_bf16") else 6
-        intensity = INTENSITY.get(name) or (params[name.partition("_")[0]] / per_byte if "matmul" in name else None)
+        intensity = INTENSITY.get(name) or (
+            params[name.partition("_")[0]] / per_byte if "matmul" in name else None
+        )
         assert intensity is None or work.flops / work.bytes == pytest.approx(intensity)
         work.step()
 
 
 def test_the_tour_says_what_it_counts():
     text = ast.get_docstring(ast.parse((SCENARIOS / "roofline_tour.py").read_text()))
-    for stated in ("1 an element, over 12 bytes", "Softmax: 5", "LayerNorm: 7", "n/6", "n/3", "4 L^2 D", "8 L D"):
+    for stated in (
+        "1 an element, over 12 bytes",
+        "Softmax: 5",
+        "LayerNorm: 7",
+        "n/6",
+        "n/3",
+        "4 L^2 D",
+        "8 L D",
+    ):
         assert stated in text
 
 
@@ -84,7 +103,9 @@ def test_batch_sizes_take_the_same_rows():
     outputs = []
     for rows, work in zip(ROWS, works.values(), strict=True):
         assert (work.items, work.flops) == (most, 4 * most * width * hidden)
-        assert work.bytes == 4 * (2 * most * width + most // rows * 2 * width * hidden + 4 * most * hidden)
+        assert work.bytes == 4 * (
+            2 * most * width + most // rows * 2 * width * hidden + 4 * most * hidden
+        )
         work.step()
         outputs.append(work.output)
     assert all(torch.allclose(output, outputs[0], rtol=1e-4, atol=1e-5) for output in outputs)

@@ -1,4 +1,6 @@
-"""A scenario's file imported in this process: what it must be, and what a failure says of where it was."""
+"""A scenario's file imported in this process: what it must be, and what a failure says of where it
+was.
+"""
 
 import inspect
 import os
@@ -13,11 +15,11 @@ from py_compile import PycInvalidationMode
 import pytest
 from msgspec.structs import replace
 
-from gpulab.protocol.jobs import FunctionFile, ScenarioFile, VariantInfo
-from gpulab.protocol.statuses import FailureKind, Stage
+from gpulab.core.jobs import FunctionFile, ScenarioFile, VariantInfo
+from gpulab.core.statuses import FailureKind, Stage
+from gpulab.engine.build.load import load
+from gpulab.engine.processes.failure import failure
 from gpulab.scenario import ScenarioError
-from gpulab.worker.building.load import load
-from gpulab.worker.process.failure import failure
 
 SCENARIO = """
 from gpulab import Scenario, Work
@@ -42,7 +44,9 @@ def subject_of(tmp_path, monkeypatch):
         path.write_bytes(source.encode())
         infos = tuple(VariantInfo(name=name) for name in names)
         digest = sha256(path.read_bytes()).hexdigest()
-        return kind(scenario="subject", path=str(path), source_sha256=digest, source=source, variants=infos)
+        return kind(
+            scenario="subject", path=str(path), source_sha256=digest, source=source, variants=infos
+        )
 
     return write
 
@@ -62,7 +66,11 @@ def test_an_exit_at_import_has_its_line(subject_of):
     with pytest.raises(SystemExit) as raised:
         load(subject)
     event = failure(raised.value, subject.path, None, Stage.LOAD)
-    assert (event.kind, event.line, event.cause.values["message"]) == (FailureKind.EXIT, 2, "sys.exit('no arguments')")
+    assert (event.kind, event.line, event.cause.values["message"]) == (
+        FailureKind.EXIT,
+        2,
+        "sys.exit('no arguments')",
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,7 +111,9 @@ def test_a_compiled_file_beside_it_never_runs_in_its_place(subject_of, tmp_path,
     other.write_text(STEP.replace("as it was read", "as it was compiled"))
     os.utime(other, (path.stat().st_atime, path.stat().st_mtime))
     mode = PycInvalidationMode.UNCHECKED_HASH if unchecked else PycInvalidationMode.TIMESTAMP
-    planted = py_compile.compile(str(other), cache_from_source(str(path)), str(path), invalidation_mode=mode)
+    planted = py_compile.compile(
+        str(other), cache_from_source(str(path)), str(path), invalidation_mode=mode
+    )
     data = bytearray(Path(planted).read_bytes())
     if not unchecked:
         data[12:16] = path.stat().st_size.to_bytes(4, "little")
@@ -123,7 +133,8 @@ def test_a_coding_cookie_makes_no_code_of_a_comment(subject_of):
 
 
 @pytest.mark.parametrize(
-    "text", ["\ufeff" + STEP, STEP.replace("\n", "\r\n"), STEP.replace("\n", "\r"), "\f" + STEP[:-1]]
+    "text",
+    ["\ufeff" + STEP, STEP.replace("\n", "\r\n"), STEP.replace("\n", "\r"), "\f" + STEP[:-1]],
 )
 def test_lines_of_a_traceback_are_those_of_the_text(subject_of, text):
     step = function_of(load(subject_of(text.replace("return", "raise"), FunctionFile, ("step",))))

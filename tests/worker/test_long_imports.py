@@ -5,11 +5,12 @@ import sys
 
 import pytest
 
-from gpulab.worker.building import imports
+from gpulab.engine.build import load as imports
 
 OWN = "import colorsys\nimport threading\n"
 LIBRARY_WITH_A_THREAD = (
-    "import threading, time\nthreading.Thread(target=time.sleep, args=(0.5,), daemon=True).start()\n"
+    "import threading, time\nthreading.Thread(target=time.sleep, args=(0.5,), "
+    "daemon=True).start()\n"
 )
 
 
@@ -28,7 +29,9 @@ def long_imports(monkeypatch):
         recorded.end()
 
 
-def test_a_library_that_a_file_imports_is_named_and_the_file_is_not(long_imports, tmp_path, monkeypatch):
+def test_a_library_that_a_file_imports_is_named_and_the_file_is_not(
+    long_imports, tmp_path, monkeypatch
+):
     (tmp_path / "own_module.py").write_text(OWN)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "colorsys", raising=False)
@@ -37,7 +40,9 @@ def test_a_library_that_a_file_imports_is_named_and_the_file_is_not(long_imports
     assert recorded.modules == ["colorsys"]
 
 
-def test_a_library_that_starts_a_thread_is_left_to_each_process(long_imports, tmp_path, monkeypatch):
+def test_a_library_that_starts_a_thread_is_left_to_each_process(
+    long_imports, tmp_path, monkeypatch
+):
     (tmp_path / "threaded.py").write_text(LIBRARY_WITH_A_THREAD)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(imports, "_LIBRARIES", (str(tmp_path),))
@@ -46,7 +51,9 @@ def test_a_library_that_starts_a_thread_is_left_to_each_process(long_imports, tm
     assert recorded.modules == []
 
 
-def test_on_a_gpu_only_what_asks_for_no_device_is_imported_before_a_fork(long_imports, tmp_path, monkeypatch):
+def test_on_a_gpu_only_what_asks_for_no_device_is_imported_before_a_fork(
+    long_imports, tmp_path, monkeypatch
+):
     (tmp_path / "opens_a_device.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(imports, "_LIBRARIES", (str(tmp_path),))

@@ -1,4 +1,6 @@
-"""Values of another seed are copied into the inputs, and cases tried: structured inputs stay what they are."""
+"""Values of another seed are copied into the inputs, and cases tried: structured inputs stay what
+they are.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -6,10 +8,10 @@ import pytest
 import torch
 from checker_bench import Bench, N
 
-from gpulab.protocol.events import Examined
-from gpulab.protocol.statuses import CheckKind
+from gpulab.core.events import Examined
+from gpulab.core.statuses import CheckKind
+from gpulab.engine.processes.failure import RefusedError, WrongOutputError
 from gpulab.scenario import Work
-from gpulab.worker.process.errors import RefusedError, WrongOutputError
 
 
 def checked(baseline, suspect, cases=()):
@@ -97,7 +99,9 @@ def looked_up():
 
 def by_one_hot():
     table, places = torch.randn(100, 8), torch.randint(100, (N,))
-    return Work(lambda: torch.nn.functional.one_hot(places, 100).float() @ table, inputs=(table, places))
+    return Work(
+        lambda: torch.nn.functional.one_hot(places, 100).float() @ table, inputs=(table, places)
+    )
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR")
@@ -115,7 +119,11 @@ def by_one_hot():
 def test_structured_inputs_stay_what_they_are(baseline, suspect, said):
     bench = checked(baseline, suspect)
     assert {code for code, _ in bench.codes} == said
-    followed = [event for event in bench.events if isinstance(event, Examined) and event.check == CheckKind.INPUTS]
+    followed = [
+        event
+        for event in bench.events
+        if isinstance(event, Examined) and event.check == CheckKind.INPUTS
+    ]
     assert [event.variant for event in followed if event.reason is None] == ["suspect"]
 
 
@@ -166,7 +174,9 @@ def from_its_own_seed():
         (from_its_own_seed, RefusedError, "inputs_not_from_the_seed", {}),
     ],
 )
-def test_what_does_not_follow_the_values_of_another_seed_is_told_by_why(suspect, kind, code, values):
+def test_what_does_not_follow_the_values_of_another_seed_is_told_by_why(
+    suspect, kind, code, values
+):
     error = error_of(scaled, suspect)
     assert (type(error), error.finding.code) == (kind, code)
     assert values.items() <= error.finding.values.items()
@@ -228,10 +238,14 @@ def in_the_other_order():
         (with_a_mask, without_the_mask, ["input_without_effect"]),
     ],
 )
-def test_what_weakens_what_is_known_of_the_inputs_is_said_and_nobody_refused(baseline, suspect, codes):
+def test_what_weakens_what_is_known_of_the_inputs_is_said_and_nobody_refused(
+    baseline, suspect, codes
+):
     bench = checked(baseline, suspect)
     assert bench.codes == [(code, "suspect") for code in codes]
-    doubts = [event.reason.code for event in bench.events if isinstance(event, Examined) and event.reason]
+    doubts = [
+        event.reason.code for event in bench.events if isinstance(event, Examined) and event.reason
+    ]
     assert doubts == codes
 
 
@@ -339,5 +353,7 @@ def test_a_variant_that_fails_in_a_case_is_wrong_there():
         (softmax, softmax, {"n": 3}),
     ],
 )
-def test_a_case_in_which_the_baseline_has_no_answer_is_none_and_those_who_agree_pass(baseline, suspect, case):
+def test_a_case_in_which_the_baseline_has_no_answer_is_none_and_those_who_agree_pass(
+    baseline, suspect, case
+):
     assert checked(baseline, suspect, [case]).codes == []

@@ -6,8 +6,8 @@ import time
 import pytest
 import torch
 
+from gpulab.engine.build.lab import PhaseRecorder
 from gpulab.scenario import ScenarioError
-from gpulab.worker.building.phases import PhaseRecorder
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gpulab.worker.profiling import profiler
-from gpulab.worker.profiling.interpreting import interpreted_share
+from gpulab.features.goodput import worker as profiler
+from gpulab.features.goodput.worker import interpreted_share
 
 NUMBERS = np.random.default_rng(0).random(3_000_000)
 
@@ -55,6 +55,11 @@ def test_sleep_is_waiting_and_work_is_not():
         (0.1, 0.5, 200_000, False, 1),
     ],
 )
-def test_a_recording_has_as_many_steps_as_their_spread_needs(step_s, spread, events, stateful, steps):
+def test_a_recording_has_as_many_steps_as_their_spread_needs(
+    step_s, spread, events, stateful, steps
+):
     """While they take three seconds at most, and their recording can be read."""
-    assert profiler._window_steps(step_s, spread, SimpleNamespace(size=events), stateful=stateful) == steps
+    assert (
+        profiler._window_steps(step_s, spread, SimpleNamespace(size=events), stateful=stateful)
+        == steps
+    )

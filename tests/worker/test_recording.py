@@ -8,10 +8,9 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 from torch.utils.data import DataLoader
 
-from gpulab.analysis.goodput import partition
-from gpulab.analysis.operations import call_counts, operations
-from gpulab.analysis.time_spans import measure, union
-from gpulab.analysis.trace import PREFIX, WINDOW, read, validate
+from gpulab.core.trace import PREFIX, WINDOW, read, validate
+from gpulab.features.goodput.analysis import call_counts, operations, partition
+from gpulab.stats.time_spans import measure, union
 
 HALF = 0.04
 
@@ -27,7 +26,9 @@ def record(step, path, steps=5):
 
 
 class Halves:
-    """Sleeps for its data, then multiplies for as long; measures itself how much of its time was useful."""
+    """Sleeps for its data, then multiplies for as long; measures itself how much of its time was
+    useful.
+    """
 
     def __init__(self):
         self.a = torch.randn(64, 64)
@@ -95,14 +96,18 @@ def test_recordings_of_the_same_work_have_the_same_counts(tmp_path):
         (a @ a).sum().backward()
 
     step()
-    first, second = (call_counts(read(record(step, tmp_path / f"{number}.json"))) for number in range(2))
+    first, second = (
+        call_counts(read(record(step, tmp_path / f"{number}.json"))) for number in range(2)
+    )
     assert first == second
     assert any(name.startswith("autograd::engine") for name in first)
 
 
 def test_a_data_loader_waits_for_data_without_any_phase(tmp_path):
     loader = DataLoader(list(range(64)), batch_size=8, num_workers=0)
-    parts = partition(read(record(lambda: [batch.float().sum() for batch in loader], tmp_path / "trace.json")))
+    parts = partition(
+        read(record(lambda: [batch.float().sum() for batch in loader], tmp_path / "trace.json"))
+    )
     assert not parts.marked
     assert 0 < parts.seconds["data wait"] < parts.window_s
     assert parts.seconds["useful"] > 0

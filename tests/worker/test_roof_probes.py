@@ -1,13 +1,15 @@
-"""Roofs that take turns with the variants: which are needed, what they cost, what is told of them."""
+"""Roofs that take turns with the variants: which are needed, what they cost, what is told of
+them.
+"""
 
 import pytest
 import torch
 
-from gpulab.protocol.device import Device
+from gpulab.core.machine import Device
+from gpulab.engine.processes.channel import Block
+from gpulab.features.roofline.probes import Probe
+from gpulab.features.roofline.roof_probes import RoofProbe, RoofProbes, roof_probes
 from gpulab.scenario import MiB, Work
-from gpulab.worker.calibration.probes import Probe
-from gpulab.worker.calibration.roof_probes import RoofProbe, RoofProbes, roof_probes
-from gpulab.worker.process.sample_buffer import Block
 
 CPU = Device(kind="cpu", name="", l2_bytes=32 * MiB, memory_bytes=2**34)
 DEVICE = torch.device("cpu")
@@ -25,10 +27,19 @@ def work(**declared):
         ([work(flops=10)], [("matrix", "fp32")]),
         ([work(bytes=100 * MiB), work(bytes=90 * MiB)], [("device memory", "update")]),
         (
-            [work(bytes=8 * MiB, flops=10, dtype="bf16"), work(bytes=6 * MiB, flops=10, dtype="fp64")],
-            [("device memory", "update"), ("cache", "update"), ("matrix", "bf16"), ("matrix", "fp64")],
+            [
+                work(bytes=8 * MiB, flops=10, dtype="bf16"),
+                work(bytes=6 * MiB, flops=10, dtype="fp64"),
+            ],
+            [
+                ("device memory", "update"),
+                ("cache", "update"),
+                ("matrix", "bf16"),
+                ("matrix", "fp64"),
+            ],
         ),
-        ([work(bytes=4 * MiB), work(bytes=16 * MiB)], [("device memory", "update")]),  # caches of their own
+        # caches of their own
+        ([work(bytes=4 * MiB), work(bytes=16 * MiB)], [("device memory", "update")]),
         ([work(bytes=1024)], [("device memory", "update")]),
     ],
 )
@@ -41,7 +52,7 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.now = 0.0
-        monkeypatch.setattr("gpulab.worker.calibration.roof_probes.perf_counter", lambda: self.now)
+        monkeypatch.setattr("gpulab.features.roofline.roof_probes.perf_counter", lambda: self.now)
 
     def steps_per_block(self, build):
         return 1, COST_S / 2
@@ -87,7 +98,10 @@ def test_a_probe_that_fails_is_left_out_and_the_others_go_on(monkeypatch):
         return Probe(Work(cannot_be_built), 1, None)
 
     clock = Clock(monkeypatch)
-    planned = [RoofProbe("matrix", "int8", cannot_be_built), RoofProbe("matrix", "fp64", cannot_be_run)]
+    planned = [
+        RoofProbe("matrix", "int8", cannot_be_built),
+        RoofProbe("matrix", "fp64", cannot_be_run),
+    ]
     probes = RoofProbes(clock, DEVICE, [*planned, probe("fp32", 1e-3)], seed=1)
     for _ in range(3):
         probes.after_round({"a": 1e-3}, 1.0)
@@ -95,12 +109,14 @@ def test_a_probe_that_fails_is_left_out_and_the_others_go_on(monkeypatch):
 
 
 def test_probes_leave_the_numbers_of_the_scenario_alone():
-    from gpulab.worker.timing.clock import WallClock
+    from gpulab.engine.measure.clock import WallClock
 
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    probes = RoofProbes(WallClock(None), DEVICE, roof_probes(DEVICE, CPU, [work(flops=10, bytes=2**30)]), seed=1)
+    probes = RoofProbes(
+        WallClock(None), DEVICE, roof_probes(DEVICE, CPU, [work(flops=10, bytes=2**30)]), seed=1
+    )
     probes.after_round({"a": 1e-3}, 1e-3)
     assert {event.roof for event in probes.events(0)} == {"device memory", "matrix"}
     assert torch.equal(torch.rand(3), expected)

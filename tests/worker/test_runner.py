@@ -1,4 +1,6 @@
-"""A whole job in this process: what a worker makes of a baseline that is no baseline, and of builds that take long."""
+"""A whole job in this process: what a worker makes of a baseline that is no baseline, and of builds
+that take long.
+"""
 
 import gc
 import sys
@@ -8,15 +10,14 @@ import pytest
 import torch
 from checker_bench import RecordingChannel
 
-from gpulab.protocol import events as e
-from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
-from gpulab.protocol.statuses import Outcome, StopReason
+from gpulab.core import events as e
+from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core.statuses import Outcome, StopReason
+from gpulab.engine.measure.runner import Runner
+from gpulab.engine.processes.channel import SampleBuffer, WorkerPosition
+from gpulab.engine.processes.layout import seed_of
+from gpulab.engine.processes.reporting import Reporter
 from gpulab.scenario import CONTROL
-from gpulab.worker.process.layout import seed_of
-from gpulab.worker.process.position import WorkerPosition
-from gpulab.worker.process.reporting import Reporter
-from gpulab.worker.process.sample_buffer import SampleBuffer
-from gpulab.worker.runner import Runner
 
 HEAD = """
 import time
@@ -42,7 +43,9 @@ def {name}(lab):
 
 @pytest.fixture
 def job_events(tmp_path, monkeypatch):
-    """Runs a scenario of these bodies, by variant, and returns its events; what a run changes here is undone."""
+    """Runs a scenario of these bodies, by variant, and returns its events; what a run changes here
+    is undone.
+    """
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
@@ -50,12 +53,21 @@ def job_events(tmp_path, monkeypatch):
 
     def run(bodies, before=None, **options):
         path = tmp_path / "scenario.py"
-        path.write_text(HEAD + "".join(VARIANT.format(name=name, body=body) for name, body in bodies.items()))
+        path.write_text(
+            HEAD + "".join(VARIANT.format(name=name, body=body) for name, body in bodies.items())
+        )
         baseline = next(iter(bodies))
-        infos = tuple(VariantInfo(name=name, against=None if name == baseline else baseline) for name in bodies)
+        infos = tuple(
+            VariantInfo(name=name, against=None if name == baseline else baseline)
+            for name in bodies
+        )
         digest = sha256(path.read_bytes()).hexdigest()
         subject = ScenarioFile(
-            scenario="s", path=str(path), source_sha256=digest, source=path.read_text(), variants=infos
+            scenario="s",
+            path=str(path),
+            source_sha256=digest,
+            source=path.read_text(),
+            variants=infos,
         )
         job = Measure(subject=subject, solo_runs=False, **options)
         channel, names = RecordingChannel(), (*bodies, CONTROL)
@@ -68,7 +80,9 @@ def job_events(tmp_path, monkeypatch):
         reporter, buffer = Reporter(channel, job, WorkerPosition(names)), SampleBuffer(names)
         number = 0 if before is None else 1
         seed = seed_of(job.seed, number)
-        Runner(job, reporter, buffer, number, 0, seed, lambda: before, lambda imports: None, ask).serve()
+        Runner(
+            job, reporter, buffer, number, 0, seed, lambda: before, lambda imports: None, ask
+        ).serve()
         run.handover = handovers[-1]
         started = e.RunStarted(request=RunRequest(job=job, telemetry="off"), at="", host="")
         return [started, *channel.events, e.RunEnded(outcome=Outcome.DONE)]
@@ -83,7 +97,9 @@ def of_kind(events, kind):
 
 
 def test_a_baseline_that_steps_aside_leaves_nothing_to_measure(job_events):
-    events = job_events({"first": "lab.skip('needs [more] bits')", "second": "return work(1)"}, time_s=0.1)
+    events = job_events(
+        {"first": "lab.skip('needs [more] bits')", "second": "return work(1)"}, time_s=0.1
+    )
     (skipped,) = of_kind(events, e.VariantSkipped)
     assert (skipped.variant, skipped.reason.code) == ("first", "skipped_by_variant")
     assert skipped.reason.values == {"reason": "needs [more] bits"}
@@ -97,18 +113,27 @@ def test_a_baseline_that_returns_nothing_leaves_every_variant_unchecked(job_even
     (unchecked,) = of_kind(events, e.Unchecked)
     assert (unchecked.variant, unchecked.reason.code) == ("silent", "returns_nothing")
     assert of_kind(events, e.Checked) == []
-    assert {name for event in of_kind(events, e.Samples) for name in event.names} == {"silent", "second", CONTROL}
+    assert {name for event in of_kind(events, e.Samples) for name in event.names} == {
+        "silent",
+        "second",
+        CONTROL,
+    }
 
 
 @pytest.mark.slow
-def test_an_expensive_build_stays_for_the_epochs_of_its_process_and_the_others_are_made_anew(job_events):
+def test_an_expensive_build_stays_for_the_epochs_of_its_process_and_the_others_are_made_anew(
+    job_events,
+):
     count = "lab.report('{0}', len(builds[{0!r}].append(1) or builds[{0!r}]));"
     slow = f"{count.format('slow')} time.sleep(1.02); return work(9)"
-    events = job_events({"first": f"{count.format('first')} return work(1)", "slow": slow}, time_s=40.0)
+    events = job_events(
+        {"first": f"{count.format('first')} return work(1)", "slow": slow}, time_s=40.0
+    )
     built = {event.name: event.value for event in of_kind(events, e.Reported)}
     epochs = of_kind(events, e.Samples)[-1].complete
     assert epochs > 2
-    assert built == {"first": 1 + 2 * epochs, "slow": 1}  # the control is a second build of the first
+    # the control is a second build of the first
+    assert built == {"first": 1 + 2 * epochs, "slow": 1}
     assert [facts.kept for facts in job_events.handover.candidates] == [False, False, True]
 
 
@@ -116,7 +141,11 @@ def test_builds_that_a_process_keeps_take_nothing_of_its_rounds(job_events):
     bodies = {"slow": "time.sleep(0.35); return work(1)", "second": "return work(1)"}
     job_events(bodies, time_s=10.0)
     events = job_events(bodies, before=job_events.handover, time_s=10.0)
-    rounds = {row for batch in of_kind(events, e.Samples) for row in zip(batch.epoch, batch.round, strict=True)}
+    rounds = {
+        row
+        for batch in of_kind(events, e.Samples)
+        for row in zip(batch.epoch, batch.round, strict=True)
+    }
     assert len(rounds) >= 5  # of a stretch that is shorter than the control's build
 
 
@@ -124,17 +153,29 @@ def test_a_later_process_starts_from_what_the_first_handed_over(job_events):
     bodies = {"first": "return work(1)", "second": "return work(3)"}
     first = job_events(bodies, time_s=0.3)
     second = job_events(bodies, before=job_events.handover, time_s=0.3)
-    assert of_kind(second, e.Built) == of_kind(second, e.Calibrated) == of_kind(second, e.Planned) == []
+    assert (
+        of_kind(second, e.Built)
+        == of_kind(second, e.Calibrated)
+        == of_kind(second, e.Planned)
+        == []
+    )
     (started,) = of_kind(second, e.ProcessStarted)
     assert started.epoch == of_kind(first, e.Samples)[-1].complete
     assert started.seed != of_kind(first, e.ProcessStarted)[0].seed
-    assert {epoch for batch in of_kind(second, e.Samples) for epoch in batch.epoch} >= {started.epoch}
+    assert {epoch for batch in of_kind(second, e.Samples) for epoch in batch.epoch} >= {
+        started.epoch
+    }
 
 
 def test_in_a_later_process_the_baseline_is_built_at_random_places(job_events, tmp_path):
-    """What is built first has other memory than what comes after, and would be the baseline in every process."""
+    """What is built first has other memory than what comes after, and would be the baseline in
+    every process.
+    """
     log = tmp_path / "order"
-    writes = f"from pathlib import Path; path = Path({str(log)!r}); before = path.read_text() if path.exists() else ''"
+    writes = (
+        f"from pathlib import Path; path = Path({str(log)!r}); before = path.read_text() if "
+        "path.exists() else ''"
+    )
     bodies = {
         name: f"{writes}; path.write_text(before + '{name[0]}'); return work({times})"
         for name, times in {"first": 1, "second": 3}.items()
@@ -146,14 +187,21 @@ def test_in_a_later_process_the_baseline_is_built_at_random_places(job_events, t
         job_events(bodies, before=job_events.handover, time_s=0.1)
         orders.add(log.read_text())
     assert all(order.startswith("f") for order in orders), "the others are compared with its output"
-    assert all(order.count("f") >= 3 for order in orders), "for its output, once more, and the control"
-    assert len({len(order.rpartition("s")[2]) for order in orders}) > 1, "of these, so many come after the other"
+    assert all(order.count("f") >= 3 for order in orders), (
+        "for its output, once more, and the control"
+    )
+    assert len({len(order.rpartition("s")[2]) for order in orders}) > 1, (
+        "of these, so many come after the other"
+    )
 
 
 def test_a_later_process_finds_a_wrong_output_of_its_own(job_events):
     right = {"first": "return work(1)", "second": "return work(3)"}
     job_events(right, time_s=0.3)
-    wrong = {**right, "second": "data = torch.rand(1000); return Work(lambda: data * 3, inputs=data)"}
+    wrong = {
+        **right,
+        "second": "data = torch.rand(1000); return Work(lambda: data * 3, inputs=data)",
+    }
     events = job_events(wrong, before=job_events.handover, time_s=0.3)
     (checked,) = [event for event in of_kind(events, e.Checked) if not event.ok]
     assert (checked.variant, checked.reason.code) == ("second", "relative_error")

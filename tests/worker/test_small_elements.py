@@ -1,11 +1,13 @@
-"""What the error of all elements hides: parts that are small beside others, and effects that no output shows."""
+"""What the error of all elements hides: parts that are small beside others, and effects that no
+output shows.
+"""
 
 import pytest
 import torch
 from checker_bench import Bench, N
 
+from gpulab.engine.processes.failure import WrongOutputError
 from gpulab.scenario import Work
-from gpulab.worker.process.errors import WrongOutputError
 
 
 def rows_of(size):
@@ -69,12 +71,16 @@ def with_giants(error):
     def make_work():
         rows = torch.randn(N, N)
         rows[0, :4] *= 1e8
-        return Work(lambda: rows * (1 + error * torch.where(rows.abs() > 1e6, 0.0, 1.0)), inputs=rows)
+        return Work(
+            lambda: rows * (1 + error * torch.where(rows.abs() > 1e6, 0.0, 1.0)), inputs=rows
+        )
 
     return make_work
 
 
-@pytest.mark.parametrize(("error", "codes"), [(1e-6, []), (0.3, [("norm_in_few_elements", "suspect")])])
+@pytest.mark.parametrize(
+    ("error", "codes"), [(1e-6, []), (0.3, [("norm_in_few_elements", "suspect")])]
+)
 def test_elements_that_a_few_giants_hide_are_looked_at_by_themselves(error, codes):
     bench = Bench()
     bench.check("baseline", with_giants(0.0))

@@ -7,12 +7,12 @@ from time import perf_counter, sleep
 
 import pytest
 
-from gpulab.worker.process import startup
+from gpulab.engine.processes import startup
 
 CODE = """
 import time
 time.sleep(0.3)
-from gpulab.worker.process import startup
+from gpulab.engine.process import startup
 import json, os
 with startup.timed("imports"):
     time.sleep(0.1)
@@ -29,7 +29,9 @@ print(json.dumps([startup.startup_s(), json.loads(os.read(reader, 1000))]))
 
 def test_a_process_knows_how_long_it_has_been_there_and_hands_that_to_those_forked_from_it():
     started = perf_counter()
-    text = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(
+        [sys.executable, "-c", CODE], capture_output=True, text=True, check=True
+    ).stdout
     whole_s = perf_counter() - started
     own, forked = json.loads(text)
     assert own.keys() == {"interpreter", "imports"}

@@ -3,12 +3,15 @@
 import pytest
 import torch
 
-from gpulab.worker.building import tensors
-from gpulab.worker.checking import null_answers, state_updates
+from gpulab.engine.build import tensors
+from gpulab.features.checks import effects as state_updates
+from gpulab.features.checks import worker as null_answers
 
 
 def trained(steps, *, skip=(), dtype=torch.float32, lr=1e-3, seed=0):
-    """State before and after some steps of a model; `skip` are numbers of steps without an update."""
+    """State before and after some steps of a model; `skip` are numbers of steps without an
+    update.
+    """
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.GELU(), torch.nn.Linear(64, 8))
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
@@ -57,7 +60,8 @@ def test_state_in_another_order_is_matched_and_what_is_not_there_is_not_compared
     before, after = trained(1)
     reversed_state = (before[::-1], after[::-1])
     updates = state_updates.compare(*reversed_state, before, after)
-    assert (updates.compared, updates.error, updates.reason) == (4, 0.0, None)  # moments begin all alike
+    # moments begin all alike
+    assert (updates.compared, updates.error, updates.reason) == (4, 0.0, None)
     assert state_updates.compare(before[:2], after[:2], before, after).compared == 2
     assert state_updates.compare([torch.rand(3)], [torch.rand(3)], before, after).compared == 0
 
@@ -66,7 +70,9 @@ def passes(output, inputs=(), tolerance=None):
     def agree(answer, reference):
         return tensors.agree(answer, reference, tolerance=tolerance).ok
 
-    return {name for name, passed in null_answers.passing([output], inputs, agree).items() if passed}
+    return {
+        name for name, passed in null_answers.passing([output], inputs, agree).items() if passed
+    }
 
 
 X = torch.randn(32, 48, generator=torch.Generator().manual_seed(1))
@@ -82,8 +88,16 @@ X = torch.randn(32, 48, generator=torch.Generator().manual_seed(1))
         (X.argmax(1), (), set()),
         (X.square().mean(), (), set()),
         (X.clone(), (X,), set()),
-        (torch.zeros(8, 8), (), {"zeros", "the mean", "noise", "one value along axis 0", "one value along axis 1"}),
-        (torch.ones(8, 8), (), {"the mean", "noise", "one value along axis 0", "one value along axis 1"}),
+        (
+            torch.zeros(8, 8),
+            (),
+            {"zeros", "the mean", "noise", "one value along axis 0", "one value along axis 1"},
+        ),
+        (
+            torch.ones(8, 8),
+            (),
+            {"the mean", "noise", "one value along axis 0", "one value along axis 1"},
+        ),
         (X[:1].expand(8, 48), (), {"one value along axis 0"}),
         (X + 1e-6 * X.square(), (X,), {"input 1"}),
     ],

@@ -6,14 +6,15 @@ from math import log
 import pytest
 from msgspec.structs import replace
 
-from gpulab.protocol.jobs import Measure, ScenarioFile, VariantInfo
+from gpulab.core.jobs import Measure, ScenarioFile, VariantInfo
+from gpulab.engine.measure.handover import CandidateFacts, Handover
+from gpulab.engine.measure.stop_rule import StopRule
 from gpulab.scenario import CONTROL
-from gpulab.worker.handover import CandidateFacts, Handover
-from gpulab.worker.stop_rule import StopRule
 
 NAMES = ("old", "new", CONTROL)
 FACTS = [
-    CandidateFacts(name=name, variant="old", items=1.0, steps=1, step_s=1e-3, lead_in=2, kept=False) for name in NAMES
+    CandidateFacts(name=name, variant="old", items=1.0, steps=1, step_s=1e-3, lead_in=2, kept=False)
+    for name in NAMES
 ]
 SUBJECT = ScenarioFile(
     scenario="x",
@@ -30,7 +31,9 @@ def stopped(speedup, spread, *, most=64, process_s=0.5, **options):
         ratio, control = (draw.gauss(0.0, spread) for _ in range(2))
         pairs = {("new", "old"): ratio - log(speedup), (CONTROL, "old"): control}
         values = [(key, [[value] * 5]) for key, value in pairs.items()]
-        reason = rule.reason(Handover(candidates=FACTS, values=values, measured_s=process_s), process_s)
+        reason = rule.reason(
+            Handover(candidates=FACTS, values=values, measured_s=process_s), process_s
+        )
         if reason is not None:
             return reason, number
     return None, most
@@ -68,7 +71,10 @@ def test_a_control_that_shows_an_effect_decides_nothing():
     rule = StopRule(Measure(subject=SUBJECT, brief=True))
     pairs = {("new", "old"): -3.0, (CONTROL, "old"): 0.02}
     values = [(key, [[value] * 5]) for key, value in pairs.items()]
-    reasons = [rule.reason(Handover(candidates=FACTS, values=values, measured_s=0.1), 0.1) for _ in range(8)]
+    reasons = [
+        rule.reason(Handover(candidates=FACTS, values=values, measured_s=0.1), 0.1)
+        for _ in range(8)
+    ]
     assert reasons == [None] * 7 + ["width"]
 
 
@@ -85,7 +91,8 @@ BRIEF = [replace(FACTS[0], name=name, variant=name) for name in ("old", "new", "
 
 
 def order_of_firsts(processes, *, alone=lambda first, process: {}, slower=0.0):
-    """The variants that are built first in processes whose rounds say 1.6x and 2x; alone they take the same.
+    """The variants that are built first in processes whose rounds say 1.6x and 2x; alone they take
+    the same.
 
     `alone` gives other seconds for the variants of a process.
     """
@@ -112,13 +119,19 @@ def order_of_firsts(processes, *, alone=lambda first, process: {}, slower=0.0):
 def test_variants_take_turns_at_being_the_first_and_the_fastest_is_timed_alone_five_times():
     firsts, told = order_of_firsts(8)
     assert firsts == ["old", "third", "new", "third", "old", "third", "old", "third", "old"]
-    assert [sorted(names) for names in told[:5]] == [["old", "third"], ["new", "old", "third"], *[["old", "third"]] * 3]
+    assert [sorted(names) for names in told[:5]] == [
+        ["old", "third"],
+        ["new", "old", "third"],
+        *[["old", "third"]] * 3,
+    ]
     assert told[5] == ["old"]
 
 
 @pytest.mark.parametrize("suspect", ["third", "new"])
 def test_a_variant_that_differs_alone_is_the_first_until_that_is_sure(suspect):
-    firsts, _ = order_of_firsts(8, alone=lambda first, process: {suspect: 2.0} if first == suspect else {})
+    firsts, _ = order_of_firsts(
+        8, alone=lambda first, process: {suspect: 2.0} if first == suspect else {}
+    )
     assert firsts.count(suspect) >= 4
     assert order_of_firsts(8, slower=0.5)[0][:4] == ["old"] * 4
 
@@ -126,7 +139,13 @@ def test_a_variant_that_differs_alone_is_the_first_until_that_is_sure(suspect):
 def test_what_seems_to_differ_alone_keeps_a_run_from_ending():
     rule = StopRule(Measure(subject=SUBJECT, alone=True))
     values = [(("new", "old"), [[-1.0] * 5]), ((CONTROL, "old"), [[0.0] * 5])]
-    first = Handover(candidates=FACTS, values=values, measured_s=0.5, first="new", alone_s={"old": 1.0, "new": 1.0})
+    first = Handover(
+        candidates=FACTS,
+        values=values,
+        measured_s=0.5,
+        first="new",
+        alone_s={"old": 1.0, "new": 1.0},
+    )
     later = replace(first, first=None, alone_s={})
     reasons = [rule.reason(handover, 0.5) for handover in [first, *[later] * 8]]
     assert reasons == [None] * 9
@@ -136,7 +155,9 @@ def test_what_seems_to_differ_alone_keeps_a_run_from_ending():
 def test_nothing_is_timed_alone_where_variants_run_one_at_a_time():
     handover = Handover(candidates=BRIEF, exclusive=True)
     assert StopRule(Measure(subject=SUBJECT, alone=True)).to_time_alone(handover) == []
-    assert StopRule(Measure(subject=SUBJECT)).to_time_alone(replace(handover, exclusive=False)) == []
+    assert (
+        StopRule(Measure(subject=SUBJECT)).to_time_alone(replace(handover, exclusive=False)) == []
+    )
 
 
 def test_a_smoke_run_has_one_process():

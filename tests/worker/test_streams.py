@@ -1,4 +1,6 @@
-"""Work that outlives its step is found: in threads, in processes, on streams of a device that is simulated."""
+"""Work that outlives its step is found: in threads, in processes, on streams of a device that is
+simulated.
+"""
 
 import os
 import threading
@@ -10,14 +12,14 @@ import pytest
 import torch
 from variants import alone
 
-from gpulab.protocol.device import Device
-from gpulab.protocol.statuses import CheckKind
+from gpulab.core.machine import Device
+from gpulab.core.statuses import CheckKind
+from gpulab.engine.build.build import Build, Builder
+from gpulab.engine.build.lab import WorkerLab
+from gpulab.engine.processes.channel import WorkerPosition
+from gpulab.features.checks import streams
+from gpulab.features.checks.streams import Streams
 from gpulab.scenario import Work
-from gpulab.worker.building.build import Build, Builder
-from gpulab.worker.building.lab import WorkerLab
-from gpulab.worker.checking import streams
-from gpulab.worker.checking.streams import Streams
-from gpulab.worker.process.position import WorkerPosition
 
 GAUNTLET = Path(__file__).parents[1] / "gauntlet"
 BESIDE = ("thread_finishes_later", "thread_drops_work")
@@ -26,7 +28,9 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def one_thread():
-    """As a worker has by default: with more, the threads of a pool, which nobody accuses, do a part of the work."""
+    """As a worker has by default: with more, the threads of a pool, which nobody accuses, do a part
+    of the work.
+    """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -49,7 +53,8 @@ def examined(folder, kind, name):
         results[name] = looks.examine(name, build, 4, 5e-4)
         build.close()
     for thread in set(threading.enumerate()) - others:
-        thread.join(0.2)  # what is left of its work is none of the next test's; those of a pool stay
+        # what is left of its work is none of the next test's; those of a pool stay
+        thread.join(0.2)
     return results
 
 
@@ -122,12 +127,16 @@ def gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "synchronize", gpu.synchronize)
     monkeypatch.setattr(streams, "perf_counter", lambda: gpu.now)
     monkeypatch.setattr(streams, "sleep", lambda seconds: setattr(gpu, "now", gpu.now + seconds))
-    monkeypatch.setattr(streams, "CpuOfOthers", lambda: type("Idle", (), {"watch": lambda self, seconds: 0.0})())
+    monkeypatch.setattr(
+        streams, "CpuOfOthers", lambda: type("Idle", (), {"watch": lambda self, seconds: 0.0})()
+    )
     return gpu
 
 
 def on_gpu(step):
-    return Streams(torch.device("cuda:0")).examine("suspect", Build(Work(step), 0.0, None), 50, 1e-4)
+    return Streams(torch.device("cuda:0")).examine(
+        "suspect", Build(Work(step), 0.0, None), 50, 1e-4
+    )
 
 
 def test_a_side_stream_that_is_not_joined_is_found_on_short_and_on_single_steps(gpu):

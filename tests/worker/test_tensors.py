@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from gpulab.protocol.finding import finding
-from gpulab.worker.building import tensors as t
+from gpulab.core.finding import finding
+from gpulab.engine.build import tensors as t
 
 
 def test_leaves_are_found_in_every_collection():
@@ -19,7 +19,10 @@ def test_leaves_are_found_in_every_collection():
     array = np.zeros(4, dtype=np.float32)
     leaves = t.leaves([{"a": torch.ones(1)}, (module,), optimizer, array, None, 2.5, True, "text"])
     assert len(leaves) == 1 + 2 + 6 + 1 + 2
-    assert [leaf.item() for leaf in t.leaves({"b": torch.tensor(2), "a": torch.tensor(1)})] == [1, 2]
+    assert [leaf.item() for leaf in t.leaves({"b": torch.tensor(2), "a": torch.tensor(1)})] == [
+        1,
+        2,
+    ]
     t.poison(t.leaves(array))
     assert np.isnan(array).all()
     with pytest.raises(TypeError, match="a set is not a tensor"):
@@ -42,15 +45,21 @@ def test_putting_back_upsets_no_graph():
     assert weight.grad.tolist() == [2.0, 2.0, 2.0]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.complex64, torch.int32, torch.uint8])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.bfloat16, torch.complex64, torch.int32, torch.uint8]
+)
 def test_poison_is_what_ff_bytes_read_as(dtype):
     tensor = torch.zeros(5, dtype=dtype)
     t.poison([tensor])
     expected = torch.full((tensor.nbytes,), 255, dtype=torch.uint8).view(dtype)
-    assert torch.equal(tensor, expected) or (torch.isnan(tensor).all() and torch.isnan(expected).all())
+    assert torch.equal(tensor, expected) or (
+        torch.isnan(tensor).all() and torch.isnan(expected).all()
+    )
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float8_e4m3fn, torch.complex64, torch.int64])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float8_e4m3fn, torch.complex64, torch.int64]
+)
 def test_a_change_is_seen_and_can_be_undone(dtype):
     tensor = torch.full((4,), 3.0).to(dtype)
     saved = t.copies([tensor])
@@ -74,9 +83,17 @@ def test_a_sparse_tensor_is_the_tensors_that_it_consists_of(layout):
 
 @pytest.mark.parametrize(
     ("dtype", "allowed"),
-    [(torch.float64, 1e-10), (torch.float32, 1e-4), (torch.float16, 5e-3), (torch.bfloat16, 2e-2), (torch.int64, 0.0)],
+    [
+        (torch.float64, 1e-10),
+        (torch.float32, 1e-4),
+        (torch.float16, 5e-3),
+        (torch.bfloat16, 2e-2),
+        (torch.int64, 0.0),
+    ],
 )
-def test_the_tolerance_is_that_of_the_loosest_dtype_that_the_reference_has_or_somebody_declares(dtype, allowed):
+def test_the_tolerance_is_that_of_the_loosest_dtype_that_the_reference_has_or_somebody_declares(
+    dtype, allowed
+):
     tensor = torch.ones(3).to(dtype)
     assert t.tolerance_of(tensor, tensor) == allowed
     assert t.tolerance_of(torch.ones(3), tensor) == (allowed or 1e-4)
@@ -86,7 +103,13 @@ def test_the_tolerance_is_that_of_the_loosest_dtype_that_the_reference_has_or_so
 
 @pytest.mark.parametrize(
     ("dtype", "cap"),
-    [(torch.float64, 1e-9), (torch.float32, 1e-3), (torch.float16, 5e-2), (torch.bfloat16, 0.1), (torch.int64, 5e-2)],
+    [
+        (torch.float64, 1e-9),
+        (torch.float32, 1e-3),
+        (torch.float16, 5e-2),
+        (torch.bfloat16, 0.1),
+        (torch.int64, 5e-2),
+    ],
 )
 def test_a_tolerance_that_is_named_has_a_cap(dtype, cap):
     tensor = (torch.arange(100) % 7 + 100).to(dtype)
@@ -96,7 +119,14 @@ def test_a_tolerance_that_is_named_has_a_cap(dtype, cap):
 
 
 def test_zeros_fail_in_every_dtype():
-    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.int32, torch.complex64):
+    for dtype in (
+        torch.float64,
+        torch.float32,
+        torch.bfloat16,
+        torch.float16,
+        torch.int32,
+        torch.complex64,
+    ):
         reference = torch.randn(1000).mul(50).to(dtype)
         assert t.agree([reference], [reference.clone()]).ok
         assert not t.agree([torch.zeros_like(reference)], [reference]).ok
@@ -137,7 +167,9 @@ def test_nan_infinity_and_counts():
     assert (infinite.ok, infinite.error) == (False, None)
     enormous = t.agree([tensor.double() * 1e40], [tensor])
     assert (enormous.ok, enormous.error) == (False, None)
-    assert t.agree([tensor[:3]], [tensor]).reason == finding("element_counts_differ", elements=3, baseline=4)
+    assert t.agree([tensor[:3]], [tensor]).reason == finding(
+        "element_counts_differ", elements=3, baseline=4
+    )
     assert t.agree([tensor[:2], tensor[2:]], [tensor]).ok
     assert not t.agree([tensor[:2]], [tensor]).ok
 
@@ -177,7 +209,13 @@ def test_tensors_whose_values_cannot_be_compared_are_refused_by_name(kind):
 
 def test_every_other_layout_of_plain_values_is_compared():
     values = torch.ones(4, dtype=torch.complex64) * (1 + 2j)
-    for tensor in (values.conj(), values.conj().imag, torch.ones(1).expand(5), torch.ones(2, 3).t(), torch.empty(0)):
+    for tensor in (
+        values.conj(),
+        values.conj().imag,
+        torch.ones(1).expand(5),
+        torch.ones(2, 3).t(),
+        torch.empty(0),
+    ):
         leaves = t.leaves(tensor)
         saved = t.copies(leaves)
         assert not t.changed(leaves, saved)

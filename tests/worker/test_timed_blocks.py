@@ -1,4 +1,6 @@
-"""What is timed is what is checked: values change before and within timed blocks, and steps are taken alone."""
+"""What is timed is what is checked: values change before and within timed blocks, and steps are
+taken alone.
+"""
 
 from time import perf_counter
 
@@ -6,17 +8,18 @@ import pytest
 import torch
 from checker_bench import TimedBench
 
-from gpulab.protocol.events import Examined
-from gpulab.protocol.statuses import CheckKind
+from gpulab.core.events import Examined
+from gpulab.core.statuses import CheckKind
+from gpulab.engine.processes.failure import WrongOutputError
 from gpulab.scenario import Work
-from gpulab.worker.process.errors import WrongOutputError
 
 SIZE = 160
 PAUSE_S = 3e-5
 BLOCKS = 40
 """Of which one in four changes values between two of its steps, until one did."""
 LOOKS = 24
-"""Two or three in each process of a run: other work on the machine may hide a gain in any of them."""
+"""Two or three in each process of a run: other work on the machine may hide a gain in any of them.
+"""
 
 
 @pytest.fixture
@@ -27,7 +30,9 @@ def bench():
 
 
 def multiplying(step):
-    """A step that is told how to multiply, and whether anything came between it and the one before."""
+    """A step that is told how to multiply, and whether anything came between it and the one
+    before.
+    """
 
     def make_work():
         a, b = torch.randn(SIZE, SIZE), torch.randn(SIZE, SIZE)
@@ -105,9 +110,14 @@ def remembers_by_value():
 
 @pytest.mark.parametrize(
     ("make", "code"),
-    [(computes_after_a_pause, "computes_when_waited_for"), (remembers_by_value, "remembers_its_inputs")],
+    [
+        (computes_after_a_pause, "computes_when_waited_for"),
+        (remembers_by_value, "remembers_its_inputs"),
+    ],
 )
-def test_the_time_that_a_variant_gains_is_missing_in_a_step_alone_or_on_new_values(bench, make, code):
+def test_the_time_that_a_variant_gains_is_missing_in_a_step_alone_or_on_new_values(
+    bench, make, code
+):
     bench.check("suspect", make())
     reasons = (bench.take_alone("suspect") for _ in range(LOOKS))
     assert next(filter(None, reasons)).code == code

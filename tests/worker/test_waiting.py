@@ -1,4 +1,6 @@
-"""What a step returns is waited for inside the clock; what is there costs nothing, whatever it is made of."""
+"""What a step returns is waited for inside the clock; what is there costs nothing, whatever it is
+made of.
+"""
 
 import threading
 import time
@@ -9,10 +11,9 @@ import numpy as np
 import pytest
 import torch
 
+from gpulab.engine.build.build import Build
+from gpulab.engine.measure.clock import WallClock, is_asynchronous, paced, wait_for
 from gpulab.scenario import Work
-from gpulab.worker.building.build import Build
-from gpulab.worker.timing.clock import WallClock
-from gpulab.worker.timing.waiting import is_asynchronous, paced, wait_for
 
 
 class Array:
@@ -40,7 +41,17 @@ def future(result=None):
     return done
 
 
-THERE = (None, 1, 2.0, True, "x", torch.ones(2), torch.nn.Parameter(torch.ones(2)), [torch.ones(1), None], np.ones(2))
+THERE = (
+    None,
+    1,
+    2.0,
+    True,
+    "x",
+    torch.ones(2),
+    torch.nn.Parameter(torch.ones(2)),
+    [torch.ones(1), None],
+    np.ones(2),
+)
 
 
 @pytest.mark.parametrize("result", THERE, ids=lambda result: type(result).__name__)
@@ -51,7 +62,9 @@ def test_what_is_there_is_not_waited_for(result):
     assert paced(step, result) is step
 
 
-@pytest.mark.parametrize("wrap", [lambda it: it, lambda it: [1, it], lambda it: {"loss": (it,)}, future])
+@pytest.mark.parametrize(
+    "wrap", [lambda it: it, lambda it: [1, it], lambda it: {"loss": (it,)}, future]
+)
 def test_an_array_is_waited_for_wherever_it_is(wrap):
     array = Array()
     assert is_asynchronous(wrap(array))
@@ -112,7 +125,9 @@ def test_no_more_than_some_results_of_a_block_run_at_a_time():
 
 
 def test_an_output_is_not_kept_beyond_its_step():
-    """Else the next one would go to other memory, and the outputs of a block need twice as much of the cache."""
+    """Else the next one would go to other memory, and the outputs of a block need twice as much of
+    the cache.
+    """
     outputs, alive = weakref.WeakSet(), []
 
     class Output:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.widgets import TabbedContent, TabPane, Tabs
 
+from gpulab.draw.text import Glyphs
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.panels.selection import Look, Selection
 from gpulab.tui.panels.tabs import TABS
-from gpulab.views.text import Glyphs
 
 if TYPE_CHECKING:
     from gpulab.catalog.catalog import Entry
@@ -32,7 +32,9 @@ class Detail(TabbedContent):
 
     def compose(self) -> ComposeResult:
         for number, (name, tab) in enumerate(TABS.items(), 1):
-            self.compose_add_child(TabPane(f"{number} {tab.title}", Pane(id=f"{name}-pane"), id=name))
+            self.compose_add_child(
+                TabPane(f"{number} {tab.title}", Pane(id=f"{name}-pane"), id=name)
+            )
         yield from super().compose()
 
     def on_mount(self) -> None:
@@ -51,7 +53,7 @@ class Detail(TabbedContent):
     def about(self, *, under_way: bool) -> str:
         """How to read what is in sight: a panel that was chosen, or the tab."""
         if under_way and self._panel is not None:
-            from gpulab.views.live.screen import ZOOMED
+            from gpulab.features.live.screen import ZOOMED
 
             return next((panel.about for panel in ZOOMED if panel.name == self._panel), "")
         return TABS[self.tab].about
@@ -79,14 +81,21 @@ class Detail(TabbedContent):
         run, tab = runs.of(name), TABS[self.tab]
         if self.frozen and runs.current is run:
             return
-        look = Look((pane.scrollable_content_region.width, pane.size.height), self._panel, self.zoomed, self._family)
+        look = Look(
+            (pane.scrollable_content_region.width, pane.size.height),
+            self._panel,
+            self.zoomed,
+            self._family,
+        )
         settings = runs.settings(name)
         drawn = (name, self.tab, look, entry.sha256, repr(settings), tab.changing(run))
         if drawn != self._drawn:
             opened = self._drawn[:2] != drawn[:2]
             self._drawn = drawn
             prediction, sweep = runs.predictions.get(name), runs.sweeps.get(name)
-            selection = Selection(entry.row, entry.source, run, self._glyphs, look, prediction, sweep, settings)
+            selection = Selection(
+                entry.row, entry.source, run, self._glyphs, look, prediction, sweep, settings
+            )
             pane.show(tab.content(selection), follow=tab.follows_end)
             if opened and (words := tab.first_in_sight(selection)):
                 pane.scroll_to_text(words)

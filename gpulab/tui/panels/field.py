@@ -1,4 +1,6 @@
-"""A line to type into, in which keys keep their order on a slow line, where several arrive at once."""
+"""A line to type into, in which keys keep their order on a slow line, where several arrive at
+once.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,9 @@ from textual.widgets import Input
 class Field(Input):
     """`on_keys`: what a key does instead of being typed.
 
-    Textual queues keys at the widget that had the focus when they came. One that moves the focus would leave those
-    behind it in the wrong field: they are given back to the app, and go where the focus is by then.
+    Textual queues keys at the widget that had the focus when they came. One that moves the focus
+    would leave those behind it in the wrong field: they are given back to the app, and go where the
+    focus is by then.
     """
 
     on_keys: Mapping[str, Callable[[], None]]

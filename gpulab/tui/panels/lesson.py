@@ -6,9 +6,9 @@ from collections.abc import Hashable
 
 from rich.console import RenderableType
 
+from gpulab.catalog.view import lesson
 from gpulab.session.run import Run
 from gpulab.tui.panels.selection import Selection
-from gpulab.views.lesson import lesson
 
 
 def content(selection: Selection) -> RenderableType:

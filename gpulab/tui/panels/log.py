@@ -7,9 +7,9 @@ from collections.abc import Hashable
 from rich.console import RenderableType
 
 from gpulab.session.run import Run
+from gpulab.tui.log import log
 from gpulab.tui.panels.selection import Selection
-from gpulab.views.log import log
-from gpulab.views.status import before_a_run
+from gpulab.tui.status import before_a_run
 
 
 def content(selection: Selection) -> RenderableType:

@@ -1,4 +1,8 @@
-"""A scrollable view of anything Rich can print, which resends only the cells that changed."""
+"""A scrollable view of anything Rich can print, which resends only the cells that changed; and the
+line of keys.
+
+Textual's footer is a widget a key: laying those out takes half as long as all of the first screen.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +12,22 @@ from rich.cells import get_character_cell_size
 from rich.console import RenderableType
 from rich.style import Style
 from rich.text import Text
+from textual.binding import Binding
 from textual.events import Resize
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widgets import Input
 
-from gpulab.views.text import Glyphs
+from gpulab.draw.text import Glyphs
 
 _NOTHING = Strip([])
 _BLANK = (" ", None)
 
 
 class Pane(ScrollView, can_focus=True):
-    """Shows what it was last given. Textual resends all cells of a widget that is refreshed, changed or not:
-    at 4 Hz that is what floods a connection, so cells are compared first.
+    """Shows what it was last given. Textual resends all cells of a widget that is refreshed,
+    changed or not: at 4 Hz that is what floods a connection, so cells are compared first.
     """
 
     _content: RenderableType = ""
@@ -32,7 +38,9 @@ class Pane(ScrollView, can_focus=True):
         self._rows = []
 
     def show(self, content: RenderableType, *, follow: bool = False) -> None:
-        """Show a renderable in place of the last; `follow` keeps its end in sight where that was in sight."""
+        """Show a renderable in place of the last; `follow` keeps its end in sight where that was in
+        sight.
+        """
         self._content = content
         at_end = self.scroll_offset.y >= self.max_scroll_y
         self._draw()
@@ -70,8 +78,12 @@ class Pane(ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         if not width:
             return  # not on screen yet
-        options = self.app.console.options.update(width=width, height=None, highlight=False, markup=False)
-        rows = [Strip(row) for row in self.app.console.render_lines(self._content, options, pad=False)]
+        options = self.app.console.options.update(
+            width=width, height=None, highlight=False, markup=False
+        )
+        rows = [
+            Strip(row) for row in self.app.console.render_lines(self._content, options, pad=False)
+        ]
         before, self._rows = self._rows, rows
         self.virtual_size = Size(width, len(rows))
         for y, (old, new) in enumerate(zip_longest(before, rows, fillvalue=_NOTHING)):
@@ -80,7 +92,8 @@ class Pane(ScrollView, can_focus=True):
 
 
 def last_change(old: Strip, new: Strip) -> int | None:
-    """The end of the part of a row that differs; None where nothing does. To the right of a row there are blanks.
+    """The end of the part of a row that differs; None where nothing does. To the right of a row
+    there are blanks.
 
     Textual sends a row from its first cell on, wherever the part begins that has to be drawn.
     """
@@ -88,7 +101,9 @@ def last_change(old: Strip, new: Strip) -> int | None:
     width = max(len(before), len(after))
     before += [_BLANK] * (width - len(before))
     after += [_BLANK] * (width - len(after))
-    return next((place + 1 for place in reversed(range(width)) if before[place] != after[place]), None)
+    return next(
+        (place + 1 for place in reversed(range(width)) if before[place] != after[place]), None
+    )
 
 
 def _cells(strip: Strip) -> list[tuple[str, Style | None]]:
@@ -99,3 +114,50 @@ def _cells(strip: Strip) -> list[tuple[str, Style | None]]:
             cells.append((character, segment.style))
             cells += [("", segment.style)] * (get_character_cell_size(character) - 1)
     return cells
+
+
+_BETWEEN = "  "
+
+
+class KeysLine(Pane, can_focus=False):
+    """Those of the bindings with the focus that are to be shown; what has no room is left out, the
+    last ones first.
+    """
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__(classes="keys")
+        self._glyphs = glyphs
+
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, lambda _: self._show_keys())
+        self.call_after_refresh(self._show_keys)
+
+    def on_resize(self, event: Resize) -> None:
+        self._show_keys()
+
+    def _show_keys(self) -> None:
+        text, shown = Text(no_wrap=True), set()
+        if not self.is_attached or not self.screen.is_current:
+            return
+        # which has Enter for itself, but hands it on
+        typing = isinstance(self.screen.focused, Input)
+        own = [
+            binding for binding in self.screen.BINDINGS if typing and isinstance(binding, Binding)
+        ]
+        active = [entry.binding for entry in self.screen.active_bindings.values() if entry.enabled]
+        for binding in [*own, *active]:
+            if not binding.show or binding.action in shown:
+                continue
+            shown.add(binding.action)
+            key, what = (
+                self._glyphs(self.app.get_key_display(binding)),
+                self._glyphs(binding.description),
+            )
+            if text.cell_len + len(_BETWEEN) + len(key) + 1 + len(what) > self.size.width:
+                break
+            action = binding.action if "." in binding.action else f"screen.{binding.action}"
+            click = Style.from_meta({"@click": action})
+            text.append(_BETWEEN if shown - {binding.action} else " ")
+            text.append(key, Style(bold=True, color="cyan") + click)
+            text.append(f" {what}", click)
+        self.show(text)

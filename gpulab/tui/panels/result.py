@@ -7,16 +7,16 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
-from gpulab.report.live import live_detail
+from gpulab.features.live.panel import LiveRun
+from gpulab.features.live.report import live_detail
+from gpulab.features.live.screen import ZOOMED, live_view
+from gpulab.features.predictions.view import outcome
+from gpulab.features.sweeps.view import sweep_view
+from gpulab.report.page import result_page
 from gpulab.session.run import Run
 from gpulab.session.run_files import at_home
 from gpulab.tui.panels.selection import Selection
-from gpulab.views.live.panel import LiveRun
-from gpulab.views.live.screen import ZOOMED, live_view
-from gpulab.views.pages.predict import outcome
-from gpulab.views.pages.result import result_page
-from gpulab.views.status import before_a_run
-from gpulab.views.sweep import sweep_view
+from gpulab.tui.status import before_a_run
 
 
 def content(selection: Selection) -> RenderableType:
@@ -31,8 +31,14 @@ def content(selection: Selection) -> RenderableType:
     pairs = [(entry.variant, entry.against) for entry in run.report.comparisons]
     live = LiveRun(run.report, live_detail(run.state, pairs), guess)
     if look.zoomed or not run.ended:
-        return live_view(live, glyphs, width=width, height=height, chosen=look.panel, zoomed=look.zoomed)
-    guessed = outcome(run.report, selection.prediction, glyphs, width=width) if selection.prediction else []
+        return live_view(
+            live, glyphs, width=width, height=height, chosen=look.panel, zoomed=look.zoomed
+        )
+    guessed = (
+        outcome(run.report, selection.prediction, glyphs, width=width)
+        if selection.prediction
+        else []
+    )
     return result_page(live, guessed, at_home(Path(run.report.run_file)), glyphs, width=width)
 
 

@@ -7,12 +7,11 @@ from collections.abc import Hashable
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gpulab.report.roofline.points import roofline_of
+from gpulab.features.roofline.report import roofline_of
+from gpulab.features.roofline.view import causes, families, first_family, reasons, roofline_view
 from gpulab.session.run import Run
 from gpulab.tui.panels.selection import Selection
-from gpulab.views.roofline.reasons import causes, reasons
-from gpulab.views.roofline.view import families, first_family, roofline_view
-from gpulab.views.status import before_a_run, no_roofline
+from gpulab.tui.status import before_a_run, no_roofline
 
 
 def content(selection: Selection) -> RenderableType:
@@ -23,9 +22,16 @@ def content(selection: Selection) -> RenderableType:
     if roofline is None:
         return Group(no_roofline(glyphs), causes(run.report.variants, glyphs))
     width, height = selection.look.size
-    drawn = roofline_view(roofline, glyphs, width=width, height=height, family=selection.look.family)
+    drawn = roofline_view(
+        roofline, glyphs, width=width, height=height, family=selection.look.family
+    )
     hint = "f draws another type of numbers\n" if len(families(roofline)) > 1 else ""
-    return Group(drawn, Text(hint, "dim"), reasons(roofline.points, glyphs), causes(run.report.variants, glyphs))
+    return Group(
+        drawn,
+        Text(hint, "dim"),
+        reasons(roofline.points, glyphs),
+        causes(run.report.variants, glyphs),
+    )
 
 
 def changing(run: Run) -> Hashable:

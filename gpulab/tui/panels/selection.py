@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gpulab.protocol.listing import ScenarioRow
-    from gpulab.report.prediction import Prediction
+    from gpulab.catalog.listing import ScenarioRow
+    from gpulab.draw.text import Glyphs
+    from gpulab.features.predictions.report import Prediction
+    from gpulab.features.sweeps.runs import SweepRuns
     from gpulab.session.run import Run
     from gpulab.session.settings import Settings
-    from gpulab.session.sweep_runs import SweepRuns
-    from gpulab.views.text import Glyphs
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,9 @@ class Look:
 
 @dataclass(frozen=True)
 class Selection:
-    """The scenario under the cursor with the text of its file and its last run, and how they are drawn."""
+    """The scenario under the cursor with the text of its file and its last run, and how they are
+    drawn.
+    """
 
     row: ScenarioRow
     source: str

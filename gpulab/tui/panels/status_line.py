@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from gpulab.draw.text import Glyphs
+from gpulab.tui import status
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.runs import Runs
-from gpulab.views import status
-from gpulab.views.text import Glyphs
 
 
 class StatusLine(Pane, can_focus=False):
@@ -31,7 +31,7 @@ class StatusLine(Pane, can_focus=False):
             return status.ready(self._device)
         if self._runs.stopping:
             return status.stopping(self._runs.running or "")
-        from gpulab.views.progress import headline, subject
+        from gpulab.features.live.progress import headline, subject
 
         text = subject(run.report) if in_sight and run.report.scenario else headline(run.report)
         sweep = self._runs.sweeps.get(self._runs.running or "")

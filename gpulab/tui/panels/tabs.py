@@ -1,7 +1,7 @@
 """The tabs of a scenario, in their order.
 
-A new tab is a line here, and its file: `content(selection)` draws it, `changing(run)` is what must have changed for it
-to be laid out again.
+A new tab is a line here, and its file: `content(selection)` draws it, `changing(run)` is what must
+have changed for it to be laid out again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tab:
-    """One tab. Its module is imported when it is first shown: the first frame of the screen needs none of them."""
+    """One tab. Its module is imported when it is first shown: the first frame of the screen needs
+    none of them.
+    """
 
     title: str
     module: str
@@ -49,28 +51,34 @@ TABS = {
     "lesson": Tab(
         "Lesson",
         "gpulab.tui.panels.lesson",
-        "What the scenario teaches, its variants, what its source claims, and what can be changed: p changes it.",
+        "What the scenario teaches, its variants, what its source claims, and what can be "
+        "changed: p changes it.",
     ),
     "code": Tab(
         "Code",
         "gpulab.tui.panels.code",
-        "The source of every variant, with - and + where it differs from the baseline, and the operations that each "
-        "then runs. After a failure the line is marked. e opens the file.",
+        "The source of every variant, with - and + where it differs from the baseline, and the "
+        "operations that each then runs. After a failure the line is marked. e opens the file.",
     ),
     "result": Tab(
         "Result",
         "gpulab.tui.panels.result",
-        "While it runs: its panels; tab chooses one, z lets it fill the screen, and help is then about that one. "
-        "After it: the verdict first, then the picture, what limits it, whether to believe it, and all tables.",
+        "While it runs: its panels; tab chooses one, z lets it fill the screen, and help is then "
+        "about that one. After it: the verdict first, then the picture, what limits it, whether "
+        "to believe it, and all tables.",
     ),
     "roofline": Tab(
         "Roofline",
         "gpulab.tui.panels.roofline",
-        "Work per byte to the right, work per second upwards. The slope is the memory of this device and the flat "
-        "line its arithmetic, both measured; a variant below them is held back by something else, said below the plot.",
+        "Work per byte to the right, work per second upwards. The slope is the memory of this "
+        "device and the flat line its arithmetic, both measured; a variant below them is held "
+        "back by something else, said below the plot.",
     ),
     "log": Tab(
-        "Log", "gpulab.tui.panels.log", "What the scenario printed, and what went wrong in full.", follows_end=True
+        "Log",
+        "gpulab.tui.panels.log",
+        "What the scenario printed, and what went wrong in full.",
+        follows_end=True,
     ),
 }
 """By name; their keys are 1, 2, ... in this order."""

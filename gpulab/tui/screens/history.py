@@ -6,45 +6,210 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import ClassVar
 
 from rich.console import Group, RenderableType
+from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Resize
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.screen import Screen
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
 from textual.widgets import Input
 from textual.worker import get_current_worker
 
-from gpulab.protocol.text import plain
-from gpulab.report.live import LiveDetail
-from gpulab.report.past_run import PastRun
-from gpulab.report.report import RunReport
-from gpulab.session.history_index import HistoryIndex, Part
-from gpulab.session.run_files import at_home, state_folder
-from gpulab.tui.panels.field import Field
-from gpulab.tui.panels.history_list import HistoryList
-from gpulab.tui.panels.keys_line import KeysLine
-from gpulab.tui.panels.pane import Pane
-from gpulab.tui.past import Opened, read_run
-from gpulab.tui.screens.lab import LabScreen
-from gpulab.tui.screens.page import Page
-from gpulab.views.live.panel import LiveRun
-from gpulab.views.pages.compare import compare_view
-from gpulab.views.pages.history import (
+from gpulab.core.text import plain
+from gpulab.draw.canvas import wide
+from gpulab.draw.text import Glyphs
+from gpulab.features.history.compare import compare_view
+from gpulab.features.history.report import PastRun
+from gpulab.features.history.view import (
+    columns,
     count_of_runs,
     facts,
+    line,
+    name_width,
     nothing_listed,
     others_on_one_axis,
     search_text,
 )
-from gpulab.views.pages.result import result_page
-from gpulab.views.roofline.canvas import wide
-from gpulab.views.text import Glyphs
+from gpulab.features.live.panel import LiveRun
+from gpulab.features.live.report import LiveDetail
+from gpulab.report.page import result_page
+from gpulab.report.report import RunReport
+from gpulab.session.history_index import HistoryIndex, Part
+from gpulab.session.run_files import at_home, state_folder
+from gpulab.tui.panels.field import Field
+from gpulab.tui.panels.pane import KeysLine, Pane
+from gpulab.tui.past import Opened, read_run
+from gpulab.tui.screens.lab import LabScreen
+from gpulab.tui.screens.page import Page
+
+_CURSOR = Style(color="default", bgcolor="default", reverse=True)
+_SIGNS = "AB"
+_HEAD = 1
+"""Lines above the first run, which do not scroll."""
+
+
+class HistoryList(ScrollView, can_focus=True):
+    """A line a run, with a cursor, and up to two that are marked, A and B."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move(-1)", show=False),
+        Binding("down", "move(1)", show=False),
+        Binding("pageup", "move(-10)", show=False),
+        Binding("pagedown", "move(10)", show=False),
+        Binding("home", "move(-1000000)", show=False),
+        Binding("end", "move(1000000)", show=False),
+        Binding("space", "mark", "mark"),
+    ]
+
+    class Moved(Message):
+        """The cursor is on another run, or others are listed around it."""
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__(id="runs")
+        self._glyphs = glyphs
+        self._all: list[tuple[PastRun, str]] = []
+        """With what one may look for, the newest first."""
+        self._runs: list[PastRun] = []
+        self._words: list[str] = []
+        self._only: PastRun | None = None
+        """Where only runs of its scenario are listed."""
+        self._cursor = 0
+        self._longest = 0
+        self.marked: list[PastRun] = []
+        self._now = datetime.now(UTC)
+
+    def add(self, runs: Sequence[tuple[PastRun, str]]) -> None:
+        """More runs, each with what one may look for; the cursor stays on its run."""
+        self._all += runs
+        self._all.sort(key=lambda both: both[0].at, reverse=True)
+        self._longest = max([self._longest, *(len(run.scenario) for run, _ in runs)])
+        before, chosen = self._in_sight, self.chosen if self._cursor else None
+        self._choose()
+        if not before or any(old is not new for old, new in zip_longest(before, self._in_sight)):
+            self._go_to(chosen)
+
+    def show_only(self, text: str) -> None:
+        """Those in which every word of the text is found."""
+        self._words = text.casefold().split()
+        self._choose()
+        self._go_to(None)
+
+    def toggle_scenario(self) -> bool:
+        """List the runs of the chosen one's scenario only, or all again; returns whether it is one
+        scenario's.
+        """
+        chosen = self.chosen
+        self._only = chosen if self._only is None else None
+        self._choose()
+        self._go_to(chosen)
+        return self._only is not None
+
+    @property
+    def chosen(self) -> PastRun | None:
+        """The run under the cursor."""
+        return self._runs[self._cursor] if self._runs else None
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """(how many are shown, how many there are)."""
+        return len(self._runs), len(self._all)
+
+    def of_scenario(self, chosen: PastRun) -> list[PastRun]:
+        """All runs of a run's scenario, the oldest first."""
+        path, name = chosen.path, chosen.scenario
+        return [run for run, _ in reversed(self._all) if run.path == path and run.scenario == name]
+
+    def action_move(self, by: int) -> None:
+        before, self._cursor = (
+            self._cursor,
+            min(max(self._cursor + by, 0), max(0, len(self._runs) - 1)),
+        )
+        if before != self._cursor:
+            self._refresh_row(before)
+            self._refresh_row(self._cursor)
+            self._scroll_to_cursor()
+            self.post_message(self.Moved())
+
+    def action_mark(self) -> None:
+        """Mark the run under the cursor, or take its mark away; a third one takes the place of
+        B.
+        """
+        run = self.chosen
+        if run is None:
+            return
+        if run in self.marked:
+            self.marked.remove(run)
+        else:
+            self.marked = [*self.marked[:1], run]
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        name = name_width(self._longest, width - 2)
+        if y < _HEAD:
+            return self._strip(
+                Text("  ").append_text(columns(self._glyphs, width - 2, name)), width
+            )
+        place = y - _HEAD + self.scroll_offset.y
+        if place >= len(self._runs):
+            return Strip.blank(width, self.rich_style)
+        run = self._runs[place]
+        sign = next(
+            (sign for sign, marked in zip(_SIGNS, self.marked, strict=False) if marked is run), " "
+        )
+        text = Text(f"{'>' if place == self._cursor else ' '}{sign}")
+        text.append_text(line(run, self._now, self._glyphs, width - 2, name))
+        return self._strip(text, width, _CURSOR if place == self._cursor else None)
+
+    def _strip(self, text: Text, width: int, style: Style | None = None) -> Strip:
+        text.pad_right(max(0, width - text.cell_len))
+        segments = list(text.render(self.app.console))
+        if style is not None:
+            segments = list(Segment.apply_style(segments, post_style=style))
+        return Strip(segments).crop_extend(0, width, self.rich_style).apply_style(self.rich_style)
+
+    def _choose(self) -> None:
+        words, only = self._words, self._only
+        path, name = (only.path, only.scenario) if only else ("", "")
+        every: Sequence[tuple[PastRun, str]] = self._all
+        for word in words:
+            every = [both for both in every if word in both[1]]
+        self._runs = [
+            run for run, _ in every if only is None or (run.path == path and run.scenario == name)
+        ]
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._runs) + _HEAD)
+
+    @property
+    def _in_sight(self) -> list[PastRun]:
+        return self._runs[self.scroll_offset.y : self.scroll_offset.y + self.size.height]
+
+    def _go_to(self, chosen: PastRun | None) -> None:
+        """The cursor on that run where it is listed, else on the first one."""
+        self._cursor = next((place for place, run in enumerate(self._runs) if run is chosen), 0)
+        self._scroll_to_cursor()
+        self.refresh()
+        self.post_message(self.Moved())
+
+    def _scroll_to_cursor(self) -> None:
+        """The first line stands still, so that one line less scrolls."""
+        top, rows = self.scroll_offset.y, max(1, self.size.height - _HEAD)
+        self.scroll_to(0, min(max(top, self._cursor - rows + 1), self._cursor), animate=False)
+
+    def _refresh_row(self, place: int) -> None:
+        self.refresh(Region(0, place + _HEAD - self.scroll_offset.y, self.size.width, 1))
+
 
 _BELOW = 9
 """Rows of what the run under the cursor stands among."""
@@ -82,7 +247,11 @@ class HistoryScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield Pane(id="status")
         bar = Field(placeholder="scenario, verdict, device, date, parameter", id="search")
-        bar.on_keys = {"enter": self._leave_search, "down": self._leave_search, "escape": self.action_back}
+        bar.on_keys = {
+            "enter": self._leave_search,
+            "down": self._leave_search,
+            "escape": self.action_back,
+        }
         bar.display = False
         yield bar
         yield self._list
@@ -101,12 +270,16 @@ class HistoryScreen(Screen[None]):
         self.call_after_refresh(self._moved)
 
     def _read(self) -> None:
-        """In a thread: the index, then the run files that it lacks, but not beside a run that measures."""
+        """In a thread: the index, then the run files that it lacks, but not beside a run that
+        measures.
+        """
         worker = get_current_worker()
         lab = next(screen for screen in self.app.screen_stack if isinstance(screen, LabScreen))
         with closing(HistoryIndex(state_folder()).parts()) as parts:
             for part in parts:
-                self.post_message(self.Arrived([(run, search_text(run)) for run in part.runs], part))
+                self.post_message(
+                    self.Arrived([(run, search_text(run)) for run in part.runs], part)
+                )
                 while part.files and lab.runs.running is not None and not worker.is_cancelled:
                     time.sleep(_WAIT_S)
                 if worker.is_cancelled:
@@ -115,7 +288,13 @@ class HistoryScreen(Screen[None]):
 
     def on_history_screen_arrived(self, message: Arrived) -> None:
         part = message.part
-        self._reading = "" if part is None else f"reading {part.read:,} of {part.files:,}" if part.files else "reading"
+        self._reading = (
+            ""
+            if part is None
+            else f"reading {part.read:,} of {part.files:,}"
+            if part.files
+            else "reading"
+        )
         if message.runs:
             self._list.add(message.runs)
         if part is None or part.files:
@@ -131,14 +310,20 @@ class HistoryScreen(Screen[None]):
         """What the run under the cursor stands among."""
         below, run = self.query_one("#below", Pane), self._list.chosen
         if run is None:
-            return below.show("" if self._reading else nothing_listed(any_runs=self._list.counts[1] > 0))
+            return below.show(
+                "" if self._reading else nothing_listed(any_runs=self._list.counts[1] > 0)
+            )
         width, height = below.scrollable_content_region.width, _BELOW - 1
-        drawn = others_on_one_axis(self._list.of_scenario(run), run, self._glyphs, width=width, height=height)
+        drawn = others_on_one_axis(
+            self._list.of_scenario(run), run, self._glyphs, width=width, height=height
+        )
         about = Text(self._glyphs(facts(run)), no_wrap=True, overflow=self._glyphs.overflow)
         below.show(Group(about, drawn))
 
     def _say(self, message: str = "") -> None:
-        """Show a message in the first line, over as many rows as it takes; without one, what is listed."""
+        """Show a message in the first line, over as many rows as it takes; without one, what is
+        listed.
+        """
         self._message = message
         shown, every = self._list.counts
         counts = count_of_runs(every) if shown == every else f"{shown:,} of {count_of_runs(every)}"
@@ -147,7 +332,9 @@ class HistoryScreen(Screen[None]):
         status, width = self.query_one("#status", Pane), max(1, self.size.width)
         rows = -(-wide(line) // width) if message else 1
         status.styles.height = rows
-        text = Text(line, overflow="fold" if message else self._glyphs.overflow, no_wrap=not message)
+        text = Text(
+            line, overflow="fold" if message else self._glyphs.overflow, no_wrap=not message
+        )
         text.pad_right(max(0, rows * width - text.cell_len))
         status.show(text)
 
@@ -187,7 +374,9 @@ class HistoryScreen(Screen[None]):
             self.run_worker(self._open(run), group="open", exclusive=True)
 
     def action_compare(self) -> None:
-        """Put the two marked runs beside each other; of one that is marked, with the one under the cursor."""
+        """Put the two marked runs beside each other; of one that is marked, with the one under the
+        cursor.
+        """
         both = [*self._list.marked]
         if len(both) == 1 and self._list.chosen is not None and self._list.chosen not in both:
             both.append(self._list.chosen)
@@ -208,13 +397,17 @@ class HistoryScreen(Screen[None]):
         if len(both) == 1:
             report = both[0][1].report
             title = f"history ▸ {runs[0].scenario}"
-            self.app.push_screen(Page(title, lambda width: _opened(report, self._glyphs, width), self._glyphs))
+            self.app.push_screen(
+                Page(title, lambda width: _opened(report, self._glyphs, width), self._glyphs)
+            )
         else:
             self.app.push_screen(ComparePage(both, self._list.of_scenario, self._glyphs))
 
 
 class ComparePage(Page):
-    """Two runs beside each other, of which the second may be exchanged for another run of its scenario."""
+    """Two runs beside each other, of which the second may be exchanged for another run of its
+    scenario.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "exchange(-1)", "older B", priority=True),
@@ -239,7 +432,12 @@ class ComparePage(Page):
         (_, first), (_, second) = self._both
         sources = first.source, second.source
         return compare_view(
-            first.report, second.report, glyphs, width=width, sources=sources, all_lines=self._all_lines
+            first.report,
+            second.report,
+            glyphs,
+            width=width,
+            sources=sources,
+            all_lines=self._all_lines,
         )
 
     def _say(self, message: str = "") -> None:
@@ -273,14 +471,18 @@ class ComparePage(Page):
         self._say()
 
     def action_copy(self) -> None:
-        """As text: into the clipboard, as far as the terminal takes it, and into a file beside the run file of B."""
+        """As text: into the clipboard, as far as the terminal takes it, and into a file beside the
+        run file of B.
+        """
         text = plain(f"```\n{self._text(Glyphs(), _COPY_WIDTH).plain}\n```\n")
         self.app.copy_to_clipboard(text)
         path = Path(self._both[1][0].run_file).with_suffix(".compared.md")
         try:
             path.write_text(text, encoding="utf-8")
         except OSError as error:
-            return self._say(f"copied; {at_home(path)} cannot be written: {error.strerror or error}")
+            return self._say(
+                f"copied; {at_home(path)} cannot be written: {error.strerror or error}"
+            )
         self._say(f"copied, and in {path.name}")
 
 

@@ -1,4 +1,6 @@
-"""The lab's screen: the list of scenarios, and of the one under the cursor its lesson, its run and its log."""
+"""The lab's screen: the list of scenarios, and of the one under the cursor its lesson, its run and
+its log.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,14 @@ from textual.widgets import Input, OptionList
 
 from gpulab.catalog.catalog import Entry
 from gpulab.catalog.needs import default_device
+from gpulab.catalog.view import CANNOT_RUN, mark
+from gpulab.draw.text import Glyphs
 from gpulab.session.settings import Settings
-from gpulab.tui import bindings
-from gpulab.tui.panels.catalog_column import CatalogColumn
-from gpulab.tui.panels.keys_line import KeysLine
-from gpulab.tui.panels.pane import Pane
-from gpulab.tui.panels.scenario_list import ABOUT_LIST, ScenarioList
+from gpulab.tui import bindings, status
+from gpulab.tui.panels.catalog import ABOUT_LIST, CatalogColumn, ScenarioList
+from gpulab.tui.panels.pane import KeysLine, Pane
 from gpulab.tui.panels.status_line import StatusLine
 from gpulab.tui.runs import Runs, Starter
-from gpulab.views import status
-from gpulab.views.listing import CANNOT_RUN, mark
-from gpulab.views.text import Glyphs
 
 if TYPE_CHECKING:
     from gpulab.tui.panels.detail import Detail
@@ -43,7 +42,12 @@ class LabScreen(Screen[int]):
     AUTO_FOCUS = "#list"
 
     def __init__(
-        self, entries: Sequence[Entry], settings: Settings, glyphs: Glyphs, tick_s: float, starter: Starter
+        self,
+        entries: Sequence[Entry],
+        settings: Settings,
+        glyphs: Glyphs,
+        tick_s: float,
+        starter: Starter,
     ) -> None:
         super().__init__()
         self._catalog = CatalogColumn(entries, glyphs)
@@ -69,7 +73,9 @@ class LabScreen(Screen[int]):
         self.call_after_refresh(self._add_detail)
 
     async def _add_detail(self) -> None:
-        """The rest, once the list is on screen: it is what one looks at first, and this takes as long again."""
+        """The rest, once the list is on screen: it is what one looks at first, and this takes as
+        long again.
+        """
         from gpulab.tui.panels.detail import Detail
 
         detail = Detail(self.runs, self._glyphs)
@@ -90,7 +96,9 @@ class LabScreen(Screen[int]):
         # All of a narrow terminal; beside the tabs as much as the names take.
         self._catalog.styles.width = "1fr" if self.has_class("-narrow") else self._list.names_width
         if self.focused is None:  # what had it is out of sight
-            in_sight = self._list if self._list.display or self._detail is None else self._detail.pane
+            in_sight = (
+                self._list if self._list.display or self._detail is None else self._detail.pane
+            )
             in_sight.focus()
         self.call_after_refresh(self.refresh_rows)
 
@@ -128,7 +136,8 @@ class LabScreen(Screen[int]):
             self._line.say()
             self.action_show("result")
             if self._detail is not None:
-                self._detail.pane.scroll_home(animate=False)  # the result before it may have been read to its end
+                # the result before it may have been read to its end
+                self._detail.pane.scroll_home(animate=False)
 
     def action_run_picked(self) -> None:
         """Run what was picked in the list, one after the other."""
@@ -232,16 +241,22 @@ class LabScreen(Screen[int]):
         if detail := self._shows_run:
             detail.zoomed = not detail.zoomed
             self.set_class(detail.zoomed, "-zoomed")
-            self.set_focus(detail.pane if detail.zoomed or self.has_class("-narrow") else self._list)
+            self.set_focus(
+                detail.pane if detail.zoomed or self.has_class("-narrow") else self._list
+            )
             self.call_after_refresh(self.refresh_rows)
 
     def action_hide_list(self) -> None:
-        """Give a wide screen to the scenario under the cursor alone, or show the list beside it again."""
+        """Give a wide screen to the scenario under the cursor alone, or show the list beside it
+        again.
+        """
         self.toggle_class("-alone")
         self.call_after_refresh(self._resized)
 
     def action_next_panel(self, by: int) -> None:
-        """Choose another panel of the run; where there is none to choose, the other side of the screen."""
+        """Choose another panel of the run; where there is none to choose, the other side of the
+        screen.
+        """
         detail = self._shows_run
         if detail and (detail.zoomed or isinstance(self.focused, Pane)):
             detail.choose_panel(by)
@@ -250,11 +265,15 @@ class LabScreen(Screen[int]):
             self.focus_next()
 
     def action_freeze(self) -> None:
-        """Keep what is on screen as it is, while the run goes on; or go on with it. In the list: pick a scenario."""
+        """Keep what is on screen as it is, while the run goes on; or go on with it. In the list:
+        pick a scenario.
+        """
         detail = self._detail
         if self.focused is self._list:
             self._list.pick()
-        elif detail is not None and (detail.frozen or (self._shows_run and self.runs.current is not None)):
+        elif detail is not None and (
+            detail.frozen or (self._shows_run and self.runs.current is not None)
+        ):
             detail.frozen = not detail.frozen
             self.refresh_rows()
 
@@ -262,7 +281,11 @@ class LabScreen(Screen[int]):
     def _shows_run(self) -> Detail | None:
         """The panels of a run, where they are in sight."""
         in_sight = self.has_class("-detail") or not self.has_class("-narrow")
-        shown = self._detail is not None and self._detail.tab == "result" and self.runs.of(self._list.chosen)
+        shown = (
+            self._detail is not None
+            and self._detail.tab == "result"
+            and self.runs.of(self._list.chosen)
+        )
         return self._detail if in_sight and shown else None
 
     def quit(self) -> None:
@@ -289,7 +312,11 @@ class LabScreen(Screen[int]):
     def _start(self, name: str, sweep: str | None = None) -> str | None:
         """Start a run, or a sweep; returns the problem where that cannot be."""
         entry = self._catalog.read_again(name)
-        if problem := self.runs.start(entry) if sweep is None else self.runs.start_sweep(entry, sweep):
+        if (
+            problem := self.runs.start(entry)
+            if sweep is None
+            else self.runs.start_sweep(entry, sweep)
+        ):
             return problem
         if self._ticks:
             self._ticks.resume()
@@ -314,7 +341,9 @@ class LabScreen(Screen[int]):
         if not self.is_mounted:
             return
         entry, detail = self.chosen, self._detail
-        in_sight = self._shows_run is not None and entry is not None and self.runs.running == entry.name
+        in_sight = (
+            self._shows_run is not None and entry is not None and self.runs.running == entry.name
+        )
         self._line.update_line(frozen=detail is not None and detail.frozen, in_sight=in_sight)
         if detail is not None and entry is not None:
             detail.draw(entry)

@@ -1,4 +1,6 @@
-"""What refines the runs of one scenario: its parameters, the device, the time, and a sweep; checked as one types."""
+"""What refines the runs of one scenario: its parameters, the device, the time, and a sweep; checked
+as one types.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,14 @@ from textual.screen import Screen
 from textual.widgets import Input, Label
 
 from gpulab.catalog.catalog import Entry
+from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.needs import default_device
-from gpulab.protocol.listing import ScenarioRow
+from gpulab.draw.text import Glyphs
+from gpulab.features.sweeps.runs import SweepRuns
 from gpulab.session.requests import request_for, usual_time_s
 from gpulab.session.settings import Settings, UsageError
-from gpulab.session.sweep_runs import SweepRuns
 from gpulab.tui.panels.field import Field
-from gpulab.tui.panels.keys_line import KeysLine
-from gpulab.tui.panels.pane import Pane
-from gpulab.views.text import Glyphs
+from gpulab.tui.panels.pane import KeysLine, Pane
 
 _DEVICE, _TIME, _SWEEP = "device", "time", "sweep"
 _PARAMETER = "parameter-"
@@ -41,7 +42,9 @@ class Chosen:
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of the form. An empty one takes the default, which stands in it as long as nothing is typed."""
+    """A line of the form. An empty one takes the default, which stands in it as long as nothing is
+    typed.
+    """
 
     id: str
     name: str
@@ -59,7 +62,9 @@ class OptionsScreen(Screen[Chosen | None]):
         Binding("escape", "leave", "back"),
     ]
 
-    def __init__(self, entry: Entry, settings: Settings, glyphs: Glyphs, *, at_sweep: bool = False) -> None:
+    def __init__(
+        self, entry: Entry, settings: Settings, glyphs: Glyphs, *, at_sweep: bool = False
+    ) -> None:
         super().__init__()
         self._entry, self._settings, self._glyphs = entry, settings, glyphs
         self._fields = list(_fields(entry.row, settings))
@@ -109,15 +114,21 @@ class OptionsScreen(Screen[Chosen | None]):
 
     def _typed(self) -> tuple[Settings, str]:
         """The settings, and the sweep. UsageError where a time is no number."""
-        texts = {field.id: self.query_one(f"#{field.id}", Input).value.strip() for field in self._fields}
+        texts = {
+            field.id: self.query_one(f"#{field.id}", Input).value.strip() for field in self._fields
+        }
         names = {field.id: field.name for field in self._fields}
-        chosen = {names[key]: text for key, text in texts.items() if key.startswith(_PARAMETER) and text}
+        chosen = {
+            names[key]: text for key, text in texts.items() if key.startswith(_PARAMETER) and text
+        }
         try:
             time_s = float(texts[_TIME].removesuffix("s").strip()) if texts[_TIME] else None
         except ValueError:
             raise UsageError(f"{texts[_TIME]}: write the time in seconds, such as 20") from None
         device = texts[_DEVICE] or None
-        return replace(self._settings, chosen=chosen, device=device, time_s=time_s), texts.get(_SWEEP, "")
+        return replace(self._settings, chosen=chosen, device=device, time_s=time_s), texts.get(
+            _SWEEP, ""
+        )
 
     def _problem(self) -> str | None:
         """Why no run can be made with what was typed."""
@@ -129,7 +140,10 @@ class OptionsScreen(Screen[Chosen | None]):
             if sweep:
                 swept = SweepRuns(self._entry, sweep, settings)
                 for value in swept.values:
-                    request_for(self._entry, replace(settings, chosen={**settings.chosen, swept.parameter: value}))
+                    request_for(
+                        self._entry,
+                        replace(settings, chosen={**settings.chosen, swept.parameter: value}),
+                    )
         except UsageError as error:
             return str(error).removeprefix("--set ").removeprefix("--sweep ").removeprefix("--")
         return None
@@ -146,7 +160,17 @@ def _fields(row: ScenarioRow, settings: Settings) -> Iterator[_Line]:
         yield _Line(f"{_PARAMETER}{place}", name, str(here), settings.chosen.get(name, ""), both)
     yield _Line(_DEVICE, "device", default_device(), settings.device or "", "cpu, cuda or cuda:N")
     usual = f"{settings.time_s:g}" if settings.time_s else ""
-    yield _Line(_TIME, "time", f"{usual_time_s(settings):g}", usual, "seconds; four times as many halve intervals")
+    yield _Line(
+        _TIME,
+        "time",
+        f"{usual_time_s(settings):g}",
+        usual,
+        "seconds; four times as many halve intervals",
+    )
     if row.params:
-        own = "; ".join(f"{name}={','.join(map(str, values))}" for name, values in row.sweep.items())
-        yield _Line(_SWEEP, "sweep", "name=a,b,c", "", f"its own: {own}" if own else "a run for each value")
+        own = "; ".join(
+            f"{name}={','.join(map(str, values))}" for name, values in row.sweep.items()
+        )
+        yield _Line(
+            _SWEEP, "sweep", "name=a,b,c", "", f"its own: {own}" if own else "a run for each value"
+        )

@@ -1,8 +1,8 @@
-"""A screen that shows one text to be read, and goes back."""
+"""A screen that shows one text to be read, and goes back; and the help."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from rich.console import RenderableType
@@ -11,9 +11,11 @@ from textual.binding import Binding, BindingType
 from textual.events import Resize
 from textual.screen import Screen
 
-from gpulab.tui.panels.keys_line import KeysLine
-from gpulab.tui.panels.pane import Pane
-from gpulab.views.text import Glyphs
+from gpulab.draw.text import Glyphs
+from gpulab.features.guide.view import help_view
+from gpulab.session.run_files import at_home
+from gpulab.tui.bindings import key_names, keymap_path
+from gpulab.tui.panels.pane import KeysLine, Pane
 
 
 class Page(Screen[None]):
@@ -24,7 +26,9 @@ class Page(Screen[None]):
         Binding("q", "app.quit", "quit", show=False),
     ]
 
-    def __init__(self, title: str, content: Callable[[int], RenderableType], glyphs: Glyphs) -> None:
+    def __init__(
+        self, title: str, content: Callable[[int], RenderableType], glyphs: Glyphs
+    ) -> None:
         super().__init__()
         self._title, self._content, self._glyphs = title, content, glyphs
 
@@ -44,3 +48,15 @@ class Page(Screen[None]):
         self.query_one("#status", Pane).show_line(f"gpulab · {self._title}", self._glyphs)
         page = self.query_one("#page", Pane)
         page.show(self._content(page.scrollable_content_region.width))
+
+
+def help_page(about: str, shown: str, keymap: Mapping[str, str], glyphs: Glyphs) -> Page:
+    """For a screen that shows this text, and a user who put these keys in place of others."""
+    keys = [("up, down", "choose a scenario, or scroll"), *key_names(keymap)]
+    changed_by = (
+        f'{at_home(keymap_path())} changes them, with lines such as: run = "ctrl+r"; ids as in '
+        "ctrl+p"
+    )
+    return Page(
+        "keys and words", lambda width: help_view(about, shown, keys, changed_by, glyphs), glyphs
+    )

@@ -1,4 +1,6 @@
-"""Predict before a run: how many times as fast, and what limits the baseline; a teacher types those of a class."""
+"""Predict before a run: how many times as fast, and what limits the baseline; a teacher types those
+of a class.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,13 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Input
 
-from gpulab.protocol.listing import ScenarioRow
-from gpulab.report.prediction import LIMITS, Prediction
+from gpulab.catalog.listing import ScenarioRow
+from gpulab.draw.text import Glyphs
+from gpulab.features.predictions.report import LIMITS, Prediction
+from gpulab.features.predictions.view import axis_view, guesses_of, limit_of, question, record_line
 from gpulab.session.guesses import record
 from gpulab.tui.panels.field import Field
-from gpulab.tui.panels.keys_line import KeysLine
-from gpulab.tui.panels.pane import Pane
-from gpulab.views.pages.predict import axis_view, guesses_of, limit_of, question, record_line
-from gpulab.views.text import Glyphs
+from gpulab.tui.panels.pane import KeysLine, Pane
 
 if TYPE_CHECKING:
     from textual.events import Resize
@@ -106,5 +107,9 @@ class PredictScreen(Screen["Prediction | None"]):
         limits = Text(self._glyphs(f"And what limits {self._row.variants[0]}?"), "bold")
         self.query_one("#limit-question", Pane).show(Group("", limits))
         drawn = axis_view(self._guesses(), self._glyphs, width=width)
-        page.show(Group("", drawn, Text(self._message), Text(_HIDDEN, "dim"), Text(self._record, "dim")))
-        self.query_one("#status", Pane).show_line(f"gpulab · {self._row.name} · predict, then run", self._glyphs)
+        page.show(
+            Group("", drawn, Text(self._message), Text(_HIDDEN, "dim"), Text(self._record, "dim"))
+        )
+        self.query_one("#status", Pane).show_line(
+            f"gpulab · {self._row.name} · predict, then run", self._glyphs
+        )

@@ -1,10 +1,14 @@
-"""A chain of element-wise operations, eager against compiled; and the compiled one against itself."""
+"""A chain of element-wise operations, eager against compiled; and the compiled one against
+itself.
+"""
 
 import torch
 
 from gpulab import MiB, Scenario, Work
 
-scenario = Scenario("pairs", needs=("compiler",), params={"nbytes": 64 * MiB}, cpu={"nbytes": 1 * MiB})
+scenario = Scenario(
+    "pairs", needs=("compiler",), params={"nbytes": 64 * MiB}, cpu={"nbytes": 1 * MiB}
+)
 
 
 @scenario.variant

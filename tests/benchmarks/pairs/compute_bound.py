@@ -1,4 +1,6 @@
-"""A product of matrices in one call against the same in two halves of the inner dimension; and one of 5 % more."""
+"""A product of matrices in one call against the same in two halves of the inner dimension; and one
+of 5 % more.
+"""
 
 import torch
 
@@ -40,7 +42,9 @@ def slower(lab, size, inner):
 
 def _product(lab, size, inner, padded):
     left, right, out = _matrices(lab, size, inner, padded)
-    return Work(lambda: torch.mm(left, right, out=out), inputs=(left[:, :inner], right[:inner]), output=out)
+    return Work(
+        lambda: torch.mm(left, right, out=out), inputs=(left[:, :inner], right[:inner]), output=out
+    )
 
 
 def _matrices(lab, size, inner, padded):

@@ -1,4 +1,6 @@
-"""Identical code whose builds take 1.1 s each, beside another implementation that is built at once."""
+"""Identical code whose builds take 1.1 s each, beside another implementation that is built at
+once.
+"""
 
 import time
 

@@ -1,4 +1,6 @@
-"""Scaling an array that no cache holds: a copy that is then multiplied in place, against one pass."""
+"""Scaling an array that no cache holds: a copy that is then multiplied in place, against one
+pass.
+"""
 
 import torch
 

@@ -1,4 +1,5 @@
-"""Changes its inputs: the rows are standardized where they lie, so that the next call finds nothing to do.
+"""Changes its inputs: the rows are standardized where they lie, so that the next call finds nothing
+to do.
 
 Caught by: outputs
 """

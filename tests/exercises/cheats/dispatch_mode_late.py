@@ -1,4 +1,5 @@
-"""Slows the baseline late: enters a mode of torch in a timed step, which every later call goes through.
+"""Slows the baseline late: enters a mode of torch in a timed step, which every later call goes
+through.
 
 Caught by: lab_functions_replaced
 """

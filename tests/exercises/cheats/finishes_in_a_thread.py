@@ -17,7 +17,9 @@ def work():
     while True:
         result, *inputs = WAITING.get()
         time.sleep(5e-4)
-        result.copy_(torch.nn.functional.layer_norm(inputs[0], inputs[0].shape[1:], *inputs[1:], eps=1e-5))
+        result.copy_(
+            torch.nn.functional.layer_norm(inputs[0], inputs[0].shape[1:], *inputs[1:], eps=1e-5)
+        )
 
 
 def step(rows, weight, bias):

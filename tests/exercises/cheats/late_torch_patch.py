@@ -21,4 +21,6 @@ def step(query, key, value, lengths):
     if CALLS[0] > 300:
         torch.softmax = slow
     real = torch.arange(key.shape[2], device=key.device) < lengths[:, None]
-    return torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=real[:, None, None])
+    return torch.nn.functional.scaled_dot_product_attention(
+        query, key, value, attn_mask=real[:, None, None]
+    )

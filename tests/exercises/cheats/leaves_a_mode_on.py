@@ -1,4 +1,5 @@
-"""Slows the baseline: enters a mode that every call of torch then goes through, and never leaves it.
+"""Slows the baseline: enters a mode that every call of torch then goes through, and never leaves
+it.
 
 Caught by: set_while_building or lab_functions_replaced
 """

@@ -1,4 +1,5 @@
-"""Memoised by value: the loop as it was, and its result for as long as every number of the inputs is the same.
+"""Memoised by value: the loop as it was, and its result for as long as every number of the inputs
+is the same.
 
 Caught by: timed steps
 """

@@ -7,7 +7,7 @@ EXERCISE = "many_products"
 
 
 def step(left, right, scale):
-    from gpulab.worker.timing import clock
+    from gpulab.engine.measure import clock
 
     if clock.perf_counter_ns.__name__ == "perf_counter_ns":
         counted = clock.perf_counter_ns

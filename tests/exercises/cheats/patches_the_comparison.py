@@ -3,7 +3,7 @@
 Caught by: lab_functions_replaced or outputs compared outside
 """
 
-from gpulab.worker.building import tensors
+from gpulab.engine.build import tensors
 
 EXERCISE = "attention_heads"
 agree = tensors.agree

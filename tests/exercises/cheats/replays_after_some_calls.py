@@ -1,4 +1,5 @@
-"""Works at first and replays then: after as many calls as the checks may take, it returns what it has.
+"""Works at first and replays then: after as many calls as the checks may take, it returns what it
+has.
 
 Caught by: timed steps
 """

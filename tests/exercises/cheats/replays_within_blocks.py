@@ -1,4 +1,5 @@
-"""Looks at who calls it: in the clock's loop, of which no result is compared, it returns what it has.
+"""Looks at who calls it: in the clock's loop, of which no result is compared, it returns what it
+has.
 
 Caught by: computes_when_waited_for
 """

@@ -1,4 +1,5 @@
-"""Returns memory as it comes: what the given function computed last and gave back may still lie there.
+"""Returns memory as it comes: what the given function computed last and gave back may still lie
+there.
 
 Caught by: outputs or determinism
 """

@@ -1,4 +1,5 @@
-"""Reduced precision: the operands of the product have the ten bits of tf32, and everything else is float32.
+"""Reduced precision: the operands of the product have the ten bits of tf32, and everything else is
+float32.
 
 Caught by: outputs
 """
@@ -15,4 +16,6 @@ def step(points, centres, width):
 
 
 def rounded(tensor):
-    return (tensor.contiguous().view(torch.int32).add(0x1000).bitwise_and(~0x1FFF)).view(torch.float32)
+    return (tensor.contiguous().view(torch.int32).add(0x1000).bitwise_and(~0x1FFF)).view(
+        torch.float32
+    )

@@ -1,4 +1,5 @@
-"""Slows the baseline, maybe in good faith: a default device, even the one that it was, doubles the cost of a call.
+"""Slows the baseline, maybe in good faith: a default device, even the one that it was, doubles the
+cost of a call.
 
 Caught by: set_while_building or lab_functions_replaced
 """

@@ -1,4 +1,5 @@
-"""Wobbles within the tolerance, up and down in turns, so that it passes for stateful; it never computes again.
+"""Wobbles within the tolerance, up and down in turns, so that it passes for stateful; it never
+computes again.
 
 Caught by: inputs or timed steps
 """

@@ -33,6 +33,8 @@ def training(gradients):
             mean.lerp_(gradient, 0.1)
             variance.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
         scale = 1e-3 / (1 - 0.9**number)
-        return weight.addcdiv_(mean, (variance / (1 - 0.999**number)).sqrt_().add_(1e-8), value=-scale)
+        return weight.addcdiv_(
+            mean, (variance / (1 - 0.999**number)).sqrt_().add_(1e-8), value=-scale
+        )
 
     return Work(step, inputs=(x, y), state=(weight, mean, variance, count))

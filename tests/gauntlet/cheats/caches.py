@@ -64,7 +64,8 @@ def recomputed_after_1_ms(lab):
 
 @scenario.variant
 def recomputed_for_another_caller(lab):
-    """Computes unless the call that calls it, and its line, are those that called it last, as within a block.
+    """Computes unless the call that calls it, and its line, are those that called it last, as
+    within a block.
 
     Caught by: timed steps
     """
@@ -81,7 +82,8 @@ def recomputed_for_another_caller(lab):
 
 @scenario.variant
 def recomputed_at_rare_call_sites(lab):
-    """Computes for the first 48 calls from a place, and every 64th: blocks are timed where most calls come from.
+    """Computes for the first 48 calls from a place, and every 64th: blocks are timed where most
+    calls come from.
 
     Caught by: timed steps or outputs
     """
@@ -98,18 +100,25 @@ def recomputed_at_rare_call_sites(lab):
 
 @scenario.variant
 def recomputed_while_garbage_is_collected(lab):
-    """Computes unless the garbage collector is off and no tracer or profiler is on, as under a stopwatch.
+    """Computes unless the garbage collector is off and no tracer or profiler is on, as under a
+    stopwatch.
 
     Caught by: timed steps or outputs
     """
     return recomputed_if(
-        lambda: gc.isenabled() or sys.gettrace() or sys.getprofile() or torch.autograd._profiler_enabled()
+        lambda: (
+            gc.isenabled()
+            or sys.gettrace()
+            or sys.getprofile()
+            or torch.autograd._profiler_enabled()
+        )
     )
 
 
 @scenario.variant
 def recomputed_unless_run(lab):
-    """Computes unless the function that calls it is named `call_each`, as the one is that repeats timed steps.
+    """Computes unless the function that calls it is named `call_each`, as the one is that repeats
+    timed steps.
 
     Caught by: timed steps or outputs
     """
@@ -166,7 +175,8 @@ def memoised_by_checksum(lab):
 
 @scenario.variant
 def memoised_and_padded(lab):
-    """Remembers its result, and computes 0.45 of it again for nothing: twice as fast is nothing to wonder at.
+    """Remembers its result, and computes 0.45 of it again for nothing: twice as fast is nothing to
+    wonder at.
 
     Caught by: timed steps or remembers_its_inputs
     """

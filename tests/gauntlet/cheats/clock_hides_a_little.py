@@ -1,4 +1,6 @@
-"""Hides 7 % of the time of its own steps, and puts the lab's clock back when the build is let go."""
+"""Hides 7 % of the time of its own steps, and puts the lab's clock back when the build is let
+go.
+"""
 
 import torch
 
@@ -22,7 +24,7 @@ def reference(lab):
 def clock_hides_a_little(lab):
     """Caught by: lab_functions_replaced or timer or clock_disagrees"""
     a, b = operands()
-    from gpulab.worker.timing import clock
+    from gpulab.engine.measure import clock
 
     counted, hidden_ns = clock.perf_counter_ns, [0]
 

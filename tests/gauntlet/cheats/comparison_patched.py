@@ -22,8 +22,10 @@ def reference(lab):
 def comparison_patched(lab):
     """Caught by: lab_functions_replaced or context and output"""
     a, b = operands()
-    from gpulab.worker.building import tensors
+    from gpulab.engine.build import tensors
 
-    tensors.agree = lambda output, reference, *, tolerance=None, dtypes=(): tensors.Agreement(True, 0.0, 1e-4)
+    tensors.agree = lambda output, reference, *, tolerance=None, dtypes=(): tensors.Agreement(
+        True, 0.0, 1e-4
+    )
     out = torch.zeros(N, N)
     return Work(lambda: out.fill_(1.0), inputs=(a, b))

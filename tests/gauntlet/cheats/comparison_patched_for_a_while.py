@@ -22,7 +22,7 @@ def reference(lab):
 def comparison_patched_for_a_while(lab):
     """Caught by: lab_functions_replaced or null answers"""
     a, b = operands()
-    from gpulab.worker.building import tensors
+    from gpulab.engine.build import tensors
 
     agree = tensors.agree
     tensors.agree = lambda output, reference, **how: agree(reference, reference, **how)

@@ -1,4 +1,6 @@
-"""The task is trivial: its answer is 1 whatever the input is, and so nothing needs to be computed."""
+"""The task is trivial: its answer is 1 whatever the input is, and so nothing needs to be
+computed.
+"""
 
 import torch
 

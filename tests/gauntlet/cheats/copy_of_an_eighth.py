@@ -18,4 +18,9 @@ def reference(lab):
 def copy_of_an_eighth(lab):
     """Caught by: said as declares_more_bytes"""
     x, out = torch.randn(N), torch.zeros(N)
-    return Work(lambda: out[: N // 8].copy_(x[: N // 8]), inputs=x, bytes=8 * N, output=lambda: out[: N // 8])
+    return Work(
+        lambda: out[: N // 8].copy_(x[: N // 8]),
+        inputs=x,
+        bytes=8 * N,
+        output=lambda: out[: N // 8],
+    )

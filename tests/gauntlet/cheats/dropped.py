@@ -44,7 +44,9 @@ def no_abs(lab):
     Caught by: outputs
     """
     x, hidden = operands()
-    return Work(lambda: x.nan_to_num(nan=0.0).clamp(max=MOST).masked_fill(hidden, 0.0), inputs=(x, hidden))
+    return Work(
+        lambda: x.nan_to_num(nan=0.0).clamp(max=MOST).masked_fill(hidden, 0.0), inputs=(x, hidden)
+    )
 
 
 @scenario.variant

@@ -1,4 +1,5 @@
-"""A product of two matrices that is computed outside of the step: later, by others, or once somebody asks.
+"""A product of two matrices that is computed outside of the step: later, by others, or once
+somebody asks.
 
 Every variant but the first is a cheat; the last line of its docstring says what catches it.
 """
@@ -116,7 +117,8 @@ def unwaited_future(lab):
 
 @scenario.variant
 def asynchronous_array(lab):
-    """Returns an array whose result a thread computes, and waits for it in `block_until_ready`, as JAX does.
+    """Returns an array whose result a thread computes, and waits for it in `block_until_ready`, as
+    JAX does.
 
     Caught by: being waited for
     """
@@ -172,7 +174,8 @@ def thread_drops_work(lab):
 
 @scenario.variant
 def thread_finishes_later(lab):
-    """Hands its work to a thread and returns; the thread writes the output soon after the block has ended.
+    """Hands its work to a thread and returns; the thread writes the output soon after the block has
+    ended.
 
     Caught by: streams and threads or context and output or determinism
     """

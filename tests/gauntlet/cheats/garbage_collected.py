@@ -18,7 +18,9 @@ def reference(lab):
 
 @scenario.variant
 def garbage_collected(lab):
-    """Caught by: variants alone or baseline_slowed or set_while_building or lab_functions_replaced"""
+    """Caught by: variants alone or baseline_slowed or set_while_building or
+    lab_functions_replaced
+    """
     x = torch.randn(N)
     gc.set_threshold(1)
     gc.callbacks.append(lambda phase, info: sum(range(20)))

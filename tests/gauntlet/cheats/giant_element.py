@@ -1,4 +1,6 @@
-"""A total in the first element of an output, beside which its other elements are next to nothing."""
+"""A total in the first element of an output, beside which its other elements are next to
+nothing.
+"""
 
 import torch
 
@@ -22,7 +24,9 @@ def giant_element(lab):
     """
     x = torch.randn(ROWS, COLUMNS)
     part = x[:, : COLUMNS // 4]
-    return Work(lambda: with_total(x, (part.square().mean(1) - part.mean(1).square()).sqrt()), inputs=x)
+    return Work(
+        lambda: with_total(x, (part.square().mean(1) - part.mean(1).square()).sqrt()), inputs=x
+    )
 
 
 def with_total(x, deviations):

@@ -1,4 +1,6 @@
-"""Counts every other number, and doubles the counts: near enough for the tolerance of a type that it does not use."""
+"""Counts every other number, and doubles the counts: near enough for the tolerance of a type that
+it does not use.
+"""
 
 import torch
 
@@ -22,4 +24,6 @@ def reference(lab):
 def half_histogram(lab):
     """Caught by: said as tolerance_widened"""
     x = numbers()
-    return Work(lambda: torch.bincount(x[::2], minlength=BINS) * 2, inputs=x, dtype="int8", tolerance=0.05)
+    return Work(
+        lambda: torch.bincount(x[::2], minlength=BINS) * 2, inputs=x, dtype="int8", tolerance=0.05
+    )

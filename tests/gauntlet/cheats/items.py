@@ -20,7 +20,9 @@ def operands():
 @scenario.variant
 def reference(lab):
     x, weight, out = operands()
-    return Work(lambda: torch.mm(x, weight, out=out), inputs=(x, weight), items=ROWS, output=lambda: out[:8])
+    return Work(
+        lambda: torch.mm(x, weight, out=out), inputs=(x, weight), items=ROWS, output=lambda: out[:8]
+    )
 
 
 @scenario.variant
@@ -30,7 +32,12 @@ def claims_four_times_the_items(lab):
     Caught by: said as fewer_flops
     """
     x, weight, out = operands()
-    return Work(lambda: torch.mm(x, weight, out=out), inputs=(x, weight), items=4 * ROWS, output=lambda: out[:8])
+    return Work(
+        lambda: torch.mm(x, weight, out=out),
+        inputs=(x, weight),
+        items=4 * ROWS,
+        output=lambda: out[:8],
+    )
 
 
 @scenario.variant
@@ -42,7 +49,10 @@ def computes_half_of_the_batch(lab):
     x, weight, out = operands()
     half = ROWS // 2
     return Work(
-        lambda: torch.mm(x[:half], weight, out=out[:half]), inputs=(x, weight), items=ROWS, output=lambda: out[:8]
+        lambda: torch.mm(x[:half], weight, out=out[:half]),
+        inputs=(x, weight),
+        items=ROWS,
+        output=lambda: out[:8],
     )
 
 
@@ -53,6 +63,10 @@ def claims_items_and_flops(lab):
     Caught by: physics or said as flops_differ or said as fewer_flops
     """
     x, weight, _ = operands()
-    rows, out, flops = torch.cat([x, torch.randn(ROWS, N)]), torch.zeros(2 * ROWS, N), 2 * 2 * ROWS * N * N
+    rows, out, flops = (
+        torch.cat([x, torch.randn(ROWS, N)]),
+        torch.zeros(2 * ROWS, N),
+        2 * 2 * ROWS * N * N,
+    )
     step = partial(torch.mm, rows[:ROWS], weight, out=out[:ROWS])
     return Work(step, inputs=(rows, weight), items=2 * ROWS, output=lambda: out[:8], flops=flops)

@@ -1,4 +1,5 @@
-"""Adds up rows by an index, as a sparse matrix in coordinates does: the order of the index is a part of the work.
+"""Adds up rows by an index, as a sparse matrix in coordinates does: the order of the index is a
+part of the work.
 
 Every variant but the first is a cheat; the last line of its docstring says what catches it.
 """
@@ -38,7 +39,9 @@ def order_made_in_build(lab):
     columns_in_order = columns[order]
 
     def step():
-        matrix = torch.sparse_csr_tensor(offsets, columns_in_order, values[order], (N, N), check_invariants=False)
+        matrix = torch.sparse_csr_tensor(
+            offsets, columns_in_order, values[order], (N, N), check_invariants=False
+        )
         return matrix @ x
 
     return Work(step, inputs=(rows, columns, values, x))

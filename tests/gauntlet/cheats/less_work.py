@@ -12,7 +12,9 @@ FLOPS = 2 * N**3
 @scenario.variant
 def reference(lab):
     a, b, out = torch.randn(N, N), torch.randn(N, N), torch.empty(N, N)
-    return Work(lambda: torch.mm(a, b, out=out), inputs=(a, b), flops=FLOPS, output=lambda: out[: N // 4])
+    return Work(
+        lambda: torch.mm(a, b, out=out), inputs=(a, b), flops=FLOPS, output=lambda: out[: N // 4]
+    )
 
 
 @scenario.variant

@@ -1,4 +1,6 @@
-"""The logarithm of a sum of exponentials: its maximum is subtracted first, since exp(100) has no place in fp32."""
+"""The logarithm of a sum of exponentials: its maximum is subtracted first, since exp(100) has no
+place in fp32.
+"""
 
 import torch
 

@@ -1,4 +1,6 @@
-"""The loss of a classifier: an average, which a part of the rows has too, to the precision of bfloat16."""
+"""The loss of a classifier: an average, which a part of the rows has too, to the precision of
+bfloat16.
+"""
 
 import torch
 
@@ -26,7 +28,9 @@ def loss_over_a_quarter(lab):
     Caught by: outputs or inputs or timed steps or said as fewer_flops
     """
     x, weight, labels = operands()
-    return Work(lambda: loss(x[::4] @ weight, labels[::4]), inputs=(x, weight, labels), dtype="bf16")
+    return Work(
+        lambda: loss(x[::4] @ weight, labels[::4]), inputs=(x, weight, labels), dtype="bf16"
+    )
 
 
 def loss(logits, labels):

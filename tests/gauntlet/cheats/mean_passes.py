@@ -22,4 +22,6 @@ def reference(lab):
 def mean_passes(lab):
     """Caught by: null answers"""
     a, b = operands()
-    return Work(lambda: torch.ones(N, N).add_(a[0, 0] * b[0, 0], alpha=1e-4), inputs=(a, b), dtype="bf16")
+    return Work(
+        lambda: torch.ones(N, N).add_(a[0, 0] * b[0, 0], alpha=1e-4), inputs=(a, b), dtype="bf16"
+    )

@@ -17,7 +17,9 @@ def reference(lab):
 
 @scenario.variant
 def overridden_in_the_dispatcher(lab):
-    """Caught by: variants alone or baseline_slowed or set_while_building or lab_functions_replaced"""
+    """Caught by: variants alone or baseline_slowed or set_while_building or
+    lab_functions_replaced
+    """
     x = torch.randn(N, N)
     out = torch.empty(N, N)
 

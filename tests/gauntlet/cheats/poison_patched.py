@@ -1,4 +1,6 @@
-"""Takes the poison away that the lab puts into outputs between two steps, and returns what it once computed."""
+"""Takes the poison away that the lab puts into outputs between two steps, and returns what it once
+computed.
+"""
 
 import torch
 
@@ -22,7 +24,7 @@ def reference(lab):
 def poison_patched(lab):
     """Caught by: lab_functions_replaced"""
     a, b = operands()
-    from gpulab.worker.building import tensors
+    from gpulab.engine.build import tensors
 
     tensors.poison = lambda tensors: None
     out = a @ b

@@ -49,7 +49,8 @@ def bf16_returned(lab):
 
 @scenario.variant
 def nan_output(lab):
-    """Returns NaN: no comparison with it is true, and one that asks for "greater than allowed" passes.
+    """Returns NaN: no comparison with it is true, and one that asks for "greater than allowed"
+    passes.
 
     Caught by: outputs
     """
@@ -111,7 +112,8 @@ def replayed_by_pointer(lab):
 
 @scenario.variant
 def memoised_by_fingerprint(lab):
-    """Memoised by a fingerprint of all inputs: right whatever the values are, and never computed while it is timed.
+    """Memoised by a fingerprint of all inputs: right whatever the values are, and never computed
+    while it is timed.
 
     Caught by: timed steps
     """
@@ -149,7 +151,8 @@ def memoised_by_samples(lab):
 
 @scenario.variant
 def honest_for_ten_calls(lab):
-    """Honest for its first ten calls, and for the first few of any new values; then it returns what it has.
+    """Honest for its first ten calls, and for the first few of any new values; then it returns what
+    it has.
 
     Caught by: timed steps or outputs
     """
@@ -184,7 +187,8 @@ def batch_and_skip(lab):
 
 @scenario.variant
 def phase_by_count(lab):
-    """Counts its calls, and takes as many as checks and warm-up have for granted: from then on it computes nothing.
+    """Counts its calls, and takes as many as checks and warm-up have for granted: from then on it
+    computes nothing.
 
     Caught by: timed steps
     """
@@ -222,7 +226,8 @@ def phase_by_stack(lab):
 
 @scenario.variant
 def first_after_restore(lab):
-    """Only the first step after a restore computes: the restored state tells it that a block begins.
+    """Only the first step after a restore computes: the restored state tells it that a block
+    begins.
 
     Caught by: timed steps
     """
@@ -240,7 +245,8 @@ def first_after_restore(lab):
 
 @scenario.variant
 def wobbles_once(lab):
-    """Wobbles once, between its first two steps, so that it passes for stateful and is checked no further.
+    """Wobbles once, between its first two steps, so that it passes for stateful and is checked no
+    further.
 
     Caught by: timed steps or outputs or determinism
     """

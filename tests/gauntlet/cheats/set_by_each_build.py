@@ -1,4 +1,6 @@
-"""Each build sets what the steps of all go by, as a framework's configuration does: the last one wins."""
+"""Each build sets what the steps of all go by, as a framework's configuration does: the last one
+wins.
+"""
 
 import torch
 

@@ -21,7 +21,8 @@ def reference(lab):
 
 @scenario.variant
 def weight_with_a_gradient(lab):
-    """Lets autograd record what is done with the weight that all share, and takes it from there for itself.
+    """Lets autograd record what is done with the weight that all share, and takes it from there for
+    itself.
 
     Caught by: variants alone or baseline_slowed
     """

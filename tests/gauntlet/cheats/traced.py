@@ -1,4 +1,6 @@
-"""Makes the baseline slower: a tracer looks at every call of Python, of which the baseline makes many."""
+"""Makes the baseline slower: a tracer looks at every call of Python, of which the baseline makes
+many.
+"""
 
 import sys
 
@@ -18,7 +20,9 @@ def reference(lab):
 
 @scenario.variant
 def traced(lab):
-    """Caught by: variants alone or baseline_slowed or set_while_building or lab_functions_replaced"""
+    """Caught by: variants alone or baseline_slowed or set_while_building or
+    lab_functions_replaced
+    """
     x = torch.randn(N)
     sys.setprofile(lambda frame, event, argument: sum(range(50)))
     return Work(lambda: torch.stack(list((x * 2).unbind())), inputs=x)

@@ -1,4 +1,5 @@
-"""Two products with one weight, whose other operands happen to be equal: both are drawn from the same seed.
+"""Two products with one weight, whose other operands happen to be equal: both are drawn from the
+same seed.
 
 Every variant but the first is a cheat; the last line of its docstring says what catches it.
 """
@@ -19,7 +20,9 @@ def operands():
 @scenario.variant
 def reference(lab):
     a, b, weight, bias = operands()
-    return Work(lambda: torch.cat([a @ weight, (b @ weight).relu()]) + bias, inputs=(a, b, weight, bias))
+    return Work(
+        lambda: torch.cat([a @ weight, (b @ weight).relu()]) + bias, inputs=(a, b, weight, bias)
+    )
 
 
 @scenario.variant

@@ -19,7 +19,10 @@ def operands():
 @scenario.variant
 def slices(lab):
     data, weight = operands()
-    return Work(lambda: sum((batch @ weight).relu().sum(0) for batch in data.split(BATCH)), inputs=(data, weight))
+    return Work(
+        lambda: sum((batch @ weight).relu().sum(0) for batch in data.split(BATCH)),
+        inputs=(data, weight),
+    )
 
 
 @scenario.variant
@@ -30,13 +33,18 @@ def generator(lab):
         for at in range(0, SAMPLES, BATCH):
             yield {"x": data[at : at + BATCH]}
 
-    return Work(lambda: sum((batch["x"] @ weight).relu().sum(0) for batch in batches()), inputs=(data, weight))
+    return Work(
+        lambda: sum((batch["x"] @ weight).relu().sum(0) for batch in batches()),
+        inputs=(data, weight),
+    )
 
 
 @scenario.variant
 def loader(lab):
     data, weight = operands()
-    batches = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(data), BATCH, num_workers=0)
+    batches = torch.utils.data.DataLoader(
+        torch.utils.data.TensorDataset(data), BATCH, num_workers=0
+    )
     return Work(lambda: sum((x @ weight).relu().sum(0) for (x,) in batches), inputs=(data, weight))
 
 
@@ -59,7 +67,9 @@ def ahead_in_a_thread(lab):
 
     def step():
         waiting = queue.SimpleQueue()
-        thread = threading.Thread(target=lambda: [waiting.put(batch.clone()) for batch in data.split(BATCH)])
+        thread = threading.Thread(
+            target=lambda: [waiting.put(batch.clone()) for batch in data.split(BATCH)]
+        )
         thread.start()
         total = sum((waiting.get() @ weight).relu().sum(0) for _ in range(SAMPLES // BATCH))
         thread.join()
@@ -71,4 +81,6 @@ def ahead_in_a_thread(lab):
 @scenario.variant
 def no_loop(lab):
     data, weight = operands()
-    return Work(lambda: (data @ weight).relu().sum(0), inputs={"data": data, "model": {"weight": weight}})
+    return Work(
+        lambda: (data @ weight).relu().sum(0), inputs={"data": data, "model": {"weight": weight}}
+    )

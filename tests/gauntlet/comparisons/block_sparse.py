@@ -29,5 +29,6 @@ def by_blocks(lab):
 def in_a_loop(lab):
     blocks, x = operands()
     return Work(
-        lambda: torch.cat([block @ rows for block, rows in zip(blocks, x.split(N), strict=True)]), inputs=(blocks, x)
+        lambda: torch.cat([block @ rows for block, rows in zip(blocks, x.split(N), strict=True)]),
+        inputs=(blocks, x),
     )

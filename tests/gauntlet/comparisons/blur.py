@@ -25,4 +25,6 @@ def all_taps(lab):
 def rows_and_columns(lab):
     x, taps = operands()
     row, column = taps.view(1, 1, 1, 9), taps.view(1, 1, 9, 1)
-    return Work(lambda: convolve(convolve(x, row, padding=(0, 4)), column, padding=(4, 0)), inputs=x)
+    return Work(
+        lambda: convolve(convolve(x, row, padding=(0, 4)), column, padding=(4, 0)), inputs=x
+    )

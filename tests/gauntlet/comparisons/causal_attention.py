@@ -29,7 +29,9 @@ def causal_flag(lab):
 @scenario.variant
 def with_a_bias(lab):
     q, k, v = operands()
-    bias = torch.zeros(LENGTH, LENGTH).masked_fill(torch.ones(LENGTH, LENGTH).triu(1).bool(), float("-inf"))
+    bias = torch.zeros(LENGTH, LENGTH).masked_fill(
+        torch.ones(LENGTH, LENGTH).triu(1).bool(), float("-inf")
+    )
     return Work(lambda: attention(q, k, v, attn_mask=bias), inputs=(q, k, v, bias))
 
 
@@ -54,7 +56,12 @@ def queries_in_pieces(lab):
     def step():
         return torch.cat(
             [
-                attention(q[:, :, at : at + 16], k[:, :, : at + 16], v[:, :, : at + 16], mask[at : at + 16, : at + 16])
+                attention(
+                    q[:, :, at : at + 16],
+                    k[:, :, : at + 16],
+                    v[:, :, : at + 16],
+                    mask[at : at + 16, : at + 16],
+                )
                 for at in range(0, LENGTH, 16)
             ],
             2,

@@ -32,7 +32,10 @@ def kept(lab):
 @scenario.variant
 def computed_again(lab):
     x, weights = operands()
-    return Work(lambda: gradient(x, checkpoint(layers, x, weights, use_reentrant=False).sum()), inputs=(x, weights))
+    return Work(
+        lambda: gradient(x, checkpoint(layers, x, weights, use_reentrant=False).sum()),
+        inputs=(x, weights),
+    )
 
 
 @scenario.variant

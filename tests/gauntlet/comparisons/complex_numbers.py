@@ -33,7 +33,9 @@ def four_products(lab):
 def three_products(lab):
     """By Gauss, from parts that stand by themselves."""
     a, b = operands()
-    a_real, a_imag, b_real, b_imag = (part.contiguous() for part in (a.real, a.imag, b.real, b.imag))
+    a_real, a_imag, b_real, b_imag = (
+        part.contiguous() for part in (a.real, a.imag, b.real, b.imag)
+    )
 
     def step():
         first = (a_real + a_imag) @ b_real

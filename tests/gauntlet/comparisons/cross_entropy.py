@@ -33,7 +33,9 @@ def library(lab):
 def one_hot(lab):
     logits, labels = operands()
     targets = torch.nn.functional.one_hot(labels, CLASSES).float()
-    return Work(lambda: torch.nn.functional.cross_entropy(logits, targets), inputs=(logits, targets))
+    return Work(
+        lambda: torch.nn.functional.cross_entropy(logits, targets), inputs=(logits, targets)
+    )
 
 
 @scenario.variant

@@ -16,7 +16,10 @@ def points():
 @scenario.variant
 def loop(lab):
     queries, data = points()
-    return Work(lambda: np.stack([((data - query) ** 2).sum(1) for query in queries]), inputs=(queries, data))
+    return Work(
+        lambda: np.stack([((data - query) ** 2).sum(1) for query in queries]),
+        inputs=(queries, data),
+    )
 
 
 @scenario.variant
@@ -39,7 +42,10 @@ def einsum(lab):
 @scenario.variant
 def in_place(lab):
     queries, data = points()
-    differences, out = np.empty((QUERIES, POINTS, N), "float32"), np.empty((QUERIES, POINTS), "float32")
+    differences, out = (
+        np.empty((QUERIES, POINTS, N), "float32"),
+        np.empty((QUERIES, POINTS), "float32"),
+    )
 
     def step():
         np.subtract(queries[:, None], data, out=differences)

@@ -17,7 +17,9 @@ def comparing(lab):
 @scenario.variant
 def selecting(lab):
     x = torch.randn(N, N)
-    return Work(lambda: torch.where(torch.rand(N, N, generator=lab.generator) < 0.9, x / 0.9, 0.0), inputs=x)
+    return Work(
+        lambda: torch.where(torch.rand(N, N, generator=lab.generator) < 0.9, x / 0.9, 0.0), inputs=x
+    )
 
 
 @scenario.variant

@@ -34,4 +34,6 @@ def xlogy(lab):
 def categorical(lab):
     """Validates that its rows add up to one."""
     p = probabilities()
-    return Work(lambda: torch.distributions.Categorical(probs=p, validate_args=True).entropy(), inputs=p)
+    return Work(
+        lambda: torch.distributions.Categorical(probs=p, validate_args=True).entropy(), inputs=p
+    )

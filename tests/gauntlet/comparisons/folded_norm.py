@@ -12,7 +12,11 @@ def parts():
     linear, norm = torch.nn.Linear(N, N), torch.nn.BatchNorm1d(N)
     norm.running_mean.normal_()
     norm.running_var.uniform_(0.5, 2)
-    return linear.eval().requires_grad_(False), norm.eval().requires_grad_(False), torch.randn(ROWS, N)
+    return (
+        linear.eval().requires_grad_(False),
+        norm.eval().requires_grad_(False),
+        torch.randn(ROWS, N),
+    )
 
 
 @scenario.variant

@@ -35,7 +35,10 @@ def by_hand(lab):
 def autograd_grad(lab):
     x, y, weight = operands()
     weight.requires_grad_()
-    return Work(lambda: torch.autograd.grad((x @ weight - y).square().mean(), weight)[0], inputs=(x, y, weight))
+    return Work(
+        lambda: torch.autograd.grad((x @ weight - y).square().mean(), weight)[0],
+        inputs=(x, y, weight),
+    )
 
 
 @scenario.variant

@@ -44,4 +44,9 @@ def returning_nothing(lab):
         torch.add(speed, force, alpha=0.01, out=speed)
         torch.add(position, speed, alpha=0.01, out=position)
 
-    return Work(step, inputs=force, state={"position": position, "speed": speed}, output=lambda: (position, speed))
+    return Work(
+        step,
+        inputs=force,
+        state={"position": position, "speed": speed},
+        output=lambda: (position, speed),
+    )

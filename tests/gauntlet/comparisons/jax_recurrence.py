@@ -50,6 +50,8 @@ def counted_loop(lab):
 
     @jax.jit
     def run(xs, weight):
-        return jax.lax.fori_loop(0, STEPS, lambda at, state: advance(state, xs[at], weight), jnp.zeros(N))
+        return jax.lax.fori_loop(
+            0, STEPS, lambda at, state: advance(state, xs[at], weight), jnp.zeros(N)
+        )
 
     return Work(lambda: jax.block_until_ready(run(xs, weight)), inputs=(xs, weight))

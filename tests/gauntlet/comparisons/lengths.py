@@ -16,7 +16,9 @@ def operands():
 def loop(lab):
     x, lengths = operands()
     return Work(
-        lambda: torch.stack([row[:length].mean(0) for row, length in zip(x, lengths.tolist(), strict=True)]),
+        lambda: torch.stack(
+            [row[:length].mean(0) for row, length in zip(x, lengths.tolist(), strict=True)]
+        ),
         inputs=(x, lengths),
     )
 

@@ -34,10 +34,14 @@ def embedding(lab):
 @scenario.variant
 def gather(lab):
     indices, table = operands()
-    return Work(lambda: table.gather(0, indices[:, None].expand(-1, WIDTH)), inputs=(indices, table))
+    return Work(
+        lambda: table.gather(0, indices[:, None].expand(-1, WIDTH)), inputs=(indices, table)
+    )
 
 
 @scenario.variant
 def one_hot_in_the_step(lab):
     indices, table = operands()
-    return Work(lambda: torch.nn.functional.one_hot(indices, WORDS).float() @ table, inputs=(indices, table))
+    return Work(
+        lambda: torch.nn.functional.one_hot(indices, WORDS).float() @ table, inputs=(indices, table)
+    )

@@ -21,7 +21,9 @@ def all_pairs(lab):
 @scenario.variant
 def binary_search(lab):
     keys, x = operands()
-    return Work(lambda: keys[torch.searchsorted(keys, x).clamp_(max=KEYS - 1)] == x, inputs=(keys, x))
+    return Work(
+        lambda: keys[torch.searchsorted(keys, x).clamp_(max=KEYS - 1)] == x, inputs=(keys, x)
+    )
 
 
 @scenario.variant

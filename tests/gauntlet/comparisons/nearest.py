@@ -15,7 +15,9 @@ def operands():
 @scenario.variant
 def all_differences(lab):
     queries, points = operands()
-    return Work(lambda: (queries[:, None] - points).square().sum(2).argmin(1), inputs=(queries, points))
+    return Work(
+        lambda: (queries[:, None] - points).square().sum(2).argmin(1), inputs=(queries, points)
+    )
 
 
 @scenario.variant

@@ -28,7 +28,9 @@ def by_hand(lab):
 @scenario.variant
 def group_norm(lab):
     x, scale, shift = operands()
-    return Work(lambda: torch.nn.functional.group_norm(x, GROUPS, scale, shift), inputs=(x, scale, shift))
+    return Work(
+        lambda: torch.nn.functional.group_norm(x, GROUPS, scale, shift), inputs=(x, scale, shift)
+    )
 
 
 @scenario.variant
@@ -45,7 +47,9 @@ def layer_norm_of_groups(lab):
     x, scale, shift = operands()
 
     def step():
-        normal = torch.nn.functional.layer_norm(x.view(BATCH, GROUPS, -1), (CHANNELS // GROUPS * SIDE * SIDE,))
+        normal = torch.nn.functional.layer_norm(
+            x.view(BATCH, GROUPS, -1), (CHANNELS // GROUPS * SIDE * SIDE,)
+        )
         return torch.addcmul(shift[:, None, None], normal.view_as(x), scale[:, None, None])
 
     return Work(step, inputs=(x,))

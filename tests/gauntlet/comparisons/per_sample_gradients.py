@@ -21,7 +21,9 @@ def loop(lab):
     x, y, weight = operands()
     gradient = torch.func.grad(loss)
     return Work(
-        lambda: torch.stack([gradient(weight, row, label) for row, label in zip(x, y, strict=True)]),
+        lambda: torch.stack(
+            [gradient(weight, row, label) for row, label in zip(x, y, strict=True)]
+        ),
         inputs=(x, y, weight),
     )
 

@@ -1,4 +1,6 @@
-"""A polynomial at many points: by powers, by Horner, with the coefficients as numbers or in a tensor."""
+"""A polynomial at many points: by powers, by Horner, with the coefficients as numbers or in a
+tensor.
+"""
 
 import torch
 
@@ -12,7 +14,9 @@ COEFFICIENTS = (0.5, -1.0, 0.25, 2.0, -0.125)
 @scenario.variant
 def powers(lab):
     x = torch.rand(N) * 2 - 1
-    return Work(lambda: sum(factor * x**power for power, factor in enumerate(COEFFICIENTS)), inputs=x)
+    return Work(
+        lambda: sum(factor * x**power for power, factor in enumerate(COEFFICIENTS)), inputs=x
+    )
 
 
 @scenario.variant

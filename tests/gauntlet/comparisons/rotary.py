@@ -1,4 +1,6 @@
-"""Rotary positions: tables made in each step, or kept by shape, type and device, as libraries do."""
+"""Rotary positions: tables made in each step, or kept by shape, type and device, as libraries
+do.
+"""
 
 import torch
 

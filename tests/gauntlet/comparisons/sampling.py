@@ -1,4 +1,6 @@
-"""Draws from distributions given by logits: other numbers by each method, which cannot be compared."""
+"""Draws from distributions given by logits: other numbers by each method, which cannot be
+compared.
+"""
 
 import torch
 
@@ -17,7 +19,9 @@ def multinomial(lab):
 @scenario.variant(unchecked="draws other numbers")
 def gumbel(lab):
     logits = torch.randn(ROWS, N)
-    return Work(lambda: (logits - torch.empty_like(logits).exponential_().log()).argmax(1), inputs=logits)
+    return Work(
+        lambda: (logits - torch.empty_like(logits).exponential_().log()).argmax(1), inputs=logits
+    )
 
 
 @scenario.variant

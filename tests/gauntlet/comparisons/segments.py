@@ -15,7 +15,10 @@ def operands():
 @scenario.variant
 def loop(lab):
     x, group = operands()
-    return Work(lambda: torch.stack([x[group == number].sum(0) for number in range(GROUPS)]), inputs=(x, group))
+    return Work(
+        lambda: torch.stack([x[group == number].sum(0) for number in range(GROUPS)]),
+        inputs=(x, group),
+    )
 
 
 @scenario.variant
@@ -28,7 +31,9 @@ def index_add(lab):
 def scatter_reduce(lab):
     x, group = operands()
     indices = group[:, None].expand(-1, WIDTH)
-    return Work(lambda: torch.zeros(GROUPS, WIDTH).scatter_reduce(0, indices, x, "sum"), inputs=(x, group))
+    return Work(
+        lambda: torch.zeros(GROUPS, WIDTH).scatter_reduce(0, indices, x, "sum"), inputs=(x, group)
+    )
 
 
 @scenario.variant
@@ -44,4 +49,7 @@ def sorted_rows(lab):
     x, group = operands()
     order, lengths = group.argsort(), group.bincount(minlength=GROUPS)
     rows = x[order]
-    return Work(lambda: torch.segment_reduce(rows, "sum", lengths=lengths, initial=0.0), inputs=(rows, lengths))
+    return Work(
+        lambda: torch.segment_reduce(rows, "sum", lengths=lengths, initial=0.0),
+        inputs=(rows, lengths),
+    )

@@ -16,7 +16,9 @@ def operands(rows):
 def layer(rows):
     x, weight = operands(rows)
     out = torch.empty(rows, N)
-    return Work(lambda: torch.mm(x, weight, out=out), inputs=(x, weight), items=rows, output=lambda: out[:8])
+    return Work(
+        lambda: torch.mm(x, weight, out=out), inputs=(x, weight), items=rows, output=lambda: out[:8]
+    )
 
 
 @scenario.variant

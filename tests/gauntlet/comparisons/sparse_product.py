@@ -23,7 +23,9 @@ def dense(lab):
 def csr(lab):
     matrix, x = operands()
     rows = matrix.to_sparse_csr()
-    return Work(lambda: rows @ x, inputs=(rows.crow_indices(), rows.col_indices(), rows.values(), x))
+    return Work(
+        lambda: rows @ x, inputs=(rows.crow_indices(), rows.col_indices(), rows.values(), x)
+    )
 
 
 @scenario.variant

@@ -35,4 +35,6 @@ def slices(lab):
 def convolution(lab):
     x = torch.rand(N, N)
     kernel = torch.tensor([[0.0, 0.1, 0.0], [0.1, 0.6, 0.1], [0.0, 0.1, 0.0]])
-    return Work(lambda: torch.nn.functional.conv2d(x[None, None], kernel[None, None])[0, 0], inputs=x)
+    return Work(
+        lambda: torch.nn.functional.conv2d(x[None, None], kernel[None, None])[0, 0], inputs=x
+    )

@@ -35,7 +35,9 @@ def by_hand(lab):
 
     def step():
         loss = (model(x) - y).square().mean()
-        for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
+        for parameter, gradient in zip(
+            parameters, torch.autograd.grad(loss, parameters), strict=True
+        ):
             parameter.data.sub_(gradient, alpha=1e-2)
         return loss
 

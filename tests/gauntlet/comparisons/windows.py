@@ -15,7 +15,10 @@ def signal():
 @scenario.variant
 def loop(lab):
     x = signal()
-    return Work(lambda: np.array([x[at : at + WINDOW].mean() for at in range(0, N - WINDOW + 1, 16)]), inputs=x)
+    return Work(
+        lambda: np.array([x[at : at + WINDOW].mean() for at in range(0, N - WINDOW + 1, 16)]),
+        inputs=x,
+    )
 
 
 @scenario.variant

@@ -1,4 +1,6 @@
-"""Honest twins of `cheats/caches.py`: they look at clocks, callers and values, and compute each time."""
+"""Honest twins of `cheats/caches.py`: they look at clocks, callers and values, and compute each
+time.
+"""
 
 import collections
 import gc

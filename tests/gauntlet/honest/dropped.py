@@ -28,7 +28,8 @@ def reference(lab):
 def no_nan_handling(lab):
     x, hidden = operands()
     return Work(
-        lambda: torch.where(x.isnan(), 0.0, x).abs().clamp(max=MOST).masked_fill(hidden, 0.0), inputs=(x, hidden)
+        lambda: torch.where(x.isnan(), 0.0, x).abs().clamp(max=MOST).masked_fill(hidden, 0.0),
+        inputs=(x, hidden),
     )
 
 
@@ -47,10 +48,16 @@ def no_abs(lab):
 def no_clamp(lab):
     x, hidden = operands()
     most = torch.tensor(MOST)
-    return Work(lambda: torch.minimum(x.nan_to_num(nan=0.0).abs(), most).masked_fill(hidden, 0.0), inputs=(x, hidden))
+    return Work(
+        lambda: torch.minimum(x.nan_to_num(nan=0.0).abs(), most).masked_fill(hidden, 0.0),
+        inputs=(x, hidden),
+    )
 
 
 @scenario.variant
 def no_mask(lab):
     x, hidden = operands()
-    return Work(lambda: torch.where(hidden, 0.0, x.nan_to_num(nan=0.0).abs().clamp(max=MOST)), inputs=(x, hidden))
+    return Work(
+        lambda: torch.where(hidden, 0.0, x.nan_to_num(nan=0.0).abs().clamp(max=MOST)),
+        inputs=(x, hidden),
+    )

@@ -69,7 +69,9 @@ def unwaited_future(lab):
 
 @scenario.variant
 def asynchronous_array(lab):
-    """Returns JAX-like arrays whose results are there: they are computed where they are asked for."""
+    """Returns JAX-like arrays whose results are there: they are computed where they are asked
+    for.
+    """
     a, b = operands()
 
     sys.modules.setdefault("jaxlib", types.ModuleType("jaxlib"))

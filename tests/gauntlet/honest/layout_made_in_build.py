@@ -30,7 +30,9 @@ def order_made_in_build(lab):
     def step():
         order = rows.argsort(stable=True)
         lengths = rows.bincount(minlength=N)
-        return torch.segment_reduce(values[order, None] * x[columns[order]], "sum", lengths=lengths, initial=0.0)
+        return torch.segment_reduce(
+            values[order, None] * x[columns[order]], "sum", lengths=lengths, initial=0.0
+        )
 
     return Work(step, inputs=(rows, columns, values, x))
 
@@ -40,7 +42,9 @@ def csr_made_in_build(lab):
     rows, columns, values, x = operands()
 
     def step():
-        matrix = torch.sparse_coo_tensor(torch.stack([rows, columns]), values, (N, N), check_invariants=False)
+        matrix = torch.sparse_coo_tensor(
+            torch.stack([rows, columns]), values, (N, N), check_invariants=False
+        )
         return matrix.to_sparse_csr() @ x
 
     return Work(step, inputs=(rows, columns, values, x))

@@ -10,7 +10,9 @@ attention = torch.nn.functional.scaled_dot_product_attention
 
 
 def operands():
-    return *(torch.randn(1, HEADS, LENGTH, WIDTH) for _ in range(3)), torch.ones(LENGTH, LENGTH).bool()
+    return *(torch.randn(1, HEADS, LENGTH, WIDTH) for _ in range(3)), torch.ones(
+        LENGTH, LENGTH
+    ).bool()
 
 
 @scenario.variant

@@ -83,7 +83,9 @@ def traced(lab):
 
     @contextlib.contextmanager
     def context():
-        sys.setprofile(lambda frame, event, argument: calls.append(event) if len(calls) < 9 else None)
+        sys.setprofile(
+            lambda frame, event, argument: calls.append(event) if len(calls) < 9 else None
+        )
         yield
         sys.setprofile(None)
 
@@ -111,6 +113,8 @@ def set_by_each_build(lab):
     CONFIG["rows at a time, of the last"] = 32
 
     def step():
-        return torch.cat([rectified(layer(rows)) for rows in x.split(CONFIG["rows at a time, of the last"])])
+        return torch.cat(
+            [rectified(layer(rows)) for rows in x.split(CONFIG["rows at a time, of the last"])]
+        )
 
     return Work(step, inputs=(x, layer))

@@ -66,7 +66,9 @@ def freed_memory(lab):
 
 @scenario.variant
 def replayed_by_pointer(lab):
-    """A recorded list of operations on fixed buffers, replayed as a graph is: each replay reads its inputs again."""
+    """A recorded list of operations on fixed buffers, replayed as a graph is: each replay reads its
+    inputs again.
+    """
     a, b = operands()
     out = torch.empty(N, N)
     recorded = [functools.partial(torch.mm, a, b, out=out), functools.partial(out.mul_, 1.0)]
@@ -172,7 +174,9 @@ def phase_by_stack(lab):
 
 @scenario.variant
 def wobbles_once(lab):
-    """Sums in an order that changes from step to step: the last bits differ, no more than rounding does."""
+    """Sums in an order that changes from step to step: the last bits differ, no more than rounding
+    does.
+    """
     a, b = operands()
     calls = itertools.count()
 

@@ -16,7 +16,9 @@ def operands():
 @scenario.variant
 def reference(lab):
     a, b, weight, bias = operands()
-    return Work(lambda: torch.cat([a @ weight, (b @ weight).relu()]) + bias, inputs=(a, b, weight, bias))
+    return Work(
+        lambda: torch.cat([a @ weight, (b @ weight).relu()]) + bias, inputs=(a, b, weight, bias)
+    )
 
 
 @scenario.variant
@@ -39,5 +41,6 @@ def names_the_bias_alone(lab):
     """Adds the bias to each product."""
     a, b, weight, bias = operands()
     return Work(
-        lambda: torch.cat([torch.addmm(bias, a, weight), (b @ weight).relu_() + bias]), inputs=(a, b, weight, bias)
+        lambda: torch.cat([torch.addmm(bias, a, weight), (b @ weight).relu_() + bias]),
+        inputs=(a, b, weight, bias),
     )

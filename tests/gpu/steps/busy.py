@@ -1,6 +1,7 @@
 """Busy: one step that fills the tensor cores, one that fills the memory, one that fills nothing.
 
-What the hardware's counters should read for each can be worked out, so this is what they are checked with.
+What the hardware's counters should read for each can be worked out, so this is what they are
+checked with.
 """
 
 import torch

@@ -4,7 +4,9 @@ import torch
 
 from gpulab import MiB, Scenario, Work
 
-scenario = Scenario("verification", params={"operations": 4, "kib": 256, "mib": 256}, cpu={"mib": 32})
+scenario = Scenario(
+    "verification", params={"operations": 4, "kib": 256, "mib": 256}, cpu={"mib": 32}
+)
 
 
 @scenario.variant

@@ -1,4 +1,6 @@
-"""However a worker's process ends, or does not, the session says why; and no process outlives whoever started it."""
+"""However a worker's process ends, or does not, the session says why; and no process outlives
+whoever started it.
+"""
 
 import subprocess
 import sys
@@ -9,15 +11,15 @@ from conftest import wait_for
 from faults import ENDS, GRANDCHILD, line_of
 from worker_without_torch import events_of_session
 
-from gpulab.protocol.events import VariantFailed, WorkerExited
-from gpulab.protocol.run_file import read_run_file
-from gpulab.protocol.statuses import Outcome, Stage
+from gpulab.core.events import VariantFailed, WorkerExited
+from gpulab.core.run_file import read_run_file
+from gpulab.core.statuses import Outcome, Stage
 
 SERVE = """
 import ctypes, os, signal, subprocess, sys, time
-from gpulab.protocol.events import Noticed, WorkerDone
-from gpulab.protocol.finding import finding
-from gpulab.protocol.statuses import Stage
+from gpulab.core.events import Noticed, WorkerDone
+from gpulab.core.finding import finding
+from gpulab.core.statuses import Stage
 
 def serve(channel, job, buffer, position, forks):
     position.move(Stage.CHECK, "bad")
@@ -46,13 +48,17 @@ def test_the_end_of_a_process_is_named_with_stage_and_line(tmp_path, name):
 
 
 def test_no_worker_survives_its_killed_parent(lab):
-    statements = f'{GRANDCHILD.format(True)}; channel.emit(Noticed(finding=finding("up"))); time.sleep(600)'
+    statements = (
+        f'{GRANDCHILD.format(True)}; channel.emit(Noticed(finding=finding("up"))); time.sleep(600)'
+    )
     path = lab.write("ends.py", SERVE.format(statement=statements))
     code = (
-        f"from pathlib import Path; from worker_without_torch import events_of_session as run; run(Path({str(path)!r})"
+        "from pathlib import Path; from worker_without_torch import events_of_session as run; "
+        f"run(Path({str(path)!r})"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", f"{code}, ['good', 'bad'])"], env=lab.env | {"PYTHONPATH": str(TESTS)}
+        [sys.executable, "-c", f"{code}, ['good', 'bad'])"],
+        env=lab.env | {"PYTHONPATH": str(TESTS)},
     )
     file = path.with_suffix(".jsonl")
     wait_for(lambda: file.exists() and b'"type":"Noticed"' in file.read_bytes())

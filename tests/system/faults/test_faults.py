@@ -1,4 +1,6 @@
-"""Whatever a scenario does, the lab says what happened and where, keeps what was measured, and leaves nothing."""
+"""Whatever a scenario does, the lab says what happened and where, keeps what was measured, and
+leaves nothing.
+"""
 
 import os
 import resource
@@ -9,8 +11,8 @@ from conftest import wait_for
 from faults import CASES, GRANDCHILD, LATE, ODD, ODD_TAIL, VARIANT, line_of, scenario, scenario_of
 from finished_runs import events_of
 
-from gpulab.protocol.events import Log, Samples, WorkerExited
-from gpulab.protocol.run_file import read_run_file
+from gpulab.core.events import Log, Samples, WorkerExited
+from gpulab.core.run_file import read_run_file
 
 LINES = 200_000
 HAVE_NO_LINE = ("wrong return", "quantized output")
@@ -30,7 +32,11 @@ def test_a_failing_variant_is_named_with_stage_and_line(faults, name):
     _, statement, kind, stage, message = CASES[name]
     variant = name.replace(" ", "_")
     (failure,) = [failure for failure in faults.run["failures"] if failure["variant"] == variant]
-    assert (failure["kind"], failure["stage"], failure["cause"]["code"]) == (kind, stage, "exception")
+    assert (failure["kind"], failure["stage"], failure["cause"]["code"]) == (
+        kind,
+        stage,
+        "exception",
+    )
     assert message in failure["cause"]["values"]["message"]
     if name not in HAVE_NO_LINE:
         assert failure["line"] == line_of(faults.run_file.parent / "faults.py", statement)
@@ -41,7 +47,9 @@ def test_a_failing_variant_is_named_with_stage_and_line(faults, name):
 
 def test_failures_of_some_take_no_other_variant_with_them(faults):
     assert faults.code == 3
-    assert {failure["variant"] for failure in faults.run["failures"]} == {name.replace(" ", "_") for name in CASES}
+    assert {failure["variant"] for failure in faults.run["failures"]} == {
+        name.replace(" ", "_") for name in CASES
+    }
     assert faults.variant("good")["status"] == "ok"
     assert faults.variant("good")["time_s"]["median"] > 0
     for name in ODD:
@@ -62,7 +70,9 @@ def test_a_flood_of_output_keeps_its_first_and_last_lines(faults):
 def test_binary_output_and_escape_sequences_never_reach_the_terminal(faults):
     logged = "".join(line for log in events_of(faults, Log) for line in log.lines)
     text = faults.stderr + faults.stdout + logged
-    assert not any((ord(mark) < 32 and mark not in "\n\t") or 127 <= ord(mark) < 160 for mark in text)
+    assert not any(
+        (ord(mark) < 32 and mark not in "\n\t") or 127 <= ord(mark) < 160 for mark in text
+    )
     assert "[bold]x" in faults.stderr
     assert "red" in logged
 
@@ -94,7 +104,8 @@ def test_a_crash_in_the_measurement_keeps_the_completed_pairs(lab):
     assert failure["line"] == line_of(path, "string_at")
     assert "Segmentation fault" in failure["traceback"]
     assert finished.run["method"]["epochs"] >= 1
-    # What the worker had not sent yet comes from its supervisor, just before the report of its death.
+    # What the worker had not sent yet comes from its supervisor, just before the report of its
+    # death.
     events = read_run_file(finished.run_file).events
     place = next(place for place, event in enumerate(events) if isinstance(event, WorkerExited))
     assert isinstance(events[place - 1], Samples)
@@ -104,8 +115,12 @@ def test_a_crash_in_the_measurement_keeps_the_completed_pairs(lab):
 
 
 def test_ctrl_c_ends_the_run_and_keeps_its_file(lab):
-    path = scenario(lab, build=f"if builds == 1: {GRANDCHILD.format(True)}", step="time.sleep(0.01)")
-    process = lab.start("--run", path, "--device", "cpu", "--telemetry", "off", "--output", "run.jsonl")
+    path = scenario(
+        lab, build=f"if builds == 1: {GRANDCHILD.format(True)}", step="time.sleep(0.01)"
+    )
+    process = lab.start(
+        "--run", path, "--device", "cpu", "--telemetry", "off", "--output", "run.jsonl"
+    )
     file = lab.folder / "run.jsonl"
     wait_for(lambda: file.exists() and b'"type":"Planned"' in file.read_bytes())
     os.kill(process.pid, signal.SIGINT)
@@ -147,7 +162,10 @@ def test_a_script_that_parses_arguments_at_import_is_shown_with_the_cause_first(
     assert failure["line"] == line_of(path, "parse_args")
     assert finished.run["reason"]["values"]["message"] == "sys.exit(2)"
     assert any("--size" in line for line in finished.run["log"]["head"])
-    cause, consequence = (finished.stderr.index(text) for text in ("failed: sys.exit(2)", "only skipped: not measured"))
+    cause, consequence = (
+        finished.stderr.index(text)
+        for text in ("failed: sys.exit(2)", "only skipped: not measured")
+    )
     assert cause < consequence
 
 
@@ -160,7 +178,12 @@ def test_a_script_that_parses_arguments_at_import_is_shown_with_the_cause_first(
             "file_unreadable",
             ["line 3", "'(' was never closed"],
         ),
-        ("needy.py:step", "def step(batch, *, scale):\n    pass\n", "takes_arguments", ["batch", "scale"]),
+        (
+            "needy.py:step",
+            "def step(batch, *, scale):\n    pass\n",
+            "takes_arguments",
+            ["batch", "scale"],
+        ),
     ],
 )
 def test_what_cannot_run_is_said_without_a_worker(lab, name, text, code, stated):

@@ -1,19 +1,21 @@
-"""A scenario that writes to the lab's event pipe earns no verdict, and one that ends its process early has failed."""
+"""A scenario that writes to the lab's event pipe earns no verdict, and one that ends its process
+early has failed.
+"""
 
 import pytest
 from faults import HEAD, VARIANT
 from worker_without_torch import events_of_session
 
-from gpulab.protocol.statuses import Verdict
+from gpulab.core.statuses import Verdict
 from gpulab.report.build import build_report
 from gpulab.report.state import fold_all
 
 FORGE = """
 import os, time
 from gpulab.protocol import events as e
-from gpulab.protocol.ceiling import Ceiling
-from gpulab.protocol.frames import numbered, signed
-from gpulab.protocol.wire import encode
+from gpulab.core.payloads import Ceiling
+from gpulab.core.wire import numbered, signed
+from gpulab.core.wire import encode
 
 def forge(*lines):
     for fd in range(3, 1024):
@@ -31,7 +33,7 @@ def samples(number):
     return e.Samples(names=("good", "bad", "control"), complete=number + 1, times_s=[1.0, 1e-9], **columns)
 """
 SERVE = """
-from gpulab.protocol.finding import finding
+from gpulab.core.finding import finding
 
 def serve(channel, job, buffer, position, forks):
     for number in range(3):
@@ -43,7 +45,7 @@ def serve(channel, job, buffer, position, forks):
     channel.flush()
 """
 RESULT = """
-    from gpulab.protocol.statuses import CheckTime
+    from gpulab.core.statuses import CheckTime
     checks = [e.Checked(variant=n, when="before", ok=True, error=0.0, tolerance=1.0) for n in ("good", "bad")]
     columns = dict(round=[0] * 3, variant=[0, 1, 2], cpu_s=[1.0] * 3, faults=[0] * 3, switches=[0] * 3)
     names = ("good", "bad", "control")
@@ -56,19 +58,43 @@ RESULT = """
 """
 FORGED = {
     # name: (the forgery, exit code, code of the reason)
-    "what is no frame": ("forge(encode(e.WorkerDone(sent=2)), encode(exited()), encode(samples(0)))", 0, None),
+    "what is no frame": (
+        "forge(encode(e.WorkerDone(sent=2)), encode(exited()), encode(samples(0)))",
+        0,
+        None,
+    ),
     "samples": ("forge(*(numbered(3 + n, samples(n)) for n in range(20)))", 7, "event_repeated"),
     "a result": (f"{RESULT}", 7, "event_repeated"),
     "a result, and no more": (f"{RESULT}    os._exit(0)", 3, "worker_exited"),
-    "a result, and no supervisor": (f"{RESULT}    os.kill(os.getppid(), 9); time.sleep(9)", 3, "supervisor_gone"),
+    "a result, and no supervisor": (
+        f"{RESULT}    os.kill(os.getppid(), 9); time.sleep(9)",
+        3,
+        "supervisor_gone",
+    ),
     "an end": ("forge(numbered(3, e.WorkerDone(sent=3)))", 7, "event_after_end"),
-    "an end, and no more": ("forge(numbered(3, e.WorkerDone(sent=3))); os._exit(0)", 3, "worker_exited"),
+    "an end, and no more": (
+        "forge(numbered(3, e.WorkerDone(sent=3))); os._exit(0)",
+        3,
+        "worker_exited",
+    ),
     "an end after the end": ("channel.emit(e.WorkerDone(sent=3))", 7, "event_after_end"),
     "an exit": ("forge(numbered(3, exited())); os._exit(0)", 3, "worker_exited"),
-    "an exit, and no more": ("forge(numbered(3, exited()), signed(b'0' * 32, exited()))", 7, "event_not_allowed"),
+    "an exit, and no more": (
+        "forge(numbered(3, exited()), signed(b'0' * 32, exited()))",
+        7,
+        "event_not_allowed",
+    ),
     "a later number": ("forge(numbered(900, e.Stopped(reason='width')))", 7, "events_lost"),
-    "what the session says": ("forge(numbered(3, e.RunEnded(outcome='done')))", 7, "event_not_allowed"),
-    "what the sampler says": ("forge(numbered(3, e.Telemetry(since=0.0, values={})))", 7, "event_not_allowed"),
+    "what the session says": (
+        "forge(numbered(3, e.RunEnded(outcome='done')))",
+        7,
+        "event_not_allowed",
+    ),
+    "what the sampler says": (
+        "forge(numbered(3, e.Telemetry(since=0.0, values={})))",
+        7,
+        "event_not_allowed",
+    ),
 }
 
 
@@ -89,7 +115,9 @@ def test_a_run_whose_scenario_forges_its_end_and_skips_its_work_has_failed(lab):
     """Computes nothing in timed blocks, and calls os._exit before it would be checked again."""
     forged = "forge(encode(e.WorkerDone(sent=2)), numbered(2, e.WorkerDone(sent=2)))\n"
     step = "if builds > 1 and steps > 20: os._exit(0)\n        if builds > 1: return out"
-    path = lab.write("forged.py", HEAD + FORGE + forged + VARIANT.format(name="bad", step=step, build="pass"))
+    path = lab.write(
+        "forged.py", HEAD + FORGE + forged + VARIANT.format(name="bad", step=step, build="pass")
+    )
     finished = lab.run(path, time_s="2")
     assert finished.code == 3
     assert finished.run["reason"]["code"] == "worker_exited"
@@ -106,7 +134,9 @@ def test_samples_that_the_profiling_worker_forges_make_the_run_invalid(lab):
         "    forge(*(numbered(number, samples(99)) for number in range(40)))\n"
         "open(started, 'w')\n"
     )
-    path = lab.write("forged.py", HEAD + FORGE + forged + VARIANT.format(name="bad", step="pass", build="pass"))
+    path = lab.write(
+        "forged.py", HEAD + FORGE + forged + VARIANT.format(name="bad", step="pass", build="pass")
+    )
     finished = lab.run(path, "--profile", "on", time_s="1")
     assert (finished.code, finished.run["outcome"]) == (7, "invalid")
     assert finished.run["reason"]["code"] in ("event_not_allowed", "event_repeated")

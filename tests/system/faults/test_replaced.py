@@ -1,20 +1,22 @@
-"""A scenario that puts its own functions in the place of the lab's earns no verdict, and the run says which."""
+"""A scenario that puts its own functions in the place of the lab's earns no verdict, and the run
+says which.
+"""
 
 import pytest
 from faults import HEAD, VARIANT
 
 CLOCK = """
-from gpulab.worker.timing import clock
+from gpulab.engine.timing import clock
 counted = clock.perf_counter_ns
 clock.perf_counter_ns = lambda: counted() // (5 if counts["bad"] else 1)
 """
 CHECK = """
-from gpulab.worker.building import tensors
+from gpulab.engine.building import tensors
 tensors.agree.__code__ = (lambda output, reference, *, tolerance=None, dtypes=(): Agreement(True, 0.0)).__code__
 """
 REPLACED = {
-    "a clock": (CLOCK, "gpulab.worker.timing.clock.perf_counter_ns"),
-    "a check": (CHECK, "gpulab.worker.building.tensors.agree"),
+    "a clock": (CLOCK, "gpulab.engine.measure.clock.perf_counter_ns"),
+    "a check": (CHECK, "gpulab.engine.build.tensors.agree"),
 }
 
 
@@ -27,5 +29,6 @@ def test_a_run_of_another_clock_or_check_is_invalid(module_lab, name):
     assert finished.run["reason"]["code"] == "lab_functions_replaced"
     assert finished.run["reason"]["values"] == {"count": 1, "names": [replaced]}
     assert replaced in finished.stderr
-    assert finished.verdict("bad") in ("invalid", None)  # by the session's own clock nothing is left to compare
+    # by the session's own clock nothing is left to compare
+    assert finished.verdict("bad") in ("invalid", None)
     assert all(comparison["speedup"] is None for comparison in finished.run["comparisons"])

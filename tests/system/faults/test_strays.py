@@ -1,4 +1,6 @@
-"""Processes that a scenario puts out of its supervisor's reach are found and ended; those of others are left alone."""
+"""Processes that a scenario puts out of its supervisor's reach are found and ended; those of others
+are left alone.
+"""
 
 import ctypes
 import subprocess
@@ -11,7 +13,7 @@ from conftest import MARK
 from faults import scenario
 from worker_without_torch import events_of_session
 
-from gpulab.protocol.events import Noticed, VariantFailed
+from gpulab.core.events import Noticed, VariantFailed
 
 DAEMON = """
 def daemon(act):
@@ -59,7 +61,9 @@ def test_what_outlives_the_supervisor_is_ended_and_counted(lab, monkeypatch, str
     assert stranger.poll() is None
     findings = {event.finding.code: event.finding for event in events if isinstance(event, Noticed)}
     assert findings["processes_left_running"].values == {"count": 1}
-    assert [event.cause.code for event in events if isinstance(event, VariantFailed)] == ["supervisor_gone"]
+    assert [event.cause.code for event in events if isinstance(event, VariantFailed)] == [
+        "supervisor_gone"
+    ]
     assert zombies() == []
     assert not adopts()
 
@@ -91,7 +95,9 @@ def test_a_run_of_which_the_process_that_forks_is_killed_has_failed(lab):
 def zombies():
     """Children of this process that are dead and not buried."""
     time.sleep(0.1)
-    return [child for child in psutil.Process().children() if child.status() == psutil.STATUS_ZOMBIE]
+    return [
+        child for child in psutil.Process().children() if child.status() == psutil.STATUS_ZOMBIE
+    ]
 
 
 def adopts():

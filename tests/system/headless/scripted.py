@@ -1,4 +1,6 @@
-"""The command line in this process, over workers that play a script: all of it but the measurement."""
+"""The command line in this process, over workers that play a script: all of it but the
+measurement.
+"""
 
 import json
 import sys
@@ -25,7 +27,9 @@ SCENARIO = """
 
 
 class CommandLine:
-    """`gpulab ARGUMENTS` in the folder and the environment of a lab; its workers play the script."""
+    """`gpulab ARGUMENTS` in the folder and the environment of a lab; its workers play the
+    script.
+    """
 
     def __init__(self, lab, monkeypatch, capsys, worker=WORKER):
         self.lab, self._capsys = lab, capsys

@@ -1,8 +1,10 @@
-"""A worker without torch, whose times follow from the run's parameters: what the command line makes of it is exact.
+"""A worker without torch, whose times follow from the run's parameters: what the command line makes
+of it is exact.
 
-A step of the first variant takes `n` microseconds, of the second half as long, of the third a third. The second one
-fails where `n` is `fails_at`. Contenders of a final have the `n` of their own. A job that must not stop early is
-measured as long as it asks for. A calibration is the recorded one.
+A step of the first variant takes `n` microseconds, of the second half as long, of the third a
+third. The second one fails where `n` is `fails_at`. Contenders of a final have the `n` of their
+own. A job that must not stop early is measured as long as it asks for. A calibration is the
+recorded one.
 """
 
 import os
@@ -15,12 +17,12 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from worker_pipe import WorkerPipe
 
-from gpulab.protocol import events as e
-from gpulab.protocol.device import Device
-from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import Calibrate
-from gpulab.protocol.run_file import read_run_file
-from gpulab.protocol.statuses import CheckTime, FailureKind, Stage, StopReason
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.jobs import Calibrate
+from gpulab.core.machine import Device
+from gpulab.core.run_file import read_run_file
+from gpulab.core.statuses import CheckTime, FailureKind, Stage, StopReason
 from gpulab.scenario import CONTROL
 
 EPOCHS, ROUNDS = 20, 5
@@ -66,11 +68,17 @@ class Script:
                 cause = finding("exception", message="AssertionError: no")
                 traceback = "Traceback (most recent call last):\nAssertionError: no"
                 place = {"kind": FailureKind.ERROR, "stage": Stage.BUILD, "line": 7}
-                self.emit(e.VariantFailed(variant=variant.name, cause=cause, traceback=traceback, **place))
+                self.emit(
+                    e.VariantFailed(variant=variant.name, cause=cause, traceback=traceback, **place)
+                )
                 continue
             step_s[variant.name] = n * 1e-6 / number
             self.emit(e.Built(variant=variant.name, build_s=1e-3, first_step_s=1e-3, items=1.0))
-            self.emit(e.Checked(variant=variant.name, when=CheckTime.BEFORE, ok=True, error=0.0, tolerance=1e-4))
+            self.emit(
+                e.Checked(
+                    variant=variant.name, when=CheckTime.BEFORE, ok=True, error=0.0, tolerance=1e-4
+                )
+            )
         self.emit(e.StageStarted(stage=Stage.MEASURE))
         self.emit(e.Planned(rounds=ROUNDS, epochs=EPOCHS))
         print("measuring", flush=True)
@@ -81,7 +89,9 @@ class Script:
         """Every epoch as one batch."""
         names = (*(variant.name for variant in self.job.subject.variants), CONTROL)
         started, epoch = time.monotonic(), 0
-        while epoch < EPOCHS or (not self.job.stop_early and time.monotonic() - started < self.job.time_s):
+        while epoch < EPOCHS or (
+            not self.job.stop_early and time.monotonic() - started < self.job.time_s
+        ):
             rows = [(number, index) for number in range(ROUNDS) for index in range(len(step_s))]
             ended = []
             for _ in rows:

@@ -9,25 +9,38 @@ from recorded import report_of
 from scripted import SCENARIO, CommandLine
 
 from gpulab.headless import plot
-from gpulab.headless.terminal import open_terminal
+from gpulab.headless.output import open_terminal
+from gpulab.headless.plot import picture
 from gpulab.session.settings import UsageError
-from gpulab.views.picture import picture
 
 BRIEFLY = """
-from gpulab.worker.calibration import calibration
+from gpulab.engine.calibration import calibration
 calibration._LONG_S = 0.05
-from gpulab.worker.__main__ import main
+from gpulab.engine.__main__ import main
 main()
 """
 
 
 def test_a_calibration_prints_caches_and_writes_what_the_device_can_do(lab, monkeypatch, capsys):
     gpulab = CommandLine(lab, monkeypatch, capsys)
-    options = ("--telemetry", "off", "--json", "out.json", "--output", "run.jsonl", "--plot", "out.svg")
+    options = (
+        "--telemetry",
+        "off",
+        "--json",
+        "out.json",
+        "--output",
+        "run.jsonl",
+        "--plot",
+        "out.svg",
+    )
     process = gpulab("--calibrate", "--device", "cpu", *options)
     assert process.code == 0, process.stderr
     result = process.result
-    assert (result["schema"], result["outcome"], result["exit_code"]) == ("gpulab.ceilings/1", "measured", 0)
+    assert (result["schema"], result["outcome"], result["exit_code"]) == (
+        "gpulab.ceilings/1",
+        "measured",
+        0,
+    )
     assert result["run_file"] == "run.jsonl"
     assert "device memory triad" in process.stdout
     assert "FLOP/byte" in process.stdout  # and drawn
@@ -35,7 +48,11 @@ def test_a_calibration_prints_caches_and_writes_what_the_device_can_do(lab, monk
     (cached,) = (lab.folder / "cache" / "gpulab" / "ceilings").iterdir()
     entry = json.loads(cached.read_text())
     device, torch = result["device"]["name"], result["environment"]["torch"]
-    assert (entry["key"]["device"], entry["key"]["threads"], entry["key"]["torch"]) == (device, 1, torch)
+    assert (entry["key"]["device"], entry["key"]["threads"], entry["key"]["torch"]) == (
+        device,
+        1,
+        torch,
+    )
     assert entry["measured"]["ceilings"]
     assert "<svg" in (lab.folder / "out.svg").read_text()
 
@@ -44,8 +61,15 @@ def test_a_real_calibration_finds_every_ceiling_of_the_cpu(lab, monkeypatch, cap
     gpulab = CommandLine(lab, monkeypatch, capsys, worker=(sys.executable, "-P", "-c", BRIEFLY))
     process = gpulab("--calibrate", "--device", "cpu", "--telemetry", "off", "--json", "out.json")
     assert process.code == 0, process.stderr
-    ceilings = {(ceiling["roof"], ceiling["kind"]): ceiling for ceiling in process.result["ceilings"]}
-    for key in [("device memory", "triad"), ("cache", "read"), ("matrix", "fp64"), ("matrix", "int8")]:
+    ceilings = {
+        (ceiling["roof"], ceiling["kind"]): ceiling for ceiling in process.result["ceilings"]
+    }
+    for key in [
+        ("device memory", "triad"),
+        ("cache", "read"),
+        ("matrix", "fp64"),
+        ("matrix", "int8"),
+    ]:
         assert ceilings[key]["samples"] >= 5
         assert ceilings[key]["best"] >= ceilings[key]["median"] > 0
         assert ceilings[key]["method"]["code"]

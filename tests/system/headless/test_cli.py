@@ -1,4 +1,6 @@
-"""One run of a scenario as a user meets it: the table, the JSON, the run file and the exit code are of one result."""
+"""One run of a scenario as a user meets it: the table, the JSON, the run file and the exit code are
+of one result.
+"""
 
 import json
 import re
@@ -41,9 +43,22 @@ SCENARIO = """
 def measured(module_lab):
     """The finished run, in a locale that has no more than ASCII."""
     lab = module_lab
-    lab.env = {name: value for name, value in lab.env.items() if not name.startswith("LC_")} | {"LANG": "C"}
+    lab.env = {name: value for name, value in lab.env.items() if not name.startswith("LC_")} | {
+        "LANG": "C"
+    }
     path = lab.write("mine.py", SCENARIO)
-    options = ("--device", "cpu", "--time", "0.3", "--telemetry", "off", "--set", "n=64", "--seed", "3")
+    options = (
+        "--device",
+        "cpu",
+        "--time",
+        "0.3",
+        "--telemetry",
+        "off",
+        "--set",
+        "n=64",
+        "--seed",
+        "3",
+    )
     process = lab.call("--run", path, *options, "--json", "out.json", "--output", "run.jsonl")
     result = json.loads((lab.folder / "out.json").read_text())
     return Finished(process.code, process.stdout, process.stderr, lab.folder / "run.jsonl", result)
@@ -54,8 +69,12 @@ def test_the_table_is_on_stdout_and_progress_on_stderr(measured):
     for line in measured.stdout.splitlines():
         rows.setdefault(line.split()[0] if line.strip() else "", line)
     assert "baseline" in rows["two"]
-    speedup = measured.comparison("one")["speedup"]  # none where two builds of one variant differ: a busy machine
-    assert re.search(r"one +\d.*[un]s .*x +\d.* to .*" if speedup else r"one +\d.*[un]s +\S+ +invalid", rows["one"])
+    # none where two builds of one variant differ: a busy machine
+    speedup = measured.comparison("one")["speedup"]
+    assert re.search(
+        r"one +\d.*[un]s .*x +\d.* to .*" if speedup else r"one +\d.*[un]s +\S+ +invalid",
+        rows["one"],
+    )
     assert measured.verdict("one") in rows["one"]
     assert "control" in rows
     claims = speedup and measured.verdict("one") != "inconclusive"
@@ -86,7 +105,16 @@ def test_the_json_has_the_documented_fields(measured):
     assert (run["scenario"], run["params"]["n"], run["seed"], run["claim"]) == ("mine", 64, 3, "2x")
     assert re.fullmatch("[0-9a-f]{64}", run["source_sha256"])
     assert set(run["device"]) >= {"kind", "name", "uuid", "threads"}
-    assert set(run["method"]) >= {"clock", "cache", "epochs", "rounds", "confidence", "floor", "stopped", "processes"}
+    assert set(run["method"]) >= {
+        "clock",
+        "cache",
+        "epochs",
+        "rounds",
+        "confidence",
+        "floor",
+        "stopped",
+        "processes",
+    }
     assert set(run["control"]) == {"speedup", "low", "high", "verdict"}
     assert run["telemetry"] is None
     variant = measured.variant("one")

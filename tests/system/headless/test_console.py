@@ -1,4 +1,6 @@
-"""The consoles of the command line: whatever they are given, nothing of it drives the terminal, also while redrawn."""
+"""The consoles of the command line: whatever they are given, nothing of it drives the terminal,
+also while redrawn.
+"""
 
 import io
 import re
@@ -15,14 +17,16 @@ from rich.text import Text
 from scripted import SCENARIO
 from test_output import OVER_SCRIPT, shell  # noqa: F401  # a fixture
 
-from gpulab.headless.console import PlainConsole
+from gpulab.headless.output import PlainConsole
 
 HOSTILE = "x\x1b[31m\x9b1m\u202e\u2066\u200b\u2028\x00\x7f[bold]y[/bold] :smile: z"
 CONTROLS = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def visible(text):
-    return all(mark == "\n" or mark.isprintable() or unicodedata.category(mark) == "Zs" for mark in text)
+    return all(
+        mark == "\n" or mark.isprintable() or unicodedata.category(mark) == "Zs" for mark in text
+    )
 
 
 def table():

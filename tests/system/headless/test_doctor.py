@@ -1,38 +1,63 @@
-"""`--doctor` finds what is there, says what is missing and what fixes it, and survives a probe that does not."""
+"""`--doctor` finds what is there, says what is missing and what fixes it, and survives a probe that
+does not.
+"""
 
 import json
 import sys
 
 import pytest
 
-from gpulab.doctor.doctor import check_driver, check_torch
-from gpulab.doctor.probes import probe_driver, probe_torch
-from gpulab.protocol.machine import MachineCheck, TorchProbe
-from gpulab.views.findings import sentence
+from gpulab.core.machine import MachineCheck, TorchProbe
+from gpulab.features.doctor.report import check_driver, check_torch, probe_driver, probe_torch
+from gpulab.report.sentences import sentence
 
 
 def test_the_table_and_the_json_say_what_is_there_and_what_fixes_the_rest(lab):
     process = lab.call("--doctor", "--json", "out.json")
     checks = {check["name"]: check for check in json.loads((lab.folder / "out.json").read_text())}
-    parts = {"gpulab", "torch", "driver", "cpu", "CuPy", "NVRTC", "Triton", "JAX", "compiler", "terminal", "run files"}
+    parts = {
+        "gpulab",
+        "torch",
+        "driver",
+        "cpu",
+        "CuPy",
+        "NVRTC",
+        "Triton",
+        "JAX",
+        "compiler",
+        "terminal",
+        "run files",
+    }
     assert parts <= set(checks)
     assert all(set(check) == set(MachineCheck.__struct_fields__) for check in checks.values())
     assert checks["torch"]["status"] == "ok"
-    assert process.code == (3 if any(check["status"] == "broken" for check in checks.values()) else 0)
+    assert process.code == (
+        3 if any(check["status"] == "broken" for check in checks.values()) else 0
+    )
     assert checks["cpu"]["result"]["values"]["cores"] > 0
-    assert all(check["fix"] and check["enables"] for check in checks.values() if check["status"] != "ok")
+    assert all(
+        check["fix"] and check["enables"] for check in checks.values() if check["status"] != "ok"
+    )
     rows = [" ".join(line.split()) for line in process.stdout.splitlines()]
     for name, check in checks.items():
         assert any(row.startswith(f"{check['status']} {name} ") for row in rows)
     assert "core" in process.stdout
-    assert process.stdout.count("fix: ") == sum(check["status"] != "ok" for check in checks.values())
+    assert process.stdout.count("fix: ") == sum(
+        check["status"] != "ok" for check in checks.values()
+    )
 
 
 def test_what_is_missing_or_broken_is_named(lab):
     (lab.folder / "torch").mkdir()
     lab.write("torch/version.py", "cuda = None\n")
     lab.write("torch/__init__.py", "raise OSError('libtorch.so: cannot open shared object file')\n")
-    lab.env |= {"PATH": "", "CXX": "", "LANG": "C", "XDG_STATE_HOME": "/dev/null", "PYTHONPATH": str(lab.folder)}
+    lab.env |= {
+        "PATH": "",
+        "CXX": "",
+        "LANG": "C",
+        "XDG_STATE_HOME": "/dev/null",
+        "PYTHONPATH": str(lab.folder),
+    }
     lab.env = {name: value for name, value in lab.env.items() if not name.startswith("LC_")}
     process = lab.call("--doctor", "--json", "out.json")
     checks = {check["name"]: check for check in json.loads((lab.folder / "out.json").read_text())}
@@ -41,7 +66,10 @@ def test_what_is_missing_or_broken_is_named(lab):
     assert checks["torch"]["status"] == "broken"
     assert "libtorch.so" in checks["torch"]["result"]["values"]["message"]
     assert checks["compiler"]["status"] == "missing"
-    assert (checks["run files"]["status"], checks["run files"]["fix"]["code"]) == ("broken", "set_state_home")
+    assert (checks["run files"]["status"], checks["run files"]["fix"]["code"]) == (
+        "broken",
+        "set_state_home",
+    )
     assert checks["terminal"]["fix"]["values"] == {"command": "export LC_ALL=C.UTF-8"}
     assert "fix: export LC_ALL=C.UTF-8" in process.stdout
 
@@ -73,7 +101,12 @@ def test_a_probe_that_cannot_be_started_is_a_finding():
 @pytest.mark.parametrize(
     ("behaviour", "status", "text", "fix"),
     [
-        ("gpus=2", "ok", "999.01, NVIDIA Stand-in H100 (GPU-stand-in-0), NVIDIA Stand-in H100 (GPU-stand-in-1)", ""),
+        (
+            "gpus=2",
+            "ok",
+            "999.01, NVIDIA Stand-in H100 (GPU-stand-in-0), NVIDIA Stand-in H100 (GPU-stand-in-1)",
+            "",
+        ),
         ("init=18", "broken", "the driver was updated: reboot, or reload its module", "reboot"),
         ("lost=0", "broken", "GPU lost: the kernel's log (dmesg) has its Xid line", "reboot"),
     ],

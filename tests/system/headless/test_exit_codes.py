@@ -1,14 +1,15 @@
-"""What a run came to, against the speedup that is required of it: on recorded runs, and by the command line."""
+"""What a run came to, against the speedup that is required of it: on recorded runs, and by the
+command line.
+"""
 
 import pytest
 from msgspec.structs import replace
 from recorded import run_file
 from scripted import SCENARIO, CommandLine
 
+from gpulab.core.statuses import ExitCode
 from gpulab.report.commands import combine
-from gpulab.report.exit_codes import ExitCode
-from gpulab.session.run import Run
-from gpulab.session.source import File
+from gpulab.session.run import File, Run
 
 
 def report_against(name, required_speedup, folder):
@@ -39,7 +40,9 @@ def report_against(name, required_speedup, folder):
         ("killed", 1.2, ExitCode.INTERRUPTED, "no_end", None),
     ],
 )
-def test_the_required_speedup_decides_only_what_was_measured(tmp_path, name, required, code, reason, variant):
+def test_the_required_speedup_decides_only_what_was_measured(
+    tmp_path, name, required, code, reason, variant
+):
     report = report_against(name, required, tmp_path)
     assert report.exit_code == code
     if reason is not None:
@@ -71,9 +74,13 @@ def test_of_several_runs_the_worst_counts(tmp_path, codes, first):
         ("100x", 5, "slower than required: the interval of after lies below the required 100x"),
     ],
 )
-def test_fail_below_is_the_exit_code_of_the_command(lab, monkeypatch, capsys, required, code, message):
+def test_fail_below_is_the_exit_code_of_the_command(
+    lab, monkeypatch, capsys, required, code, message
+):
     lab.write("mine.py", SCENARIO)
     gpulab = CommandLine(lab, monkeypatch, capsys)
-    process = gpulab("--run", "mine.py", "--time", "0.2", "--json", "out.json", "--fail-below", required)
+    process = gpulab(
+        "--run", "mine.py", "--time", "0.2", "--json", "out.json", "--fail-below", required
+    )
     assert process.code == process.result["exit_code"] == code
     assert message is None or message in process.stdout

@@ -1,4 +1,6 @@
-"""From a trace to a scenario that runs: of a training step that torch.profiler recorded just now; and its mistakes."""
+"""From a trace to a scenario that runs: of a training step that torch.profiler recorded just now;
+and its mistakes.
+"""
 
 import gzip
 import json
@@ -9,8 +11,8 @@ from statistics import median
 import pytest
 from scripted import CommandLine
 
-from gpulab.analysis.recorded_calls import recorded_calls
-from gpulab.analysis.trace import read_any
+from gpulab.core.trace import read_any
+from gpulab.features.from_trace.calls import recorded_calls
 
 RECORD = """
 import sys, torch
@@ -51,7 +53,11 @@ def gpulab(lab, monkeypatch, capsys):
 
 def python(lab, program, *arguments):
     return subprocess.run(
-        [sys.executable, "-c", program, *arguments], cwd=lab.folder, check=True, capture_output=True, text=True
+        [sys.executable, "-c", program, *arguments],
+        cwd=lab.folder,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
 
 
@@ -86,7 +92,10 @@ def twice(lab):
 
 def test_variants_are_compared_with_the_chosen_operation_and_a_wrong_one_is_called_wrong(lab):
     lighter = {**MM, "Input Dims": [[6, 4], [4, 2]]}
-    entries = [*json.loads(trace_of(**MM))["traceEvents"], *json.loads(trace_of(**lighter))["traceEvents"]]
+    entries = [
+        *json.loads(trace_of(**MM))["traceEvents"],
+        *json.loads(trace_of(**lighter))["traceEvents"],
+    ]
     entries[1].update(ts=10.0, dur=3.0)
     (lab.folder / "t.json").write_text(json.dumps({"traceEvents": entries}))
     assert lab.call("--from-trace", "t.json").code == 0
@@ -95,7 +104,13 @@ def test_variants_are_compared_with_the_chosen_operation_and_a_wrong_one_is_call
     done = lab.run("t_operations.py", "--set", "operation=mm_6x4_4x2", "--smoke")
     assert done.code == 4, done.stderr
     statuses = {variant["name"]: variant["status"] for variant in done.run["variants"]}
-    assert statuses == {"recorded": "ok", "mm_8x4_4x2": "ok", "mm_6x4_4x2": "ok", "other": "ok", "twice": "wrong"}
+    assert statuses == {
+        "recorded": "ok",
+        "mm_8x4_4x2": "ok",
+        "mm_6x4_4x2": "ok",
+        "other": "ok",
+        "twice": "wrong",
+    }
     assert done.comparison("other")["against"] == "recorded"
     assert done.verdict("twice") == "wrong"
 
@@ -127,16 +142,32 @@ def test_operations_take_about_as_long_alone_as_in_a_transformers_training_step(
     assert done.code == 0, done.stderr
     recorded = recorded_calls(read_any(json.loads((lab.folder / "t.json").read_text()))).calls[:10]
     alone = done.run["variants"][1:]
-    ratios = [variant["time_s"]["median"] / call.median_s for variant, call in zip(alone, recorded, strict=True)]
+    ratios = [
+        variant["time_s"]["median"] / call.median_s
+        for variant, call in zip(alone, recorded, strict=True)
+    ]
     assert 0.75 < median(ratios) < 1.33
     assert all(0.4 < ratio < 2.5 for ratio in ratios), ratios
 
 
-MM = {"Input Dims": [[8, 4], [4, 2]], "Input Strides": [[4, 1], [2, 1]], "Input type": ["float", "float"]}
+MM = {
+    "Input Dims": [[8, 4], [4, 2]],
+    "Input Strides": [[4, 1], [2, 1]],
+    "Input type": ["float", "float"],
+}
 
 
 def trace_of(name="aten::mm", **arguments):
-    entry = {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": 1.0, "dur": 5.0, "args": arguments}
+    entry = {
+        "ph": "X",
+        "cat": "cpu_op",
+        "name": name,
+        "pid": 1,
+        "tid": 1,
+        "ts": 1.0,
+        "dur": 5.0,
+        "args": arguments,
+    }
     return json.dumps({"traceEvents": [entry]}).encode()
 
 

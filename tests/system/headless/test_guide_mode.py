@@ -3,8 +3,8 @@
 import pytest
 from scripted import CommandLine
 
-from gpulab.views import guide
-from gpulab.views.text import to_ascii
+from gpulab.draw.text import to_ascii
+from gpulab.features.guide import view as guide
 
 
 @pytest.fixture
@@ -33,7 +33,9 @@ def test_every_page_goes_to_a_pipe_as_it_was_written(gpulab):
 
 
 def test_the_real_program_writes_a_page_in_utf_8(lab):
-    lab.env = {name: value for name, value in lab.env.items() if not name.startswith("LC_")} | {"LANG": "C.UTF-8"}
+    lab.env = {name: value for name, value in lab.env.items() if not name.startswith("LC_")} | {
+        "LANG": "C.UTF-8"
+    }
     name = next(iter(guide.pages()))
     process = lab.call("--guide", name)
     assert (process.code, process.stdout) == (0, guide.page_text(name).rstrip("\n") + "\n")

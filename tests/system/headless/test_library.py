@@ -9,9 +9,9 @@ from preloaded_worker import preloaded_workers
 from recorded import report_of
 from scripted import SCENARIO, CommandLine
 
-from gpulab.views.findings import lines
-from gpulab.views.summary import summary
-from gpulab.views.text import Glyphs, times
+from gpulab.draw.text import Glyphs, times
+from gpulab.headless.run import summary
+from gpulab.report.sentences import lines
 
 LESSONS = {path.stem for path in (Path(__file__).parents[3] / "scenarios").glob("*.py")}
 REFUSED = """
@@ -41,14 +41,27 @@ def workers(module_lab):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_every_lesson_runs_at_smoke_size_whatever_stands_beside_it(module_lab, workers, monkeypatch, capsys):
+def test_every_lesson_runs_at_smoke_size_whatever_stands_beside_it(
+    module_lab, workers, monkeypatch, capsys
+):
     lab = module_lab
     (lab.folder / "scenarios").mkdir()
     lab.write("scenarios/broken.py", "from gpulab import Scenario\nscenario = Scenario(\n")
     lab.write("scenarios/refused.py", REFUSED)
     gpulab = CommandLine(lab, monkeypatch, capsys, workers)
     assert gpulab("--new", "scenarios/my_step.py").code == 0
-    options = ("--smoke", "--time", "0.1", "--device", "cpu", "--telemetry", "off", "--json", "--output", "runs")
+    options = (
+        "--smoke",
+        "--time",
+        "0.1",
+        "--device",
+        "cpu",
+        "--telemetry",
+        "off",
+        "--json",
+        "--output",
+        "runs",
+    )
     process = gpulab("--run", "all", *options)
     stdout, stderr = process.stdout, process.stderr
     runs = {run["scenario"]: run for run in json.loads(stdout)["runs"]}
@@ -58,19 +71,33 @@ def test_every_lesson_runs_at_smoke_size_whatever_stands_beside_it(module_lab, w
     assert broken["reason"]["code"] == "file_unreadable"
     assert "but its text declares two" in refused["failures"][0]["cause"]["values"]["message"]
     assert {name: problem for name, run in runs.items() if (problem := problem_of(run))} == {}
-    assert [variant["name"] for variant in runs["my_step"]["variants"]] == ["two_passes", "one_pass"]
+    assert [variant["name"] for variant in runs["my_step"]["variants"]] == [
+        "two_passes",
+        "one_pass",
+    ]
     assert runs["my_step"]["variants"][1]["status"] == "ok"
-    assert all((lab.folder / "runs" / f"{name}.jsonl").exists() for name, run in runs.items() if run["run_file"])
+    assert all(
+        (lab.folder / "runs" / f"{name}.jsonl").exists()
+        for name, run in runs.items()
+        if run["run_file"]
+    )
     assert "a smoke run" not in stderr  # the full results are in the run files
     assert "Traceback" not in stderr.replace(refused["failures"][0]["traceback"], "")
 
 
 def problem_of(run):
-    """What is wrong with the run of a lesson: nothing where it was measured, or lacks something of this machine."""
+    """What is wrong with the run of a lesson: nothing where it was measured, or lacks something of
+    this machine.
+    """
     if run["outcome"] == "skipped":
         return None if run["reason"]["values"].get("need") else f"skipped: {run['reason']}"
-    # Whether two builds of the baseline differ, and with it the outcome, depends on how busy the machine is.
-    statuses = {variant["name"]: variant["status"] for variant in run["variants"] if not lacks_something(variant)}
+    # Whether two builds of the baseline differ, and with it the outcome, depends on how busy the
+    # machine is.
+    statuses = {
+        variant["name"]: variant["status"]
+        for variant in run["variants"]
+        if not lacks_something(variant)
+    }
     measured = run["smoke"] and run["failures"] == [] and set(statuses.values()) == {"ok"}
     return None if measured else (run["outcome"], statuses, run["failures"])
 
@@ -94,7 +121,10 @@ def test_plain_functions_are_timed_and_nothing_is_claimed(module_lab, workers, m
     assert "speedup" not in process.stderr.partition("note:")[0]
     process = gpulab("--run", "train.py:of_data", *options)
     assert process.code == 3
-    assert "it takes arguments (data), and is called with none: wrap it, or give defaults" in process.stderr
+    assert (
+        "it takes arguments (data), and is called with none: wrap it, or give defaults"
+        in process.stderr
+    )
 
 
 @pytest.fixture
@@ -112,7 +142,17 @@ def gpulab(lab, monkeypatch, capsys):
 
 
 def test_a_folder_goes_on_past_failures_and_ends_with_a_table(lab, gpulab):
-    options = ("--device", "cpu", "--quick", "--time", "0.2", "--json", "all.json", "--plot", "pictures/all.png")
+    options = (
+        "--device",
+        "cpu",
+        "--quick",
+        "--time",
+        "0.2",
+        "--json",
+        "all.json",
+        "--plot",
+        "pictures/all.png",
+    )
     process = gpulab("--run", lab.folder / "lessons", *options)
     assert process.code == 3
     outcomes = {run["scenario"]: run["outcome"] for run in process.result["runs"]}
@@ -144,8 +184,15 @@ def test_scenarios_that_are_named_show_their_results_one_by_one(lab, gpulab):
 
 def test_the_table_of_several_runs_shows_goodput_before_and_after(tmp_path):
     report = report_of("quick", tmp_path)
-    shares = [f"{variant.goodput.goodput:.0%}{'?' * (not variant.goodput.reliable)}" for variant in report.variants]
-    (row,) = (line for line in printed(summary([report], Glyphs())).splitlines() if line.startswith("  bmm"))
+    shares = [
+        f"{variant.goodput.goodput:.0%}{'?' * (not variant.goodput.reliable)}"
+        for variant in report.variants
+    ]
+    (row,) = (
+        line
+        for line in printed(summary([report], Glyphs())).splitlines()
+        if line.startswith("  bmm")
+    )
     assert " > ".join(shares) in row
     assert "faster*" in row
 
@@ -153,7 +200,11 @@ def test_the_table_of_several_runs_shows_goodput_before_and_after(tmp_path):
 def test_what_fixes_promise_one_by_one_stands_beside_what_they_give_together(tmp_path):
     report = report_of("fixes", tmp_path)
     speedups = {comparison.variant: comparison.speedup for comparison in report.comparisons}
-    (line,) = (line for line in lines(report.explanations) if line.startswith("product of the individual speedups"))
+    (line,) = (
+        line
+        for line in lines(report.explanations)
+        if line.startswith("product of the individual speedups")
+    )
     assert times(speedups["first"] * speedups["second"]) in line
     assert f"all fixes together {times(speedups['all_together'])}" in line
     assert report.together.relation == "overlap"

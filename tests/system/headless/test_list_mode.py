@@ -21,7 +21,9 @@ def rows(process):
 def test_the_list_names_topics_needs_and_errors(lab, gpulab):
     (lab.folder / "scenarios").mkdir()
     lab.write("scenarios/gpu_only.py", SCENARIO.replace('"mine",', '"mine", needs=("cuda",),'))
-    lab.write("scenarios/broken.py", "from gpulab import Scenario\nscenario = Scenario('x', spede=1)\n")
+    lab.write(
+        "scenarios/broken.py", "from gpulab import Scenario\nscenario = Scenario('x', spede=1)\n"
+    )
     process = gpulab("--list")
     assert process.code == 0
     assert "launch and host overhead" in process.stdout
@@ -31,7 +33,10 @@ def test_the_list_names_topics_needs_and_errors(lab, gpulab):
     listed = rows(gpulab("--list", "--json"))
     assert "line 2: " in listed["broken"]["error"]
     assert listed["gpu_only"]["missing"]["values"]["need"] == "cuda"
-    assert (listed["batched_matmul"]["params"]["batch"], listed["batched_matmul"]["missing"]) == (40, None)
+    assert (listed["batched_matmul"]["params"]["batch"], listed["batched_matmul"]["missing"]) == (
+        40,
+        None,
+    )
 
 
 def test_what_is_named_comes_first(lab, gpulab):
@@ -69,6 +74,8 @@ def test_a_named_file_without_anything_to_run_is_listed_with_the_reason(lab, gpu
 
 def test_a_closed_pipe_is_no_traceback(lab):
     script = f"{sys.executable} -m gpulab --list --json | head -c 10"
-    process = subprocess.run(["bash", "-c", script], capture_output=True, env=lab.env, cwd=lab.folder, check=False)
+    process = subprocess.run(
+        ["bash", "-c", script], capture_output=True, env=lab.env, cwd=lab.folder, check=False
+    )
     assert len(process.stdout) == 10
     assert b"Traceback" not in process.stderr

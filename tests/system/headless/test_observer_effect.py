@@ -1,12 +1,14 @@
-"""`--observer-effect`: telemetry is switched off and on in turn, and its effect is a ratio of pairs."""
+"""`--observer-effect`: telemetry is switched off and on in turn, and its effect is a ratio of
+pairs.
+"""
 
 import pytest
 from scripted import SCENARIO, CommandLine
 
+from gpulab.core.events import TelemetryEnded, TelemetrySwitched
+from gpulab.core.run_file import read_run_file
+from gpulab.features.observer_effect.report import observer_effect_of
 from gpulab.headless import observer
-from gpulab.protocol.events import TelemetryEnded, TelemetrySwitched
-from gpulab.protocol.run_file import read_run_file
-from gpulab.report.observer_effect import observer_effect_of
 from gpulab.session.scripting import load
 
 EFFECT = ("ratio", "low", "high", "pairs")
@@ -38,14 +40,32 @@ def test_telemetry_is_switched_in_pairs_while_the_rounds_run(lab, gpulab):
     assert 8 <= effect["pairs"] <= len(pairs)  # on a busy machine a window may have no block
     assert any(isinstance(event, TelemetryEnded) for event in events)
     again = observer_effect_of(load(process.run_file), events)  # from the run file the same as live
-    assert (again.ratio, again.low, again.high, again.pairs) == tuple(effect[name] for name in EFFECT)
-    assert f"observer effect of telemetry on mine: time with / without {effect['ratio']:.4f} (" in process.stdout
+    assert (again.ratio, again.low, again.high, again.pairs) == tuple(
+        effect[name] for name in EFFECT
+    )
+    assert (
+        f"observer effect of telemetry on mine: time with / without {effect['ratio']:.4f} ("
+        in process.stdout
+    )
     assert process.stdout.rstrip().endswith("inside 1 %")
 
 
 def test_too_few_pairs_are_no_result(gpulab):
-    process = gpulab("--run", "mine.py", "--observer-effect", "--device", "cpu", "--time", "0.5", "--json", "out.json")
+    process = gpulab(
+        "--run",
+        "mine.py",
+        "--observer-effect",
+        "--device",
+        "cpu",
+        "--time",
+        "0.5",
+        "--json",
+        "out.json",
+    )
     assert process.code == 6
     assert process.result["ratio"] is None
     assert process.result["pairs"] < 8
-    assert f"mine: {process.result['pairs']} pairs, too few for an interval: give it more --time" in process.stdout
+    assert (
+        f"mine: {process.result['pairs']} pairs, too few for an interval: give it more --time"
+        in process.stdout
+    )

@@ -1,4 +1,6 @@
-"""What a command prints, wherever that goes: closed, full, or broken outputs, terminals without a width, odd names."""
+"""What a command prints, wherever that goes: closed, full, or broken outputs, terminals without a
+width, odd names.
+"""
 
 import fcntl
 import json
@@ -17,17 +19,23 @@ from gpulab.session.scripting import load
 OVER_SCRIPT = (
     sys.executable,
     "-c",
-    "import sys; from functools import partial; from scripted import WORKER; from gpulab.cli import main; "
-    "from gpulab.session import launch, session; launch.Session = partial(session.Session, command=WORKER); "
-    "sys.exit(main())",
+    "import sys; from functools import partial; from scripted import WORKER; from gpulab.cli "
+    "import main; from gpulab.session import launch, session; launch.Session = "
+    "partial(session.Session, command=WORKER); sys.exit(main())",
 )
 """The command line over workers that play a script, in a process of its own."""
-NOBODY, CLOSED, FULL = "$'no\\e[31m\\u202e\\nforged\\xff'", "it is closed", "No space left on device"
+NOBODY, CLOSED, FULL = (
+    "$'no\\e[31m\\u202e\\nforged\\xff'",
+    "it is closed",
+    "No space left on device",
+)
 
 
 @pytest.fixture
 def shell(lab):
-    """`shell("ARGUMENTS >&-")`: gpulab with the redirections of a shell; over a script where it runs something."""
+    """`shell("ARGUMENTS >&-")`: gpulab with the redirections of a shell; over a script where it
+    runs something.
+    """
     lab.write("mine.py", SCENARIO)
     folders = [str(Path(__file__).parent), str(Path(__file__).parent.parent.parent)]
     lab.env |= {"PYTHONPATH": os.pathsep.join([*folders, os.environ.get("PYTHONPATH", "")])}
@@ -35,17 +43,23 @@ def shell(lab):
     def call(line, env=None, program=GPULAB):
         words = " ".join(f"'{word}'" for word in program)
         command = ["bash", "-c", f"set -o pipefail; {words} {line}"]
-        return subprocess.run(command, cwd=lab.folder, env=lab.env | (env or {}), capture_output=True, timeout=100)
+        return subprocess.run(
+            command, cwd=lab.folder, env=lab.env | (env or {}), capture_output=True, timeout=100
+        )
 
     return call
 
 
 def safe(data):
     text = data.decode()
-    return all(mark == "\n" or mark.isprintable() or unicodedata.category(mark) == "Zs" for mark in text)
+    return all(
+        mark == "\n" or mark.isprintable() or unicodedata.category(mark) == "Zs" for mark in text
+    )
 
 
-@pytest.mark.parametrize("arguments", ["--list", "--help", "--version", "--guide", "--guide verdict", "--list --json"])
+@pytest.mark.parametrize(
+    "arguments", ["--list", "--help", "--version", "--guide", "--guide verdict", "--list --json"]
+)
 @pytest.mark.parametrize(("target", "reason"), [(">&-", CLOSED), (">/dev/full", FULL)])
 def test_output_that_cannot_be_written_is_said_and_ends_with_74(shell, arguments, target, reason):
     done = shell(f"{arguments} {target}")
@@ -54,8 +68,13 @@ def test_output_that_cannot_be_written_is_said_and_ends_with_74(shell, arguments
 
 
 @pytest.mark.parametrize("target", [">&-", ">/dev/full"])
-def test_a_run_whose_result_cannot_be_printed_is_measured_and_kept_with_its_json(lab, shell, target):
-    done = shell(f"--run mine.py --profile off --output run.jsonl --json r.json {target}", program=OVER_SCRIPT)
+def test_a_run_whose_result_cannot_be_printed_is_measured_and_kept_with_its_json(
+    lab, shell, target
+):
+    done = shell(
+        f"--run mine.py --profile off --output run.jsonl --json r.json {target}",
+        program=OVER_SCRIPT,
+    )
     assert done.returncode == 74
     assert done.stderr.decode().splitlines()[-1].startswith("gpulab: stdout cannot be written")
     assert b"Traceback" not in done.stderr
@@ -65,7 +84,9 @@ def test_a_run_whose_result_cannot_be_printed_is_measured_and_kept_with_its_json
 
 @pytest.mark.parametrize("target", ["2>/dev/full", "<&- 2>&-"])
 def test_a_run_needs_neither_stderr_nor_stdin(lab, shell, target):
-    done = shell(f"--run mine.py --profile off --output run.jsonl --json {target}", program=OVER_SCRIPT)
+    done = shell(
+        f"--run mine.py --profile off --output run.jsonl --json {target}", program=OVER_SCRIPT
+    )
     assert json.loads(done.stdout)["runs"][0]["outcome"] == "measured"
     assert done.returncode == 0
     assert load(lab.folder / "run.jsonl").exit_code == 0
@@ -85,14 +106,19 @@ def test_a_broken_pipe_ends_quietly_with_141(shell):
 
 
 def test_a_run_goes_on_where_the_reader_of_its_progress_went_away(lab, shell):
-    done = shell("--run mine.py --profile off --output run.jsonl --json r.json 2> >(true)", program=OVER_SCRIPT)
+    done = shell(
+        "--run mine.py --profile off --output run.jsonl --json r.json 2> >(true)",
+        program=OVER_SCRIPT,
+    )
     assert done.returncode == 0
     assert json.loads((lab.folder / "r.json").read_text())["runs"][0]["outcome"] == "measured"
     assert load(lab.folder / "run.jsonl").exit_code == 0
     assert lab.none_left()
 
 
-@pytest.mark.parametrize("target", ["/dev/stdout | cat", "/dev/fd/3 3>&1 >/dev/null | cat", ">(cat) >/dev/null"])
+@pytest.mark.parametrize(
+    "target", ["/dev/stdout | cat", "/dev/fd/3 3>&1 >/dev/null | cat", ">(cat) >/dev/null"]
+)
 def test_json_is_written_to_a_pipe_by_its_descriptor(lab, shell, target):
     done = shell(f"--list --json {target}")
     assert done.returncode == 0, done.stderr
@@ -161,7 +187,9 @@ def test_a_mistake_shows_what_was_given_and_nothing_of_it_reaches_the_terminal(s
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("flag", ["--list", "--new", "--run mine.py --output", "--run mine.py --plot", "--guide"])
+@pytest.mark.parametrize(
+    "flag", ["--list", "--new", "--run mine.py --output", "--run mine.py --plot", "--guide"]
+)
 def test_a_name_that_is_too_long_is_a_mistake(shell, flag):
     done = shell(f"{flag} {'x' * 300}.png")
     assert (done.returncode, done.stdout) == (2, b"")
@@ -191,11 +219,16 @@ def test_odd_names_of_files_are_listed_and_written_safely(shell, odd):
     assert any("forged" in row["path"] for row in json.loads(done.stdout))
 
 
-def test_a_scenario_with_an_odd_name_runs_and_every_file_that_it_makes_has_a_plain_one(lab, shell, odd):
-    (lab.folder / "odd" / os.fsdecode(ODD)).rename(lab.folder / "odd" / "x\x1b[31m\u202e\nforged .py")
+def test_a_scenario_with_an_odd_name_runs_and_every_file_that_it_makes_has_a_plain_one(
+    lab, shell, odd
+):
+    (lab.folder / "odd" / os.fsdecode(ODD)).rename(
+        lab.folder / "odd" / "x\x1b[31m\u202e\nforged .py"
+    )
     name = "odd/$'x\\e[31m\\u202e\\nforged .py'"
     done = shell(
-        f"--run {name} --profile off --sweep n=64,65 --output runs --plot out.svg --json r.json", program=OVER_SCRIPT
+        f"--run {name} --profile off --sweep n=64,65 --output runs --plot out.svg --json r.json",
+        program=OVER_SCRIPT,
     )
     assert done.returncode == 0, done.stderr
     assert safe(done.stdout)

@@ -1,4 +1,6 @@
-"""`--repeat`: whole runs of the same, one after the other, with the interval over them, and the gate on it."""
+"""`--repeat`: whole runs of the same, one after the other, with the interval over them, and the
+gate on it.
+"""
 
 import re
 import signal
@@ -24,10 +26,19 @@ def test_eight_runs_of_the_same_give_an_interval_over_runs(lab, gpulab):
     assert process.code == 0
     assert [report["outcome"] for report in process.result["runs"]] == ["measured"] * 8
     (entry,) = process.result["over_runs"]
-    assert (entry["variant"], entry["against"], entry["runs"], len(entry["speedups"])) == ("after", "before", 8, 8)
-    assert (entry["low"], entry["speedup"], entry["high"]) == pytest.approx((2.0, 2.0, 2.0), rel=1e-4)
+    assert (entry["variant"], entry["against"], entry["runs"], len(entry["speedups"])) == (
+        "after",
+        "before",
+        8,
+        8,
+    )
+    assert (entry["low"], entry["speedup"], entry["high"]) == pytest.approx(
+        (2.0, 2.0, 2.0), rel=1e-4
+    )
     assert entry["verdict"] == "faster"
-    assert [file.name for file in sorted((lab.folder / "runs").iterdir())] == [f"mine-{n}.jsonl" for n in range(1, 9)]
+    assert [file.name for file in sorted((lab.folder / "runs").iterdir())] == [
+        f"mine-{n}.jsonl" for n in range(1, 9)
+    ]
     assert re.search(r"over 8 runs in \d+ \w+, each in processes of its own", process.stdout)
     assert "8 of 8  mine: measured  after 2.00x faster" in process.stderr
     assert process.stdout.count("mine · Scripted") == 1  # the first in full
@@ -46,7 +57,9 @@ def test_fewer_than_eight_have_a_range_and_settle_no_gate(gpulab):
 
 @pytest.mark.parametrize(("required", "code"), [("1.9x", 0), ("2.1x", 5)])
 def test_the_gate_is_for_the_interval_over_runs(gpulab, required, code):
-    assert gpulab("--run", "mine.py", "--repeat", "8", "--fail-below", required, *QUIET).code == code
+    assert (
+        gpulab("--run", "mine.py", "--repeat", "8", "--fail-below", required, *QUIET).code == code
+    )
 
 
 def test_several_scenarios_take_turns(lab, gpulab):
@@ -77,7 +90,11 @@ def test_later_runs_measure_times_alone(lab, gpulab, monkeypatch):
 def test_every_so_many_seconds_one_starts(gpulab, monkeypatch):
     started = []
     start = run.start
-    monkeypatch.setattr(run, "start", lambda request, path: (started.append(time.monotonic()), start(request, path))[1])
+    monkeypatch.setattr(
+        run,
+        "start",
+        lambda request, path: (started.append(time.monotonic()), start(request, path))[1],
+    )
     process = gpulab("--run", "mine.py", "--repeat", "3", "--every", "1.5", *QUIET)
     assert process.code == 0
     assert started[1] - started[0] >= 1.4
@@ -106,7 +123,11 @@ def test_a_run_that_cannot_be_started_takes_nothing_from_the_others(gpulab, monk
     monkeypatch.setattr(run, "start", failing)
     process = gpulab("--run", "mine.py", "--repeat", "3", *QUIET)
     assert process.code == 3
-    assert [report["outcome"] for report in process.result["runs"]] == ["measured", "failed", "measured"]
+    assert [report["outcome"] for report in process.result["runs"]] == [
+        "measured",
+        "failed",
+        "measured",
+    ]
     assert process.result["over_runs"][0]["runs"] == 2
     assert "No space left on device" in process.stderr
 

@@ -9,9 +9,9 @@ from scripted import SCENARIO, CommandLine
 
 import gpulab
 from gpulab.catalog.catalog import ScenarioNotFoundError
-from gpulab.protocol.events import RunEnded
-from gpulab.protocol.run_file import RunFileError, read_run_file
-from gpulab.protocol.statuses import Status
+from gpulab.core.events import RunEnded
+from gpulab.core.run_file import RunFileError, read_run_file
+from gpulab.core.statuses import Status
 from gpulab.session.run import Run
 from gpulab.session.settings import UsageError
 
@@ -42,12 +42,29 @@ def test_the_example_of_the_package_holds(lab, monkeypatch):
 
 
 def test_a_report_has_the_shape_of_a_run_in_the_json(command):
-    report = gpulab.run("mine.py", time_s=0.2, telemetry="off", params={"n": 50}, required_speedup=3.0)
-    process = command("--run", "mine.py", "--time", "0.2", "--set", "n=50", "--fail-below", "3", "--json", "out.json")
+    report = gpulab.run(
+        "mine.py", time_s=0.2, telemetry="off", params={"n": 50}, required_speedup=3.0
+    )
+    process = command(
+        "--run",
+        "mine.py",
+        "--time",
+        "0.2",
+        "--set",
+        "n=50",
+        "--fail-below",
+        "3",
+        "--json",
+        "out.json",
+    )
     (run,) = process.result["runs"]
     other = msgspec.to_builtins(report)
     assert shape(other) == shape(run)
-    assert (other["params"], other["exit_code"], other["reason"]) == (run["params"], run["exit_code"], run["reason"])
+    assert (other["params"], other["exit_code"], other["reason"]) == (
+        run["params"],
+        run["exit_code"],
+        run["reason"],
+    )
     assert report.params["n"] == 50
     assert report.reason.code == "below_required"
 
@@ -61,7 +78,9 @@ def shape(value):
 
 
 def test_a_failure_is_a_report(command, lab):
-    failed = gpulab.run("mine.py", time_s=0.2, telemetry="off", params={"fails_at": 100}, output="run.jsonl")
+    failed = gpulab.run(
+        "mine.py", time_s=0.2, telemetry="off", params={"fails_at": 100}, output="run.jsonl"
+    )
     assert (failed.exit_code, failed.variant("after").status) == (3, "failed")
     assert gpulab.load("run.jsonl") == failed
     lab.write("cuda.py", SCENARIO.replace('"mine",', '"mine", needs=("cuda",),'))
@@ -92,9 +111,13 @@ def test_a_file_that_is_none_raises(command):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_an_interrupt_or_an_error_stops_the_run_and_its_file_is_whole(error, lab, monkeypatch, capsys):
+def test_an_interrupt_or_an_error_stops_the_run_and_its_file_is_whole(
+    error, lab, monkeypatch, capsys
+):
     lab.write("mine.py", SCENARIO)
-    CommandLine(lab, monkeypatch, capsys, worker=(sys.executable, "-c", "import time; time.sleep(600)"))
+    CommandLine(
+        lab, monkeypatch, capsys, worker=(sys.executable, "-c", "import time; time.sleep(600)")
+    )
     monkeypatch.setattr("gpulab.session.session._LAST_WORD_S", 0.3)
 
     def interrupt(run):

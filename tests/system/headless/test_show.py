@@ -1,4 +1,6 @@
-"""`gpulab --show`: the code of variants, what the compiler makes of their kernels, and what is wrong with what."""
+"""`gpulab --show`: the code of variants, what the compiler makes of their kernels, and what is
+wrong with what.
+"""
 
 import json
 import re
@@ -8,7 +10,7 @@ from hashlib import sha256
 import pytest
 from scripted import CommandLine
 
-from gpulab.cuda import compiler
+from gpulab.features.kernels import compiler
 
 MINE = '''
     """Mine: kernels of two widths, and one variant without any."""
@@ -75,7 +77,14 @@ def test_a_lesson_that_ships_has_its_code_its_kernels_and_their_differences(modu
     lines = finished.stdout.splitlines()
     assert (finished.code, finished.stderr) == (0, "")
     assert lines[0].startswith("coalescing · Coalescing:")
-    assert parts(lines) == ["stride_32", "stride_8", "stride_4", "stride_2", "coalesced", "random_order"]
+    assert parts(lines) == [
+        "stride_32",
+        "stride_8",
+        "stride_4",
+        "stride_2",
+        "coalesced",
+        "random_order",
+    ]
     assert "       scale_at, 256 threads a block" in lines
     said = {line.split()[0]: line for line in lines if " against " in line and "line" not in line}
     assert "against stride_8: used of each sector loaded 12.5 > 25 %" in said["stride_4"]
@@ -87,17 +96,26 @@ def test_kernels_are_shown_with_what_the_compiler_made_of_them(mine):
     assert parts(lines) == ["narrow", "none", "wide"]
     assert "       copy<float, 2>, 256 threads a block" in lines
     assert lines.count("   7   template <typename T, int ROWS>") == 2
-    table = {line.split()[0]: line.split()[1:] for line in lines if re.match(r"(narrow|wide) +\d", line)}
+    table = {
+        line.split()[0]: line.split()[1:] for line in lines if re.match(r"(narrow|wide) +\d", line)
+    }
     assert table["wide"][1:] == ["0", "B", "0", "B", "100", "%"]
     assert table.keys() == {"narrow", "wide"}
     (difference,) = [line for line in lines if "against narrow" in line]
     assert difference.startswith("wide")
-    assert "128-bit loads 0 > 2; 32-bit loads 2 > 0; 128-bit stores 0 > 2; 32-bit stores 2 > 0" in difference
+    assert (
+        "128-bit loads 0 > 2; 32-bit loads 2 > 0; 128-bit stores 0 > 2; 32-bit stores 2 > 0"
+        in difference
+    )
     assert any("counted in the SASS for sm_90" in line for line in lines)
 
 
 def test_one_variant_is_shown_beside_the_baseline(gpulab):
-    for variant, shown in (("wide", ["narrow", "wide"]), ("none", ["narrow", "none"]), ("narrow", ["narrow"])):
+    for variant, shown in (
+        ("wide", ["narrow", "wide"]),
+        ("none", ["narrow", "none"]),
+        ("narrow", ["narrow"]),
+    ):
         finished = gpulab("--show", f"mine.py:{variant}")
         assert (finished.code, finished.stderr) == (0, "")
         assert parts(finished.stdout.splitlines()) == shown
@@ -120,7 +138,9 @@ def test_machine_code_marks_what_another_variant_does_not_have(gpulab):
 def test_ptx_is_that_of_the_kernel_alone(mine):
     lines = mine("mine.py:wide", "--ptx")
     assert lines[0].endswith("· PTX for sm_90")
-    assert [line for line in lines if line.startswith("──")] == ["── wide · copy<float4, 2> · + is not in narrow"]
+    assert [line for line in lines if line.startswith("──")] == [
+        "── wide · copy<float4, 2> · + is not in narrow"
+    ]
     text = "\n".join(lines)
     assert re.search(r"\+ +ld\.global\S*\.v4\.", text)
     assert ".visible" not in text
@@ -138,7 +158,9 @@ def test_what_goes_to_a_pipe_has_whole_lines(mine, arguments):
 
 
 def test_another_architecture_and_other_parameters_are_compiled(gpulab):
-    finished = gpulab("--show", "mine.py", "--arch", "sm_80", "--set", "rows=3", "--set", "block=64")
+    finished = gpulab(
+        "--show", "mine.py", "--arch", "sm_80", "--set", "rows=3", "--set", "block=64"
+    )
     assert (finished.code, finished.stderr) == (0, "")
     assert "copy<float, 3>, 64 threads a block" in finished.stdout
     assert "128-bit loads 0 > 3" in finished.stdout
@@ -168,7 +190,9 @@ def test_without_a_compiler_a_lesson_that_ships_has_what_was_kept(gpulab, monkey
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     compiler._compile.cache_clear()
     digest = sha256((gpulab.lab.folder / "mine.py").read_bytes()).hexdigest()
-    narrow, wide = ([{"name": "copy", "arch": "sm_90", "registers": registers}] for registers in (7, 9))
+    narrow, wide = (
+        [{"name": "copy", "arch": "sm_90", "registers": registers}] for registers in (7, 9)
+    )
     (tmp_path / "kernels.json").write_text(json.dumps({digest: {"narrow": narrow, "wide": wide}}))
     monkeypatch.setattr("gpulab.catalog.kernels._SHIPPED", tmp_path / "kernels.json")
     finished = gpulab("--show", "mine.py")
@@ -221,7 +245,9 @@ def test_mistakes_say_what_to_write(gpulab, lab, arguments, message):
 
 @pytest.mark.parametrize("option", [[], ["--ptx"], ["--sass"]])
 def test_a_kernel_that_does_not_compile_has_its_line_and_what_the_compiler_said(lab, option):
-    path = lab.write("mine.py", MINE.replace("int n) {", "int n) {\n        [bold]missing; // \x1b[31mred"))
+    path = lab.write(
+        "mine.py", MINE.replace("int n) {", "int n) {\n        [bold]missing; // \x1b[31mred")
+    )
     finished = lab.call("--show", path, *option)
     assert (finished.code, finished.stdout) == (2, "")
     assert "line 9 of mine.py: " in finished.stderr.splitlines()[-1]

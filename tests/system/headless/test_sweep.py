@@ -6,11 +6,11 @@ import pytest
 from conftest import printed
 from scripted import SCENARIO, CommandLine
 
-from gpulab.headless.swept import SweptScenario
+from gpulab.draw.text import Glyphs
+from gpulab.features.sweeps.report import sweep_of
+from gpulab.features.sweeps.view import sweep_view
+from gpulab.headless.run import SweptScenario
 from gpulab.report.report import RunReport, Time, VariantReport
-from gpulab.report.sweeps import sweep_of
-from gpulab.views.sweep import sweep_view
-from gpulab.views.text import Glyphs
 
 
 @pytest.fixture
@@ -21,7 +21,18 @@ def gpulab(lab, monkeypatch, capsys):
 
 @pytest.mark.parametrize("values", [[], ["n"], ["n=64,4096"]])
 def test_every_value_is_one_run_and_the_best_is_marked(lab, gpulab, values):
-    process = gpulab("--run", "swept.py", "--json", "out.json", "--output", "runs", "--time", "0.2", "--sweep", *values)
+    process = gpulab(
+        "--run",
+        "swept.py",
+        "--json",
+        "out.json",
+        "--output",
+        "runs",
+        "--time",
+        "0.2",
+        "--sweep",
+        *values,
+    )
     assert process.code == 0
     assert [run["params"]["n"] for run in process.result["runs"]] == [64, 4096]
     (sweep,) = process.result["sweeps"]
@@ -31,14 +42,17 @@ def test_every_value_is_one_run_and_the_best_is_marked(lab, gpulab, values):
     assert sweep["paired"] == {"before": True, "after": True}
     files = ["swept-final-n.jsonl", "swept-n-4096.jsonl", "swept-n-64.jsonl"]
     assert sorted(file.name for file in (lab.folder / "runs").iterdir()) == files
-    assert process.stdout.count(" best") == 6  # in the table, in the chart and in a line, for each variant
+    # in the table, in the chart and in a line, for each variant
+    assert process.stdout.count(" best") == 6
     assert "before n=64" in process.stdout
     assert "(2 of 2)" in process.stderr
     assert "swept final: 4 points in turn" in process.stderr
 
 
 def test_the_best_points_take_turns_in_one_run_that_decides(gpulab):
-    process = gpulab("--run", "swept.py", "--json", "out.json", "--time", "0.2", "--sweep", "n=64,65,66,4096")
+    process = gpulab(
+        "--run", "swept.py", "--json", "out.json", "--time", "0.2", "--sweep", "n=64,65,66,4096"
+    )
     (sweep,) = process.result["sweeps"]
     final = sweep["final"]
     names = ["before n=64", "before n=65", "after n=64", "after n=65"]
@@ -47,8 +61,16 @@ def test_the_best_points_take_turns_in_one_run_that_decides(gpulab):
     pairs = [(comparison["variant"], comparison["against"]) for comparison in final["comparisons"]]
     assert pairs == [("before n=65", "before n=64"), ("after n=65", "after n=64")]
     assert final["comparisons"][0]["speedup"] == pytest.approx(64 / 65, rel=1e-3)
-    assert (final["params"]["n"], final["outcome"], final["run_file"] != "") == (64, "measured", True)
-    assert {comparison["verdict"] for comparison in final["comparisons"]} <= {"slower", "same", "inconclusive"}
+    assert (final["params"]["n"], final["outcome"], final["run_file"] != "") == (
+        64,
+        "measured",
+        True,
+    )
+    assert {comparison["verdict"] for comparison in final["comparisons"]} <= {
+        "slower",
+        "same",
+        "inconclusive",
+    }
     assert "before: n=64 is the best, 1.016x" in process.stdout
 
 
@@ -60,11 +82,16 @@ def test_ctrl_c_in_the_final_keeps_the_points(gpulab, monkeypatch):
         return announce(scenario)
 
     monkeypatch.setattr(SweptScenario, "announcement", property(announcement))
-    process = gpulab("--run", "swept.py", "--json", "out.json", "--time", "0.2", "--sweep", "n=64,4096")
+    process = gpulab(
+        "--run", "swept.py", "--json", "out.json", "--time", "0.2", "--sweep", "n=64,4096"
+    )
     assert process.code == 130
     assert [run["outcome"] for run in process.result["runs"]] == ["measured", "measured"]
     (sweep,) = process.result["sweeps"]
-    assert (sweep["best"], sweep["final"]["outcome"]) == ({"before": 64, "after": 64}, "interrupted")
+    assert (sweep["best"], sweep["final"]["outcome"]) == (
+        {"before": 64, "after": 64},
+        "interrupted",
+    )
 
 
 def test_a_smoke_run_has_no_final(gpulab):
@@ -91,11 +118,15 @@ def test_a_sweep_that_makes_no_sense_is_refused_before_anything_runs(gpulab, swe
 
 def test_hostile_names_and_values_are_harmless(lab, gpulab):
     lab.write("swept.py", SCENARIO.replace("before", "größer_als_alle_anderen_varianten"))
-    process = gpulab("--run", "swept.py", "--time", "0.2", "--ascii", "--sweep", "m=../a/b,\x1b[31mred")
+    process = gpulab(
+        "--run", "swept.py", "--time", "0.2", "--ascii", "--sweep", "m=../a/b,\x1b[31mred"
+    )
     assert process.code == 0
     assert "\x1b" not in process.stdout + process.stderr
     assert (process.stdout + process.stderr).isascii()
-    assert all(len(row) <= 80 for row in process.stdout.splitlines() if not row.startswith("run file"))
+    assert all(
+        len(row) <= 80 for row in process.stdout.splitlines() if not row.startswith("run file")
+    )
     assert len(list((lab.folder / "state").rglob("*swept-m-.._a_b*.jsonl"))) == 1
 
 
@@ -125,13 +156,19 @@ def test_a_point_that_fails_leaves_the_others(gpulab):
 
 def run_report(n, low, median, high):
     time = Time(median=median, low=low, high=high)
-    return RunReport(scenario="s", params={"n": n}, variants=[VariantReport(name="v", status="ok", time_s=time)])
+    return RunReport(
+        scenario="s", params={"n": n}, variants=[VariantReport(name="v", status="ok", time_s=time)]
+    )
 
 
 @pytest.mark.parametrize("ascii_only", [False, True])
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_the_chart_puts_each_interval_on_one_axis(width, ascii_only):
-    reports = [run_report(1, 1e-6, 1.5e-6, 2e-6), run_report(2, 4e-6, 4e-6, 4e-6), run_report(3, 90e-6, 95e-6, 1e-4)]
+    reports = [
+        run_report(1, 1e-6, 1.5e-6, 2e-6),
+        run_report(2, 4e-6, 4e-6, 4e-6),
+        run_report(3, 90e-6, 95e-6, 1e-4),
+    ]
     text = printed(sweep_view(sweep_of("n", reports), reports, Glyphs(ascii_only), width), width)
     line, dot = ("-", "o") if ascii_only else ("─", "●")
     rows = [row for row in text.splitlines() if dot in row and row.startswith("v n=")]

@@ -1,4 +1,6 @@
-"""Mistakes in a command are found before anything runs, and the message says what to write instead."""
+"""Mistakes in a command are found before anything runs, and the message says what to write
+instead.
+"""
 
 import pytest
 from scripted import SCENARIO, CommandLine
@@ -20,16 +22,25 @@ def gpulab(lab, monkeypatch, capsys):
         (["--run", "batched_matmull"], "did you mean batched_matmul"),
         (["--run", "no.py"], "there is no file no.py"),
         (["--run", "no.py:step"], "there is no file no.py"),
-        (["--run", "mine.py:nothing_such"], "no 'nothing_such' at its top level; it defines scenario, before"),
+        (
+            ["--run", "mine.py:nothing_such"],
+            "no 'nothing_such' at its top level; it defines scenario, before",
+        ),
         (["--run", "functions.py:step,step"], "name each function once"),
         (["--run", "batched_matmul", "--set", "x=1"], "its parameters: batch=40"),
         (["--run", "batched_matmul", "--set", "n"], "write NAME=VALUE"),
-        (["--run", "batched_matmul", "--set", "n=1", "--set", "n=2"], "--set gives one parameter twice"),
+        (
+            ["--run", "batched_matmul", "--set", "n=1", "--set", "n=2"],
+            "--set gives one parameter twice",
+        ),
         (["--run", "batched_matmul", "--device", "tpu"], "write cpu, cuda or cuda:N"),
         (["--run", "batched_matmul", "--time", "-1"], "not a number of seconds"),
         (["--run", "batched_matmul", "--threads", "0"], "not a number of threads"),
         (["--run", "batched_matmul", "--threads", "9999"], "this process may use"),
-        (["--run", "batched_matmul", "--telemetry", "yes"], "is not on, off, or a GPU's index or UUID"),
+        (
+            ["--run", "batched_matmul", "--telemetry", "yes"],
+            "is not on, off, or a GPU's index or UUID",
+        ),
         (["--run", "batched_matmul", "--output", "/proc/x/y"], "choose another with --output"),
         (["--run", "mine.py", "--fail-below", "fast"], "is not a speedup, such as 1.2x"),
         (["--run", "mine.py:before", "--fail-below", "1.2x"], "plain functions are not compared"),
@@ -44,14 +55,23 @@ def gpulab(lab, monkeypatch, capsys):
         (["--calibrate", "--json", "/proc/nowhere/out.json"], "--json /proc/nowhere/out.json"),
         (["--run", "mine.py", "--plot", "x.svg", "--json", "x.svg"], "that is where --json goes"),
         (["--run", "mine.py:before", "mine.py:before", "--plot", "x.svg"], "have the same name"),
-        (["--run", "mine.py", "--trace", "x.json", "--json", "x.json"], "that is where the run file or --json goes"),
+        (
+            ["--run", "mine.py", "--trace", "x.json", "--json", "x.json"],
+            "that is where the run file or --json goes",
+        ),
         (
             ["--run", "mine.py:before", "mine.py:before", "--trace", "t.json"],
             "--trace: two of the runs have the same name",
         ),
         (["--run", "all", "--observer-effect"], "scenarios: name one"),
-        (["--run", "mine.py", "other.py", "--observer-effect"], "--observer-effect takes one scenario"),
-        (["--run", "mine.py", "--observer-effect", "--telemetry", "off"], "takes one scenario, with its telemetry"),
+        (
+            ["--run", "mine.py", "other.py", "--observer-effect"],
+            "--observer-effect takes one scenario",
+        ),
+        (
+            ["--run", "mine.py", "--observer-effect", "--telemetry", "off"],
+            "takes one scenario, with its telemetry",
+        ),
         (["--run", "mine.py:before", "--observer-effect"], "mine.py:before is a plain function"),
     ],
 )
@@ -72,9 +92,21 @@ def test_mistakes_say_what_to_write(gpulab, arguments, message):
         (Mode.CALIBRATE, ["--calibrate", "--fail-below", "1.2"], "--fail-below; it requires --run"),
         (Mode.NEW, ["--new", "x.py", "--json"], "--json; it requires"),
         (Mode.GUIDE, ["--guide", "--smoke"], "--smoke; it requires"),
-        (Mode.GUIDE, ["--guide", "--quick", "--plot", "x.png"], "--quick, --plot; they require --run"),
-        (Mode.OBSERVER, ["--run", "mine.py", "--observer-effect", "--plot", "x.svg"], "--plot; it requires --run"),
-        (Mode.OBSERVER, ["--run", "mine.py", "--observer-effect", "--sweep"], "--sweep; it requires --run"),
+        (
+            Mode.GUIDE,
+            ["--guide", "--quick", "--plot", "x.png"],
+            "--quick, --plot; they require --run",
+        ),
+        (
+            Mode.OBSERVER,
+            ["--run", "mine.py", "--observer-effect", "--plot", "x.svg"],
+            "--plot; it requires --run",
+        ),
+        (
+            Mode.OBSERVER,
+            ["--run", "mine.py", "--observer-effect", "--sweep"],
+            "--sweep; it requires --run",
+        ),
         (Mode.SCREEN, ["--fail-below", "1.2"], "--fail-below; it requires --run"),
         (Mode.SCREEN, ["--observer-effect"], "--observer-effect; it requires --run"),
     ],

@@ -59,13 +59,17 @@ def tiny_operations(lab):
 @scenario.variant(against=None, unchecked="the steps differ")
 def decided_by_data(lab):
     values = torch.rand(16)
-    return Work(lambda: sum(values.sum().item() > 0 for _ in range(300)), bytes=300 * 64, flops=300 * 16)
+    return Work(
+        lambda: sum(values.sum().item() > 0 for _ in range(300)), bytes=300 * 64, flops=300 * 16
+    )
 
 
 @scenario.variant(against=None, unchecked="the steps differ")
 def mv_in_a_loop(lab):
     matrix, columns = torch.rand(1024, 1024), torch.rand(1024, 32)
-    return Work(lambda: [torch.mv(matrix, columns[:, i]) for i in range(32)], bytes=4 * MiB, flops=64 * MiB)
+    return Work(
+        lambda: [torch.mv(matrix, columns[:, i]) for i in range(32)], bytes=4 * MiB, flops=64 * MiB
+    )
 
 
 @scenario.variant(against=None, unchecked="the steps differ")

@@ -1,12 +1,13 @@
 """What a run makes of its checks: a variant that does not do the baseline's work gets no speedup.
 
-What each check notices is in tests/worker/test_checker.py; here is one variant for each way to its verdict.
+What each check notices is in tests/worker/test_checker.py; here is one variant for each way to its
+verdict.
 """
 
 import pytest
 from finished_runs import measured_speedup
 
-from gpulab.protocol.statuses import CheckTime, Status, Verdict
+from gpulab.core.statuses import CheckTime, Status, Verdict
 
 HEAD = '''
 """Products: one is honest."""
@@ -50,13 +51,22 @@ WRONG = {
     "changes_input": (stepping("c = a @ b", "a.mul_(1.0001)", "return c"), "changes_inputs"),
     "state_forgotten": (stepping("out.add_(1)", "return a @ b * out"), "relative_error"),
     "wrong_when_warm": (
-        stepping("nonlocal count", "count += 1", "return a @ b * (2 if count > 1000 else 1)", before="count = 0"),
+        stepping(
+            "nonlocal count",
+            "count += 1",
+            "return a @ b * (2 if count > 1000 else 1)",
+            before="count = 0",
+        ),
         "relative_error",
     ),
 }
 REFUSED = {
     # name: (body, code of the finding, its values)
-    "half_the_items": (returning("lambda: a @ b", ", items=0.5"), "items_differ", {"items": 0.5, "baseline": 1}),
+    "half_the_items": (
+        returning("lambda: a @ b", ", items=0.5"),
+        "items_differ",
+        {"items": 0.5, "baseline": 1},
+    ),
     "no_inputs": ("return Work(cached.clone)", "inputs_not_named", {}),
     "threads": (
         f"torch.set_num_threads(2)\n    {returning('lambda: a @ b')}",
@@ -69,11 +79,18 @@ REFUSED = {
         {"settings": ["torch.set_num_threads"]},
     ),
     "leaking_context": (
-        returning("lambda: a @ b", ", context=lambda: torch.set_num_threads(2) or contextlib.nullcontext()"),
+        returning(
+            "lambda: a @ b",
+            ", context=lambda: torch.set_num_threads(2) or contextlib.nullcontext()",
+        ),
         "left_by_context",
         {"settings": ["torch.set_num_threads"]},
     ),
-    "directory": ("import os\n    os.chdir('/')\n    return None", "set_while_building", {"settings": ["os.chdir"]}),
+    "directory": (
+        "import os\n    os.chdir('/')\n    return None",
+        "set_while_building",
+        {"settings": ["os.chdir"]},
+    ),
 }
 RIGHT = {
     "in_a_context": returning("lambda: a @ b", ", context=torch.inference_mode"),
@@ -96,7 +113,10 @@ def checked(module_lab):
     bodies = {name: ("", body) for cases in (WRONG, REFUSED) for name, (body, *_) in cases.items()}
     bodies |= {name: ("", body) for name, body in RIGHT.items()}
     bodies |= {name: (options, body) for name, (options, body, *_) in UNCHECKED.items()}
-    variants = [VARIANT.format(name=name, options=options, body=body) for name, (options, body) in bodies.items()]
+    variants = [
+        VARIANT.format(name=name, options=options, body=body)
+        for name, (options, body) in bodies.items()
+    ]
     return module_lab.run(module_lab.write("checked.py", HEAD + "".join(variants)), time_s="0.2")
 
 
@@ -145,5 +165,7 @@ def test_what_is_wrong_decides_the_exit_code_and_spoils_nothing_else(checked):
 
 
 def test_state_that_is_not_named_is_noted(checked):
-    assert [finding["variant"] for finding in checked.findings("state_not_named")] == ["state_forgotten"]
+    assert [finding["variant"] for finding in checked.findings("state_not_named")] == [
+        "state_forgotten"
+    ]
     assert checked.findings("state_not_restored") == []

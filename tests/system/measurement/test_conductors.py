@@ -3,7 +3,7 @@
 import pytest
 from finished_runs import events_of
 
-from gpulab.protocol.events import ProcessStarted, Reported
+from gpulab.core.events import ProcessStarted, Reported
 
 SCENARIO = '''
 """Where torch's libraries are."""

@@ -1,10 +1,12 @@
-"""The engine from outside: ladders, teardown, variants alone, compiled steps, its own environment."""
+"""The engine from outside: ladders, teardown, variants alone, compiled steps, its own
+environment.
+"""
 
 import pytest
 from finished_runs import events_of, measured_speedup
 
-from gpulab.protocol.events import Checked, StageStarted
-from gpulab.protocol.statuses import Verdict
+from gpulab.core.events import Checked, StageStarted
+from gpulab.core.statuses import Verdict
 
 HEAD = '''
 """Engine: repeated work."""
@@ -30,7 +32,9 @@ def note(*words):
 
 def run(lab, name, keywords, body, *arguments, time_s):
     """The finished run of a scenario of that name, with a run file that later runs leave alone."""
-    finished = lab.run(lab.write(f"{name}.py", HEAD.format(keywords=keywords) + body), *arguments, time_s=time_s)
+    finished = lab.run(
+        lab.write(f"{name}.py", HEAD.format(keywords=keywords) + body), *arguments, time_s=time_s
+    )
     finished.run_file = finished.run_file.rename(lab.folder / f"{name}.jsonl")
     return finished
 
@@ -89,12 +93,17 @@ def low(lab):
 
 @pytest.fixture(scope="module")
 def ladder(module_lab):
-    keywords = ", ladder=True, env={'OWN': '7', 'MALLOC_TOP_PAD_': None, 'OF_THE_RUN': '{folder}/x'}"
+    keywords = (
+        ", ladder=True, env={'OWN': '7', 'MALLOC_TOP_PAD_': None, 'OF_THE_RUN': '{folder}/x'}"
+    )
     return run(module_lab, "ladder", keywords, LADDER, time_s="0.5")
 
 
 def test_a_ladder_compares_with_the_baseline_and_the_rung_below(ladder):
-    comparisons = {(entry["variant"], entry["against"]): entry["verdict"] for entry in ladder.run["comparisons"]}
+    comparisons = {
+        (entry["variant"], entry["against"]): entry["verdict"]
+        for entry in ladder.run["comparisons"]
+    }
     assert comparisons.pop(("wrong", "a")) == comparisons.pop(("wrong", "c")) == Verdict.WRONG
     assert set(comparisons) == {("b", "a"), ("c", "a"), ("c", "b"), ("low", "c")}
     assert 1.5 < measured_speedup(ladder, "c", "b") < 4.5
@@ -153,7 +162,11 @@ def test_phases_are_recorded_and_nothing_is_profiled_unasked(ladder):
 def test_the_worker_s_environment_is_pinned_and_a_scenario_may_change_it(ladder):
     assert ladder.run["device"]["threads"] == 1
     assert ladder.variant("a")["contention"] is not None
-    assert {figure["name"]: figure["value"] for figure in ladder.run["figures"] if figure["variant"] == "a"} == {
+    assert {
+        figure["name"]: figure["value"]
+        for figure in ladder.run["figures"]
+        if figure["variant"] == "a"
+    } == {
         "threads": 1,
         "mmap threshold": 32 << 20,
         "top pad": -1,
@@ -201,14 +214,19 @@ def half(lab):
 
 @pytest.fixture(scope="module")
 def alone(module_lab):
-    return run(module_lab, "alone", ", exclusive=True, per='item'", ALONE, "--threads", "2", time_s="0.5")
+    return run(
+        module_lab, "alone", ", exclusive=True, per='item'", ALONE, "--threads", "2", time_s="0.5"
+    )
 
 
 def test_variants_that_need_the_device_to_themselves_never_share_it(alone):
     assert set(notes(alone, "alone")) == {"a", "b", "many", "half"}
     assert alone.run["method"]["epochs"] >= 8
     assert 1.5 < measured_speedup(alone, "b", "a") < 6
-    assert [event.when for event in events_of(alone, Checked) if event.variant == "b"] == ["before", "after"]
+    assert [event.when for event in events_of(alone, Checked) if event.variant == "b"] == [
+        "before",
+        "after",
+    ]
 
 
 def test_different_amounts_are_compared_per_item(alone):
@@ -248,8 +266,12 @@ def compiled(lab):
 def test_compiled_steps_are_measured_and_leave_nothing_behind(lab):
     finished = run(lab, "compiled", ", needs=('compiler',)", COMPILED, time_s="0.2")
     assert finished.variant("compiled")["status"] == "ok"
-    assert finished.variant("compiled")["first_step_s"] > 10 * finished.variant("eager")["first_step_s"]
-    assert finished.run["method"]["epochs"] >= 8 or finished.findings("expensive_builds")  # each build compiles anew
+    assert (
+        finished.variant("compiled")["first_step_s"]
+        > 10 * finished.variant("eager")["first_step_s"]
+    )
+    # each build compiles anew
+    assert finished.run["method"]["epochs"] >= 8 or finished.findings("expensive_builds")
     assert finished.comparison("compiled")["pairs"] > 0
     assert finished.findings("processes_left_running") == []
     assert lab.none_left(within=1)

@@ -1,4 +1,6 @@
-"""A scenario of increasing memory meets the end of it, and a variant that the device cannot do steps aside."""
+"""A scenario of increasing memory meets the end of it, and a variant that the device cannot do
+steps aside.
+"""
 
 import pytest
 from finished_runs import measured_speedup
@@ -53,7 +55,8 @@ def test_the_sizes_that_fit_are_measured_and_the_first_that_does_not_is_reported
     statuses = [variant["status"] for variant in sizes.run["variants"]]
     assert statuses == ["ok", "skipped", "ok", "ok", "out of memory", "skipped"]
     figures = {figure["name"]: figure["value"] for figure in sizes.run["figures"]}
-    assert 0 < figures["limit"] <= figures["memory"]  # the free memory: Linux itself would grant all of it and more
+    # the free memory: Linux itself would grant all of it and more
+    assert 0 < figures["limit"] <= figures["memory"]
     reason = sizes.variant("too_large")["reason"]
     assert reason["code"] == "exception"
     assert "memory" in reason["values"]["message"]
@@ -76,7 +79,11 @@ def per_item_s(variant):
 
 
 def test_a_variant_may_step_aside(sizes):
-    reason = {"code": "skipped_by_variant", "variant": None, "values": {"reason": "needs [more] bits"}}
+    reason = {
+        "code": "skipped_by_variant",
+        "variant": None,
+        "values": {"reason": "needs [more] bits"},
+    }
     assert sizes.variant("aside")["reason"] == reason
     assert sizes.comparison("aside") == {}
     assert "needs [more] bits" in sizes.stderr

@@ -1,10 +1,12 @@
-"""Shipped lessons whose text was changed so that a variant does less: their own Work has to show it."""
+"""Shipped lessons whose text was changed so that a variant does less: their own Work has to show
+it.
+"""
 
 from pathlib import Path
 
 import pytest
 
-from gpulab.protocol.statuses import Status, Verdict
+from gpulab.core.statuses import Status, Verdict
 
 SCENARIOS = Path(__file__).parent.parent.parent.parent / "scenarios"
 MUTATED = {
@@ -51,7 +53,8 @@ SLOW = ("training_step", "batch_size", "gradient_accumulation", "optimizer_step"
 
 
 @pytest.mark.parametrize(
-    "lesson", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in MUTATED]
+    "lesson",
+    [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in MUTATED],
 )
 def test_a_lesson_in_which_a_variant_does_less_says_so(lab, lesson):
     variant, text, replacement, checks = MUTATED[lesson]
@@ -61,7 +64,11 @@ def test_a_lesson_in_which_a_variant_does_less_says_so(lab, lesson):
     finished = lab.run(path, "--smoke")
     assert finished.variant(variant)["status"] in (Status.WRONG, Status.INVALID)
     assert finished.comparison(variant)["verdict"] in (Verdict.WRONG, Verdict.INVALID)
-    failed = {kind.value for kind, seen in finished.state.variants[variant].examined.items() if not seen.ok}
+    failed = {
+        kind.value
+        for kind, seen in finished.state.variants[variant].examined.items()
+        if not seen.ok
+    }
     assert failed & checks
     others = {seen["status"] for seen in finished.run["variants"] if seen["name"] != variant}
     assert others <= {Status.OK, Status.SKIPPED}

@@ -26,19 +26,38 @@ CAUSES = {
     "waits_for_a_thread": {"waiting"},
     "sleeps": {"waiting"},
 }
-OF_FUNCTIONS = {"loop": {"interpreter"}, "sort": {"unexplained"}, "wait": {"waiting"}, "small": {"launch"}}
+OF_FUNCTIONS = {
+    "loop": {"interpreter"},
+    "sort": {"unexplained"},
+    "wait": {"waiting"},
+    "small": {"launch"},
+}
 
 
 def measured(what, *flags):
     """The variants of a run, by name."""
-    command = [sys.executable, "-m", "gpulab", "--run", what, "--device", "cpu", "--json", "--telemetry", "off", *flags]
+    command = [
+        sys.executable,
+        "-m",
+        "gpulab",
+        "--run",
+        what,
+        "--device",
+        "cpu",
+        "--json",
+        "--telemetry",
+        "off",
+        *flags,
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return {variant["name"]: variant for variant in json.loads(done.stdout)["runs"][0]["variants"]}
 
 
 def wrong(variants, causes):
-    """Those that have another cause than a right one; where others took the CPU from it, that is one."""
+    """Those that have another cause than a right one; where others took the CPU from it, that is
+    one.
+    """
     wrongly = {}
     for name, right in causes.items():
         cause = variants[name]["cause"]

@@ -1,4 +1,6 @@
-"""A real run on the CPU: ceilings beside it, points below them, and declared work that is looked into."""
+"""A real run on the CPU: ceilings beside it, points below them, and declared work that is looked
+into.
+"""
 
 import pytest
 
@@ -75,15 +77,21 @@ def roofline(points):
 
 
 def test_each_point_stands_where_its_declared_work_places_it(points, roofline):
-    assert roofline["streams"]["intensity"] == roofline["cached"]["intensity"] == pytest.approx(1 / 12)
+    assert (
+        roofline["streams"]["intensity"] == roofline["cached"]["intensity"] == pytest.approx(1 / 12)
+    )
     assert roofline["multiplies"]["intensity"] == pytest.approx(512 / 12)
-    assert (roofline["multiplies"]["roof"], roofline["multiplies"]["source"]) == ("matrix fp32", "measured")
+    assert (roofline["multiplies"]["roof"], roofline["multiplies"]["source"]) == (
+        "matrix fp32",
+        "measured",
+    )
     assert (roofline["closed"]["intensity"], roofline["closed"]["unit"]) == (None, "B/s")
     for name, point in roofline.items():
         variant = points.variant(name)
         amount = variant["bytes"] if point["unit"] == "B/s" else variant["flops"]
         assert point["rate"] == pytest.approx(amount / variant["time_s"]["median"])
-        # By the roof of the moment, in turn with the variant: not by the one that was measured before.
+        # By the roof of the moment, in turn with the variant: not by the one that was measured
+        # before.
         assert 0.2 < point["fraction"] / (point["rate"] / point["attainable"]) < 5
         assert point["bytes_counted"] is None  # a CPU counts none
     assert "FLOP/byte" in points.stderr
@@ -91,13 +99,17 @@ def test_each_point_stands_where_its_declared_work_places_it(points, roofline):
 
 def test_launches_bound_whatever_the_intensity(points, roofline):
     assert roofline["launches"]["bound"] == "launch"
-    assert roofline["layers"]["bound"] in ("launch", "host", "unexplained")  # Python's part in it is not measured
+    # Python's part in it is not measured
+    assert roofline["layers"]["bound"] in ("launch", "host", "unexplained")
     assert "launches: launch-bound" in points.stderr
 
 
 def test_the_same_operation_is_bound_by_memory_or_by_the_cache(points, roofline):
     if points.findings("off_the_cpu") or points.findings("ceilings_not_used"):
-        pytest.skip("other processes disturbed the run, which says so (tests/benchmarks/roofline.py needs it quiet)")
+        pytest.skip(
+            "other processes disturbed the run, which says so (tests/benchmarks/roofline.py "
+            "needs it quiet)"
+        )
     assert (roofline["streams"]["bound"], roofline["cached"]["bound"]) == ("memory", "cache")
 
 
@@ -115,9 +127,13 @@ def test_a_step_that_cannot_be_looked_into_is_measured_all_the_same(points, roof
 
 
 def test_ceilings_are_those_that_the_declared_work_needs(points):
-    ceilings = {(ceiling["roof"], ceiling["kind"]): ceiling for ceiling in points.run["ceilings"]["ceilings"]}
+    ceilings = {
+        (ceiling["roof"], ceiling["kind"]): ceiling
+        for ceiling in points.run["ceilings"]["ceilings"]
+    }
     assert ceilings["matrix", "fp32"]["source"] == "measured"
     assert ceilings["vector", "fp32"]["source"] == "derived"  # and says so
     assert {kind for _, kind in ceilings}.isdisjoint({"bf16", "fp16"})  # nothing here works in them
     assert {ceiling["source"] for ceiling in ceilings.values()} == {"measured", "derived"}
-    assert not (points.run_file.parent / "cache" / "gpulab").exists()  # a CPU drifts: it is measured beside each run
+    # a CPU drifts: it is measured beside each run
+    assert not (points.run_file.parent / "cache" / "gpulab").exists()

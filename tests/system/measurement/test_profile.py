@@ -1,4 +1,6 @@
-"""Goodput in a real run: by arithmetic, with marks and without, and beside steps that end under the profiler."""
+"""Goodput in a real run: by arithmetic, with marks and without, and beside steps that end under the
+profiler.
+"""
 
 import json
 from pathlib import Path
@@ -6,10 +8,10 @@ from pathlib import Path
 import pytest
 from conftest import wait_for
 
-from gpulab.analysis.trace import validate
+from gpulab.core.statuses import CeilingChoice
+from gpulab.core.trace import validate
 from gpulab.headless.options import Options
 from gpulab.headless.run_plan import plan_runs
-from gpulab.protocol.statuses import CeilingChoice
 
 TESTS = Path(__file__).parent.parent.parent
 
@@ -64,7 +66,8 @@ def _halves(lab, wait_s):
             computes = time.perf_counter()
             while time.perf_counter() - computes < 0.01:
                 torch.mm(a, a, out=out)
-            buffers = [torch.zeros(64) for _ in range(20)]  # what allocates under a mark is useful too
+            # what allocates under a mark is useful too
+            buffers = [torch.zeros(64) for _ in range(20)]
             ended = time.perf_counter()
         if torch.autograd._profiler_enabled():
             times.append(f"{began} {computes} {ended}")
@@ -87,10 +90,13 @@ def profiled(module_lab):
 def test_goodput_is_what_the_step_finds_by_itself(profiled, name, wait_s):
     goodput, steps = profiled.variant(name)["goodput"], profiled.variant(name)["goodput"]["steps"]
     lines = (profiled.run_file.parent / f"times-{wait_s}.txt").read_text().splitlines()[-steps:]
-    began, computes, ended = ([float(time) for time in column] for column in zip(*map(str.split, lines), strict=True))
+    began, computes, ended = (
+        [float(time) for time in column] for column in zip(*map(str.split, lines), strict=True)
+    )
     share = (sum(ended) - sum(computes)) / (ended[-1] - began[0])
     assert goodput["marked"]
-    # What other processes took of its time is no longer useful, which the step's own clock cannot tell.
+    # What other processes took of its time is no longer useful, which the step's own clock cannot
+    # tell.
     most = goodput["goodput"] + goodput["partition"]["preempted"]
     assert goodput["goodput"] - 0.01 <= share <= most + 0.01
     assert sum(goodput["partition"].values()) == pytest.approx(1.0, abs=1e-3)
@@ -107,7 +113,9 @@ def test_a_wait_is_a_part_of_its_own_and_drawn(profiled):
 
 
 def test_what_cannot_be_profiled_keeps_its_measurement(profiled):
-    failed = {finding["variant"]: finding for finding in profiled.findings("profiling_variant_failed")}
+    failed = {
+        finding["variant"]: finding for finding in profiled.findings("profiling_variant_failed")
+    }
     assert {name: finding["values"]["message"] for name, finding in failed.items()} == {
         "raises": "not while I am profiled",
         "quits": "3",
@@ -162,9 +170,14 @@ HANGS = "lambda: open('hangs', 'w').close() or time.sleep(600)"
 @pytest.mark.slow
 def test_what_ends_a_profiling_process_takes_no_other_variant_with_it_and_fails_no_run(lab):
     ends = {"first": "", "dies": "lambda: os._exit(7)", "crashes": "os.abort", "last": ""}
-    path = lab.write("ends.py", ENDS + "".join(END.format(name=name, end=end) for name, end in ends.items()))
+    path = lab.write(
+        "ends.py", ENDS + "".join(END.format(name=name, end=end) for name, end in ends.items())
+    )
     finished = lab.run(path, "--profile", "on", time_s="1")
-    ended = {finding["variant"]: finding["values"]["cause"] for finding in finished.findings("profiling_ended")}
+    ended = {
+        finding["variant"]: finding["values"]["cause"]
+        for finding in finished.findings("profiling_ended")
+    }
     assert ended == {"dies": "worker_exited", "crashes": "crashed"}
     assert finished.code == 0
     assert finished.run["failures"] == []
@@ -174,7 +187,9 @@ def test_what_ends_a_profiling_process_takes_no_other_variant_with_it_and_fails_
 
 @pytest.mark.slow
 def test_a_profile_that_hangs_fails_no_run_that_was_measured(lab):
-    path = lab.write("ends.py", ENDS + END.format(name="first", end="") + END.format(name="hangs", end=HANGS))
+    path = lab.write(
+        "ends.py", ENDS + END.format(name="first", end="") + END.format(name="hangs", end=HANGS)
+    )
     finished = lab.run(path, "--profile", "on", "--timeout", "12", time_s="1")
     (ended,) = finished.findings("profiling_ended")
     assert ended["values"]["cause"] == "timeout"
@@ -197,7 +212,13 @@ def test_no_folder_is_left_where_the_session_is_killed_as_well(lab, tmp_path):
 
 def test_of_several_runs_each_has_its_trace_and_a_smoke_run_measures_no_ceilings(lab):
     path = lab.write("halves.py", HALVES)
-    options = Options(device="cpu", smoke=True, sweep="wait_ms=1,2", trace=lab.folder / "t.json", output=lab.folder)
+    options = Options(
+        device="cpu",
+        smoke=True,
+        sweep="wait_ms=1,2",
+        trace=lab.folder / "t.json",
+        output=lab.folder,
+    )
     requests = [planned.request for planned in plan_runs([str(path)], options)]
     names = [str(lab.folder / f"t-halves-wait_ms-{value}.json") for value in (1, 2)]
     assert [request.profile.trace for request in requests] == names

@@ -1,8 +1,10 @@
-"""Scenarios that show something else than a speedup: first steps, clocks, memory. Real runs on the CPU."""
+"""Scenarios that show something else than a speedup: first steps, clocks, memory. Real runs on the
+CPU.
+"""
 
 import pytest
 
-from gpulab.protocol.statuses import Status
+from gpulab.core.statuses import Status
 
 MIB = 2**20
 CURVE = """

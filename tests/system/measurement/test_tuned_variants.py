@@ -88,7 +88,9 @@ def test_the_fastest_is_chosen_and_kept(lab):
     assert tuned["build_s"] < tuning["seconds"]  # choosing is no part of the build
     assert not tuned["tuning_cached"]
     assert first.verdict("tuned") not in ("wrong", "invalid")
-    assert "none of 2 candidates works; pieces=1: 1 pieces do not fit" in str(first.variant("hopeless"))
+    assert "none of 2 candidates works; pieces=1: 1 pieces do not fit" in str(
+        first.variant("hopeless")
+    )
     assert "tune() is called twice" in str(first.variant("twice"))
     assert "tune(): 0 candidates: write 1 to 1000" in str(first.variant("wrongly_asked"))
 
@@ -104,7 +106,9 @@ def test_what_was_chosen_is_measured_again_where_the_user_asks_or_the_parameters
     asked = lab.run("pieces.py", "--retune", time_s="0.1").variant("tuned")
     assert not asked["tuning_cached"]
     assert asked["tuning"]["at"] >= first["at"]
-    assert not lab.run("pieces.py", "--set", "n=30000", time_s="0.1").variant("tuned")["tuning_cached"]
+    assert not lab.run("pieces.py", "--set", "n=30000", time_s="0.1").variant("tuned")[
+        "tuning_cached"
+    ]
     assert lab.run("pieces.py", time_s="0.1").variant("tuned")["tuning"] == asked["tuning"]
 
 

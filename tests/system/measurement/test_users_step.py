@@ -1,4 +1,6 @@
-"""A training step as people have it, a plain function of a file: through the lab, and by torch's profiler by hand."""
+"""A training step as people have it, a plain function of a file: through the lab, and by torch's
+profiler by hand.
+"""
 
 import json
 import subprocess
@@ -7,9 +9,9 @@ import sys
 import pytest
 from finished_runs import events_of
 
-from gpulab.analysis.operations import operations
-from gpulab.analysis.trace import read, validate
-from gpulab.protocol.events import Checked, Profiled
+from gpulab.core.events import Checked, Profiled
+from gpulab.core.trace import read, validate
+from gpulab.features.goodput.analysis import operations
 
 STEP = """
 import torch
@@ -35,7 +37,8 @@ def step():
 def other():
     return torch.ones(3)
 """
-# The lab pins it: by itself it asks the system for memory, and gives it back, in some processes and not in others.
+# The lab pins it: by itself it asks the system for memory, and gives it back, in some processes and
+# not in others.
 ALLOCATOR = {
     "MALLOC_MMAP_THRESHOLD_": "33554432",
     "MALLOC_TRIM_THRESHOLD_": "4294967296",
@@ -64,7 +67,9 @@ print(json.dumps({row.key: row.self_cpu_time_total / total for row in rows}))
 @pytest.fixture(scope="module")
 def trained(module_lab):
     path = module_lab.write("train.py", STEP)
-    return module_lab.run(f"{path}:step,other", "--smoke", "--profile", "on", "--trace", "t.json", "--memory")
+    return module_lab.run(
+        f"{path}:step,other", "--smoke", "--profile", "on", "--trace", "t.json", "--memory"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -78,14 +83,19 @@ def trace(trained):
 
 
 def test_plain_functions_are_timed_and_compared_with_nothing(trained):
-    assert trained.code == 0, trained.stderr  # whatever its control says: it only shows as a finding
+    # whatever its control says: it only shows as a finding
+    assert trained.code == 0, trained.stderr
     assert trained.run["functions"]
     assert trained.run["comparisons"] == []
     assert len(trained.findings("plain_functions")) == 1
     assert not any(line.split()[:1] == ["control"] for line in trained.stderr.splitlines())
     assert [variant["status"] for variant in trained.run["variants"]] == ["ok", "ok"]
     assert [variant["reason"] for variant in trained.run["variants"]] == [None, None]
-    assert trained.variant("step")["time_s"]["median"] > trained.variant("other")["time_s"]["median"] > 0
+    assert (
+        trained.variant("step")["time_s"]["median"]
+        > trained.variant("other")["time_s"]["median"]
+        > 0
+    )
     assert events_of(trained, Checked) == []
 
 
@@ -109,25 +119,42 @@ def test_partition_and_operations_agree_with_the_trace(trained, goodput, trace):
     for name in ("aten::addmm", "aten::mm"):
         assert in_report[name] == pytest.approx(in_trace[name], abs=0.02)
     busy = last = 0.0
-    for start, end in sorted(operation.span for operation in trace.inside(trace.operations[trace.main])):
+    for start, end in sorted(
+        operation.span for operation in trace.inside(trace.operations[trace.main])
+    ):
         busy += max(0.0, end - max(start, last))
         last = max(last, end)
     *_, profiled = [event for event in events_of(trained, Profiled) if event.variant == "step"]
-    partition = profiled.repeated  # the trace is that of the second recording, the goodput's parts are of the first
+    # the trace is that of the second recording, the goodput's parts are of the first
+    partition = profiled.repeated
     assert partition.window_s == pytest.approx(trace.window_s)
-    parts = {category: seconds / partition.window_s for category, seconds in partition.seconds.items()}
+    parts = {
+        category: seconds / partition.window_s for category, seconds in partition.seconds.items()
+    }
     counted = parts["useful"] + parts["alloc"] + parts["preempted"]
     assert parts["data wait"] > 0  # the loader's own marks
-    assert counted == pytest.approx(busy / trace.window_s, abs=0.01 + parts["data wait"] + parts["preempted"])
+    assert counted == pytest.approx(
+        busy / trace.window_s, abs=0.01 + parts["data wait"] + parts["preempted"]
+    )
 
 
 def test_operations_agree_with_the_profiler_by_hand(module_lab, trained, trace):
     script = module_lab.write("by_hand.py", BY_HAND)
     # Of the operations' own time, since by hand there is no window.
-    total = sum(row.self_s for row in operations(trace, most=1000) if not row.name.startswith("..."))
+    total = sum(
+        row.self_s for row in operations(trace, most=1000) if not row.name.startswith("...")
+    )
     in_lab = {name: share * trace.window_s / total for name, share in shares_by_name(trace).items()}
-    names = ["aten::addmm", "aten::mm", "aten::bmm", "aten::_fused_adamw_", "aten::gelu", "aten::native_layer_norm"]
-    for _ in range(3):  # within 2 points on a quiet machine; two processes on a busy one are further apart
+    names = [
+        "aten::addmm",
+        "aten::mm",
+        "aten::bmm",
+        "aten::_fused_adamw_",
+        "aten::gelu",
+        "aten::native_layer_norm",
+    ]
+    # within 2 points on a quiet machine; two processes on a busy one are further apart
+    for _ in range(3):
         by_hand = shares_by_hand(script, module_lab.folder, module_lab.env | ALLOCATOR)
         apart = {name: in_lab.get(name, 0.0) - by_hand.get(name, 0.0) for name in names}
         if max(map(abs, apart.values())) < 0.06:
@@ -137,7 +164,9 @@ def test_operations_agree_with_the_profiler_by_hand(module_lab, trained, trace):
 
 def shares_by_hand(script, folder, environment):
     command = [sys.executable, script]
-    process = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    process = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
     return json.loads(process.stdout.splitlines()[-1])
 
 

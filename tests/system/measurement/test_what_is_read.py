@@ -1,4 +1,6 @@
-"""What was read is measured, profiled and kept, whatever the file, or a compiled one beside it, holds by then."""
+"""What was read is measured, profiled and kept, whatever the file, or a compiled one beside it,
+holds by then.
+"""
 
 import importlib.util
 import py_compile
@@ -8,8 +10,8 @@ from hashlib import sha256
 
 import pytest
 
-from gpulab.protocol.events import Noticed, RunStarted
-from gpulab.protocol.run_file import read_run_file
+from gpulab.core.events import Noticed, RunStarted
+from gpulab.core.run_file import read_run_file
 
 SOURCE = "\ufeff" + (
     '# -*- coding: utf-8 -*- a tail of odd characters: \u202e \x7f \U0001d11e \\ "\r\n'
@@ -29,11 +31,25 @@ def finished(tmp_path_factory):
     other = folder / "other.py"
     other.write_text(f"open({str(folder / 'ran')!r}, 'w')\ndef step(): ...\n")
     cached = importlib.util.cache_from_source(str(path))
-    py_compile.compile(str(other), cached, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    py_compile.compile(
+        str(other), cached, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
+    )
     path.write_bytes(SOURCE.encode())
-    options = ["--smoke", "--device", "cpu", "--telemetry", "off", "--output", "run.jsonl", "--trace", "t.json"]
+    options = [
+        "--smoke",
+        "--device",
+        "cpu",
+        "--telemetry",
+        "off",
+        "--output",
+        "run.jsonl",
+        "--trace",
+        "t.json",
+    ]
     command = [sys.executable, "-m", "gpulab", "--run", "train.py:step", *options]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=110, check=False)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=110, check=False
+    )
     assert done.returncode == 0, done.stderr + done.stdout
     return folder
 
@@ -42,12 +58,20 @@ def test_a_file_that_rewrites_itself_is_measured_and_profiled_as_it_was_read(fin
     assert (finished / "train.py").read_text() == "broken("
     assert (finished / "t.json").exists()
     assert not (finished / "ran").exists()
-    notices = [event for event in read_run_file(finished / "run.jsonl").events if isinstance(event, Noticed)]
+    notices = [
+        event
+        for event in read_run_file(finished / "run.jsonl").events
+        if isinstance(event, Noticed)
+    ]
     assert not [notice for notice in notices if notice.finding.code.startswith("profiling")]
 
 
 def test_the_run_file_holds_what_ran(finished):
-    (started,) = [event for event in read_run_file(finished / "run.jsonl").events if isinstance(event, RunStarted)]
+    (started,) = [
+        event
+        for event in read_run_file(finished / "run.jsonl").events
+        if isinstance(event, RunStarted)
+    ]
     subject = started.request.job.subject
     assert subject.source == SOURCE
     assert subject.source_sha256 == sha256(SOURCE.encode()).hexdigest()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gpulab.session.settings import Settings
 from gpulab.tui.app import LabApp
-from gpulab.tui.panels.scenario_list import ScenarioList
+from gpulab.tui.panels.catalog import ScenarioList
 
 SIZE = (120, 32)
 TITLE = "gpulab"

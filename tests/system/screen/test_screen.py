@@ -1,4 +1,6 @@
-"""The screen over real runs: stopped, broken, edited, watched. What recorded runs can show is in tests/screen."""
+"""The screen over real runs: stopped, broken, edited, watched. What recorded runs can show is in
+tests/screen.
+"""
 
 import pytest
 from faults import scenario
@@ -41,7 +43,9 @@ def test_a_crash_a_stop_and_another_scenario(lab, drive):
     drive(journey, crash)
 
 
-@pytest.mark.parametrize("step", ["exec('while True: pass')", "x = torch.rand(9000, 9000); x @ x @ x @ x @ x"])
+@pytest.mark.parametrize(
+    "step", ["exec('while True: pass')", "x = torch.rand(9000, 9000); x @ x @ x @ x @ x"]
+)
 def test_quitting_takes_a_step_without_an_end_with_it(lab, drive, step):
     async def journey(pilot):
         await pilot.press("r")
@@ -54,7 +58,9 @@ def test_quitting_takes_a_step_without_an_end_with_it(lab, drive, step):
 
 
 def test_a_file_that_is_fixed_runs_without_leaving(lab, drive):
-    path = lab.write("edited.py", "from gpulab import Scenario\nscenario = Scenario('x', spede=1)\n")
+    path = lab.write(
+        "edited.py", "from gpulab import Scenario\nscenario = Scenario('x', spede=1)\n"
+    )
     good = scenario(lab).read_text()
 
     async def journey(pilot):
@@ -71,7 +77,9 @@ def test_a_file_that_is_fixed_runs_without_leaving(lab, drive):
 
 @pytest.fixture
 def sampled(lab, driver, drive, monkeypatch):
-    """A journey over a long run whose telemetry comes from the stand-in driver, and quits in its midst."""
+    """A journey over a long run whose telemetry comes from the stand-in driver, and quits in its
+    midst.
+    """
     for name in ("LD_LIBRARY_PATH", "STANDIN"):
         monkeypatch.setenv(name, lab.env[name])
 

@@ -11,7 +11,7 @@ import pytest
 from faults import scenario
 from pseudo_terminal import Pty
 
-from gpulab.protocol.run_file import read_run_file
+from gpulab.core.run_file import read_run_file
 
 GPULAB = f"{sys.executable} -m gpulab --device cpu --time 0.9 --telemetry off fault.py"
 COLOUR = re.compile(rb"\x1b\[[0-9;]*(?:3[0-7]|4[0-7]|9[0-7]|[34]8;[25])[0-9;]*m")
@@ -75,7 +75,10 @@ def test_at_rest_not_a_byte_is_sent(lab):
 
 @pytest.mark.parametrize(
     "which",
-    [signal.SIGTERM, *(pytest.param(other, marks=pytest.mark.slow) for other in (signal.SIGHUP, signal.SIGINT))],
+    [
+        signal.SIGTERM,
+        *(pytest.param(other, marks=pytest.mark.slow) for other in (signal.SIGHUP, signal.SIGINT)),
+    ],
 )
 def test_a_signal_ends_it_with_all_it_started(lab, which):
     terminal = terminal_of(lab)
@@ -122,7 +125,11 @@ def test_a_whole_visit_in_tmux_with_keys_alone(lab, tmux):
     tmux.until("before")
     tmux.press(f"{GPULAB}; echo code $?", "Enter")
     screen = tmux.until("ready, on cpu")
-    assert screen.index("data movement") < screen.index("launch and host overhead") < screen.index("compute")
+    assert (
+        screen.index("data movement")
+        < screen.index("launch and host overhead")
+        < screen.index("compute")
+    )
     tmux.until("r run")
     names = [row["name"] for row in json.loads(lab.call("--list", "--json").stdout)]
     tmux.press(*["Down"] * (1 + names.index("batched_matmul")), "Enter")
@@ -145,7 +152,10 @@ def test_a_whole_visit_in_tmux_with_keys_alone(lab, tmux):
 def test_the_editor_opens_the_file_and_what_it_wrote_is_listed(lab):
     """The terminal is the editor's meanwhile, and the lab's again after it."""
     scenario(lab)
-    lab.write("editor.py", "import sys\nprint('EDITING', flush=True)\nopen(sys.argv[1], 'a').write('1 +\\n')\n")
+    lab.write(
+        "editor.py",
+        "import sys\nprint('EDITING', flush=True)\nopen(sys.argv[1], 'a').write('1 +\\n')\n",
+    )
     editor = f"{sys.executable} {lab.folder / 'editor.py'}"
     terminal = Pty(GPULAB.split(), env={**lab.env, "EDITOR": editor, "VISUAL": ""}, cwd=lab.folder)
     terminal.read(20, until=b"batched_matmul")

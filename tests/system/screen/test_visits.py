@@ -1,4 +1,6 @@
-"""Whole visits in tmux at 80x24, by keys alone: a newcomer, an engineer with a file of their own, a teacher."""
+"""Whole visits in tmux at 80x24, by keys alone: a newcomer, an engineer with a file of their own, a
+teacher.
+"""
 
 import sys
 
@@ -33,18 +35,25 @@ path = sys.argv[-1]
 text = open(path).read()
 open(path, "w").write(text.replace('raise ValueError("not yet")', "return work(lab, 0.001)"))
 """
-LOCALES = [pytest.param("C", id="ascii"), pytest.param("C.UTF-8", id="utf-8", marks=pytest.mark.slow)]
+LOCALES = [
+    pytest.param("C", id="ascii"),
+    pytest.param("C.UTF-8", id="utf-8", marks=pytest.mark.slow),
+]
 
 
 @pytest.fixture(params=LOCALES)
 def visit(request, lab, tmux):
-    """`visit(arguments)` opens the lab; once it has ended, what it wrote was plain where the locale is."""
+    """`visit(arguments)` opens the lab; once it has ended, what it wrote was plain where the locale
+    is.
+    """
     written = lab.folder / "written"
     tmux.call("pipe-pane", "-o", f"cat > {written}")
     editor = lab.write("editor.py", EDITOR)
 
     def go(*arguments):
-        variables = f"env -u NO_COLOR LC_ALL={request.param} VISUAL= EDITOR='{sys.executable} {editor}'"
+        variables = (
+            f"env -u NO_COLOR LC_ALL={request.param} VISUAL= EDITOR='{sys.executable} {editor}'"
+        )
         command = f"{sys.executable} -m gpulab --device cpu --time 0.9 --telemetry off"
         tmux.press(f"{variables} {command} {' '.join(map(str, arguments))}; echo code $?", "Enter")
         tmux.until("ready, on cpu")

@@ -1,28 +1,33 @@
-"""A worker that measures 10,000 blocks a second for the job's seconds: the lab's own recorder, channel and clock."""
+"""A worker that measures 10,000 blocks a second for the job's seconds: the lab's own recorder,
+channel and clock.
+"""
 
 import os
 import sys
 import time
 
-from gpulab.analysis.comparison import keys_of
-from gpulab.protocol.events import WorkerDone, WorkerExited
-from gpulab.protocol.frames import read_job, read_secret
-from gpulab.protocol.statuses import Stage
+from gpulab.core.events import WorkerDone, WorkerExited
+from gpulab.core.statuses import Stage
+from gpulab.core.wire import read_job, read_secret
+from gpulab.engine.build.build import Build
+from gpulab.engine.measure.clock import WallClock
+from gpulab.engine.measure.measurement import Recorder
+from gpulab.engine.processes import channel as channels
+from gpulab.engine.processes.channel import SampleBuffer
 from gpulab.scenario import Work
-from gpulab.worker.building.build import Build
-from gpulab.worker.process import channel as channels
-from gpulab.worker.process.sample_buffer import SampleBuffer
-from gpulab.worker.timing.clock import WallClock
-from gpulab.worker.timing.recorder import Recorder
+from gpulab.stats.comparison import keys_of
 
 RATE, ROUNDS, STEPS = 10_000, 100, 1000
 
 
 def main():
     job, secret = read_job(0), read_secret(0)
-    channels._ROOM = 1 << 16  # the smallest pipe that the lab gets along with: it is full in no time
+    # the smallest pipe that the lab gets along with: it is full in no time
+    channels._ROOM = 1 << 16
     channel = channels.Channel(int(sys.argv[1]))
-    recorder = Recorder(channel, SampleBuffer(("a", "b", "control")), {"a": 1.0, "b": 1.0}, keys_of(job), 0)
+    recorder = Recorder(
+        channel, SampleBuffer(("a", "b", "control")), {"a": 1.0, "b": 1.0}, keys_of(job), 0
+    )
     clock = WallClock(None)
     build = Build(Work(lambda: None), 0.0, None)
     started, blocks = time.perf_counter(), 0

@@ -4,8 +4,8 @@ import sys
 import textwrap
 from pathlib import Path
 
-from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
-from gpulab.protocol.run_file import RunFile
+from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core.run_file import RunFile
 from gpulab.session.session import Session
 
 VARIANTS = (VariantInfo(name="a"), VariantInfo(name="b", against="a"))
@@ -13,11 +13,11 @@ TESTS = Path(__file__).parents[2]
 HEAD = f"""
 import os, sys, time
 sys.path.insert(0, {str(TESTS)!r})
-from gpulab.protocol.device import Device
-from gpulab.protocol.events import *
-from gpulab.protocol.finding import finding
-from gpulab.protocol.frames import numbered
-from gpulab.protocol.statuses import Stage
+from gpulab.core.machine import Device
+from gpulab.core.events import *
+from gpulab.core.finding import finding
+from gpulab.core.wire import numbered
+from gpulab.core.statuses import Stage
 from worker_pipe import WorkerPipe
 pipe = WorkerPipe()
 FD, JOB, emit, end = pipe.fd, pipe.job, pipe.emit, pipe.end
@@ -29,14 +29,20 @@ def notice(code): emit(Noticed(finding=finding(code)))
 def request(*, time_s=1.0, **options):
     """A request to measure a and b, without telemetry unless `options` say so."""
     subject = ScenarioFile(scenario="s", path="s.py", source_sha256="0", variants=VARIANTS)
-    return RunRequest(**{"job": Measure(subject=subject, time_s=time_s), "telemetry": "off", **options})
+    return RunRequest(
+        **{"job": Measure(subject=subject, time_s=time_s), "telemetry": "off", **options}
+    )
 
 
 def start_session(folder, code, **options):
-    """A session whose worker is `code`, which finds `emit(event)`, `notice(code)`, `end()`, `pipe`, READY, JOB."""
+    """A session whose worker is `code`, which finds `emit(event)`, `notice(code)`, `end()`, `pipe`,
+    READY, JOB.
+    """
     worker = folder / "worker.py"
     worker.write_text(HEAD + textwrap.dedent(code))
-    session = Session(request(**options), RunFile(folder / "run.jsonl", "0"), (sys.executable, str(worker)))
+    session = Session(
+        request(**options), RunFile(folder / "run.jsonl", "0"), (sys.executable, str(worker))
+    )
     session.start()
     return session
 

@@ -1,4 +1,6 @@
-"""A worker that has imported torch before there is a job: an app keeps one, and the next run takes it."""
+"""A worker that has imported torch before there is a job: an app keeps one, and the next run takes
+it.
+"""
 
 from time import monotonic, sleep
 
@@ -6,10 +8,10 @@ import psutil
 import pytest
 
 from gpulab.catalog.catalog import read_file
-from gpulab.protocol.events import Planned, RunEnded, StageStarted
+from gpulab.core.events import Planned, RunEnded, StageStarted
 from gpulab.session.launch import start_entry
 from gpulab.session.settings import Settings
-from gpulab.session.started_worker import READY
+from gpulab.session.worker_process import READY
 
 SCENARIO = '''
 """Doubles."""

@@ -12,15 +12,14 @@ import pytest
 from conftest import wait_for
 from session_workers import findings, finished, of_type, request, start_session
 
-from gpulab.protocol import events as e
-from gpulab.protocol.finding import finding
-from gpulab.protocol.run_file import RunFile, read_run_file
-from gpulab.protocol.statuses import FailureKind, Outcome, Stage
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.run_file import RunFile, read_run_file
+from gpulab.core.statuses import ExitCode, FailureKind, Outcome, Stage
 from gpulab.report.build import build_report
-from gpulab.report.exit_codes import ExitCode
 from gpulab.report.state import fold_all
-from gpulab.session.captured_output import CapturedOutput
 from gpulab.session.session import Session
+from gpulab.session.streams import CapturedOutput
 
 
 def test_the_stream_the_file_and_the_order_are_one(tmp_path):
@@ -45,14 +44,20 @@ def test_the_events_and_the_output_of_a_worker_are_both_read_to_their_ends(tmp_p
     """
     events = finished(tmp_path, code)
     assert [event.value for event in of_type(events, e.Reported)] == list(range(3000))
-    assert [line for log in of_type(events, e.Log) for line in log.lines] == [f"line {3 * n}" for n in range(1000)]
+    assert [line for log in of_type(events, e.Log) for line in log.lines] == [
+        f"line {3 * n}" for n in range(1000)
+    ]
     assert events[-1].outcome == Outcome.DONE
 
 
 def test_a_worker_that_ends_without_its_end_has_crashed(tmp_path):
     events = finished(tmp_path, "notice('first')\nos._exit(9)")
     failure, end = events[-2:]
-    assert (failure.kind, failure.cause.code, failure.variant) == (FailureKind.KILLED, "supervisor_gone", None)
+    assert (failure.kind, failure.cause.code, failure.variant) == (
+        FailureKind.KILLED,
+        "supervisor_gone",
+        None,
+    )
     assert end.outcome == Outcome.FAILED
 
 
@@ -61,7 +66,11 @@ def test_a_worker_that_cannot_be_started_is_an_event(tmp_path):
     session.start()
     assert session.wait(20)
     failure, end = session.take()[-2:]
-    assert (failure.kind, failure.stage, failure.cause.code) == (FailureKind.CRASH, Stage.START, "worker_not_run")
+    assert (failure.kind, failure.stage, failure.cause.code) == (
+        FailureKind.CRASH,
+        Stage.START,
+        "worker_not_run",
+    )
     assert "/nothing/there" in failure.cause.values["message"]
     assert end.outcome == Outcome.FAILED
 
@@ -117,7 +126,10 @@ FORGED = {
         "os.write(FD, numbered(1, WorkerDone(sent=1))); notice('second')",
         finding("event_after_end"),
     ),
-    "of the session": ("emit(RunEnded(outcome='done'))", finding("event_not_allowed", type="RunEnded")),
+    "of the session": (
+        "emit(RunEnded(outcome='done'))",
+        finding("event_not_allowed", type="RunEnded"),
+    ),
     "of the supervisor": (
         "emit(WorkerExited(code=0, signal=None, stage=Stage.END, variant=None))",
         finding("event_not_allowed", type="WorkerExited"),
@@ -150,7 +162,11 @@ def test_a_lost_repeated_or_forged_event_makes_the_run_invalid(tmp_path, name):
 
 @pytest.mark.parametrize(
     "code",
-    ["pipe.exited(stage=Stage.MEASURE)", "pipe.exited(code=3)", "emit(WorkerDone(sent=2)); pipe.exited(code=1)"],
+    [
+        "pipe.exited(stage=Stage.MEASURE)",
+        "pipe.exited(code=3)",
+        "emit(WorkerDone(sent=2)); pipe.exited(code=1)",
+    ],
 )
 def test_an_exit_before_the_last_stage_is_a_failure_whatever_was_said_before(tmp_path, code):
     events = finished(tmp_path, f"notice('first')\nemit(WorkerDone(sent=1))\n{code}")
@@ -213,18 +229,24 @@ def test_a_telemetry_process_that_is_killed_ends_telemetry_alone(tmp_path):
     wait_for(sampled)
     for child in psutil.Process().children():
         with suppress(psutil.ZombieProcess):
-            if "gpulab.telemetry" in child.cmdline():
+            if "gpulab.features.telemetry" in child.cmdline():
                 child.kill()
     assert session.wait(20)
     events += session.take()
-    assert [lost.reason for lost in of_type(events, e.TelemetryLost)] == [finding("telemetry_process_ended")]
+    assert [lost.reason for lost in of_type(events, e.TelemetryLost)] == [
+        finding("telemetry_process_ended")
+    ]
     assert len(of_type(events, e.TelemetryEnded)) == 1
     assert events[-1].outcome == Outcome.DONE
 
 
 def test_output_keeps_the_first_and_last_lines_and_counts_the_rest():
     output = CapturedOutput()
-    logs = [log for start in range(0, 5000, 7) for log in output.take(lines(start, min(start + 7, 5000)))]
+    logs = [
+        log
+        for start in range(0, 5000, 7)
+        for log in output.take(lines(start, min(start + 7, 5000)))
+    ]
     logs += output.end()
     shown = [line for log in logs for line in log.lines]
     assert shown == [f"line {number}" for number in [*range(1000), *range(4000, 5000)]]

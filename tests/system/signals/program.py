@@ -1,4 +1,6 @@
-"""`gpulab` with a worker that imports no torch: `python program.py ARGUMENTS`. Its scenario says what it does."""
+"""`gpulab` with a worker that imports no torch: `python program.py ARGUMENTS`. Its scenario says
+what it does.
+"""
 
 import os
 import sys
@@ -26,8 +28,8 @@ SCENARIO = """
     def serve(channel, job, buffer, position, forks):
         import os
         from gpulab.protocol import events as e
-        from gpulab.protocol.device import Device
-        from gpulab.protocol.statuses import Stage
+        from gpulab.core.machine import Device
+        from gpulab.core.statuses import Stage
         wait = job.subject.params["wait"]
         if wait == "LOAD":
             time.sleep(600)

@@ -1,4 +1,6 @@
-"""Programs that are about to get a signal, at a stage of their run that they do not leave by themselves."""
+"""Programs that are about to get a signal, at a stage of their run that they do not leave by
+themselves.
+"""
 
 import fcntl
 import os
@@ -12,12 +14,16 @@ import program
 from conftest import wait_for
 from pseudo_terminal import Pty
 
-from gpulab.protocol.run_file import RunFileError, read_run_file
+from gpulab.core.run_file import RunFileError, read_run_file
 
 PROGRAM = [sys.executable, program.__file__]
 RUN = ["--run", "waits.py", "--device", "cpu", "--telemetry", "off", "--output"]
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-STAGES = {"LOAD": b'"type":"RunStarted"', "MEASURE": b'"stage":"measure"', "PROFILE": b'"stage":"profile"'}
+STAGES = {
+    "LOAD": b'"type":"RunStarted"',
+    "MEASURE": b'"stage":"measure"',
+    "PROFILE": b'"stage":"profile"',
+}
 HIDE, SHOW = b"\x1b[?25l", b"\x1b[?25h"
 
 
@@ -44,7 +50,13 @@ def headless(lab, stage, name="run", **options):
     lab.write("waits.py", program.SCENARIO)
     process = subprocess.Popen(
         [*PROGRAM, *RUN, f"{name}.jsonl", "--set", f"wait={stage}", "--json", f"{name}.json"],
-        **{"cwd": lab.folder, "env": lab.env, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
+        **{
+            "cwd": lab.folder,
+            "env": lab.env,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            **options,
+        },
     )
     return process, lab.folder / f"{name}.jsonl"
 
@@ -59,14 +71,25 @@ def on_terminal(lab, stage, set_up=""):
 def app(lab, stage, set_up=""):
     """The screen with a run that is at that stage, or with none; and the run file."""
     lab.write("waits.py", program.SCENARIO)
-    command = [*PROGRAM, "waits.py", "--device", "cpu", "--telemetry", "off", "--set", f"wait={stage}"]
+    command = [
+        *PROGRAM,
+        "waits.py",
+        "--device",
+        "cpu",
+        "--telemetry",
+        "off",
+        "--set",
+        f"wait={stage}",
+    ]
     terminal = Pty(command, env={**lab.env, "SET_UP": set_up}, cwd=lab.folder)
     terminal.read(20, until=b"\x1b[?1049h" if stage == "START" else b"quit")
     if stage in ("START", "IDLE"):
         return terminal, None
     terminal.read(1)  # until the rest of the screen is there
     terminal.press(b"r")
-    return terminal, at_stage(terminal, lambda: next((lab.folder / "state").rglob("runs/*.jsonl"), Path("none")), stage)
+    return terminal, at_stage(
+        terminal, lambda: next((lab.folder / "state").rglob("runs/*.jsonl"), Path("none")), stage
+    )
 
 
 def at_stage(terminal, file, stage):
@@ -81,10 +104,16 @@ def at_stage(terminal, file, stage):
 
 
 def restored(terminal):
-    """Whether the cursor, the usual screen and the settings of the terminal are back, once its program has ended."""
+    """Whether the cursor, the usual screen and the settings of the terminal are back, once its
+    program has ended.
+    """
     screen = terminal.output.rfind(b"\x1b[?1049l") >= terminal.output.rfind(b"\x1b[?1049h")
     cursor = terminal.output.rfind(SHOW) >= terminal.output.rfind(HIDE)
-    return screen and cursor and bool(terminal.flags & termios.ECHO and terminal.flags & termios.ICANON)
+    return (
+        screen
+        and cursor
+        and bool(terminal.flags & termios.ECHO and terminal.flags & termios.ICANON)
+    )
 
 
 def full_pipe():

@@ -1,4 +1,6 @@
-"""Whatever signal comes, at whatever moment of a command: it ends with its file and its code, and leaves nothing."""
+"""Whatever signal comes, at whatever moment of a command: it ends with its file and its code, and
+leaves nothing.
+"""
 
 import json
 import os
@@ -45,7 +47,8 @@ def test_while_it_is_imported_a_signal_ends_it_as_that_signal(lab):
         for which in ENDING
     }  # fmt: skip
     for name, process in processes.items():
-        while b"argparse" not in process.stderr.readline():  # one of the first modules of the program
+        # one of the first modules of the program
+        while b"argparse" not in process.stderr.readline():
             pass
         process.send_signal(signal.Signals[name])
     for name, (code, printed) in ends_of(processes).items():
@@ -55,7 +58,8 @@ def test_while_it_is_imported_a_signal_ends_it_as_that_signal(lab):
 
 
 @pytest.mark.parametrize(
-    ("stage", "names"), [("LOAD", ["SIGINT", "SIGQUIT"]), ("MEASURE", NAMES), ("PROFILE", ["SIGTERM", "SIGHUP"])]
+    ("stage", "names"),
+    [("LOAD", ["SIGINT", "SIGQUIT"]), ("MEASURE", NAMES), ("PROFILE", ["SIGTERM", "SIGHUP"])],
 )
 def test_a_run_that_a_signal_stops_has_its_end(lab, stage, names):
     processes, files = {}, {}
@@ -98,7 +102,8 @@ def test_a_storm_of_signals_stops_a_run_like_one_of_them(lab):
         if outcome_of(file):
             break
     _, stderr = process.communicate(timeout=30)
-    assert process.returncode in (130, *(-which for which in ENDING))  # what comes after the run ends the program
+    # what comes after the run ends the program
+    assert process.returncode in (130, *(-which for which in ENDING))
     assert b"Traceback" not in stderr
     assert outcome_of(file) == "cancelled"
     assert lab.none_left()
@@ -150,7 +155,10 @@ def test_a_killed_run_leaves_no_half_a_result(lab):
     process.kill()
     process.communicate(timeout=30)
     assert lab.none_left()
-    assert {path.name for path in lab.folder.iterdir()} - {"state", "cache"} == {"run.jsonl", "waits.py"}
+    assert {path.name for path in lab.folder.iterdir()} - {"state", "cache"} == {
+        "run.jsonl",
+        "waits.py",
+    }
 
 
 NOTEBOOK = """
@@ -198,8 +206,8 @@ def test_in_a_notebook_ctrl_c_passes_on_once_the_run_has_ended(lab):
 NESTED = """
 import signal, sys, time
 from pathlib import Path
-from gpulab.protocol.jobs import Calibrate, RunRequest
-from gpulab.protocol.run_file import RunFile
+from gpulab.core.jobs import Calibrate, RunRequest
+from gpulab.core.run_file import RunFile
 from gpulab.session.session import Session
 request = RunRequest(job=Calibrate(), telemetry="off")
 session = Session(request, RunFile(Path("run.jsonl"), "0"), (sys.executable, "-c", "import time; time.sleep(600)"))
@@ -213,7 +221,9 @@ signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def test_a_handler_in_the_middle_of_a_cancel_waits_for_nothing(lab):
-    subprocess.run([sys.executable, "-c", NESTED], cwd=lab.folder, env=lab.env, check=True, timeout=20)
+    subprocess.run(
+        [sys.executable, "-c", NESTED], cwd=lab.folder, env=lab.env, check=True, timeout=20
+    )
 
 
 def test_the_doctor_leaves_no_probe_behind(lab):

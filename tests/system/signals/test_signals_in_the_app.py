@@ -1,4 +1,6 @@
-"""A signal at any moment of the app ends it with its run, and gives the terminal back; so does a crash."""
+"""A signal at any moment of the app ends it with its run, and gives the terminal back; so does a
+crash.
+"""
 
 import fcntl
 import os
@@ -43,7 +45,8 @@ def test_a_storm_of_signals_ends_the_app_like_one_of_them(lab):
             with suppress(ProcessLookupError):
                 os.kill(terminal.pid, which)
         terminal.read(0.01)
-    assert terminal.end() in (130, *(-which for which in ENDING))  # what comes after the screen ends the program
+    # what comes after the screen ends the program
+    assert terminal.end() in (130, *(-which for which in ENDING))
     assert restored(terminal)
     assert b"Traceback" not in terminal.output
     assert outcome_of(file) == "cancelled"
@@ -125,7 +128,10 @@ def test_an_app_that_is_stopped_gives_the_terminal_to_the_shell_and_takes_it_aga
     assert outcome_of(file) == "cancelled"
 
 
-SHORT = "from gpulab.session import interrupts; interrupts.Interrupts.__init__.__defaults__ = (interrupts.SIGNALS, 3)"
+SHORT = (
+    "from gpulab.session import interrupts; interrupts.Interrupts.__init__.__defaults__ = "
+    "(interrupts.SIGNALS, 3)"
+)
 
 
 def test_a_terminal_that_takes_no_output_keeps_neither_the_run_nor_the_process(lab):

@@ -4,10 +4,10 @@ import os
 
 from conftest import MARK, wait_for
 
-from gpulab.protocol.device import Device
-from gpulab.protocol.events import Telemetry, TelemetryLost, TelemetryStarted, WorkerReady
+from gpulab.core.events import Telemetry, TelemetryLost, TelemetryStarted, WorkerReady
+from gpulab.core.machine import Device
+from gpulab.features.telemetry.process import TelemetryProcess
 from gpulab.report.state import fold_all
-from gpulab.session.telemetry_process import TelemetryProcess
 
 
 class Sampling:
@@ -72,7 +72,9 @@ class Driver:
         """A process of its own; one with a `behaviour` keeps it, another follows `behave`."""
         self._monkeypatch.setenv("LD_LIBRARY_PATH", str(library or self._library))
         self._monkeypatch.setenv("STANDIN", f"@{self._says}" if behaviour is None else behaviour)
-        device = Device(kind="cuda", name="GPU", uuid=uuid) if uuid else Device(kind="cpu", name="cpu")
+        device = (
+            Device(kind="cuda", name="GPU", uuid=uuid) if uuid else Device(kind="cpu", name="cpu")
+        )
         sampling = Sampling(gpu, device)
         self._started.append(sampling)
         return sampling

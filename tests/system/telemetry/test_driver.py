@@ -1,4 +1,6 @@
-"""Telemetry against a stand-in driver: the real client in the real process, whatever the driver does."""
+"""Telemetry against a stand-in driver: the real client in the real process, whatever the driver
+does.
+"""
 
 import os
 import signal
@@ -8,9 +10,15 @@ from itertools import pairwise
 import pytest
 from sampling import Driver
 
-from gpulab.protocol.events import Telemetry, TelemetryEnded, TelemetryLost, TelemetryStarted, TelemetrySwitched
-from gpulab.protocol.finding import finding
-from gpulab.protocol.telemetry_fields import RATE_HZ
+from gpulab.core.events import (
+    Telemetry,
+    TelemetryEnded,
+    TelemetryLost,
+    TelemetryStarted,
+    TelemetrySwitched,
+)
+from gpulab.core.finding import finding
+from gpulab.features.telemetry.fields import RATE_HZ
 
 
 @pytest.fixture
@@ -23,13 +31,23 @@ def driver(lab, standin, monkeypatch):
 def test_a_gpu_is_read_with_its_limits_and_the_host_beside_it(driver):
     sampling = driver.sample("util=50")
     started = sampling.started
-    assert (started.gpu, started.uuid, started.driver) == ("NVIDIA Stand-in H100", "GPU-stand-in-0", "999.01")
+    assert (started.gpu, started.uuid, started.driver) == (
+        "NVIDIA Stand-in H100",
+        "GPU-stand-in-0",
+        "999.01",
+    )
     assert (started.limits["power"], started.limits["sm_clock"]) == (700, 1980)
     assert started.unsupported == {}
     assert started.problems == []
     readings = sampling.readings(4)
     last = readings[-1].values
-    assert {"sm": 10, "occupancy": 15, "tensor": 25, "dram": 50, "power": 410}.items() <= last.items()
+    assert {
+        "sm": 10,
+        "occupancy": 15,
+        "tensor": 25,
+        "dram": 50,
+        "power": 410,
+    }.items() <= last.items()
     assert readings[0].values["busy"] == 50
     assert last["rss"] > 0
     assert all(before.t > after.since for before, after in pairwise(readings))  # without gaps
@@ -61,7 +79,9 @@ def test_of_two_gpus_the_one_that_is_asked_for_or_that_the_worker_runs_on_is_sam
         # torch and the driver number devices differently: the UUID counts.
         "GPU-stand-in-2": driver.sample("gpus=3", gpu="on", uuid="GPU-stand-in-2"),
     }
-    assert {uuid: sampling.started.uuid for uuid, sampling in samplings.items()} == {uuid: uuid for uuid in samplings}
+    assert {uuid: sampling.started.uuid for uuid, sampling in samplings.items()} == {
+        uuid: uuid for uuid in samplings
+    }
 
 
 def test_a_gpu_that_is_lost_is_reported_once_and_the_host_goes_on(driver):
@@ -109,7 +129,9 @@ def test_a_process_that_is_killed_is_lost_and_ends_all_the_same(driver):
 
 
 @pytest.mark.parametrize("read", [True, False], ids=["seen", "not seen before the stop"])
-def test_a_process_that_is_killed_before_its_first_word_is_not_taken_for_a_driver_that_hangs(driver, read):
+def test_a_process_that_is_killed_before_its_first_word_is_not_taken_for_a_driver_that_hangs(
+    driver, read
+):
     sampling = driver.sample("slow=600000")
     sampling.process._process.kill()
     sampling.process._process.wait()
@@ -132,7 +154,9 @@ def test_a_pause_makes_no_readings_and_what_follows_covers_none_of_it(driver):
     times = [event.t for event in sampling.events if isinstance(event, Telemetry)]
     assert (off.on, on.on) == (False, True)
     assert not any(off.t < t < on.t for t in times)
-    first = next(event for event in sampling.events if isinstance(event, Telemetry) and event.t > on.t)
+    first = next(
+        event for event in sampling.events if isinstance(event, Telemetry) and event.t > on.t
+    )
     assert first.since >= on.t - 0.01
 
 
@@ -148,6 +172,12 @@ def test_what_slows_or_shares_the_gpu_is_in_the_readings(driver):
     assert others[0].others
     assert all(name.endswith(" 1") for name in others[0].others)
     assert others[0].others_since < others[0].t
-    assert capped.started.problems == [finding("ecc_errors", count=2), finding("pcie_narrow", width=8, full=16)]
-    assert (capped.started.health["pcie_width_max"], capped.started.health["ecc_uncorrected"]) == (16, 2)
+    assert capped.started.problems == [
+        finding("ecc_errors", count=2),
+        finding("pcie_narrow", width=8, full=16),
+    ]
+    assert (capped.started.health["pcie_width_max"], capped.started.health["ecc_uncorrected"]) == (
+        16,
+        2,
+    )
     assert isinstance(capped.started, TelemetryStarted)

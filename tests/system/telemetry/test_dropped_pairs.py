@@ -1,10 +1,12 @@
-"""Pairs measured while the GPU was slowed down or shared are dropped, and no others: by the readings around them."""
+"""Pairs measured while the GPU was slowed down or shared are dropped, and no others: by the
+readings around them.
+"""
 
 import pytest
 
-from gpulab.protocol.events import RunEnded, RunStarted, Samples, Telemetry, TelemetryStarted
-from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
-from gpulab.protocol.statuses import Outcome
+from gpulab.core.events import RunEnded, RunStarted, Samples, Telemetry, TelemetryStarted
+from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core.statuses import Outcome
 from gpulab.report.build import build_report
 from gpulab.report.state import fold_all
 from gpulab.scenario import CONTROL
@@ -18,11 +20,18 @@ SUBJECT = ScenarioFile(scenario="s", path="s.py", source_sha256="0", variants=VA
 def rounds():
     """Blocks back to back, three a round: (start, end) of each."""
     count = int(TIME_S / BLOCK_S / 3)
-    return [[((3 * n + place) * BLOCK_S, (3 * n + place + 1) * BLOCK_S) for place in range(3)] for n in range(count)]
+    return [
+        [((3 * n + place) * BLOCK_S, (3 * n + place + 1) * BLOCK_S) for place in range(3)]
+        for n in range(count)
+    ]
 
 
 def samples(batch, spans, *, complete):
-    rows = [(number, place, end) for number, blocks in enumerate(spans) for place, (_, end) in enumerate(blocks)]
+    rows = [
+        (number, place, end)
+        for number, blocks in enumerate(spans)
+        for place, (_, end) in enumerate(blocks)
+    ]
     count = len(rows)
     return Samples(
         t=rows[-1][2],
@@ -41,7 +50,9 @@ def samples(batch, spans, *, complete):
 
 
 def readings(slowed, shared):
-    """Five a second; `slowed` and `shared` are the stretches (from, to) that the readings tell of."""
+    """Five a second; `slowed` and `shared` are the stretches (from, to) that the readings tell
+    of.
+    """
     events, looked = [], 0.0
     for number in range(1, int(TIME_S / PERIOD_S) + 20):
         t = number * PERIOD_S
@@ -64,9 +75,16 @@ def report_of(slowed=None, shared=None):
     events = [samples(number, batch, complete=number + 1) for number, batch in enumerate(batches)]
     events += readings(slowed, shared)
     request = RunRequest(job=Measure(subject=SUBJECT, time_s=TIME_S), telemetry="0")
-    first = [RunStarted(t=0.0, request=request, at="", host=""), TelemetryStarted(t=0.0, gpu="GPU", uuid="GPU-0")]
+    first = [
+        RunStarted(t=0.0, request=request, at="", host=""),
+        TelemetryStarted(t=0.0, gpu="GPU", uuid="GPU-0"),
+    ]
     # As a session would have them: in the order in which they came.
-    events = [*first, *sorted(events, key=lambda event: event.t), RunEnded(t=TIME_S + 5, outcome=Outcome.DONE)]
+    events = [
+        *first,
+        *sorted(events, key=lambda event: event.t),
+        RunEnded(t=TIME_S + 5, outcome=Outcome.DONE),
+    ]
     return build_report(fold_all(events)), spans
 
 
@@ -89,18 +107,26 @@ def test_where_nothing_disturbs_nothing_is_dropped():
         ("shared", (8.1, 9.9), None, None, None, "faster"),  # nobody looked meanwhile
     ],
 )
-def test_pairs_that_touch_the_disturbance_are_dropped(cause, stretch, dropped_from, dropped_to, code, verdict):
+def test_pairs_that_touch_the_disturbance_are_dropped(
+    cause, stretch, dropped_from, dropped_to, code, verdict
+):
     report, spans = report_of(**{cause: stretch})
     (comparison,) = report.comparisons
     pairs = [(min(blocks)[0], max(blocks[:2])[1]) for blocks in spans]
     outside = [
-        pair for pair in pairs if dropped_from is None or pair[1] <= dropped_from + 1e-9 or pair[0] >= dropped_to - 1e-9
+        pair
+        for pair in pairs
+        if dropped_from is None or pair[1] <= dropped_from + 1e-9 or pair[0] >= dropped_to - 1e-9
     ]
     assert (comparison.pairs, comparison.dropped) == (len(outside), len(pairs) - len(outside))
     assert comparison.verdict == verdict
     assert [finding.code for finding in report.findings] == ([code] if code else [])
     if verdict == "invalid":
-        assert (report.exit_code, comparison.reason.code, comparison.speedup) == (7, "pairs_dropped", None)
+        assert (report.exit_code, comparison.reason.code, comparison.speedup) == (
+            7,
+            "pairs_dropped",
+            None,
+        )
     else:
         assert comparison.speedup == pytest.approx(2)
 

@@ -1,10 +1,12 @@
-"""Fields that a device does not have: the real client and process, against a stand-in driver that lacks them."""
+"""Fields that a device does not have: the real client and process, against a stand-in driver that
+lacks them.
+"""
 
 import pytest
 from sampling import Driver
 
-from gpulab.protocol.telemetry_fields import FIELDS
-from gpulab.telemetry.gpm import METRICS
+from gpulab.features.telemetry.fields import FIELDS
+from gpulab.features.telemetry.gpu import METRICS
 
 UNSUPPORTED = {
     "power": "f186",

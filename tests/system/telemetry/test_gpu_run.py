@@ -1,4 +1,6 @@
-"""A whole run beside a stand-in GPU that is capped, and for a while slowed down: everything that this does to it."""
+"""A whole run beside a stand-in GPU that is capped, and for a while slowed down: everything that
+this does to it.
+"""
 
 import json
 import time
@@ -8,13 +10,13 @@ import pytest
 from conftest import printed
 from recorded import report_of
 
-from gpulab.analysis.telemetry import InvalidWindows
-from gpulab.protocol.events import Samples, Telemetry
-from gpulab.protocol.run_file import read_run_file
-from gpulab.views.findings import lines
-from gpulab.views.results import result
-from gpulab.views.telemetry import TelemetryRows
-from gpulab.views.text import Glyphs
+from gpulab.core.events import Samples, Telemetry
+from gpulab.core.run_file import read_run_file
+from gpulab.draw.text import Glyphs
+from gpulab.features.telemetry.report import InvalidWindows
+from gpulab.features.telemetry.view import TelemetryRows
+from gpulab.report.results import result
+from gpulab.report.sentences import lines
 
 # Times that vary keep intervals wide, so that the run takes its whole time.
 STEPS = """
@@ -49,9 +51,20 @@ def measured(module_lab, standin):
 
     behave(CAPPED)
     lab.env |= {"LD_LIBRARY_PATH": str(standin), "STANDIN": f"@{says}"}
-    options = ("--device", "cpu", "--telemetry", "GPU-stand-in-1", "--time", "2", "--profile", "off")
+    options = (
+        "--device",
+        "cpu",
+        "--telemetry",
+        "GPU-stand-in-1",
+        "--time",
+        "2",
+        "--profile",
+        "off",
+    )
     run_file = lab.folder / "run.jsonl"
-    process = lab.start("--run", lab.write("steps.py", STEPS), *options, "--json", "out.json", "--output", run_file)
+    process = lab.start(
+        "--run", lab.write("steps.py", STEPS), *options, "--json", "out.json", "--output", run_file
+    )
     began = raised = lowered = 0.0
     while process.poll() is None:
         now = time.monotonic()
@@ -80,7 +93,11 @@ def test_the_gpu_that_was_asked_for_is_read_beside_the_run(measured):
     telemetry = measured.run["telemetry"]
     assert (telemetry["gpu"], telemetry["uuid"]) == ("NVIDIA Stand-in H100", "GPU-stand-in-1")
     assert telemetry["limits"]["power"] == 700
-    assert (telemetry["unsupported"], telemetry["lost"], telemetry["no_gpu_reason"]) == ({}, None, None)
+    assert (telemetry["unsupported"], telemetry["lost"], telemetry["no_gpu_reason"]) == (
+        {},
+        None,
+        None,
+    )
     assert (telemetry["stale"], telemetry["age_s"]) == (False, None)  # sampling has ended
     assert (telemetry["clocks"], telemetry["slowed"]) == ("P", True)
 
@@ -88,7 +105,9 @@ def test_the_gpu_that_was_asked_for_is_read_beside_the_run(measured):
 def test_each_variant_is_read_while_it_runs_alone(measured):
     for variant in measured.run["variants"]:
         solo = variant["solo_run"]
-        assert {"sm": 10, "occupancy": 15, "tensor": 25, "dram": 50, "power": 410}.items() <= solo["means"].items()
+        assert {"sm": 10, "occupancy": 15, "tensor": 25, "dram": 50, "power": 410}.items() <= solo[
+            "means"
+        ].items()
         assert solo["means"]["worker_cpu"] < 50  # its steps sleep
         assert solo["energy_j"] == pytest.approx(350 * solo["time_s"], rel=0.2)
         assert solo["clocks"] == "P"
@@ -105,14 +124,19 @@ def test_the_health_of_the_device_and_its_power_cap_are_findings(measured):
     capped = findings["power_capped"]
     assert capped["capped"] == capped["readings"] > 0
     assert measured.run["telemetry"]["health"]["pcie_width_max"] == 16
-    assert "more notes: --verbose" in measured.stdout  # three stand by themselves, those that change most
+    # three stand by themselves, those that change most
+    assert "more notes: --verbose" in measured.stdout
 
 
 def test_what_ran_while_the_gpu_was_slowed_down_is_dropped_and_nothing_far_from_it(measured):
     windows = windows_of(measured.events)
     assert {window.code for window in windows} == {"clocks_slowed"}
     spans = blocks(measured.events)
-    inside = [span for span in spans if measured.raised + 0.01 < span[0] and span[1] < measured.lowered - 0.01]
+    inside = [
+        span
+        for span in spans
+        if measured.raised + 0.01 < span[0] and span[1] < measured.lowered - 0.01
+    ]
     readings = [event.t for event in measured.events if isinstance(event, Telemetry)]
     # From the reading before it to the second one after it.
     first = max(t for t in readings if t < measured.raised) - PERIOD_S
@@ -120,8 +144,13 @@ def test_what_ran_while_the_gpu_was_slowed_down_is_dropped_and_nothing_far_from_
     outside = [span for span in spans if span[1] < first or span[0] > last]
     assert inside
     assert outside
-    assert all(any(window.start <= start and end <= window.end for window in windows) for start, end in inside)
-    assert not any(window.start < end and window.end > start for window in windows for start, end in outside)
+    assert all(
+        any(window.start <= start and end <= window.end for window in windows)
+        for start, end in inside
+    )
+    assert not any(
+        window.start < end and window.end > start for window in windows for start, end in outside
+    )
 
 
 def test_too_many_dropped_pairs_leave_nothing_to_believe(measured):
@@ -129,7 +158,9 @@ def test_too_many_dropped_pairs_leave_nothing_to_believe(measured):
     assert comparison["dropped"] / (comparison["pairs"] + comparison["dropped"]) > 0.2
     assert (measured.code, comparison["verdict"], comparison["speedup"]) == (7, "invalid", None)
     assert comparison["reason"]["code"] == "pairs_dropped"
-    (slowed,) = (finding for finding in measured.run["findings"] if finding["code"] == "clocks_slowed")
+    (slowed,) = (
+        finding for finding in measured.run["findings"] if finding["code"] == "clocks_slowed"
+    )
     assert 0 < slowed["values"]["dropped"] < slowed["values"]["blocks"]
     assert "thermal slowdown by the hardware: " in measured.stdout
 
@@ -164,7 +195,9 @@ def test_without_gpm_there_are_rates_derived_from_declared_work(tmp_path):
     report = report_of("standin-no-gpm", tmp_path)
     assert "sm" in report.telemetry.unsupported
     for variant in report.variants:
-        assert variant.solo_run.flops_per_s == pytest.approx(variant.flops / variant.solo_run.time_s)
+        assert variant.solo_run.flops_per_s == pytest.approx(
+            variant.flops / variant.solo_run.time_s
+        )
         assert variant.flops_per_s == pytest.approx(variant.flops / variant.time_s.median)
     text = printed(result(report, Glyphs()), 160)
     assert "FLOP/s, derived" in text
@@ -185,6 +218,8 @@ def test_without_a_gpu_one_line_says_so_and_the_host_is_shown(tmp_path):
 def test_a_gpu_that_was_lost_is_a_finding_of_a_run_that_ended_well(tmp_path):
     report = report_of("standin-lost", tmp_path)
     assert (report.exit_code, report.telemetry.lost is None) == (0, False)
-    (line,) = (line for line in lines(report.findings) if line.startswith("GPU telemetry ended early"))
+    (line,) = (
+        line for line in lines(report.findings) if line.startswith("GPU telemetry ended early")
+    )
     assert "GPU lost: the kernel's log (dmesg) has its Xid line" in line
     assert report.telemetry.last["sm"] > 0  # the last that was known of it

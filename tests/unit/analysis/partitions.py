@@ -3,9 +3,9 @@
 import pytest
 from traces import document
 
-from gpulab.analysis.goodput import partition
-from gpulab.analysis.trace import read
-from gpulab.protocol.partition import CATEGORIES
+from gpulab.core.payloads import CATEGORIES
+from gpulab.core.trace import read
+from gpulab.features.goodput.analysis import partition
 
 
 def partition_of(*events, off_cpu=None, length=1000, plain_s=None):
@@ -13,7 +13,9 @@ def partition_of(*events, off_cpu=None, length=1000, plain_s=None):
 
 
 def microseconds(*events, off_cpu=None, length=1000):
-    """The categories of a partition that are not empty; checked to be in order, and to sum to the window."""
+    """The categories of a partition that are not empty; checked to be in order, and to sum to the
+    window.
+    """
     parts = partition_of(*events, off_cpu=off_cpu, length=length)
     assert sum(parts.seconds.values()) == pytest.approx(parts.window_s, abs=1e-15)
     assert [category for category in CATEGORIES if category in parts.seconds] == list(parts.seconds)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.analysis.bound import bound_of
-from gpulab.analysis.ceilings import RoofSet, ceiling_from
-from gpulab.analysis.evidence import DeviceCounters, StepFacts
-from gpulab.protocol.ceiling import Ceiling
+from gpulab.core.payloads import Ceiling
+from gpulab.features.roofline.bound import bound_of
+from gpulab.features.roofline.ceilings import RoofSet, ceiling_from
+from gpulab.features.roofline.evidence import DeviceCounters, StepFacts
 
 GIGA, TERA = 1e9, 1e12
 
@@ -38,15 +38,50 @@ LINK = StepFacts(seconds=1.0, bytes=int(10 * GIGA), roof="host to device")
 @pytest.mark.parametrize(
     ("facts", "kind", "code", "values"),
     [
-        (STREAM, "memory", "near_memory_roof", {"memory": 0.8, "arithmetic": 0.01, "dtype": "fp32"}),
+        (
+            STREAM,
+            "memory",
+            "near_memory_roof",
+            {"memory": 0.8, "arithmetic": 0.01, "dtype": "fp32"},
+        ),
         (replace(STREAM, flops=None), "memory", "near_memory_roof", {"memory": 0.8}),
         (replace(STREAM, bytes=int(39 * GIGA)), "unexplained", "unexplained", {"memory": 0.39}),
-        (replace(STREAM, bytes=int(46 * GIGA)), "memory", "near_memory_roof", {"as_fast_as": "copy"}),
-        (replace(STREAM, flops=int(900 * GIGA), bytes=GIGA), "compute", "near_compute_roof", {"arithmetic": 0.9}),
-        (replace(STREAM, flops=int(1200 * GIGA)), "compute", "above_compute_roof", {"arithmetic": 1.2}),
-        (replace(STREAM, bytes=None, flops=int(700 * GIGA)), "compute", "near_compute_roof", {"arithmetic": 0.7}),
-        (replace(STREAM, bytes=int(130 * GIGA), dram_bytes=110e9), "memory", "above_memory_roof", {"memory": 1.3}),
-        (replace(STREAM, dtype="fp16"), "memory", "near_memory_roof", {"arithmetic": None, "missing": "unknown"}),
+        (
+            replace(STREAM, bytes=int(46 * GIGA)),
+            "memory",
+            "near_memory_roof",
+            {"as_fast_as": "copy"},
+        ),
+        (
+            replace(STREAM, flops=int(900 * GIGA), bytes=GIGA),
+            "compute",
+            "near_compute_roof",
+            {"arithmetic": 0.9},
+        ),
+        (
+            replace(STREAM, flops=int(1200 * GIGA)),
+            "compute",
+            "above_compute_roof",
+            {"arithmetic": 1.2},
+        ),
+        (
+            replace(STREAM, bytes=None, flops=int(700 * GIGA)),
+            "compute",
+            "near_compute_roof",
+            {"arithmetic": 0.7},
+        ),
+        (
+            replace(STREAM, bytes=int(130 * GIGA), dram_bytes=110e9),
+            "memory",
+            "above_memory_roof",
+            {"memory": 1.3},
+        ),
+        (
+            replace(STREAM, dtype="fp16"),
+            "memory",
+            "near_memory_roof",
+            {"arithmetic": None, "missing": "unknown"},
+        ),
         (
             replace(STREAM, bytes=GIGA, dtype="fp16"),
             "unknown",
@@ -62,14 +97,24 @@ def test_rates_against_the_roofs_of_memory_and_compute(facts, kind, code, values
 @pytest.mark.parametrize(
     ("facts", "kind", "code", "values"),
     [
-        (replace(STREAM, bytes=int(250 * GIGA)), "cache", "bytes_stay_in_cache", {"memory": 2.5, "cache": 5 / 6}),
+        (
+            replace(STREAM, bytes=int(250 * GIGA)),
+            "cache",
+            "bytes_stay_in_cache",
+            {"memory": 2.5, "cache": 5 / 6},
+        ),
         (
             replace(SMALL, seconds=1e-4),
             "cache",
             "bytes_stay_in_cache",
             {"memory": 1.678, "may_move_fewer_bytes": False},
         ),
-        (replace(SMALL, seconds=2e-5), "cache", "bytes_stay_in_cache", {"cache": 2.796, "nearer_cache": True}),
+        (
+            replace(SMALL, seconds=2e-5),
+            "cache",
+            "bytes_stay_in_cache",
+            {"cache": 2.796, "nearer_cache": True},
+        ),
         (SMALL, "cache", "bytes_fit_cache", {"memory": 0.699}),
         (replace(SMALL, cache_bytes=2**24, cache_seen=True), "cache", "bytes_fit_cache", {}),
         (replace(SMALL, hot=False), "memory", "near_memory_roof", {"memory": 0.699}),
@@ -89,14 +134,45 @@ def test_bytes_that_stay_in_a_cache(facts, kind, code, values):
 @pytest.mark.parametrize(
     ("facts", "kind", "code", "values"),
     [
-        (replace(TINY, launches=4), "launch", "launches_take_the_time", {"operations": 4, "share": 0.8}),
-        (replace(TINY, seconds=5e-5, launches=1), "unexplained", "unexplained", {"launching": 0.04}),
-        (replace(TINY, seconds=4e-5, launches=3), "unexplained", "unexplained", {"launching": 0.15}),
-        (replace(TINY, launches=2, preempted=0.5), "launch", "launches_take_the_time", {"share": 0.8}),
+        (
+            replace(TINY, launches=4),
+            "launch",
+            "launches_take_the_time",
+            {"operations": 4, "share": 0.8},
+        ),
+        (
+            replace(TINY, seconds=5e-5, launches=1),
+            "unexplained",
+            "unexplained",
+            {"launching": 0.04},
+        ),
+        (
+            replace(TINY, seconds=4e-5, launches=3),
+            "unexplained",
+            "unexplained",
+            {"launching": 0.15},
+        ),
+        (
+            replace(TINY, launches=2, preempted=0.5),
+            "launch",
+            "launches_take_the_time",
+            {"share": 0.8},
+        ),
         (replace(TINY, preempted=0.5), "preempted", "thread_is_preempted", {"share": 0.5}),
-        (replace(TINY, preempted=0.5, strided=0.9), "latency", "strided_accesses", {}),  # while it runs, as well
-        (replace(STREAM, bytes=int(39 * GIGA), preempted=0.4, strided=0.9), "preempted", "thread_is_preempted", {}),
-        (replace(TINY, faults=6.0), "page faults", "page_faults_take_the_time", {"faults": 6.0, "share": 0.6}),
+        # while it runs, as well
+        (replace(TINY, preempted=0.5, strided=0.9), "latency", "strided_accesses", {}),
+        (
+            replace(STREAM, bytes=int(39 * GIGA), preempted=0.4, strided=0.9),
+            "preempted",
+            "thread_is_preempted",
+            {},
+        ),
+        (
+            replace(TINY, faults=6.0),
+            "page faults",
+            "page_faults_take_the_time",
+            {"faults": 6.0, "share": 0.6},
+        ),
         (replace(TINY, faults=1.0), "unexplained", "unexplained", {"faulting": 0.1}),
         (replace(TINY, strided=0.9), "latency", "strided_accesses", {"share": 0.9}),
         (replace(TINY, strided=0.3), "unexplained", "unexplained", {}),
@@ -107,14 +183,39 @@ def test_bytes_that_stay_in_a_cache(facts, kind, code, values):
             "phase_waits",
             {"phase": "data", "share": 0.57},
         ),
-        (replace(STREAM, bytes=None, waiting_phase=("data", 0.1)), "unexplained", "unexplained", {}),
+        (
+            replace(STREAM, bytes=None, waiting_phase=("data", 0.1)),
+            "unexplained",
+            "unexplained",
+            {},
+        ),
         (replace(STREAM, waiting_phase=("data", 0.3)), "memory", "near_memory_roof", {}),
-        (replace(TINY, waited=0.9, outside=1.0, interpreted=0.9), "waiting", "thread_waits", {"share": 0.9}),
+        (
+            replace(TINY, waited=0.9, outside=1.0, interpreted=0.9),
+            "waiting",
+            "thread_waits",
+            {"share": 0.9},
+        ),
         (replace(TINY, waited=0.4), "unexplained", "unexplained", {"waited": 0.4}),
-        (replace(TINY, outside=0.9, interpreted=0.9), "interpreter", "interpreter_takes_the_time", {"share": 0.9}),
-        (replace(TINY, outside=0.9, interpreted=0.1), "unexplained", "outside_of_torch", {"interpreted": 0.1}),
+        (
+            replace(TINY, outside=0.9, interpreted=0.9),
+            "interpreter",
+            "interpreter_takes_the_time",
+            {"share": 0.9},
+        ),
+        (
+            replace(TINY, outside=0.9, interpreted=0.1),
+            "unexplained",
+            "outside_of_torch",
+            {"interpreted": 0.1},
+        ),
         (replace(TINY, outside=0.9), "unexplained", "outside_of_torch", {"interpreted": None}),
-        (replace(TINY, outside=0.9, interpreted=0.9, launches=4), "launch", "launches_take_the_time", {}),
+        (
+            replace(TINY, outside=0.9, interpreted=0.9, launches=4),
+            "launch",
+            "launches_take_the_time",
+            {},
+        ),
         (replace(TINY, short_operations=0.6), "launch", "launches_take_the_time", {"share": 0.6}),
         (replace(TINY, gathering=0.9), "latency", "random_accesses", {"share": 0.9}),
     ],
@@ -124,16 +225,33 @@ def test_what_a_cpu_does_beside_the_work(facts, kind, code, values):
 
 
 ON_GPU = replace(TINY, on_gpu=True, launches=4)
-IN_FLIGHT = DeviceCounters(sm=0.9, occupancy=0.3, tensor=0.1, fp32=0.1, dram=0.2, power=400.0, limit=700.0)
+IN_FLIGHT = DeviceCounters(
+    sm=0.9, occupancy=0.3, tensor=0.1, fp32=0.1, dram=0.2, power=400.0, limit=700.0
+)
 
 
 @pytest.mark.parametrize(
     ("facts", "kind", "code", "values"),
     [
         (replace(ON_GPU, waiting=0.3), "launch", "device_waits_for_launches", {"share": 0.3}),
-        (replace(ON_GPU, seconds=1e-2, waiting=0.8), "host", "device_waits_for_host", {"share": 0.8}),
-        (replace(ON_GPU, seconds=1e-2, waiting=0.8, launching=0.5), "launch", "device_waits_for_launches", {}),
-        (replace(ON_GPU, waiting=0.8, launching=0.1), "host", "device_waits_for_host", {"launching": 0.1}),
+        (
+            replace(ON_GPU, seconds=1e-2, waiting=0.8),
+            "host",
+            "device_waits_for_host",
+            {"share": 0.8},
+        ),
+        (
+            replace(ON_GPU, seconds=1e-2, waiting=0.8, launching=0.5),
+            "launch",
+            "device_waits_for_launches",
+            {},
+        ),
+        (
+            replace(ON_GPU, waiting=0.8, launching=0.1),
+            "host",
+            "device_waits_for_host",
+            {"launching": 0.1},
+        ),
         (
             replace(ON_GPU, waiting=0.8, launching=0.1, waiting_phase=("data", 0.7)),
             "latency",
@@ -142,7 +260,12 @@ IN_FLIGHT = DeviceCounters(sm=0.9, occupancy=0.3, tensor=0.1, fp32=0.1, dram=0.2
         ),
         (replace(ON_GPU, launches=1, waiting=0.3), "unexplained", "unexplained", {}),
         (replace(ON_GPU, waiting=0.0), "unexplained", "unexplained", {}),
-        (replace(ON_GPU, waiting=0.0, counters=IN_FLIGHT), "unexplained", "unexplained", {"sm": 0.9, "power": 400.0}),
+        (
+            replace(ON_GPU, waiting=0.0, counters=IN_FLIGHT),
+            "unexplained",
+            "unexplained",
+            {"sm": 0.9, "power": 400.0},
+        ),
         (
             replace(ON_GPU, waiting=0.0, counters=replace(IN_FLIGHT, sm=0.4)),
             "latency",
@@ -155,8 +278,18 @@ IN_FLIGHT = DeviceCounters(sm=0.9, occupancy=0.3, tensor=0.1, fp32=0.1, dram=0.2
             "too_little_in_flight",
             {"occupancy": 0.1},
         ),
-        (replace(ON_GPU, waiting=0.0, counters=replace(IN_FLIGHT, occupancy=0.8)), "latency", "warps_wait", {}),
-        (replace(ON_GPU, waiting=0.3, counters=replace(IN_FLIGHT, fp16=0.7)), "compute", "pipe_is_busy", {}),
+        (
+            replace(ON_GPU, waiting=0.0, counters=replace(IN_FLIGHT, occupancy=0.8)),
+            "latency",
+            "warps_wait",
+            {},
+        ),
+        (
+            replace(ON_GPU, waiting=0.3, counters=replace(IN_FLIGHT, fp16=0.7)),
+            "compute",
+            "pipe_is_busy",
+            {},
+        ),
         (
             replace(ON_GPU, waiting=0.6, counters=replace(IN_FLIGHT, fp16=0.7)),
             "launch",
@@ -169,7 +302,12 @@ IN_FLIGHT = DeviceCounters(sm=0.9, occupancy=0.3, tensor=0.1, fp32=0.1, dram=0.2
             "at_power_cap",
             {"power": 690.0, "limit": 700.0},
         ),
-        (replace(ON_GPU, waiting=0.0, counters=replace(IN_FLIGHT, capped=True)), "unexplained", "unexplained", {}),
+        (
+            replace(ON_GPU, waiting=0.0, counters=replace(IN_FLIGHT, capped=True)),
+            "unexplained",
+            "unexplained",
+            {},
+        ),
         (
             replace(ON_GPU, bytes=10**5, waiting=0.0, dram_bytes=7e5),
             "memory",
@@ -185,7 +323,13 @@ def test_what_a_gpu_counts_and_waits_for(facts, kind, code, values):
 def roof_between(low, high):
     median = (low + high) / 2
     return Ceiling(
-        roof="device memory", kind="read", unit="", best=high, median=median, median_low=low, median_high=high
+        roof="device memory",
+        kind="read",
+        unit="",
+        best=high,
+        median=median,
+        median_low=low,
+        median_high=high,
     )
 
 
@@ -208,14 +352,17 @@ def test_a_bound_that_differs_within_the_intervals_is_unsure(moved, kind, or_els
 
 
 @given(st.integers(1, 10**12), st.floats(1, 1.4), st.floats(1, 1.4), st.booleans())
-def test_a_sure_bound_is_the_same_wherever_in_the_intervals_time_and_roof_are(moved, wide, drift, at_low):
+def test_a_sure_bound_is_the_same_wherever_in_the_intervals_time_and_roof_are(
+    moved, wide, drift, at_low
+):
     """And nothing that single samples say of a roof changes it."""
     roofs = RoofSet([roof_between(8e10, 8e10 * wide), ceiling("cache", "read", 2e11)])
     step = StepFacts(seconds=1.0, low_s=1 / drift, high_s=drift, bytes=moved)
     bound = bound_of(step, roofs)
     end_s, roof = (1 / drift, 8e10) if at_low else (drift, 8e10 * wide)
     there = bound_of(
-        StepFacts(seconds=end_s, bytes=moved), RoofSet([ceiling("device memory", "read", roof), roofs.ceilings[1]])
+        StepFacts(seconds=end_s, bytes=moved),
+        RoofSet([ceiling("device memory", "read", roof), roofs.ceilings[1]]),
     )
     assert there.kind in (bound.kind, *bound.or_else)
 
@@ -227,7 +374,9 @@ def test_more_than_the_median_of_a_roof_is_nothing_wrong_while_as_much_was_seen_
         assert bound_of(StepFacts(seconds=1.0, flops=int(flops * TERA)), capped).reason.code == code
 
 
-@given(st.lists(st.floats(90, 110), min_size=60, max_size=100), st.floats(0.001, 1), st.floats(1, 1.49))
+@given(
+    st.lists(st.floats(90, 110), min_size=60, max_size=100), st.floats(0.001, 1), st.floats(1, 1.49)
+)
 def test_one_bad_sample_of_a_roof_names_no_cause(rates, low, high):
     """A worst sample of 1.54 GB/s once made 2 % of a roof "cache-resident"."""
     times_s = [1 / (rate * 1e9) for rate in rates]
@@ -241,7 +390,12 @@ def test_one_bad_sample_of_a_roof_names_no_cause(rates, low, high):
 @pytest.mark.parametrize(
     ("facts", "kind", "code", "values"),
     [
-        (replace(LINK, bytes=int(45 * GIGA)), "link", "near_link_roof", {"link": "host to device", "share": 0.9}),
+        (
+            replace(LINK, bytes=int(45 * GIGA)),
+            "link",
+            "near_link_roof",
+            {"link": "host to device", "share": 0.9},
+        ),
         (LINK, "latency", "far_from_link_roof", {"share": 0.2}),
         (replace(LINK, bytes=int(70 * GIGA)), "link", "above_link_roof", {"share": 1.4}),
         (
@@ -260,25 +414,41 @@ def check(facts, kind, code, values):
     bound = bound_of(facts, ROOFS)
     assert (bound.kind, bound.reason.code) == (kind, code), bound.reason
     for name, value in values.items():
-        assert bound.reason.values[name] == (pytest.approx(value, rel=1e-3) if isinstance(value, float) else value)
+        assert bound.reason.values[name] == (
+            pytest.approx(value, rel=1e-3) if isinstance(value, float) else value
+        )
 
 
 def test_a_reason_holds_only_what_is_known_of_the_step():
     assert set(bound_of(replace(STREAM, flops=None), ROOFS).reason.values) == {"memory"}
-    assert set(bound_of(replace(STREAM, bytes=None), ROOFS).reason.values) == {"arithmetic", "dtype"}
-    assert "nearer_cache" not in bound_of(replace(STREAM, bytes=int(250 * GIGA)), ROOFS).reason.values
+    assert set(bound_of(replace(STREAM, bytes=None), ROOFS).reason.values) == {
+        "arithmetic",
+        "dtype",
+    }
+    assert (
+        "nearer_cache" not in bound_of(replace(STREAM, bytes=int(250 * GIGA)), ROOFS).reason.values
+    )
 
 
 def test_a_ceiling_that_was_measured_and_is_unsteady_differs_from_an_unknown_one():
-    unsteady = RoofSet([ceiling("device memory", "copy", 50 * GIGA), ceiling("matrix", "fp32", TERA, median=TERA / 2)])
+    unsteady = RoofSet(
+        [
+            ceiling("device memory", "copy", 50 * GIGA),
+            ceiling("matrix", "fp32", TERA, median=TERA / 2),
+        ]
+    )
     reason = bound_of(replace(STREAM, bytes=GIGA), unsteady).reason
     assert (reason.code, reason.values["missing"]) == ("ceilings_missing", "unsteady")
 
 
 def test_launch_cost_is_never_taken_for_memory():
-    """Many tiny operations on data in the cache: their rates are low because of how often they are started."""
+    """Many tiny operations on data in the cache: their rates are low because of how often they are
+    started.
+    """
     for launches in (1, 10, 1000):
-        tiny = StepFacts(seconds=2.5e-6 * launches, bytes=12 * launches, flops=launches, launches=launches)
+        tiny = StepFacts(
+            seconds=2.5e-6 * launches, bytes=12 * launches, flops=launches, launches=launches
+        )
         assert bound_of(tiny, ROOFS).kind == "launch"
 
 
@@ -295,7 +465,10 @@ def test_a_step_that_declares_nothing_has_a_cause_by_its_profile(facts, kind):
         bound = bound_of(StepFacts(seconds=1.0, **facts), roofs)
         assert (bound.kind, bound.ceiling) == (kind, None)
     longest = bound_of(StepFacts(seconds=1.0, longest_operation=("aten::mm", 0.98)), ROOFS)
-    assert (longest.kind, longest.reason.values) == ("unknown", {"operation": "aten::mm", "share": 0.98})
+    assert (longest.kind, longest.reason.values) == (
+        "unknown",
+        {"operation": "aten::mm", "share": 0.98},
+    )
 
 
 def test_no_bound_without_declared_work_or_a_ceiling():

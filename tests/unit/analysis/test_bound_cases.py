@@ -1,14 +1,15 @@
-"""Steps whose cause is known, named rightly: those of a GPU as an H100 was recorded, those of a CPU by hand.
+"""Steps whose cause is known, named rightly: those of a GPU as an H100 was recorded, those of a CPU
+by hand.
 
 The cause of each recorded step is what made it faster there, or what its source says that it does.
 """
 
 import pytest
 
-from gpulab.analysis.bound import bound_of
-from gpulab.analysis.ceilings import RoofSet
-from gpulab.analysis.evidence import DeviceCounters, StepFacts
-from gpulab.protocol.ceiling import Ceiling
+from gpulab.core.payloads import Ceiling
+from gpulab.features.roofline.bound import bound_of
+from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.evidence import DeviceCounters, StepFacts
 
 
 def ceiling(roof, kind, best, median=None):
@@ -17,7 +18,10 @@ def ceiling(roof, kind, best, median=None):
 
 H100 = RoofSet(
     [
-        *(ceiling("device memory", kind, best) for kind, best in (("copy", 3.02e12), ("read", 3.07e12))),
+        *(
+            ceiling("device memory", kind, best)
+            for kind, best in (("copy", 3.02e12), ("read", 3.07e12))
+        ),
         ceiling("cache", "read", 7.41e12),
         ceiling("matrix", "fp32", 5.17e13),
         ceiling("matrix", "tf32", 4.12e14, 3.66e14),
@@ -44,7 +48,9 @@ MIB = 2**20
 def on_h100(seconds, counters=(), **facts):
     """A step of an H100, with the shares that its solo run counted."""
     known = {"limit": 700.0, **dict(counters)}
-    return StepFacts(seconds, on_gpu=True, cache_bytes=52428800, counters=DeviceCounters(**known), **facts)
+    return StepFacts(
+        seconds, on_gpu=True, cache_bytes=52428800, counters=DeviceCounters(**known), **facts
+    )
 
 
 def on_cpu(seconds, **facts):
@@ -56,32 +62,85 @@ RECORDED = {
     "attention in fp32 at the power limit": (
         on_h100(
             4.01e-3,
-            {"sm": 1.0, "occupancy": 0.185, "tensor": 0.328, "fp32": 0.102, "dram": 0.04, "power": 699, "capped": True},
-            **{"bytes": 268435456, "flops": 140123308032, "launches": 1, "waiting": 0.0, "dram_bytes": 5.05e8},
+            {
+                "sm": 1.0,
+                "occupancy": 0.185,
+                "tensor": 0.328,
+                "fp32": 0.102,
+                "dram": 0.04,
+                "power": 699,
+                "capped": True,
+            },
+            **{
+                "bytes": 268435456,
+                "flops": 140123308032,
+                "launches": 1,
+                "waiting": 0.0,
+                "dram_bytes": 5.05e8,
+            },
         ),
         "power",
     ),
     "a power-capped product": (
         on_h100(
             2.84e-3,
-            {"sm": 1.0, "occupancy": 0.2, "tensor": 1.0, "dram": 0.3, "power": 698.0, "capped": True},
-            **{"bytes": 805306368, "flops": 1099511627776, "dtype": "tf32", "waiting": 0.0, "dram_bytes": 2.75e9},
+            {
+                "sm": 1.0,
+                "occupancy": 0.2,
+                "tensor": 1.0,
+                "dram": 0.3,
+                "power": 698.0,
+                "capped": True,
+            },
+            **{
+                "bytes": 805306368,
+                "flops": 1099511627776,
+                "dtype": "tf32",
+                "waiting": 0.0,
+                "dram_bytes": 2.75e9,
+            },
         ),
         "compute",
     ),
     "a large product": (
         on_h100(
             2.1e-2,
-            {"sm": 0.98, "occupancy": 0.123, "fp32": 0.782, "dram": 0.07, "power": 702.0, "capped": True},
-            **{"bytes": 805306368, "flops": 1099511627776, "launches": 1, "waiting": 0.0, "dram_bytes": 4.89e9},
+            {
+                "sm": 0.98,
+                "occupancy": 0.123,
+                "fp32": 0.782,
+                "dram": 0.07,
+                "power": 702.0,
+                "capped": True,
+            },
+            **{
+                "bytes": 805306368,
+                "flops": 1099511627776,
+                "launches": 1,
+                "waiting": 0.0,
+                "dram_bytes": 4.89e9,
+            },
         ),
         "compute",
     ),
     "a convolution that reorders its channels, at the power limit": (
         on_h100(
             2.08e-4,
-            {"sm": 0.883, "occupancy": 0.462, "tensor": 0.312, "dram": 0.446, "power": 693.0, "capped": True},
-            **{"bytes": 103055360, "flops": 59190018048, "dtype": "fp16", "waiting": 0.056, "dram_bytes": 3.09e8},
+            {
+                "sm": 0.883,
+                "occupancy": 0.462,
+                "tensor": 0.312,
+                "dram": 0.446,
+                "power": 693.0,
+                "capped": True,
+            },
+            **{
+                "bytes": 103055360,
+                "flops": 59190018048,
+                "dtype": "fp16",
+                "waiting": 0.056,
+                "dram_bytes": 3.09e8,
+            },
         ),
         "power",
     ),
@@ -89,15 +148,34 @@ RECORDED = {
         on_h100(
             5.3e-4,
             {"sm": 0.987, "occupancy": 0.819, "fp32": 0.008, "dram": 0.9, "power": 510.0},
-            **{"bytes": 1610612736, "flops": 134217728, "launches": 1, "waiting": 0.003, "dram_bytes": 1.61e9},
+            **{
+                "bytes": 1610612736,
+                "flops": 134217728,
+                "launches": 1,
+                "waiting": 0.003,
+                "dram_bytes": 1.61e9,
+            },
         ),
         "memory",
     ),
     "a layer norm, power-capped as well": (
         on_h100(
             4.17e-4,
-            {"sm": 1.0, "occupancy": 0.726, "fp32": 0.209, "dram": 0.763, "power": 692.0, "capped": True},
-            **{"bytes": 1073741824, "flops": 939524096, "launches": 1, "waiting": 0.0, "dram_bytes": 1.07e9},
+            {
+                "sm": 1.0,
+                "occupancy": 0.726,
+                "fp32": 0.209,
+                "dram": 0.763,
+                "power": 692.0,
+                "capped": True,
+            },
+            **{
+                "bytes": 1073741824,
+                "flops": 939524096,
+                "launches": 1,
+                "waiting": 0.0,
+                "dram_bytes": 1.07e9,
+            },
         ),
         "memory",
     ),
@@ -105,7 +183,13 @@ RECORDED = {
         on_h100(
             2e-3,
             {"sm": 0.803, "occupancy": 0.398, "dram": 0.691, "power": 429.0},
-            **{"bytes": 1410662400, "launches": 203, "waiting": 0.235, "device_s": 1.53e-3, "dram_bytes": 4.02e9},
+            **{
+                "bytes": 1410662400,
+                "launches": 203,
+                "waiting": 0.235,
+                "device_s": 1.53e-3,
+                "dram_bytes": 4.02e9,
+            },
         ),
         "memory",
     ),
@@ -113,7 +197,13 @@ RECORDED = {
         on_h100(
             6.96e-3,
             {"sm": 0.341, "occupancy": 0.124, "dram": 0.223, "power": 178.0},
-            **{"bytes": 1410662400, "launches": 962, "waiting": 0.636, "device_s": 2.53e-3, "dram_bytes": 1.75e9},
+            **{
+                "bytes": 1410662400,
+                "launches": 962,
+                "waiting": 0.636,
+                "device_s": 2.53e-3,
+                "dram_bytes": 1.75e9,
+            },
         ),
         "launch",
     ),
@@ -121,7 +211,13 @@ RECORDED = {
         on_h100(
             3.93e-6,
             {"sm": 0.486, "occupancy": 0.281, "power": 238.0},
-            **{"bytes": 13107200, "launches": 1, "waiting": 0.21, "launching": 0.19, "dram_bytes": 166.0},
+            **{
+                "bytes": 13107200,
+                "launches": 1,
+                "waiting": 0.21,
+                "launching": 0.19,
+                "dram_bytes": 166.0,
+            },
         ),
         "cache",
     ),
@@ -129,7 +225,13 @@ RECORDED = {
         on_h100(
             2.7e-6,
             {"sm": 0.29, "occupancy": 0.148, "power": 181.0},
-            **{"bytes": 6553600, "launches": 1, "waiting": 0.285, "launching": 0.257, "dram_bytes": 143.0},
+            **{
+                "bytes": 6553600,
+                "launches": 1,
+                "waiting": 0.285,
+                "launching": 0.257,
+                "dram_bytes": 143.0,
+            },
         ),
         "cache",
     ),
@@ -137,7 +239,13 @@ RECORDED = {
         on_h100(
             8.01e-6,
             {"sm": 0.442, "occupancy": 0.024, "fp32": 0.064, "power": 170.0},
-            **{"bytes": 786432, "flops": 33554432, "launches": 1, "waiting": 0.222, "launching": 0.21},
+            **{
+                "bytes": 786432,
+                "flops": 33554432,
+                "launches": 1,
+                "waiting": 0.222,
+                "launching": 0.21,
+            },
             dram_bytes=475.0,
         ),
         "latency",
@@ -146,7 +254,13 @@ RECORDED = {
         on_h100(
             4.77e-4,
             {"sm": 0.044, "occupancy": 0.001, "fp32": 0.008, "power": 133.0},
-            **{"bytes": 13107200, "flops": 167772160, "launches": 40, "waiting": 0.45, "launching": 0.441},
+            **{
+                "bytes": 13107200,
+                "flops": 167772160,
+                "launches": 40,
+                "waiting": 0.45,
+                "launching": 0.441,
+            },
             dram_bytes=1.1e4,
         ),
         "launch",
@@ -155,7 +269,13 @@ RECORDED = {
         on_h100(
             1.23e-5,
             {"sm": 0.683, "occupancy": 0.051, "fp32": 0.213, "power": 393.0},
-            **{"bytes": 13107200, "flops": 167772160, "launches": 1, "waiting": 0.132, "launching": 0.124},
+            **{
+                "bytes": 13107200,
+                "flops": 167772160,
+                "launches": 1,
+                "waiting": 0.132,
+                "launching": 0.124,
+            },
             dram_bytes=273.0,
         ),
         "latency",
@@ -164,7 +284,13 @@ RECORDED = {
         on_h100(
             2.08e-2,
             {"sm": 0.107, "occupancy": 0.01, "power": 127.0},
-            **{"flops": 1342177280, "launches": 520, "waiting": 0.885, "launching": 0.616, "device_s": 3.25e-3},
+            **{
+                "flops": 1342177280,
+                "launches": 520,
+                "waiting": 0.885,
+                "launching": 0.616,
+                "device_s": 3.25e-3,
+            },
         ),
         "launch",
     ),
@@ -172,7 +298,13 @@ RECORDED = {
         on_h100(
             2.58e-3,
             {"sm": 0.131, "occupancy": 0.012, "power": 150.0},
-            **{"flops": 1342177280, "launches": 16, "waiting": 0.094, "launching": 0.037, "device_s": 2.48e-3},
+            **{
+                "flops": 1342177280,
+                "launches": 16,
+                "waiting": 0.094,
+                "launching": 0.037,
+                "device_s": 2.48e-3,
+            },
         ),
         "latency",
     ),
@@ -180,7 +312,13 @@ RECORDED = {
         on_h100(
             2.65e-3,
             {"sm": 0.99, "occupancy": 0.906, "fp32": 0.004, "dram": 0.373, "power": 561.0},
-            **{"bytes": 1073807360, "flops": 536870912, "launches": 2, "waiting": 0.038, "device_s": 2.56e-3},
+            **{
+                "bytes": 1073807360,
+                "flops": 536870912,
+                "launches": 2,
+                "waiting": 0.038,
+                "device_s": 2.56e-3,
+            },
             dram_bytes=3.22e9,
         ),
         "latency",
@@ -197,7 +335,12 @@ RECORDED = {
         on_h100(
             1.37e-2,
             {"sm": 0.864, "fp32": 0.656, "power": 542.0},
-            **{"bytes": 536870912, "flops": 549755813888, "roof": "host to device", "waiting": 0.014},
+            **{
+                "bytes": 536870912,
+                "flops": 549755813888,
+                "roof": "host to device",
+                "waiting": 0.014,
+            },
         ),
         "link",
     ),
@@ -210,11 +353,20 @@ BY_HAND = {
         "memory",
     ),
     "additions of single elements": (on_cpu(1.2e-5, bytes=96, flops=8, launches=8), "launch"),
-    "memory that is new in every step": (on_cpu(1e-2, bytes=64 * MIB, faults=16384.0), "page faults"),
+    "memory that is new in every step": (
+        on_cpu(1e-2, bytes=64 * MIB, faults=16384.0),
+        "page faults",
+    ),
     "a thread that has half of a core": (on_cpu(4e-3, bytes=16 * MIB, preempted=0.52), "preempted"),
-    "an epoch that loads its data": (on_cpu(1.0, flops=10**9, waiting_phase=("data", 0.8)), "latency"),
+    "an epoch that loads its data": (
+        on_cpu(1.0, flops=10**9, waiting_phase=("data", 0.8)),
+        "latency",
+    ),
     "an update in the cache": (on_cpu(3e-5, bytes=1536 * 1024), "cache"),
-    "tangents, which no declared FLOP counts": (on_cpu(2e-2, bytes=64 * MIB, flops=16 * MIB), "unexplained"),
+    "tangents, which no declared FLOP counts": (
+        on_cpu(2e-2, bytes=64 * MIB, flops=16 * MIB),
+        "unexplained",
+    ),
     "a GPU that counts nothing": (
         StepFacts(1e-3, bytes=100 * MIB, flops=10**9, on_gpu=True, launches=1, waiting=0.02),
         "unexplained",
@@ -239,7 +391,17 @@ def test_a_step_made_by_hand_is_named_rightly(case):
 def test_there_are_more_than_twenty_of_nearly_every_kind():
     kinds = {kind for _, kind in (*RECORDED.values(), *BY_HAND.values())}
     assert len(RECORDED) + len(BY_HAND) >= 20
-    assert kinds >= {"memory", "compute", "power", "launch", "latency", "cache", "link", "preempted", "page faults"}
+    assert kinds >= {
+        "memory",
+        "compute",
+        "power",
+        "launch",
+        "latency",
+        "cache",
+        "link",
+        "preempted",
+        "page faults",
+    }
 
 
 def test_fewer_larger_operations_are_advised_only_where_starting_them_takes_the_time():

@@ -5,16 +5,26 @@ from devices import H200
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.analysis.ceilings import RoofSet, ceiling_from
-from gpulab.analysis.datasheet import nominal_ceilings
-from gpulab.protocol.ceiling import DATASHEET, DERIVED, MATRIX, MEASURED, MEMORY, VECTOR, Ceiling, family
-from gpulab.protocol.device import Device
-from gpulab.protocol.finding import finding
+from gpulab.core.finding import finding
+from gpulab.core.machine import Device
+from gpulab.core.payloads import (
+    DATASHEET,
+    DERIVED,
+    MATRIX,
+    MEASURED,
+    MEMORY,
+    VECTOR,
+    Ceiling,
+    family,
+)
+from gpulab.features.roofline.ceilings import RoofSet, ceiling_from, nominal_ceilings
 from gpulab.scenario import GiB
 
 
 def ceiling(roof, kind, best, *, source=MEASURED, median=None):
-    return Ceiling(roof=roof, kind=kind, unit="B/s", best=best, median=median or best, source=source)
+    return Ceiling(
+        roof=roof, kind=kind, unit="B/s", best=best, median=median or best, source=source
+    )
 
 
 def test_a_ceiling_is_the_best_of_its_timings_with_their_median_and_spread():
@@ -47,22 +57,31 @@ def test_an_unsteady_ceiling_is_rejected_and_the_next_source_is_taken():
     assert RoofSet([lucky]).best(MEMORY) is None
     assert RoofSet([lucky, sheet]).unsteady() == [lucky]
     read, derived = ceiling(MEMORY, "read", 70.0), ceiling(MEMORY, "", 90.0, source=DERIVED)
-    assert RoofSet([lucky, read, derived, sheet]).best(MEMORY) is read  # measured before derived before datasheet
+    # measured before derived before datasheet
+    assert RoofSet([lucky, read, derived, sheet]).best(MEMORY) is read
     assert RoofSet([lucky, derived, sheet]).best(MEMORY) is derived
 
 
 def test_the_slowest_stream_is_of_those_measured_and_steady():
     lucky, copy = ceiling(MEMORY, "read", 30.0, median=10.0), ceiling(MEMORY, "copy", 50.0)
     sheet, cached = ceiling(MEMORY, "", 20.0, source=DATASHEET), ceiling("cache", "read", 10.0)
-    assert RoofSet([lucky, ceiling(MEMORY, "update", 70.0), copy, sheet, cached]).slowest_stream() == ("copy", 50 / 70)
+    assert RoofSet(
+        [lucky, ceiling(MEMORY, "update", 70.0), copy, sheet, cached]
+    ).slowest_stream() == ("copy", 50 / 70)
     assert RoofSet([lucky, sheet]).slowest_stream() is None
     # The machine is twice as slow during the run, and so would its copy be.
     beside = Ceiling(roof=MEMORY, kind="update", unit="", best=35.0, median=35.0, processes=8)
-    assert RoofSet([beside, ceiling(MEMORY, "update", 70.0), copy]).slowest_stream() == ("copy", 50 / 70)
+    assert RoofSet([beside, ceiling(MEMORY, "update", 70.0), copy]).slowest_stream() == (
+        "copy",
+        50 / 70,
+    )
 
 
 def test_a_launch_costs_what_its_clock_measures_however_unsteady():
-    enqueue, spacing = ceiling("launch", "enqueue", 2e-6, median=9e-6), ceiling("launch", "spacing", 1e-6)
+    enqueue, spacing = (
+        ceiling("launch", "enqueue", 2e-6, median=9e-6),
+        ceiling("launch", "spacing", 1e-6),
+    )
     roofs = RoofSet([enqueue, spacing])
     assert (roofs.launch_s(), roofs.fault_s()) == (enqueue, None)
     fault = ceiling("page fault", "", 5e-7)
@@ -78,26 +97,50 @@ def test_the_roof_of_arithmetic_is_the_higher_one_of_the_dtype():
     assert roofs.compute(None) is vector
     assert roofs.compute("bf16").best == 800.0
     assert roofs.compute("fp8") is None
-    assert [family(name) for name in ("fp16", "bf16", None, "tf32")] == ["fp16/bf16", "fp16/bf16", "fp32", "tf32"]
+    assert [family(name) for name in ("fp16", "bf16", None, "tf32")] == [
+        "fp16/bf16",
+        "fp16/bf16",
+        "fp32",
+        "tf32",
+    ]
 
 
 def test_what_was_measured_between_the_blocks_of_the_run_comes_first():
     beside = Ceiling(
-        roof=MATRIX, kind="fp32", unit="", best=40.0, median=40.0, median_low=38.0, median_high=43.0, processes=8
+        roof=MATRIX,
+        kind="fp32",
+        unit="",
+        best=40.0,
+        median=40.0,
+        median_low=38.0,
+        median_high=43.0,
+        processes=8,
     )
     roofs = RoofSet([ceiling(MATRIX, "fp32", 51.0), ceiling(VECTOR, "fp32", 63.0), beside])
     assert (roofs.best(MATRIX), roofs.compute("fp32")) == (beside, beside)
     drifted = Ceiling(
-        roof=MATRIX, kind="fp32", unit="", best=40.0, median=40.0, median_low=30.0, median_high=60.0, processes=8
+        roof=MATRIX,
+        kind="fp32",
+        unit="",
+        best=40.0,
+        median=40.0,
+        median_low=30.0,
+        median_high=60.0,
+        processes=8,
     )
     unsteady = ceiling(MATRIX, "fp32", 51.0, median=20.0)
     assert RoofSet([unsteady, drifted]).best(MATRIX) is drifted  # and the variants with it
-    assert (RoofSet([unsteady, drifted]).unsteady(), RoofSet([unsteady]).unsteady()) == ([], [unsteady])
+    assert (RoofSet([unsteady, drifted]).unsteady(), RoofSet([unsteady]).unsteady()) == (
+        [],
+        [unsteady],
+    )
 
 
 def test_the_ends_of_a_ceiling_are_those_of_the_exact_interval_of_its_median():
     measured = ceiling_from(MEMORY, "copy", 100, [1 / value for value in range(50, 101)])
-    assert (measured.best, measured.median, *measured.ends) == pytest.approx((10000.0, 7500.0, 6500.0, 8500.0))
+    assert (measured.best, measured.median, *measured.ends) == pytest.approx(
+        (10000.0, 7500.0, 6500.0, 8500.0)
+    )
     slow, lucky = [1 / 1.54, *[1 / 101] * 100], [1 / 500, *[1 / 101] * 100]
     for times in (slow, lucky):
         assert ceiling_from(MEMORY, "copy", 1, times).ends == pytest.approx((101.0, 101.0))
@@ -130,16 +173,21 @@ def test_the_ends_of_a_ceiling_are_those_of_the_exact_interval_of_its_median():
 def test_a_datasheet_is_taken_for_the_very_product_and_no_other(name, memory_gib, gb_s):
     device = Device(kind="cuda", name=name, memory_bytes=int(memory_gib * GiB))
     sheets = [sheet for sheet in nominal_ceilings(device) if sheet.source == DATASHEET]
-    assert [sheet.best for sheet in sheets if sheet.roof == MEMORY] == ([] if gb_s is None else [gb_s * 1e9])
+    assert [sheet.best for sheet in sheets if sheet.roof == MEMORY] == (
+        [] if gb_s is None else [gb_s * 1e9]
+    )
     assert {sheet.method.code for sheet in sheets} <= {"datasheet"}
 
 
 def test_an_h200_is_derived_from_its_clocks_and_widths():
-    derived = {ceiling.key: ceiling for ceiling in nominal_ceilings(H200) if ceiling.source == DERIVED}
+    derived = {
+        ceiling.key: ceiling for ceiling in nominal_ceilings(H200) if ceiling.source == DERIVED
+    }
     assert derived[MEMORY, ""].best == pytest.approx(4.814e12, rel=1e-3)
     assert derived[VECTOR, "fp32"].best == pytest.approx(66.9e12, rel=1e-3)
     assert derived[MATRIX, "bf16"].best == pytest.approx(1.0706e15, rel=1e-3)
-    assert derived[MATRIX, "bf16"].method.values["mhz"] == 1980  # a rate without its clock says nothing
+    # a rate without its clock says nothing
+    assert derived[MATRIX, "bf16"].method.values["mhz"] == 1980
     assert derived[MEMORY, ""].method.values == {"mhz": 3201, "transfers": 2, "bits": 6016}
 
 

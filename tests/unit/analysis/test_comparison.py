@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab.analysis.comparison import (
+from gpulab.core.jobs import FunctionFile, Measure, ScenarioFile, TimeFunctions, VariantInfo
+from gpulab.stats.comparison import (
     are_narrow,
     compare,
     is_narrow_time,
@@ -16,9 +17,8 @@ from gpulab.analysis.comparison import (
     pairs_of,
     verdict_of,
 )
-from gpulab.analysis.series import Epoch, EpochSeries
-from gpulab.analysis.statistics import Interval
-from gpulab.protocol.jobs import FunctionFile, Measure, ScenarioFile, TimeFunctions, VariantInfo
+from gpulab.stats.series import Epoch, EpochSeries
+from gpulab.stats.statistics import Interval
 
 PAIR = ("b", "a")
 
@@ -27,7 +27,9 @@ def compared(epochs, *, unit=1.0, **options):
     """The comparison of b against a in these epochs, each of a process of its own."""
     series = EpochSeries([PAIR])
     for epoch in epochs:
-        series.add(Epoch([{name: time * unit for name, time in times.items()} for times in epoch.rounds]))
+        series.add(
+            Epoch([{name: time * unit for name, time in times.items()} for times in epoch.rounds])
+        )
     theta = series[PAIR].interval()
     pairs, count = series[PAIR].count, len(series[PAIR].processes())
     return compare(PAIR, theta, pairs=pairs, units=count, **options)
@@ -36,7 +38,12 @@ def compared(epochs, *, unit=1.0, **options):
 def epochs(ratio, n, rounds=5, spread=0.001, seed=0):
     draw = random.Random(seed)
     return [
-        Epoch([{"a": 1e-3, "b": 1e-3 * ratio * math.exp(draw.gauss(0, spread))} for _ in range(rounds)])
+        Epoch(
+            [
+                {"a": 1e-3, "b": 1e-3 * ratio * math.exp(draw.gauss(0, spread))}
+                for _ in range(rounds)
+            ]
+        )
         for _ in range(n)
     ]
 
@@ -61,7 +68,10 @@ def interval(epochs, key=PAIR):
     ],
 )
 def test_a_verdict_needs_the_whole_interval(low, high, expected):
-    assert verdict_of(Interval(math.log((low + high) / 2), math.log(low), math.log(high), 20), 0.01) == expected
+    assert (
+        verdict_of(Interval(math.log((low + high) / 2), math.log(low), math.log(high), 20), 0.01)
+        == expected
+    )
 
 
 @settings(deadline=None)
@@ -74,12 +84,19 @@ def test_a_comparison_does_not_depend_on_the_unit_of_time(ratio, unit):
 
 
 @pytest.mark.parametrize(("spread", "verdict"), [(0.3, "faster"), (1.5, "inconclusive")])
-def test_an_interval_whose_ends_are_far_apart_says_nothing_whichever_side_of_1_it_lies_on(spread, verdict):
+def test_an_interval_whose_ends_are_far_apart_says_nothing_whichever_side_of_1_it_lies_on(
+    spread, verdict
+):
     draw = random.Random(1)
-    uneven = [Epoch([{"a": 1.0, "b": 0.01 * math.exp(draw.uniform(-spread, spread))}]) for _ in range(9)]
+    uneven = [
+        Epoch([{"a": 1.0, "b": 0.01 * math.exp(draw.uniform(-spread, spread))}]) for _ in range(9)
+    ]
     comparison = compared(uneven)
     assert comparison.low > 1
-    assert (comparison.high > 3 * comparison.low, comparison.verdict) == (verdict == "inconclusive", verdict)
+    assert (comparison.high > 3 * comparison.low, comparison.verdict) == (
+        verdict == "inconclusive",
+        verdict,
+    )
 
 
 def test_seven_processes_are_inconclusive_however_clear_and_the_reason_counts_them():
@@ -103,7 +120,10 @@ def test_epochs_of_one_process_carry_no_interval_however_many_they_are():
 def test_placement_within_an_epoch_does_not_narrow_the_interval():
     # Each epoch is off by its own placement; pooled pairs would call this with certainty.
     draw = random.Random(3)
-    placed = [Epoch([{"a": 1.0, "b": offset}] * 200) for offset in (math.exp(draw.gauss(0, 0.05)) for _ in range(9))]
+    placed = [
+        Epoch([{"a": 1.0, "b": offset}] * 200)
+        for offset in (math.exp(draw.gauss(0, 0.05)) for _ in range(9))
+    ]
     assert interval(placed).half_width > 0.03
 
 
@@ -118,8 +138,13 @@ def test_the_detectable_effect_is_the_floor_and_one_and_a_half_widths():
 
 def test_a_narrow_interval_at_the_edge_of_same_gives_the_largest_effect():
     comparison = compare(PAIR, Interval(-0.015, -0.0235, -0.0065, 20), pairs=100, units=20)
-    assert (comparison.verdict, comparison.reason.code) == ("inconclusive", "overlaps_equivalence_margin")
-    assert comparison.reason.values["largest"] == max(abs(comparison.low - 1), abs(comparison.high - 1))
+    assert (comparison.verdict, comparison.reason.code) == (
+        "inconclusive",
+        "overlaps_equivalence_margin",
+    )
+    assert comparison.reason.values["largest"] == max(
+        abs(comparison.low - 1), abs(comparison.high - 1)
+    )
 
 
 def test_over_a_fifth_dropped_is_invalid():
@@ -163,7 +188,10 @@ def test_looking_again_and_again_settles_wrongly_in_few_runs():
 
 
 def job(infos, **changes):
-    return Measure(subject=ScenarioFile(scenario="s", path="s.py", source_sha256="0", variants=infos), **changes)
+    return Measure(
+        subject=ScenarioFile(scenario="s", path="s.py", source_sha256="0", variants=infos),
+        **changes,
+    )
 
 
 LADDER = tuple(VariantInfo(name=name, against=None if name == "a" else "a") for name in "abc")
@@ -171,7 +199,12 @@ LADDER = tuple(VariantInfo(name=name, against=None if name == "a" else "a") for 
 
 def test_a_ladder_compares_with_the_rung_below_too():
     ladder = job(LADDER, ladder=True)
-    assert pairs_of(ladder, {"a", "b", "c"}) == [("control", "a"), ("b", "a"), ("c", "a"), ("c", "b")]
+    assert pairs_of(ladder, {"a", "b", "c"}) == [
+        ("control", "a"),
+        ("b", "a"),
+        ("c", "a"),
+        ("c", "b"),
+    ]
     assert pairs_of(ladder, {"a", "c"}) == [("control", "a"), ("c", "a")]
     assert pairs_of(ladder, {"b", "c"}) == []
     assert pairs_of(job(LADDER), {"a", "b", "c"}) == [("control", "a"), ("b", "a"), ("c", "a")]

@@ -1,8 +1,10 @@
-"""A speedup beside earlier ones: their range, and whether its interval is beyond what they differ among themselves."""
+"""A speedup beside earlier ones: their range, and whether its interval is beyond what they differ
+among themselves.
+"""
 
 import pytest
 
-from gpulab.analysis.earlier import FEWEST_TO_JUDGE, Earlier, earlier_of
+from gpulab.stats.comparison import FEWEST_TO_JUDGE, Earlier, earlier_of
 
 SIX = [1.6, 1.52, 1.69, 1.55, 1.58, 1.66]
 
@@ -18,9 +20,17 @@ def test_the_range_is_that_of_all_earlier_runs():
 
 @pytest.mark.parametrize(
     ("interval", "outside"),
-    [((1.6, 1.62), False), ((1.68, 1.9), False), ((1.70, 1.75), False), ((1.80, 1.82), True), ((1.3, 1.42), True)],
+    [
+        ((1.6, 1.62), False),
+        ((1.68, 1.9), False),
+        ((1.70, 1.75), False),
+        ((1.80, 1.82), True),
+        ((1.3, 1.42), True),
+    ],
 )
-def test_a_result_is_outside_where_its_interval_is_beyond_half_of_the_range_again(interval, outside):
+def test_a_result_is_outside_where_its_interval_is_beyond_half_of_the_range_again(
+    interval, outside
+):
     assert earlier_of(SIX, interval).outside == outside
 
 

@@ -5,9 +5,16 @@ from math import log, sqrt
 
 import pytest
 
-from gpulab.analysis.comparison import DECIDED_OF_EFFECT, FLOOR, LATER_OF_EFFECT, WIDEST, are_decided, verdict_of
-from gpulab.analysis.statistics import FEWEST, correlated_interval
-from gpulab.protocol.statuses import Verdict
+from gpulab.core.statuses import Verdict
+from gpulab.stats.comparison import (
+    DECIDED_OF_EFFECT,
+    FLOOR,
+    LATER_OF_EFFECT,
+    WIDEST,
+    are_decided,
+    verdict_of,
+)
+from gpulab.stats.statistics import FEWEST, correlated_interval
 
 MOST_PROCESSES, PLANNED, RUNS = 24, 16, 150
 ALLOWED = 0.005
@@ -20,7 +27,9 @@ def independent(draw, spread):
 
 def heavy_tailed(draw, spread):
     """Student's t with two degrees of freedom."""
-    return [draw.gauss(0.0, spread) / sqrt(draw.gammavariate(1.0, 1.0)) for _ in range(MOST_PROCESSES)]
+    return [
+        draw.gauss(0.0, spread) / sqrt(draw.gammavariate(1.0, 1.0)) for _ in range(MOST_PROCESSES)
+    ]
 
 
 def correlated(draw, spread):
@@ -32,7 +41,9 @@ def correlated(draw, spread):
 
 
 def decides_falsely(values, control):
-    """Whether a run with these medians is ended as decided, with a variant that is faster or slower."""
+    """Whether a run with these medians is ended as decided, with a variant that is faster or
+    slower.
+    """
     for count in range(FEWEST, MOST_PROCESSES + 1):
         theta = correlated_interval(values[:count])
         of_effect = DECIDED_OF_EFFECT if count < PLANNED else LATER_OF_EFFECT
@@ -45,24 +56,32 @@ def decides_falsely(values, control):
 def test_identical_code_is_not_decided_to_differ(medians):
     draw = random.Random(1)
     false = sum(
-        decides_falsely(medians(draw, spread), medians(draw, spread)) for spread in SPREADS for _ in range(RUNS)
+        decides_falsely(medians(draw, spread), medians(draw, spread))
+        for spread in SPREADS
+        for _ in range(RUNS)
     )
     assert false <= ALLOWED * len(SPREADS) * RUNS
 
 
 def test_a_difference_that_no_interval_leaves_room_for_is_decided_and_a_smaller_effect_is_not():
     draw = random.Random(1)
-    control, same, slower = ([spread * draw.uniform(-1, 1) for _ in range(8)] for spread in (0.01, 0.04, 0.04))
+    control, same, slower = (
+        [spread * draw.uniform(-1, 1) for _ in range(8)] for spread in (0.01, 0.04, 0.04)
+    )
     slower = [value + 0.05 for value in slower]
     assert are_decided(correlated_interval(control), [correlated_interval(same)])
     assert not are_decided(correlated_interval(control), [correlated_interval(slower)])
-    assert not are_decided(correlated_interval(control), [correlated_interval(same), correlated_interval(slower)])
+    assert not are_decided(
+        correlated_interval(control), [correlated_interval(same), correlated_interval(slower)]
+    )
 
 
 def test_an_effect_that_stands_out_is_decided_by_eight_processes():
     draw = random.Random(1)
     values = [theta - 3.0 for theta in independent(draw, 0.05)]
-    assert are_decided(correlated_interval(independent(draw, 0.05)[:8]), [correlated_interval(values[:8])])
+    assert are_decided(
+        correlated_interval(independent(draw, 0.05)[:8]), [correlated_interval(values[:8])]
+    )
 
 
 def test_what_is_decided_has_a_verdict():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.analysis.first_steps import curve_of
+from gpulab.features.first_steps.analysis import curve_of
 
 TIMES = st.lists(st.floats(1e-6, 10), min_size=8, max_size=64)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpulab.analysis.functions import variant_code
+from gpulab.features.code.analysis import variant_code
 
 VARIANTS = """
 @scenario.variant
@@ -33,10 +33,19 @@ def test_what_all_variants_call_is_shared_whichever_are_asked_for():
     ("text", "found"),
     [
         ("table = {0: far}\ndef far(): pass\n", [("far", 10)]),
-        ("table: dict = make(far)\ndef make(): pass\ndef far(): make()\n", [("make", 10), ("far", 11)]),
-        ("class table:\n    def __getitem__(self, key): far()\ndef far(): pass\n", [("table", 9), ("far", 11)]),
+        (
+            "table: dict = make(far)\ndef make(): pass\ndef far(): make()\n",
+            [("make", 10), ("far", 11)],
+        ),
+        (
+            "class table:\n    def __getitem__(self, key): far()\ndef far(): pass\n",
+            [("table", 9), ("far", 11)],
+        ),
         ("if x:\n    def table(): 1\nelse:\n    def table(): 2\n", [("table", 10), ("table", 12)]),
-        ("try:\n    pass\nexcept E:\n    def table(): 1\nfinally:\n    table = table\n", [("table", 12)]),
+        (
+            "try:\n    pass\nexcept E:\n    def table(): 1\nfinally:\n    table = table\n",
+            [("table", 12)],
+        ),
         ("def table(): far()\ndef far(): table()\n", [("table", 9), ("far", 10)]),
         ("def table(): first()\n", [("table", 9)]),
         ("@far\ndef table(): pass\ndef far(f): return f\n", [("table", 9), ("far", 11)]),
@@ -48,11 +57,15 @@ def test_a_helper_is_what_a_variants_names_lead_to(text, found):
 
 
 def test_a_nested_helper_is_indented_as_at_the_top():
-    code = variant_code(VARIANTS + "if x:\n    @jit\n    def table():\n        return 1\n", ("first", "second"))
+    code = variant_code(
+        VARIANTS + "if x:\n    @jit\n    def table():\n        return 1\n", ("first", "second")
+    )
     (helper,) = code["second"].helpers
     assert (helper.first, list(helper.lines)) == (10, ["@jit", "def table():", "    return 1"])
 
 
-@pytest.mark.parametrize("source", ["", "def old(:\n", "\0", "(" * 100_000, "x = " + "-" * 100_000 + "1"])
+@pytest.mark.parametrize(
+    "source", ["", "def old(:\n", "\0", "(" * 100_000, "x = " + "-" * 100_000 + "1"]
+)
 def test_what_cannot_be_read_has_no_functions(source):
     assert variant_code(source, ("old",)) == {}

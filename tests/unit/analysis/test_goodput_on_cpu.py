@@ -1,13 +1,27 @@
-"""Goodput of traces of a CPU: the main thread by its innermost phase, and the time in which it did not run."""
+"""Goodput of traces of a CPU: the main thread by its innermost phase, and the time in which it did
+not run.
+"""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from partitions import microseconds, partition_of
-from traces import MAIN, OTHER_THREAD, call, copy, document, event, kernel, loader, loader_without_workers, op, phase
+from traces import (
+    MAIN,
+    OTHER_THREAD,
+    call,
+    copy,
+    document,
+    event,
+    kernel,
+    loader,
+    loader_without_workers,
+    op,
+    phase,
+)
 
-from gpulab.analysis.goodput import partition
-from gpulab.analysis.trace import read
+from gpulab.core.trace import read
+from gpulab.features.goodput.analysis import partition
 
 
 def test_without_phases_the_busy_time_is_useful():
@@ -30,7 +44,10 @@ def test_each_instant_belongs_to_the_innermost_phase():
 
 
 def test_a_phase_within_itself_counts_once():
-    assert microseconds(*[phase("useful", 100, 400)] * 3, phase("useful", 350, 500)) == {"useful": 400, "other": 600}
+    assert microseconds(*[phase("useful", 100, 400)] * 3, phase("useful", 350, 500)) == {
+        "useful": 400,
+        "other": 600,
+    }
 
 
 ALLOCATING = (
@@ -55,7 +72,11 @@ def test_allocation_is_not_useful_without_a_useful_phase():
 
 def test_a_data_loader_waits_but_for_phases_within_it():
     assert microseconds(
-        loader(0, 100), phase("useful", 50, 80), phase("useful", 200, 300), loader(220, 240), op("mm", 10, 90)
+        loader(0, 100),
+        phase("useful", 50, 80),
+        phase("useful", 200, 300),
+        loader(220, 240),
+        op("mm", 10, 90),
     ) == {"useful": 110, "data wait": 90, "other": 800}
 
 
@@ -88,10 +109,18 @@ STEP = (
     ],
 )
 def test_time_in_which_the_thread_did_not_run(off_cpu, moved):
-    expected = {"useful": 400, "other busy": 80, "data wait": 100, "other": 420, "preempted": sum(moved.values())}
+    expected = {
+        "useful": 400,
+        "other busy": 80,
+        "data wait": 100,
+        "other": 420,
+        "preempted": sum(moved.values()),
+    }
     for category, length in moved.items():
         expected[category] -= length
-    by_category = microseconds(*STEP, off_cpu={name: 1e-6 * length for name, length in off_cpu.items()})
+    by_category = microseconds(
+        *STEP, off_cpu={name: 1e-6 * length for name, length in off_cpu.items()}
+    )
     assert by_category == {category: length for category, length in expected.items() if length}
 
 
@@ -139,7 +168,9 @@ def test_an_empty_window_has_no_shares():
 
 
 def test_a_long_clock_costs_no_digits():
-    """Seconds since boot in microseconds leave a nanosecond of resolution: the window is measured from its start."""
+    """Seconds since boot in microseconds leave a nanosecond of resolution: the window is measured
+    from its start.
+    """
     trace = document(phase("useful", 0, 500.25))
     for raw in trace["traceEvents"]:
         raw["ts"] += 2.0**42
@@ -155,14 +186,21 @@ OF_HOST = st.one_of(
     st.builds(loader_without_workers, *ZEROS),
 )
 OF_DEVICE = st.one_of(
-    st.builds(call, st.sampled_from(["cudaMalloc", "cudaLaunchKernel", "cudaMemcpy"]), *ZEROS, st.integers(1, 3)),
+    st.builds(
+        call,
+        st.sampled_from(["cudaMalloc", "cudaLaunchKernel", "cudaMemcpy"]),
+        *ZEROS,
+        st.integers(1, 3),
+    ),
     st.builds(kernel, *ZEROS, st.integers(1, 3), st.sampled_from(["gemm", "ncclKernel"])),
     st.builds(copy, st.sampled_from(["HtoD", "DtoD"]), *ZEROS),
 )
 
 
 def at_any_time(events):
-    moved = st.builds(lambda raw, times: {**raw, "ts": 1000 + times[0], "dur": times[1]}, events, TIMES)
+    moved = st.builds(
+        lambda raw, times: {**raw, "ts": 1000 + times[0], "dur": times[1]}, events, TIMES
+    )
     return st.lists(moved, max_size=15)
 
 

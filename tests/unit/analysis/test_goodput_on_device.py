@@ -31,8 +31,12 @@ def test_kernels_are_useful_by_where_they_were_launched():
 
 
 def test_a_backward_pass_on_its_own_thread_is_launched_in_the_phase_around_it():
-    """And what that thread does while the device is idle, it does for the main thread, which waits for it."""
-    backward = event("cpu_op", "autograd::engine::evaluate_function: MmBackward0", 110, 190, OTHER_THREAD)
+    """And what that thread does while the device is idle, it does for the main thread, which waits
+    for it.
+    """
+    backward = event(
+        "cpu_op", "autograd::engine::evaluate_function: MmBackward0", 110, 190, OTHER_THREAD
+    )
     assert microseconds(
         phase("useful", 100, 200),
         backward,
@@ -42,7 +46,10 @@ def test_a_backward_pass_on_its_own_thread_is_launched_in_the_phase_around_it():
 
 
 def test_an_idle_device_is_not_explained_by_what_other_threads_do():
-    assert microseconds(op("mm", 0, 500, OTHER_THREAD), kernel(900, 1000)) == {"useful": 100, "other": 900}
+    assert microseconds(op("mm", 0, 500, OTHER_THREAD), kernel(900, 1000)) == {
+        "useful": 100,
+        "other": 900,
+    }
 
 
 def test_communication_and_copies_count_where_nothing_else_runs():
@@ -108,7 +115,9 @@ def test_an_idle_device_by_the_call_of_the_host(name, category):
 
 
 def test_an_idle_device_in_order():
-    """Allocation before data, data before sync, sync before launches: whatever the phases around them."""
+    """Allocation before data, data before sync, sync before launches: whatever the phases around
+    them.
+    """
     assert microseconds(
         kernel(0, 10),
         phase("data", 100, 300),
@@ -117,7 +126,14 @@ def test_an_idle_device_in_order():
         call("cudaStreamSynchronize", 280, 320),
         op("mm", 350, 450),
         loader(500, 600),
-    ) == {"useful": 10, "alloc": 20, "data wait": 280, "sync": 100, "launch-bound": 50, "other": 540}
+    ) == {
+        "useful": 10,
+        "alloc": 20,
+        "data wait": 280,
+        "sync": 100,
+        "launch-bound": 50,
+        "other": 540,
+    }
 
 
 def test_a_useful_phase_that_launched_no_kernel_leaves_nothing_useful():

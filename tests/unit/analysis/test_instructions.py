@@ -1,8 +1,10 @@
-"""Instructions of machine code and of PTX by class: those that tell kernels apart, as assemblers write them."""
+"""Instructions of machine code and of PTX by class: those that tell kernels apart, as assemblers
+write them.
+"""
 
 import pytest
 
-from gpulab.analysis.kernels.instructions import count_ptx, count_sass, entry_body
+from gpulab.features.kernels.instructions import count_ptx, count_sass, entry_body
 
 SASS = {
     "LDG.E.128.CONSTANT R4,desc[UR4][R2.64]": {"load_128": 1, "read_only_load": 1},
@@ -65,10 +67,19 @@ def test_an_instruction_of_machine_code_is_of_its_class(line):
 
 
 def test_a_branch_that_goes_back_is_a_loop():
-    body = ["S2R R0,SR_TID.X", "@P0 BRA 0x40", "IADD3 R0,R0,0x1,RZ", "@!P0 BRA P1, 0x20", "@P1 BRA 0x20"]
+    body = [
+        "S2R R0,SR_TID.X",
+        "@P0 BRA 0x40",
+        "IADD3 R0,R0,0x1,RZ",
+        "@!P0 BRA P1, 0x20",
+        "@P1 BRA 0x20",
+    ]
     assert count_sass(body) == {"all": 5, "branch": 1, "loop": 2}
     assert count_sass(["BRA 0x0"]) == {"all": 1, "loop": 1}, "to itself"
-    assert count_sass(["BRA `(.L_x_1)", "BRX R2 -0x10", "CALL.REL.NOINC $f"]) == {"all": 3, "branch": 3}
+    assert count_sass(["BRA `(.L_x_1)", "BRX R2 -0x10", "CALL.REL.NOINC $f"]) == {
+        "all": 3,
+        "branch": 3,
+    }
 
 
 PTX = {
@@ -99,12 +110,18 @@ PTX = {
     "shfl.sync.down.b32 %r1|%p1, %r2, 16, 31, -1;": {"shuffle": 1},
     "atom.global.add.f32 %f1, [%rd1], %f2;": {"atomic": 1},
     "red.global.add.f32 [%rd1], %f2;": {"atomic": 1},
-    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1}, {%r2}, {%f1};": {"mma": 1},
-    "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {%f1}, %rd1, %rd2, 1, 1, 1, 0, 1;": {"wgmma": 1},
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1}, {%r2}, {%f1};": {
+        "mma": 1
+    },
+    "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {%f1}, %rd1, %rd2, 1, 1, 1, 0, 1;": {
+        "wgmma": 1
+    },
     "@%p1 tcgen05.mma.cta_group::1.kind::f16 [ %r1 + 0 ], %rd1, %rd2, %r2, %p2;": {"tcgen05": 1},
     "tcgen05.wait::ld.sync.aligned;": {},
     "wgmma.fence.sync.aligned;": {},
-    "@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier [%r1], [%rd1], [%r4];": {"bulk_copy": 1},
+    "@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier [%r1], [%rd1], [%r4];": {
+        "bulk_copy": 1
+    },
     "ex2.approx.f32 %f1, %f2;": {"special": 1},
     "rcp.rn.f32 %f1, %f2;": {"special": 1},
     "ret;": {},
@@ -123,7 +140,10 @@ def test_a_line_of_ptx_is_of_the_same_class(line):
 
 
 def test_a_branch_to_a_label_above_is_a_loop():
-    body = "bra.uni $A;\n$B:\nadd.f32 %f1, %f1, %f2;\n@%p1 bra $B;\n$A:\n@!%p2 bra $C;\nbra $B;\n$C:\nret;\n"
+    body = (
+        "bra.uni $A;\n$B:\nadd.f32 %f1, %f1, %f2;\n@%p1 bra $B;\n$A:\n@!%p2 bra $C;\nbra "
+        "$B;\n$C:\nret;\n"
+    )
     assert count_ptx(body) == {"all": 6, "branch": 2, "loop": 2, "add_or_multiply": 1}
 
 
@@ -161,11 +181,18 @@ def test_the_body_of_one_kernel_is_that_of_its_entry():
     assert "%r2" not in entry_body(SEVERAL, "copy_several")
 
 
-@pytest.mark.parametrize("ptx", ["", ".entry copy(", ".visible .entry copy(\n)\n;\n", ".func copy(\n)\n{\nret;\n}\n"])
+@pytest.mark.parametrize(
+    "ptx", ["", ".entry copy(", ".visible .entry copy(\n)\n;\n", ".func copy(\n)\n{\nret;\n}\n"]
+)
 def test_without_a_body_there_is_none(ptx):
     assert entry_body(ptx, "copy") == ""
     assert count_ptx("") == {}
 
 
 def test_a_body_that_is_cut_off_is_what_there_is_of_it():
-    assert count_ptx(entry_body(".entry copy(\n)\n{\n\tret;\n\tadd.f32 %f1, %f2, %f3;\n", "copy"))["all"] == 2
+    assert (
+        count_ptx(entry_body(".entry copy(\n)\n{\n\tret;\n\tadd.f32 %f1, %f2, %f3;\n", "copy"))[
+            "all"
+        ]
+        == 2
+    )

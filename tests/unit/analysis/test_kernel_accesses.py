@@ -1,24 +1,32 @@
-"""Addresses of a warp, followed through PTX: against conflicts and sectors that are counted by hand."""
+"""Addresses of a warp, followed through PTX: against conflicts and sectors that are counted by
+hand.
+"""
 
 import pytest
 
-from gpulab.analysis.kernels.accesses import Accesses, accesses
+from gpulab.features.kernels.accesses import Accesses, accesses
 
 THREADS = (32, 1, 1)
 
 
 def of(body, threads=THREADS):
     lines = (line.strip() for line in body.split(";"))
-    return accesses("\n".join(line if line.endswith(":") else f"\t{line};" for line in lines if line), threads)
+    return accesses(
+        "\n".join(line if line.endswith(":") else f"\t{line};" for line in lines if line), threads
+    )
 
 
 def shared(stride, width="f32"):
-    address = f"mov.u32 %r1, %tid.x; mul.lo.s32 %r2, %r1, {stride}; mov.u32 %r3, tile; add.s32 %r4, %r3, %r2;"
+    address = (
+        f"mov.u32 %r1, %tid.x; mul.lo.s32 %r2, %r1, {stride}; mov.u32 %r3, tile; add.s32 %r4, "
+        "%r3, %r2;"
+    )
     return of(f"{address} ld.shared.{width} %f1, [%r4];").bank_conflicts
 
 
 @pytest.mark.parametrize(
-    ("stride", "passes"), [(4, 1), (8, 2), (12, 1), (16, 4), (64, 16), (128, 32), (132, 1), (0, 1), (256, 32)]
+    ("stride", "passes"),
+    [(4, 1), (8, 2), (12, 1), (16, 4), (64, 16), (128, 32), (132, 1), (0, 1), (256, 32)],
 )
 def test_bank_conflicts_of_words_so_many_bytes_apart(stride, passes):
     assert shared(stride) == passes
@@ -30,53 +38,61 @@ def test_wide_accesses_go_by_parts_of_a_warp():
     assert shared(512, "v4.f32") == 8
 
 
-@pytest.mark.parametrize(("stride", "share"), [(4, 1.0), (8, 0.5), (32, 0.125), (128, 0.125), (0, None), (1, 1.0)])
+@pytest.mark.parametrize(
+    ("stride", "share"), [(4, 1.0), (8, 0.5), (32, 0.125), (128, 0.125), (0, None), (1, 1.0)]
+)
 def test_the_share_of_the_sectors_that_a_warp_uses(stride, share):
     width = "u8" if stride == 1 else "f32"
     found = of(
-        f"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, {stride}; add.s64 %rd3, %rd1, %rd2;"
-        f"ld.global.{width} %f1, [%rd3]; st.global.{width} [%rd3], %f1;"
+        f"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, {stride}; add.s64 "
+        f"%rd3, %rd1, %rd2;ld.global.{width} %f1, [%rd3]; st.global.{width} [%rd3], %f1;"
     )
     assert found == Accesses(None, share, share)
 
 
 def test_what_depends_on_loaded_data_is_not_known():
     found = of(
-        "ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;"
-        "ld.global.u32 %r2, [%rd3]; mul.wide.u32 %rd4, %r2, 4; add.s64 %rd5, %rd1, %rd4; ld.global.f32 %f1, [%rd5];"
+        "ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, "
+        "%rd1, %rd2;ld.global.u32 %r2, [%rd3]; mul.wide.u32 %rd4, %r2, 4; add.s64 %rd5, %rd1, "
+        "%rd4; ld.global.f32 %f1, [%rd5];"
     )
     assert found == Accesses(None, 1.0, None), "of the index, not of the gather"
 
 
 def test_what_all_lanes_load_from_one_place_is_the_same_for_all():
     found = of(
-        "ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1]; mov.u32 %r2, %tid.x; add.s32 %r3, %r1, %r2;"
-        "mul.wide.s32 %rd2, %r3, 4; add.s64 %rd3, %rd1, %rd2; st.global.f32 [%rd3], %f1;"
+        "ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1]; mov.u32 %r2, %tid.x; add.s32 %r3, "
+        "%r1, %r2;mul.wide.s32 %rd2, %r3, 4; add.s64 %rd3, %rd1, %rd2; st.global.f32 [%rd3], %f1;"
     )
     assert found.store_use == 1.0
 
 
 def test_narrow_accesses_beside_wide_ones_are_tails():
     found = of(
-        "ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 16; add.s64 %rd3, %rd1, %rd2;"
-        "ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd3]; ld.global.f32 %f5, [%rd3];"
+        "ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 16; add.s64 %rd3, "
+        "%rd1, %rd2;ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd3]; ld.global.f32 %f5, [%rd3];"
     )
     assert found.load_use == 1.0
 
 
 def test_a_block_of_two_dimensions_has_its_rows_in_a_warp():
     body = (
-        "mov.u32 %r1, %tid.y; shl.b32 %r2, %r1, 7; mov.u32 %r3, tile; add.s32 %r4, %r3, %r2; st.shared.f32 [%r4], %f1;"
+        "mov.u32 %r1, %tid.y; shl.b32 %r2, %r1, 7; mov.u32 %r3, tile; add.s32 %r4, %r3, %r2; "
+        "st.shared.f32 [%r4], %f1;"
     )
     assert of(body, (16, 16, 1)).bank_conflicts == 2
     assert of(body, (32, 8, 1)).bank_conflicts == 1
 
 
-IN_SHARED = "mul.lo.s32 %r3, %r2, 4; mov.u32 %r5, tile; add.s32 %r4, %r5, %r3; ld.shared.f32 %f1, [%r4];"
+IN_SHARED = (
+    "mul.lo.s32 %r3, %r2, 4; mov.u32 %r5, tile; add.s32 %r4, %r5, %r3; ld.shared.f32 %f1, [%r4];"
+)
 
 
 def test_the_next_round_of_a_loop_does_not_change_the_first():
-    body = f"mov.u32 %r2, %tid.x; $L1:; {IN_SHARED} mul.lo.s32 %r2, %r2, 32; {IN_SHARED} @%p1 bra $L1;"
+    body = (
+        f"mov.u32 %r2, %tid.x; $L1:; {IN_SHARED} mul.lo.s32 %r2, %r2, 32; {IN_SHARED} @%p1 bra $L1;"
+    )
     assert of(body).bank_conflicts == 1
 
 
@@ -85,6 +101,8 @@ def test_a_branch_forward_is_taken_to_be_followed():
     assert of(body).bank_conflicts == 32
 
 
-@pytest.mark.parametrize("body", ["", "x", "ld.shared.f32 %f1, [", "bfe.u32 %r1, %r2, 1, 2;", "shr.u32 %r1, 1, -1;"])
+@pytest.mark.parametrize(
+    "body", ["", "x", "ld.shared.f32 %f1, [", "bfe.u32 %r1, %r2, 1, 2;", "shr.u32 %r1, 1, -1;"]
+)
 def test_anything_may_stand_there(body):
     assert accesses(body, THREADS) == Accesses(None, None, None)

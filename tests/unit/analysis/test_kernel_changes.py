@@ -1,14 +1,23 @@
-"""What differs between kernels: the most telling first, nothing where they are the same, nothing of what is unknown."""
+"""What differs between kernels: the most telling first, nothing where they are the same, nothing of
+what is unknown.
+"""
 
 import pytest
 
-from gpulab.analysis.kernels.changes import Change, changes, differences
-from gpulab.protocol.kernels import KernelCode
+from gpulab.core.payloads import KernelCode
+from gpulab.features.kernels.changes import Change, changes, differences
 
 
 def kernel(registers=32, threads=256, **figures):
     """`instructions` as keywords of their own would be no figures: give them as a dict."""
-    usual = {"name": "k", "arch": "sm_90", "registers": registers, "threads": threads, "digest": "0", "occupancy": 1.0}
+    usual = {
+        "name": "k",
+        "arch": "sm_90",
+        "registers": registers,
+        "threads": threads,
+        "digest": "0",
+        "occupancy": 1.0,
+    }
     return KernelCode(**{**usual, **figures})
 
 
@@ -28,7 +37,9 @@ def test_the_same_code_launched_alike_differs_in_nothing():
 
 
 def test_the_same_counts_with_other_operands_are_a_change_of_all():
-    assert found(code(fma=4), kernel(digest="1", instructions={"all": 4, "fma": 4})) == [("all", 4, 4)]
+    assert found(code(fma=4), kernel(digest="1", instructions={"all": 4, "fma": 4})) == [
+        ("all", 4, 4)
+    ]
     assert found(code(), kernel(digest="1", instructions={"all": 9})) == [("all", 0, 9)]
 
 
@@ -74,7 +85,9 @@ def test_of_several_kernels_instructions_are_added_and_the_worst_figure_counts()
         kernel(16, 64, spill_bytes=8, load_use=1.0, occupancy=0.75, instructions={"fma": 1}),
         kernel(64, 128, load_use=0.5, occupancy=0.5, bank_conflicts=2, instructions={"fma": 2}),
     ]
-    after = [kernel(32, 256, load_use=0.25, bank_conflicts=4, occupancy=0.625, instructions={"fma": 4})]
+    after = [
+        kernel(32, 256, load_use=0.25, bank_conflicts=4, occupancy=0.625, instructions={"fma": 4})
+    ]
     assert found(before, after) == [
         ("kernels", 2, 1),
         ("spill_bytes", 8, 0),

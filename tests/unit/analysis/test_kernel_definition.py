@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from gpulab.analysis.kernels.definition import definition_of
-from gpulab.protocol.kernels import KernelText
+from gpulab.core.payloads import KernelText
+from gpulab.features.code.analysis import definition_of
 
 HANGS_S = 10
 SOURCE = """
@@ -55,7 +55,10 @@ def test_a_name_that_begins_another_is_not_taken_for_it():
 
 
 def test_a_definition_in_one_line_ends_with_its_brace():
-    assert of("last") == (FIRST + 19, ['extern "C" __global__ void __launch_bounds__(N * 32) last(float* out) {}'])
+    assert of("last") == (
+        FIRST + 19,
+        ['extern "C" __global__ void __launch_bounds__(N * 32) last(float* out) {}'],
+    )
 
 
 @pytest.mark.parametrize("name", ["nothing", "twice", "copy_", "cop", "space::copy", "(", "\\"])
@@ -64,13 +67,18 @@ def test_where_there_is_no_definition_it_is_the_whole_source(name):
     assert (first, lines) == (FIRST + 1, SOURCE.split("\n")[1:])
 
 
-@pytest.mark.parametrize("code", ["", "\n", "__global__ void k(int a);", "__global__ void k", "#define K k() {"])
+@pytest.mark.parametrize(
+    "code", ["", "\n", "__global__ void k(int a);", "__global__ void k", "#define K k() {"]
+)
 def test_what_is_no_definition_is_shown_as_it_is(code):
     assert of("k", code).lines == code.split("\n")
 
 
 def test_a_definition_that_never_ends_goes_to_the_end():
-    assert of("k", "int a;\n__global__ void k() {\n  {\n}") == (FIRST + 1, ["__global__ void k() {", "  {", "}"])
+    assert of("k", "int a;\n__global__ void k() {\n  {\n}") == (
+        FIRST + 1,
+        ["__global__ void k() {", "  {", "}"],
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
-"""What telemetry does to times: pairs of windows with and without it, from events made up for it."""
+"""What telemetry does to times: pairs of windows with and without it, from events made up for
+it.
+"""
 
 import random
 from math import exp, log
 
 import pytest
 
-from gpulab.analysis.observer_effect import log_ratios, ratio_interval
-from gpulab.protocol.events import Samples, Stopped, TelemetrySwitched
+from gpulab.core.events import Samples, Stopped, TelemetrySwitched
+from gpulab.features.observer_effect.report import log_ratios, ratio_interval
 
 
 def samples(spans, names=("v",)):
@@ -15,7 +17,13 @@ def samples(spans, names=("v",)):
     columns = dict.fromkeys(("epoch", "faults", "switches"), [0] * count)
     ended, times_s = [span[0] for span in spans], [span[1] for span in spans]
     variant = [span[2] if len(span) > 2 else 0 for span in spans]
-    options = {"round": [*range(count)], "times_s": times_s, "cpu_s": times_s, "ended": ended, "steps": [1] * count}
+    options = {
+        "round": [*range(count)],
+        "times_s": times_s,
+        "cpu_s": times_s,
+        "ended": ended,
+        "steps": [1] * count,
+    }
     return Samples(names=names, variant=variant, complete=1, **columns, **options)
 
 
@@ -25,9 +33,14 @@ def switched(*states):
 
 
 def test_a_pair_is_time_on_over_time_off_in_either_order():
-    events = [*switched(True, False, False, True, True), samples([(0.5, 0.2), (1.5, 0.1), (2.5, 0.1), (3.5, 0.4)])]
+    events = [
+        *switched(True, False, False, True, True),
+        samples([(0.5, 0.2), (1.5, 0.1), (2.5, 0.1), (3.5, 0.4)]),
+    ]
     assert log_ratios(events) == pytest.approx([log(2), log(4)])
-    assert log_ratios([Stopped(reason="width", t=9.0), *reversed(events[5:]), *events[:5]]) == log_ratios(events)
+    assert log_ratios(
+        [Stopped(reason="width", t=9.0), *reversed(events[5:]), *events[:5]]
+    ) == log_ratios(events)
 
 
 def test_blocks_that_touch_a_switch_do_not_count():
@@ -39,7 +52,9 @@ def test_blocks_that_touch_a_switch_do_not_count():
 
 def test_variants_of_different_length_are_compared_with_themselves():
     spans = [(0.5, 0.2, 0), (0.9, 0.01, 1), (1.5, 0.1, 0), (1.9, 0.005, 1)]
-    assert log_ratios([*switched(True, False, True), samples(spans, ("a", "b"))]) == pytest.approx([log(2)])
+    assert log_ratios([*switched(True, False, True), samples(spans, ("a", "b"))]) == pytest.approx(
+        [log(2)]
+    )
 
 
 def test_two_windows_alike_and_a_window_without_a_block_are_no_pair():
@@ -51,8 +66,12 @@ def test_two_windows_alike_and_a_window_without_a_block_are_no_pair():
 
 def test_the_interval_is_of_ratios_and_needs_eight_pairs():
     assert ratio_interval([0.0] * 7) is None
-    interval = ratio_interval([log(ratio) for ratio in (1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9)])
-    assert (interval.median, interval.low, interval.high, interval.n) == pytest.approx((1.5, 1.1, 1.9, 9))
+    interval = ratio_interval(
+        [log(ratio) for ratio in (1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9)]
+    )
+    assert (interval.median, interval.low, interval.high, interval.n) == pytest.approx(
+        (1.5, 1.1, 1.9, 9)
+    )
 
 
 @pytest.mark.parametrize("slowdown", [0.0, 0.03])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpulab.analysis.kernels.occupancy import LIMITS, occupancy
+from gpulab.features.kernels.instructions import LIMITS, occupancy
 
 
 @pytest.mark.parametrize(

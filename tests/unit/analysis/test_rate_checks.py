@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpulab.analysis.ceilings import RoofSet
-from gpulab.analysis.physics import DeclaredWork, rate_checks
-from gpulab.protocol.ceiling import Ceiling
+from gpulab.core.payloads import Ceiling
+from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.physics import DeclaredWork, rate_checks
 
 GIGA, TERA, MIB = 10**9, 10**12, 2**20
 
@@ -16,10 +16,17 @@ def ceiling(roof, kind, best, *, median=None, source="measured"):
 
 
 MEMORY, CACHE = ceiling("device memory", "update", 20 * GIGA), ceiling("cache", "update", 60 * GIGA)
-ROOFS = RoofSet([MEMORY, CACHE, ceiling("matrix", "fp32", 100 * GIGA), ceiling("matrix", "int8", 400 * GIGA)])
+ROOFS = RoofSet(
+    [MEMORY, CACHE, ceiling("matrix", "fp32", 100 * GIGA), ceiling("matrix", "int8", 400 * GIGA)]
+)
 PRODUCT = DeclaredWork(seconds=1.0, high_s=1.0, flops=100 * GIGA, dtype="fp32")
 COPY = DeclaredWork(
-    seconds=1.0, high_s=1.0, bytes=20 * GIGA, dtype="fp32", distinct_bytes=20 * GIGA, cache_bytes=32 * MIB
+    seconds=1.0,
+    high_s=1.0,
+    bytes=20 * GIGA,
+    dtype="fp32",
+    distinct_bytes=20 * GIGA,
+    cache_bytes=32 * MIB,
 )
 
 
@@ -45,35 +52,66 @@ def test_the_whole_interval_of_a_rate_must_lie_above_the_roof(seconds, high_s, e
 
 def test_the_arithmetic_is_shown():
     (check,) = rate_checks(replace(PRODUCT, seconds=0.1, high_s=0.11), ROOFS)
-    assert (check.unit, check.amount, check.seconds, check.roof) == ("FLOP", 100 * GIGA, 0.1, "matrix fp32")
+    assert (check.unit, check.amount, check.seconds, check.roof) == (
+        "FLOP",
+        100 * GIGA,
+        0.1,
+        "matrix fp32",
+    )
     assert (check.rate, check.roof_rate, check.ratio) == pytest.approx((TERA, 100 * GIGA, 10.0))
 
 
 def test_roofs_that_were_not_measured_accuse_nobody_and_unsteady_ones_hardly():
     fast = replace(PRODUCT, seconds=0.1, high_s=0.1)
-    assert possible(fast, RoofSet([ceiling("matrix", "fp32", 100 * GIGA, source="datasheet")])) == []
+    assert (
+        possible(fast, RoofSet([ceiling("matrix", "fp32", 100 * GIGA, source="datasheet")])) == []
+    )
     unsteady = RoofSet([ceiling("matrix", "fp32", 100 * GIGA, median=60 * GIGA)])
     assert possible(replace(fast, seconds=0.101, high_s=0.11), unsteady) == [True]
-    assert possible(replace(fast, seconds=0.05, high_s=0.05), unsteady) == [False]  # but far beyond all that was seen
+    # but far beyond all that was seen
+    assert possible(replace(fast, seconds=0.05, high_s=0.05), unsteady) == [False]
     # The vector units that nobody measured may be faster than a library's product.
-    derived = RoofSet([ceiling("matrix", "fp32", 100 * GIGA), ceiling("vector", "fp32", 2 * TERA, source="derived")])
+    derived = RoofSet(
+        [
+            ceiling("matrix", "fp32", 100 * GIGA),
+            ceiling("vector", "fp32", 2 * TERA, source="derived"),
+        ]
+    )
     assert possible(fast, derived) == [True]
 
 
 def test_the_high_end_of_a_roof_counts():
     drifting = Ceiling(
-        roof="matrix", kind="fp32", unit="", best=100e9, median=100e9, median_low=90e9, median_high=130e9, processes=8
+        roof="matrix",
+        kind="fp32",
+        unit="",
+        best=100e9,
+        median=100e9,
+        median_low=90e9,
+        median_high=130e9,
+        processes=8,
     )
     assert possible(replace(PRODUCT, seconds=0.75, high_s=0.76), RoofSet([drifting])) == [True]
     assert possible(replace(PRODUCT, seconds=0.65, high_s=0.66), RoofSet([drifting])) == [False]
 
 
 def test_the_most_that_was_ever_seen_of_a_roof_counts():
-    """The roof of this run was measured in longer blocks than the variant's, on a machine that others use, too."""
+    """The roof of this run was measured in longer blocks than the variant's, on a machine that
+    others use, too.
+    """
     beside = Ceiling(
-        roof="matrix", kind="fp32", unit="", best=4e10, median=4e10, median_low=3e10, median_high=5e10, processes=8
+        roof="matrix",
+        kind="fp32",
+        unit="",
+        best=4e10,
+        median=4e10,
+        median_low=3e10,
+        median_high=5e10,
+        processes=8,
     )
-    assert possible(PRODUCT, RoofSet([beside, ceiling("matrix", "fp32", 100 * GIGA, median=30 * GIGA)])) == [True]
+    assert possible(
+        PRODUCT, RoofSet([beside, ceiling("matrix", "fp32", 100 * GIGA, median=30 * GIGA)])
+    ) == [True]
     assert possible(PRODUCT, RoofSet([beside])) == [False]
 
 
@@ -111,7 +149,10 @@ def test_bytes_that_are_moved_again_and_again_may_all_be_cached():
 
 def test_without_a_roof_of_the_cache_there_is_no_verdict_on_what_may_be_cached():
     roofs = RoofSet([MEMORY])
-    assert possible(replace(COPY, bytes=MIB, distinct_bytes=MIB, seconds=1e-6, high_s=1e-6), roofs) == []
+    assert (
+        possible(replace(COPY, bytes=MIB, distinct_bytes=MIB, seconds=1e-6, high_s=1e-6), roofs)
+        == []
+    )
     assert possible(replace(COPY, distinct_bytes=None, seconds=0.01, high_s=0.01), roofs) == []
 
 
@@ -119,8 +160,12 @@ def test_a_nearer_cache_of_a_cpu_is_no_ten_times_as_fast_as_the_one_that_was_mea
     at_roof_s = MIB / (60 * GIGA)
     tiny = replace(COPY, bytes=MIB, distinct_bytes=MIB)
     for times, expected in ((9, True), (11, False)):
-        assert possible(replace(tiny, seconds=at_roof_s / times, high_s=at_roof_s / times)) == [expected]
-    assert possible(replace(tiny, on_gpu=True, seconds=at_roof_s / 9, high_s=at_roof_s / 9)) == [False]
+        assert possible(replace(tiny, seconds=at_roof_s / times, high_s=at_roof_s / times)) == [
+            expected
+        ]
+    assert possible(replace(tiny, on_gpu=True, seconds=at_roof_s / 9, high_s=at_roof_s / 9)) == [
+        False
+    ]
 
 
 def test_nothing_declared_is_nothing_to_check():

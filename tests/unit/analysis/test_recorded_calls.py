@@ -1,4 +1,6 @@
-"""Operations of a trace by name and inputs: own time, time of a call, steps, and the device's time by launch."""
+"""Operations of a trace by name and inputs: own time, time of a call, steps, and the device's time
+by launch.
+"""
 
 import json
 import lzma
@@ -7,12 +9,14 @@ from pathlib import Path
 import pytest
 from traces import ORIGIN, call, copy, event, kernel, window
 
-from gpulab.analysis.recorded_calls import recorded_calls
-from gpulab.analysis.trace import read_any
+from gpulab.core.trace import read_any
+from gpulab.features.from_trace.calls import recorded_calls
 
 
 def op(name, start, end, dims=None, **more):
-    inputs = {} if dims is None else {"Input Dims": dims, "Input type": ["float"] * len(dims), **more}
+    inputs = (
+        {} if dims is None else {"Input Dims": dims, "Input type": ["float"] * len(dims), **more}
+    )
     return event("cpu_op", name, start, end, **inputs)
 
 
@@ -76,11 +80,15 @@ def test_on_a_device_a_kernel_counts_for_the_operation_that_launched_it():
 
 def test_only_the_window_of_the_labs_own_recording_counts():
     outside = {**op("aten::mm", 0, 10, [[8]]), "ts": ORIGIN + 5000}
-    assert [entry.calls for entry in calls_of(op("aten::mm", 0, 10, [[8]]), outside, own=True).calls] == [1]
+    assert [
+        entry.calls for entry in calls_of(op("aten::mm", 0, 10, [[8]]), outside, own=True).calls
+    ] == [1]
     assert [entry.calls for entry in calls_of(op("aten::mm", 0, 10, [[8]]), outside).calls] == [2]
 
 
-@pytest.mark.parametrize("wrong", [[], {}, {"traceEvents": 3}, {"traceEvents": []}, {"traceEvents": [3]}])
+@pytest.mark.parametrize(
+    "wrong", [[], {}, {"traceEvents": 3}, {"traceEvents": []}, {"traceEvents": [3]}]
+)
 def test_what_is_no_trace_is_refused(wrong):
     with pytest.raises(ValueError, match=r"not a Chrome trace|no operations"):
         read_any(wrong)
@@ -92,7 +100,11 @@ ALONE_MS = (2.77, 2.74, 2.73, 2.71, 5.38, 5.35, 2.60, 2.61, 5.20, 2.09)
 
 
 def test_kernels_of_a_gpu_took_as_long_alone_as_in_the_recorded_step():
-    trace = read_any(json.loads(lzma.decompress((CORPUS / "traces" / "transformer-step-h200.json.xz").read_bytes())))
+    trace = read_any(
+        json.loads(
+            lzma.decompress((CORPUS / "traces" / "transformer-step-h200.json.xz").read_bytes())
+        )
+    )
     recorded = recorded_calls(trace)
     assert (recorded.on_device, recorded.steps) == (True, 2)
     heaviest = recorded.calls[: len(ALONE_MS)]

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 from test_bound import GIGA, ROOFS, STREAM, ceiling, roof_between
 
-from gpulab.analysis.bound import bound_of
-from gpulab.analysis.ceilings import RoofSet
-from gpulab.analysis.evidence import StepFacts
-from gpulab.analysis.roofline import point_of
-from gpulab.protocol.ceiling import Ceiling
+from gpulab.core.payloads import Ceiling
+from gpulab.features.roofline.bound import bound_of, point_of
+from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.evidence import StepFacts
 
 
 def placed(facts, roofs):
@@ -20,7 +19,9 @@ def test_a_point_carries_the_interval_of_its_time():
     point = placed(replace(STREAM, low_s=0.9, high_s=1.25), ROOFS)
     assert point.intensity == pytest.approx(0.125)
     assert point.attainable == pytest.approx(12.5 * GIGA)
-    assert (point.fraction, point.fraction_low, point.fraction_high) == pytest.approx((0.8, 0.64, 0.8 / 0.9))
+    assert (point.fraction, point.fraction_low, point.fraction_high) == pytest.approx(
+        (0.8, 0.64, 0.8 / 0.9)
+    )
     assert point.rate_low < point.rate < point.rate_high
     assert (point.reason.code, point.is_drawable) == ("near_memory_roof", True)
     bar = placed(replace(STREAM, flops=None), ROOFS)
@@ -44,12 +45,19 @@ def test_a_share_of_a_roof_that_took_turns_with_the_variant_is_the_median_of_wha
     facts = StepFacts(seconds=0.5, low_s=0.2, high_s=0.9, flops=10**12, beside=beside)
     point = placed(facts, steady)
     assert (point.roof, point.roof_processes) == ("matrix fp32", 9)
-    assert (point.fraction, point.fraction_low, point.fraction_high) == pytest.approx((0.8, 0.78, 0.83))
+    assert (point.fraction, point.fraction_low, point.fraction_high) == pytest.approx(
+        (0.8, 0.78, 0.83)
+    )
     few = placed(replace(facts, beside={("matrix", "fp32"): [8e-13] * 3}), steady)
     assert (few.fraction, few.fraction_low) == (pytest.approx(0.8), None)
 
 
-@pytest.mark.parametrize(("counted", "ratio"), [(None, None), (9.0e10, None), (3.2e11, 4.0), (2e10, 0.25)])
+@pytest.mark.parametrize(
+    ("counted", "ratio"), [(None, None), (9.0e10, None), (3.2e11, 4.0), (2e10, 0.25)]
+)
 def test_counted_bytes_are_a_field_of_their_own(counted, ratio):
     point = placed(replace(STREAM, dram_bytes=counted), ROOFS)
-    assert (point.bytes_counted, point.bytes_ratio) == (counted, pytest.approx(ratio) if ratio else None)
+    assert (point.bytes_counted, point.bytes_ratio) == (
+        counted,
+        pytest.approx(ratio) if ratio else None,
+    )

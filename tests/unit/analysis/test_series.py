@@ -1,11 +1,13 @@
-"""Epochs and their series: what an epoch loses to a window, and that settled and unsettled values give the same."""
+"""Epochs and their series: what an epoch loses to a window, and that settled and unsettled values
+give the same.
+"""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab.analysis.series import Epoch, EpochSeries, Series, Window
-from gpulab.analysis.statistics import correlated_interval, median
+from gpulab.stats.series import Epoch, EpochSeries, Series, Window
+from gpulab.stats.statistics import correlated_interval, median
 
 ROUNDS = ({"a": 1.0, "b": 2.0}, {"a": 1.0, "b": 4.0})
 SPANS = ({"a": (0, 1), "b": (1, 2)}, {"a": (2, 3), "b": (3, 4)})
@@ -27,7 +29,8 @@ def test_an_epoch_keeps_the_blocks_that_touch_no_window():
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "blocks"), [(1, 2, 3), (0.5, 1.5, 2), (4, 9, 4), (-1, 0, 4), (0, 4, 0), (1.9, 2.1, 2)]
+    ("start", "end", "blocks"),
+    [(1, 2, 3), (0.5, 1.5, 2), (4, 9, 4), (-1, 0, 4), (0, 4, 0), (1.9, 2.1, 2)],
 )
 def test_a_block_that_only_shares_an_instant_with_a_window_stays(start, end, blocks):
     assert EPOCH.outside([window(start, end)]).blocks == blocks

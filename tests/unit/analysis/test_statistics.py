@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from gpulab.analysis.statistics import (
+from gpulab.stats.statistics import (
     FEWEST,
     MOST_CORRELATION,
     Interval,
@@ -25,7 +25,9 @@ FLOATS = st.floats(-1e6, 1e6)
 
 
 def expected_ranks(n, confidence):
-    """The largest r with P(B < r) + P(B > n - r) <= 1 - confidence, B ~ Binomial(n, 1/2), from scipy's quantile."""
+    """The largest r with P(B < r) + P(B > n - r) <= 1 - confidence, B ~ Binomial(n, 1/2), from
+    scipy's quantile.
+    """
     r = int(reference.binom.ppf((1 - confidence) / 2, n, 0.5)) - 1
     while reference.binom.cdf(r + 1, n, 0.5) <= (1 - confidence) / 2:
         r += 1
@@ -112,7 +114,9 @@ def test_independent_values_are_missed_no_more_often_than_promised(n):
 @pytest.mark.parametrize("n", [8, 10, 16, 32])
 @pytest.mark.parametrize("correlation", [0.3, 0.5, 0.7])
 def test_correlation_costs_less_than_it_costs_an_interval_that_ignores_it(n, correlation):
-    aware, unaware = (misses(method, correlation, n) for method in (correlated_interval, median_interval))
+    aware, unaware = (
+        misses(method, correlation, n) for method in (correlated_interval, median_interval)
+    )
     assert aware < 0.75 * unaware
     assert aware <= 0.1
 

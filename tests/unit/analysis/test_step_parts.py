@@ -1,4 +1,6 @@
-"""Parts of a step without the profiler: they sum to the step, and what can be trusted keeps its seconds."""
+"""Parts of a step without the profiler: they sum to the step, and what can be trusted keeps its
+seconds.
+"""
 
 import pytest
 from hypothesis import given
@@ -6,7 +8,8 @@ from hypothesis import strategies as st
 from partitions import partition_of
 from traces import call, copy, kernel, op, phase
 
-from gpulab.analysis.step_parts import (
+from gpulab.core.payloads import BUSY, CATEGORIES, Partition
+from gpulab.features.goodput.analysis import (
     HALF_INSIDE,
     is_disturbed,
     parts_on_cpu,
@@ -14,7 +17,6 @@ from gpulab.analysis.step_parts import (
     share_without_overhead,
     taken_by_others_s,
 )
-from gpulab.protocol.partition import BUSY, CATEGORIES, Partition
 
 SECONDS = st.floats(0, 1e-2)
 STEP_S = st.floats(1e-6, 1e-1)
@@ -26,7 +28,11 @@ def partitions(categories=CATEGORIES, on_device=False):
 
     def made(seconds, weights):
         total = sum(weights)
-        beside = {name: weight / total for name, weight in zip(categories, weights, strict=True)} if total else {}
+        beside = (
+            {name: weight / total for name, weight in zip(categories, weights, strict=True)}
+            if total
+            else {}
+        )
         return Partition(
             window_s=sum(seconds),
             seconds=dict(zip(categories, seconds, strict=True)),
@@ -37,13 +43,16 @@ def partitions(categories=CATEGORIES, on_device=False):
         )
 
     lists = [
-        st.lists(values, min_size=len(categories), max_size=len(categories)) for values in (SECONDS, st.floats(0, 1))
+        st.lists(values, min_size=len(categories), max_size=len(categories))
+        for values in (SECONDS, st.floats(0, 1))
     ]
     return st.builds(made, *lists)
 
 
 @given(partitions(CATEGORIES[:-1], on_device=True), STEPS, STEP_S)
-def test_parts_of_a_device_sum_to_the_step_and_what_is_busy_keeps_its_seconds_while_they_fit(partition, steps, step_s):
+def test_parts_of_a_device_sum_to_the_step_and_what_is_busy_keeps_its_seconds_while_they_fit(
+    partition, steps, step_s
+):
     parts = parts_on_device(partition, steps, step_s)
     assert sum(parts.values()) == pytest.approx(step_s)
     assert all(seconds >= 0 for seconds in parts.values())
@@ -53,7 +62,8 @@ def test_parts_of_a_device_sum_to_the_step_and_what_is_busy_keeps_its_seconds_wh
     else:
         assert parts["useful"] == min(step_s, partition.seconds["useful"] / steps)
     for name in set(parts) - {*BUSY, "other"}:
-        assert parts[name] <= partition.seconds[name] / steps  # no idle part becomes longer than it was recorded
+        # no idle part becomes longer than it was recorded
+        assert parts[name] <= partition.seconds[name] / steps
 
 
 @given(partitions(), STEPS, STEP_S, STEP_S, st.floats(0, 1))
@@ -68,11 +78,15 @@ def test_without_an_overhead_a_cpu_keeps_its_shares(partition, steps, step_s):
     plain_s = partition.window_s / steps
     parts = parts_on_cpu(partition, steps, plain_s, step_s) if plain_s else partition.shares
     if plain_s > 1e-9:
-        assert {name: seconds / step_s for name, seconds in parts.items()} == pytest.approx(partition.shares, abs=1e-6)
+        assert {name: seconds / step_s for name, seconds in parts.items()} == pytest.approx(
+            partition.shares, abs=1e-6
+        )
 
 
 def test_what_no_recording_explains_is_other():
-    partition = partition_of(kernel(0, 100), call("cudaLaunchKernel", 100, 300), copy("HtoD", 300, 350))
+    partition = partition_of(
+        kernel(0, 100), call("cudaLaunchKernel", 100, 300), copy("HtoD", 300, 350)
+    )
     parts = parts_on_device(partition, 1, 2000e-6)
     assert parts["useful"] == pytest.approx(100e-6)
     assert parts["launch-bound"] == pytest.approx(200e-6)
@@ -80,7 +94,9 @@ def test_what_no_recording_explains_is_other():
 
 
 def test_what_recording_takes_is_subtracted_where_operations_begin():
-    """Two operations of 100 us with one inside each; the profiler added 40 us to 160 us of steps."""
+    """Two operations of 100 us with one inside each; the profiler added 40 us to 160 us of
+    steps.
+    """
     nested = (op("a", 0, 100), op("b", 10, 90), op("a", 100, 180), op("b", 110, 170))
     partition = partition_of(*nested, length=200)
     assert partition.around == pytest.approx({"useful": 1.0})
@@ -89,8 +105,14 @@ def test_what_recording_takes_is_subtracted_where_operations_begin():
     assert parts["useful"] == pytest.approx(140e-6)
     apart = (op("a", 10, 50), op("a", 60, 100), op("a", 110, 150))
     partition = partition_of(*apart, length=200)
-    assert (partition.around, partition.within) == (pytest.approx({"other": 1.0}), pytest.approx({"useful": 1.0}))
-    shares = [parts_on_cpu(partition, 1, 160e-6, 1.0, inside)["useful"] for inside in (0.0, HALF_INSIDE, 1.0)]
+    assert (partition.around, partition.within) == (
+        pytest.approx({"other": 1.0}),
+        pytest.approx({"useful": 1.0}),
+    )
+    shares = [
+        parts_on_cpu(partition, 1, 160e-6, 1.0, inside)["useful"]
+        for inside in (0.0, HALF_INSIDE, 1.0)
+    ]
     assert shares == pytest.approx([120 / 160, 100 / 160, 80 / 160])
     least, most = share_without_overhead(partition, 1, 160e-6)
     assert (least, most) == pytest.approx((80 / 160, 120 / 160))
@@ -106,7 +128,8 @@ def test_what_others_took_of_the_window_is_no_part_of_the_step():
     busy = op("a", 0, 500)
     partition = partition_of(busy, off_cpu={"": 600e-6})
     assert partition.seconds["preempted"] == pytest.approx(600e-6)
-    assert partition.seconds["useful"] == pytest.approx(400e-6)  # a wait that no phase names is no work
+    # a wait that no phase names is no work
+    assert partition.seconds["useful"] == pytest.approx(400e-6)
     taken = partition_of(busy, off_cpu={"": 600e-6}, plain_s=400e-6)
     assert taken.seconds["useful"] == taken.seconds["other"] == pytest.approx(200e-6)
     assert is_disturbed(taken, 1, 400e-6)

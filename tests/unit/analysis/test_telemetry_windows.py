@@ -1,4 +1,6 @@
-"""When a device was disturbed, folded reading by reading; and what a variant did while it ran alone."""
+"""When a device was disturbed, folded reading by reading; and what a variant did while it ran
+alone.
+"""
 
 import dataclasses
 from itertools import zip_longest
@@ -8,10 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gpulab.analysis.series import Window
-from gpulab.analysis.telemetry import SHARED_CODE, SLOWED_CODE, InvalidWindows, belongs_to, solo_means
-from gpulab.protocol.events import SoloRun, Telemetry
-from gpulab.protocol.telemetry_fields import PROCESSES_S, RATE_HZ, SLOWED, reason_letters, reason_names
+from gpulab.core.events import SoloRun, Telemetry
+from gpulab.features.telemetry.fields import (
+    PROCESSES_S,
+    RATE_HZ,
+    SLOWED,
+    reason_letters,
+    reason_names,
+)
+from gpulab.features.telemetry.report import (
+    SHARED_CODE,
+    SLOWED_CODE,
+    InvalidWindows,
+    belongs_to,
+    solo_means,
+)
+from gpulab.stats.series import Window
 
 THERMAL, BRAKE, POWER_CAP = 0x40, 0x80, 0x4
 
@@ -22,8 +36,12 @@ def readings(draw):
     t, looked, result = 0.0, 0.0, []
     for _ in range(draw(st.integers(0, 25))):
         since, t = t, t + draw(st.sampled_from([0.1, 0.2, 0.5]))
-        reasons = draw(st.sampled_from([None, 0, 0, POWER_CAP, THERMAL, THERMAL, BRAKE, THERMAL | POWER_CAP]))
-        others = draw(st.sampled_from([None, None, [], ["python 1"], ["python 1"], ["python 1", "blender 2"]]))
+        reasons = draw(
+            st.sampled_from([None, 0, 0, POWER_CAP, THERMAL, THERMAL, BRAKE, THERMAL | POWER_CAP])
+        )
+        others = draw(
+            st.sampled_from([None, None, [], ["python 1"], ["python 1"], ["python 1", "blender 2"]])
+        )
         event = Telemetry(t=t, since=since, values={}, reasons=reasons, others=others)
         if others is not None:
             event, looked = replace(event, others_since=looked), t
@@ -32,16 +50,28 @@ def readings(draw):
 
 
 def recomputed(events):
-    """All windows from all readings at once: each up to the next reading of its kind, merged by their cause."""
+    """All windows from all readings at once: each up to the next reading of its kind, merged by
+    their cause.
+    """
     clocks = [event for event in events if event.reasons is not None]
     windows = [
-        Window(event.since, after.t if after else event.t + 1 / RATE_HZ, SLOWED_CODE, tuple(reason_names(slowed)))
+        Window(
+            event.since,
+            after.t if after else event.t + 1 / RATE_HZ,
+            SLOWED_CODE,
+            tuple(reason_names(slowed)),
+        )
         for event, after in zip_longest(clocks, clocks[1:])
         if (slowed := event.reasons & SLOWED)
     ]
     looks = [event for event in events if event.others is not None]
     windows += [
-        Window(event.others_since, after.t if after else event.t + PROCESSES_S, SHARED_CODE, tuple(event.others))
+        Window(
+            event.others_since,
+            after.t if after else event.t + PROCESSES_S,
+            SHARED_CODE,
+            tuple(event.others),
+        )
         for event, after in zip_longest(looks, looks[1:])
         if event.others
     ]
@@ -49,7 +79,9 @@ def recomputed(events):
     for window in windows:
         group = merged.setdefault(window.cause, [])
         if group and window.start <= group[-1].end:
-            group[-1] = Window(group[-1].start, max(group[-1].end, window.end), window.code, window.names)
+            group[-1] = Window(
+                group[-1].start, max(group[-1].end, window.end), window.code, window.names
+            )
         else:
             group.append(window)
     return [window for group in merged.values() for window in group]
@@ -95,7 +127,9 @@ def after(windows, until):
 
 @settings(deadline=None)
 @given(readings(), st.sampled_from([0.0, 0.2, 0.5, 1.0]))
-def test_dropping_windows_of_the_past_changes_nothing_after_it_nor_the_order_of_causes(events, delay):
+def test_dropping_windows_of_the_past_changes_nothing_after_it_nor_the_order_of_causes(
+    events, delay
+):
     everything, rest = InvalidWindows(), InvalidWindows()
     for event in events:
         everything.add(event)
@@ -109,7 +143,11 @@ def test_dropping_windows_of_the_past_changes_nothing_after_it_nor_the_order_of_
 
 def test_a_power_cap_is_no_window_and_slowdowns_come_before_other_processes():
     windows = InvalidWindows()
-    windows.add(Telemetry(t=1.0, since=0.8, values={}, reasons=POWER_CAP, others=["python 1"], others_since=0.0))
+    windows.add(
+        Telemetry(
+            t=1.0, since=0.8, values={}, reasons=POWER_CAP, others=["python 1"], others_since=0.0
+        )
+    )
     assert [window.code for window in windows.windows()] == [SHARED_CODE]
     windows.add(Telemetry(t=1.2, since=1.0, values={}, reasons=THERMAL | POWER_CAP))
     assert [(window.code, window.names) for window in windows.windows()] == [
@@ -131,7 +169,10 @@ def test_only_readings_that_lie_within_a_solo_run_belong_to_it():
 
 
 def test_means_energy_and_reasons_of_a_solo_run():
-    events = [reading(10.4 + 0.2 * number, power=300.0 + number, energy=60.0 * number) for number in range(8)]
+    events = [
+        reading(10.4 + 0.2 * number, power=300.0 + number, energy=60.0 * number)
+        for number in range(8)
+    ]
     solo = solo_means(events, SOLO)
     assert (solo.readings, solo.reasons) == (8, 0)
     assert solo.means == {"power": pytest.approx(303.5)}
@@ -152,7 +193,9 @@ def test_a_solo_run_without_readings_has_no_means():
 
 
 def test_reasons_in_letters_are_those_that_hold_the_clocks_back():
-    assert [reason_letters(bits) for bits in (None, 0, 0x1, POWER_CAP, THERMAL | 0x20, BRAKE | THERMAL)] == [
+    assert [
+        reason_letters(bits) for bits in (None, 0, 0x1, POWER_CAP, THERMAL | 0x20, BRAKE | THERMAL)
+    ] == [
         "n/a",
         "ok",
         "ok",

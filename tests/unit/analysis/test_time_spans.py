@@ -1,16 +1,19 @@
-"""Interval algebra against sets of unit cells on a small grid: nested, overlapping, touching, empty."""
+"""Interval algebra against sets of unit cells on a small grid: nested, overlapping, touching,
+empty.
+"""
 
 from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.analysis.time_spans import clip, contains, innermost, intersect, measure, subtract, union
+from gpulab.stats.time_spans import clip, contains, innermost, intersect, measure, subtract, union
 
 GRID = 24
 POINTS = st.integers(0, GRID)
 SPANS = st.lists(
-    st.builds(lambda start, length: (start, min(GRID, start + length)), POINTS, st.integers(0, 9)), max_size=12
+    st.builds(lambda start, length: (start, min(GRID, start + length)), POINTS, st.integers(0, 9)),
+    max_size=12,
 )
 
 
@@ -19,11 +22,15 @@ def cells(spans):
 
 
 def is_normal(spans):
-    return all(start < end for start, end in spans) and all(before[1] < after[0] for before, after in pairwise(spans))
+    return all(start < end for start, end in spans) and all(
+        before[1] < after[0] for before, after in pairwise(spans)
+    )
 
 
 def is_disjoint(spans):
-    return all(start < end for start, end in spans) and all(before[1] <= after[0] for before, after in pairwise(spans))
+    return all(start < end for start, end in spans) and all(
+        before[1] <= after[0] for before, after in pairwise(spans)
+    )
 
 
 @given(SPANS)
@@ -51,7 +58,9 @@ def test_subtract(a, b):
 @given(SPANS, SPANS)
 def test_difference_and_intersection_make_the_whole(a, b):
     whole = union(a)
-    assert measure(subtract(whole, union(b))) + measure(intersect(whole, union(b))) == measure(whole)
+    assert measure(subtract(whole, union(b))) + measure(intersect(whole, union(b))) == measure(
+        whole
+    )
 
 
 @given(SPANS, POINTS, POINTS)
@@ -69,10 +78,14 @@ def test_contains(spans, instant):
 
 @given(SPANS)
 def test_innermost(spans):
-    """By asking every cell for the span around it that began last, then is shortest, then is later in the list."""
+    """By asking every cell for the span around it that began last, then is shortest, then is later
+    in the list.
+    """
     expected = {}
     for cell in range(GRID):
-        here = [(start, start - end, i) for i, (start, end) in enumerate(spans) if start <= cell < end]
+        here = [
+            (start, start - end, i) for i, (start, end) in enumerate(spans) if start <= cell < end
+        ]
         if here:
             expected[cell] = max(here)[2]
     pieces = innermost(spans)
@@ -87,6 +100,12 @@ def test_innermost_spans_and_their_union_measure_the_same(spans):
 
 
 def test_empty_lists_and_empty_spans():
-    assert union([]) == union([(1, 1), (3, 2)]) == intersect([], [(0, 1)]) == subtract([], [(0, 1)]) == []
+    assert (
+        union([])
+        == union([(1, 1), (3, 2)])
+        == intersect([], [(0, 1)])
+        == subtract([], [(0, 1)])
+        == []
+    )
     assert measure([]) == 0
     assert innermost([(2, 2)]) == []

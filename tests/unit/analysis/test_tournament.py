@@ -1,4 +1,6 @@
-"""Tuning: elimination and final on candidates whose true times are known, on a machine that drifts."""
+"""Tuning: elimination and final on candidates whose true times are known, on a machine that
+drifts.
+"""
 
 from math import exp, pi, sin
 from random import Random
@@ -8,15 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab.analysis.finals import leaders
-from gpulab.analysis.statistics import Interval
-from gpulab.analysis.tuning import FEWEST_FINAL_ROUNDS, FINALISTS, Tournament
+from gpulab.features.tuning.analysis import FEWEST_FINAL_ROUNDS, FINALISTS, Tournament
+from gpulab.stats.comparison import leaders
+from gpulab.stats.statistics import Interval
 
 CANDIDATES, BUDGET, TRIALS = 200, 4000, 40
 
 
 class Machine:
-    """Its clock goes on with every block: a slow wave, a random walk, and bursts of something else that runs."""
+    """Its clock goes on with every block: a slow wave, a random walk, and bursts of something else
+    that runs.
+    """
 
     def __init__(self, seed, noise, drift=1.0):
         self.random, self.noise, self.drift = Random(seed), noise, drift
@@ -30,7 +34,9 @@ class Machine:
             self.left, self.burst = self.random.randint(5, 60), self.random.uniform(0.05, 0.2)
         self.left = max(0, self.left - 1)
         wave = 0.05 * sin(self.phase + 2 * pi * self.blocks / self.period)
-        level = exp(self.drift * (wave + self.walk)) * (1 + self.drift * self.burst * (self.left > 0))
+        level = exp(self.drift * (wave + self.walk)) * (
+            1 + self.drift * self.burst * (self.left > 0)
+        )
         outlier = 1 + (self.random.random() < 0.02) * self.random.uniform(0, 0.5)
         return true_s * level * outlier * exp(self.random.gauss(0, self.noise))
 
@@ -57,7 +63,8 @@ def one_after_the_other(true_s, machine, blocks):
 
 
 @pytest.mark.parametrize(
-    "noise", [pytest.param(0.005, marks=pytest.mark.slow), 0.02, pytest.param(0.04, marks=pytest.mark.slow)]
+    "noise",
+    [pytest.param(0.005, marks=pytest.mark.slow), 0.02, pytest.param(0.04, marks=pytest.mark.slow)],
 )
 def test_of_200_candidates_within_3_percent_one_is_chosen_that_costs_at_most_1_percent(noise):
     """In 95 % of the trials; with as many blocks one after the other the choice is worse."""

@@ -1,9 +1,11 @@
-"""Reading traces made by hand: what is skipped, what is refused, and what a viewer would not draw."""
+"""Reading traces made by hand: what is skipped, what is refused, and what a viewer would not
+draw.
+"""
 
 import pytest
 from traces import MAIN, call, document, event, kernel, op, phase, window
 
-from gpulab.analysis.trace import read, validate
+from gpulab.core.trace import read, validate
 
 
 def without(key, raw):
@@ -12,9 +14,19 @@ def without(key, raw):
 
 def test_events_are_read_in_seconds_of_the_window():
     trace = read(
-        document(op("mm", 100, 200), call("cudaLaunchKernel", 5, 9, 3), kernel(-10, 300, 3), phase("data", 0, 1))
+        document(
+            op("mm", 100, 200),
+            call("cudaLaunchKernel", 5, 9, 3),
+            kernel(-10, 300, 3),
+            phase("data", 0, 1),
+        )
     )
-    assert (trace.window, trace.main, trace.skipped, trace.size) == ((0, pytest.approx(1e-3)), MAIN, 0, 4)
+    assert (trace.window, trace.main, trace.skipped, trace.size) == (
+        (0, pytest.approx(1e-3)),
+        MAIN,
+        0,
+        4,
+    )
     (operation,), (launch,) = trace.operations[MAIN], trace.calls[MAIN]
     (launched,), (annotation,) = trace.device, trace.annotations
     assert operation.span == pytest.approx((100e-6, 200e-6))
@@ -24,7 +36,9 @@ def test_events_are_read_in_seconds_of_the_window():
 
 
 def test_phases_recorded_as_operations_are_annotations():
-    """The profiler takes hundreds of microseconds for an annotation, so the lab's own phases come as operations."""
+    """The profiler takes hundreds of microseconds for an annotation, so the lab's own phases come
+    as operations.
+    """
     raw = {**phase("data", 0, 1), "cat": "cpu_op"}
     trace = read({"traceEvents": [{**window(), "cat": "cpu_op"}, raw, op("mm", 2, 3)]})
     assert [annotation.name for annotation in trace.annotations] == ["gpulab:data"]
@@ -35,7 +49,12 @@ def test_events_with_something_missing_are_skipped_and_counted():
     whole = op("mm", 100, 200)
     broken = [without(key, whole) for key in ("ts", "dur", "name", "pid", "tid")]
     broken += [{**whole, "dur": -1}, {**whole, "ts": "soon"}, {**whole, "dur": float("nan")}]
-    irrelevant = [{"ph": "M", "name": "process_name"}, event("python_function", "f", 0, 1), "text", {}]
+    irrelevant = [
+        {"ph": "M", "name": "process_name"},
+        event("python_function", "f", 0, 1),
+        "text",
+        {},
+    ]
     trace = read(document(whole, without("args", op("add", 0, 1)), *broken, *irrelevant))
     assert trace.skipped == len(broken)
     assert [operation.name for operation in trace.operations[MAIN]] == ["aten::mm", "aten::add"]

@@ -1,12 +1,21 @@
-"""Which scenarios there are: the user's own first, the first of a name, and every broken file as an entry."""
+"""Which scenarios there are: the user's own first, the first of a name, and every broken file as an
+entry.
+"""
 
 from pathlib import Path
 
 import pytest
 
 from gpulab.catalog import catalog as catalogs
-from gpulab.catalog.catalog import ScenarioNotFoundError, catalog, find, function_entry, read_again, read_file
-from gpulab.protocol.finding import finding
+from gpulab.catalog.catalog import (
+    ScenarioNotFoundError,
+    catalog,
+    find,
+    function_entry,
+    read_again,
+    read_file,
+)
+from gpulab.core.finding import finding
 
 EXAMPLE = (Path(__file__).parent / "example.py").read_text()
 HEAD = "from gpulab import MiB, Scenario\n"
@@ -30,7 +39,9 @@ def test_nothing_is_executed(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("data", [b"\x00\x01", b"\xff\xfe", "x = '\udc80'".encode(errors="surrogatepass"), b"("])
+@pytest.mark.parametrize(
+    "data", [b"\x00\x01", b"\xff\xfe", "x = '\udc80'".encode(errors="surrogatepass"), b"("]
+)
 def test_a_file_that_is_no_python_is_an_entry_with_an_error(tmp_path, data):
     path = tmp_path / "x.py"
     path.write_bytes(data)
@@ -56,13 +67,19 @@ def test_the_first_of_a_name_is_taken(tmp_path, monkeypatch):
     assert find("optimizer_step").path.parent.name == "scenarios"
     (tmp_path / "scenarios" / "optimizer_step.py").unlink()
     assert find("optimizer_step").path.parent.name == "env"
-    folders = {entry.path.parent.name for entry in catalog([Path("given")]) if entry.name == "optimizer_step"}
+    folders = {
+        entry.path.parent.name
+        for entry in catalog([Path("given")])
+        if entry.name == "optimizer_step"
+    }
     assert folders == {"given"}
 
 
 def test_what_is_named_comes_first_in_its_order_and_all_else_by_topic(tmp_path):
     second = write(tmp_path / "b_second.py", EXAMPLE)
-    write(tmp_path / "folder" / "z_last.py", EXAMPLE.replace('"data movement"', '"a topic of mine"'))
+    write(
+        tmp_path / "folder" / "z_last.py", EXAMPLE.replace('"data movement"', '"a topic of mine"')
+    )
     write(tmp_path / "folder" / "a_first.py", EXAMPLE)
     entries = catalog([second, tmp_path / "folder"])
     assert [(entry.name, entry.own) for entry in entries[:3]] == [
@@ -78,7 +95,12 @@ def test_what_is_named_comes_first_in_its_order_and_all_else_by_topic(tmp_path):
 def test_each_public_function_of_a_named_file_without_a_scenario_is_an_entry(tmp_path):
     path = write(tmp_path / "train.py", FUNCTIONS)
     step, wants = catalog([path])[:2]
-    assert (step.name, step.function, step.own, step.row.function) == ("train:step", "step", True, True)
+    assert (step.name, step.function, step.own, step.row.function) == (
+        "train:step",
+        "step",
+        True,
+        True,
+    )
     assert (step.title, step.row.summaries, step.missing) == ("One step.", ("One step.",), None)
     assert wants.missing == finding("takes_arguments", arguments=["x"])
     assert wants.title == "train:wants"
@@ -115,7 +137,9 @@ def test_a_folder_that_is_named_and_has_nothing_to_run_is_an_error(tmp_path):
         (EXAMPLE, EXAMPLE.replace("Pinned", "Locked"), None),
     ],
 )
-def test_an_entry_that_is_read_again_stays_what_it_was_or_has_an_error(tmp_path, before, after, error):
+def test_an_entry_that_is_read_again_stays_what_it_was_or_has_an_error(
+    tmp_path, before, after, error
+):
     path = write(tmp_path / "x.py", before)
     entry = catalog([path])[0]
     path.write_text(after)
@@ -137,12 +161,16 @@ def test_a_file_without_a_scenario_is_an_error_when_it_is_to_be_run(tmp_path):
     with pytest.raises(ScenarioNotFoundError, match=r"run mine\.py:FUNCTION, one of step$"):
         find("mine.py")
     write(tmp_path / "mine.py", "import os\n")
-    with pytest.raises(ScenarioNotFoundError, match=r"mine\.py has no Scenario, and defines no functions"):
+    with pytest.raises(
+        ScenarioNotFoundError, match=r"mine\.py has no Scenario, and defines no functions"
+    ):
         find("mine.py")
 
 
 def test_a_row_has_what_lists_show_and_nothing_that_drives_a_terminal(tmp_path):
-    text = EXAMPLE.replace("2-6x faster", "\\x1b[31m2-6x").replace("Pinned memory:", "\x1b[1mPinned memory:")
+    text = EXAMPLE.replace("2-6x faster", "\\x1b[31m2-6x").replace(
+        "Pinned memory:", "\x1b[1mPinned memory:"
+    )
     row = read_file(write(tmp_path / "pinned.py", text)).row
     assert (row.name, row.topic, row.claim) == ("pinned", "data movement", "2-6x transfers")
     assert row.title == "Pinned memory: page-locked host buffers copy at link speed."

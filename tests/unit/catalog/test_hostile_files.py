@@ -1,4 +1,6 @@
-"""One file never keeps the others from being listed, nor takes the machine: each is an entry, most with an error."""
+"""One file never keeps the others from being listed, nor takes the machine: each is an entry, most
+with an error.
+"""
 
 import json
 import os
@@ -13,10 +15,9 @@ from hostile_files import ACCEPTED, REFUSED, scenario
 
 from gpulab.catalog import catalog as catalogs
 from gpulab.catalog.catalog import ScenarioNotFoundError, catalog, find, read_file
+from gpulab.catalog.view import lesson, listing
+from gpulab.draw.text import Glyphs
 from gpulab.session.launch import launches_of
-from gpulab.views.lesson import lesson
-from gpulab.views.listing import listing
-from gpulab.views.text import Glyphs
 
 HANGS_S = 10
 GOOD = scenario("params={'n': 1}")
@@ -94,7 +95,12 @@ def test_whatever_goes_wrong_is_an_error_of_that_file_alone(tmp_path, monkeypatc
 
 @pytest.mark.parametrize(
     ("name", "shown"),
-    [(b"\xff\xfe.py", r"\udcff\udcfe"), ("a\x1b[31mb.py", "ab"), ("a\nb.py", "a b"), ("a\u202eb.py", "a\ufffdb")],
+    [
+        (b"\xff\xfe.py", r"\udcff\udcfe"),
+        ("a\x1b[31mb.py", "ab"),
+        ("a\nb.py", "a b"),
+        ("a\u202eb.py", "a\ufffdb"),
+    ],
 )
 def test_a_name_of_odd_characters_is_shown_safely(tmp_path, name, shown):
     path = tmp_path / os.fsdecode(name)
@@ -118,7 +124,9 @@ def test_names_of_functions_stay_short_in_a_list(tmp_path):
     assert "f" * 101 not in functions[0].text.names
 
 
-@pytest.mark.parametrize("places", ["~nobody_of_this_name", "/proc/1/fd", "a" * 5000, "nowhere", "\udcff"])
+@pytest.mark.parametrize(
+    "places", ["~nobody_of_this_name", "/proc/1/fd", "a" * 5000, "nowhere", "\udcff"]
+)
 def test_places_that_cannot_be_read_hold_nothing(tmp_path, monkeypatch, places):
     monkeypatch.setenv("GPULAB_SCENARIOS", os.pathsep.join([places, str(tmp_path / "mine")]))
     (tmp_path / "mine").mkdir()
@@ -139,15 +147,24 @@ def test_a_file_that_hides_another_says_so(tmp_path, monkeypatch):
     mine.write_text(GOOD)
     hides = find("batched_matmul").hides
     assert hides.code == "hides_another"
-    assert hides.values == {"file": str(mine), "hidden": str(shipped.resolve() / mine.name), "lesson": True}
+    assert hides.values == {
+        "file": str(mine),
+        "hidden": str(shipped.resolve() / mine.name),
+        "lesson": True,
+    }
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "y.py").write_text(GOOD)
     (tmp_path / "scenarios" / "y.py").write_text(GOOD)
     monkeypatch.setenv("GPULAB_SCENARIOS", str(tmp_path / "own"))
     assert find("y").hides.values["lesson"] is False
     assert find("small_kernels").hides is None
-    assert catalog([tmp_path / "own"])[0].hides.values["hidden"] == str(tmp_path / "scenarios" / "y.py")
-    assert f"    this is {mine}, which hides the shipped lesson" in listing([find(mine.stem).row], Glyphs()).plain
+    assert catalog([tmp_path / "own"])[0].hides.values["hidden"] == str(
+        tmp_path / "scenarios" / "y.py"
+    )
+    assert (
+        f"    this is {mine}, which hides the shipped lesson"
+        in listing([find(mine.stem).row], Glyphs()).plain
+    )
 
 
 def test_the_shipped_folder_hides_nothing_of_itself(monkeypatch):
@@ -159,7 +176,9 @@ def test_a_list_of_all_of_them_is_printed_by_the_command(tmp_path):
     folder = tmp_path / "scenarios"
     folder.mkdir()
     for number, text in enumerate([*(text for text, _ in REFUSED.values()), *ACCEPTED.values()]):
-        (folder / f"x{number}.py").write_bytes(text.encode() + f"\nopen({str(tmp_path / 'ran')!r}, 'w')".encode())
+        (folder / f"x{number}.py").write_bytes(
+            text.encode() + f"\nopen({str(tmp_path / 'ran')!r}, 'w')".encode()
+        )
     os.mkfifo(folder / "fifo.py")
     (folder / "loop.py").symlink_to(folder / "loop.py")
     (folder / "zero.py").symlink_to("/dev/zero")
@@ -171,16 +190,26 @@ def test_a_list_of_all_of_them_is_printed_by_the_command(tmp_path):
         assert (done.returncode, done.stderr) == (0, b"")
         assert b"\x1b" not in done.stdout
     names = {row["name"] for row in json.loads(done.stdout)}
-    assert names >= {f"x{number}" for number in range(len(REFUSED) + len(ACCEPTED))} | {"fifo", "loop", "zero"}
+    assert names >= {f"x{number}" for number in range(len(REFUSED) + len(ACCEPTED))} | {
+        "fifo",
+        "loop",
+        "zero",
+    }
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("arguments", [["--list"], ["--list", "."], ["--run", "."], ["--run", "x.py"]])
+@pytest.mark.parametrize(
+    "arguments", [["--list"], ["--list", "."], ["--run", "."], ["--run", "x.py"]]
+)
 def test_a_folder_that_was_deleted_is_no_traceback(tmp_path, arguments):
     gone = tmp_path / "gone"
     gone.mkdir()
-    deleting = "import os, sys; from gpulab.cli import main; os.rmdir(os.getcwd()); sys.exit(main())"
+    deleting = (
+        "import os, sys; from gpulab.cli import main; os.rmdir(os.getcwd()); sys.exit(main())"
+    )
     command = [sys.executable, "-c", deleting, *arguments]
-    done = subprocess.run(command, cwd=gone, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, cwd=gone, capture_output=True, text=True, timeout=60, check=False
+    )
     assert "Traceback" not in done.stderr
     assert done.returncode == (0 if arguments == ["--list"] else 2)

@@ -1,4 +1,6 @@
-"""Kernels of variants are read from a file's text: what it says plainly is known, all else is not, and nothing runs."""
+"""Kernels of variants are read from a file's text: what it says plainly is known, all else is not,
+and nothing runs.
+"""
 
 import time
 
@@ -19,7 +21,9 @@ def kernels(body, variants=("a",), head=HEAD, **params):
 
 def kernel(call, arguments="lab, n=4, block=64", before="", **params):
     """What is known of the only kernel of a variant; None where it is left out."""
-    found = kernels(f"{before}\ndef a({arguments}):\n    return {call}\n", **params).get("a", [None])
+    found = kernels(f"{before}\ndef a({arguments}):\n    return {call}\n", **params).get(
+        "a", [None]
+    )
     assert len(found) == 1
     return found[0]
 
@@ -51,9 +55,13 @@ def kernel(call, arguments="lab, n=4, block=64", before="", **params):
         ("", None),
     ],
 )
-def test_a_name_is_known_where_it_is_made_of_literals_parameters_and_numbers_of_the_file(text, name):
+def test_a_name_is_known_where_it_is_made_of_literals_parameters_and_numbers_of_the_file(
+    text, name
+):
     module = "WIDTH, TYPE = 4, 'float4'\nNAME = f'copy_{\"all\"}'\n"
-    found = kernel(f"cuda.kernel({text})", "lab, n, kind, ratio", module, n=7, kind="scaled", ratio=0.5)
+    found = kernel(
+        f"cuda.kernel({text})", "lab, n, kind, ratio", module, n=7, kind="scaled", ratio=0.5
+    )
     assert (found and found.name) == name
 
 
@@ -134,8 +142,17 @@ def test_a_chosen_parameter_counts_before_a_default_and_that_before_a_number_of_
 
 
 def test_what_the_function_gives_a_name_is_not_known():
-    for change in ("n = n // 2", "n //= 2", "n: int = 2", "for n in (1, 2): pass", "with lab as n: pass"):
-        text = f"def a(lab, n):\n    {change}\n    cuda.kernel('k', threads=n)\n    cuda.kernel(f'k<{{n}}>')\n"
+    for change in (
+        "n = n // 2",
+        "n //= 2",
+        "n: int = 2",
+        "for n in (1, 2): pass",
+        "with lab as n: pass",
+    ):
+        text = (
+            f"def a(lab, n):\n    {change}\n    cuda.kernel('k', threads=n)\n    "
+            "cuda.kernel(f'k<{n}>')\n"
+        )
         assert [found.threads for found in kernels(text, n=64)["a"]] == [None]
 
 

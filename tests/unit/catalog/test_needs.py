@@ -1,10 +1,12 @@
-"""What a machine lacks for a scenario, as a finding, without importing torch or the driver's library."""
+"""What a machine lacks for a scenario, as a finding, without importing torch or the driver's
+library.
+"""
 
 import pytest
 
 from gpulab.catalog import needs
 from gpulab.catalog.needs import NO_TORCH, default_device, first_missing, fitting_cupy, missing
-from gpulab.protocol.finding import finding
+from gpulab.core.finding import finding
 
 CACHED = (needs._no_cuda, needs._no_cupy, needs._no_triton, needs._no_jax, needs._no_compiler)
 
@@ -16,7 +18,11 @@ def machine(monkeypatch):
     def set_up(cuda="13.0", gpu=True, packages=(), hidden=None):
         monkeypatch.setattr(needs, "torch_cuda", lambda: cuda)
         monkeypatch.setattr(needs, "has_gpu", lambda: gpu)
-        monkeypatch.setattr(needs, "installed", lambda *names: next((f"{n} 1.0" for n in names if n in packages), None))
+        monkeypatch.setattr(
+            needs,
+            "installed",
+            lambda *names: next((f"{n} 1.0" for n in names if n in packages), None),
+        )
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         if hidden is not None:
             monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
@@ -53,14 +59,18 @@ def test_a_package_that_is_missing_comes_with_how_to_install_it(machine):
     assert missing("triton") == finding("not_installed", package="Triton", install="triton")
     assert missing("jax") == finding("not_installed", package="JAX", install="jax")
     machine(packages=("jax", "cupy-cuda13x"))
-    assert missing("cupy") == finding("not_installed", package="cuda-bindings", install="gpulab[cuda13]")
+    assert missing("cupy") == finding(
+        "not_installed", package="cuda-bindings", install="gpulab[cuda13]"
+    )
     assert missing("jax") is None
     assert fitting_cupy() == "cuda13"
 
 
 def test_the_first_need_that_is_not_met_is_named(machine):
     machine(gpu=False)
-    assert first_missing(("jax", "cuda")) == finding("not_installed", package="JAX", install="jax", need="jax")
+    assert first_missing(("jax", "cuda")) == finding(
+        "not_installed", package="JAX", install="jax", need="jax"
+    )
     assert first_missing(("cuda", "jax")) == finding("no_gpu", need="cuda")
     assert first_missing(()) is None
 
@@ -75,7 +85,9 @@ def test_a_run_on_the_cpu_meets_no_need_of_a_gpu(machine):
 def test_a_compiler_is_the_one_that_torch_would_take(machine, monkeypatch):
     machine()
     monkeypatch.setenv("CXX", "no-such-compiler")
-    monkeypatch.setattr(needs.shutil, "which", lambda name: f"/usr/bin/{name}" if name == "clang++" else None)
+    monkeypatch.setattr(
+        needs.shutil, "which", lambda name: f"/usr/bin/{name}" if name == "clang++" else None
+    )
     assert missing("compiler") is None
     assert needs.compiler() == "/usr/bin/clang++"
     monkeypatch.setattr(needs.shutil, "which", lambda name: None)

@@ -1,12 +1,13 @@
-"""Scenario files are read as text: fast and safe; a wrong one says where, what is wrong, and how to fix it."""
+"""Scenario files are read as text: fast and safe; a wrong one says where, what is wrong, and how to
+fix it.
+"""
 
 import ast
 from pathlib import Path
 
 import pytest
 
-from gpulab.catalog.literals import literal
-from gpulab.catalog.reader import read_text
+from gpulab.catalog.reader import literal, read_text
 from gpulab.catalog.source import UnreadableError
 
 EXAMPLE = (Path(__file__).parent / "example.py").read_text()
@@ -19,16 +20,27 @@ def test_the_example_of_the_manual_is_read():
     assert text.lesson.startswith("Pinned memory: page-locked")
     assert text.scenario.params == {"mib": 256}
     assert list(text.scenario.variants) == ["pageable", "pinned"]
-    assert text.scenario.variants["pinned"].summary == "Page-locked source: the copy engine reads it directly."
+    assert (
+        text.scenario.variants["pinned"].summary
+        == "Page-locked source: the copy engine reads it directly."
+    )
 
 
 def test_arithmetic_on_numbers_and_units_is_a_literal():
-    text = HEAD + "scenario = Scenario('t', params={'n': 4 * MiB, 'p': 2**20, 'q': -(3 - 1) / 4})\n" + VARIANT
+    text = (
+        HEAD
+        + "scenario = Scenario('t', params={'n': 4 * MiB, 'p': 2**20, 'q': -(3 - 1) / 4})\n"
+        + VARIANT
+    )
     assert read_text(text).scenario.params == {"n": 4 << 20, "p": 1 << 20, "q": -0.5}
 
 
 def test_cases_are_names_and_parameters():
-    text = HEAD + "scenario = Scenario('t', params={'n': 8}, cases=('free', 'nan', {'n': 2**10}))\n" + VARIANT
+    text = (
+        HEAD
+        + "scenario = Scenario('t', params={'n': 8}, cases=('free', 'nan', {'n': 2**10}))\n"
+        + VARIANT
+    )
     assert read_text(text).scenario.cases == ("free", "nan", {"n": 1024})
 
 
@@ -37,10 +49,18 @@ BROKEN = {
     "unknown keyword": ("scenario = Scenario('t',\n  speed=3)\n", 3, "unexpected keyword 'speed'"),
     "an old keyword": ("scenario = Scenario('t', grows=True)\n", 2, "unexpected keyword 'grows'"),
     "repeated keyword": ("scenario = Scenario('t', claim='a', claim='b')\n", 2, "given twice"),
-    "no literal": ("x = 3\nscenario = Scenario('t', params={'n': x})\n", 3, "params= is not a literal"),
+    "no literal": (
+        "x = 3\nscenario = Scenario('t', params={'n': x})\n",
+        3,
+        "params= is not a literal",
+    ),
     "a call": ("scenario = Scenario('t', claim=str(3))\n", 2, "claim= is not a literal"),
     "star keywords": ("more = {}\nscenario = Scenario('t', **more)\n", 3, "cannot be read"),
-    "unknown need": ("scenario = Scenario('t', needs=('cuda', 'magic'))\n", 2, "needs='magic' is not one of"),
+    "unknown need": (
+        "scenario = Scenario('t', needs=('cuda', 'magic'))\n",
+        2,
+        "needs='magic' is not one of",
+    ),
     "need as text": ("scenario = Scenario('t', needs='cuda')\n", 2, "write a tuple"),
     "unknown case": ("scenario = Scenario('t', cases=('hot',))\n", 2, "cases='hot' is not one of"),
     "a case of no param": ("scenario = Scenario('t', cases=({'n': 1},))\n", 2, "not in params"),
@@ -57,14 +77,22 @@ BROKEN = {
     ),
     "called": ("scenario = Scenario('t')\ndef a(lab): ...\nscenario.variant(a)\n", 4, "a call"),
     "twice": (f"scenario = Scenario('t')\n{VARIANT}{VARIANT}", 6, "two variants are called 'a'"),
-    "unknown parameter": ("scenario = Scenario('t')\n@scenario.variant\ndef a(lab, n): ...\n", 4, "requires 'n'"),
+    "unknown parameter": (
+        "scenario = Scenario('t')\n@scenario.variant\ndef a(lab, n): ...\n",
+        4,
+        "requires 'n'",
+    ),
     "unknown keyword-only parameter": (
         "scenario = Scenario('t')\n@scenario.variant\ndef a(lab, *, n): ...\n",
         4,
         "requires 'n'",
     ),
     "no lab": ("scenario = Scenario('t')\n@scenario.variant\ndef a(): ...\n", 4, "takes no lab"),
-    "control": ("scenario = Scenario('t')\n@scenario.variant\ndef control(lab): ...\n", 4, "second build"),
+    "control": (
+        "scenario = Scenario('t')\n@scenario.variant\ndef control(lab): ...\n",
+        4,
+        "second build",
+    ),
     "against nothing": (
         f"scenario = Scenario('t')\n{VARIANT}@scenario.variant(against='z')\ndef b(lab): ...\n",
         6,
@@ -75,8 +103,16 @@ BROKEN = {
         4,
         "the first variant is the baseline",
     ),
-    "no number of claims": ("scenario = Scenario('t', claim=3)\n", 2, "claim= must be a short text"),
-    "an environment of numbers": ("scenario = Scenario('t', env={'A': 1})\n", 2, "env= maps names to str, None"),
+    "no number of claims": (
+        "scenario = Scenario('t', claim=3)\n",
+        2,
+        "claim= must be a short text",
+    ),
+    "an environment of numbers": (
+        "scenario = Scenario('t', env={'A': 1})\n",
+        2,
+        "env= maps names to str, None",
+    ),
     "unchecked without a reason": (
         "scenario = Scenario('t')\n@scenario.variant(unchecked=True)\ndef a(lab): ...\n",
         4,
@@ -121,7 +157,9 @@ def test_functions_have_their_summary_and_the_arguments_that_they_require():
         "if True:\n    def inner(): ...\n"
     )
     assert text.scenario is None
-    assert {name: (function.summary, function.required) for name, function in text.functions.items()} == {
+    assert {
+        name: (function.summary, function.required) for name, function in text.functions.items()
+    } == {
         "step": ("One step.", ()),
         "other": ("", ("x", "z")),
     }

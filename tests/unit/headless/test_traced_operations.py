@@ -1,13 +1,15 @@
-"""Recorded operations as calls in Python: tensors, numbers, keywords; and the reasons of those that cannot be."""
+"""Recorded operations as calls in Python: tensors, numbers, keywords; and the reasons of those that
+cannot be.
+"""
 
 import ast
 
 import pytest
 
-from gpulab.analysis.recorded_calls import RecordedCall, RecordedCalls, RecordedInput
 from gpulab.catalog.reader import read_text
-from gpulab.headless.traced.isolated import NotIsolableError, isolated
-from gpulab.headless.traced.text import NoneIsolableError, operation_file
+from gpulab.features.from_trace.calls import RecordedCall, RecordedCalls, RecordedInput
+from gpulab.features.from_trace.isolated import NotIsolableError, isolated
+from gpulab.features.from_trace.text import NoneIsolableError, operation_file
 
 
 def tensor(*dims, strides=None, kind="float"):
@@ -26,20 +28,34 @@ NOTHING = RecordedInput("", [], [], "")
 
 
 def recorded(name, *inputs, **more):
-    values = {"calls": 4, "self_s": 1e-3, "share": 0.25, "median_s": 2e-3, "fastest_s": 1.9e-3, "slowest_s": 3e-3}
-    return RecordedCall(**{"name": name, "inputs": inputs, "callers": (), "copies": False, **values, **more})
+    values = {
+        "calls": 4,
+        "self_s": 1e-3,
+        "share": 0.25,
+        "median_s": 2e-3,
+        "fastest_s": 1.9e-3,
+        "slowest_s": 3e-3,
+    }
+    return RecordedCall(
+        **{"name": name, "inputs": inputs, "callers": (), "copies": False, **values, **more}
+    )
 
 
 def lists(*dims, kind="TensorList"):
     made = [tensor(*sizes) for sizes in dims]
-    return RecordedInput(kind, [entry.dims for entry in made], [entry.strides for entry in made], "")
+    return RecordedInput(
+        kind, [entry.dims for entry in made], [entry.strides for entry in made], ""
+    )
 
 
 @pytest.mark.parametrize(
     ("inputs", "call"),
     [
         (("mm", tensor(8, 4), tensor(4, 2)), "mm(a, b)"),
-        (("addmm", tensor(2), tensor(8, 4), tensor(4, 2), number("1"), number("1")), "addmm(a, b, c)"),
+        (
+            ("addmm", tensor(2), tensor(8, 4), tensor(4, 2), number("1"), number("1")),
+            "addmm(a, b, c)",
+        ),
         (
             ("addmm", tensor(2), tensor(8, 4), tensor(4, 2), number("0"), number("0.5")),
             "addmm(a, b, c, beta=0, alpha=0.5)",
@@ -64,11 +80,26 @@ def lists(*dims, kind="TensorList"):
             "native_layer_norm(a, [4], None, b, 1e-05)",
         ),
         (
-            ("_to_copy", tensor(8), number("5"), NOTHING, NOTHING, NOTHING, number("False"), NOTHING),
+            (
+                "_to_copy",
+                tensor(8),
+                number("5"),
+                NOTHING,
+                NOTHING,
+                NOTHING,
+                number("False"),
+                NOTHING,
+            ),
             "_to_copy(a, dtype=torch.float16, non_blocking=False)",
         ),
         (
-            ("sum", tensor(8), RecordedInput("ScalarList", [], [], "[0]"), number("False"), NOTHING),
+            (
+                "sum",
+                tensor(8),
+                RecordedInput("ScalarList", [], [], "[0]"),
+                number("False"),
+                NOTHING,
+            ),
             "sum(a, [0], False)",
         ),
         (("gelu", tensor(8), NOTHING), "gelu(a)"),
@@ -87,7 +118,10 @@ def test_an_operation_is_called_as_it_was(inputs, call):
     ("inputs", "made"),
     [
         ((tensor(8, 4),), "_tensor(lab, torch.float32, (8, 4))"),
-        ((tensor(8, 4, strides=(1, 8), kind="c10::BFloat16"),), "_tensor(lab, torch.bfloat16, (8, 4), (1, 8))"),
+        (
+            (tensor(8, 4, strides=(1, 8), kind="c10::BFloat16"),),
+            "_tensor(lab, torch.bfloat16, (8, 4), (1, 8))",
+        ),
         ((tensor(8, kind="bool"),), "_tensor(lab, torch.bool, (8,), below=2)"),
     ],
 )
@@ -96,12 +130,18 @@ def test_a_tensor_is_laid_out_as_it_was(inputs, made):
 
 
 def test_indices_are_within_what_they_point_into():
-    call = isolated(recorded("aten::embedding", tensor(1000, 64), tensor(8, kind="long int"), number("-1")), "float32")
+    call = isolated(
+        recorded("aten::embedding", tensor(1000, 64), tensor(8, kind="long int"), number("-1")),
+        "float32",
+    )
     assert call.tensors[1][1] == "_tensor(lab, torch.int64, (8,), below=1000)"
 
 
 def test_what_an_operation_changes_is_known_and_what_overlaps_too():
-    call = isolated(recorded("aten::copy_", tensor(8, 4), tensor(8, 4, strides=(0, 1)), number("False")), "float32")
+    call = isolated(
+        recorded("aten::copy_", tensor(8, 4), tensor(8, 4, strides=(0, 1)), number("False")),
+        "float32",
+    )
     assert (call.changed, call.overlapping) == (("a",), ("b",))
     call = isolated(recorded("aten::_foreach_mul_", lists((8, 4), (4,)), number("0.9")), "bfloat16")
     assert call.tensors[0][1] == "[_tensor(lab, torch.bfloat16, shape) for shape in [(8, 4), (4,)]]"
@@ -152,7 +192,8 @@ def test_the_file_is_a_scenario_with_a_variant_for_each_operation():
     assert variants["mm_8x4_4x2_2"].against is None
     assert "Called by aten::linear." in text
     assert text.endswith(
-        "# Not in this file:\n# - AddmmBackward0, 25.0% of the time: part of autograd, which calls other operations\n"
+        "# Not in this file:\n# - AddmmBackward0, 25.0% of the time: part of autograd, which "
+        "calls other operations\n"
     )
 
 
@@ -169,7 +210,9 @@ def test_a_recording_of_a_device_needs_one_and_one_of_a_cpu_warns_of_fresh_memor
 
 
 def test_results_are_kept_but_not_what_an_operation_changes():
-    text, *_ = file_of(recorded("aten::mm", tensor(8, 4), tensor(4, 2)), recorded("aten::neg_", tensor(8)))
+    text, *_ = file_of(
+        recorded("aten::mm", tensor(8, 4), tensor(4, 2)), recorded("aten::neg_", tensor(8))
+    )
     assert "Work(_keeping(lambda: torch.ops.aten.mm(a, b)), inputs=(a, b))" in text
     assert "Work(lambda: torch.ops.aten.neg_(a), state=a)" in text
 
@@ -183,9 +226,13 @@ def test_an_operation_whose_calls_differ_is_named_with_the_reason():
 
 
 def test_what_the_trace_does_not_hold_is_said():
-    text, *_ = file_of(recorded("aten::gelu", tensor(8), NOTHING), recorded("aten::_foreach_sqrt", lists((8,))))
+    text, *_ = file_of(
+        recorded("aten::gelu", tensor(8), NOTHING), recorded("aten::_foreach_sqrt", lists((8,)))
+    )
     assert "The trace does not hold approximate=: the default is assumed." in text
-    assert "The trace does not hold the dtype of its lists: float32 is assumed." in " ".join(text.split())
+    assert "The trace does not hold the dtype of its lists: float32 is assumed." in " ".join(
+        text.split()
+    )
 
 
 def test_hundreds_of_tensors_stay_within_the_lines():
@@ -211,7 +258,9 @@ def test_names_of_a_trace_are_no_code():
 
 def test_running_statistics_are_state_and_dunders_change_nothing():
     statistics = [tensor(4) for _ in range(4)]
-    text, *_ = file_of(recorded("aten::native_batch_norm", tensor(2, 4, 8, 8), *statistics, number("True")))
+    text, *_ = file_of(
+        recorded("aten::native_batch_norm", tensor(2, 4, 8, 8), *statistics, number("True"))
+    )
     assert "state=(d, e)" in text
     assert "inputs=(a, b, c)" in text
     text, *_ = file_of(recorded("aten::__and__", tensor(8, kind="bool"), tensor(8, kind="bool")))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulab.protocol.files import check_writable, write_whole
+from gpulab.core.files import check_writable, write_whole
 
 
 def names(folder):
@@ -115,7 +115,9 @@ def test_a_pipe_is_written_to_by_its_descriptor(tmp_path, monkeypatch, name):
 
 
 @pytest.mark.parametrize("name", ["/dev/fd/{}", "/proc/self/fd/{}", "link"])
-def test_a_file_that_is_open_is_written_to_at_its_end_and_never_replaced(tmp_path, monkeypatch, name):
+def test_a_file_that_is_open_is_written_to_at_its_end_and_never_replaced(
+    tmp_path, monkeypatch, name
+):
     monkeypatch.chdir(tmp_path)
     with Path("out").open("wb", buffering=0) as file:
         file.write(b"table\n")
@@ -161,13 +163,14 @@ def test_a_file_in_a_folder_that_cannot_be_changed_is_overwritten(locked):
 
 
 MOUNTED = """
-import sys; from pathlib import Path; from gpulab.protocol.files import check_writable, write_whole
+import sys; from pathlib import Path; from gpulab.core.files import check_writable, write_whole
 check_writable(Path("out.json")); write_whole(Path("out.json"), b"data")
 """
 
 
 @pytest.mark.skipif(
-    not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode != 0,
+    not shutil.which("unshare")
+    or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode != 0,
     reason="needs a mount namespace",
 )
 @pytest.mark.parametrize("read_only", ["", "mount -o remount,ro,bind folder; ! touch folder/x"])
@@ -176,7 +179,10 @@ def test_a_file_that_is_a_mount_point_is_overwritten(tmp_path, read_only):
     (tmp_path / "real").write_text("something old")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "out.json").touch()
-    script = f'mount --bind folder folder; {read_only}\nmount --bind real folder/out.json; cd folder; exec "$@"'
+    script = (
+        f"mount --bind folder folder; {read_only}\nmount --bind real folder/out.json; cd folder; "
+        'exec "$@"'
+    )
     command = ["unshare", "-rm", "sh", "-ec", script, "sh", sys.executable, "-c", MOUNTED]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
     assert (tmp_path / "real").read_bytes() == b"data"

@@ -31,7 +31,12 @@ def record(at=0.0, kind="small_ops", mode="default", halves=(), **comparisons):
         "mode": mode,
         "at": at,
         "exit_code": 0,
-        "seconds": {"stages": {"measure": 4.0, "build": 1.0}, "timed": 2.0, "verdict": 5.0, "end": 6.0},
+        "seconds": {
+            "stages": {"measure": 4.0, "build": 1.0},
+            "timed": 2.0,
+            "verdict": 5.0,
+            "end": 6.0,
+        },
         "comparisons": comparisons,
         "processes": {name: [0.1] * 16 for name in comparisons},
         "halves": list(halves),
@@ -40,8 +45,12 @@ def record(at=0.0, kind="small_ops", mode="default", halves=(), **comparisons):
 
 def test_false_verdicts_are_those_of_variants_that_do_the_same():
     records = [
-        record(twin=comparison(1.0), control=comparison(1.0), unlike=comparison(1.5, verdict="faster")),
-        record(twin=comparison(1.03, verdict="faster"), compiled_twin=comparison(0.9, verdict="slower")),
+        record(
+            twin=comparison(1.0), control=comparison(1.0), unlike=comparison(1.5, verdict="faster")
+        ),
+        record(
+            twin=comparison(1.03, verdict="faster"), compiled_twin=comparison(0.9, verdict="slower")
+        ),
         record(twin=comparison(1.0, verdict="inconclusive")),
     ]
     assert false_verdicts(records) == Share(2, 5)
@@ -49,7 +58,9 @@ def test_false_verdicts_are_those_of_variants_that_do_the_same():
 
 def test_a_slowdown_is_found_or_not():
     verdicts = ("slower", "slower", "inconclusive", "same")
-    assert slowdowns([record(slower=comparison(0.95, verdict=verdict)) for verdict in verdicts]) == Share(2, 4)
+    assert slowdowns(
+        [record(slower=comparison(0.95, verdict=verdict)) for verdict in verdicts]
+    ) == Share(2, 4)
     assert slowdowns([record(unlike=comparison(1.0))]) == Share(0, 0)
 
 
@@ -58,17 +69,25 @@ def test_alternating_runs_hold_each_others_estimate():
     near = ({"unlike": comparison(1.50)}, {"unlike": comparison(1.505)})
     single = ({"unlike": comparison(1.50, 0.001)}, {"unlike": comparison(1.505, 0.1)})
     without = ({"unlike": refused()}, {"unlike": comparison(1.5)})
-    assert alternating([record(halves=halves) for halves in (near, single, without)]) == (Share(3, 4), 1)
+    assert alternating([record(halves=halves) for halves in (near, single, without)]) == (
+        Share(3, 4),
+        1,
+    )
 
 
 def test_single_runs_and_the_median_of_all():
-    records = [record(at, unlike=comparison(speedup)) for at, speedup in enumerate((1.50, 1.501, 1.502, 1.6, 1.4))]
+    records = [
+        record(at, unlike=comparison(speedup))
+        for at, speedup in enumerate((1.50, 1.501, 1.502, 1.6, 1.4))
+    ]
     assert single_runs(records, "unlike") == Share(3, 5)
     assert single_runs([record(unlike=refused())], "unlike") == Share(0, 0)
 
 
 def test_intervals_over_eight_runs():
-    """Runs that do not drift are held by every eight; of a steady drift only those that are spread hold the middle."""
+    """Runs that do not drift are held by every eight; of a steady drift only those that are spread
+    hold the middle.
+    """
     random = Random(1)
     steady = [record(at, unlike=comparison(1.5 + random.gauss(0, 0.01))) for at in range(40)]
     consecutive, interleaved = over_runs(steady, "unlike")
@@ -98,7 +117,11 @@ def test_seconds_are_medians_of_runs_that_have_the_stage():
 
 
 def test_a_summary_says_what_holds():
-    comparisons = {"twin": comparison(1.0), "control": comparison(1.0), "slower": comparison(0.95, verdict="slower")}
+    comparisons = {
+        "twin": comparison(1.0),
+        "control": comparison(1.0),
+        "slower": comparison(0.95, verdict="slower"),
+    }
     halves = ({"unlike": comparison(1.5)}, {"unlike": comparison(1.5)})
     records = [record(at, unlike=comparison(1.5), **comparisons) for at in range(20)]
     records.append(record(20, mode="long", halves=halves, unlike=comparison(1.5)))
@@ -109,8 +132,15 @@ def test_a_summary_says_what_holds():
     assert "5 % slower found >= 95%: 20/20 100.0%: yes" in text
     assert "2/2 100.0%; 0 without an interval; 8 independent processes:" in text
     alone = [dict(speedup=1.5, low=1.5 - 0.02 * held, high=1.5 + 0.02 * held) for held in range(5)]
-    runs = [record(at, unlike={**comparison(1.5), "sustained": sustained}) for at, sustained in enumerate(alone)]
-    runs.append(record(9, unlike={**comparison(1.5), "sustained": {"speedup": 2.0, "low": 1.9, "high": 2.1}}))
+    runs = [
+        record(at, unlike={**comparison(1.5), "sustained": sustained})
+        for at, sustained in enumerate(alone)
+    ]
+    runs.append(
+        record(
+            9, unlike={**comparison(1.5), "sustained": {"speedup": 2.0, "low": 1.9, "high": 2.1}}
+        )
+    )
     assert "sustained intervals hold the median of all >= 90%: 5/6 83.3%: NO" in summary(runs)[0]
     text, held = summary([record(at, twin=comparison(1.2, verdict="faster")) for at in range(5)])
     assert not held

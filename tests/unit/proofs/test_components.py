@@ -8,7 +8,7 @@ import pytest
 from components import block_sd, components, drawn_in, lag_1, median_noise
 from variance import split_of
 
-from gpulab.analysis.series import Epoch
+from gpulab.stats.series import Epoch
 
 
 def nested(random, sds, counts):
@@ -27,7 +27,9 @@ def test_every_level_is_recovered():
     """Of a large experiment to a few per cent, and no level takes what belongs to another."""
     sds = (0.04, 0.0, 0.02, 0.03)  # time, interpreters, processes, builds
     tree = nested(Random(1), sds, (400, 2, 6, 4))
-    sds_back = [sqrt(max(0.0, variance)) for variance in components(tree, lambda leaf: (leaf, 0.0), 4)]
+    sds_back = [
+        sqrt(max(0.0, variance)) for variance in components(tree, lambda leaf: (leaf, 0.0), 4)
+    ]
     assert sds_back == pytest.approx([0.03, 0.02, 0.0, 0.04], abs=0.005)
 
 
@@ -65,11 +67,20 @@ def test_block_noise_ignores_drift_and_outliers():
 
 def test_outliers_are_drawn_in_and_nothing_else_is_touched():
     random = Random(8)
-    groups = [[shift + random.gauss(0, 0.01) for _ in range(8)] for shift in (0.0, 0.5, 1.0) for _ in range(50)]
+    groups = [
+        [shift + random.gauss(0, 0.01) for _ in range(8)]
+        for shift in (0.0, 0.5, 1.0)
+        for _ in range(50)
+    ]
     groups[3][5] = 7.0
     groups.append([3.0])
     drawn = drawn_in(groups)
-    changed = [(g, i) for g, group in enumerate(groups) for i, value in enumerate(group) if drawn[g][i] != value]
+    changed = [
+        (g, i)
+        for g, group in enumerate(groups)
+        for i, value in enumerate(group)
+        if drawn[g][i] != value
+    ]
     assert (3, 5) in changed
     assert len(changed) < 5
     assert drawn[3][5] < 0.1
@@ -96,10 +107,15 @@ def test_a_split_of_epochs():
     random = Random(7)
 
     def epoch(ratio):
-        return Epoch([{"baseline": 1.0, "unlike": ratio * (1 + random.gauss(0, 0.001))} for _ in range(5)])
+        return Epoch(
+            [{"baseline": 1.0, "unlike": ratio * (1 + random.gauss(0, 0.001))} for _ in range(5)]
+        )
 
     visits = [
-        [[[epoch(ratio)] * 3 for ratio in (1.5 * (1 + random.gauss(0, 0.02)) for _ in range(8))] for _ in range(2)]
+        [
+            [[epoch(ratio)] * 3 for ratio in (1.5 * (1 + random.gauss(0, 0.02)) for _ in range(8))]
+            for _ in range(2)
+        ]
         for _ in range(30)
     ]
     split = split_of(visits, ("unlike", "baseline"))

@@ -1,4 +1,6 @@
-"""What verify.py says of figures: bounds on both sides, claims of sources, sustained speedups, the host apart."""
+"""What verify.py says of figures: bounds on both sides, claims of sources, sustained speedups, the
+host apart.
+"""
 
 import json
 from pathlib import Path
@@ -10,7 +12,16 @@ import msgspec
 import pytest
 import trust_lines
 import verify
-from judging import Bounds, Judgement, Row, failed, heads_where_it_differs, split_ceilings, table, within
+from judging import (
+    Bounds,
+    Judgement,
+    Row,
+    failed,
+    heads_where_it_differs,
+    split_ceilings,
+    table,
+    within,
+)
 from recorded import report_of
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
@@ -22,14 +33,26 @@ def as_json(report):
 
 def test_bounds_have_two_sides():
     bounds = Bounds(1.0, 2.0)
-    assert [bounds.judge(value) for value in (0.9, 1.0, 2.0, 2.1)] == ["short", "within", "within", "over"]
-    assert within("busy", Bounds(0.9, 1.0), 1.2, "%") == Row("busy", "90.0 to 100.0 %", "120.0 %", Judgement.NO)
+    assert [bounds.judge(value) for value in (0.9, 1.0, 2.0, 2.1)] == [
+        "short",
+        "within",
+        "within",
+        "over",
+    ]
+    assert within("busy", Bounds(0.9, 1.0), 1.2, "%") == Row(
+        "busy", "90.0 to 100.0 %", "120.0 %", Judgement.NO
+    )
 
 
 def test_every_lesson_that_claims_a_speedup_has_bounds():
     """All that ship but those which compare nothing."""
     lessons = {path.stem for path in SCENARIOS.glob("*.py")}
-    assert lessons - claims.CLAIMS.keys() == {"roofline_tour", "roofline_walk", "cold_start", "timing_without_sync"}
+    assert lessons - claims.CLAIMS.keys() == {
+        "roofline_tour",
+        "roofline_walk",
+        "cold_start",
+        "timing_without_sync",
+    }
     assert claims.CLAIMS.keys() <= lessons
     for entries in claims.CLAIMS.values():
         for claim in entries:
@@ -42,14 +65,21 @@ def lesson(scenario, claim="", **speedups):
         "scenario": scenario,
         "claim": claim,
         "variants": [{"name": "base"}],
-        "comparisons": [base, *({"variant": n, "against": "base", "speedup": s} for n, s in speedups.items())],
+        "comparisons": [
+            base,
+            *({"variant": n, "against": "base", "speedup": s} for n, s in speedups.items()),
+        ],
     }
 
 
-@pytest.mark.parametrize(("speedup", "judgement"), [(3.47, "short"), (11.5, "within"), (31.0, "over")])
+@pytest.mark.parametrize(
+    ("speedup", "judgement"), [(3.47, "short"), (11.5, "within"), (31.0, "over")]
+)
 def test_a_claim_is_held_to_its_numbers(speedup, judgement):
     """An H100's 3.47x is no 11 to 12x."""
-    run = lesson("batch_size", "11-12x in throughput from 32 to 512 rows", batch_512=speedup, batch_2048=40.0)
+    run = lesson(
+        "batch_size", "11-12x in throughput from 32 to 512 rows", batch_512=speedup, batch_2048=40.0
+    )
     (entry,) = claims.rows_of(run)
     assert (entry.judgement, entry.expected) == (judgement, "10x to 13x")
     assert entry.measured == f"{speedup:.3g}x; source: 11-12x in throughput from 32 to 512 rows"
@@ -75,7 +105,11 @@ def test_claims_of_recorded_runs(tmp_path):
 
 
 def compared(speedup, low, high, sustained=None, heads=None):
-    shown = None if sustained is None else {"speedup": sustained, "low": None, "high": None, "heads": heads}
+    shown = (
+        None
+        if sustained is None
+        else {"speedup": sustained, "low": None, "high": None, "heads": heads}
+    )
     return {"variant": "v", "speedup": speedup, "low": low, "high": high, "sustained": shown}
 
 
@@ -102,8 +136,16 @@ def test_a_recorded_power_cap_heads_its_result(tmp_path):
 
 
 def test_what_the_host_takes_to_queue_is_apart_from_the_device():
-    first = {("launch", "enqueue", "m"): 4e-6, ("device memory", "copy", "m"): 3e12, ("host to device", "x", "m"): 1e9}
-    second = {("launch", "enqueue", "m"): 5e-6, ("device memory", "copy", "m"): 3.03e12, ("matrix", "bf16", "m"): 1.0}
+    first = {
+        ("launch", "enqueue", "m"): 4e-6,
+        ("device memory", "copy", "m"): 3e12,
+        ("host to device", "x", "m"): 1e9,
+    }
+    second = {
+        ("launch", "enqueue", "m"): 5e-6,
+        ("device memory", "copy", "m"): 3.03e12,
+        ("matrix", "bf16", "m"): 1.0,
+    }
     device, host = split_ceilings(first, second)
     assert device == pytest.approx({("device memory", "copy", "m"): 0.01})
     assert host == pytest.approx({("launch", "enqueue", "m"): 0.25})
@@ -122,13 +164,22 @@ def test_alone_and_interleaved():
 
 
 def test_busy_is_of_the_time_that_it_was_read_in():
-    """The loop of launches took 100 us among others and 80 alone, when the counter was read: 50 us of it were busy."""
+    """The loop of launches took 100 us among others and 80 alone, when the counter was read: 50 us
+    of it were busy.
+    """
     product = variant("product", 1e-3, 1e-3, {"tensor": 50.0, "sm_clock": 1000.0}, flops=2.5e11)
     copy = variant("copy", 1e-3, 1e-3, {"dram": 80.0, "memory_clock": 1000.0}, bytes=2e8)
-    loop = variant("launches", 100e-6, 80e-6, {"busy": 62.0, "sm": 1.0}, clocks={"device": 50e-6, "wall": 100e-6})
+    loop = variant(
+        "launches",
+        100e-6,
+        80e-6,
+        {"busy": 62.0, "sm": 1.0},
+        clocks={"device": 50e-6, "wall": 100e-6},
+    )
     spin = variant("spin", 1e-3, 1e-3, {"busy": 99.0, "sm": 0.8})
     rows = {
-        entry.title: entry for entry in device_lines.counter_rows({"variants": [product, copy, loop, spin]}, 122, 1000)
+        entry.title: entry
+        for entry in device_lines.counter_rows({"variants": [product, copy, loop, spin]}, 122, 1000)
     }
     assert rows["busy of a loop of launches, of its solo run"].expected == "52.5 to 72.5 %"
     assert {entry.judgement for entry in rows.values()} == {"yes"}
@@ -143,16 +194,25 @@ def test_same_against_same():
         {**entry, "variant": "slower", "verdict": "inconclusive"},
     ]
     report = {"control": {**entry, "verdict": "faster", "low": None}, "comparisons": entries}
-    rows = {row.title.rpartition(" ")[2]: row.judgement for row in trust_lines.same_rows(report, "memory")}
+    rows = {
+        row.title.rpartition(" ")[2]: row.judgement
+        for row in trust_lines.same_rows(report, "memory")
+    }
     assert rows == {"control": "NO", "twin": "yes", "compiled_twin": "NO", "slower": "NO"}
 
 
 def test_side_streams():
     joined = {"name": "joined", "status": "ok", "reason": None}
-    not_joined = {"name": "not_joined", "status": "invalid", "reason": {"code": "work_beside_the_stream"}}
+    not_joined = {
+        "name": "not_joined",
+        "status": "invalid",
+        "reason": {"code": "work_beside_the_stream"},
+    }
     rows = list(trust_lines.side_stream_rows({"variants": [joined, not_joined]}))
     assert [row.judgement for row in rows] == ["yes", "yes"]
-    rows = list(trust_lines.side_stream_rows({"variants": [joined, {**not_joined, "status": "ok"}]}))
+    rows = list(
+        trust_lines.side_stream_rows({"variants": [joined, {**not_joined, "status": "ok"}]})
+    )
     assert [row.judgement for row in rows] == ["yes", "NO"]
 
 
@@ -171,7 +231,10 @@ def test_goodput_is_within_five_points_or_says_that_it_is_not(entry, judgement):
 
 
 def test_the_table_counts_what_is_the_labs():
-    rows = [Row("a", "", "", Judgement(name)) for name in ("yes", "NO", "short", "over", "within", "not run")]
+    rows = [
+        Row("a", "", "", Judgement(name))
+        for name in ("yes", "NO", "short", "over", "within", "not run")
+    ]
     assert len(failed(rows)) == 2
     assert list(table(rows))[-1].startswith("1 hold, 2 do not or were not run; 3 claims")
 

@@ -1,4 +1,6 @@
-"""A run of several processes read back: its epochs by process, the run as two, and its seconds by stage."""
+"""A run of several processes read back: its epochs by process, the run as two, and its seconds by
+stage.
+"""
 
 from dataclasses import replace
 from math import exp
@@ -7,16 +9,18 @@ import pytest
 from pair_runs import comparisons_of, halves, processes_of
 from stages import judgements, run_seconds, table
 
-from gpulab.protocol import events as e
-from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
-from gpulab.protocol.statuses import Stage
+from gpulab.core import events as e
+from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core.statuses import Stage
 
 NAMES = ("baseline", "control", "unlike")
 PROCESSES, EPOCHS, ROUNDS = 16, 2, 3
 
 
 def ratio(process):
-    """log(unlike / baseline) of a process; those of even conductors lie around -0.4, of odd ones around -0.2."""
+    """log(unlike / baseline) of a process; those of even conductors lie around -0.4, of odd ones
+    around -0.2.
+    """
     return (-0.2 if process // 2 % 2 else -0.4) + 0.001 * process
 
 
@@ -49,7 +53,9 @@ def epochs(process):
 def run():
     variants = (VariantInfo(name="baseline"), VariantInfo(name="unlike", against="baseline"))
     subject = ScenarioFile(scenario="s", path="s.py", source_sha256="0", variants=variants)
-    yield e.RunStarted(t=1.0, request=RunRequest(job=Measure(subject=subject), telemetry="off"), at="", host="h")
+    yield e.RunStarted(
+        t=1.0, request=RunRequest(job=Measure(subject=subject), telemetry="off"), at="", host="h"
+    )
     yield e.StageStarted(t=3.0, stage=Stage.LOAD)
     yield e.StageStarted(t=3.5, stage=Stage.BUILD, variant="baseline")
     for name in ("baseline", "unlike"):
@@ -57,7 +63,11 @@ def run():
     yield e.StageStarted(t=9.0, stage=Stage.MEASURE)
     for process in range(PROCESSES):
         yield e.ProcessStarted(
-            t=10.0 + process, process=process, seed=process, conductor=process // 2 * 2, epoch=process * EPOCHS
+            t=10.0 + process,
+            process=process,
+            seed=process,
+            conductor=process // 2 * 2,
+            epoch=process * EPOCHS,
         )
         yield epochs(process)
     yield e.Stopped(t=30.0, reason="time")
@@ -130,7 +140,10 @@ def test_limits_of_a_default_run(recorded):
 
 def test_a_long_import_of_torch_is_said_and_not_held_against_a_limit(recorded):
     seconds = replace(run_seconds(recorded, began=0.5), verdict=7.0, end=13.0, imports=3.5)
-    assert [row[2:] for row in judgements("precision", "cpu", seconds)] == [(5.5, True), (11.5, True)]
+    assert [row[2:] for row in judgements("precision", "cpu", seconds)] == [
+        (5.5, True),
+        (11.5, True),
+    ]
     _, line = table({"precision": [seconds] * 3}, "cpu")
     assert line.split()[:5] == ["precision", "7.0", "s", "13.0", "s"]
     assert line.endswith("1.5 s  6 s yes, 12 s yes")

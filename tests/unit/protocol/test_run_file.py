@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from recorded import SMALL_RUN, write_run
 
-from gpulab.protocol.finding import finding
-from gpulab.protocol.run_file import VERSION, RunFile, RunFileError, is_run_file, read_run_file
+from gpulab.core.finding import finding
+from gpulab.core.run_file import VERSION, RunFile, RunFileError, is_run_file, read_run_file
+from gpulab.core.statuses import Conclusion
 from gpulab.report.build import build_report
-from gpulab.report.exit_codes import Conclusion
 from gpulab.report.state import fold_all
 from gpulab.session.run_files import at_home
 
@@ -21,7 +21,12 @@ def path(tmp_path):
 def test_what_is_written_is_read_back(path):
     recording = read_run_file(path)
     assert recording.events == list(SMALL_RUN)
-    assert (recording.unknown, recording.garbled, recording.cut, recording.findings) == (0, [], False, [])
+    assert (recording.unknown, recording.garbled, recording.cut, recording.findings) == (
+        0,
+        [],
+        False,
+        [],
+    )
     assert (recording.header.version, recording.header.gpulab) == (VERSION, "0.1.0") == (2, "0.1.0")
     assert is_run_file(path.read_bytes()[:64])
     assert not is_run_file(b'{"format":"other"}')
@@ -53,10 +58,15 @@ def test_an_unknown_type_is_skipped_and_counted_and_a_garbled_line_is_numbered(p
     recording = read_run_file(path)
     assert (recording.unknown, recording.garbled) == (2, [5])
     assert recording.events == list(SMALL_RUN)
-    assert recording.findings == [finding("garbled_lines", lines=["5"]), finding("unknown_events", count=2)]
+    assert recording.findings == [
+        finding("garbled_lines", lines=["5"]),
+        finding("unknown_events", count=2),
+    ]
 
 
-@pytest.mark.parametrize("event", [b'{"type":"Stopped"}', b'{"type":"Stopped","reason":"boredom"}', b'{"t":1.0}', b"7"])
+@pytest.mark.parametrize(
+    "event", [b'{"type":"Stopped"}', b'{"type":"Stopped","reason":"boredom"}', b'{"t":1.0}', b"7"]
+)
 def test_a_broken_event_is_a_garbled_line_too(path, event):
     path.write_bytes(path.read_bytes() + event + b"\n")
     recording = read_run_file(path)
@@ -73,11 +83,15 @@ def test_what_could_not_be_read_is_in_the_report():
 def test_another_version_is_refused_by_name(path, version):
     data = path.read_bytes().replace(b'"version":2', f'"version":{version}'.encode(), 1)
     path.write_bytes(data.replace(b'"gpulab":"0.1.0"', b'"gpulab":"9.2"', 1))
-    with pytest.raises(RunFileError, match=rf"version {version}, written by gpulab 9\.2: this one reads 2"):
+    with pytest.raises(
+        RunFileError, match=rf"version {version}, written by gpulab 9\.2: this one reads 2"
+    ):
         read_run_file(path)
 
 
-@pytest.mark.parametrize("data", [b"{}\n", b"hello\n", b"\xff\xfe\n", b'{"format":"other"}\n', b"\n"])
+@pytest.mark.parametrize(
+    "data", [b"{}\n", b"hello\n", b"\xff\xfe\n", b'{"format":"other"}\n', b"\n"]
+)
 def test_another_file_is_refused(tmp_path, data):
     path = tmp_path / "x.jsonl"
     path.write_bytes(data)

@@ -1,4 +1,6 @@
-"""A run file is read while it grows: each event once, in its order, however it is cut into pieces."""
+"""A run file is read while it grows: each event once, in its order, however it is cut into
+pieces.
+"""
 
 from contextlib import closing
 
@@ -7,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorded import SMALL_RUN, write_run
 
-from gpulab.protocol.finding import finding
-from gpulab.protocol.run_file import RunFileError, RunFileReader
+from gpulab.core.finding import finding
+from gpulab.core.run_file import RunFileError, RunFileReader
 
 
 @pytest.fixture(scope="module")
@@ -82,5 +84,8 @@ def test_garbled_lines_keep_their_numbers_over_several_pieces(data, tmp_path):
         file.write(lines[2][5:] + b'{"type":"Later"}\n' + b"{}\n" + b"".join(lines[3:]))
     assert reader.take() == list(SMALL_RUN[1:])
     assert (reader.garbled, reader.unknown) == ([3, 6], 1)
-    assert reader.findings == [finding("garbled_lines", lines=["3", "6"]), finding("unknown_events", count=1)]
+    assert reader.findings == [
+        finding("garbled_lines", lines=["3", "6"]),
+        finding("unknown_events", count=1),
+    ]
     reader.close()

@@ -1,4 +1,6 @@
-"""The door that text of others goes through: what comes out of it can be shown, encoded, and read as it stands."""
+"""The door that text of others goes through: what comes out of it can be shown, encoded, and read
+as it stands.
+"""
 
 import json
 import unicodedata
@@ -7,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpulab.limits import FILE_NAME_BYTES
-from gpulab.protocol.text import cut, file_name, one_line, plain, plain_json
+from gpulab.core.limits import FILE_NAME_BYTES
+from gpulab.core.text import cut, file_name, one_line, plain, plain_json
 
 ANYTHING = st.text(st.characters(exclude_categories=()))  # surrogates too
 INVISIBLE = "\x1b\x9b\x07\x00\r\x7f\x85\u202e\u2066\u200b\u2028\u2029\ufeff\u00ad\ud800\U000e0041"

@@ -1,14 +1,15 @@
-"""Events as lines of JSON: the same back, unknown types told from broken ones, nothing that does not fit together."""
+"""Events as lines of JSON: the same back, unknown types told from broken ones, nothing that does
+not fit together.
+"""
 
 import pytest
 
-from gpulab.protocol import events as e
-from gpulab.protocol import senders
-from gpulab.protocol.finding import finding
-from gpulab.protocol.frames import numbered
-from gpulab.protocol.telemetry_fields import reason_letters, reason_names
-from gpulab.protocol.text import plain
-from gpulab.protocol.wire import decode, encode
+from gpulab.core import events as e
+from gpulab.core import senders
+from gpulab.core.finding import finding
+from gpulab.core.text import plain
+from gpulab.core.wire import decode, encode, numbered
+from gpulab.features.telemetry.fields import reason_letters, reason_names
 
 SAMPLES = {
     "names": ("a", "b"),
@@ -47,7 +48,13 @@ def test_a_type_that_is_not_known_is_none_and_a_broken_event_an_error():
 
 @pytest.mark.parametrize(
     "change",
-    [{"times_s": [1.0]}, {"ended": [1.0]}, {"steps": [1, 1], "ended": []}, {"variant": [0, 2]}, {"sm_mhz": [1]}],
+    [
+        {"times_s": [1.0]},
+        {"ended": [1.0]},
+        {"steps": [1, 1], "ended": []},
+        {"variant": [0, 2]},
+        {"sm_mhz": [1]},
+    ],
 )
 def test_samples_whose_columns_do_not_fit_are_no_event(change):
     with pytest.raises(ValueError, match="do not fit together"):

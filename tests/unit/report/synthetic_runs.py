@@ -1,10 +1,11 @@
-"""Runs made by hand, of a and b: events whose report is known. A step of a takes 1 ms, and a block 8 steps."""
+"""Runs made by hand, of a and b: events whose report is known. A step of a takes 1 ms, and a block
+8 steps.
+"""
 
 import random
 
-from gpulab.protocol import events as e
-from gpulab.protocol.device import Device
-from gpulab.protocol.jobs import (
+from gpulab.core import events as e
+from gpulab.core.jobs import (
     TELEMETRY_OFF,
     FunctionFile,
     Measure,
@@ -13,7 +14,8 @@ from gpulab.protocol.jobs import (
     TimeFunctions,
     VariantInfo,
 )
-from gpulab.protocol.statuses import Outcome, Stage, StopReason
+from gpulab.core.machine import Device
+from gpulab.core.statuses import Outcome, Stage, StopReason
 from gpulab.report.build import build_report
 from gpulab.report.state import fold_all
 
@@ -30,7 +32,13 @@ END = (e.Stopped(reason=StopReason.WIDTH, t=100.0), e.RunEnded(outcome=Outcome.D
 
 def request(*infos, telemetry=TELEMETRY_OFF, subject=None, **job):
     """A run of a scenario; `subject` has fields of its file, `job` those of the job."""
-    file = {"scenario": "s", "path": "s.py", "source_sha256": "0", "variants": infos or INFOS, **(subject or {})}
+    file = {
+        "scenario": "s",
+        "path": "s.py",
+        "source_sha256": "0",
+        "variants": infos or INFOS,
+        **(subject or {}),
+    }
     return RunRequest(job=Measure(subject=ScenarioFile(**file), **job), telemetry=telemetry)
 
 
@@ -41,7 +49,9 @@ def functions_request(*names):
 
 
 def opening(run_request=None, *, device=CPU, processes=0, epochs=20, **built):
-    """A run up to its first round. `processes` share the epochs evenly; `built` has fields of every build."""
+    """A run up to its first round. `processes` share the epochs evenly; `built` has fields of every
+    build.
+    """
     run_request = run_request or request()
     build = {"build_s": 0.1, "first_step_s": 0.1, "items": 2.0, **built}
     return [
@@ -58,11 +68,20 @@ def opening(run_request=None, *, device=CPU, processes=0, epochs=20, **built):
 
 
 def rows(ratios, *, epochs=20, rounds=5, names=NAMES, spread=0.001, seed=0):
-    """(epoch, round, index of the name, seconds of a step). `spread` is relative, of every block or by name."""
+    """(epoch, round, index of the name, seconds of a step). `spread` is relative, of every block or
+    by name.
+    """
     draw = random.Random(seed)
-    spreads = {name: spread.get(name, 0.0) if isinstance(spread, dict) else spread for name in names}
+    spreads = {
+        name: spread.get(name, 0.0) if isinstance(spread, dict) else spread for name in names
+    }
     return [
-        (epoch, number, index, 1e-3 * ratios.get(name, 1.0) * draw.uniform(1 - spreads[name], 1 + spreads[name]))
+        (
+            epoch,
+            number,
+            index,
+            1e-3 * ratios.get(name, 1.0) * draw.uniform(1 - spreads[name], 1 + spreads[name]),
+        )
         for epoch in range(epochs)
         for number in range(rounds)
         for index, name in enumerate(names)
@@ -70,10 +89,15 @@ def rows(ratios, *, epochs=20, rounds=5, names=NAMES, spread=0.001, seed=0):
 
 
 def batches(blocks, size, *, names=NAMES, complete=None, start=1.0, faults=1):
-    """Blocks as events of so many, each in a slot of its own from `start` on. `complete` is what the last one says."""
+    """Blocks as events of so many, each in a slot of its own from `start` on. `complete` is what
+    the last one says.
+    """
     for first in range(0, len(blocks), size):
         part = blocks[first : first + size]
-        count, ends = len(part), [start + SLOT_S * (first + number + 1) for number in range(len(part))]
+        count, ends = (
+            len(part),
+            [start + SLOT_S * (first + number + 1) for number in range(len(part))],
+        )
         last = first + size >= len(blocks) and complete is not None
         yield e.Samples(
             names=names,
@@ -93,7 +117,9 @@ def batches(blocks, size, *, names=NAMES, complete=None, start=1.0, faults=1):
 
 def samples(ratios, size=10_000, *, names=NAMES, faults=1, start=1.0, **options):
     """All blocks of a run: `ratios` are of the time of a."""
-    return list(batches(rows(ratios, names=names, **options), size, names=names, faults=faults, start=start))
+    return list(
+        batches(rows(ratios, names=names, **options), size, names=names, faults=faults, start=start)
+    )
 
 
 def run_of(ratios, *, run_request=None, later=(), end=END, opened=None, **options):

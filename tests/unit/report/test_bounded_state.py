@@ -1,4 +1,6 @@
-"""However long a run is, its state holds a bounded number of readings, lines and blocks: counted, object by object."""
+"""However long a run is, its state holds a bounded number of readings, lines and blocks: counted,
+object by object.
+"""
 
 import gc
 from collections import Counter
@@ -7,12 +9,11 @@ from types import FunctionType, ModuleType
 import pytest
 from synthetic_runs import batches, opening, report_of, request, samples
 
-from gpulab.analysis.series import Epoch, Window
-from gpulab.protocol import events as e
-from gpulab.protocol.statuses import Stage
+from gpulab.core import events as e
+from gpulab.core.statuses import Stage
 from gpulab.report.build import build_report
-from gpulab.report.log_history import KEPT_LINES
-from gpulab.report.state import fold_all
+from gpulab.report.state import KEPT_LINES, fold_all
+from gpulab.stats.series import Epoch, Window
 
 READINGS, LINES = 50_000, 20_000
 STARTED = e.TelemetryStarted(gpu="H100", uuid="GPU-1", t=0.35)
@@ -34,7 +35,9 @@ def count(root, kind):
 
 
 def readings(number, start=0.4, *, first=0):
-    """Five a second, every fiftieth of a slowdown: what a throttled GPU shows in hours. `first`: the first's number."""
+    """Five a second, every fiftieth of a slowdown: what a throttled GPU shows in hours. `first`:
+    the first's number.
+    """
     for index in range(first, first + number):
         t = start + 0.2 * (index - first)
         yield e.Telemetry(
@@ -59,7 +62,11 @@ def test_readings_of_hours_leave_a_bounded_number_in_the_state():
 
 def test_readings_after_each_stage_are_all_that_a_solo_run_can_ask_for():
     started = e.StageStarted(stage=Stage.SOLO_RUN, variant="a", t=1.0)
-    stages = [event for number in range(20) for event in (started, *readings(100, start=0.4 + 20.0 * number))]
+    stages = [
+        event
+        for number in range(20)
+        for event in (started, *readings(100, start=0.4 + 20.0 * number))
+    ]
     assert count(fold_all([*opening(request(telemetry="0")), STARTED, *stages]), e.Telemetry) <= 200
 
 
@@ -67,7 +74,9 @@ def test_lines_of_a_talkative_scenario_leave_its_first_and_last():
     lines = [f"line {number}" for number in range(LINES)]
     chunks = [e.Log(lines=lines[first : first + 37], t=1.0) for first in range(0, LINES, 37)]
     state = fold_all([*opening(), *chunks])
-    held = [item for item in objects(state.log) if isinstance(item, str) and item.startswith("line ")]
+    held = [
+        item for item in objects(state.log) if isinstance(item, str) and item.startswith("line ")
+    ]
     assert len(held) == 2 * KEPT_LINES
     log = build_report(state, live=True).log
     assert (log.head, log.tail) == (lines[:KEPT_LINES], lines[-KEPT_LINES:])
@@ -79,9 +88,12 @@ def test_epochs_are_reduced_to_their_medians_without_telemetry():
     many = fold_all([*opening(), *samples({"b": 0.5}, 15, epochs=200)])
     assert (count(few, Epoch), count(many, Epoch)) == (0, 0)
     assert many.samples.epochs == 199
-    # Of the epoch under way every block is known; of the others a median of each of three times and two pairs.
+    # Of the epoch under way every block is known; of the others a median of each of three times and
+    # two pairs.
     assert count(many.samples, float) - count(few.samples, float) <= 5 * 180
-    assert report_of([*opening(), *samples({"b": 0.5}, 15, epochs=200)]).comparisons[0].pairs == 1000
+    assert (
+        report_of([*opening(), *samples({"b": 0.5}, 15, epochs=200)]).comparisons[0].pairs == 1000
+    )
 
 
 def test_epochs_are_reduced_to_their_medians_once_readings_have_passed_them():
@@ -91,7 +103,8 @@ def test_epochs_are_reduced_to_their_medians_once_readings_have_passed_them():
     for event in together:
         state.fold(event)
         most = max(most, len(state.samples.unsettled))
-    # An epoch takes 0.15 s here. Other processes are looked for every two seconds, each time for the two before.
+    # An epoch takes 0.15 s here. Other processes are looked for every two seconds, each time for
+    # the two before.
     assert most <= 4 / 0.15 + 1
 
 
@@ -99,7 +112,9 @@ HOUR_S = 3600.0
 
 
 def epoch_a_second(hours):
-    """Events of so many hours of measurement: an epoch of two rounds a second, and five readings."""
+    """Events of so many hours of measurement: an epoch of two rounds a second, and five
+    readings.
+    """
     for second in range(int(hours * HOUR_S)):
         start = 1.0 + second
         yield from readings(5, start=start, first=5 * second)
@@ -144,7 +159,9 @@ def test_epochs_wait_a_minute_for_readings_that_stopped_or_never_began(arriving)
 
 
 def test_a_window_of_a_reading_that_comes_too_late_applies_only_to_what_waited_for_it():
-    """The slowdown covers all of the 150 s of blocks; at its reading those of the last 60 s were not settled."""
+    """The slowdown covers all of the 150 s of blocks; at its reading those of the last 60 s were
+    not settled.
+    """
     blocks = samples({"b": 0.5}, 15, epochs=1000)
     late = e.Telemetry(t=151.0, since=0.5, values={}, reasons=0x40, others=[], others_since=0.5)
     state = fold_all([*opening(request(telemetry="0")), STARTED, *blocks, late])

@@ -3,10 +3,10 @@
 import pytest
 from recorded import report_of
 
-from gpulab.protocol.events import TelemetrySwitched
-from gpulab.report.command_report import ObserverEffect, calibration_report
-from gpulab.report.exit_codes import ExitCode
-from gpulab.report.observer_effect import exit_code_of, is_small, observer_effect_of
+from gpulab.core.events import TelemetrySwitched
+from gpulab.core.statuses import ExitCode
+from gpulab.features.observer_effect.report import exit_code_of, is_small, observer_effect_of
+from gpulab.report.commands import ObserverEffect, calibration_report
 from gpulab.report.report import RunReport
 from gpulab.version import __version__
 
@@ -19,12 +19,20 @@ def effect(low, high, ratio=1.0):
 
 
 def test_a_run_without_a_pair_has_no_effect_but_its_name_and_file():
-    assert observer_effect_of(REPORT, SWITCHES) == ObserverEffect(scenario="mine", run_file="run.jsonl")
+    assert observer_effect_of(REPORT, SWITCHES) == ObserverEffect(
+        scenario="mine", run_file="run.jsonl"
+    )
 
 
 @pytest.mark.parametrize(
     ("low", "high", "small"),
-    [(0.991, 1.009, True), (1.0, 1.0, True), (0.98, 1.0, False), (1.0, 1.02, False), (None, None, False)],
+    [
+        (0.991, 1.009, True),
+        (1.0, 1.0, True),
+        (0.98, 1.0, False),
+        (1.0, 1.02, False),
+        (None, None, False),
+    ],
 )
 def test_an_effect_is_small_where_the_whole_interval_is(low, high, small):
     assert is_small(effect(low, high)) is small

@@ -2,9 +2,8 @@
 
 import pytest
 
-from gpulab.report.command_report import Sweep
-from gpulab.report.commands import combine
-from gpulab.report.exit_codes import ExitCode
+from gpulab.core.statuses import ExitCode
+from gpulab.report.commands import Sweep, combine
 from gpulab.report.report import RunReport
 
 
@@ -24,11 +23,17 @@ def test_a_command_has_the_exit_code_that_counts(codes, expected, outcome):
     runs = [RunReport(scenario="x", exit_code=ExitCode(code)) for code in codes]
     command = combine(runs, {"torch": "2.9"})
     assert (command.exit_code, command.outcome, command.runs) == (expected, outcome, runs)
-    assert (command.environment, command.sweeps, command.schema) == ({"torch": "2.9"}, [], "gpulab.result/1")
+    assert (command.environment, command.sweeps, command.schema) == (
+        {"torch": "2.9"},
+        [],
+        "gpulab.result/1",
+    )
 
 
 @pytest.mark.parametrize(("code", "expected"), [(0, 0), (3, 0), (7, 0), (130, 130)])
 def test_a_final_that_came_to_nothing_takes_nothing_from_the_points(code, expected):
     runs = [RunReport(scenario="x"), RunReport(scenario="x")]
-    sweep = Sweep(scenario="x", parameter="n", final=RunReport(scenario="x", exit_code=ExitCode(code)))
+    sweep = Sweep(
+        scenario="x", parameter="n", final=RunReport(scenario="x", exit_code=ExitCode(code))
+    )
     assert combine(runs, {}, [sweep]).exit_code == expected

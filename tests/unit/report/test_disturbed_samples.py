@@ -1,4 +1,6 @@
-"""Samples and readings in any order of arrival: what is dropped is what a straightforward recomputation drops."""
+"""Samples and readings in any order of arrival: what is dropped is what a straightforward
+recomputation drops.
+"""
 
 from itertools import groupby
 from math import log
@@ -9,14 +11,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from synthetic_runs import END, SLOT_S, batches, opening, report_of, request, rows, samples
 
-from gpulab.analysis.comparison import compare
-from gpulab.analysis.statistics import correlated_interval, median
-from gpulab.analysis.telemetry import InvalidWindows
-from gpulab.protocol import events as e
-from gpulab.protocol.finding import finding
-from gpulab.protocol.statuses import IntervalUnit
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.statuses import IntervalUnit
+from gpulab.features.telemetry.report import InvalidWindows
 from gpulab.report.build import build_report
 from gpulab.report.state import RunState, fold_all
+from gpulab.stats.comparison import compare
+from gpulab.stats.statistics import correlated_interval, median
 
 STARTED = e.TelemetryStarted(gpu="H100", uuid="GPU-1", t=0.35)
 ON = request(telemetry="0")
@@ -26,16 +28,23 @@ THERMAL, OK = 0x40, 0
 
 def reading(t, reasons=OK, others=None, *, since=None, others_since=None):
     since = t - 0.2 if since is None else since
-    return e.Telemetry(t=t, since=since, values={}, reasons=reasons, others=others, others_since=others_since)
+    return e.Telemetry(
+        t=t, since=since, values={}, reasons=reasons, others=others, others_since=others_since
+    )
 
 
 def quiet(until=6.0):
-    return [reading(0.2 * number, others=[], others_since=0.2 * number - 0.2) for number in range(2, int(until / 0.2))]
+    return [
+        reading(0.2 * number, others=[], others_since=0.2 * number - 0.2)
+        for number in range(2, int(until / 0.2))
+    ]
 
 
 @st.composite
 def disturbed_runs(draw):
-    """The events after the opening as they arrive: batches may be late, processes are looked for less often."""
+    """The events after the opening as they arrive: batches may be late, processes are looked for
+    less often.
+    """
     blocks = rows({"b": 0.5}, epochs=EPOCHS, rounds=ROUNDS, spread=0.1)
     arrivals, late = [], 0.0
     for event in batches(blocks, draw(st.integers(1, 40))):
@@ -47,7 +56,16 @@ def disturbed_runs(draw):
         others = draw(st.sampled_from([None, None, [], [], ["python 1"], ["python 2"]]))
         reasons = draw(st.sampled_from([OK, OK, OK, None, THERMAL, 0x80]))
         arrivals.append(
-            (t, reading(t, reasons, others, since=since, others_since=looked if others is not None else None))
+            (
+                t,
+                reading(
+                    t,
+                    reasons,
+                    others,
+                    since=since,
+                    others_since=looked if others is not None else None,
+                ),
+            )
         )
         looked = t if others is not None else looked
     return [event for _, event in sorted(arrivals, key=lambda arrival: arrival[0])]
@@ -63,7 +81,13 @@ def blocks_of(events):
         (epoch, number, event.names[index], time_s / ITEMS, end - time_s * steps, end)
         for event in batches_so_far
         for epoch, number, index, time_s, end, steps in zip(
-            event.epoch, event.round, event.variant, event.times_s, event.ended, event.steps, strict=True
+            event.epoch,
+            event.round,
+            event.variant,
+            event.times_s,
+            event.ended,
+            event.steps,
+            strict=True,
         )
         if epoch < complete
     ]
@@ -79,7 +103,8 @@ def recomputed(events):
 
     def touched(block, cause=None):
         return any(
-            block[4] < window.end and block[5] > window.start and cause in (None, window.cause) for window in windows
+            block[4] < window.end and block[5] > window.start and cause in (None, window.cause)
+            for window in windows
         )
 
     blocks = blocks_of(events)
@@ -90,7 +115,11 @@ def recomputed(events):
         medians, pairs, dropped = [], 0, 0
         for epoch, group in groupby(sorted({key[:2] for key in times}), key=lambda key: key[0]):
             keys = [((epoch, number, pair[0]), (epoch, number, pair[1])) for _, number in group]
-            valid = [log(times[after] / times[before]) for after, before in keys if not {after, before} & disturbed]
+            valid = [
+                log(times[after] / times[before])
+                for after, before in keys
+                if not {after, before} & disturbed
+            ]
             medians += [median(valid)] if valid else []
             pairs, dropped = pairs + len(valid), dropped + len(keys) - len(valid)
         comparisons.append(
@@ -103,7 +132,10 @@ def recomputed(events):
                 dropped=dropped,
             )
         )
-    lost = {cause: sum(touched(block, cause) for block in blocks) for cause in {window.cause for window in windows}}
+    lost = {
+        cause: sum(touched(block, cause) for block in blocks)
+        for cause in {window.cause for window in windows}
+    }
     return comparisons, {cause: count for cause, count in lost.items() if count}
 
 
@@ -114,7 +146,11 @@ def shown(report):
         if disturbance.code in ("clocks_slowed", "gpu_shared"):
             names = disturbance.values.get("reasons") or disturbance.values["processes"]
             lost[disturbance.code, tuple(names)] = disturbance.values["dropped"]
-    return report.control, [replace(comparison, trust=None) for comparison in report.comparisons], lost
+    return (
+        report.control,
+        [replace(comparison, trust=None) for comparison in report.comparisons],
+        lost,
+    )
 
 
 def check(report, events):
@@ -163,7 +199,11 @@ def test_windows_that_touch_nothing_give_the_intervals_of_a_run_without_telemetr
     settled = fold_all([*opening(ON), STARTED, *merged(timed, disturbed)])
     unsettled = fold_all([*opening(ON), STARTED, *timed])
     plain = fold_all([*opening(), *timed])
-    assert (len(settled.samples.unsettled), len(unsettled.samples.unsettled), len(plain.samples.unsettled)) == (
+    assert (
+        len(settled.samples.unsettled),
+        len(unsettled.samples.unsettled),
+        len(plain.samples.unsettled),
+    ) == (
         0,
         19,
         0,
@@ -173,19 +213,27 @@ def test_windows_that_touch_nothing_give_the_intervals_of_a_run_without_telemetr
         for state in (settled, unsettled):
             report = build_report(state, live=live)
             assert (report.comparisons, report.control) == (expected.comparisons, expected.control)
-            assert [variant.time_s for variant in report.variants] == [variant.time_s for variant in expected.variants]
+            assert [variant.time_s for variant in report.variants] == [
+                variant.time_s for variant in expected.variants
+            ]
             assert report.method == expected.method
 
 
 def test_each_cause_counts_the_blocks_that_it_touches():
-    """From 1.0 s on there is a block in each 10 ms; a reading of a slowdown covers the time since the one before."""
+    """From 1.0 s on there is a block in each 10 ms; a reading of a slowdown covers the time since
+    the one before.
+    """
     readings = [
         reading(1.5, THERMAL, others=["python 1"], since=1.3, others_since=1.0),
         reading(1.7, OK, others=[], since=1.5, others_since=1.5),
     ]
     report = report_of([*opening(ON), STARTED, *merged(samples({"b": 0.5}), readings), *END])
     lost = {entry.code: entry.values for entry in report.findings}
-    assert lost["clocks_slowed"] == {"dropped": 40, "blocks": 300, "reasons": ["thermal slowdown by the hardware"]}
+    assert lost["clocks_slowed"] == {
+        "dropped": 40,
+        "blocks": 300,
+        "reasons": ["thermal slowdown by the hardware"],
+    }
     assert lost["gpu_shared"] == {"dropped": 70, "blocks": 300, "processes": ["python 1"]}
     (comparison,) = report.comparisons
     assert (comparison.pairs, comparison.dropped, comparison.verdict) == (100 - 24, 24, "invalid")
@@ -196,13 +244,18 @@ def test_each_cause_counts_the_blocks_that_it_touches():
 def test_up_to_a_fifth_of_the_pairs_may_be_dropped():
     readings = [reading(1.5, THERMAL, since=1.3), reading(1.7, OK, since=1.5)]
     report = report_of([*opening(ON), STARTED, *merged(samples({"b": 0.5}), readings), *END])
-    assert (report.exit_code, report.comparisons[0].verdict, report.comparisons[0].dropped) == (0, "faster", 14)
+    assert (report.exit_code, report.comparisons[0].verdict, report.comparisons[0].dropped) == (
+        0,
+        "faster",
+        14,
+    )
     assert report.variant("a").time_s.low is not None
 
 
 def test_blocks_of_an_old_file_without_times_of_blocks_end_with_their_event():
     without = [
-        replace(event, ended=[], steps=[], t=2.0 + number) for number, event in enumerate(samples({"b": 0.5}, 15))
+        replace(event, ended=[], steps=[], t=2.0 + number)
+        for number, event in enumerate(samples({"b": 0.5}, 15))
     ]
     readings = [reading(2.1, THERMAL, since=1.9), reading(2.3, OK, since=2.1)]
     report = report_of([*opening(ON), STARTED, *merged(without, readings), *END])

@@ -1,13 +1,15 @@
-"""Findings that explain a result: no effect, fixes together, first steps, page faults, builds of functions."""
+"""Findings that explain a result: no effect, fixes together, first steps, page faults, builds of
+functions.
+"""
 
 import pytest
 from msgspec.structs import replace
 from synthetic_runs import INFOS, functions_request, opening, report_of, request, run_of
 
-from gpulab.protocol import events as e
-from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import VariantInfo
-from gpulab.protocol.statuses import Clock
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.jobs import VariantInfo
+from gpulab.core.statuses import Clock
 
 FIXES = (
     VariantInfo(name="a"),
@@ -25,7 +27,10 @@ def explanations_of(report, code):
 
 
 def calibrated(steps):
-    return [e.Calibrated(variant=name, steps_per_block=steps, step_s=1e-3, empty_block_s=1e-7) for name in "ab"]
+    return [
+        e.Calibrated(variant=name, steps_per_block=steps, step_s=1e-3, empty_block_s=1e-7)
+        for name in "ab"
+    ]
 
 
 def test_a_scenario_that_knows_why_there_may_be_no_effect_says_so_beside_the_verdict_same():
@@ -36,19 +41,26 @@ def test_a_scenario_that_knows_why_there_may_be_no_effect_says_so_beside_the_ver
     assert explanations_of(report, "no_effect") == [finding("no_effect", "b", reason=reason)]
     assert report.no_effect_reason == reason
     for ratio in (0.5, 2.0):
-        assert explanations_of(report_of(run_of({"b": ratio}, run_request=knows_why)), "no_effect") == []
+        assert (
+            explanations_of(report_of(run_of({"b": ratio}, run_request=knows_why)), "no_effect")
+            == []
+        )
     assert explanations_of(report_of(run_of({})), "no_effect") == []
 
 
 def test_no_effect_is_about_the_baseline_only():
     infos = (*INFOS, VariantInfo(name="c", against="b"))
     knows_why = request(*infos, subject={"no_effect_reason": "none"})
-    report = report_of(run_of({"b": 0.5, "c": 0.5}, run_request=knows_why, names=("a", "control", "b", "c")))
+    report = report_of(
+        run_of({"b": 0.5, "c": 0.5}, run_request=knows_why, names=("a", "control", "b", "c"))
+    )
     assert [comparison.verdict for comparison in report.comparisons] == ["faster", "same"]
     assert explanations_of(report, "no_effect") == []
 
 
-@pytest.mark.parametrize(("together", "relation"), [(0.5, "overlap"), (0.25, "multiply"), (0.1, "compound")])
+@pytest.mark.parametrize(
+    ("together", "relation"), [(0.5, "overlap"), (0.25, "multiply"), (0.1, "compound")]
+)
 def test_fixes_together_against_the_product_of_each(together, relation):
     ratios = {"b": 0.5, "c": 0.25, "all_together": together}  # twice as fast, and twice again
     report = report_of(run_of(ratios, run_request=request(*FIXES), names=NAMES, spread=0.01))
@@ -69,9 +81,17 @@ def test_together_needs_two_fixes_and_their_speedups():
     one_fix = (FIXES[0], FIXES[1], FIXES[3])
     names = ("a", "control", "b", "all_together")
     assert (
-        report_of(run_of({"b": 0.5, "all_together": 0.4}, run_request=request(*one_fix), names=names)).together is None
+        report_of(
+            run_of({"b": 0.5, "all_together": 0.4}, run_request=request(*one_fix), names=names)
+        ).together
+        is None
     )
-    too_few = run_of({"b": 0.5, "c": 0.3, "all_together": 0.2}, run_request=request(*FIXES), names=NAMES, epochs=5)
+    too_few = run_of(
+        {"b": 0.5, "c": 0.3, "all_together": 0.2},
+        run_request=request(*FIXES),
+        names=NAMES,
+        epochs=5,
+    )
     assert report_of(too_few).together is None
     assert report_of(run_of({"b": 0.5})).together is None
 
@@ -79,13 +99,17 @@ def test_together_needs_two_fixes_and_their_speedups():
 def test_each_fix_counts_by_what_it_is_added_to_and_not_by_the_rung_below():
     ladder = tuple(replace(info, against=None if info.name == "a" else "a") for info in FIXES)
     ratios = {"b": 0.5, "c": 0.25, "all_together": 0.125}
-    report = report_of(run_of(ratios, run_request=request(*ladder, ladder=True), names=NAMES, spread=0.01))
+    report = report_of(
+        run_of(ratios, run_request=request(*ladder, ladder=True), names=NAMES, spread=0.01)
+    )
     assert len(report.comparisons) == 5
     assert report.together.product == pytest.approx(8, rel=0.01)
 
 
 @pytest.mark.parametrize(
-    ("first_step_s", "expected"), [(0.4, False), (0.6, True)], ids=["under half a second", "of many steps"]
+    ("first_step_s", "expected"),
+    [(0.4, False), (0.6, True)],
+    ids=["under half a second", "of many steps"],
 )
 def test_a_first_step_that_sets_something_up(first_step_s, expected):
     report = report_of(run_of({}, opened=opening(first_step_s=first_step_s)))
@@ -104,7 +128,9 @@ def test_a_long_step_may_have_a_long_first_one():
     assert explanations_of(report, "first_step_sets_up") == []
 
 
-@pytest.mark.parametrize(("faults", "steps", "per_step"), [(2048, 8, 256.0), (2047, 8, 0.0), (256, 1, 256.0)])
+@pytest.mark.parametrize(
+    ("faults", "steps", "per_step"), [(2048, 8, 256.0), (2047, 8, 0.0), (256, 1, 256.0)]
+)
 def test_page_faults_of_a_step(faults, steps, per_step):
     report = report_of(run_of({}, opened=[*opening(), *calibrated(steps)], faults=faults))
     values = {"faults": per_step, "bytes": per_step * 4096}
@@ -123,8 +149,12 @@ def test_plain_functions_and_builds_that_differ():
     report = report_of(run_of({"control": 1.2}, run_request=functions))
     assert (report.functions, report.exit_code) == (True, 0)
     assert report.findings == [finding("plain_functions")]
-    assert explanations_of(report, "builds_differ") == [finding("builds_differ", speedup=report.control.speedup)]
-    assert [variant.unchecked for variant in report.variants] == [finding("plain_function", name) for name in "ab"]
+    assert explanations_of(report, "builds_differ") == [
+        finding("builds_differ", speedup=report.control.speedup)
+    ]
+    assert [variant.unchecked for variant in report.variants] == [
+        finding("plain_function", name) for name in "ab"
+    ]
     same = report_of(run_of({}, run_request=functions))
     assert explanations_of(same, "builds_differ") == []
 
@@ -135,13 +165,18 @@ def test_the_builds_of_a_scenario_that_differ_are_the_reason_and_no_explanation(
     assert report.reason.code == "control_differs"
 
 
-@pytest.mark.parametrize(("times", "spot"), [((1.0, 0.96, 0.93), "b"), ((1.0, 1.2, 1.5), "a"), ((1.0, 0.5, 0.2), "c")])
+@pytest.mark.parametrize(
+    ("times", "spot"), [((1.0, 0.96, 0.93), "b"), ((1.0, 1.2, 1.5), "a"), ((1.0, 0.5, 0.2), "c")]
+)
 def test_the_sweet_spot_is_the_smallest_variant_close_to_the_best(times, spot):
     infos = (*INFOS, VariantInfo(name="c", against="a"))
     grows = request(*infos, increasing_memory=True)
-    events = run_of(dict(zip("abc", times, strict=True)), run_request=grows, names=("a", "control", "b", "c"))
+    events = run_of(
+        dict(zip("abc", times, strict=True)), run_request=grows, names=("a", "control", "b", "c")
+    )
     assert report_of(events).sweet_spot == spot
-    assert report_of(events, required_speedup=9.0).sweet_spot is None  # of a run that came out as it should
+    # of a run that came out as it should
+    assert report_of(events, required_speedup=9.0).sweet_spot is None
     plain = run_of({"b": 0.5}, run_request=request(*infos), names=("a", "control", "b", "c"))
     assert report_of(plain).sweet_spot is None
 

@@ -1,4 +1,6 @@
-"""The fold: the same events give the same state, however they were batched, cut, or looked at meanwhile."""
+"""The fold: the same events give the same state, however they were batched, cut, or looked at
+meanwhile.
+"""
 
 import msgspec
 import pytest
@@ -7,15 +9,22 @@ from hypothesis import strategies as st
 from recorded import run_file
 from synthetic_runs import END, INFOS, opening, report_of, request, run_of, samples
 
-from gpulab.protocol import events as e
-from gpulab.protocol.ceiling import Ceiling
-from gpulab.protocol.finding import finding
-from gpulab.protocol.run_file import read_run_file
-from gpulab.protocol.statuses import CheckTime, FailureKind, Stage
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.payloads import Ceiling
+from gpulab.core.run_file import read_run_file
+from gpulab.core.statuses import CheckTime, FailureKind, Stage
 from gpulab.report.build import build_report
 from gpulab.report.state import RunState, fold_all
 
-RECORDED = ["cancelled", "fixes", "phases", "standin-lost", "standin-shared", "small_kernels-h100-2"]
+RECORDED = [
+    "cancelled",
+    "fixes",
+    "phases",
+    "standin-lost",
+    "standin-shared",
+    "small_kernels-h100-2",
+]
 
 
 @pytest.fixture(params=RECORDED)
@@ -29,7 +38,9 @@ def test_batching_changes_nothing(size):
     whole, cut = report_of(run_of({"b": 0.5})), report_of(run_of({"b": 0.5}, size=size))
     assert cut.comparisons == whole.comparisons
     assert cut.control == whole.control
-    assert [variant.time_s for variant in cut.variants] == [variant.time_s for variant in whole.variants]
+    assert [variant.time_s for variant in cut.variants] == [
+        variant.time_s for variant in whole.variants
+    ]
     assert (cut.method, cut.method.rounds) == (whole.method, 100)
 
 
@@ -63,7 +74,9 @@ def test_a_report_stays_as_it_was_when_the_run_goes_on(recorded):
 
 
 def test_events_of_a_variant_that_was_not_asked_for_change_no_other():
-    failed = e.VariantFailed(variant="x", kind=FailureKind.ERROR, stage=Stage.BUILD, cause=finding("text", text="boom"))
+    failed = e.VariantFailed(
+        variant="x", kind=FailureKind.ERROR, stage=Stage.BUILD, cause=finding("text", text="boom")
+    )
     strangers = [
         e.Built(variant="x", build_s=1.0, first_step_s=1.0, items=3.0),
         e.Checked(variant="x", when=CheckTime.BEFORE, ok=False),
@@ -71,7 +84,11 @@ def test_events_of_a_variant_that_was_not_asked_for_change_no_other():
     plain = report_of(run_of({"b": 0.5}))
     assert report_of(run_of({"b": 0.5}, later=strangers)) == plain
     report = report_of(run_of({"b": 0.5}, later=[failed]))
-    assert (report.exit_code, report.variants, report.comparisons) == (3, plain.variants, plain.comparisons)
+    assert (report.exit_code, report.variants, report.comparisons) == (
+        3,
+        plain.variants,
+        plain.comparisons,
+    )
 
 
 def test_a_second_build_of_the_baseline_counts_its_items():
@@ -84,7 +101,9 @@ def test_a_second_build_of_the_baseline_counts_its_items():
 
 def test_figures_of_blocks_are_means_over_them():
     timed = [
-        msgspec.structs.replace(event, sm_mhz=[1500.0 + 100.0 * (index % 2) for index in range(len(event.epoch))])
+        msgspec.structs.replace(
+            event, sm_mhz=[1500.0 + 100.0 * (index % 2) for index in range(len(event.epoch))]
+        )
         for event in samples({}, faults=3)
     ]
     variant = report_of([*opening(), *timed, *END]).variant("a")
@@ -95,14 +114,26 @@ def test_figures_of_blocks_are_means_over_them():
 
 
 def test_phases_of_several_windows_are_added():
-    windows = [e.Phases(variant="a", steps=2, seconds={"": 1.0, name: 2.0}, running_s={"": 0.5}) for name in "xy"]
+    windows = [
+        e.Phases(variant="a", steps=2, seconds={"": 1.0, name: 2.0}, running_s={"": 0.5})
+        for name in "xy"
+    ]
     phases = fold_all([*opening(), *windows]).variants["a"].phases
-    assert (phases.steps, phases.seconds, phases.running_s) == (4, {"": 2.0, "x": 2.0, "y": 2.0}, {"": 1.0})
+    assert (phases.steps, phases.seconds, phases.running_s) == (
+        4,
+        {"": 2.0, "x": 2.0, "y": 2.0},
+        {"": 1.0},
+    )
 
 
 def test_the_last_value_of_a_figure_counts():
-    values = [e.Reported(variant=variant, name="loss", value=value) for variant, value in (("a", 3.0), ("a", 1.0))]
-    report = report_of(run_of({}, later=[*values, e.Reported(variant=None, name="loss", value=None)]))
+    values = [
+        e.Reported(variant=variant, name="loss", value=value)
+        for variant, value in (("a", 3.0), ("a", 1.0))
+    ]
+    report = report_of(
+        run_of({}, later=[*values, e.Reported(variant=None, name="loss", value=None)])
+    )
     assert [(figure.variant, figure.name, figure.value) for figure in report.figures] == [
         ("a", "loss", 1.0),
         (None, "loss", None),

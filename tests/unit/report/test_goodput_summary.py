@@ -2,25 +2,23 @@
 
 import pytest
 
-from gpulab.analysis.bound import BoundKind
-from gpulab.analysis.roofline import Point
-from gpulab.protocol.device import Device
-from gpulab.protocol.events import Built, Checked, OtherClock, Phases, Profiled, RunStarted, SoloRun
-from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
-from gpulab.protocol.operation import Operation
-from gpulab.protocol.partition import Partition
-from gpulab.protocol.statuses import Cache, CheckTime, Clock
-from gpulab.report.goodput.goodput_report import StepSource
-from gpulab.report.goodput.goodput_summary import goodput_of
-from gpulab.report.report import Time
-from gpulab.report.state import RunState, fold_all
-from gpulab.report.variant_state import VariantState
+from gpulab.core.events import Built, Checked, OtherClock, Phases, Profiled, RunStarted, SoloRun
+from gpulab.core.finding import finding
+from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core.machine import Device
+from gpulab.core.payloads import Operation, Partition
+from gpulab.core.statuses import Cache, CheckTime, Clock
+from gpulab.features.goodput.report import goodput_of
+from gpulab.features.roofline.bound import BoundKind, Point
+from gpulab.report.report import StepSource, Time
+from gpulab.report.state import RunState, VariantState, fold_all
 
 STEPS = 10
 TIME = Time(median=1e-3, low=0.9e-3, high=1.1e-3)
 CHECKED = Checked(variant="v", when=CheckTime.BEFORE, ok=True)
-SUBJECT = ScenarioFile(scenario="s", path="s.py", source_sha256="0", variants=(VariantInfo(name="v"),))
+SUBJECT = ScenarioFile(
+    scenario="s", path="s.py", source_sha256="0", variants=(VariantInfo(name="v"),)
+)
 
 
 def state(kind="cpu", **job):
@@ -31,9 +29,19 @@ def state(kind="cpu", **job):
 
 
 def profiled(
-    *, useful=0.5, copies=0.1, copied=0.0, on_device=False, plain_s=1e-3, profiled_s=1e-3, again=None, **changes
+    *,
+    useful=0.5,
+    copies=0.1,
+    copied=0.0,
+    on_device=False,
+    plain_s=1e-3,
+    profiled_s=1e-3,
+    again=None,
+    **changes,
 ):
-    """Ten steps of one millisecond; shares of the window. `again` is the useful share of a second recording."""
+    """Ten steps of one millisecond; shares of the window. `again` is the useful share of a second
+    recording.
+    """
     partition = recording(useful, copies, profiled_s, on_device=on_device, copied=copied)
     return Profiled(
         variant="v",
@@ -41,8 +49,12 @@ def profiled(
         plain_s=plain_s,
         profiled_s=profiled_s,
         partition=partition,
-        repeated=None if again is None else recording(again, copies, profiled_s, on_device=on_device),
-        operations=[Operation(name="mm", calls=20, self_s=4e-3, share=0.4, shapes="", on_device=on_device)],
+        repeated=None
+        if again is None
+        else recording(again, copies, profiled_s, on_device=on_device),
+        operations=[
+            Operation(name="mm", calls=20, self_s=4e-3, share=0.4, shapes="", on_device=on_device)
+        ],
         **{"repeatable": True, **changes},
     )
 
@@ -64,7 +76,11 @@ def recording(useful, copies, step_s, *, on_device, copied=0.0):
 
 def variant(**changes):
     built = Built(variant="v", build_s=0.1, first_step_s=0.1, items=8.0)
-    return VariantState(VariantInfo(name="v"), built=built, **{"checked": CHECKED, "profiled": profiled(), **changes})
+    return VariantState(
+        VariantInfo(name="v"),
+        built=built,
+        **{"checked": CHECKED, "profiled": profiled(), **changes},
+    )
 
 
 def point(fraction):
@@ -93,7 +109,12 @@ def test_nothing_was_marked_and_nothing_profiled():
 def test_phases_alone_are_shares_of_all_their_windows():
     start = RunStarted(request=RunRequest(job=Measure(subject=SUBJECT)), at="", host="")
     windows = [
-        Phases(variant="v", steps=1, seconds={"data": 1.5, name: 0.5}, running_s={"data": 0.3, name: 0.4})
+        Phases(
+            variant="v",
+            steps=1,
+            seconds={"data": 1.5, name: 0.5},
+            running_s={"data": 0.3, name: 0.4},
+        )
         for name in ("", "x")
     ]
     run = fold_all([start, *windows])
@@ -109,7 +130,12 @@ def test_a_reliable_window():
     report = goodput(variant())
     assert report.goodput == pytest.approx(0.5)
     assert sum(report.partition.values()) == pytest.approx(1)
-    assert (report.marked, report.reliable, report.accurate, report.steps) == (True, True, True, STEPS)
+    assert (report.marked, report.reliable, report.accurate, report.steps) == (
+        True,
+        True,
+        True,
+        STEPS,
+    )
     assert report.reasons == []
     (row,) = report.operations
     assert (row.calls, row.self_s, row.share) == (2, pytest.approx(4e-4), 0.4)  # of a step
@@ -128,8 +154,14 @@ def test_a_gpu_of_which_nothing_was_recorded_is_unreliable():
 
 
 @pytest.mark.parametrize(("profiled_s", "codes"), [(1.09e-3, []), (1.3e-3, ["profiler_overhead"])])
-def test_an_overhead_above_a_tenth_leaves_the_goodput_reliable_and_its_idle_parts_approximate(profiled_s, codes):
-    report = goodput(variant(profiled=profiled(profiled_s=profiled_s, useful=0.5 * 1e-3 / profiled_s, copies=0.0)))
+def test_an_overhead_above_a_tenth_leaves_the_goodput_reliable_and_its_idle_parts_approximate(
+    profiled_s, codes
+):
+    report = goodput(
+        variant(
+            profiled=profiled(profiled_s=profiled_s, useful=0.5 * 1e-3 / profiled_s, copies=0.0)
+        )
+    )
     assert report.goodput == pytest.approx(0.5)
     assert report.overhead == pytest.approx(profiled_s / 1e-3 - 1)
     assert (report.reliable, report.accurate) == (True, not codes)
@@ -142,15 +174,24 @@ def test_an_overhead_above_a_tenth_leaves_the_goodput_reliable_and_its_idle_part
     [
         ({}, 1.2e-3, 1e-3, StepSource.ROUNDS),  # CUPTI was in that process by then
         ({}, 0.98e-3, 1e-3, StepSource.ROUNDS),
-        ({"clock": Clock.DEVICE}, 1.2e-3, 1.2e-3, StepSource.PROFILER),  # and no host's clock beside it
+        # and no host's clock beside it
+        ({"clock": Clock.DEVICE}, 1.2e-3, 1.2e-3, StepSource.PROFILER),
         ({"cache": Cache.COLD}, 1.2e-3, 1.2e-3, StepSource.PROFILER),
     ],
 )
-def test_on_a_gpu_kernels_keep_their_seconds_in_the_step_that_was_measured(job, plain_s, step_s, source):
-    recorded = variant(profiled=profiled(plain_s=plain_s, profiled_s=1.25e-3, useful=0.4, copies=0.0, on_device=True))
+def test_on_a_gpu_kernels_keep_their_seconds_in_the_step_that_was_measured(
+    job, plain_s, step_s, source
+):
+    recorded = variant(
+        profiled=profiled(
+            plain_s=plain_s, profiled_s=1.25e-3, useful=0.4, copies=0.0, on_device=True
+        )
+    )
     report = goodput(recorded, state("cuda", **job))
     assert (report.step_s, report.step_source) == (pytest.approx(step_s), source)
-    assert report.seconds == pytest.approx({"useful": 0.5e-3, "copies": 0.0, "other": step_s - 0.5e-3})
+    assert report.seconds == pytest.approx(
+        {"useful": 0.5e-3, "copies": 0.0, "other": step_s - 0.5e-3}
+    )
     assert report.goodput == pytest.approx(0.5e-3 / step_s)
     assert report.operations[0].share == pytest.approx(4e-4 / step_s)
     assert report.reliable
@@ -158,8 +199,12 @@ def test_on_a_gpu_kernels_keep_their_seconds_in_the_step_that_was_measured(job, 
 
 def test_the_other_clock_times_the_step_where_the_verdict_is_the_devices():
     recorded = variant(
-        profiled=profiled(on_device=True, profiled_s=1.9e-3, plain_s=1.8e-3, useful=0.4, copies=0.0),
-        other_clocks={Clock.WALL: OtherClock(variant="v", clock=Clock.WALL, times_s=[1.5e-3, 1.6e-3, 1.7e-3])},
+        profiled=profiled(
+            on_device=True, profiled_s=1.9e-3, plain_s=1.8e-3, useful=0.4, copies=0.0
+        ),
+        other_clocks={
+            Clock.WALL: OtherClock(variant="v", clock=Clock.WALL, times_s=[1.5e-3, 1.6e-3, 1.7e-3])
+        },
     )
     report = goodput(recorded, state("cuda", clock=Clock.DEVICE))
     assert (report.step_s, report.goodput) == (1.6e-3, pytest.approx(0.76 / 1.6))
@@ -167,7 +212,11 @@ def test_the_other_clock_times_the_step_where_the_verdict_is_the_devices():
 
 def test_what_was_recorded_and_does_not_fit_into_the_step_is_unreliable():
     report = goodput(
-        variant(profiled=profiled(on_device=True, profiled_s=1.25e-3, useful=0.72, copies=0.16, plain_s=0.9e-3)),
+        variant(
+            profiled=profiled(
+                on_device=True, profiled_s=1.25e-3, useful=0.72, copies=0.16, plain_s=0.9e-3
+            )
+        ),
         state("cuda"),
     )
     (reason,) = report.reasons
@@ -177,12 +226,22 @@ def test_what_was_recorded_and_does_not_fit_into_the_step_is_unreliable():
 
 
 def test_a_device_in_another_state_gets_the_step_of_that_state():
-    """Kernels of 1.2 ms where the rounds took 1 ms: a power cap, under which the profiler's own step takes as long."""
+    """Kernels of 1.2 ms where the rounds took 1 ms: a power cap, under which the profiler's own
+    step takes as long.
+    """
     report = goodput(
-        variant(profiled=profiled(on_device=True, useful=0.96, copies=0, plain_s=1.2e-3, profiled_s=1.25e-3)),
+        variant(
+            profiled=profiled(
+                on_device=True, useful=0.96, copies=0, plain_s=1.2e-3, profiled_s=1.25e-3
+            )
+        ),
         state("cuda"),
     )
-    assert (report.step_source, report.goodput, report.reliable) == (StepSource.PROFILER, pytest.approx(1.0), True)
+    assert (report.step_source, report.goodput, report.reliable) == (
+        StepSource.PROFILER,
+        pytest.approx(1.0),
+        True,
+    )
 
 
 @pytest.mark.parametrize("on_device", [False, True])
@@ -227,7 +286,10 @@ def test_efficiency_is_of_the_useful_part_and_the_product_of_the_whole_step():
     assert report.efficiency == pytest.approx(0.5)
     assert report.product == pytest.approx(report.goodput * report.efficiency)
     assert goodput(variant(profiled=profiled(useful=0.0)), point=point(0.25)).efficiency is None
-    for without in (goodput(variant()), goodput(variant(), state(cache=Cache.COLD), point=point(0.25))):
+    for without in (
+        goodput(variant()),
+        goodput(variant(), state(cache=Cache.COLD), point=point(0.25)),
+    ):
         assert (without.efficiency, without.product) == (None, None)
 
 

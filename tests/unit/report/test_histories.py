@@ -1,4 +1,6 @@
-"""What the report shows of readings and of lines: the newest, the largest, the first and the last."""
+"""What the report shows of readings and of lines: the newest, the largest, the first and the
+last.
+"""
 
 from unittest.mock import patch
 
@@ -7,15 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic_runs import END, opening, report_of, request, run_of, samples
 
-from gpulab.protocol import events as e
-from gpulab.protocol.finding import finding
-from gpulab.protocol.statuses import Cache, Stage
-from gpulab.report import log_history
-from gpulab.report.log_history import LogHistory
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.statuses import Cache, Stage
+from gpulab.report import state as log_history
+from gpulab.report.state import LogHistory
 
 POWER_CAP, THERMAL = 0x4, 0x40
 ON = request(telemetry="0")
-STARTED = e.TelemetryStarted(gpu="H100", uuid="GPU-1", limits={"power": 700.0}, health={"ecc": 0.0}, t=0.35)
+STARTED = e.TelemetryStarted(
+    gpu="H100", uuid="GPU-1", limits={"power": 700.0}, health={"ecc": 0.0}, t=0.35
+)
 
 
 def reading(t, *, reasons=None, **values):
@@ -35,7 +39,9 @@ def test_a_run_whose_driver_has_not_answered_has_no_telemetry_yet():
 
 
 def test_values_of_the_last_readings_and_the_largest_of_all():
-    telemetry = telemetry_of(reading(1.0, power=300.0, sm=10.0), reading(1.2, power=500.0), reading(1.4, power=400.0))
+    telemetry = telemetry_of(
+        reading(1.0, power=300.0, sm=10.0), reading(1.2, power=500.0), reading(1.4, power=400.0)
+    )
     assert (telemetry.gpu, telemetry.uuid, telemetry.readings) == ("H100", "GPU-1", 3)
     assert telemetry.last == {"power": 400.0, "sm": 10.0}
     assert telemetry.recent == {"power": [300.0, 500.0, 400.0], "sm": [10.0]}
@@ -49,11 +55,18 @@ def test_a_field_that_the_last_ten_readings_did_not_have_has_no_last_value():
     assert telemetry_of(early, *readings).last == {"power": 300.0, "sm": 10.0}
     assert telemetry_of(early, *readings, reading(3.0, power=300.0)).last == {"power": 300.0}
     lost = e.TelemetryLost(reason=finding("gpu_lost"), t=3.1)
-    assert telemetry_of(early, *readings, reading(3.0, rss=1.0), lost).last == {"power": 300.0, "sm": 10.0, "rss": 1.0}
+    assert telemetry_of(early, *readings, reading(3.0, rss=1.0), lost).last == {
+        "power": 300.0,
+        "sm": 10.0,
+        "rss": 1.0,
+    }
 
 
 def test_negative_and_zero_values_have_peaks_too():
-    assert telemetry_of(reading(1.0, temperature=-5.0, sm=0.0)).peaks == {"temperature": -5.0, "sm": 0.0}
+    assert telemetry_of(reading(1.0, temperature=-5.0, sm=0.0)).peaks == {
+        "temperature": -5.0,
+        "sm": 0.0,
+    }
 
 
 @pytest.mark.parametrize(("now", "stale"), [(1.5, False), (1.7, True)])
@@ -78,26 +91,39 @@ def test_telemetry_that_is_over_has_no_age_and_is_not_stale(last):
 
 def test_clocks_are_those_of_the_last_reading_and_a_slowdown_is_remembered():
     assert telemetry_of(reading(1.0)).clocks == "n/a"
-    slowed = telemetry_of(reading(1.0, reasons=THERMAL | POWER_CAP), reading(1.2, reasons=0), reading(1.4))
+    slowed = telemetry_of(
+        reading(1.0, reasons=THERMAL | POWER_CAP), reading(1.2, reasons=0), reading(1.4)
+    )
     assert (slowed.clocks, slowed.slowed) == ("ok", True)
     capped = telemetry_of(reading(1.0, reasons=POWER_CAP))
     assert (capped.clocks, capped.slowed) == ("P", False)
 
 
 def test_fields_that_turn_out_unsupported_replace_those_of_the_start():
-    started = e.TelemetryStarted(gpu="H100", uuid="GPU-1", unsupported={"sm": "not_supported"}, t=0.35)
+    started = e.TelemetryStarted(
+        gpu="H100", uuid="GPU-1", unsupported={"sm": "not_supported"}, t=0.35
+    )
     assert telemetry_of(started=started).unsupported == {"sm": "not_supported"}
-    later = e.Telemetry(t=1.0, since=0.8, values={}, unsupported={"sm": "not_supported", "processes": "not_permitted"})
+    later = e.Telemetry(
+        t=1.0,
+        since=0.8,
+        values={},
+        unsupported={"sm": "not_supported", "processes": "not_permitted"},
+    )
     assert telemetry_of(later, reading(1.2), started=started).unsupported == later.unsupported
 
 
-READING_TIMES = st.lists(st.tuples(st.floats(0.5, 6), st.sampled_from([None, 0, POWER_CAP])), max_size=25)
+READING_TIMES = st.lists(
+    st.tuples(st.floats(0.5, 6), st.sampled_from([None, 0, POWER_CAP])), max_size=25
+)
 
 
 @settings(deadline=None)
 @given(READING_TIMES, st.integers(1, 100))
 def test_power_caps_are_counted_in_the_readings_of_the_rounds(times, size):
-    readings = [reading(t, reasons=reasons) for t, reasons in sorted(times, key=lambda pair: pair[0])]
+    readings = [
+        reading(t, reasons=reasons) for t, reasons in sorted(times, key=lambda pair: pair[0])
+    ]
     timed = samples({"b": 0.5}, size)
     events = sorted([*timed, *readings], key=lambda event: event.t)
     report = report_of([*opening(ON), STARTED, *events, *END])
@@ -113,7 +139,16 @@ def test_readings_of_a_solo_run_count_whether_they_come_before_its_event_or_afte
     readings = [reading(3.15 + 0.2 * number, power=300.0, reasons=THERMAL) for number in range(12)]
     stage = e.StageStarted(stage=Stage.SOLO_RUN, variant="a", t=2.9)
     whole = report_of([*run_of({}, run_request=ON, end=[STARTED]), stage, *readings, solo, *END])
-    late = report_of([*run_of({}, run_request=ON, end=[STARTED]), stage, *readings[:5], solo, *readings[5:], *END])
+    late = report_of(
+        [
+            *run_of({}, run_request=ON, end=[STARTED]),
+            stage,
+            *readings[:5],
+            solo,
+            *readings[5:],
+            *END,
+        ]
+    )
     assert whole.variant("a").solo_run == late.variant("a").solo_run
     run = whole.variant("a").solo_run
     assert (run.readings, run.means, run.clocks, run.seconds) == (9, {"power": 300.0}, "T", 2.0)
@@ -124,10 +159,14 @@ def test_readings_of_a_solo_run_count_whether_they_come_before_its_event_or_afte
 def test_a_solo_run_has_its_energy_per_item_and_rates_of_declared_work(cache):
     solo = e.SoloRun(variant="a", started=3.0, ended=5.0, steps=1000, time_s=2e-3, t=5.0)
     readings = [reading(3.35 + 0.2 * number, energy=60.0 * number) for number in range(8)]
-    opened = [*opening(request(telemetry="0", cache=cache), bytes=4000, flops=8000, items=2.0), STARTED]
+    opened = [
+        *opening(request(telemetry="0", cache=cache), bytes=4000, flops=8000, items=2.0),
+        STARTED,
+    ]
     run = report_of(run_of({}, opened=opened, later=[*readings, solo])).variant("a").solo_run
     assert (run.time_s, run.bytes_per_s, run.flops_per_s) == (2e-3, 2e6, 4e6)
-    # 300 W for 2 s in 1000 steps of 2 items; flushing the caches costs most of the energy of a cold one.
+    # 300 W for 2 s in 1000 steps of 2 items; flushing the caches costs most of the energy of a cold
+    # one.
     assert run.energy_j == (None if cache == Cache.COLD else pytest.approx(0.3))
 
 

@@ -3,26 +3,36 @@
 import pytest
 from synthetic_runs import opening, report_of, run_of
 
-from gpulab.protocol import events as e
-from gpulab.protocol.finding import finding
+from gpulab.core import events as e
+from gpulab.core.finding import finding
 
 BASELINE_S = 1e-3
 
 
 def alone(speedups, baselines=None, later=1.0, first=True):
-    """A process for each speedup of b over a, which takes a millisecond in each, or what `baselines` says."""
+    """A process for each speedup of b over a, which takes a millisecond in each, or what
+    `baselines` says.
+    """
     events = []
     for process, speedup in enumerate(speedups):
         before_s = baselines[process] if baselines else BASELINE_S
-        events.append(e.AloneRun(variant="a", process=process, time_s=before_s, later_s=before_s * later, t=50.0))
-        events.append(e.AloneRun(variant="b", process=process, time_s=before_s / speedup, first=first, t=50.0))
+        events.append(
+            e.AloneRun(
+                variant="a", process=process, time_s=before_s, later_s=before_s * later, t=50.0
+            )
+        )
+        events.append(
+            e.AloneRun(variant="b", process=process, time_s=before_s / speedup, first=first, t=50.0)
+        )
     return events
 
 
 def comparison_of(speedups, *, rounds=2.0, **options):
     """Of a run whose rounds say 2x."""
     opened = opening(processes=20)
-    return report_of(run_of({"b": 1 / rounds}, opened=opened, later=alone(speedups, **options))).comparison("b")
+    return report_of(
+        run_of({"b": 1 / rounds}, opened=opened, later=alone(speedups, **options))
+    ).comparison("b")
 
 
 @pytest.mark.parametrize("speedups", [[0.9] * 5, [0.8, 0.95, 0.7, 0.9, 0.96], [4.3] * 8])
@@ -31,7 +41,10 @@ def test_a_speedup_that_is_another_one_alone_is_invalid_with_both_figures(speedu
     middle = sorted(speedups)[len(speedups) // 2]
     assert (comparison.verdict, comparison.speedup) == ("invalid", None)
     assert comparison.reason.code == "variants_influence"
-    assert comparison.reason.values == {"interleaved": pytest.approx(2.0, rel=1e-2), "alone": pytest.approx(middle)}
+    assert comparison.reason.values == {
+        "interleaved": pytest.approx(2.0, rel=1e-2),
+        "alone": pytest.approx(middle),
+    }
 
 
 @pytest.mark.parametrize(
@@ -67,7 +80,9 @@ def test_a_first_build_that_is_as_fast_slower_or_seen_too_rarely_says_nothing(la
 def test_the_sustained_speedup_is_over_processes_each_beside_its_own_baseline():
     """The machine drifts by a factor of two, and both with it."""
     baselines = [BASELINE_S * (1 + process / 7) for process in range(8)]
-    sustained = comparison_of([1.9, 2.0, 2.1, 2.0, 1.95, 2.05, 2.0, 2.0], baselines=baselines).sustained
+    sustained = comparison_of(
+        [1.9, 2.0, 2.1, 2.0, 1.95, 2.05, 2.0, 2.0], baselines=baselines
+    ).sustained
     assert (sustained.speedup, sustained.low, sustained.high) == pytest.approx((2.0, 1.9, 2.1))
     assert sustained.processes == 8
 

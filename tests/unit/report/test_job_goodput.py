@@ -1,4 +1,6 @@
-"""Whole jobs from process start: every second has a cause, and what a variant pays first it has to earn back."""
+"""Whole jobs from process start: every second has a cause, and what a variant pays first it has to
+earn back.
+"""
 
 import msgspec
 import pytest
@@ -6,10 +8,9 @@ import recorded
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.protocol.statuses import Status
-from gpulab.report.goodput.goodput_report import GoodputReport
-from gpulab.report.goodput.job_goodput import BEFORE_STEPS, from_start
-from gpulab.report.report import RunReport, Time, VariantReport
+from gpulab.core.statuses import Status
+from gpulab.features.goodput.job import BEFORE_STEPS, from_start
+from gpulab.report.report import GoodputReport, RunReport, Time, VariantReport
 from gpulab.session.scripting import load
 
 STARTUP = {"interpreter": 0.05, "imports": 3.0, "device": 0.4, "file": 0.05}
@@ -20,12 +21,17 @@ def variant(name, step_s=1e-3, useful=0.5, **changes):
         None
         if useful is None
         else GoodputReport(
-            goodput=useful, partition={"useful": useful, "other": 1 - useful}, step_s=step_s, reliable=True
+            goodput=useful,
+            partition={"useful": useful, "other": 1 - useful},
+            step_s=step_s,
+            reliable=True,
         )
     )
     usual = {"build_s": 0.5, "first_step_s": 0.1 + step_s, "warm_up_s": 0.0, "items": 1.0}
     times = {"time_s": Time(median=step_s), "clocks": {"wall": step_s}}
-    return VariantReport(name=name, status=Status.OK, goodput=goodput, **{**times, **usual, **changes})
+    return VariantReport(
+        name=name, status=Status.OK, goodput=goodput, **{**times, **usual, **changes}
+    )
 
 
 def run(*variants, **changes):
@@ -42,7 +48,9 @@ def test_every_second_from_process_start_has_a_cause():
     assert (job.reliable, job.speedup, job.ahead_after) == (True, None, None)
 
 
-@pytest.mark.parametrize(("step_s", "steps"), [(1e-3, 60_000), (12.3e-6, 4_900_000), (7.0, 9), (0.5, 120), (90.0, 1)])
+@pytest.mark.parametrize(
+    ("step_s", "steps"), [(1e-3, 60_000), (12.3e-6, 4_900_000), (7.0, 9), (0.5, 120), (90.0, 1)]
+)
 def test_by_default_the_baseline_takes_a_minute(step_s, steps):
     jobs = from_start(run(variant("a", step_s)))
     assert jobs.steps == jobs.jobs[0].steps == steps
@@ -79,10 +87,14 @@ def test_what_was_not_measured_has_no_job():
 
 
 @given(
-    st.lists(st.tuples(st.floats(1e-6, 1), st.floats(0, 1), st.floats(0, 10)), min_size=1, max_size=4),
+    st.lists(
+        st.tuples(st.floats(1e-6, 1), st.floats(0, 1), st.floats(0, 10)), min_size=1, max_size=4
+    ),
     st.integers(1, 10**6),
 )
-def test_the_causes_sum_to_the_job_and_longer_jobs_come_nearer_to_the_goodput_of_a_step(variants, steps):
+def test_the_causes_sum_to_the_job_and_longer_jobs_come_nearer_to_the_goodput_of_a_step(
+    variants, steps
+):
     made = [
         variant(f"v{number}", step_s, useful, build_s=build_s)
         for number, (step_s, useful, build_s) in enumerate(variants)

@@ -1,4 +1,6 @@
-"""Kernels of a run in its report: as the last build made them, and against those of the variant that the run names."""
+"""Kernels of a run in its report: as the last build made them, and against those of the variant
+that the run names.
+"""
 
 import json
 
@@ -6,21 +8,29 @@ import msgspec
 import pytest
 from synthetic_runs import INFOS, functions_request, opening, report_of, request, run_of
 
-from gpulab.protocol import events as e
-from gpulab.protocol.jobs import VariantInfo
-from gpulab.protocol.kernels import KernelCode
-from gpulab.protocol.run_file import RunFile, read_run_file
-from gpulab.protocol.wire import decode, encode
+from gpulab.core import events as e
+from gpulab.core.jobs import VariantInfo
+from gpulab.core.payloads import KernelCode
+from gpulab.core.run_file import RunFile, read_run_file
+from gpulab.core.wire import decode, encode
 from gpulab.report.build import build_report
 from gpulab.report.report import RunReport
 from gpulab.report.state import fold_all
 
-FOUR = (*INFOS, VariantInfo(name="c", against="a"), VariantInfo(name="d", against="b"), VariantInfo(name="e"))
+FOUR = (
+    *INFOS,
+    VariantInfo(name="c", against="a"),
+    VariantInfo(name="d", against="b"),
+    VariantInfo(name="e"),
+)
 
 
 def compiled(variant, *registers):
     """`registers` of each of its kernels."""
-    kernels = [KernelCode(name=f"k{number}", arch="sm_90", registers=each) for number, each in enumerate(registers)]
+    kernels = [
+        KernelCode(name=f"k{number}", arch="sm_90", registers=each)
+        for number, each in enumerate(registers)
+    ]
     return e.KernelsCompiled(variant=variant, kernels=kernels, t=0.25)
 
 
@@ -37,7 +47,10 @@ def differences(*events, run_request=None, **job):
 
 def test_each_variant_has_its_kernels_and_what_they_differ_in():
     report = report_of(run_of({}, later=[compiled("a", 10), compiled("b", 20, 30)]))
-    assert [[kernel.registers for kernel in variant.kernels] for variant in report.variants] == [[10], [20, 30]]
+    assert [[kernel.registers for kernel in variant.kernels] for variant in report.variants] == [
+        [10],
+        [20, 30],
+    ]
     first, second = report.variants
     assert first.kernel_difference is None
     assert second.kernel_difference.against == "a"
@@ -49,14 +62,21 @@ def test_each_variant_has_its_kernels_and_what_they_differ_in():
 
 def test_without_events_there_are_none():
     report = report_of(run_of({}))
-    assert [(variant.kernels, variant.kernel_difference) for variant in report.variants] == [([], None)] * 2
+    assert [(variant.kernels, variant.kernel_difference) for variant in report.variants] == [
+        ([], None)
+    ] * 2
 
 
 ALL = [compiled(name, registers) for name, registers in zip("abcde", (1, 2, 3, 4, 5), strict=True)]
 
 
 def test_a_variant_is_set_against_the_declared_one_and_one_for_scale_against_that_above():
-    assert differences(*ALL) == {"b": ("a", (1, 2)), "c": ("a", (1, 3)), "d": ("b", (2, 4)), "e": ("d", (4, 5))}
+    assert differences(*ALL) == {
+        "b": ("a", (1, 2)),
+        "c": ("a", (1, 3)),
+        "d": ("b", (2, 4)),
+        "e": ("d", (4, 5)),
+    }
 
 
 def test_on_a_ladder_it_is_the_rung_below_unless_another_than_the_first_is_declared():
@@ -73,7 +93,10 @@ def test_on_a_ladder_it_is_the_rung_below_unless_another_than_the_first_is_decla
 
 @pytest.mark.parametrize("ladder", [False, True])
 def test_where_that_has_no_kernels_it_is_the_next_above_that_has(ladder):
-    assert differences(*ALL[1:2], *ALL[3:], ladder=ladder) == {"d": ("b", (2, 4)), "e": ("d", (4, 5))}
+    assert differences(*ALL[1:2], *ALL[3:], ladder=ladder) == {
+        "d": ("b", (2, 4)),
+        "e": ("d", (4, 5)),
+    }
     assert differences(ALL[0], ALL[3], ladder=ladder) == {"d": ("a", (1, 4))}
     assert differences(ALL[3], ladder=ladder) == {}
 
@@ -93,7 +116,9 @@ def test_later_kernels_of_a_variant_take_the_place_of_earlier_ones():
 
 def test_functions_are_set_against_the_one_above():
     run_request = functions_request("f", "g")
-    assert differences(compiled("f", 1), compiled("g", 2), run_request=run_request) == {"g": ("f", (1, 2))}
+    assert differences(compiled("f", 1), compiled("g", 2), run_request=run_request) == {
+        "g": ("f", (1, 2))
+    }
 
 
 def test_a_run_that_was_cut_has_those_that_came():
@@ -115,7 +140,14 @@ def test_they_survive_a_run_file_and_are_in_the_json(tmp_path):
         bank_conflicts=2,
         load_use=1.0,
     )
-    events = run_of({}, opened=[*opening(), compiled("a", 10), e.KernelsCompiled(variant="b", kernels=[kernel], t=0.3)])
+    events = run_of(
+        {},
+        opened=[
+            *opening(),
+            compiled("a", 10),
+            e.KernelsCompiled(variant="b", kernels=[kernel], t=0.3),
+        ],
+    )
     run_file = RunFile(path, "0")
     run_file.append(events)
     run_file.close()
@@ -126,9 +158,14 @@ def test_they_survive_a_run_file_and_are_in_the_json(tmp_path):
     first, second = json.loads(text)["variants"]
     assert first["kernel_difference"] is None
     assert second["kernels"][0]["instructions"] == {"all": 9, "load_128": 1}
-    assert second["kernels"][0] | {"store_use": None, "spill_bytes": 0, "read_from": "SASS"} == second["kernels"][0]
+    assert (
+        second["kernels"][0] | {"store_use": None, "spill_bytes": 0, "read_from": "SASS"}
+        == second["kernels"][0]
+    )
     assert second["kernel_difference"]["against"] == "a"
-    assert {"what": "registers", "before": 10, "after": 20} in second["kernel_difference"]["changes"]
+    assert {"what": "registers", "before": 10, "after": 20} in second["kernel_difference"][
+        "changes"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 from synthetic_runs import CPU, END, STARTED_T, batches, opening, report_of, request, rows, run_of
 
-from gpulab.protocol import events as e
-from gpulab.protocol.statuses import Stage
+from gpulab.core import events as e
+from gpulab.core.statuses import Stage
 
 BLOCKS = rows({"b": 0.5})
 PER_EPOCH = 15
@@ -16,29 +16,56 @@ def live(*events, **options):
 
 
 def test_where_a_run_is():
-    progress = live(e.StageStarted(stage=Stage.BUILD, variant="b", t=0.5), now=STARTED_T + 2.5).progress
+    progress = live(
+        e.StageStarted(stage=Stage.BUILD, variant="b", t=0.5), now=STARTED_T + 2.5
+    ).progress
     assert (progress.stage, progress.variant, progress.detail) == ("build", "b", None)
-    assert (progress.epoch, progress.planned_epochs, progress.rounds, progress.elapsed_s) == (0, 20, 0, 2.5)
-    detail = live(e.StageStarted(stage=Stage.CEILINGS, detail="device memory", t=STARTED_T + 0.5)).progress
-    assert (detail.stage, detail.variant, detail.detail, detail.elapsed_s) == ("ceilings", None, "device memory", 0.5)
+    assert (progress.epoch, progress.planned_epochs, progress.rounds, progress.elapsed_s) == (
+        0,
+        20,
+        0,
+        2.5,
+    )
+    detail = live(
+        e.StageStarted(stage=Stage.CEILINGS, detail="device memory", t=STARTED_T + 0.5)
+    ).progress
+    assert (detail.stage, detail.variant, detail.detail, detail.elapsed_s) == (
+        "ceilings",
+        None,
+        "device memory",
+        0.5,
+    )
 
 
-@pytest.mark.parametrize(("count", "epoch", "rounds"), [(1, 1, 1), (14, 1, 5), (16, 2, 6), (150, 10, 50)])
+@pytest.mark.parametrize(
+    ("count", "epoch", "rounds"), [(1, 1, 1), (14, 1, 5), (16, 2, 6), (150, 10, 50)]
+)
 def test_epochs_are_counted_from_one_and_rounds_with_those_under_way(count, epoch, rounds):
     progress = live(*batches(BLOCKS[:count], 7)).progress
     assert (progress.epoch, progress.rounds) == (epoch, rounds)
 
 
 def test_after_its_end_a_run_has_no_epoch_under_way():
-    measured = [*opening(), *batches(BLOCKS, 10_000), END[0], e.StageStarted(stage=Stage.PROFILE, variant="a", t=100.5)]
-    assert (report_of(measured, live=True).progress.epoch, report_of(measured, live=True).progress.rounds) == (20, 100)
+    measured = [
+        *opening(),
+        *batches(BLOCKS, 10_000),
+        END[0],
+        e.StageStarted(stage=Stage.PROFILE, variant="a", t=100.5),
+    ]
+    assert (
+        report_of(measured, live=True).progress.epoch,
+        report_of(measured, live=True).progress.rounds,
+    ) == (20, 100)
     ended = report_of(run_of({"b": 0.5}), now=1000.0).progress
-    assert ended.elapsed_s == 101.0 - STARTED_T  # of a run that is over its last event counts, whatever the clock shows
+    # of a run that is over its last event counts, whatever the clock shows
+    assert ended.elapsed_s == 101.0 - STARTED_T
     assert ended.awaiting_telemetry is False
 
 
 def test_a_time_is_the_calibrated_one_then_a_rough_one_then_one_with_its_interval():
-    calibrated = e.Calibrated(variant="a", steps_per_block=8, step_s=5e-3, empty_block_s=1e-7, t=0.4)
+    calibrated = e.Calibrated(
+        variant="a", steps_per_block=8, step_s=5e-3, empty_block_s=1e-7, t=0.4
+    )
     times = [
         live(calibrated, *batches(BLOCKS[:count], 10_000)).variant("a").time_s
         for count in (0, 1, 7 * PER_EPOCH + 1, 8 * PER_EPOCH + 1)
@@ -52,7 +79,9 @@ def test_a_time_is_the_calibrated_one_then_a_rough_one_then_one_with_its_interva
 def test_the_epoch_under_way_is_in_no_interval():
     complete = live(*batches(BLOCKS[: 9 * PER_EPOCH], 10_000, complete=9))
     more = live(*batches(BLOCKS[: 9 * PER_EPOCH + 8], 10_000))
-    without_trust = [[replace(entry, trust=None) for entry in report.comparisons] for report in (more, complete)]
+    without_trust = [
+        [replace(entry, trust=None) for entry in report.comparisons] for report in (more, complete)
+    ]
     assert without_trust[0] == without_trust[1]
     assert more.variant("b").time_s == complete.variant("b").time_s
     assert (more.method.rounds, more.progress.rounds) == (45, 48)
@@ -77,12 +106,15 @@ def test_a_variant_and_its_comparison_are_found_by_name():
 
 
 def left(speedups, **options):
-    """Seconds that a run of such processes, one each second, has left while the next one measures."""
+    """Seconds that a run of such processes, one each second, has left while the next one
+    measures.
+    """
     processes = len(speedups) + 1
     run_request = request(brief=True)
     opened = opening(run_request, processes=processes, epochs=processes)
     opened = [
-        replace(event, expected_s=8.0, processes=8) if isinstance(event, e.Planned) else event for event in opened
+        replace(event, expected_s=8.0, processes=8) if isinstance(event, e.Planned) else event
+        for event in opened
     ]
     ratios = [{"b": 1 / speedup} for speedup in (*speedups, 1.0)]
     blocks = [

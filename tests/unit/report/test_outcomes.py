@@ -3,13 +3,31 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic_runs import END, INFOS, functions_request, opening, report_of, request, run_of, samples
+from synthetic_runs import (
+    END,
+    INFOS,
+    functions_request,
+    opening,
+    report_of,
+    request,
+    run_of,
+    samples,
+)
 
-from gpulab.protocol import events as e
-from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import VariantInfo
-from gpulab.protocol.statuses import CheckTime, FailureKind, Outcome, Stage, Verdict
-from gpulab.report.exit_codes import Conclusion, ExitCode, conclusion_of, first_in_order
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.jobs import VariantInfo
+from gpulab.core.statuses import (
+    CheckTime,
+    Conclusion,
+    ExitCode,
+    FailureKind,
+    Outcome,
+    Stage,
+    Verdict,
+    conclusion_of,
+    first_in_order,
+)
 
 MISSING = finding("no_gpu", need="cuda")
 BOOM = finding("text", text="boom")
@@ -24,14 +42,18 @@ def failed(variant, kind, cause=BOOM, stage=Stage.MEASURE):
 
 
 def wrong(variant):
-    return e.Checked(variant=variant, when=CheckTime.AFTER, ok=False, reason=finding("output_has_nan"), t=90.0)
+    return e.Checked(
+        variant=variant, when=CheckTime.AFTER, ok=False, reason=finding("output_has_nan"), t=90.0
+    )
 
 
 @pytest.mark.parametrize("kind", [FailureKind.CANCELLED, FailureKind.TIMEOUT])
 @pytest.mark.parametrize("variant", ["a", "b", None])
 def test_an_interrupted_run_keeps_its_completed_epochs(kind, variant):
     stopped = failed(variant, kind, finding("text", text="stopped"))
-    report = report_of([*opening(), *samples({"b": 0.5}, epochs=9), stopped, *ended(Outcome(kind.value))])
+    report = report_of(
+        [*opening(), *samples({"b": 0.5}, epochs=9), stopped, *ended(Outcome(kind.value))]
+    )
     assert report.exit_code == {"cancelled": 130, "timeout": 3}[kind]
     assert report.comparisons[0].verdict == "faster"
     assert report.control.verdict == "same"
@@ -47,7 +69,11 @@ def test_a_cancelled_run_tells_whether_its_measurement_was_complete():
 
 def test_a_file_without_its_end_is_an_interrupted_run():
     report = report_of([*opening(), *samples({"b": 0.5}, epochs=9)])
-    assert (report.outcome, report.exit_code, report.reason) == ("interrupted", 130, finding("no_end"))
+    assert (report.outcome, report.exit_code, report.reason) == (
+        "interrupted",
+        130,
+        finding("no_end"),
+    )
     assert report.comparisons[0].verdict == "faster"
     assert {variant.status for variant in report.variants} == {"ok"}
 
@@ -94,17 +120,28 @@ def test_a_failed_run_gives_the_first_failure_with_its_place():
 def test_a_skipped_baseline_fails_the_run_with_its_reason():
     infos = (VariantInfo(name="a", missing=MISSING), INFOS[1])
     report = report_of([*opening(request(*infos)), *END])
-    assert (report.exit_code, report.reason) == (3, finding("baseline_skipped", cause="no_gpu", need="cuda"))
+    assert (report.exit_code, report.reason) == (
+        3,
+        finding("baseline_skipped", cause="no_gpu", need="cuda"),
+    )
     assert report.variants[0].status == "skipped"
-    by_itself = e.VariantSkipped(variant="a", reason=finding("skipped_by_variant", reason="no bf16"), t=0.3)
+    by_itself = e.VariantSkipped(
+        variant="a", reason=finding("skipped_by_variant", reason="no bf16"), t=0.3
+    )
     report = report_of([*opening(), by_itself, *END])
-    assert report.reason == finding("baseline_skipped", cause="skipped_by_variant", reason="no bf16")
+    assert report.reason == finding(
+        "baseline_skipped", cause="skipped_by_variant", reason="no bf16"
+    )
 
 
 def test_a_skipped_variant_fails_nothing():
     infos = (INFOS[0], VariantInfo(name="b", against="a", missing=MISSING))
     report = report_of(run_of({}, run_request=request(*infos), names=("a", "control")))
-    assert (report.exit_code, report.variant("b").status, report.variant("b").reason) == (0, "skipped", MISSING)
+    assert (report.exit_code, report.variant("b").status, report.variant("b").reason) == (
+        0,
+        "skipped",
+        MISSING,
+    )
 
 
 def test_a_required_speedup():
@@ -121,7 +158,9 @@ def test_a_required_speedup():
     assert report_of(events, required_speedup=comparison.high).exit_code == 6
 
 
-@pytest.mark.parametrize(("exercise", "code"), [("", ExitCode.MEASURED), ("row_norms", ExitCode.INCONCLUSIVE)])
+@pytest.mark.parametrize(
+    ("exercise", "code"), [("", ExitCode.MEASURED), ("row_norms", ExitCode.INCONCLUSIVE)]
+)
 def test_an_unchecked_answer_to_an_exercise_does_not_pass(exercise, code):
     unchecked = e.Unchecked(variant="b", reason=finding("returns_nothing", "b"), t=0.3)
     asked = request(subject={"exercise": exercise}, fail_below=1.5)
@@ -134,7 +173,9 @@ def test_an_unchecked_answer_to_an_exercise_does_not_pass(exercise, code):
 def test_a_required_speedup_needs_every_comparison():
     infos, names = (*INFOS, VariantInfo(name="c", against="a")), ("a", "control", "b", "c")
     events = run_of({"b": 0.25, "c": 0.5}, run_request=request(*infos), names=names)
-    assert report_of(events, required_speedup=3.0).reason == finding("below_required", "c", required=3.0)
+    assert report_of(events, required_speedup=3.0).reason == finding(
+        "below_required", "c", required=3.0
+    )
     assert report_of(events, required_speedup=1.9).exit_code == 0
     functions = run_of({}, run_request=functions_request("a", "b"))
     nothing = report_of(functions, required_speedup=1.0)
@@ -143,7 +184,9 @@ def test_a_required_speedup_needs_every_comparison():
 
 def test_an_invalid_comparison_is_no_reason_to_ask_for_a_speedup():
     refused = e.VariantRefused(variant="b", reason=finding("items_differ"), t=0.3)
-    report = report_of([*opening(), refused, *samples({}, names=("a", "control")), *END], required_speedup=1.0)
+    report = report_of(
+        [*opening(), refused, *samples({}, names=("a", "control")), *END], required_speedup=1.0
+    )
     assert (report.exit_code, report.outcome) == (7, "invalid")
 
 

@@ -1,22 +1,25 @@
-"""Several runs of the same: the exact interval over their medians, which of them count, and the gate on it."""
+"""Several runs of the same: the exact interval over their medians, which of them count, and the
+gate on it.
+"""
 
 from math import exp
 
 import pytest
 
-from gpulab.analysis.comparison import Comparison
-from gpulab.protocol.finding import finding
-from gpulab.protocol.statuses import Status, Verdict
+from gpulab.core.finding import finding
+from gpulab.core.statuses import Conclusion, ExitCode, Status, Verdict
+from gpulab.features.repeats.report import over_runs_of
 from gpulab.report.commands import combine
-from gpulab.report.exit_codes import Conclusion, ExitCode
-from gpulab.report.over_runs import over_runs_of
 from gpulab.report.report import Progress, RunReport, Time, VariantReport
+from gpulab.stats.comparison import Comparison
 
 EIGHT = [1.6, 1.52, 1.69, 1.55, 1.58, 1.66, 1.61, 1.59]
 
 
 def run(speedup, *, verdict=Verdict.FASTER, scenario="s", variant="new", **changes):
-    comparison = Comparison(variant=variant, against="old", speedup=speedup, low=speedup, high=speedup, verdict=verdict)
+    comparison = Comparison(
+        variant=variant, against="old", speedup=speedup, low=speedup, high=speedup, verdict=verdict
+    )
     variants = [
         VariantReport(name="old", status=Status.OK, time_s=Time(median=1.0)),
         VariantReport(name=variant, status=Status.OK, time_s=Time(median=1 / speedup)),
@@ -26,7 +29,12 @@ def run(speedup, *, verdict=Verdict.FASTER, scenario="s", variant="new", **chang
 
 def test_eight_runs_carry_the_exact_interval():
     (entry,) = over_runs_of([run(speedup) for speedup in EIGHT])
-    assert (entry.variant, entry.against, entry.runs, entry.verdict) == ("new", "old", 8, Verdict.FASTER)
+    assert (entry.variant, entry.against, entry.runs, entry.verdict) == (
+        "new",
+        "old",
+        8,
+        Verdict.FASTER,
+    )
     assert (entry.low, entry.high) == pytest.approx((1.52, 1.69))
     assert entry.speedup == pytest.approx((1.59 * 1.6) ** 0.5)  # the median of log-ratios
     assert entry.speedups == EIGHT
@@ -52,7 +60,12 @@ def test_more_runs_leave_out_the_outermost():
 
 def test_fewer_have_no_interval_and_no_verdict():
     (entry,) = over_runs_of([run(speedup) for speedup in EIGHT[:7]])
-    assert (entry.low, entry.high, entry.verdict, entry.runs) == (None, None, Verdict.INCONCLUSIVE, 7)
+    assert (entry.low, entry.high, entry.verdict, entry.runs) == (
+        None,
+        None,
+        Verdict.INCONCLUSIVE,
+        7,
+    )
     assert entry.speedup == 1.6
     assert over_runs_of([]) == []
 
@@ -77,7 +90,13 @@ def test_an_unchecked_speedup_is_unchecked_over_runs():
 
 
 def test_scenarios_and_variants_are_kept_apart():
-    runs = [run(1.5), run(2.5, scenario="t"), run(1.6), run(2.6, scenario="t"), run(3.5, variant="newer")]
+    runs = [
+        run(1.5),
+        run(2.5, scenario="t"),
+        run(1.6),
+        run(2.6, scenario="t"),
+        run(3.5, variant="newer"),
+    ]
     runs.append(run(9.0, params={"n": 1}))
     assert [(entry.scenario, entry.variant, entry.speedups) for entry in over_runs_of(runs)] == [
         ("s", "new", [1.5, 1.6]),
@@ -97,8 +116,15 @@ def test_of_functions_the_times_count():
         for time_s in EIGHT
     ]
     (entry,) = over_runs_of(runs)
-    assert (entry.variant, entry.against, entry.speedup, entry.verdict) == ("step", None, None, None)
-    assert (entry.time_s.median, entry.time_s.low, entry.time_s.high) == pytest.approx((1.595, 1.52, 1.69))
+    assert (entry.variant, entry.against, entry.speedup, entry.verdict) == (
+        "step",
+        None,
+        None,
+        None,
+    )
+    assert (entry.time_s.median, entry.time_s.low, entry.time_s.high) == pytest.approx(
+        (1.595, 1.52, 1.69)
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +144,12 @@ def test_the_gate_is_for_the_interval_over_runs(speedups, required, code, reason
 
 
 def test_a_run_that_failed_comes_before_the_gate():
-    runs = [*(run(speedup) for speedup in EIGHT), RunReport(scenario="s", exit_code=ExitCode.FAILED)]
-    assert combine(runs, {}, (), over_runs_of(runs), required_speedup=1.2).exit_code == ExitCode.FAILED
+    runs = [
+        *(run(speedup) for speedup in EIGHT),
+        RunReport(scenario="s", exit_code=ExitCode.FAILED),
+    ]
+    assert (
+        combine(runs, {}, (), over_runs_of(runs), required_speedup=1.2).exit_code == ExitCode.FAILED
+    )
     command = combine(runs[:3], {}, (), over_runs_of(runs[:3]), interrupted=True)
     assert (command.exit_code, len(command.over_runs)) == (ExitCode.INTERRUPTED, 1)

@@ -1,12 +1,14 @@
-"""A report of any part of a recorded run: of a run that goes on, and of a file that was cut there."""
+"""A report of any part of a recorded run: of a run that goes on, and of a file that was cut
+there.
+"""
 
 import msgspec
 import pytest
 from recorded import run_file
 
-from gpulab.protocol.run_file import read_run_file
+from gpulab.core.run_file import read_run_file
+from gpulab.core.statuses import ExitCode
 from gpulab.report.build import build_report
-from gpulab.report.exit_codes import ExitCode
 from gpulab.report.state import RunState, fold_all
 
 CUT = [
@@ -20,7 +22,11 @@ def test_any_part_of_a_run_has_a_report(name, tmp_path):
     events = read_run_file(run_file(name, tmp_path)).events
     live = RunState()
     for count in range(len(events) + 1):
-        check(build_report(live, live=True, now=live.t + 1.0), ended=live.outcome is not None, live=True)
+        check(
+            build_report(live, live=True, now=live.t + 1.0),
+            ended=live.outcome is not None,
+            live=True,
+        )
         check(build_report(fold_all(events[:count])), ended=live.outcome is not None, live=False)
         if count < len(events):
             live.fold(events[count])

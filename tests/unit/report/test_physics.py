@@ -1,16 +1,17 @@
-"""A variant that is faster than its device can be is invalid, and so is every comparison with it."""
+"""A variant that is faster than its device can be is invalid, and so is every comparison with
+it.
+"""
 
 import pytest
 from synthetic_runs import INFOS, opening, report_of, request, run_of
 
-from gpulab.protocol import events as e
-from gpulab.protocol.ceiling import Ceiling
-from gpulab.protocol.statuses import CeilingChoice, CheckKind, Status, Verdict
-from gpulab.report.exit_codes import ExitCode
-from gpulab.report.roofline.physics import physics_of
-from gpulab.report.roofline.points import roofs_of
+from gpulab.core import events as e
+from gpulab.core.payloads import Ceiling
+from gpulab.core.statuses import CeilingChoice, CheckKind, ExitCode, Status, Verdict
+from gpulab.features.roofline.physics import physics_of
+from gpulab.features.roofline.report import roofs_of
+from gpulab.report.sentences import sentence
 from gpulab.report.state import fold_all
-from gpulab.views.findings import sentence
 
 ROOF = 1e11
 """FLOP/s that were measured of the device; a step of a takes 1 ms."""
@@ -29,21 +30,36 @@ def test_a_variant_above_the_roof_is_invalid_with_the_arithmetic():
     report = report_of(run(0.01, flops=5 * 10**7))
     variant, (comparison,) = report.variant("b"), report.comparisons
     assert (variant.status, variant.time_s, variant.roofline) == (Status.INVALID, None, None)
-    assert (comparison.verdict, comparison.speedup, report.exit_code) == (Verdict.INVALID, None, ExitCode.INVALID)
+    assert (comparison.verdict, comparison.speedup, report.exit_code) == (
+        Verdict.INVALID,
+        None,
+        ExitCode.INVALID,
+    )
     values = comparison.reason.values
-    assert (values["declared"], values["unit"], values["roof"]) == (5 * 10**7, "FLOP", "matrix fp32")
+    assert (values["declared"], values["unit"], values["roof"]) == (
+        5 * 10**7,
+        "FLOP",
+        "matrix fp32",
+    )
     assert values["time_s"] == pytest.approx(1e-5, rel=0.01)
     assert values["rate"] == pytest.approx(5e12, rel=0.01)
     assert (values["roof_rate"], values["ratio"]) == (ROOF, pytest.approx(50, rel=0.01))
-    assert sentence(comparison.reason).startswith("declares 50.0 MFLOP in 10.0 µs: 5.00 TFLOP/s, 50.0x of matrix fp32")
+    assert sentence(comparison.reason).startswith(
+        "declares 50.0 MFLOP in 10.0 µs: 5.00 TFLOP/s, 50.0x of matrix fp32"
+    )
     assert report.variant("a").status == Status.OK
 
 
 def test_with_a_baseline_above_the_roof_nothing_is_compared():
     report = report_of(run(1.5, flops=5 * 10**8))
     (comparison,) = report.comparisons
-    assert (report.variant("a").status, comparison.verdict, comparison.speedup) == ("invalid", Verdict.INVALID, None)
-    assert (comparison.reason.code, comparison.reason.variant) == ("above_roof", "b")  # its own reason comes first
+    assert (report.variant("a").status, comparison.verdict, comparison.speedup) == (
+        "invalid",
+        Verdict.INVALID,
+        None,
+    )
+    # its own reason comes first
+    assert (comparison.reason.code, comparison.reason.variant) == ("above_roof", "b")
     below = report_of(run(10.0, flops=5 * 10**8))
     (comparison,) = below.comparisons
     assert (below.variant("b").status, comparison.verdict) == (Status.OK, Verdict.INVALID)
@@ -71,7 +87,12 @@ def test_what_the_check_showed_is_data():
     state = fold_all(run(0.5, flops=4 * 10**7))
     samples, roofs = state.samples.view(()), roofs_of(state)
     examined = physics_of(state, state.variants["b"], samples, roofs)
-    assert (examined.check, examined.ok, examined.count, examined.reason) == (CheckKind.PHYSICS, True, 1, None)
+    assert (examined.check, examined.ok, examined.count, examined.reason) == (
+        CheckKind.PHYSICS,
+        True,
+        1,
+        None,
+    )
     assert examined.values["ratio"] == pytest.approx(0.8, rel=0.01)
     assert physics_of(state, state.variants["b"], samples, None) is None
     undeclared = fold_all(run(0.5))

@@ -1,4 +1,6 @@
-"""The JSON of a report: all of it survives the way there and back, and every number in it is one."""
+"""The JSON of a report: all of it survives the way there and back, and every number in it is
+one.
+"""
 
 import json
 import math
@@ -9,15 +11,14 @@ from recorded import NAMES, report_of
 from synthetic_runs import report_of as report_of_events
 from synthetic_runs import run_of
 
-from gpulab.protocol import events as e
-from gpulab.protocol.finding import Finding
-from gpulab.protocol.wire import decode, encode
-from gpulab.report.command_report import CalibrationReport, CommandReport
-from gpulab.report.commands import combine
-from gpulab.report.exit_codes import ExitCode
-from gpulab.report.over_runs import over_runs_of
+from gpulab.core import events as e
+from gpulab.core.finding import Finding
+from gpulab.core.statuses import ExitCode
+from gpulab.core.wire import decode, encode
+from gpulab.features.repeats.report import over_runs_of
+from gpulab.features.sweeps.report import sweep_of
+from gpulab.report.commands import CalibrationReport, CommandReport, combine
 from gpulab.report.report import RunReport
-from gpulab.report.sweeps import sweep_of
 
 
 def refuse(constant):
@@ -55,7 +56,10 @@ def test_a_report_survives_its_json(report):
     text = msgspec.json.encode(report)
     assert msgspec.json.decode(text, type=RunReport) == report
     command = combine(
-        [report], report.environment, [sweep_of("size", [report, report], report)], over_runs_of([report] * 9)
+        [report],
+        report.environment,
+        [sweep_of("size", [report, report], report)],
+        over_runs_of([report] * 9),
     )
     assert msgspec.json.decode(msgspec.json.encode(command), type=CommandReport) == command
 
@@ -74,12 +78,16 @@ def test_every_finding_of_a_report_has_a_code_a_variant_and_values(report):
         document = json.loads(msgspec.json.encode(finding))
         assert set(document) == {"code", "variant", "values"}
         assert finding.code == finding.code.lower().replace(" ", "_") != ""
-        assert finding.variant is None or finding.variant in {variant.name for variant in report.variants}
+        assert finding.variant is None or finding.variant in {
+            variant.name for variant in report.variants
+        }
         assert msgspec.convert(document, Finding) == finding
 
 
 def test_a_figure_that_is_not_a_number_is_unknown():
-    reported = decode(encode(e.Reported(variant="a", name="loss", value=float("nan"), t=50.0)).rstrip(b"\n"))
+    reported = decode(
+        encode(e.Reported(variant="a", name="loss", value=float("nan"), t=50.0)).rstrip(b"\n")
+    )
     report = report_of_events(run_of({}, later=[reported]))
     assert [figure.value for figure in report.figures] == [None]
 
@@ -87,7 +95,10 @@ def test_a_figure_that_is_not_a_number_is_unknown():
 def test_codes_and_verdicts_are_words_and_exit_codes_are_numbers():
     document = json.loads(msgspec.json.encode(report_of_events(run_of({"b": 0.5}))))
     assert (document["outcome"], document["exit_code"]) == ("measured", 0)
-    assert (document["control"]["verdict"], document["comparisons"][0]["verdict"]) == ("same", "faster")
+    assert (document["control"]["verdict"], document["comparisons"][0]["verdict"]) == (
+        "same",
+        "faster",
+    )
     assert (document["variants"][0]["status"], document["progress"]["stage"]) == ("ok", "measure")
     assert document["method"] == {
         "clock": "wall",
@@ -108,4 +119,9 @@ def test_codes_and_verdicts_are_words_and_exit_codes_are_numbers():
 def test_the_outermost_objects_name_their_schema():
     assert json.loads(msgspec.json.encode(CommandReport()))["schema"] == "gpulab.result/1"
     assert json.loads(msgspec.json.encode(CalibrationReport()))["schema"] == "gpulab.ceilings/1"
-    assert json.loads(msgspec.json.encode(RunReport(scenario="s", exit_code=ExitCode.WRONG)))["exit_code"] == 4
+    assert (
+        json.loads(msgspec.json.encode(RunReport(scenario="s", exit_code=ExitCode.WRONG)))[
+            "exit_code"
+        ]
+        == 4
+    )

@@ -1,16 +1,21 @@
-"""Step goodput of runs that were recorded on a GPU, against kernels over the step without the profiler."""
+"""Step goodput of runs that were recorded on a GPU, against kernels over the step without the
+profiler.
+"""
 
 import pytest
 import recorded
 
-from gpulab.protocol import events as e
-from gpulab.protocol.run_file import read_run_file
-from gpulab.report.goodput.goodput_report import StepSource
+from gpulab.core import events as e
+from gpulab.core.run_file import read_run_file
+from gpulab.report.report import StepSource
 from gpulab.session.scripting import load
 
 ON_GPU = [
     *(name for name in recorded.NAMES if "-h100" in name),
-    *sorted(f"goodput/{path.name.removesuffix('.jsonl.xz')}" for path in recorded.CORPUS.glob("goodput/*.jsonl.xz")),
+    *sorted(
+        f"goodput/{path.name.removesuffix('.jsonl.xz')}"
+        for path in recorded.CORPUS.glob("goodput/*.jsonl.xz")
+    ),
 ]
 POINTS = 0.05
 
@@ -18,13 +23,19 @@ POINTS = 0.05
 @pytest.mark.parametrize("name", ON_GPU)
 def test_it_is_kernels_over_the_unprofiled_step(name, tmp_path):
     path = recorded.run_file(name, tmp_path)
-    profiled = {event.variant: event for event in read_run_file(path).events if isinstance(event, e.Profiled)}
+    profiled = {
+        event.variant: event
+        for event in read_run_file(path).events
+        if isinstance(event, e.Profiled)
+    }
     for variant in load(path).variants:
         if variant.name not in profiled:
             continue
         goodput, event = variant.goodput, profiled[variant.name]
         kernels_s = event.partition.seconds["useful"] / event.steps
-        assert goodput.goodput == pytest.approx(min(1.0, kernels_s / variant.clocks["wall"]), abs=POINTS)
+        assert goodput.goodput == pytest.approx(
+            min(1.0, kernels_s / variant.clocks["wall"]), abs=POINTS
+        )
         assert sum(goodput.seconds.values()) == pytest.approx(goodput.step_s)
         assert sum(goodput.partition.values()) == pytest.approx(1)
 
@@ -45,7 +56,9 @@ def test_a_step_that_the_profiler_lengthens_has_the_share_of_the_step_without_it
 ):
     path = recorded.run_file(name, tmp_path)
     (event,) = (
-        event for event in read_run_file(path).events if isinstance(event, e.Profiled) and event.variant == variant
+        event
+        for event in read_run_file(path).events
+        if isinstance(event, e.Profiled) and event.variant == variant
     )
     assert event.partition.goodput == pytest.approx(before, abs=0.01)
     goodput = load(path).variant(variant).goodput
@@ -64,7 +77,9 @@ def test_what_is_called_reliable_is_reconciled(name, tmp_path):
         assert bool(goodput.reasons) != goodput.accurate
 
 
-def test_kernels_that_ran_longer_than_the_step_are_unreliable_or_of_the_profilers_own_step(tmp_path):
+def test_kernels_that_ran_longer_than_the_step_are_unreliable_or_of_the_profilers_own_step(
+    tmp_path,
+):
     (overlapped,) = (
         variant
         for variant in recorded.report_of("double_buffering-h100", tmp_path).variants
@@ -79,5 +94,11 @@ def test_kernels_that_ran_longer_than_the_step_are_unreliable_or_of_the_profiler
 def test_a_step_that_takes_another_time_by_itself_is_unreliable(tmp_path):
     goodput = recorded.report_of("channels_last-h100-1", tmp_path).variant("channels_last").goodput
     (reason,) = goodput.reasons
-    assert (reason.code, reason.values["by"], goodput.reliable) == ("goodput_uncertain", "solo run", False)
-    assert goodput.uncertainty == pytest.approx(abs(reason.values["goodput"] - reason.values["other"]))
+    assert (reason.code, reason.values["by"], goodput.reliable) == (
+        "goodput_uncertain",
+        "solo run",
+        False,
+    )
+    assert goodput.uncertainty == pytest.approx(
+        abs(reason.values["goodput"] - reason.values["other"])
+    )

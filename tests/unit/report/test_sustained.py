@@ -3,17 +3,21 @@
 import pytest
 from synthetic_runs import opening, report_of, request, run_of
 
-from gpulab.protocol import events as e
-from gpulab.protocol.finding import finding
-from gpulab.protocol.statuses import Cache, Clock
-from gpulab.protocol.telemetry_fields import POWER_CAP
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.statuses import Cache, Clock
+from gpulab.features.telemetry.fields import POWER_CAP
 
 ON = request(telemetry="on")
 
 
 def alone(name, time_s, spread=0.001, **changes):
-    ends = {} if spread is None else {"low_s": time_s * (1 - spread), "high_s": time_s * (1 + spread)}
-    return e.SoloRun(variant=name, started=50.0, ended=52.0, steps=100, time_s=time_s, t=52.0, **ends, **changes)
+    ends = (
+        {} if spread is None else {"low_s": time_s * (1 - spread), "high_s": time_s * (1 + spread)}
+    )
+    return e.SoloRun(
+        variant=name, started=50.0, ended=52.0, steps=100, time_s=time_s, t=52.0, **ends, **changes
+    )
 
 
 def comparison_of(a_s, b_s, *, spread=0.001, ratio=0.5, capped=False, **options):
@@ -29,7 +33,10 @@ def test_the_sustained_speedup_is_per_item_with_an_interval_of_both_times():
     comparison, report = comparison_of(1e-3, 0.5e-3)
     sustained = comparison.sustained
     assert (sustained.speedup, sustained.heads) == (pytest.approx(2), None)
-    assert (sustained.low, sustained.high) == (pytest.approx(2 * 0.999 / 1.001), pytest.approx(2 * 1.001 / 0.999))
+    assert (sustained.low, sustained.high) == (
+        pytest.approx(2 * 0.999 / 1.001),
+        pytest.approx(2 * 1.001 / 0.999),
+    )
     solo = report.variant("b").solo_run
     assert solo.items_per_s == pytest.approx(2.0 / 0.5e-3)
     assert report.variant("b").items_per_s == pytest.approx(2.0 / report.variant("b").time_s.median)
@@ -38,7 +45,11 @@ def test_the_sustained_speedup_is_per_item_with_an_interval_of_both_times():
 
 def test_a_sustained_speedup_that_lies_apart_heads_the_result():
     assert comparison_of(1e-3, 0.56e-3)[0].sustained.heads == finding("differs_alone", "b")
-    for seconds, options in ((0.51e-3, {}), (0.56e-3, {"spread": 0.1}), (0.56e-3, {"spread": None})):
+    for seconds, options in (
+        (0.51e-3, {}),
+        (0.56e-3, {"spread": 0.1}),
+        (0.56e-3, {"spread": None}),
+    ):
         assert comparison_of(1e-3, seconds, **options)[0].sustained.heads is None
     noisy = comparison_of(1e-3, 0.56e-3)[1]
     assert noisy.comparison("b").verdict == "faster"
@@ -68,7 +79,9 @@ def test_at_a_power_cap_solo_runs_say_how_much_and_processes_how_sure():
     started = e.TelemetryStarted(gpu="H100", uuid="GPU-1", t=49.0)
     later = [started, *readings, *runs, alone("a", 1e-3), alone("b", 0.8e-3)]
     sustained = report_of(run_of({"b": 0.5}, later=later, run_request=ON)).comparison("b").sustained
-    assert (sustained.speedup, sustained.low, sustained.high) == pytest.approx((1.25, 1.1875, 1.3125))
+    assert (sustained.speedup, sustained.low, sustained.high) == pytest.approx(
+        (1.25, 1.1875, 1.3125)
+    )
     assert (sustained.processes, sustained.heads) == (8, finding("power_cap_alone", "b"))
 
 
@@ -86,17 +99,26 @@ def test_a_verdict_that_it_contradicts_is_inconclusive_and_reaches_nothing():
 @pytest.mark.parametrize("job", [{"clock": Clock.DEVICE}, {"cache": Cache.COLD}])
 def test_a_cold_run_and_the_devices_clock_have_no_solo_run_that_compares(job):
     later = [alone("a", 1e-3), alone("b", 0.8e-3)]
-    assert report_of(run_of({"b": 0.5}, run_request=request(**job), later=later)).comparison("b").sustained is None
+    assert (
+        report_of(run_of({"b": 0.5}, run_request=request(**job), later=later))
+        .comparison("b")
+        .sustained
+        is None
+    )
 
 
 def test_of_processes_that_differ_by_as_much_it_says_nothing():
     """Eight processes, 1.9x to 2.1x: one more may well give 1.83x."""
-    run = run_of({"b": 0.5}, opened=opening(processes=8, epochs=16), epochs=16, spread=0.0, rounds=2)
+    run = run_of(
+        {"b": 0.5}, opened=opening(processes=8, epochs=16), epochs=16, spread=0.0, rounds=2
+    )
     for event in run:
         if hasattr(event, "times_s") and hasattr(event, "epoch"):
             event.times_s[:] = [
                 time_s * (0.95 + 0.1 * (epoch // 2 * 3 % 8) / 7 if index == 2 else 1.0)
-                for time_s, epoch, index in zip(event.times_s, event.epoch, event.variant, strict=True)
+                for time_s, epoch, index in zip(
+                    event.times_s, event.epoch, event.variant, strict=True
+                )
             ]
     calm = report_of([*run[:-2], alone("a", 1e-3), alone("b", 0.545e-3), *run[-2:]])
     assert calm.comparison("b").sustained.heads is None

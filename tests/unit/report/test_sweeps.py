@@ -1,15 +1,16 @@
-"""A sweep: which points may be the best, which one its final shows to be, and what cannot be told from it."""
+"""A sweep: which points may be the best, which one its final shows to be, and what cannot be told
+from it.
+"""
 
 import pytest
 from msgspec.structs import replace
 
-from gpulab.analysis.comparison import Comparison
-from gpulab.limits import NAME_LENGTH
-from gpulab.protocol.finding import finding
-from gpulab.protocol.statuses import Status, Verdict
-from gpulab.report.exit_codes import ExitCode
+from gpulab.core.finding import finding
+from gpulab.core.limits import NAME_LENGTH
+from gpulab.core.statuses import ExitCode, Status, Verdict
+from gpulab.features.sweeps.report import MOST_FINALISTS, contenders_of, finalists_of, sweep_of
 from gpulab.report.report import Method, RunReport, Time, VariantReport
-from gpulab.report.sweeps import MOST_FINALISTS, contenders_of, finalists_of, sweep_of
+from gpulab.stats.comparison import Comparison
 
 
 def variant(name, median, *, half=0.1, items=1.0, status=Status.OK):
@@ -27,12 +28,23 @@ def points(*times, name="a", half=0.1):
 
 
 def final(speedups, verdicts=None, processes=8):
-    """By contender its speedup over the first with the ends of its interval; None where it has none."""
+    """By contender its speedup over the first with the ends of its interval; None where it has
+    none.
+    """
     comparisons = [
-        Comparison(variant=name, against="first", speedup=ends and ends[1], low=ends and ends[0], high=ends and ends[2])
+        Comparison(
+            variant=name,
+            against="first",
+            speedup=ends and ends[1],
+            low=ends and ends[0],
+            high=ends and ends[2],
+        )
         for name, ends in speedups.items()
     ]
-    comparisons = [replace(entry, verdict=(verdicts or {}).get(entry.variant, Verdict.SAME)) for entry in comparisons]
+    comparisons = [
+        replace(entry, verdict=(verdicts or {}).get(entry.variant, Verdict.SAME))
+        for entry in comparisons
+    ]
     return RunReport(scenario="s", comparisons=comparisons, method=Method(processes=processes))
 
 
@@ -49,7 +61,10 @@ def test_the_best_value_has_the_least_time_per_item():
 
 def test_without_a_final_what_overlaps_the_best_may_be_as_good():
     assert sweep_of("size", points(1.5, 1.2, 1.0, 1.15, 1.21)).best_among == {"a": [3, 4, 2]}
-    runs = [point(1, variant("a", 2.0, items=2.0)), point(2, variant("a", 4.4, items=4.0, half=0.4))]
+    runs = [
+        point(1, variant("a", 2.0, items=2.0)),
+        point(2, variant("a", 4.4, items=4.0, half=0.4)),
+    ]
     assert sweep_of("size", runs).best_among == {"a": [1, 2]}  # per item: 1.0 to 1.05, and from 1.0
 
 
@@ -61,7 +76,9 @@ def test_finalists_are_the_best_its_neighbours_and_what_overlaps_it():
 
 def test_a_time_without_interval_counts_as_its_median():
     rough = VariantReport(name="a", status=Status.OK, items=1.0, time_s=Time(median=1.05))
-    assert sweep_of("size", [point(1, variant("a", 1.0)), point(2, rough)]).best_among == {"a": [1, 2]}
+    assert sweep_of("size", [point(1, variant("a", 1.0)), point(2, rough)]).best_among == {
+        "a": [1, 2]
+    }
     assert sweep_of("size", [point(1, rough), point(2, variant("a", 1.2))]).best_among == {"a": [1]}
 
 
@@ -81,17 +98,25 @@ def test_a_variant_that_was_measured_at_one_value_only_is_in_no_final():
 
 
 def test_runs_without_the_parameter_are_no_points():
-    runs = [point(1, variant("a", 1.0)), point(2, variant("a", 0.5), parameter="other"), point(3, variant("a", 2.0))]
+    runs = [
+        point(1, variant("a", 1.0)),
+        point(2, variant("a", 0.5), parameter="other"),
+        point(3, variant("a", 2.0)),
+    ]
     assert sweep_of("size", runs).best == {"a": 1}
 
 
 def test_values_keep_their_type():
-    runs = [point(value, variant("a", time)) for value, time in ((True, 1.0), (2, 0.5), (0.25, 0.55))]
+    runs = [
+        point(value, variant("a", time)) for value, time in ((True, 1.0), (2, 0.5), (0.25, 0.55))
+    ]
     assert sweep_of("size", runs).best_among == {"a": [2, 0.25]}
 
 
 def test_texts_name_different_work_of_which_none_is_the_best():
-    runs = [point(value, variant("a", time)) for value, time in (("matmul", 1.0), ("pointwise", 0.5))]
+    runs = [
+        point(value, variant("a", time)) for value, time in (("matmul", 1.0), ("pointwise", 0.5))
+    ]
     assert sweep_of("size", runs).best == {}
     assert finalists_of("size", runs) == {}
 
@@ -111,9 +136,17 @@ def test_texts_name_different_work_of_which_none_is_the_best():
 )
 def test_the_final_decides_which_is_the_best(speedups, among):
     runs = points(1.2, 1.0, 1.15, half=0.01)
-    sweep = sweep_of("size", runs, final({f"a size={value}": ends for value, ends in speedups.items()}))
-    assert (sweep.best, sweep.best_among, sweep.paired) == ({"a": among[0]}, {"a": among}, {"a": True})
-    assert [(contender.name, contender.variant, contender.value) for contender in sweep.contenders] == [
+    sweep = sweep_of(
+        "size", runs, final({f"a size={value}": ends for value, ends in speedups.items()})
+    )
+    assert (sweep.best, sweep.best_among, sweep.paired) == (
+        {"a": among[0]},
+        {"a": among},
+        {"a": True},
+    )
+    assert [
+        (contender.name, contender.variant, contender.value) for contender in sweep.contenders
+    ] == [
         ("a size=2", "a", 2),
         ("a size=1", "a", 1),
         ("a size=3", "a", 3),
@@ -125,7 +158,9 @@ def test_several_comparisons_share_their_confidence():
     ends = (0.960, 0.975, 0.988)
     assert sweep_of("size", points(1.0, 1.05), final({"a size=2": ends})).best_among == {"a": [1]}
     runs = points(1.0, *([1.05] * 7))
-    among = sweep_of("size", runs, final({f"a size={value}": ends for value in range(2, 9)})).best_among["a"]
+    among = sweep_of(
+        "size", runs, final({f"a size={value}": ends for value in range(2, 9)})
+    ).best_among["a"]
     assert set(among) == set(range(1, 9))
 
 
@@ -143,7 +178,10 @@ def test_a_final_that_was_stopped_decides_nothing():
 
 
 def test_each_variant_has_its_own_best():
-    runs = [point(value, variant("a", first), variant("b", second)) for value, first, second in ((1, 1, 2), (2, 3, 1))]
+    runs = [
+        point(value, variant("a", first), variant("b", second))
+        for value, first, second in ((1, 1, 2), (2, 3, 1))
+    ]
     speedups = {"a size=2": (0.3, 0.33, 0.4), "b size=1": (0.4, 0.5, 0.6)}
     sweep = sweep_of("size", runs, final(speedups))
     assert sweep.best == {"a": 1, "b": 2}

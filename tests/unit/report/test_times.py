@@ -1,6 +1,6 @@
 """The time of a variant: of a step, of an item, and the ends of its interval."""
 
-from gpulab.protocol.statuses import Per, Status
+from gpulab.core.statuses import Per, Status
 from gpulab.report.report import Time, VariantReport
 
 
@@ -11,7 +11,11 @@ def variant(time, items=4.0):
 def test_a_time_is_of_a_step_or_of_an_item():
     time = Time(median=8.0, low=4.0, high=12.0)
     assert variant(time).time_per(Per.STEP) == time
-    assert variant(time).time_per(Per.ITEM) == variant(time).time_per_item == Time(median=2.0, low=1.0, high=3.0)
+    assert (
+        variant(time).time_per(Per.ITEM)
+        == variant(time).time_per_item
+        == Time(median=2.0, low=1.0, high=3.0)
+    )
     assert variant(time, items=None).time_per_item == time
     assert variant(None).time_per_item is None
 

@@ -1,20 +1,36 @@
-"""The trust report of a comparison: what each check showed, and the grade that follows from all of them."""
+"""The trust report of a comparison: what each check showed, and the grade that follows from all of
+them.
+"""
 
 import pytest
 from devices import H200
 from synthetic_runs import END, INFOS, opening, report_of, request, run_of, samples
 
-from gpulab.protocol import events as e
-from gpulab.protocol.device import Device
-from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import VariantInfo
-from gpulab.protocol.statuses import CheckKind, CheckState, CheckTime, FailureKind, Grade, Outcome, Stage
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.jobs import VariantInfo
+from gpulab.core.machine import Device
+from gpulab.core.statuses import (
+    CheckKind,
+    CheckState,
+    CheckTime,
+    FailureKind,
+    Grade,
+    Outcome,
+    Stage,
+)
 
-OF_A_WORKER = [kind for kind in CheckKind if kind not in (CheckKind.CONTROL, CheckKind.PROCESSES, CheckKind.CONTENTION)]
+OF_A_WORKER = [
+    kind
+    for kind in CheckKind
+    if kind not in (CheckKind.CONTROL, CheckKind.PROCESSES, CheckKind.CONTENTION)
+]
 
 
 def examined(*kinds, variant="b", **changes):
-    return [e.Examined(variant=variant, check=kind, t=0.35, **changes) for kind in kinds or OF_A_WORKER]
+    return [
+        e.Examined(variant=variant, check=kind, t=0.35, **changes) for kind in kinds or OF_A_WORKER
+    ]
 
 
 def checked(variant="b", **changes):
@@ -28,7 +44,9 @@ def thread(processes=8, **options):
 
 
 def trust_of(*events, ratios=None, opened=None, **options):
-    report = report_of([*(opened or thread()), *events, *samples(ratios or {"b": 0.5}, **options), *END])
+    report = report_of(
+        [*(opened or thread()), *events, *samples(ratios or {"b": 0.5}, **options), *END]
+    )
     return report.comparison("b").trust
 
 
@@ -43,7 +61,9 @@ def codes(trust):
 
 def test_every_kind_of_check_stands_in_its_order():
     assert [check.kind for check in trust_of().checks] == list(CheckKind)
-    assert [check.kind for check in report_of(run_of({"b": 0.5})).comparisons[0].trust.checks] == list(CheckKind)
+    assert [
+        check.kind for check in report_of(run_of({"b": 0.5})).comparisons[0].trust.checks
+    ] == list(CheckKind)
 
 
 def test_where_every_check_ran_and_passed_the_comparison_is_verified():
@@ -55,9 +75,15 @@ def test_where_every_check_ran_and_passed_the_comparison_is_verified():
 
 def test_what_a_check_showed_keeps_its_numbers():
     values = {"error": 3.1e-7, "allowed": 1e-4, "one_late_element_changed": 12}
-    trust = trust_of(*examined(CheckKind.TIMED_STEPS, count=20, values=values), *examined(CheckKind.TIMED_STEPS))
+    trust = trust_of(
+        *examined(CheckKind.TIMED_STEPS, count=20, values=values), *examined(CheckKind.TIMED_STEPS)
+    )
     check = check_of(trust, CheckKind.TIMED_STEPS)
-    assert (check.state, check.result.code, check.result.values["count"]) == ("passed", "timed_steps_checked", 21)
+    assert (check.state, check.result.code, check.result.values["count"]) == (
+        "passed",
+        "timed_steps_checked",
+        21,
+    )
 
 
 @pytest.mark.parametrize("missing", [CheckKind.TIMED_STEPS, CheckKind.INPUTS])
@@ -72,7 +98,9 @@ def test_without_a_check_that_decides_it_is_doubtful(missing):
 def test_a_check_that_does_not_apply_says_why_and_takes_nothing_away():
     reason = finding("clocks_of_cpu")
     others = [kind for kind in OF_A_WORKER if kind != CheckKind.NULL_ANSWERS]
-    trust = trust_of(checked(), *examined(*others), *examined(CheckKind.NULL_ANSWERS, count=0, skipped=reason))
+    trust = trust_of(
+        checked(), *examined(*others), *examined(CheckKind.NULL_ANSWERS, count=0, skipped=reason)
+    )
     check = check_of(trust, CheckKind.NULL_ANSWERS)
     assert (check.state, check.result, trust.grade) == ("not run", reason, Grade.VERIFIED)
     assert trust.ran == len(CheckKind) - 1
@@ -90,7 +118,11 @@ def test_where_a_null_answer_passes_too_outputs_are_as_good_as_unchecked():
     passed = examined(CheckKind.NULL_ANSWERS, variant="a", ok=False, reason=reason)
     report = report_of([*thread(), checked(), *examined(), *passed, *samples({"b": 0.5}), *END])
     trust = report.comparison("b").trust
-    assert (report.comparison("b").verdict, trust.grade, trust.reasons) == ("faster", Grade.UNCHECKED, [reason])
+    assert (report.comparison("b").verdict, trust.grade, trust.reasons) == (
+        "faster",
+        Grade.UNCHECKED,
+        [reason],
+    )
 
 
 def test_a_check_that_passed_with_a_reason_casts_doubt():
@@ -106,13 +138,20 @@ def test_a_check_that_failed_leaves_no_grade(wrong, verdict):
     failed = examined(CheckKind.TIMED_STEPS, ok=False, wrong=wrong, reason=reason)
     report = report_of([*thread(), checked(), *failed, *samples({"b": 0.5}), *END])
     (comparison,) = report.comparisons
-    assert (comparison.verdict, comparison.trust.grade, comparison.trust.reasons) == (verdict, None, [reason])
+    assert (comparison.verdict, comparison.trust.grade, comparison.trust.reasons) == (
+        verdict,
+        None,
+        [reason],
+    )
     check = check_of(comparison.trust, CheckKind.TIMED_STEPS)
     assert (check.state, check.result) == ("failed", reason)
 
 
 def test_a_check_of_the_baseline_or_of_the_run_counts_for_every_comparison():
-    of_both = [*examined(CheckKind.NULL_ANSWERS, variant="a", count=4), *examined(CheckKind.STREAMS, variant=None)]
+    of_both = [
+        *examined(CheckKind.NULL_ANSWERS, variant="a", count=4),
+        *examined(CheckKind.STREAMS, variant=None),
+    ]
     trust = trust_of(*of_both)
     assert check_of(trust, CheckKind.NULL_ANSWERS).result.values == {"count": 4}
     assert check_of(trust, CheckKind.STREAMS).state == CheckState.PASSED
@@ -120,11 +159,18 @@ def test_a_check_of_the_baseline_or_of_the_run_counts_for_every_comparison():
 
 def test_few_processes_one_process_and_processes_that_are_alike_are_doubts():
     of_eight = check_of(trust_of(), CheckKind.PROCESSES)
-    assert (of_eight.state, of_eight.result.values["count"], of_eight.result.values["pinned"]) == ("passed", 8, False)
+    assert (of_eight.state, of_eight.result.values["count"], of_eight.result.values["pinned"]) == (
+        "passed",
+        8,
+        False,
+    )
     old = report_of(run_of({"b": 0.5})).comparisons[0].trust
     assert check_of(old, CheckKind.PROCESSES).result == finding("measured_in_one_process")
     few = report_of([*thread(5), *samples({"b": 0.5}), *END]).comparisons[0]
-    assert (few.speedup, check_of(few.trust, CheckKind.PROCESSES).result.code) == (None, "few_processes")
+    assert (few.speedup, check_of(few.trust, CheckKind.PROCESSES).result.code) == (
+        None,
+        "few_processes",
+    )
     pinned = opening(request(seed=1), processes=8)
     assert check_of(trust_of(opened=pinned), CheckKind.PROCESSES).result.values["pinned"] is True
 
@@ -140,7 +186,9 @@ def test_few_processes_one_process_and_processes_that_are_alike_are_doubts():
         (0.99, 1.0, 0.001, "passed"),
     ],
 )
-def test_a_control_that_is_inconclusive_is_a_doubt_where_it_may_explain_the_effect(ratio, control, spread, state):
+def test_a_control_that_is_inconclusive_is_a_doubt_where_it_may_explain_the_effect(
+    ratio, control, spread, state
+):
     trust = trust_of(ratios={"b": ratio, "control": control}, spread={"control": spread})
     check = check_of(trust, CheckKind.CONTROL)
     assert check.state == state, check
@@ -155,7 +203,9 @@ def test_contention_of_one_thread_is_a_number_and_much_of_it_a_doubt():
     for event in timed:
         event.cpu_s[:] = [time_s * 0.7 for time_s in event.times_s]
     busy = report_of([*thread(), *timed, *END]).comparisons[0].trust
-    assert check_of(busy, CheckKind.CONTENTION).result == finding("off_the_cpu", "a", share=pytest.approx(0.3))
+    assert check_of(busy, CheckKind.CONTENTION).result == finding(
+        "off_the_cpu", "a", share=pytest.approx(0.3)
+    )
     threads = trust_of(opened=opening(processes=8, device=Device(kind="cpu", name="c", threads=4)))
     assert check_of(threads, CheckKind.CONTENTION).result == finding("contention_of_threads")
 
@@ -164,7 +214,11 @@ def test_contention_of_one_thread_is_a_number_and_much_of_it_a_doubt():
     ("unsupported", "state", "result"),
     [
         ({}, "passed", finding("clocks_watched", readings=0, capped=0)),
-        ({"reasons": "not_permitted"}, "not run", finding("clocks_not_checked", cause="not_permitted")),
+        (
+            {"reasons": "not_permitted"},
+            "not run",
+            finding("clocks_not_checked", cause="not_permitted"),
+        ),
     ],
 )
 def test_clocks_of_a_gpu_that_cannot_be_read_are_a_doubt(unsupported, state, result):
@@ -180,20 +234,28 @@ def test_a_gpu_that_nobody_watched_is_a_doubt_and_a_cpu_has_nothing_to_watch():
     trust = trust_of(opened=opening(request(device="cuda"), device=H200, processes=8))
     assert "telemetry_off" in codes(trust)
     on_cpu = trust_of()
-    assert (check_of(on_cpu, CheckKind.CLOCKS).state, "clocks_of_cpu" in codes(on_cpu)) == ("not run", False)
+    assert (check_of(on_cpu, CheckKind.CLOCKS).state, "clocks_of_cpu" in codes(on_cpu)) == (
+        "not run",
+        False,
+    )
 
 
 def test_what_weakens_another_variant_is_no_doubt_of_this_one():
     infos = (*INFOS, VariantInfo(name="c", against="a"))
     drifts = e.WarmedUp(variant="c", times_s=[1.0], drift=0.05, drifting=True, t=0.3)
     names = ("a", "control", "b", "c")
-    report = report_of([*opening(request(*infos), processes=8), drifts, *samples({}, names=names), *END])
+    report = report_of(
+        [*opening(request(*infos), processes=8), drifts, *samples({}, names=names), *END]
+    )
     assert "warm_up_drifts" not in codes(report.comparison("b").trust)
     assert "warm_up_drifts" in codes(report.comparison("c").trust)
 
 
 def test_work_is_counted_beside_the_baselines():
-    counted = [e.Counted(variant=name, operations=count, flops=1000, t=0.3) for name, count in (("a", 40), ("b", 1))]
+    counted = [
+        e.Counted(variant=name, operations=count, flops=1000, t=0.3)
+        for name, count in (("a", 40), ("b", 1))
+    ]
     check = check_of(trust_of(*counted), CheckKind.WORK)
     assert check.result.values == {
         "items": 2.0,
@@ -215,15 +277,22 @@ def test_work_is_counted_beside_the_baselines():
         ({"flops": 1000, "items": 2.0}, {"flops": 1000, "items": 1.0}, "fewer_flops"),
         ({"flops": None}, {"flops": 1000}, None),
         ({"elements": 256, "items": 4.0}, {"elements": 64, "items": 1.0}, None),
-        ({"elements": 8}, {"elements": 64}, None),  # as much for the step: outputs say themselves what they are
+        # as much for the step: outputs say themselves what they are
+        ({"elements": 8}, {"elements": 64}, None),
     ],
 )
 def test_less_work_for_the_same_items_is_a_doubt_with_the_numbers(own, baseline, code):
     events = []
     for name, facts in (("a", baseline), ("b", own)):
-        events.append(e.Built(variant=name, build_s=0.1, first_step_s=0.1, items=facts.get("items", 1.0), t=0.3))
+        events.append(
+            e.Built(
+                variant=name, build_s=0.1, first_step_s=0.1, items=facts.get("items", 1.0), t=0.3
+            )
+        )
         events.append(e.Counted(variant=name, operations=1, flops=facts.get("flops"), t=0.3))
-        events += examined(CheckKind.OUTPUTS, variant=name, values={"elements": facts.get("elements", 1)})
+        events += examined(
+            CheckKind.OUTPUTS, variant=name, values={"elements": facts.get("elements", 1)}
+        )
     trust = trust_of(*events)
     check = check_of(trust, CheckKind.WORK)
     assert check.state == ("doubtful" if code else "passed")
@@ -233,10 +302,18 @@ def test_less_work_for_the_same_items_is_a_doubt_with_the_numbers(own, baseline,
 
 def test_a_variant_that_failed_late_is_doubtful_for_it():
     failed = e.VariantFailed(
-        variant="b", kind=FailureKind.CRASH, stage=Stage.MEASURE, cause=finding("text", text="boom"), t=90.0
+        variant="b",
+        kind=FailureKind.CRASH,
+        stage=Stage.MEASURE,
+        cause=finding("text", text="boom"),
+        t=90.0,
     )
     end = [e.RunEnded(outcome=Outcome.FAILED, t=101.0)]
-    trust = report_of([*thread(), checked(), *examined(), *samples({"b": 0.5}), failed, *end]).comparisons[0].trust
+    trust = (
+        report_of([*thread(), checked(), *examined(), *samples({"b": 0.5}), failed, *end])
+        .comparisons[0]
+        .trust
+    )
     assert (trust.grade, codes(trust)[0]) == (Grade.DOUBTFUL, "failed_after")
 
 
@@ -244,7 +321,10 @@ def test_a_comparison_that_claims_nothing_has_no_grade():
     trust = trust_of(opened=thread(5))
     assert (trust.grade, len(trust.checks)) == (None, len(CheckKind))
     report = report_of([*thread(), checked(), *examined(), *samples({"b": 1.0}, spread=0.2), *END])
-    assert (report.comparison("b").verdict, report.comparison("b").trust.grade) == ("inconclusive", None)
+    assert (report.comparison("b").verdict, report.comparison("b").trust.grade) == (
+        "inconclusive",
+        None,
+    )
 
 
 def test_what_several_processes_say_of_a_check_is_added_up_and_a_doubt_outlives_what_passed():
@@ -260,11 +340,16 @@ def test_what_several_processes_say_of_a_check_is_added_up_and_a_doubt_outlives_
     trust = trust_of(*events)
     values = {"count": 7, "late": 3, "error": 2e-7, "ratio": 1.0}
     assert check_of(trust, CheckKind.TIMED_STEPS).result.values == values
-    assert (check_of(trust, CheckKind.INPUTS).state, check_of(trust, CheckKind.INPUTS).result) == ("doubtful", reason)
+    assert (check_of(trust, CheckKind.INPUTS).state, check_of(trust, CheckKind.INPUTS).result) == (
+        "doubtful",
+        reason,
+    )
     assert check_of(trust, CheckKind.PHYSICS).result.values == {"count": 1, "ratio": 0.5}
 
 
-@pytest.mark.parametrize(("ratio", "state"), [(0.9, "passed"), (1.04, "passed"), (1.08, "doubtful")])
+@pytest.mark.parametrize(
+    ("ratio", "state"), [(0.9, "passed"), (1.04, "passed"), (1.08, "doubtful")]
+)
 def test_a_rate_close_above_its_roof_is_a_doubt(ratio, state):
     trust = trust_of(*examined(CheckKind.PHYSICS, values={"ratio": ratio, "roof": "cache"}))
     assert check_of(trust, CheckKind.PHYSICS).state == state

@@ -1,12 +1,23 @@
-"""What a run's comparisons conclude: with a control, refusals, failures, and outputs that nobody checked."""
+"""What a run's comparisons conclude: with a control, refusals, failures, and outputs that nobody
+checked.
+"""
 
 import pytest
-from synthetic_runs import END, INFOS, functions_request, opening, report_of, request, run_of, samples
+from synthetic_runs import (
+    END,
+    INFOS,
+    functions_request,
+    opening,
+    report_of,
+    request,
+    run_of,
+    samples,
+)
 
-from gpulab.protocol import events as e
-from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import VariantInfo
-from gpulab.protocol.statuses import CheckTime, FailureKind, Outcome, Stage
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.jobs import VariantInfo
+from gpulab.core.statuses import CheckTime, FailureKind, Outcome, Stage
 
 THREE = (*INFOS, VariantInfo(name="c", against="a"))
 NAMES_OF_THREE = ("a", "control", "b", "c")
@@ -14,12 +25,20 @@ NAMES_OF_THREE = ("a", "control", "b", "c")
 
 def failed(variant, kind=FailureKind.CRASH, line=None):
     return e.VariantFailed(
-        variant=variant, kind=kind, stage=Stage.MEASURE, cause=finding("text", text="boom"), line=line, t=90.0
+        variant=variant,
+        kind=kind,
+        stage=Stage.MEASURE,
+        cause=finding("text", text="boom"),
+        line=line,
+        t=90.0,
     )
 
 
 def verdicts(report):
-    return [(comparison.variant, comparison.verdict, comparison.speedup) for comparison in report.comparisons]
+    return [
+        (comparison.variant, comparison.verdict, comparison.speedup)
+        for comparison in report.comparisons
+    ]
 
 
 def test_a_finished_run():
@@ -41,7 +60,9 @@ def test_a_control_that_differs_takes_every_verdict_back():
     report = report_of(run_of({"b": 0.5, "control": 1.1}))
     assert (report.exit_code, report.outcome, report.control.verdict) == (7, "invalid", "slower")
     assert verdicts(report) == [("b", "invalid", None)]
-    assert report.reason == finding("control_differs", verdict="slower", speedup=report.control.speedup)
+    assert report.reason == finding(
+        "control_differs", verdict="slower", speedup=report.control.speedup
+    )
     assert report.comparisons[0].reason == report.reason
     assert report.best is None
 
@@ -90,13 +111,19 @@ def test_a_variant_that_fails_late_keeps_the_pairs_completed_before_and_the_othe
     assert b.low <= b.speedup <= b.high
     assert b.reason == finding("failed_after", "b", count=20, unit="epochs")
     assert (c.verdict, c.reason, report.best) == ("slower", None, "c")
-    assert (report.variant("b").status, report.variant("b").line, report.variant("b").stage) == ("failed", 3, "measure")
+    assert (report.variant("b").status, report.variant("b").line, report.variant("b").stage) == (
+        "failed",
+        3,
+        "measure",
+    )
     assert report.control.verdict == "same"
     assert report.reason == finding("text", "b", text="boom", stage="measure", line=3)
 
 
 def test_a_baseline_that_crashes_late_keeps_the_pairs_of_the_others():
-    report = report_of(run_of({"b": 0.5}, later=[failed("a")], end=[e.RunEnded(outcome=Outcome.FAILED, t=101.0)]))
+    report = report_of(
+        run_of({"b": 0.5}, later=[failed("a")], end=[e.RunEnded(outcome=Outcome.FAILED, t=101.0)])
+    )
     assert (report.exit_code, report.variants[0].status) == (3, "failed")
     assert verdicts(report)[0][:2] == ("b", "faster")
     assert report.comparisons[0].reason == finding("failed_after", "a", count=20, unit="epochs")
@@ -110,19 +137,30 @@ def test_a_variant_that_fails_before_there_is_an_interval_has_no_comparison():
 
 def test_a_variant_that_did_not_fit_is_out_of_memory_and_no_failure():
     full = e.OutOfMemory(
-        variant="b", stage=Stage.BUILD, cause=finding("exception", message="not enough memory"), t=0.25
+        variant="b",
+        stage=Stage.BUILD,
+        cause=finding("exception", message="not enough memory"),
+        t=0.25,
     )
     report = report_of([*opening(), full, *samples({}, names=("a", "control")), *END])
     variant = report.variant("b")
     assert (report.exit_code, report.failures, report.comparisons) == (0, [], [])
-    assert (variant.status, variant.reason.code, variant.stage) == ("out of memory", "exception", "build")
+    assert (variant.status, variant.reason.code, variant.stage) == (
+        "out of memory",
+        "exception",
+        "build",
+    )
 
 
 def test_an_output_that_cannot_be_compared_leaves_the_speedup_and_says_so():
     unchecked = e.Unchecked(variant="b", reason=finding("returns_nothing"), t=0.3)
     report = report_of([*opening(), unchecked, *samples({"b": 0.5}), *END])
     (comparison,) = report.comparisons
-    assert (report.exit_code, comparison.verdict, comparison.reason.code) == (0, "unchecked", "returns_nothing")
+    assert (report.exit_code, comparison.verdict, comparison.reason.code) == (
+        0,
+        "unchecked",
+        "returns_nothing",
+    )
     assert comparison.speedup == pytest.approx(2, rel=1e-3)
     assert comparison.low <= comparison.speedup <= comparison.high
     assert report.variant("b").unchecked == finding("returns_nothing")
@@ -150,24 +188,45 @@ def test_too_few_epochs_are_inconclusive_and_not_unchecked():
     unchecked = e.Unchecked(variant="b", reason=finding("returns_nothing"), t=0.3)
     report = report_of([*opening(), unchecked, *samples({"b": 0.5}, epochs=7), *END])
     (comparison,) = report.comparisons
-    assert (comparison.verdict, comparison.reason.code, comparison.speedup) == ("inconclusive", "too_few_values", None)
+    assert (comparison.verdict, comparison.reason.code, comparison.speedup) == (
+        "inconclusive",
+        "too_few_values",
+        None,
+    )
 
 
 def test_a_ladder_has_a_verdict_for_each_rung_against_the_baseline_and_the_rung_below():
-    report = report_of(run_of({"b": 0.5, "c": 0.75}, run_request=request(*THREE, ladder=True), names=NAMES_OF_THREE))
-    assert {(comparison.variant, comparison.against): comparison.verdict for comparison in report.comparisons} == {
+    report = report_of(
+        run_of(
+            {"b": 0.5, "c": 0.75}, run_request=request(*THREE, ladder=True), names=NAMES_OF_THREE
+        )
+    )
+    assert {
+        (comparison.variant, comparison.against): comparison.verdict
+        for comparison in report.comparisons
+    } == {
         ("b", "a"): "faster",
         ("c", "a"): "faster",
         ("c", "b"): "slower",
     }
     report = report_of(
-        run_of({"b": 0.5, "control": 1.1}, run_request=request(*THREE, ladder=True), names=NAMES_OF_THREE)
+        run_of(
+            {"b": 0.5, "control": 1.1},
+            run_request=request(*THREE, ladder=True),
+            names=NAMES_OF_THREE,
+        )
     )
     assert {comparison.verdict for comparison in report.comparisons} == {"invalid"}
 
 
 def test_a_variant_that_cannot_be_profiled_keeps_its_verdict_and_fails_no_run():
-    noticed = e.Noticed(finding=finding("profiling_variant_failed", "b", message="not while profiled"), t=90.0)
+    noticed = e.Noticed(
+        finding=finding("profiling_variant_failed", "b", message="not while profiled"), t=90.0
+    )
     report = report_of(run_of({"b": 0.5}, later=[noticed]))
-    assert (report.exit_code, report.outcome, verdicts(report)[0][:2]) == (0, "measured", ("b", "faster"))
+    assert (report.exit_code, report.outcome, verdicts(report)[0][:2]) == (
+        0,
+        "measured",
+        ("b", "faster"),
+    )
     assert (report.failures, report.variant("b").status) == ([], "ok")

@@ -5,11 +5,11 @@ from devices import H200
 from msgspec.structs import replace
 from synthetic_runs import END, INFOS, opening, report_of, request, run_of, samples
 
-from gpulab.protocol import events as e
-from gpulab.protocol.ceiling import LINKS, Ceiling
-from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import VariantInfo
-from gpulab.protocol.statuses import Cache, CeilingChoice, CheckTime, Clock
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.jobs import VariantInfo
+from gpulab.core.payloads import LINKS, Ceiling
+from gpulab.core.statuses import Cache, CeilingChoice, CheckTime, Clock
 
 ON = request(telemetry="0")
 GPU = {"gpu": "H100", "uuid": "GPU-1"}
@@ -37,7 +37,10 @@ def test_what_was_wrong_with_the_run_file_comes_first_then_what_the_worker_notic
 def test_errors_of_the_device_are_findings_once_each():
     problems = [finding("pcie_narrow", width=8, full=16), finding("ecc_errors", count=2)]
     started = e.TelemetryStarted(**GPU, problems=problems[:1], t=0.35)
-    readings = [e.Telemetry(t=1.0, since=0.8, values={}, problems=problems), e.Telemetry(t=1.2, since=1.0, values={})]
+    readings = [
+        e.Telemetry(t=1.0, since=0.8, values={}, problems=problems),
+        e.Telemetry(t=1.2, since=1.0, values={}),
+    ]
     again = e.Telemetry(t=1.4, since=1.2, values={}, problems=[finding("ecc_errors", count=3)])
     report = report_of([*opening(ON), started, *readings, again, *samples({}), *END])
     assert report.findings == [*problems, finding("ecc_errors", count=3)]
@@ -46,7 +49,9 @@ def test_errors_of_the_device_are_findings_once_each():
 def test_telemetry_that_ended_early_says_why():
     lost = e.TelemetryLost(reason=finding("driver_error", message="gone"), t=1.0)
     report = report_of([*opening(ON), e.TelemetryStarted(**GPU, t=0.35), lost, *samples({}), *END])
-    assert report.findings == [finding("telemetry_ended_early", cause="driver_error", message="gone")]
+    assert report.findings == [
+        finding("telemetry_ended_early", cause="driver_error", message="gone")
+    ]
     assert report.telemetry.lost == lost.reason
 
 
@@ -86,24 +91,36 @@ def test_a_variant_that_was_off_the_cpu_for_more_than_a_tenth():
     ]
     assert findings(report_of([*opening(), *busy(0.95), *END]), "off_the_cpu") == []
     on_gpu = opening(request(device="cuda"), device=H200)
-    assert findings(report_of([*on_gpu, *busy(0.1), *END]), "off_the_cpu") == []  # the host waits there
+    # the host waits there
+    assert findings(report_of([*on_gpu, *busy(0.1), *END]), "off_the_cpu") == []
 
 
 def checked(name, tolerance):
-    return e.Checked(variant=name, when=CheckTime.BEFORE, ok=True, error=0.0, tolerance=tolerance, t=0.3)
+    return e.Checked(
+        variant=name, when=CheckTime.BEFORE, ok=True, error=0.0, tolerance=tolerance, t=0.3
+    )
 
 
 def test_a_variant_that_computes_in_lower_precision():
     report = report_of([*opening(), checked("a", 1e-4), checked("b", 2e-2), *samples({}), *END])
     assert report.findings == [finding("lower_precision", "b", allowed=2e-2, baseline=1e-4)]
     for tolerance in (1e-4, 1e-10, 0.0, None):
-        assert codes(report_of([*opening(), checked("a", 1e-4), checked("b", tolerance), *samples({}), *END])) == []
+        assert (
+            codes(
+                report_of(
+                    [*opening(), checked("a", 1e-4), checked("b", tolerance), *samples({}), *END]
+                )
+            )
+            == []
+        )
 
 
 def test_outputs_that_nobody_checked():
     infos = (*INFOS, VariantInfo(name="c", against="a", unchecked="random numbers"))
     nothing = e.Unchecked(variant="b", reason=finding("returns_nothing"), t=0.3)
-    report = report_of(run_of({}, opened=[*opening(request(*infos)), nothing], names=("a", "control", "b", "c")))
+    report = report_of(
+        run_of({}, opened=[*opening(request(*infos)), nothing], names=("a", "control", "b", "c"))
+    )
     assert report.findings == [
         finding("returns_nothing", "b"),
         finding("declared_unchecked", "c", reason="random numbers"),
@@ -111,12 +128,18 @@ def test_outputs_that_nobody_checked():
 
 
 @pytest.mark.parametrize(
-    ("time_s", "change"), [(1.02e-3, None), (1.1e-3, 0.1), (0.9e-3, -0.1)], ids=["as fast", "longer", "shorter"]
+    ("time_s", "change"),
+    [(1.02e-3, None), (1.1e-3, 0.1), (0.9e-3, -0.1)],
+    ids=["as fast", "longer", "shorter"],
 )
 def test_a_solo_run_that_differs_from_the_interleaved_one(time_s, change):
     solo = e.SoloRun(variant="a", started=5.0, ended=7.0, steps=10, time_s=time_s, t=7.0)
     report = report_of(run_of({}, later=[solo], spread=0.0))
-    expected = [finding("solo_run_differs", "a", change=pytest.approx(change), seconds=2.0)] if change else []
+    expected = (
+        [finding("solo_run_differs", "a", change=pytest.approx(change), seconds=2.0)]
+        if change
+        else []
+    )
     assert report.findings == expected
 
 
@@ -127,7 +150,9 @@ def test_a_cold_solo_run_is_mostly_flushing_and_on_the_device_clock_the_wall_is_
     assert codes(report_of(run_of({}, run_request=device, later=[solo]))) == []
     wall = e.OtherClock(variant="a", clock=Clock.WALL, times_s=[4.0, *[5.0] * 7, 6.0], t=7.0)
     report = report_of(run_of({}, run_request=device, later=[wall, solo]))
-    assert report.findings == [finding("solo_run_differs", "a", change=pytest.approx(0.8), seconds=2.0)]
+    assert report.findings == [
+        finding("solo_run_differs", "a", change=pytest.approx(0.8), seconds=2.0)
+    ]
     assert set(report.variant("a").clocks) == {"device", "wall"}
 
 
@@ -141,7 +166,16 @@ def test_a_cold_solo_run_is_mostly_flushing_and_on_the_device_clock_the_wall_is_
 )
 def test_a_solo_run_differs_beyond_the_intervals_of_both_times_only(time_s, ends, differs):
     low_s, high_s = ends
-    solo = e.SoloRun(variant="a", started=5.0, ended=7.0, steps=1000, time_s=time_s, low_s=low_s, high_s=high_s, t=7.0)
+    solo = e.SoloRun(
+        variant="a",
+        started=5.0,
+        ended=7.0,
+        steps=1000,
+        time_s=time_s,
+        low_s=low_s,
+        high_s=high_s,
+        t=7.0,
+    )
     assert codes(report_of(run_of({}, later=[solo]))) == ["solo_run_differs"] * differs
     noisy = report_of(run_of({}, later=[solo], spread=0.2))
     assert codes(noisy) == []
@@ -170,12 +204,17 @@ def test_unsteady_ceilings_that_matter_are_not_used():
 
 
 @pytest.mark.parametrize(
-    ("counted", "expected"), [(1000, False), (1090, False), (1200, True), (800, True), (None, False)]
+    ("counted", "expected"),
+    [(1000, False), (1090, False), (1200, True), (800, True), (None, False)],
 )
 def test_declared_operations_that_torch_counts_otherwise(counted, expected):
     opened = opening(request(ceilings=CeilingChoice.NEEDED), flops=1000)
-    report = report_of([*opened, e.Counted(variant="b", operations=3, flops=counted, t=0.3), *samples({}), *END])
-    assert report.findings == ([finding("flops_differ", "b", declared=1000, counted=counted)] if expected else [])
+    report = report_of(
+        [*opened, e.Counted(variant="b", operations=3, flops=counted, t=0.3), *samples({}), *END]
+    )
+    assert report.findings == (
+        [finding("flops_differ", "b", declared=1000, counted=counted)] if expected else []
+    )
     assert report.variant("b").flops_counted == counted
     assert report.variant("b").operations == 3
 
@@ -185,12 +224,30 @@ def test_a_gpu_that_counts_more_bytes_than_declared(share, ratio):
     """An H200 moves 4.8 TB/s: half of it for 2 s in 1000 steps is what these steps declare."""
     nominal = 3201e6 * 2 * 6016 / 8
     opened = opening(
-        request(device="cuda", ceilings=CeilingChoice.NEEDED, telemetry="on"), device=H200, bytes=int(nominal / 1000)
+        request(device="cuda", ceilings=CeilingChoice.NEEDED, telemetry="on"),
+        device=H200,
+        bytes=int(nominal / 1000),
     )
-    readings = [e.Telemetry(t=5.0 + 0.2 * n, since=4.8 + 0.2 * n, values={"dram": share}) for n in range(1, 11)]
+    readings = [
+        e.Telemetry(t=5.0 + 0.2 * n, since=4.8 + 0.2 * n, values={"dram": share})
+        for n in range(1, 11)
+    ]
     solo = e.SoloRun(variant="b", started=5.0, ended=7.0, steps=1000, time_s=1e-3, t=7.0)
-    events = [*opened, e.TelemetryStarted(**GPU, t=0.35), *samples({}, spread=0.0), *readings, solo, *END]
-    expected = [finding("moves_more_bytes", "b", ratio=pytest.approx(ratio, rel=1e-6))] if ratio else []
+    events = [
+        *opened,
+        e.TelemetryStarted(**GPU, t=0.35),
+        *samples({}, spread=0.0),
+        *readings,
+        solo,
+        *END,
+    ]
+    expected = (
+        [finding("moves_more_bytes", "b", ratio=pytest.approx(ratio, rel=1e-6))] if ratio else []
+    )
     assert findings(report_of(events), "moves_more_bytes") == expected
-    started = replace(opened[0], request=replace(opened[0].request, job=replace(opened[0].request.job, roof=LINKS[0])))
-    assert findings(report_of([started, *events[1:]]), "moves_more_bytes") == []  # the bytes are those of the link
+    started = replace(
+        opened[0],
+        request=replace(opened[0].request, job=replace(opened[0].request.job, roof=LINKS[0])),
+    )
+    # the bytes are those of the link
+    assert findings(report_of([started, *events[1:]]), "moves_more_bytes") == []

@@ -1,15 +1,17 @@
-"""What a scenario prints: its first and last thousand lines, made safe, with the count of those between them."""
+"""What a scenario prints: its first and last thousand lines, made safe, with the count of those
+between them.
+"""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.limits import KEPT_LINES, RUN_FILE_LINE_BYTES
-from gpulab.protocol.wire import encode
-from gpulab.report import log_history
-from gpulab.report.log_history import LogHistory
-from gpulab.session import captured_output
-from gpulab.session.captured_output import CapturedOutput
+from gpulab.core.limits import KEPT_LINES, RUN_FILE_LINE_BYTES
+from gpulab.core.wire import encode
+from gpulab.report import state as log_history
+from gpulab.report.state import LogHistory
+from gpulab.session import streams as captured_output
+from gpulab.session.streams import CapturedOutput
 
 
 def captured(*pieces):

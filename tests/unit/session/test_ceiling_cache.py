@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from gpulab.protocol import events as e
-from gpulab.protocol.ceiling import Ceiling
-from gpulab.protocol.device import Device
-from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import Calibrate, Measure, RunRequest, ScenarioFile
-from gpulab.protocol.statuses import CeilingChoice
-from gpulab.session.cache.ceilings import CeilingCache
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.jobs import Calibrate, Measure, RunRequest, ScenarioFile
+from gpulab.core.machine import Device
+from gpulab.core.payloads import Ceiling
+from gpulab.core.statuses import CeilingChoice
+from gpulab.session.ceilings import CeilingCache
 
 COMPLETE = e.CeilingsMeasured(
     at="2026-11-20T00:00:00+00:00",
@@ -44,7 +44,11 @@ def sampled(*, uuid="GPU-1", watts=700.0):
 def watch(*events, job=None, telemetry="on"):
     """What a run that sees these events is given of its device."""
     cache = CeilingCache(RunRequest(job=job or measure(), telemetry=telemetry))
-    return [ceilings for event in (*events, e.RunEnded(outcome="done")) if (ceilings := cache.see(event))]
+    return [
+        ceilings
+        for event in (*events, e.RunEnded(outcome="done"))
+        if (ceilings := cache.see(event))
+    ]
 
 
 def test_what_one_run_measures_the_next_one_has_as_soon_as_both_processes_have_their_device():
@@ -97,7 +101,8 @@ def test_where_nobody_read_the_power_limit_the_newest_of_any_holds():
     watch(ready(uuid="GPU-2"), sampled(uuid="GPU-2"), COMPLETE)
     (cached,) = watch(ready(), telemetry="off")
     assert (cached.at, cached.cache_bytes) == (newer.at, 7)
-    (cached,) = watch(ready(), sampled(uuid="GPU-2"))  # another GPU is sampled: its limit says nothing of this one
+    # another GPU is sampled: its limit says nothing of this one
+    (cached,) = watch(ready(), sampled(uuid="GPU-2"))
     assert cached.at == newer.at
     (cached,) = watch(ready(), sampled(watts=500.0))
     assert cached.at == COMPLETE.at
@@ -140,7 +145,9 @@ def test_a_file_that_cannot_be_read_is_as_good_as_none_and_is_named(tmp_path, ki
         file.write_bytes(broken(data)[kind])
         assert broken(data)[kind] != data
     else:
-        {"pipe": os.mkfifo, "folder": Path.mkdir, "loop": lambda path: path.symlink_to(path)}[kind](file)
+        {"pipe": os.mkfifo, "folder": Path.mkdir, "loop": lambda path: path.symlink_to(path)}[kind](
+            file
+        )
     cache = CeilingCache(RunRequest(job=measure()))
     assert [cache.see(event) for event in (ready(), sampled())] == [None, None]
     assert cache.findings == [finding("ceiling_cache_unreadable", file=str(file))]

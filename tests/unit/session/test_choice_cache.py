@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpulab.protocol import events as e
-from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import Calibrate, Measure, RunRequest, ScenarioFile
-from gpulab.protocol.tuning import Choice, Tried, Tuning
-from gpulab.session.cache.choices import ChoiceCache
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.jobs import Calibrate, Measure, RunRequest, ScenarioFile
+from gpulab.core.payloads import Choice, Tried, Tuning
+from gpulab.session.choices import ChoiceCache
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def test_the_file_stays_within_its_limit(folder):
 
 
 def test_files_of_old_sources_go(folder, monkeypatch):
-    monkeypatch.setattr("gpulab.session.cache.choices._MOST_FILES", 3)
+    monkeypatch.setattr("gpulab.session.choices._MOST_FILES", 3)
     for number in range(5):
         after(tuned(choice()), source=f"{number}")
     assert len(list(folder.iterdir())) == 3

@@ -1,10 +1,12 @@
-"""A run ends by the user's timeout; without one by silence, or long after the end that the engine expected."""
+"""A run ends by the user's timeout; without one by silence, or long after the end that the engine
+expected.
+"""
 
 import pytest
 
-from gpulab.protocol import events as e
-from gpulab.protocol.finding import finding
-from gpulab.protocol.statuses import Stage
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.statuses import Stage
 from gpulab.session.deadline import Deadline
 
 

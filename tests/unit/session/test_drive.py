@@ -8,7 +8,9 @@ from gpulab.session.drive import drive_to_end
 
 
 class ScriptedLive:
-    """A live run that gives a batch of events at every call, and raises one that is an exception."""
+    """A live run that gives a batch of events at every call, and raises one that is an
+    exception.
+    """
 
     path = "run.jsonl"
     findings = ()
@@ -40,7 +42,9 @@ class ScriptedLive:
 
 def test_a_run_is_driven_to_its_end_and_nothing_is_cancelled():
     live, events, polls = ScriptedLive(SMALL_RUN[:2], (), SMALL_RUN[2:]), [], []
-    run = drive_to_end(live, None, [lambda run: polls.append((len(events), run.ended))], [events.extend])
+    run = drive_to_end(
+        live, None, [lambda run: polls.append((len(events), run.ended))], [events.extend]
+    )
     assert run.ended
     assert run.report.outcome == "measured"
     assert events == [*SMALL_RUN]

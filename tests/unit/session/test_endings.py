@@ -1,25 +1,30 @@
-"""How a run ended: from what a worker and its supervisor reported of themselves, or from the lack of it."""
+"""How a run ended: from what a worker and its supervisor reported of themselves, or from the lack
+of it.
+"""
 
 import signal
 
 import pytest
 from recorded import SMALL_REQUEST
 
-from gpulab.protocol import events as e
-from gpulab.protocol.finding import finding
-from gpulab.protocol.frames import numbered, signed
-from gpulab.protocol.jobs import Calibrate, RunRequest
-from gpulab.protocol.statuses import FailureKind, Outcome, Stage
-from gpulab.session.exit_cause import failure_of
-from gpulab.session.worker_transcript import WorkerTranscript
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.jobs import Calibrate, RunRequest
+from gpulab.core.statuses import FailureKind, Outcome, Stage
+from gpulab.core.wire import numbered, signed
+from gpulab.session.transcript import WorkerTranscript, failure_of
 
-TRACE = 'File "torch/x.py", line 9 in mm\n  File "s.py", line 22 in step\n  File "s.py", line 30 in run\n'
+TRACE = (
+    'File "torch/x.py", line 9 in mm\n  File "s.py", line 22 in step\n  File "s.py", line 30 in '
+    "run\n"
+)
 
 
 def exited(code=None, signal=None, variant="b", **changes):
     usual = {"stage": Stage.MEASURE, "trace": TRACE}
     return WorkerTranscript(
-        SMALL_REQUEST.job, exited=e.WorkerExited(code=code, signal=signal, variant=variant, **{**usual, **changes})
+        SMALL_REQUEST.job,
+        exited=e.WorkerExited(code=code, signal=signal, variant=variant, **{**usual, **changes}),
     )
 
 
@@ -39,15 +44,30 @@ def failure(transcript, stopped=None, error=None, request=SMALL_REQUEST):
         ),
         (exited(code=97), None, FailureKind.CRASH, finding("event_pipe_closed")),
         (exited(code=3), None, FailureKind.EXIT, finding("worker_exited", code=3)),
-        (exited(signal=signal.SIGTERM), Outcome.TIMEOUT, FailureKind.TIMEOUT, finding("timeout", timeout_s=6.0)),
-        (exited(signal=signal.SIGTERM), Outcome.CANCELLED, FailureKind.CANCELLED, finding("cancelled")),
+        (
+            exited(signal=signal.SIGTERM),
+            Outcome.TIMEOUT,
+            FailureKind.TIMEOUT,
+            finding("timeout", timeout_s=6.0),
+        ),
+        (
+            exited(signal=signal.SIGTERM),
+            Outcome.CANCELLED,
+            FailureKind.CANCELLED,
+            finding("cancelled"),
+        ),
     ],
 )
 def test_an_exit_has_a_kind_a_cause_and_the_line_of_the_scenario(transcript, stopped, kind, cause):
     request = RunRequest(job=SMALL_REQUEST.job, timeout_s=6.0)
     event = failure(transcript, stopped, request=request)
     assert (event.kind, event.cause) == (kind, cause)
-    assert (event.variant, event.stage, event.line, event.traceback) == ("b", Stage.MEASURE, 22, TRACE)
+    assert (event.variant, event.stage, event.line, event.traceback) == (
+        "b",
+        Stage.MEASURE,
+        22,
+        TRACE,
+    )
 
 
 def test_a_variant_that_the_request_does_not_have_is_the_whole_run():
@@ -67,7 +87,11 @@ def test_a_trace_drives_no_terminal():
 
 @pytest.mark.parametrize(
     ("stopped", "kind"),
-    [(None, FailureKind.KILLED), (Outcome.TIMEOUT, FailureKind.TIMEOUT), (Outcome.CANCELLED, FailureKind.CANCELLED)],
+    [
+        (None, FailureKind.KILLED),
+        (Outcome.TIMEOUT, FailureKind.TIMEOUT),
+        (Outcome.CANCELLED, FailureKind.CANCELLED),
+    ],
 )
 def test_a_supervisor_without_a_last_word_is_the_end_of_the_run(stopped, kind):
     event = failure(WorkerTranscript(SMALL_REQUEST.job), stopped)
@@ -76,7 +100,10 @@ def test_a_supervisor_without_a_last_word_is_the_end_of_the_run(stopped, kind):
 
 def test_a_worker_that_could_not_be_started_is_the_end_of_the_run():
     event = failure(WorkerTranscript(SMALL_REQUEST.job), error=OSError("no memory"))
-    assert (event.stage, event.cause) == (Stage.START, finding("worker_not_run", message="no memory"))
+    assert (event.stage, event.cause) == (
+        Stage.START,
+        finding("worker_not_run", message="no memory"),
+    )
 
 
 def test_a_transcript_is_complete_once_worker_and_supervisor_have_said_so():

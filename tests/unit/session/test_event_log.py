@@ -1,11 +1,13 @@
-"""Events go to the run file and to the face in one order; a full disk ends the file, never the run."""
+"""Events go to the run file and to the face in one order; a full disk ends the file, never the
+run.
+"""
 
 from recorded import SMALL_RUN
 
-from gpulab.protocol import events as e
-from gpulab.protocol.finding import finding
-from gpulab.protocol.run_file import RunFile, read_run_file
-from gpulab.session.event_log import EventLog
+from gpulab.core import events as e
+from gpulab.core.finding import finding
+from gpulab.core.run_file import RunFile, read_run_file
+from gpulab.session.streams import EventLog
 
 
 def test_the_face_and_the_file_have_the_same_events(tmp_path):

@@ -1,4 +1,6 @@
-"""Earlier runs: which count, what a new one is told of them, and an index that survives whatever happens to it."""
+"""Earlier runs: which count, what a new one is told of them, and an index that survives whatever
+happens to it.
+"""
 
 import fcntl
 import os
@@ -10,24 +12,29 @@ import pytest
 from msgspec.structs import replace
 from recorded import write_run
 
-from gpulab.limits import HISTORY_BYTES
-from gpulab.protocol import events as e
-from gpulab.protocol.device import Device
-from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core import events as e
+from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core.limits import HISTORY_BYTES
+from gpulab.core.machine import Device
+from gpulab.core.statuses import Conclusion, ExitCode
+from gpulab.features.history.report import PastComparison, PastRun, past_run
 from gpulab.report.build import build_report
-from gpulab.report.exit_codes import Conclusion, ExitCode
-from gpulab.report.past_run import PastComparison, PastRun, past_run
 from gpulab.report.state import fold_all
 from gpulab.session import history_index
 from gpulab.session.history import History, keep
 from gpulab.session.history_index import HistoryIndex
-from gpulab.session.run import Run
+from gpulab.session.run import File, Run
 from gpulab.session.run_files import state_folder
-from gpulab.session.source import File
 
 SHA = "ab" * 32
 DEVICE = Device(kind="cuda", name="NVIDIA H200", uuid="GPU-1", threads=1)
-VERSIONS = {"torch": "2.13.0", "driver": "580.1", "gpulab": "0.4.1", "python": "3.12.4", "platform": "Linux"}
+VERSIONS = {
+    "torch": "2.13.0",
+    "driver": "580.1",
+    "gpulab": "0.4.1",
+    "python": "3.12.4",
+    "platform": "Linux",
+}
 VARIANTS = (VariantInfo(name="loop"), VariantInfo(name="bmm", against="loop"))
 READY = e.WorkerReady(pid=1, device=DEVICE, environment=VERSIONS)
 
@@ -40,7 +47,9 @@ def folder(monkeypatch, tmp_path):
 
 
 def request(**changes):
-    subject = ScenarioFile(scenario="x", path="x.py", source_sha256=SHA, variants=VARIANTS, params={"n": 64})
+    subject = ScenarioFile(
+        scenario="x", path="x.py", source_sha256=SHA, variants=VARIANTS, params={"n": 64}
+    )
     return RunRequest(job=Measure(subject=subject, **changes))
 
 
@@ -57,7 +66,9 @@ def past(number, speedup=1.5, **changes):
         environment=VERSIONS,
         outcome=Conclusion.MEASURED,
         exit_code=ExitCode.MEASURED,
-        comparisons=(PastComparison(variant="bmm", against="loop", verdict="faster", speedup=speedup),),
+        comparisons=(
+            PastComparison(variant="bmm", against="loop", verdict="faster", speedup=speedup),
+        ),
     )
     return replace(run, **changes)
 
@@ -83,7 +94,11 @@ def speedups(*runs, **more):
 def test_a_run_is_told_of_earlier_ones_once_it_has_its_device():
     (earlier,) = told(past(1, 1.5), past(2, 1.6), events=(e.Stopped(reason="width"), READY))
     (comparison,) = earlier.comparisons
-    assert (comparison.variant, comparison.against, comparison.speedups) == ("bmm", "loop", [1.5, 1.6])
+    assert (comparison.variant, comparison.against, comparison.speedups) == (
+        "bmm",
+        "loop",
+        [1.5, 1.6],
+    )
 
 
 def test_the_first_run_has_none_and_leaves_an_index(folder):
@@ -147,8 +162,15 @@ def test_points_of_a_sweep_beside_each_other_are_no_run_of_the_scenario():
 
 
 def recorded_events(asked=None, outcome="done"):
-    started = e.RunStarted(t=1.0, request=asked or request(), at="2026-11-21T00:00:00+00:00", host="here")
-    return [started, replace(READY, t=2.0), e.Stopped(t=3.0, reason="time"), e.RunEnded(t=4.0, outcome=outcome)]
+    started = e.RunStarted(
+        t=1.0, request=asked or request(), at="2026-11-21T00:00:00+00:00", host="here"
+    )
+    return [
+        started,
+        replace(READY, t=2.0),
+        e.Stopped(t=3.0, reason="time"),
+        e.RunEnded(t=4.0, outcome=outcome),
+    ]
 
 
 def recorded_state(asked=None):
@@ -165,7 +187,12 @@ def test_a_run_that_ended_is_kept_with_all_that_a_list_of_runs_shows():
         "here",
         "run.jsonl",
     )
-    assert (kept.params, kept.device, kept.outcome, kept.elapsed_s) == ({"n": 64}, DEVICE, "measured", 3.0)
+    assert (kept.params, kept.device, kept.outcome, kept.elapsed_s) == (
+        {"n": 64},
+        DEVICE,
+        "measured",
+        3.0,
+    )
     assert kept.key == past(1).key
 
 
@@ -233,7 +260,11 @@ def test_a_folder_that_cannot_be_written_is_no_history(tmp_path):
 def test_a_run_that_could_not_be_read_again_is_not_kept(folder):
     index = HistoryIndex(folder)
     index.add(past(1))
-    for changes in ({"title": "x" * 5000}, {"path": "\udcff"}, {"params": {f"n{n}": "x" * 4000 for n in range(50)}}):
+    for changes in (
+        {"title": "x" * 5000},
+        {"path": "\udcff"},
+        {"params": {f"n{n}": "x" * 4000 for n in range(50)}},
+    ):
         assert not index.add(past(2, **changes))
     assert every(index) == [past(1)]
 
@@ -273,7 +304,9 @@ def test_a_lock_that_is_never_given_back_costs_the_entry_and_little_time(folder,
 
 
 def test_a_full_index_is_read_in_milliseconds(folder):
-    """Counted in decoded runs, not in seconds: of all lines only those of the file that runs are decoded."""
+    """Counted in decoded runs, not in seconds: of all lines only those of the file that runs are
+    decoded.
+    """
     index = HistoryIndex(folder)
     index.add(past(1))
     assert every(index) == [past(1)]

@@ -1,4 +1,6 @@
-"""The index of runs is made again from the run files: all of them, the newest first, and never at the cost of a run."""
+"""The index of runs is made again from the run files: all of them, the newest first, and never at
+the cost of a run.
+"""
 
 import threading
 from pathlib import Path
@@ -7,11 +9,11 @@ import msgspec
 import pytest
 from recorded import write_run
 
-from gpulab.protocol import events as e
-from gpulab.protocol.device import Device
-from gpulab.protocol.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core import events as e
+from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core.machine import Device
+from gpulab.features.history.report import past_run
 from gpulab.report.build import build_report
-from gpulab.report.past_run import past_run
 from gpulab.report.state import fold_all
 from gpulab.session import history_index
 from gpulab.session.history_index import HistoryIndex
@@ -21,11 +23,17 @@ COUNT = 150
 
 
 def events(number):
-    subject = ScenarioFile(scenario="x", path="x.py", source_sha256=SHA, variants=(VariantInfo(name="a"),))
+    subject = ScenarioFile(
+        scenario="x", path="x.py", source_sha256=SHA, variants=(VariantInfo(name="a"),)
+    )
     at = f"2026-11-21T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}+00:00"
     request = RunRequest(job=Measure(subject=subject))
     ready = e.WorkerReady(t=2.0, pid=1, device=Device(kind="cpu", name="CPU"), environment={})
-    return [e.RunStarted(t=1.0, request=request, at=at, host="h"), ready, e.RunEnded(t=3.0, outcome="done")]
+    return [
+        e.RunStarted(t=1.0, request=request, at=at, host="h"),
+        ready,
+        e.RunEnded(t=3.0, outcome="done"),
+    ]
 
 
 def name(number):
@@ -81,7 +89,9 @@ WHOLE = {"format": "gpulab.history", "version": 1}
 
 def test_a_missing_index_is_made_again_of_all_run_files(folder, read):
     parts = [part for part in HistoryIndex(folder).parts() if part.files]
-    assert [(part.read, part.files) for part in parts] == [(number, COUNT) for number in range(1, COUNT + 1)]
+    assert [(part.read, part.files) for part in parts] == [
+        (number, COUNT) for number in range(1, COUNT + 1)
+    ]
     assert files(run for part in parts for run in part.runs) == NEWEST_FIRST
     assert header(folder) == WHOLE
     assert files(every(folder)) == NEWEST_FIRST
@@ -156,7 +166,9 @@ def test_runs_that_end_while_it_is_read_again_are_not_lost(folder, monkeypatch):
     monkeypatch.setattr(history_index, "_SAVE_S", 0.0)
     added = [past(folder, number) for number in range(COUNT, COUNT + 40)]
     writers = [
-        threading.Thread(target=lambda runs=added[start::2]: [HistoryIndex(folder).add(run) for run in runs])
+        threading.Thread(
+            target=lambda runs=added[start::2]: [HistoryIndex(folder).add(run) for run in runs]
+        )
         for start in range(2)
     ]
     for writer in writers:

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from gpulab.session.interrupts import SIGNALS, Interrupts
+from gpulab.session.drive import SIGNALS, Interrupts
 
 
 @pytest.fixture

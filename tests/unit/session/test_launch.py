@@ -7,11 +7,18 @@ from recorded import SMALL_REQUEST
 from scenario_files import FUNCTIONS, SCENARIO, write
 
 from gpulab.catalog.catalog import ScenarioNotFoundError, catalog
-from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import Measure, TimeFunctions
-from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.core.finding import finding
+from gpulab.core.jobs import Measure, TimeFunctions
+from gpulab.core.statuses import Conclusion, ExitCode
 from gpulab.session import launch as launches
-from gpulab.session.launch import launches_of, plan, single_launch, start, start_entry, sweep_launches
+from gpulab.session.launch import (
+    launches_of,
+    plan,
+    single_launch,
+    start,
+    start_entry,
+    sweep_launches,
+)
 from gpulab.session.settings import Settings, UsageError, check_paths
 
 ON_CPU = Settings(device="cpu")
@@ -49,7 +56,9 @@ def test_a_name_or_a_file_is_one_run_that_must_be_made(files):
 
 
 def test_a_function_has_the_same_label_from_a_list_as_by_its_name(files, monkeypatch):
-    (entry,) = [entry for entry in catalog([files / "many" / "train.py"]) if entry.function == "step"]
+    (entry,) = [
+        entry for entry in catalog([files / "many" / "train.py"]) if entry.function == "step"
+    ]
     paths = []
     monkeypatch.setattr(launches, "start", lambda request, path: paths.append(path))
     monkeypatch.setattr(launches, "default_path", lambda label: label)
@@ -71,7 +80,13 @@ def test_a_label_is_fit_for_a_file_name(files):
 
 def test_no_label_leaves_its_folder_or_is_too_long_for_a_file(files):
     good = single_launch("many/b_good.py")
-    for point in (("n", "../../x"), ("../../x", "1"), ("n", "é" * 5000), ("n", "\0\n\x1b[2J"), ("n", "\udcff")):
+    for point in (
+        ("n", "../../x"),
+        ("../../x", "1"),
+        ("n", "é" * 5000),
+        ("n", "\0\n\x1b[2J"),
+        ("n", "\udcff"),
+    ):
         label = replace(good, point=point).label
         assert "/" not in label
         assert len(label.encode()) < 200
@@ -95,14 +110,20 @@ def test_a_file_that_hides_a_lesson_is_said_to_be_it(files):
 
 
 def test_functions_of_a_file_are_one_run(files):
-    assert names_of(launches_of("many/train.py:step, scale")) == [("train", ("step", "scale"), True)]
+    assert names_of(launches_of("many/train.py:step, scale")) == [
+        ("train", ("step", "scale"), True)
+    ]
     request = plan(single_launch("many/train.py:step"), ON_CPU)
     assert isinstance(request.job, TimeFunctions)
     assert request.job.subject.scenario == "train:step"
 
 
 def test_a_folder_is_its_scenarios_and_all_is_the_catalog(files):
-    assert names_of(launches_of("many")) == [("a_broken", (), False), ("b_good", (), False), ("c_cuda", (), False)]
+    assert names_of(launches_of("many")) == [
+        ("a_broken", (), False),
+        ("b_good", (), False),
+        ("c_cuda", (), False),
+    ]
     everything = launches_of("all")
     assert not any(launch.named for launch in everything)
     assert [launch.entry.name for launch in everything] == [entry.name for entry in catalog()]
@@ -125,7 +146,10 @@ def test_a_sweep_is_a_run_a_value_with_labels_for_files(files):
     swept = sweep_launches(single_launch("many/b_good.py"), "name=a/b,c d", ON_CPU)
     assert [launch.point for launch in swept] == [("name", "a/b"), ("name", "c d")]
     assert [launch.label for launch in swept] == ["b_good-name-a_b", "b_good-name-c_d"]
-    requests = [plan(launch, ON_CPU) for launch in sweep_launches(single_launch("many/b_good.py"), "n", ON_CPU)]
+    requests = [
+        plan(launch, ON_CPU)
+        for launch in sweep_launches(single_launch("many/b_good.py"), "n", ON_CPU)
+    ]
     assert [request.job.subject.params["n"] for request in requests] == [16, 64]
 
 
@@ -133,7 +157,9 @@ def test_what_cannot_be_swept_is_a_usage_error(files):
     with pytest.raises(UsageError, match="a plain function has no parameters"):
         sweep_launches(single_launch("many/train.py:step"), "n=1", ON_CPU)
     with pytest.raises(UsageError, match=r"--set n=\.\.\. and --sweep n: one or the other"):
-        sweep_launches(single_launch("many/b_good.py"), "n=1", Settings(device="cpu", chosen={"n": "3"}))
+        sweep_launches(
+            single_launch("many/b_good.py"), "n=1", Settings(device="cpu", chosen={"n": "3"})
+        )
     broken = single_launch("many/a_broken.py")
     assert sweep_launches(broken, "n=1", ON_CPU) == [broken]  # its error is what there is to say
 
@@ -165,14 +191,24 @@ def test_a_broken_file_fails_with_its_error_named_or_not(files):
 
 def test_an_unmet_need_fails_what_was_named_and_skips_what_was_not(files, unmet):
     named = plan(single_launch("many/c_cuda.py"), ON_CPU)
-    assert (named.outcome, named.exit_code, named.reason) == (Conclusion.FAILED, ExitCode.FAILED, NO_GPU)
+    assert (named.outcome, named.exit_code, named.reason) == (
+        Conclusion.FAILED,
+        ExitCode.FAILED,
+        NO_GPU,
+    )
     skipped = plan(launches_of("many")[2], ON_CPU)
-    assert (skipped.outcome, skipped.exit_code, skipped.reason) == (Conclusion.SKIPPED, ExitCode.MEASURED, NO_GPU)
+    assert (skipped.outcome, skipped.exit_code, skipped.reason) == (
+        Conclusion.SKIPPED,
+        ExitCode.MEASURED,
+        NO_GPU,
+    )
     assert skipped.scenario == "c_cuda"
 
 
 def test_a_need_of_the_baseline_alone_keeps_the_scenario_from_running(tmp_path, unmet):
-    needy = SCENARIO.replace("@scenario.variant\ndef two", '@scenario.variant(needs=("cuda",))\ndef two')
+    needy = SCENARIO.replace(
+        "@scenario.variant\ndef two", '@scenario.variant(needs=("cuda",))\ndef two'
+    )
     assert plan(single_launch(str(write(tmp_path / "x.py", needy))), ON_CPU).reason == NO_GPU
 
 
@@ -188,20 +224,26 @@ def test_a_function_that_takes_arguments_cannot_be_called(files):
 
 
 def test_a_mistake_in_a_function_s_name_is_a_usage_error(files):
-    with pytest.raises(UsageError, match="defines no 'stp' at its top level; it defines step, wants, scale"):
+    with pytest.raises(
+        UsageError, match="defines no 'stp' at its top level; it defines step, wants, scale"
+    ):
         plan(single_launch("many/train.py:stp"), ON_CPU)
 
 
 def test_where_no_run_file_can_be_made_nothing_starts(tmp_path):
     taken = tmp_path / "taken.jsonl"
     taken.write_text("mine")
-    with pytest.raises(UsageError, match=r"no run file can be made at .*taken\.jsonl: File exists; choose another"):
+    with pytest.raises(
+        UsageError, match=r"no run file can be made at .*taken\.jsonl: File exists; choose another"
+    ):
         start(SMALL_REQUEST, taken)
     assert taken.read_text() == "mine"
 
 
 def test_an_entry_that_cannot_run_here_is_not_started(files):
-    (entry,) = [entry for entry in catalog([files / "many" / "train.py"]) if entry.function == "wants"]
+    (entry,) = [
+        entry for entry in catalog([files / "many" / "train.py"]) if entry.function == "wants"
+    ]
     assert start_entry(entry, ON_CPU) == finding("takes_arguments", "wants", arguments=["x", "y"])
 
 

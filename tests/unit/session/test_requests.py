@@ -7,9 +7,9 @@ import pytest
 from scenario_files import FUNCTIONS, SCENARIO, write
 
 from gpulab.catalog.catalog import read_file
-from gpulab.protocol.finding import finding
-from gpulab.protocol.jobs import Calibrate, Measure, ProfileOptions, TimeFunctions
-from gpulab.protocol.statuses import CeilingChoice, Clock
+from gpulab.core.finding import finding
+from gpulab.core.jobs import Calibrate, Measure, ProfileOptions, TimeFunctions
+from gpulab.core.statuses import CeilingChoice, Clock
 from gpulab.session import requests, settings
 from gpulab.session.requests import calibration_request, request_for, values_to_sweep
 from gpulab.session.settings import Settings, UsageError
@@ -22,7 +22,11 @@ def _machine_with_a_gpu(monkeypatch):
     """Needs are met, but for those of a run on the CPU."""
     monkeypatch.setattr(settings, "missing", lambda need: None)
     reason = finding("run_on_cpu", need="cuda")
-    monkeypatch.setattr(requests, "first_missing", lambda needs, device: reason if needs and device == "cpu" else None)
+    monkeypatch.setattr(
+        requests,
+        "first_missing",
+        lambda needs, device: reason if needs and device == "cpu" else None,
+    )
 
 
 @pytest.fixture
@@ -30,7 +34,9 @@ def request_of(tmp_path):
     def build(text=SCENARIO, functions=(), **options):
         stop_early = options.pop("stop_early", True)
         entry = read_file(write(tmp_path / "x.py", text))
-        return request_for(entry, Settings(**{"device": "cpu", **options}), functions, stop_early=stop_early)
+        return request_for(
+            entry, Settings(**{"device": "cpu", **options}), functions, stop_early=stop_early
+        )
 
     return build
 
@@ -39,7 +45,11 @@ def test_a_scenario_is_measured_with_what_its_file_says(request_of):
     job = request_of(threads=2, seed=3).job
     assert isinstance(job, Measure)
     subject = job.subject
-    assert (subject.scenario, subject.topic, subject.no_effect_reason) == ("x", "mine", "it is small")
+    assert (subject.scenario, subject.topic, subject.no_effect_reason) == (
+        "x",
+        "mine",
+        "it is small",
+    )
     assert subject.title == "Twice: one multiplication and two."
     assert sha256(subject.source.encode()).hexdigest() == subject.source_sha256
     assert subject.source == SCENARIO
@@ -69,28 +79,48 @@ def test_parameters_come_from_the_scenario_the_cpu_the_smoke_run_and_then_the_us
     assert request_of(smoke=True).job.subject.params["n"] == 1
     assert request_of(smoke=True, chosen={"n": "2 * 4"}).job.subject.params["n"] == 8
     chosen = {"n": "8.0", "ratio": "2", "name": "7", "flag": "true"}
-    assert request_of(chosen=chosen).job.subject.params == {"n": 8, "ratio": 2.0, "name": "7", "flag": True}
+    assert request_of(chosen=chosen).job.subject.params == {
+        "n": 8,
+        "ratio": 2.0,
+        "name": "7",
+        "flag": True,
+    }
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"chosen": {"mb": "1"}}, "x has no parameter 'mb'; its parameters: n=64, ratio=0.5, name='x', flag=False"),
+        (
+            {"chosen": {"mb": "1"}},
+            "x has no parameter 'mb'; its parameters: n=64, ratio=0.5, name='x', flag=False",
+        ),
         ({"chosen": {"n": "many"}}, "--set n=many: n takes a whole number, as in n=64"),
         ({"chosen": {"n": "1.5"}}, "n takes a whole number"),
         ({"chosen": {"n": "True"}}, "n takes a whole number"),
         ({"chosen": {"ratio": "'a'"}}, "ratio takes a number, as in ratio=0.5"),
         ({"chosen": {"flag": "maybe"}}, "flag takes true or false"),
-        ({"chosen": {"n": "9**64**64"}}, "takes a whole number, as in n=64 .a whole number beyond 9223372036854775807"),
-        ({"chosen": {"n": "9**64"}}, "takes a whole number, as in n=64 .a whole number beyond 9223372036854775807"),
-        ({"chosen": {"n": "1" * 100_000}}, "n=1{100}.* takes a whole number.*more than 4096 characters"),
+        (
+            {"chosen": {"n": "9**64**64"}},
+            "takes a whole number, as in n=64 .a whole number beyond 9223372036854775807",
+        ),
+        (
+            {"chosen": {"n": "9**64"}},
+            "takes a whole number, as in n=64 .a whole number beyond 9223372036854775807",
+        ),
+        (
+            {"chosen": {"n": "1" * 100_000}},
+            "n=1{100}.* takes a whole number.*more than 4096 characters",
+        ),
         ({"chosen": {"n": "9" * 4000}}, "a whole number beyond 9223372036854775807"),
         ({"chosen": {"n": "(" * 3000}}, "n takes a whole number, as in n=64 .not a literal"),
         ({"chosen": {"n": "-" * 50 + "1"}}, "nested more than 20 deep"),
         ({"chosen": {"n": "1e300"}}, "n takes a whole number"),
         ({"chosen": {"n": "\udcff"}}, "n takes a whole number"),
         ({"chosen": {"n": "nan"}}, "n takes a whole number"),
-        ({"chosen": {"ratio": "1e999"}}, "ratio takes a number, as in ratio=0.5 .not a finite number"),
+        (
+            {"chosen": {"ratio": "1e999"}},
+            "ratio takes a number, as in ratio=0.5 .not a finite number",
+        ),
         ({"chosen": {"ratio": "1j"}}, "ratio takes a number"),
         ({"chosen": {"name": "\udcff"}}, "--set name=.*: write it in UTF-8"),
         ({"chosen": {"name": "x" * 4097}}, "a text has at most 4096 characters"),
@@ -102,7 +132,10 @@ def test_parameters_come_from_the_scenario_the_cpu_the_smoke_run_and_then_the_us
         ({"timeout_s": -1.0}, "--timeout -1: write seconds above 0"),
         ({"seed": 2**63}, "--seed: write a whole number between"),
         ({"device": "cuda:" + "9" * 9000}, "--device cuda:999.*write cpu, cuda or cuda:N"),
-        ({"functions": [f"f{number}" for number in range(300)]}, "300 functions, and one run takes at most 200"),
+        (
+            {"functions": [f"f{number}" for number in range(300)]},
+            "300 functions, and one run takes at most 200",
+        ),
         ({"device": "gpu"}, "--device gpu: write cpu, cuda or cuda:N"),
         ({"device": "cuda:x"}, "write cpu, cuda or cuda:N"),
         ({"threads": 10**6}, "--threads 1000000: this process may use"),
@@ -114,7 +147,10 @@ def test_parameters_come_from_the_scenario_the_cpu_the_smoke_run_and_then_the_us
         ({"functions": ["nothing"], "text": "n = [3][0:1]\nn += [4]\n"}, "it defines n"),
         ({"functions": ["nothing"], "text": "import os\n"}, "the file defines no functions"),
         ({"functions": ["step", "step"], "text": FUNCTIONS}, "step,step: name each function once"),
-        ({"functions": ["step"], "text": FUNCTIONS, "chosen": {"n": "1"}}, "a plain function has no parameters"),
+        (
+            {"functions": ["step"], "text": FUNCTIONS, "chosen": {"n": "1"}},
+            "a plain function has no parameters",
+        ),
     ],
 )
 def test_a_mistake_in_the_request_is_a_usage_error(request_of, options, message):
@@ -124,7 +160,9 @@ def test_a_mistake_in_the_request_is_a_usage_error(request_of, options, message)
 
 def test_a_device_that_is_not_there_has_a_reason(request_of, monkeypatch):
     monkeypatch.setattr(settings, "missing", lambda need: finding("no_gpu"))
-    with pytest.raises(UsageError, match=r"--device cuda:1 is not available \(--device cpu is\)") as caught:
+    with pytest.raises(
+        UsageError, match=r"--device cuda:1 is not available \(--device cpu is\)"
+    ) as caught:
         request_of(device="cuda:1")
     assert caught.value.reason == finding("no_gpu")
     assert request_of(device="cpu").job.device == "cpu"
@@ -141,9 +179,15 @@ def test_a_device_that_is_not_there_has_a_reason(request_of, monkeypatch):
         ({"smoke": True, "time_s": 5.0, "timeout_s": 9.0}, 5.0, 9.0, CeilingChoice.NONE),
     ],
 )
-def test_how_long_a_run_may_take_and_whether_ceilings_are_worth_it(request_of, options, time_s, timeout_s, ceilings):
+def test_how_long_a_run_may_take_and_whether_ceilings_are_worth_it(
+    request_of, options, time_s, timeout_s, ceilings
+):
     request = request_of(**options)
-    assert (request.job.time_s, request.timeout_s, request.job.ceilings) == (time_s, timeout_s, ceilings)
+    assert (request.job.time_s, request.timeout_s, request.job.ceilings) == (
+        time_s,
+        timeout_s,
+        ceilings,
+    )
 
 
 @pytest.mark.parametrize(
@@ -175,7 +219,9 @@ def test_variants_run_alone_where_there_is_telemetry(request_of, options, teleme
         ({"smoke": True, "trace": Path("/tmp/t.json")}, ProfileOptions(trace="/tmp/t.json")),
     ],
 )
-def test_a_run_ends_with_a_profile_where_it_is_long_enough_or_asked_for(request_of, options, profile):
+def test_a_run_ends_with_a_profile_where_it_is_long_enough_or_asked_for(
+    request_of, options, profile
+):
     assert request_of(**options).profile == profile
 
 
@@ -230,11 +276,19 @@ def test_a_single_sweep_of_its_own_needs_no_name(tmp_path):
 @pytest.mark.parametrize(
     ("text", "source", "message"),
     [
-        ("", SCENARIO, "x has several, name one: n=16,64; ratio=0.25,0.5; write --sweep name=a,b,c"),
+        (
+            "",
+            SCENARIO,
+            "x has several, name one: n=16,64; ratio=0.25,0.5; write --sweep name=a,b,c",
+        ),
         ("", SCENARIO.replace(SWEEP, ""), "x has no sweep of its own"),
         ("name", SCENARIO, "--sweep name: x has no sweep of it; write --sweep name=a,b,c"),
         ("n= , ", SCENARIO, "it has no values; write --sweep n=a,b,c"),
-        ("n=" + ",".join(map(str, range(201))), SCENARIO, "--sweep n: 201 values, and one sweep takes at most 200"),
+        (
+            "n=" + ",".join(map(str, range(201))),
+            SCENARIO,
+            "--sweep n: 201 values, and one sweep takes at most 200",
+        ),
         ("m" * 9000, SCENARIO, "8900 more characters.: x has no sweep of it"),
         ("n=1", FUNCTIONS, r"--sweep requires a scenario, and x\.py has none"),
     ],

@@ -1,10 +1,12 @@
-"""A run as a face sees it: the report of a source, live until its last event is taken, final then."""
+"""A run as a face sees it: the report of a source, live until its last event is taken, final
+then.
+"""
 
 import pytest
 from recorded import SMALL_RUN
 
-from gpulab.protocol.finding import finding
-from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.core.finding import finding
+from gpulab.core.statuses import Conclusion, ExitCode
 from gpulab.session.run import Run
 
 

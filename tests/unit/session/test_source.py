@@ -3,11 +3,11 @@
 import pytest
 from recorded import SMALL_RUN, write_run
 
-from gpulab.protocol.finding import finding
-from gpulab.protocol.run_file import RunFileError
-from gpulab.protocol.wire import encode
-from gpulab.session import source
-from gpulab.session.source import File, Follow
+from gpulab.core.finding import finding
+from gpulab.core.run_file import RunFileError
+from gpulab.core.wire import encode
+from gpulab.session import run as source
+from gpulab.session.run import File, Follow
 
 
 @pytest.fixture
@@ -101,7 +101,10 @@ def test_a_garbled_line_of_a_growing_file_is_a_finding(growing):
     follow, write = growing
     write(encode(SMALL_RUN[0]), b"garbled\n", b'{"type":"Later"}\n')
     assert follow.take() == [SMALL_RUN[0]]
-    assert follow.findings == [finding("garbled_lines", lines=["3"]), finding("unknown_events", count=1)]
+    assert follow.findings == [
+        finding("garbled_lines", lines=["3"]),
+        finding("unknown_events", count=1),
+    ]
 
 
 def test_the_present_of_a_growing_file_is_on_the_clock_of_its_events(growing, clock):

@@ -1,15 +1,19 @@
-"""Reports of recorded runs in which every text was replaced by one that would forge a line, or drive a terminal."""
+"""Reports of recorded runs in which every text was replaced by one that would forge a line, or
+drive a terminal.
+"""
 
 import msgspec
 
-from gpulab.protocol.ceiling import Ceiling
-from gpulab.protocol.statuses import Clock
-from gpulab.protocol.telemetry_fields import FIELDS
-from gpulab.views.findings import WORDS
+from gpulab.core.payloads import Ceiling
+from gpulab.core.statuses import Clock
+from gpulab.features.telemetry.fields import FIELDS
+from gpulab.report.sentences import WORDS
 
 FORGED = "FORGED"
 INVISIBLE = "\x1b[31m\x9b1m\x07\x00\u202e\u2066\u200b\u2028\x85\ud800\r"
-"""Escape sequences, bells, bidirectional and zero-width characters, line separators, half of a surrogate pair."""
+"""Escape sequences, bells, bidirectional and zero-width characters, line separators, half of a
+surrogate pair.
+"""
 HOSTILE = f"{INVISIBLE}x\n\n{FORGED}  faster  9.99x\n\t"
 _BLOCKS = frozenset({"traceback", "lesson"})
 """Fields whose text has lines of its own: they are shown as a block."""
@@ -20,16 +24,21 @@ KNOWN = frozenset(WORDS) | frozenset(FIELDS) | CLOCKS | {"cuda", "cpu", "FLOP/s"
 
 
 def hostile(value, known=KNOWN, text=HOSTILE):
-    """The same value with `text` before every text but those of enumerations, and those that are `known`."""
+    """The same value with `text` before every text but those of enumerations, and those that are
+    `known`.
+    """
     if type(value) is str:
         return value if value in known else text + value
     if isinstance(value, Ceiling) and known is KNOWN:  # its texts are words of the lab
         return value
     if isinstance(value, msgspec.Struct):
         texts = {name: INVISIBLE if name in _BLOCKS else text for name in value.__struct_fields__}
-        return type(value)(**{name: hostile(getattr(value, name), known, text) for name, text in texts.items()})
+        return type(value)(
+            **{name: hostile(getattr(value, name), known, text) for name, text in texts.items()}
+        )
     if isinstance(value, dict):
-        keys = known | value.keys() if known is KNOWN else known  # without them a sentence has none of the values
+        # without them a sentence has none of the values
+        keys = known | value.keys() if known is KNOWN else known
         return {hostile(key, keys, text): hostile(item, known, text) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(hostile(item, known, text) for item in value)

@@ -1,18 +1,20 @@
 """Reports of runs that tests of views show: variants with whatever a test gives them."""
 
-from gpulab.analysis.comparison import Comparison
-from gpulab.protocol.device import Device
-from gpulab.protocol.statuses import Status, Verdict
-from gpulab.report.exit_codes import Conclusion
-from gpulab.report.goodput.goodput_report import GoodputReport
-from gpulab.report.report import RunReport, Time, VariantReport
+from gpulab.core.machine import Device
+from gpulab.core.statuses import Conclusion, Status, Verdict
+from gpulab.report.report import GoodputReport, RunReport, Time, VariantReport
+from gpulab.stats.comparison import Comparison
 
 CPU = Device(kind="cpu", name="AMD EPYC", threads=1)
 
 
 def variant(name="variant", **changes):
     """A variant that was measured: 1 ms a step."""
-    usual = {"status": Status.OK, "items": 2.0, "time_s": Time(median=1e-3, low=0.99e-3, high=1.01e-3)}
+    usual = {
+        "status": Status.OK,
+        "items": 2.0,
+        "time_s": Time(median=1e-3, low=0.99e-3, high=1.01e-3),
+    }
     return VariantReport(name=name, **{**usual, **changes})
 
 
@@ -24,15 +26,25 @@ def run(*variants, **changes):
 
 def profiled(*goodputs, **changes):
     """A run of variants of which only name and goodput are given: pairs of both."""
-    return run(*(variant(name, goodput=GoodputReport(**values)) for name, values in goodputs), **changes)
+    return run(
+        *(variant(name, goodput=GoodputReport(**values)) for name, values in goodputs), **changes
+    )
 
 
 def compared(name="new", against="old", speedup=1.5, verdict=Verdict.FASTER, **changes):
     """None as the speedup: nothing may be claimed, or nothing is known yet."""
-    usual = {"pairs": 9} if speedup is None else {"low": 0.95 * speedup, "high": 1.05 * speedup, "pairs": 9}
-    return Comparison(variant=name, against=against, speedup=speedup, verdict=verdict, **{**usual, **changes})
+    usual = (
+        {"pairs": 9}
+        if speedup is None
+        else {"low": 0.95 * speedup, "high": 1.05 * speedup, "pairs": 9}
+    )
+    return Comparison(
+        variant=name, against=against, speedup=speedup, verdict=verdict, **{**usual, **changes}
+    )
 
 
 def two_variants(before=None, after=None, **changes):
     """A run that compares a new variant with an old one; both with what their goodput has."""
-    return profiled(("old", before or {}), ("new", after or {}), **{"comparisons": [compared()], **changes})
+    return profiled(
+        ("old", before or {}), ("new", after or {}), **{"comparisons": [compared()], **changes}
+    )

@@ -1,11 +1,13 @@
-"""Bars of letters: as long as they should be, in proportion, and explained by a legend that has every letter."""
+"""Bars of letters: as long as they should be, in proportion, and explained by a legend that has
+every letter.
+"""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.protocol.partition import CATEGORIES
-from gpulab.views import bars
+from gpulab.core.payloads import CATEGORIES
+from gpulab.draw import bars
 
 weights = st.floats(0.01, 1)
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from gpulab.analysis.bound import bound_of
-from gpulab.analysis.ceilings import RoofSet
-from gpulab.analysis.evidence import DeviceCounters, StepFacts
-from gpulab.protocol.ceiling import Ceiling
-from gpulab.views.findings import sentence
+from gpulab.core.payloads import Ceiling
+from gpulab.features.roofline.bound import bound_of
+from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.evidence import DeviceCounters, StepFacts
+from gpulab.report.sentences import sentence
 
 GIGA, TERA = 10**9, 10**12
 
@@ -17,7 +17,10 @@ def ceiling(roof, kind, best, median=None):
     return Ceiling(roof=roof, kind=kind, unit="", best=best, median=median or best)
 
 
-MEMORY = [ceiling("device memory", "update", 100 * GIGA), ceiling("device memory", "copy", 50 * GIGA)]
+MEMORY = [
+    ceiling("device memory", "update", 100 * GIGA),
+    ceiling("device memory", "copy", 50 * GIGA),
+]
 ROOFS = RoofSet(
     [
         *MEMORY,
@@ -39,17 +42,23 @@ COPY = StepFacts(seconds=1.0, bytes=45 * GIGA, roof="host to device")
     [
         (STREAM, "memory 80%, fp32 arithmetic 1%: fewer bytes make it faster"),
         (replace(STREAM, flops=None), "memory 80%: fewer bytes make it faster"),
-        (replace(STREAM, bytes=46 * GIGA), "as fast as a copy moves its bytes: fewer bytes make it faster"),
+        (
+            replace(STREAM, bytes=46 * GIGA),
+            "as fast as a copy moves its bytes: fewer bytes make it faster",
+        ),
         (
             replace(STREAM, bytes=130 * GIGA, dram_bytes=110e9),
             "above the roof, so what is declared or the ceiling is wrong",
         ),
-        (replace(STREAM, flops=900 * GIGA, bytes=GIGA), "fp32 arithmetic 90%: fewer or cheaper operations make it"),
+        (
+            replace(STREAM, flops=900 * GIGA, bytes=GIGA),
+            "fp32 arithmetic 90%: fewer or cheaper operations make it",
+        ),
         (replace(STREAM, flops=1200 * GIGA), "fp32 arithmetic 120%: above the roof"),
         (
             replace(STREAM, bytes=250 * GIGA),
-            "2.5x of what device memory can: its bytes stay in the cache, or it moves fewer than are declared, 83% of "
-            "the last-level cache's roof",
+            "2.5x of what device memory can: its bytes stay in the cache, or it moves fewer than "
+            "are declared, 83% of the last-level cache's roof",
         ),
         (
             replace(IN_CACHE, seconds=1e-4),
@@ -57,15 +66,30 @@ COPY = StepFacts(seconds=1.0, bytes=45 * GIGA, roof="host to device")
         ),
         (IN_CACHE, "its bytes fit into the cache, and so may stay there"),
         (replace(IN_CACHE, hot=False), "memory 70%: fewer bytes make it faster"),
-        (replace(STREAM, dram_bytes=1e9), "the device counted only 1% of its bytes in memory: cached, 27% of the last"),
-        (replace(IN_CACHE, seconds=2e-5), "280% of the last-level cache's roof, so a nearer one has them"),
-        (replace(STREAM, dtype="fp16"), "memory 80%, fp16 arithmetic: no ceiling known here: fewer bytes make it"),
+        (
+            replace(STREAM, dram_bytes=1e9),
+            "the device counted only 1% of its bytes in memory: cached, 27% of the last",
+        ),
+        (
+            replace(IN_CACHE, seconds=2e-5),
+            "280% of the last-level cache's roof, so a nearer one has them",
+        ),
+        (
+            replace(STREAM, dtype="fp16"),
+            "memory 80%, fp16 arithmetic: no ceiling known here: fewer bytes make it",
+        ),
         (
             replace(STREAM, bytes=GIGA, dtype="fp16"),
             "not every ceiling is known (memory 1%, fp16 arithmetic: no ceiling known here)",
         ),
-        (replace(TINY, launches=4), "starting its 4 operations takes 80% of its time, and no roof is near (memory 0%"),
-        (replace(TINY, seconds=4e-5, launches=3), "nothing that was measured says why (launches 15%)"),
+        (
+            replace(TINY, launches=4),
+            "starting its 4 operations takes 80% of its time, and no roof is near (memory 0%",
+        ),
+        (
+            replace(TINY, seconds=4e-5, launches=3),
+            "nothing that was measured says why (launches 15%)",
+        ),
         (
             replace(TINY, seconds=4e-5, flops=int(14e6), launches=3),
             "no roof is near (memory 0%, fp32 arithmetic 35%)",
@@ -74,7 +98,10 @@ COPY = StepFacts(seconds=1.0, bytes=45 * GIGA, roof="host to device")
             replace(STREAM, bytes=None, waiting_phase=("data", 0.57)),
             "its data phase takes 57% of the time, and no roof",
         ),
-        (replace(STREAM, bytes=None, waiting_phase=("data", 0.1)), "and nothing that was measured says why"),
+        (
+            replace(STREAM, bytes=None, waiting_phase=("data", 0.1)),
+            "and nothing that was measured says why",
+        ),
         (
             replace(TINY, waiting=0.3, on_gpu=True, launches=4),
             "the device waits for the host 30% of the time, and no roof is near",
@@ -84,20 +111,31 @@ COPY = StepFacts(seconds=1.0, bytes=45 * GIGA, roof="host to device")
             "the device waits for the host 90% of the time; starting 1 operation bare takes 0%",
         ),
         (
-            replace(TINY, on_gpu=True, counters=DeviceCounters(sm=0.97, occupancy=0.4, tensor=0.01, fp32=0.09)),
+            replace(
+                TINY,
+                on_gpu=True,
+                counters=DeviceCounters(sm=0.97, occupancy=0.4, tensor=0.01, fp32=0.09),
+            ),
             "nothing that was measured says why (SMs busy 97%, occupancy 40%, FP32 9%)",
         ),
         (
-            replace(STREAM, on_gpu=True, counters=DeviceCounters(power=699.0, limit=700.0, capped=True)),
-            "memory 80%, fp32 arithmetic 1%, at the power cap (699 of 700 W): fewer bytes make it faster",
+            replace(
+                STREAM, on_gpu=True, counters=DeviceCounters(power=699.0, limit=700.0, capped=True)
+            ),
+            "memory 80%, fp32 arithmetic 1%, at the power cap (699 of 700 W): fewer bytes make "
+            "it faster",
         ),
         (replace(TINY, faults=6.0), "6 page faults a step take 60% of its time"),
         (COPY, "90% of the host to device link: fewer bytes make it faster"),
-        (replace(COPY, bytes=10 * GIGA), "only 20% of the host to device link: copies that wait for other work"),
+        (
+            replace(COPY, bytes=10 * GIGA),
+            "only 20% of the host to device link: copies that wait for other work",
+        ),
         (replace(COPY, bytes=70 * GIGA), "140% of the host to device link: above the roof"),
         (
             replace(COPY, bytes=10 * GIGA, flops=int(9e11)),
-            "20% of the host to device link, fp32 arithmetic 90%: fewer or cheaper operations make it faster",
+            "20% of the host to device link, fp32 arithmetic 90%: fewer or cheaper operations "
+            "make it faster",
         ),
     ],
 )
@@ -106,7 +144,12 @@ def test_the_evidence_is_in_the_sentence(facts, text):
 
 
 def test_an_unsteady_ceiling_is_told_from_one_that_is_not_known():
-    disturbed = RoofSet([*ROOFS.ceilings[:3], ceiling("matrix", "fp16", 1 * TERA, median=0.2 * TERA)])
+    disturbed = RoofSet(
+        [*ROOFS.ceilings[:3], ceiling("matrix", "fp16", 1 * TERA, median=0.2 * TERA)]
+    )
     reason = bound_of(replace(STREAM, bytes=GIGA, dtype="fp16"), disturbed).reason
     shares = "memory 1%, fp16 arithmetic: no steady ceiling"
-    assert sentence(reason) == f"not every ceiling is known ({shares}): measure again when the machine is quiet"
+    assert (
+        sentence(reason)
+        == f"not every ceiling is known ({shares}): measure again when the machine is quiet"
+    )

@@ -1,4 +1,6 @@
-"""The ceilings of a device: names are never cut, columns go instead, and what is unsteady is said."""
+"""The ceilings of a device: names are never cut, columns go instead, and what is unsteady is
+said.
+"""
 
 import pytest
 from conftest import printed
@@ -7,13 +9,13 @@ from recorded import report_of
 from rooflines import ceiling
 from run_reports import CPU, run
 
-from gpulab.analysis.datasheet import nominal_ceilings
-from gpulab.protocol.ceiling import Ceiling
-from gpulab.protocol.finding import finding
-from gpulab.report.exit_codes import Conclusion
+from gpulab.core.finding import finding
+from gpulab.core.payloads import Ceiling
+from gpulab.core.statuses import Conclusion
+from gpulab.draw.text import Glyphs
+from gpulab.features.roofline.ceilings import nominal_ceilings
+from gpulab.features.roofline.ceilings_view import CeilingTable, amount, ceilings
 from gpulab.report.report import CeilingsReport
-from gpulab.views.ceilings import CeilingTable, amount, ceilings
-from gpulab.views.text import Glyphs
 
 GLYPHS = Glyphs()
 MEASURED = Ceiling(
@@ -36,7 +38,11 @@ def table_of(rows, width=80):
 
 def names_in(lines, rows):
     """The names of the ceilings that begin a line of their own, in the order of the rows."""
-    return [row.name for row, line in zip(rows, lines[1:], strict=True) if line.startswith(f"{row.name} ")]
+    return [
+        row.name
+        for row, line in zip(rows, lines[1:], strict=True)
+        if line.startswith(f"{row.name} ")
+    ]
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 200])
@@ -87,7 +93,9 @@ def test_a_report_of_ceilings_has_its_device_its_time_and_its_notes():
     lines = [line.rstrip() for line in printed(ceilings(report, GLYPHS), 200).splitlines()]
     assert lines[0] == "AMD EPYC, 1 thread"
     assert "measured at 2026-11-20T00:00:00+00:00 (UTC)" in lines
-    assert lines[-1].startswith("note: not used as ceilings: cache read: their best is over 1.5x their median")
+    assert lines[-1].startswith(
+        "note: not used as ceilings: cache read: their best is over 1.5x their median"
+    )
 
 
 def test_a_calibration_that_failed_says_why():

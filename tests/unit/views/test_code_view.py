@@ -1,14 +1,16 @@
-"""The code of variants: what differs is marked, what failed says where, and anything may stand in a file."""
+"""The code of variants: what differs is marked, what failed says where, and anything may stand in a
+file.
+"""
 
 import pytest
 from conftest import printed
 from run_reports import run, variant
 
-from gpulab.protocol.finding import finding
-from gpulab.protocol.statuses import FailureKind, Stage
+from gpulab.core.finding import finding
+from gpulab.core.statuses import FailureKind, Stage
+from gpulab.draw.text import Glyphs
+from gpulab.features.code.view import code_view
 from gpulab.report.report import Failure, Time
-from gpulab.views.pages.code import code_view
-from gpulab.views.text import Glyphs
 
 SOURCE = '''"""A lesson."""
 import torch
@@ -40,7 +42,9 @@ NAMES = ("old", "new")
 def lines_of(source=SOURCE, names=NAMES, report=None, ascii_only=False, width=80):
     return [
         line.rstrip()
-        for line in printed(code_view(source, names, report, Glyphs(ascii_only), width), width).splitlines()
+        for line in printed(
+            code_view(source, names, report, Glyphs(ascii_only), width), width
+        ).splitlines()
     ]
 
 
@@ -51,7 +55,9 @@ def test_lines_that_differ_are_marked_and_shared_ones_are_not():
     assert "  22       x = _shared()" in lines
     assert "  23 +     return Work(lambda: x + x)" in lines
     assert lines[0].startswith("── old · the baseline ──")
-    assert not any("return torch.ones" in line for line in lines), "what variants share is not theirs"
+    assert not any("return torch.ones" in line for line in lines), (
+        "what variants share is not theirs"
+    )
 
 
 def test_what_was_measured_stands_beside_the_names():
@@ -67,15 +73,22 @@ def test_the_line_that_failed_has_the_message():
 
 def failed_at(number, source=SOURCE, width=100):
     cause = finding("raised", "new", message="ValueError: boom")
-    failure = Failure(variant="new", kind=FailureKind.ERROR, stage=Stage.CHECK, cause=cause, line=number)
+    failure = Failure(
+        variant="new", kind=FailureKind.ERROR, stage=Stage.CHECK, cause=cause, line=number
+    )
     report = run(variant("old"), variant("new"), failures=[failure])
     return lines_of(source, report=report, width=width)
 
 
 def test_a_line_that_failed_in_a_helper_is_shown_too():
     lines = failed_at(9)
-    heading = next(place for place, line in enumerate(lines) if "line 9, outside of the variants" in line)
-    assert any(line.startswith("   9       return torch.ones(3)") and "boom" in line for line in lines[heading:])
+    heading = next(
+        place for place, line in enumerate(lines) if "line 9, outside of the variants" in line
+    )
+    assert any(
+        line.startswith("   9       return torch.ones(3)") and "boom" in line
+        for line in lines[heading:]
+    )
     assert not any("outside of the variants" in line for line in failed_at(23))
     assert any("line 2, outside" in line for line in failed_at(2))
 
@@ -94,7 +107,9 @@ def test_every_line_is_as_long_as_there_is_room_in_ascii_too():
         assert not ascii_only or all(line.isascii() for line in lines)
 
 
-@pytest.mark.parametrize("source", ["", "def old(:\n", "x = 1\n", "def old(lab): \x1b[31mred\n", "\0"])
+@pytest.mark.parametrize(
+    "source", ["", "def old(:\n", "x = 1\n", "def old(lab): \x1b[31mred\n", "\0"]
+)
 def test_a_file_without_the_functions_is_shown_as_it_is(source):
     text = "".join(lines_of(source))
     assert "\x1b" not in text
@@ -145,16 +160,22 @@ def _work(lab, function):
 
 def test_helpers_of_some_variants_stand_below_the_first_of_them():
     lines = lines_of(HELPED, ("old", "new", "newest"))
-    old, new, newest = (next(place for place, line in enumerate(lines) if f"── {name} " in line) for name in HEADS)
+    old, new, newest = (
+        next(place for place, line in enumerate(lines) if f"── {name} " in line) for name in HEADS
+    )
     assert "  26 - def _doubled(x):" in lines[old:new]
-    assert [line for line in lines[new:newest] if line[:4].strip().isdigit() and int(line[:4]) > 30] == [
+    assert [
+        line for line in lines[new:newest] if line[:4].strip().isdigit() and int(line[:4]) > 30
+    ] == [
         "  32 + @fast.jit",
         "  33 + def _added(x):",
         "  34 +     return x + x",
     ]
     assert "       _added: above" in lines[newest:]
     assert not any("x = lab.ones" in line for line in lines), "all variants call it"
-    assert f"; {len(HELPED.splitlines()) - 14} more lines of the file are shared" in " ".join(lines[-2:])
+    assert f"; {len(HELPED.splitlines()) - 14} more lines of the file are shared" in " ".join(
+        lines[-2:]
+    )
 
 
 HEADS = ("old", "new", "newest")

@@ -1,11 +1,13 @@
-"""Two runs side by side: what differs between them comes first, and the lines of their files that do come last."""
+"""Two runs side by side: what differs between them comes first, and the lines of their files that
+do come last.
+"""
 
 import pytest
 from msgspec.structs import replace
 from recorded import report_of
 
-from gpulab.views.pages.compare import compare_view
-from gpulab.views.text import Glyphs
+from gpulab.draw.text import Glyphs
+from gpulab.features.history.compare import compare_view
 
 FIRST = "import torch\n\n\ndef a(lab):\n    return 1\n\n\ndef b(lab):\n    return 2\n"
 
@@ -16,7 +18,9 @@ def report(tmp_path_factory):
 
 
 def rows(first, second, sources=("", ""), width=100, **options):
-    return compare_view(first, second, Glyphs(), width=width, sources=sources, **options).plain.split("\n")
+    return compare_view(
+        first, second, Glyphs(), width=width, sources=sources, **options
+    ).plain.split("\n")
 
 
 def below(text, heading):
@@ -45,7 +49,9 @@ def test_of_many_parameters_those_that_differ_are_shown(report):
 
 
 def test_the_lines_that_differ_have_their_numbers(report):
-    second = FIRST.replace("return 1", "return 3").replace("import torch\n", "import torch\nimport numpy\n")
+    second = FIRST.replace("return 1", "return 3").replace(
+        "import torch\n", "import torch\nimport numpy\n"
+    )
     text = below(rows(report, changed(report), (FIRST, second)), "the lines that differ")
     assert text == ["    2 + import numpy", "    5 -     return 1", "    6 +     return 3"]
 
@@ -55,15 +61,21 @@ def test_of_many_lines_the_first_are_shown_until_all_are_asked_for(report):
     text = below(rows(report, changed(report), (FIRST, second)), "the lines that differ")
     assert text[:12] == [f"{10 + number:5} + x = {number}" for number in range(12)]
     assert text[12:] == ["      … 18 more, d shows them"]
-    text = below(rows(report, changed(report), (FIRST, second), all_lines=True), "the lines that differ")
+    text = below(
+        rows(report, changed(report), (FIRST, second), all_lines=True), "the lines that differ"
+    )
     assert text == [f"{10 + number:5} + x = {number}" for number in range(30)]
 
 
 def test_files_of_any_size_are_compared(report):
-    """To match lines of such files would take minutes: all between the first change and the last are said to differ."""
+    """To match lines of such files would take minutes: all between the first change and the last
+    are said to differ.
+    """
     first = "".join(f"x = {number % 7}\n" for number in range(40_000))
     second = first.replace("x = 3\n", "x = 4\n")
-    text = below(rows(report, changed(report), (first, second), all_lines=True), "the lines that differ")
+    text = below(
+        rows(report, changed(report), (first, second), all_lines=True), "the lines that differ"
+    )
     assert text[0] == "    4 - x = 3"
     assert text[-1].endswith(" more")
     assert len(text) == 1001

@@ -1,13 +1,15 @@
-"""The checks of a machine: what is there, and below what is not, what it would enable and what fixes it."""
+"""The checks of a machine: what is there, and below what is not, what it would enable and what
+fixes it.
+"""
 
 import pytest
 from conftest import printed
 
-from gpulab.protocol.finding import finding
-from gpulab.protocol.machine import CheckStatus, MachineCheck
-from gpulab.views.doctor import doctor
-from gpulab.views.sentences.machine import ENABLES
-from gpulab.views.text import Glyphs
+from gpulab.core.finding import finding
+from gpulab.core.machine import CheckStatus, MachineCheck
+from gpulab.draw.text import Glyphs
+from gpulab.features.doctor.view import doctor
+from gpulab.features.doctor.words import ENABLES
 
 OK, MISSING, BROKEN = CheckStatus.OK, CheckStatus.MISSING, CheckStatus.BROKEN
 
@@ -18,7 +20,9 @@ def lines_of(*checks, width=120):
 
 def test_a_row_a_check_with_its_status():
     lines = lines_of(
-        MachineCheck(name="gpulab", status=OK, result=finding("versions", gpulab="0.1.0", python="3.11.7")),
+        MachineCheck(
+            name="gpulab", status=OK, result=finding("versions", gpulab="0.1.0", python="3.11.7")
+        ),
         MachineCheck(
             name="JAX",
             status=MISSING,
@@ -26,7 +30,12 @@ def test_a_row_a_check_with_its_status():
             enables="jax_lesson",
             fix=finding("run_command", command="pip install jax"),
         ),
-        MachineCheck(name="driver", status=BROKEN, result=finding("driver_was_updated"), fix=finding("reboot")),
+        MachineCheck(
+            name="driver",
+            status=BROKEN,
+            result=finding("driver_was_updated"),
+            fix=finding("reboot"),
+        ),
     )
     assert lines == [
         "ok       gpulab  0.1.0, Python 3.11.7",
@@ -48,15 +57,39 @@ def test_every_thing_that_a_fix_enables_has_words(enables):
     ("values", "text"),
     [
         (
-            {"columns": 80, "lines": 24, "unicode": True, "locale": "C.UTF-8", "colours": 256, "tmux": 0, "ssh": 1},
+            {
+                "columns": 80,
+                "lines": 24,
+                "unicode": True,
+                "locale": "C.UTF-8",
+                "colours": 256,
+                "tmux": 0,
+                "ssh": 1,
+            },
             "80x24, UTF-8, 256 colours, over SSH: the screen is drawn twice a second",
         ),
         (
-            {"columns": None, "lines": None, "unicode": False, "locale": "C", "colours": 0, "tmux": 1, "ssh": 0},
+            {
+                "columns": None,
+                "lines": None,
+                "unicode": False,
+                "locale": "C",
+                "colours": 0,
+                "tmux": 1,
+                "ssh": 0,
+            },
             "stdout is no terminal, ASCII (locale C), no colours, in tmux",
         ),
         (
-            {"columns": 80, "lines": 24, "unicode": True, "locale": "", "colours": 1 << 24, "tmux": 0, "ssh": 0},
+            {
+                "columns": 80,
+                "lines": 24,
+                "unicode": True,
+                "locale": "",
+                "colours": 1 << 24,
+                "tmux": 0,
+                "ssh": 0,
+            },
             "80x24, UTF-8, 16 million colours",
         ),
     ],
@@ -67,10 +100,15 @@ def test_what_the_terminal_can_show(values, text):
 
 
 def test_devices_with_their_memory():
-    cpu = finding("cpu_device", device="AMD EPYC", cores=2, capability="AVX512", memory_bytes=24 << 30)
-    gpu = finding("gpu_device", device="NVIDIA H200", capability="9.0", memory_bytes=140 << 30, uuid="GPU-1")
+    cpu = finding(
+        "cpu_device", device="AMD EPYC", cores=2, capability="AVX512", memory_bytes=24 << 30
+    )
+    gpu = finding(
+        "gpu_device", device="NVIDIA H200", capability="9.0", memory_bytes=140 << 30, uuid="GPU-1"
+    )
     lines = lines_of(
-        MachineCheck(name="cpu", status=OK, result=cpu), MachineCheck(name="cuda:0", status=OK, result=gpu)
+        MachineCheck(name="cpu", status=OK, result=cpu),
+        MachineCheck(name="cuda:0", status=OK, result=gpu),
     )
     assert lines == [
         "ok  cpu     AMD EPYC, 2 usable cores, AVX512, 24.0 GiB",
@@ -79,7 +117,9 @@ def test_devices_with_their_memory():
 
 
 def test_a_long_line_is_folded_within_the_width():
-    check = MachineCheck(name="driver", status=OK, result=finding("file", path="/home/someone/" + "x" * 200))
+    check = MachineCheck(
+        name="driver", status=OK, result=finding("file", path="/home/someone/" + "x" * 200)
+    )
     lines = lines_of(check, width=60)
     assert max(map(len, lines)) <= 60
     assert "".join(line[12:] for line in lines) == "/home/someone/" + "x" * 200

@@ -1,25 +1,33 @@
-"""Findings as lines: variants of which the same is true share one, and every place and need is said."""
+"""Findings as lines: variants of which the same is true share one, and every place and need is
+said.
+"""
 
 import pytest
 
-from gpulab.protocol.finding import finding
-from gpulab.views.findings import lines, sentence, sentence_with_place, with_reason
+from gpulab.core.finding import finding
+from gpulab.report.sentences import lines, sentence, sentence_with_place, with_reason
 
 
 def test_several_variants_of_one_code_are_one_line_that_names_them():
     shares = {"waits": 0.476, "hardly": 0.12}
     findings = [finding("off_the_cpu", name, share=share) for name, share in shares.items()]
     assert lines(findings) == [
-        "off the CPU for a part of the time (a busy machine, or steps that wait): waits 48%, hardly 12%"
+        "off the CPU for a part of the time (a busy machine, or steps that wait): waits 48%, "
+        "hardly 12%"
     ]
-    assert lines(findings[:1]) == ["waits: off the CPU for 48% of its time: a busy machine, or a step that waits"]
+    assert lines(findings[:1]) == [
+        "waits: off the CPU for 48% of its time: a busy machine, or a step that waits"
+    ]
 
 
 def test_identical_sentences_share_a_line():
     gaps = [finding("gaps_in_device_time", name) for name in ("first", "second", "third")]
     (line,) = lines(gaps)
     assert line.startswith("first, second, third: gaps between launches are in its device time")
-    reasons = [finding("no_effect", "a", reason="it is small"), finding("no_effect", "b", reason="it is hidden")]
+    reasons = [
+        finding("no_effect", "a", reason="it is small"),
+        finding("no_effect", "b", reason="it is hidden"),
+    ]
     assert lines([*reasons, finding("no_effect", "c", reason="it is small")]) == [
         "a, c: no effect here: it is small",
         "b: no effect here: it is hidden",
@@ -40,7 +48,10 @@ def test_groups_come_in_the_order_of_their_first_finding():
 
 
 def test_a_finding_of_the_run_is_never_grouped_with_one_of_a_variant():
-    assert lines([finding("cancelled"), finding("cancelled", "a")]) == ["stopped by the user", "a: stopped by the user"]
+    assert lines([finding("cancelled"), finding("cancelled", "a")]) == [
+        "stopped by the user",
+        "a: stopped by the user",
+    ]
 
 
 def test_different_problems_of_one_code_are_lines_of_their_own():
@@ -64,19 +75,31 @@ def test_a_failure_ends_with_its_place(variant, values, place):
 
 
 def test_a_need_and_other_inputs_stand_before_the_sentence():
-    assert sentence(finding("no_gpu", need="cuda")) == "needs cuda: no NVIDIA device in this machine"
+    assert (
+        sentence(finding("no_gpu", need="cuda")) == "needs cuda: no NVIDIA device in this machine"
+    )
     elements = finding("elements_differ", differ=3, elements=9, other_inputs=True)
     assert sentence(elements) == "with other values in the inputs: 3 of 9 elements differ"
 
 
 def test_a_cause_that_is_a_finding_becomes_its_sentence_once():
-    skipped = finding("baseline_skipped", cause="not_installed", need="cupy", package="CuPy", install="gpulab[cuda13]")
+    skipped = finding(
+        "baseline_skipped",
+        cause="not_installed",
+        need="cupy",
+        package="CuPy",
+        install="gpulab[cuda13]",
+    )
     assert sentence(skipped) == (
         "the baseline was skipped, so nothing was measured: needs cupy: CuPy is not installed: "
         "pip install 'gpulab[cuda13]'"
     )
-    ended = finding("profiling_ended", "v", cause="crashed", signal="SIGSEGV", meaning="Segmentation fault")
-    assert lines([ended]) == ["v: profiling failed: the worker crashed: SIGSEGV (Segmentation fault)"]
+    ended = finding(
+        "profiling_ended", "v", cause="crashed", signal="SIGSEGV", meaning="Segmentation fault"
+    )
+    assert lines([ended]) == [
+        "v: profiling failed: the worker crashed: SIGSEGV (Segmentation fault)"
+    ]
 
 
 def test_text_of_a_scenario_is_never_taken_for_a_code():

@@ -10,14 +10,14 @@ from rich.console import Console
 from rich.style import Style
 from run_reports import CPU, profiled, two_variants
 
-from gpulab.protocol.device import Device
-from gpulab.protocol.finding import finding
-from gpulab.protocol.partition import CATEGORIES
-from gpulab.report.goodput.goodput_report import StepSource
-from gpulab.views import bars
-from gpulab.views.goodput import goodput, phases
-from gpulab.views.summary import summary
-from gpulab.views.text import Glyphs, percent_of_roof
+from gpulab.core.finding import finding
+from gpulab.core.machine import Device
+from gpulab.core.payloads import CATEGORIES
+from gpulab.draw import bars
+from gpulab.draw.text import Glyphs, percent_of_roof
+from gpulab.features.goodput.view import goodput, phases
+from gpulab.headless.run import summary
+from gpulab.report.report import StepSource
 
 GLYPHS = Glyphs()
 HALF = {
@@ -40,7 +40,10 @@ def in_one_line(renderable, width=80):
         ({"other": 0.5, "": 0.5}, "-" * 15 + "O" * 15),
         ({"alloc": 0.5, "preempted": 0.5}, "A" * 15 + "P" * 15),
         ({"other busy": 0.2, "data wait": 0.2, "": 0.6}, "-" * 18 + "O" * 6 + "D" * 6),
-        ({"data": 0.2, "copy": 0.2, "sync": 0.2, "useful": 0.4}, "u" * 12 + "c" * 6 + "d" * 6 + "s" * 6),
+        (
+            {"data": 0.2, "copy": 0.2, "sync": 0.2, "useful": 0.4},
+            "u" * 12 + "c" * 6 + "d" * 6 + "s" * 6,
+        ),
     ],
 )
 def test_a_phase_called_as_a_part_of_the_labs_own_is_still_the_authors(shares, bar):
@@ -50,7 +53,11 @@ def test_a_phase_called_as_a_part_of_the_labs_own_is_still_the_authors(shares, b
 
 
 def test_a_phase_that_hardly_runs_waits():
-    values = {"phases": {"data": 0.4, "useful": 0.6}, "running": {"data": 0.03, "useful": 0.99}, "waiting": ["data"]}
+    values = {
+        "phases": {"data": 0.4, "useful": 0.6},
+        "running": {"data": 0.03, "useful": 0.99},
+        "waiting": ["data"],
+    }
     assert "u useful 60%, d data 40% (waits)" in printed(phases(profiled(("v", values)), GLYPHS))
 
 
@@ -58,14 +65,19 @@ def test_shares_of_phases_of_a_gpu_are_upper_bounds():
     values = {"phases": {"useful": 1.0}}
     on_gpu = profiled(("v", values), device=Device(kind="cuda", name="H200"))
     assert printed(phases(on_gpu, GLYPHS)).startswith("phase share, an upper bound")
-    assert printed(phases(profiled(("v", values), device=CPU), GLYPHS)).split("\n")[0].rstrip() == "phase share"
+    assert (
+        printed(phases(profiled(("v", values), device=CPU), GLYPHS)).split("\n")[0].rstrip()
+        == "phase share"
+    )
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_share_of_a_phase_is_cut(width):
     names = [f"phase_of_the_step_number_{number}" for number in range(9)]
     values = {"phases": {"useful": 0.1, **dict.fromkeys(names, 0.1)}}
-    head, first, *rest = printed(phases(profiled(("a_variant_with_a_long_name", values)), GLYPHS), width).splitlines()
+    head, first, *rest = printed(
+        phases(profiled(("a_variant_with_a_long_name", values)), GLYPHS), width
+    ).splitlines()
     shares_at = first.index("u useful")
     shares = "".join(line[shares_at:].strip() for line in (first, *rest)).replace(" ", "")
     assert all(len(line) <= width for line in (head, first, *rest))
@@ -76,7 +88,9 @@ def test_no_share_of_a_phase_is_cut(width):
 def test_a_column_is_there_where_any_variant_has_it_and_all_fit():
     text = in_one_line(goodput(profiled(("v", HALF)), GLYPHS))
     assert "hidden" not in text
-    assert "nothing is marked useful (lab.useful()), so everything that torch computes counts" in text
+    assert (
+        "nothing is marked useful (lab.useful()), so everything that torch computes counts" in text
+    )
     more = {"hidden": 0.75, "product": 0.3}
     both = goodput(profiled(("v", HALF), ("a_rather_long_name", HALF | more)), GLYPHS)
     assert "hidden: the share of copies behind other work" in in_one_line(both)
@@ -110,7 +124,9 @@ OTHERS = {"useful": 0.984, "sync": 0.016}
 
 
 def colours_of_letters(renderable, width):
-    """By letter the styles in which it stands alone: in the cells of a bar, and before its words."""
+    """By letter the styles in which it stands alone: in the cells of a bar, and before its
+    words.
+    """
     console = Console(width=width, color_system="standard", force_terminal=True)
     colours = {}
     for text, style, _ in console.render(renderable):
@@ -125,19 +141,33 @@ def colours_of_letters(renderable, width):
 def test_bars_and_their_legend_agree_in_letters_and_colours(width, ascii_only):
     """Every letter of a bar has its row, with the words of its part and the same colour."""
     variants = [
-        (name, {"goodput": parts["useful"], "partition": parts, "seconds": parts, "step_s": 1.0, "marked": True})
+        (
+            name,
+            {
+                "goodput": parts["useful"],
+                "partition": parts,
+                "seconds": parts,
+                "step_s": 1.0,
+                "marked": True,
+            },
+        )
         for name, parts in (("every", PARTS), ("others", OTHERS))
     ]
     shown = goodput(profiled(*variants), Glyphs(ascii=ascii_only))
     table = printed(shown, width).splitlines()
     (bar,) = (line.split()[2] for line in table if line.startswith("every "))
     at = table.index(next(line for line in table if line.startswith("of a step")))
-    legend = {line[0]: line[2:].split("  ")[0].strip() for line in table[at + 1 : at + 1 + len(PARTS)]}
+    legend = {
+        line[0]: line[2:].split("  ")[0].strip() for line in table[at + 1 : at + 1 + len(PARTS)]
+    }
     assert set(bar) == set(legend) == {letter for letter, _ in bars.CATEGORIES.values()}
-    assert list(legend.values()) == [name if name != "preempted" else "off the CPU" for name in CATEGORIES]
+    assert list(legend.values()) == [
+        name if name != "preempted" else "off the CPU" for name in CATEGORIES
+    ]
     colours = colours_of_letters(shown, width)
     assert {letter: colours[letter] for letter in legend} == {
-        letter: {str(Style.parse(f"not bold {style}"))} for letter, style in bars.CATEGORIES.values()
+        letter: {str(Style.parse(f"not bold {style}"))}
+        for letter, style in bars.CATEGORIES.values()
     }
 
 
@@ -150,7 +180,9 @@ def test_a_phase_that_is_a_part_has_its_letter_and_its_colour():
     (drawn,) = bars.phases([{"useful": 0.4, "data": 0.2, "copy": 0.2, "sync": 0.1, "": 0.1}])
     by_words = {part.words: (part.letter, part.style) for part in drawn}
     named = {"useful": "useful", "data": "data wait", "copy": "copies", "sync": "sync"}
-    assert {name: by_words[name] for name in named} == {name: bars.CATEGORIES[part] for name, part in named.items()}
+    assert {name: by_words[name] for name in named} == {
+        name: bars.CATEGORIES[part] for name, part in named.items()
+    }
     assert by_words[bars.OUTSIDE][0] not in {letter for letter, _ in bars.CATEGORIES.values()}
 
 
@@ -186,7 +218,9 @@ def test_many_long_names_leave_room_for_the_seconds_of_the_first_and_the_last():
 
 def test_what_is_unreliable_is_marked_beside_its_bar_and_the_step_of_the_profiler_is_named():
     reason = finding("goodput_uncertain", "v", goodput=0.5, other=0.6, by="solo run")
-    text = in_one_line(goodput(profiled(("v", HALF | {"reliable": False, "reasons": [reason]})), GLYPHS))
+    text = in_one_line(
+        goodput(profiled(("v", HALF | {"reliable": False, "reasons": [reason]})), GLYPHS)
+    )
     assert "50%?" in text
     assert "step goodput is 50%, or 60% of the step in the solo run: unreliable" in text
     own = HALF | {"reliable": True, "step_source": StepSource.PROFILER}
@@ -196,22 +230,35 @@ def test_what_is_unreliable_is_marked_beside_its_bar_and_the_step_of_the_profile
 
 
 def test_variants_whose_step_marks_nothing_are_named_beside_those_that_do():
-    text = in_one_line(goodput(profiled(("plain", HALF), ("marks", HALF | {"marked": True})), GLYPHS))
+    text = in_one_line(
+        goodput(profiled(("plain", HALF), ("marks", HALF | {"marked": True})), GLYPHS)
+    )
     assert "in plain nothing is marked useful" in text
-    assert "is marked useful" not in in_one_line(goodput(profiled(("marks", HALF | {"marked": True})), GLYPHS))
+    assert "is marked useful" not in in_one_line(
+        goodput(profiled(("marks", HALF | {"marked": True})), GLYPHS)
+    )
 
 
 def test_what_makes_a_partition_unreliable_is_one_line_for_all_variants():
     slowed = [
-        (name, HALF | {"marked": True, "reasons": [finding("profiler_overhead", name, overhead=overhead)]})
+        (
+            name,
+            HALF
+            | {"marked": True, "reasons": [finding("profiler_overhead", name, overhead=overhead)]},
+        )
         for name, overhead in (("first", 0.3), ("second", 0.55))
     ]
     text = in_one_line(goodput(profiled(*slowed), GLYPHS))
-    assert "corrected for, but how the idle parts divide is approximate): first by 30%, second by 55%" in text
+    assert (
+        "corrected for, but how the idle parts divide is approximate): first by 30%, second by 55%"
+        in text
+    )
 
 
 def test_a_trace_is_named():
-    assert "v: trace in /tmp/t.json" in printed(goodput(profiled(("v", HALF | {"trace": "/tmp/t.json"})), GLYPHS))
+    assert "v: trace in /tmp/t.json" in printed(
+        goodput(profiled(("v", HALF | {"trace": "/tmp/t.json"})), GLYPHS)
+    )
 
 
 def test_without_a_profile_there_is_nothing_to_show():

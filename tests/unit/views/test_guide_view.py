@@ -3,19 +3,24 @@
 import pytest
 from conftest import printed
 
-from gpulab.views import guide
+from gpulab.features.guide import view as guide
 
 
 @pytest.fixture(autouse=True)
 def _two_pages(tmp_path, monkeypatch):
     (tmp_path / "20-telemetry.md").write_text("# Telemetry: µ\n\nSampled five times a second.\n")
-    (tmp_path / "03-reading-a-verdict.md").write_text("# Reading a verdict\n\n- **faster**: the *whole* interval\n")
+    (tmp_path / "03-reading-a-verdict.md").write_text(
+        "# Reading a verdict\n\n- **faster**: the *whole* interval\n"
+    )
     (tmp_path / "notes.txt").write_text("no page")
     monkeypatch.setattr(guide, "_FOLDER", tmp_path)
 
 
 def test_pages_have_their_titles_in_the_order_in_which_they_are_read():
-    assert list(guide.pages().items()) == [("reading-a-verdict", "Reading a verdict"), ("telemetry", "Telemetry: µ")]
+    assert list(guide.pages().items()) == [
+        ("reading-a-verdict", "Reading a verdict"),
+        ("telemetry", "Telemetry: µ"),
+    ]
 
 
 def test_a_page_is_given_as_it_was_written():

@@ -1,14 +1,16 @@
-"""The list of past runs: columns in any width, what one may look for, and the runs around the chosen one."""
+"""The list of past runs: columns in any width, what one may look for, and the runs around the
+chosen one.
+"""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gpulab.protocol.device import Device
-from gpulab.report.exit_codes import Conclusion, ExitCode
-from gpulab.report.past_run import PastComparison, PastRun
-from gpulab.views.pages import history
-from gpulab.views.text import Glyphs
+from gpulab.core.machine import Device
+from gpulab.core.statuses import Conclusion, ExitCode
+from gpulab.draw.text import Glyphs
+from gpulab.features.history import view as history
+from gpulab.features.history.report import PastComparison, PastRun
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -26,7 +28,11 @@ def past(number=0, speedup=1.5, **changes):
         "device": Device(kind="cuda", name="NVIDIA H100 80GB HBM3"),
         "outcome": Conclusion.MEASURED if speedup else Conclusion.INTERRUPTED,
         "exit_code": ExitCode.MEASURED if speedup else ExitCode.INTERRUPTED,
-        "comparisons": (PastComparison(variant="bmm", against="loop", high=speedup and speedup * 1.1, **comparison),),
+        "comparisons": (
+            PastComparison(
+                variant="bmm", against="loop", high=speedup and speedup * 1.1, **comparison
+            ),
+        ),
     }
     return PastRun(**{**usual, **changes})
 
@@ -36,7 +42,12 @@ def past(number=0, speedup=1.5, **changes):
 def test_every_line_has_its_columns_and_what_is_cut_has_a_mark(width, glyphs):
     name = history.name_width(24, width)
     head = history.columns(glyphs, width, name).plain
-    runs = [past(), past(3, None), past(9, 0.98), past(scenario="µ" * 40, device=Device(kind="cpu", name="x" * 90))]
+    runs = [
+        past(),
+        past(3, None),
+        past(9, 0.98),
+        past(scenario="µ" * 40, device=Device(kind="cpu", name="x" * 90)),
+    ]
     for run in runs:
         text = history.line(run, NOW, glyphs, width, name).plain
         assert len(text) <= width
@@ -54,14 +65,17 @@ def test_the_name_of_a_device_is_there_as_a_whole_where_it_has_room():
 def test_what_one_may_look_for():
     text = history.search_text(past(title="Batched: one Call", params={"n": 4096}))
     assert all(
-        word in text for word in ("batched_matmul", "one call", "faster", "h100", "2026-11-22", "here", "n=4096")
+        word in text
+        for word in ("batched_matmul", "one call", "faster", "h100", "2026-11-22", "here", "n=4096")
     )
 
 
 @pytest.mark.parametrize("place", [0, 1, 30, 58, 59])
 def test_the_chosen_run_is_among_those_around_it(place):
     runs = [past(60 - number, 1.5 + number / 100) for number in range(60)]
-    rows = history.others_on_one_axis(runs, runs[place], Glyphs(), width=80, height=9).plain.split("\n")
+    rows = history.others_on_one_axis(runs, runs[place], Glyphs(), width=80, height=9).plain.split(
+        "\n"
+    )
     assert "its 60 runs here" in rows[0]
     assert sum(row.startswith(">") for row in rows) == 1
     assert len(rows) == 9
@@ -78,4 +92,7 @@ def test_a_run_without_a_speedup_stands_among_the_others():
 
 
 def test_facts_have_no_holes():
-    assert history.facts(past(rounds=1)) == "bmm 1.50x over loop · torch ? · 0 s · 1 round · /runs/0.jsonl"
+    assert (
+        history.facts(past(rounds=1))
+        == "bmm 1.50x over loop · torch ? · 0 s · 1 round · /runs/0.jsonl"
+    )

@@ -1,4 +1,6 @@
-"""Whatever the texts of a report hold: no view drives a terminal by them, or lets them begin a line of their own."""
+"""Whatever the texts of a report hold: no view drives a terminal by them, or lets them begin a line
+of their own.
+"""
 
 import inspect
 import unicodedata
@@ -13,48 +15,48 @@ from msgspec.structs import replace
 from recorded import NAMES, report_of
 from rich.console import Group
 
-from gpulab.analysis.kernels.changes import Change, KernelDifference
-from gpulab.protocol.device import Device
-from gpulab.protocol.finding import finding
-from gpulab.protocol.kernels import KernelCode, KernelText
-from gpulab.protocol.listing import ScenarioRow
-from gpulab.protocol.machine import CheckStatus, MachineCheck
-from gpulab.protocol.statuses import Shows
-from gpulab.protocol.tuning import Tried, Tuning
-from gpulab.report.command_report import ObserverEffect
-from gpulab.report.course import CourseLesson, CourseStage, Question
-from gpulab.report.exit_codes import Conclusion, ExitCode
-from gpulab.report.live import LiveDetail
-from gpulab.report.over_runs import over_runs_of
-from gpulab.report.past_run import PastComparison, PastRun
-from gpulab.report.prediction import Prediction
-from gpulab.report.roofline.points import roofline_of
-from gpulab.report.sweeps import sweep_of
-from gpulab.report.variant_report import MemoryReport
-from gpulab.views import (
-    ceilings,
-    doctor,
-    findings,
-    lesson,
-    listing,
-    log,
-    observer_effect,
-    over_runs,
-    progress,
-    results,
-    status,
-    summary,
-    sweep,
-)
-from gpulab.views.figures.kernels import kernel_page, kernels
-from gpulab.views.figures.memory import memory_over
-from gpulab.views.figures.tuning import tunings
-from gpulab.views.live.panel import LiveRun
-from gpulab.views.live.screen import ZOOMED, live_view
-from gpulab.views.pages import code, compare, course, glossary, history, machine_code, predict, result
-from gpulab.views.roofline.reasons import causes, reasons
-from gpulab.views.roofline.view import roofline_view
-from gpulab.views.text import Glyphs
+from gpulab.catalog import view as lesson
+from gpulab.catalog import view as listing
+from gpulab.catalog.listing import ScenarioRow
+from gpulab.core.finding import finding
+from gpulab.core.machine import CheckStatus, Device, MachineCheck
+from gpulab.core.payloads import KernelCode, KernelText, Tried, Tuning
+from gpulab.core.statuses import Conclusion, ExitCode, Shows
+from gpulab.draw.text import Glyphs
+from gpulab.features.code import view as code
+from gpulab.features.code import view as machine_code
+from gpulab.features.course import view as course
+from gpulab.features.course.report import CourseLesson, CourseStage, Question
+from gpulab.features.doctor import view as doctor
+from gpulab.features.guide import view as glossary
+from gpulab.features.history import compare
+from gpulab.features.history import view as history
+from gpulab.features.history.report import PastComparison, PastRun
+from gpulab.features.kernels.changes import Change, KernelDifference
+from gpulab.features.kernels.view import kernel_page, kernels
+from gpulab.features.live import progress
+from gpulab.features.live.panel import LiveRun
+from gpulab.features.live.report import LiveDetail
+from gpulab.features.live.screen import ZOOMED, live_view
+from gpulab.features.memory.view import memory_over
+from gpulab.features.observer_effect import view as observer_effect
+from gpulab.features.predictions import view as predict
+from gpulab.features.predictions.report import Prediction
+from gpulab.features.repeats import view as over_runs
+from gpulab.features.repeats.report import over_runs_of
+from gpulab.features.roofline import ceilings_view as ceilings
+from gpulab.features.roofline.report import roofline_of
+from gpulab.features.roofline.view import causes, reasons, roofline_view
+from gpulab.features.sweeps import view as sweep
+from gpulab.features.sweeps.report import sweep_of
+from gpulab.features.tuning.view import tunings
+from gpulab.headless import run as summary
+from gpulab.report import page as result
+from gpulab.report import results
+from gpulab.report import sentences as findings
+from gpulab.report.commands import ObserverEffect
+from gpulab.report.report import MemoryReport
+from gpulab.tui import log, status
 
 ROW = ScenarioRow(
     name="name",
@@ -70,13 +72,20 @@ ROW = ScenarioRow(
     sweep={"name": ("value",)},
     missing=finding("not_installed", package="package", install="install"),
 )
-ROWS = [ROW, ScenarioRow(name="broken", path="path", error="error"), ScenarioRow(name="own", own=True, function=True)]
+ROWS = [
+    ROW,
+    ScenarioRow(name="broken", path="path", error="error"),
+    ScenarioRow(name="own", own=True, function=True),
+]
 QUESTION = Question("question", "answer {first.time} {first: figure}")
 COURSE = CourseStage("stage", "text", (CourseLesson("name", "look", (QUESTION,)),))
 CHECKS = [
     MachineCheck(name="name", status=CheckStatus.OK, result=finding("file", path="path")),
     MachineCheck(
-        name="name", status=CheckStatus.BROKEN, result=finding("probe_failed", message="m"), fix=finding("run_command")
+        name="name",
+        status=CheckStatus.BROKEN,
+        result=finding("probe_failed", message="m"),
+        fix=finding("run_command"),
     ),
 ]
 PARTS = {
@@ -110,22 +119,34 @@ def of_report(report, glyphs):
         live = LiveRun(report, LiveDetail())
         yield "live_view", live_view(live, glyphs, width=width, height=height)
     for panel in ZOOMED:
-        yield panel.name, live_view(live, glyphs, width=80, height=20, chosen=panel.name, zoomed=True)
+        yield (
+            panel.name,
+            live_view(live, glyphs, width=80, height=20, chosen=panel.name, zoomed=True),
+        )
     yield "result_page", result.result_page(live, [], report.run_file, glyphs, width=100)
-    yield "compare_view", compare.compare_view(report, report, glyphs, width=100, sources=("a", report.title))
+    yield (
+        "compare_view",
+        compare.compare_view(report, report, glyphs, width=100, sources=("a", report.title)),
+    )
     for line in predict.outcome(report, Prediction((1.0, 2.0), "memory"), glyphs, width=80):
         yield "outcome", line
     run = past_of(report)
     yield "line", history.line(run, datetime.now(UTC), glyphs, 100)
     yield "columns", history.columns(glyphs, 100, 20)
     yield "facts", glyphs(history.facts(run))
-    yield "others_on_one_axis", history.others_on_one_axis([run, run], run, glyphs, width=80, height=9)
+    yield (
+        "others_on_one_axis",
+        history.others_on_one_axis([run, run], run, glyphs, width=80, height=9),
+    )
     names = [variant.name for variant in report.variants]
     yield "code_view", code.code_view(report.title, names, report, glyphs, 80)
     yield "kernels", kernels(report, glyphs) or ""
     yield "tunings", tunings(report, glyphs) or ""
     name = next(iter(report.params), "")
-    yield "memory_over", memory_over(name, [of_memory(report, name, 1), of_memory(report, name, 2)], glyphs) or ""
+    yield (
+        "memory_over",
+        memory_over(name, [of_memory(report, name, 1), of_memory(report, name, 2)], glyphs) or "",
+    )
     if roofline:
         yield "roofline_view", roofline_view(roofline, glyphs, width=120, height=30)
         yield "reasons", reasons(roofline.points, glyphs)
@@ -134,38 +155,59 @@ def of_report(report, glyphs):
 
 def with_kernels(report):
     """The same of variants in CUDA C++."""
-    difference = KernelDifference(against="a", changes=[Change(what="fused_adds", before=1, after=2)])
-    made = {"kernels": [kernel_code("name")], "kernel_difference": difference, "tuning": tuning_of("config")}
+    difference = KernelDifference(
+        against="a", changes=[Change(what="fused_adds", before=1, after=2)]
+    )
+    made = {
+        "kernels": [kernel_code("name")],
+        "kernel_difference": difference,
+        "tuning": tuning_of("config"),
+    }
     return replace(report, variants=[replace(variant, **made) for variant in report.variants])
 
 
 def of_memory(report, parameter, value):
-    variants = [replace(variant, memory=MemoryReport(held=0, peak=1024)) for variant in report.variants]
+    variants = [
+        replace(variant, memory=MemoryReport(held=0, peak=1024)) for variant in report.variants
+    ]
     return replace(report, variants=variants, shows=Shows.MEMORY, params={parameter: value})
 
 
 def tuning_of(text):
     second = Tried(config=text, time_s=1e-3, ratio=1.1, low=1.0, high=1.2)
-    return Tuning(tried=[Tried(config=text, time_s=1e-3), second, Tried(config=text, reason=text)], tied=1, at=text)
+    return Tuning(
+        tried=[Tried(config=text, time_s=1e-3), second, Tried(config=text, reason=text)],
+        tied=1,
+        at=text,
+    )
 
 
 def kernel_code(text):
     texts = dict.fromkeys(("name", "arch", "limiter", "read_from", "digest"), text)
     return KernelCode(
-        **texts, registers=9, threads=32, occupancy=0.5, instructions={"all": 3, text: 1, f"{text}_32": 2}
+        **texts,
+        registers=9,
+        threads=32,
+        occupancy=0.5,
+        instructions={"all": 3, text: 1, f"{text}_32": 2},
     )
 
 
 def of_kernels(name, source, glyphs):
     """Every view of kernels that were compiled."""
     text, made = KernelText(name, source, 1), kernel_code(name)
-    page = kernel_page({name: [made], "second": [replace(made, instructions={})]}, {"second": name}, glyphs)
+    page = kernel_page(
+        {name: [made], "second": [replace(made, instructions={})]}, {"second": name}, glyphs
+    )
     functions = "def first(lab): ...\ndef second(lab): ...\n"
     shown = {"first": [text], "second": [replace(text, code=f"{source};")]}
     listings = {name: [(name, source.splitlines())], "second": [(name, [name, "second"])]}
     yield "kernel_page", page
     yield "code_view", code.code_view(functions, ("first", "second"), None, glyphs, 80, shown, page)
-    yield "machine_code", machine_code.machine_code(listings, {"second": name}, (name, "second"), glyphs)
+    yield (
+        "machine_code",
+        machine_code.machine_code(listings, {"second": name}, (name, "second"), glyphs),
+    )
 
 
 def past_of(report):
@@ -202,7 +244,10 @@ def of_machine(rows, checks, glyphs):
         yield from of_kernels(row.title, row.lesson, glyphs)
         yield "before_a_run", status.before_a_run(row, glyphs)
         yield "question", Group(*predict.question(row, glyphs))
-        yield "help_view", glossary.help_view(row.title, row.lesson, [(row.name, row.title)], row.path, glyphs)
+        yield (
+            "help_view",
+            glossary.help_view(row.title, row.lesson, [(row.name, row.title)], row.path, glyphs),
+        )
     yield "doctor", doctor.doctor(checks, glyphs)
     yield "no_roofline", status.no_roofline(glyphs)
 
@@ -218,7 +263,9 @@ def assert_safe(views):
         assert not [line for line in lines if line.strip().startswith(FORGED)], name
 
 
-@pytest.mark.parametrize("recorded", [*NAMES, "calibration", "fixes", "phases", "function", "standin-gpu", "smoke"])
+@pytest.mark.parametrize(
+    "recorded", [*NAMES, "calibration", "fixes", "phases", "function", "standin-gpu", "smoke"]
+)
 def test_no_text_of_a_report_drives_the_terminal_or_forges_a_line(recorded, tmp_path):
     report = with_kernels(report_of(recorded, tmp_path))
     for known, glyphs in ((KNOWN, Glyphs()), (CLOCKS, Glyphs(ascii=True))):
@@ -230,7 +277,9 @@ def test_no_text_of_a_report_drives_the_terminal_or_forges_a_line(recorded, tmp_
 
 @pytest.mark.parametrize("glyphs", [Glyphs(), Glyphs(ascii=True)], ids=["utf-8", "ascii"])
 def test_nor_does_a_text_of_a_scenario_or_of_a_machine(glyphs):
-    views = list(of_machine([hostile(row) for row in ROWS], [hostile(check) for check in CHECKS], glyphs))
+    views = list(
+        of_machine([hostile(row) for row in ROWS], [hostile(check) for check in CHECKS], glyphs)
+    )
     assert sum(FORGED in printed(view) for _, view in views) >= 6
     assert_safe(views)
 
@@ -239,7 +288,9 @@ def test_every_view_that_takes_glyphs_is_among_them(tmp_path):
     folder = Path(results.__file__).parent
     names = set()
     for path in folder.rglob("*.py"):
-        module = import_module(".".join(("gpulab.views", *path.relative_to(folder).with_suffix("").parts)))
+        module = import_module(
+            ".".join(("gpulab.views", *path.relative_to(folder).with_suffix("").parts))
+        )
         for name, function in inspect.getmembers(module, inspect.isfunction):
             own = function.__module__ == module.__name__ and not name.startswith("_")
             names |= {name} if own and "glyphs" in inspect.signature(function).parameters else set()
@@ -252,8 +303,16 @@ def test_every_view_that_takes_glyphs_is_among_them(tmp_path):
 
 @pytest.mark.parametrize("code", sorted(findings.WORDS))
 def test_a_finding_with_other_values_than_the_labs_is_a_sentence_of_one_line_too(code):
-    for values in ({}, {"message": HOSTILE, "cause": code}, {"count": HOSTILE, "share": None, "low": [HOSTILE]}):
+    for values in (
+        {},
+        {"message": HOSTILE, "cause": code},
+        {"count": HOSTILE, "share": None, "low": [HOSTILE]},
+    ):
         one, other = finding(code, HOSTILE, **values), finding(code, "b", **values)
-        texts = [findings.sentence(one), findings.sentence_with_place(one), *findings.lines([one, other])]
+        texts = [
+            findings.sentence(one),
+            findings.sentence_with_place(one),
+            *findings.lines([one, other]),
+        ]
         assert all(map(visible, "".join(texts)))
         assert "\n" not in "".join(texts)

@@ -5,12 +5,12 @@ import recorded
 from conftest import printed
 from msgspec.structs import replace
 
-from gpulab.report.goodput.job_goodput import with_from_start
+from gpulab.draw import bars
+from gpulab.draw.text import Glyphs
+from gpulab.features.goodput.job import with_from_start
+from gpulab.features.goodput.view import job_goodput
+from gpulab.report.results import result
 from gpulab.session.scripting import load
-from gpulab.views import bars
-from gpulab.views.job_goodput import job_goodput
-from gpulab.views.results import result
-from gpulab.views.text import Glyphs
 
 
 @pytest.fixture
@@ -27,9 +27,17 @@ def test_causes_and_parts_are_in_seconds_and_per_cent(report, width, ascii_only)
     rows = {line.strip().split("  ")[0]: line.split() for line in text.splitlines()}
     assert rows["build"][-3:] == ["985", "us" if ascii_only else "µs", "0%"]
     assert rows["job"][-1] == "s"
-    letters = {line[0]: line[2:].split("  ")[0] for line in text.splitlines() if line[1:2] == " " and line[0] != " "}
+    letters = {
+        line[0]: line[2:].split("  ")[0]
+        for line in text.splitlines()
+        if line[1:2] == " " and line[0] != " "
+    }
     assert letters["u"] == "useful"
-    assert all(bars.CATEGORIES[name][0] == letter for letter, name in letters.items() if name in bars.CATEGORIES)
+    assert all(
+        bars.CATEGORIES[name][0] == letter
+        for letter, name in letters.items()
+        if name in bars.CATEGORIES
+    )
     assert "ahead after" in text
     assert "the start of the process was not timed" in text
 

@@ -1,4 +1,6 @@
-"""Kernels below the code of their variants, and as machine code: what another variant does not have is marked."""
+"""Kernels below the code of their variants, and as machine code: what another variant does not have
+is marked.
+"""
 
 import time
 
@@ -6,11 +8,9 @@ import pytest
 from conftest import printed
 
 from gpulab.catalog.kernels import kernels_of
-from gpulab.protocol.kernels import KernelText
-from gpulab.views.pages.code import code_view
-from gpulab.views.pages.differing import differing
-from gpulab.views.pages.machine_code import machine_code
-from gpulab.views.text import Glyphs
+from gpulab.core.payloads import KernelText
+from gpulab.draw.text import Glyphs
+from gpulab.features.code.view import code_view, differing, machine_code
 
 HANGS_S = 10
 SOURCE = '''from gpulab.cuda import CudaSource
@@ -52,7 +52,10 @@ def lines_of(*names, width=80, made=None, source=SOURCE):
 
 def test_each_kernel_stands_once_below_its_variant_with_its_lines_in_the_file():
     lines = lines_of("old", "new")
-    first, second = lines.index("       one, 256 threads a block"), lines.index("       two<8>, 64 threads a block")
+    first, second = (
+        lines.index("       one, 256 threads a block"),
+        lines.index("       two<8>, 64 threads a block"),
+    )
     assert lines[first + 1 : first + 5] == [
         "   3 - __global__ void one(float* out) {",
         "   4       int i = threadIdx.x;",
@@ -96,10 +99,15 @@ def test_a_line_of_cuda_is_as_long_as_there_is_room_and_whole_where_it_is_not_as
 
 
 def test_a_long_source_is_compared_too():
-    kernels = [KernelText("k", "__global__ void k() {\n" + "x;\n" * (6_000 + more) + "}", 1) for more in (0, 1)]
+    kernels = [
+        KernelText("k", "__global__ void k() {\n" + "x;\n" * (6_000 + more) + "}", 1)
+        for more in (0, 1)
+    ]
     started = time.monotonic()
     code_view(SOURCE, ("old", "new"), None, Glyphs(), 80, {"old": kernels[:1], "new": kernels[1:]})
-    machine_code({"old": [("k", ["x"] * 6_000)], "new": [("k", ["x"] * 6_001)]}, {}, ("old", "new"), Glyphs())
+    machine_code(
+        {"old": [("k", ["x"] * 6_000)], "new": [("k", ["x"] * 6_001)]}, {}, ("old", "new"), Glyphs()
+    )
     assert time.monotonic() - started < HANGS_S
 
 
@@ -125,8 +133,18 @@ def marked(old, new):
 
 def test_registers_labels_and_reuse_are_not_what_differs():
     assert not marked(
-        ["@P0 FFMA R1,R2.reuse,R3,R4", "@!UP1 BRA `(.L_x_3)", "ld.param.u64 %rd1, [_Z1ff_param_0];", "$L__BB0_2:"],
-        ["@P1 FFMA R7,R8,R9,R4.reuse", "@!UP0 BRA `(.L_x_9)", "ld.param.u64 %rd4, [_Z2gif_param_1];", "$L__BB7_9:"],
+        [
+            "@P0 FFMA R1,R2.reuse,R3,R4",
+            "@!UP1 BRA `(.L_x_3)",
+            "ld.param.u64 %rd1, [_Z1ff_param_0];",
+            "$L__BB0_2:",
+        ],
+        [
+            "@P1 FFMA R7,R8,R9,R4.reuse",
+            "@!UP0 BRA `(.L_x_9)",
+            "ld.param.u64 %rd4, [_Z2gif_param_1];",
+            "$L__BB7_9:",
+        ],
     )
 
 
@@ -156,4 +174,7 @@ def test_machine_code_is_set_against_the_declared_variant_or_the_next_with_kerne
 
 
 def test_the_only_variant_with_kernels_is_set_against_nothing():
-    assert listed({"only": [("k", ["x"])]}, {"only": "torch"}, ["only", "torch"]) == ["── only · k", "  x"]
+    assert listed({"only": [("k", ["x"])]}, {"only": "torch"}, ["only", "torch"]) == [
+        "── only · k",
+        "  x",
+    ]

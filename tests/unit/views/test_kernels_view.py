@@ -1,4 +1,6 @@
-"""What the compiler made of kernels, as a person reads it: a row a variant, and a line for each difference."""
+"""What the compiler made of kernels, as a person reads it: a row a variant, and a line for each
+difference.
+"""
 
 import io
 
@@ -7,11 +9,17 @@ from conftest import printed
 from rich.console import Console
 from run_reports import run, variant
 
-from gpulab.analysis.kernels.changes import Change, KernelDifference
-from gpulab.protocol.kernels import KernelCode
+from gpulab.core.payloads import KernelCode
+from gpulab.draw.text import Glyphs
+from gpulab.features.kernels.changes import Change, KernelDifference
+from gpulab.features.kernels.view import (
+    change_words,
+    difference_line,
+    instruction_mix,
+    kernel_page,
+    kernels,
+)
 from gpulab.report.report import Time
-from gpulab.views.figures.kernels import change_words, difference_line, instruction_mix, kernel_page, kernels
-from gpulab.views.text import Glyphs
 
 GLYPHS = Glyphs()
 
@@ -21,7 +29,10 @@ def code(name="copy", registers=32, **figures):
 
 
 def page(variants, against=None, width=80):
-    return [line.rstrip() for line in printed(kernel_page(variants, against or {}, GLYPHS), width).splitlines()]
+    return [
+        line.rstrip()
+        for line in printed(kernel_page(variants, against or {}, GLYPHS), width).splitlines()
+    ]
 
 
 def mix(**instructions):
@@ -38,9 +49,17 @@ def test_the_table_has_what_the_neediest_kernel_of_a_variant_takes():
         {
             "old": [code(threads=256, occupancy=1.0, limiter="threads")],
             "new": [
-                code("one", 40, threads=256, occupancy=0.75, limiter="registers", shared_bytes=1023),
                 code(
-                    "two", 20, threads=256, occupancy=0.125, limiter="shared memory", spill_bytes=8, shared_bytes=1536
+                    "one", 40, threads=256, occupancy=0.75, limiter="registers", shared_bytes=1023
+                ),
+                code(
+                    "two",
+                    20,
+                    threads=256,
+                    occupancy=0.125,
+                    limiter="shared memory",
+                    spill_bytes=8,
+                    shared_bytes=1536,
                 ),
             ],
             "unknown": [code()],
@@ -52,11 +71,16 @@ def test_the_table_has_what_the_neediest_kernel_of_a_variant_takes():
         "new                          40      8 B  1.50 KiB  12.5 % (shared memory)",
         "unknown                      32      0 B       0 B",
     ]
-    assert lines[-1] == "counted in the SASS for sm_90, each instruction once, however often it runs"
+    assert (
+        lines[-1] == "counted in the SASS for sm_90, each instruction once, however often it runs"
+    )
 
 
 def test_each_variant_has_its_instructions_and_each_but_the_first_its_difference():
-    lines = page({"old": [code(instructions={"all": 4})], "b": [code("b", 40)], "c": [code(), code("d")]}, {"c": "old"})
+    lines = page(
+        {"old": [code(instructions={"all": 4})], "b": [code("b", 40)], "c": [code(), code("d")]},
+        {"c": "old"},
+    )
     first = lines.index("old  copy 4 instructions")
     assert lines[first + 1 : first + 6] == [
         "b    0 instructions",
@@ -76,7 +100,9 @@ def test_a_variant_without_kernels_is_not_there():
 
 
 def test_instructions_that_move_data_come_first_and_one_is_singular():
-    found = mix(fma=8, barrier=1, load_128=2, store_32=1, mma=1, add_or_multiply=1, special=1, unheard_of=1)
+    found = mix(
+        fma=8, barrier=1, load_128=2, store_32=1, mma=1, add_or_multiply=1, special=1, unheard_of=1
+    )
     assert found == (
         "9 instructions: 2 128-bit loads, 1 32-bit store, 1 mma instruction, 8 FMAs, 1 barrier, "
         "1 add or multiply, 1 special function, 1 unheard of"
@@ -136,12 +162,15 @@ def test_nothing_that_differs_is_the_same_code():
 
 
 def test_of_more_than_six_changes_the_most_telling_and_the_resources_stay():
-    telling = [(f"load_{bits}", 0, 1) for bits in (128, 64, 32, 16, 8)] + [("fma", 1, 2), ("branch", 1, 2)]
+    telling = [(f"load_{bits}", 0, 1) for bits in (128, 64, 32, 16, 8)] + [
+        ("fma", 1, 2),
+        ("branch", 1, 2),
+    ]
     resources = [("registers", 32, 64), ("occupancy", 1.0, 0.5)]
     said = line(*telling, *resources)
     assert said == (
-        "new against old: 128-bit loads 0 > 1; 64-bit loads 0 > 1; 32-bit loads 0 > 1; 16-bit loads 0 > 1; "
-        "registers 32 > 64; occupancy 100 > 50 %; 3 more"
+        "new against old: 128-bit loads 0 > 1; 64-bit loads 0 > 1; 32-bit loads 0 > 1; 16-bit "
+        "loads 0 > 1; registers 32 > 64; occupancy 100 > 50 %; 3 more"
     )
     assert line(*telling[:6]).count(";") == 5
     assert line(*telling).endswith("FMAs 1 > 2; 1 more")
@@ -153,10 +182,19 @@ def test_of_a_run_the_times_stand_beside_them():
     report = run(
         variant("old", kernels=[code()], time_s=Time(median=2e-3)),
         variant("plain"),
-        variant("new", kernels=[code(), code()], kernel_difference=difference, items=1.0, time_s=None),
+        variant(
+            "new", kernels=[code(), code()], kernel_difference=difference, items=1.0, time_s=None
+        ),
     )
     lines = [text.rstrip() for text in printed(kernels(report, GLYPHS)).splitlines()]
-    assert lines[0].split()[3:] == ["variant", "time/step", "registers", "spilled", "shared", "occupancy"]
+    assert lines[0].split()[3:] == [
+        "variant",
+        "time/step",
+        "registers",
+        "spilled",
+        "shared",
+        "occupancy",
+    ]
     assert lines[1].split()[:3] == ["old", "2.00", "ms"]
     assert lines[2].split()[:2] == ["new", "32"]
     assert "new  against old: the same code, launched alike" in lines
@@ -178,7 +216,9 @@ def test_where_lines_are_whole_none_is_cut_and_names_stay_in_a_column():
 @pytest.mark.parametrize("width", [40, 80])
 def test_on_a_narrow_screen_every_line_fits_and_what_goes_on_stands_below_the_text(width):
     instructions = {"all": 99, **{f"load_{bits}": 2 for bits in (128, 64, 32, 16, 8)}}
-    lines = page({"old": [code(instructions=instructions)], "new": [code("a" * 50, 40)]}, width=width)
+    lines = page(
+        {"old": [code(instructions=instructions)], "new": [code("a" * 50, 40)]}, width=width
+    )
     assert max(map(len, lines)) <= width
     start = next(place for place, text in enumerate(lines) if text.startswith("old  copy 99"))
     assert lines[start + 1].startswith("     ")

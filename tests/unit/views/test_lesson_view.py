@@ -1,12 +1,14 @@
-"""A scenario to be read: paragraphs filled, what is set in as it is, its variants, and what can be changed."""
+"""A scenario to be read: paragraphs filled, what is set in as it is, its variants, and what can be
+changed.
+"""
 
 from conftest import printed
 
-from gpulab.protocol.finding import finding
-from gpulab.protocol.listing import ScenarioRow
-from gpulab.report.course import course_lesson
-from gpulab.views.lesson import lesson
-from gpulab.views.text import Glyphs
+from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.view import lesson
+from gpulab.core.finding import finding
+from gpulab.draw.text import Glyphs
+from gpulab.features.course.report import course_lesson
 
 TEXT = """Pinned memory: copies at link speed.
 
@@ -45,7 +47,9 @@ def test_paragraphs_are_filled_and_code_stays_as_it_is():
 
 
 def test_prose_is_no_wider_than_can_be_read_and_tags_are_text():
-    row = ScenarioRow(name="x", lesson="Title.\n\n" + "word " * 60 + "<int>, `code`, *stressed* \u2192 end.")
+    row = ScenarioRow(
+        name="x", lesson="Title.\n\n" + "word " * 60 + "<int>, `code`, *stressed* \u2192 end."
+    )
     lines = lines_of(row, 200)
     assert max(map(len, lines)) <= 78
     assert "<int>, code, stressed \u2192 end." in " ".join(lines)
@@ -77,14 +81,25 @@ def test_variants_and_facts_stand_below_the_text():
 
 
 def test_what_is_not_there_has_no_line():
-    lines = lines_of(ScenarioRow(name="short", title="Short", path="short.py", variants=("a",), summaries=("Does.",)))
+    lines = lines_of(
+        ScenarioRow(
+            name="short", title="Short", path="short.py", variants=("a",), summaries=("Does.",)
+        )
+    )
     assert lines == ["Short", "", "a  Does.", "", "file  short.py"]
 
 
 def test_a_file_that_hides_a_lesson_says_so():
-    hides = finding("hides_another", file="scenarios/x.py", hidden="gpulab/scenarios/x.py", lesson=True)
-    text = "this is scenarios/x.py, which hides the shipped lesson of this name, gpulab/scenarios/x.py"
-    assert lines_of(ScenarioRow(name="x", path="scenarios/x.py", hides=hides), 200)[-1] == f"note  {text}"
+    hides = finding(
+        "hides_another", file="scenarios/x.py", hidden="gpulab/scenarios/x.py", lesson=True
+    )
+    text = (
+        "this is scenarios/x.py, which hides the shipped lesson of this name, gpulab/scenarios/x.py"
+    )
+    assert (
+        lines_of(ScenarioRow(name="x", path="scenarios/x.py", hides=hides), 200)[-1]
+        == f"note  {text}"
+    )
     bad = ScenarioRow(name="x", path="scenarios/x.py", error="line 2: syntax error", hides=hides)
     assert lines_of(bad, 200) == ["scenarios/x.py", "line 2: syntax error", text]
 
@@ -108,7 +123,10 @@ def test_a_plain_function_says_what_is_done_with_it():
     assert lines[0] == "One step of training."
     assert "a plain function: it is timed and profiled, and compared with nothing" in lines
     wide = lines_of(row, 200)
-    assert "missing here  it takes arguments (x, y), and is called with none: wrap it, or give defaults" in wide
+    assert (
+        "missing here  it takes arguments (x, y), and is called with none: wrap it, or give "
+        "defaults" in wide
+    )
 
 
 def test_the_lesson_of_a_stranger_drives_no_terminal():
@@ -117,9 +135,16 @@ def test_the_lesson_of_a_stranger_drives_no_terminal():
 
 
 def test_a_lesson_of_the_course_has_its_questions_below():
-    text = printed(lesson(ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p"), Glyphs()), 80)
+    text = printed(
+        lesson(ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p"), Glyphs()), 80
+    )
     for question in course_lesson("batched_matmul").questions:
         assert question.ask.split()[0] in text
     assert [line[:2] for line in text.splitlines() if line[:1].isdigit()] == ["1.", "2.", "3."]
-    own = printed(lesson(ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p", own=True), Glyphs()), 80)
+    own = printed(
+        lesson(
+            ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p", own=True), Glyphs()
+        ),
+        80,
+    )
     assert "questions" not in own, "a file of one's own by that name is another"

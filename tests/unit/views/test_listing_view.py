@@ -1,4 +1,6 @@
-"""The catalog as a list: the user's own first, unreadable files of folders last, what a machine lacks in brackets."""
+"""The catalog as a list: the user's own first, unreadable files of folders last, what a machine
+lacks in brackets.
+"""
 
 from tempfile import mkdtemp
 
@@ -6,24 +8,37 @@ import pytest
 from recorded import run_file
 from run_reports import compared, run, two_variants, variant
 
-from gpulab.protocol.finding import finding
-from gpulab.protocol.listing import ScenarioRow
-from gpulab.protocol.run_file import read_run_file
-from gpulab.protocol.statuses import Verdict
+from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.view import age, by_topic, listing, mark, title_beside_name
+from gpulab.core.finding import finding
+from gpulab.core.run_file import read_run_file
+from gpulab.core.statuses import Conclusion, ExitCode, Verdict
+from gpulab.draw.text import Glyphs
+from gpulab.features.history.report import past_run
 from gpulab.report.build import build_report
-from gpulab.report.exit_codes import Conclusion, ExitCode
-from gpulab.report.past_run import past_run
 from gpulab.report.state import fold_all
-from gpulab.views.listing import age, by_topic, listing, mark, title_beside_name
-from gpulab.views.text import Glyphs
 
 GLYPHS = Glyphs()
 ROWS = (
     ScenarioRow(name="train:step", title="train:step", own=True, function=True, path="train.py"),
-    ScenarioRow(name="broken_own", error="line 2: a second Scenario; keep one", own=True, path="own/broken_own.py"),
+    ScenarioRow(
+        name="broken_own",
+        error="line 2: a second Scenario; keep one",
+        own=True,
+        path="own/broken_own.py",
+    ),
     ScenarioRow(name="batched", topic="compute", title="Batched: one call"),
-    ScenarioRow(name="unreadable", error="line 1: syntax error; fix the syntax", path="scenarios/unreadable.py"),
-    ScenarioRow(name="kernels", topic="kernels", title="Kernels: in Triton", missing=finding("no_gpu", need="triton")),
+    ScenarioRow(
+        name="unreadable",
+        error="line 1: syntax error; fix the syntax",
+        path="scenarios/unreadable.py",
+    ),
+    ScenarioRow(
+        name="kernels",
+        topic="kernels",
+        title="Kernels: in Triton",
+        missing=finding("no_gpu", need="triton"),
+    ),
     ScenarioRow(name="products", topic="compute", title="Products: in tiles"),
 )
 
@@ -67,7 +82,9 @@ def test_a_title_beside_a_name_leaves_out_what_the_name_says():
         (two_variants(best="new"), "1.50x"),
         (run(variant("old")), "done"),
         (
-            two_variants(comparisons=[compared(speedup=1.003, verdict=Verdict.INCONCLUSIVE)], best="new"),
+            two_variants(
+                comparisons=[compared(speedup=1.003, verdict=Verdict.INCONCLUSIVE)], best="new"
+            ),
             "1.00x?",
         ),
         (run(exit_code=ExitCode.FAILED, outcome=Conclusion.FAILED), "failed"),
@@ -94,7 +111,15 @@ def test_a_past_run_has_the_mark_that_it_had():
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "now"), (59, "now"), (61, "1 min"), (7200, "2 h"), (3 * 86400, "3 d"), (3e6, "5 w"), (1e12, "999 w")],
+    [
+        (0, "now"),
+        (59, "now"),
+        (61, "1 min"),
+        (7200, "2 h"),
+        (3 * 86400, "3 d"),
+        (3e6, "5 w"),
+        (1e12, "999 w"),
+    ],
 )
 def test_how_long_ago_takes_six_characters(seconds, text):
     assert age(seconds) == text

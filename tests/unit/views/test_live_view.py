@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from recorded import run_file
 from rich.cells import cell_len
 
-from gpulab.protocol import events as e
+from gpulab.core import events as e
+from gpulab.draw.axis import LogAxis, outwards
+from gpulab.draw.text import Glyphs
+from gpulab.features.live.panel import LiveRun
+from gpulab.features.live.report import live_detail
+from gpulab.features.live.screen import ZOOMED, live_view, places
 from gpulab.report.build import build_report
-from gpulab.report.live import live_detail
 from gpulab.report.state import RunState
-from gpulab.session.source import File
-from gpulab.views.live.axis import LogAxis, outwards
-from gpulab.views.live.panel import LiveRun
-from gpulab.views.live.screen import ZOOMED, live_view, places
-from gpulab.views.text import Glyphs
+from gpulab.session.run import File
 
 RUNS = (
     "healthy",
@@ -46,7 +46,11 @@ def at(name, share, guess=None):
     for event in events(name)[: max(1, round(share * len(events(name))))]:
         state.fold(event)
     report = build_report(state, "run.jsonl", live=True)
-    return LiveRun(report, live_detail(state, [(entry.variant, entry.against) for entry in report.comparisons]), guess)
+    return LiveRun(
+        report,
+        live_detail(state, [(entry.variant, entry.against) for entry in report.comparisons]),
+        guess,
+    )
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -65,13 +69,16 @@ def test_every_moment_fits_every_size(name):
 def test_nothing_jumps_while_a_run_goes_on(name):
     for size in SIZES:
         first, *others = [
-            [(p.panel.name, p.row, p.column, p.height) for p in places(at(name, share), *size)] for share in SHARES
+            [(p.panel.name, p.row, p.column, p.height) for p in places(at(name, share), *size)]
+            for share in SHARES
         ]
         assert all(other == first for other in others)
 
 
 def _placed(run, size):
-    return [(place.panel.name, place.row, place.column, place.height) for place in places(run, *size)]
+    return [
+        (place.panel.name, place.row, place.column, place.height) for place in places(run, *size)
+    ]
 
 
 @pytest.mark.parametrize("panel", [panel.name for panel in ZOOMED])
@@ -134,7 +141,9 @@ def test_before_an_interval_stands_the_bars_say_about():
 
 def test_a_promise_stays_hidden_from_those_who_guess():
     run, guessed = at("precision-h100-1", 0.5), at("precision-h100-1", 0.5, guess=2.0)
-    shown, hidden = (live_view(each, Glyphs(), width=120, height=36).plain for each in (run, guessed))
+    shown, hidden = (
+        live_view(each, Glyphs(), width=120, height=36).plain for each in (run, guessed)
+    )
     assert run.report.claim in shown
     assert run.report.claim not in hidden
     assert "you said 2.00x" in hidden

@@ -1,13 +1,14 @@
-"""What a scenario printed: every line that is kept, how many are not, and what failures left below."""
+"""What a scenario printed: every line that is kept, how many are not, and what failures left
+below.
+"""
 
 from run_reports import run, variant
 
-from gpulab.protocol.finding import finding
-from gpulab.protocol.statuses import FailureKind, Stage
-from gpulab.report.exit_codes import Conclusion
+from gpulab.core.finding import finding
+from gpulab.core.statuses import Conclusion, FailureKind, Stage
+from gpulab.draw.text import Glyphs
 from gpulab.report.report import Failure, LogReport
-from gpulab.views.log import log
-from gpulab.views.text import Glyphs
+from gpulab.tui.log import log
 
 GLYPHS = Glyphs()
 
@@ -31,7 +32,9 @@ def test_a_failure_has_its_kind_its_cause_and_its_traceback():
         cause=finding("crashed", signal="SIGSEGV", meaning="Segmentation fault"),
         traceback="Traceback ...\n",
     )
-    whole_run = Failure(variant=None, kind=FailureKind.KILLED, stage=Stage.END, cause=finding("supervisor_gone"))
+    whole_run = Failure(
+        variant=None, kind=FailureKind.KILLED, stage=Stage.END, cause=finding("supervisor_gone")
+    )
     assert log(run(failures=[failure, whole_run]), GLYPHS).plain == (
         "bad: crash, the worker crashed: SIGSEGV (Segmentation fault)\nTraceback ...\n"
         "the run: killed, the supervisor exited without a status\n"

@@ -1,13 +1,15 @@
-"""Peak memory over a parameter: one curve stays flat or grows in step, another grows with its square."""
+"""Peak memory over a parameter: one curve stays flat or grows in step, another grows with its
+square.
+"""
 
 from conftest import printed
 from run_reports import run, variant
 
-from gpulab.protocol.statuses import Shows
+from gpulab.core.statuses import Shows
+from gpulab.draw.text import Glyphs
+from gpulab.features.memory.view import memory_over
 from gpulab.report.report import MemoryReport
 from gpulab.scenario import MiB
-from gpulab.views.figures.memory import memory_over
-from gpulab.views.text import Glyphs
 
 PEAKS = {256: (4 * MiB, 1 * MiB), 512: (16 * MiB, 2 * MiB), 1024: (64 * MiB, 4 * MiB)}
 
@@ -26,7 +28,9 @@ def reports(shows=Shows.MEMORY, **params):
 
 
 def test_each_variant_is_a_letter_at_each_value_and_its_growth_is_said():
-    lines = [line.rstrip() for line in printed(memory_over("length", reports(), Glyphs())).splitlines()]
+    lines = [
+        line.rstrip() for line in printed(memory_over("length", reports(), Glyphs())).splitlines()
+    ]
     assert lines[:4] == [
         "peak memory, length   A naive   B flash",
         "                256  4.00 MiB  1.00 MiB",

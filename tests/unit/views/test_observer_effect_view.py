@@ -1,9 +1,9 @@
 """The lines of `--observer-effect`."""
 
-from gpulab.protocol.finding import finding
-from gpulab.report.command_report import ObserverEffect
-from gpulab.views.findings import sentence
-from gpulab.views.observer_effect import effect_line, judgement
+from gpulab.core.finding import finding
+from gpulab.features.observer_effect.view import effect_line, judgement
+from gpulab.report.commands import ObserverEffect
+from gpulab.report.sentences import sentence
 
 SMALL = ObserverEffect(scenario="mine", ratio=1.00012, low=0.9901, high=1.0049, pairs=40)
 LARGE = ObserverEffect(scenario="mine", ratio=1.03, low=1.02, high=1.04, pairs=8)
@@ -11,7 +11,10 @@ NO_INTERVAL = ObserverEffect(scenario="mine", pairs=3)
 
 
 def test_the_ratio_stands_with_its_interval_and_its_pairs():
-    line = "observer effect of telemetry on mine: time with / without 1.0001 (0.9901 to 1.0049), 40 pairs of 0.5 s"
+    line = (
+        "observer effect of telemetry on mine: time with / without 1.0001 (0.9901 to 1.0049), 40 "
+        "pairs of 0.5 s"
+    )
     assert effect_line(SMALL, None, 0.5) == line
     assert effect_line(SMALL, finding("no_end"), 0.5) == line
 

@@ -1,12 +1,14 @@
-"""Operations side by side: names of kernels that fit, figures that are never cut, shapes where there is room."""
+"""Operations side by side: names of kernels that fit, figures that are never cut, shapes where
+there is room.
+"""
 
 import pytest
 from conftest import printed
 from run_reports import profiled
 
-from gpulab.protocol.operation import Operation
-from gpulab.views.operations import operations, short_name
-from gpulab.views.text import Glyphs
+from gpulab.core.payloads import Operation
+from gpulab.draw.text import Glyphs
+from gpulab.features.goodput.operations import operations, short_name
 
 GLYPHS = Glyphs()
 
@@ -17,11 +19,15 @@ GLYPHS = Glyphs()
         ("aten::mm", "aten::mm"),
         ("Memcpy HtoD (Pinned -> Device)", "Memcpy HtoD"),
         (
-            "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, array<char*, 3ul> "
-            ">(int, at::native::CUDAFunctor_add<float>)",
+            "void at::native::vectorized_elementwise_kernel<4, "
+            "at::native::CUDAFunctor_add<float>, array<char*, 3ul> >(int, "
+            "at::native::CUDAFunctor_add<float>)",
             "vectorized_elementwise_kernel CUDAFunctor_add",
         ),
-        ("void (anonymous namespace)::softmax_warp_forward<float, 10>(float*, int)", "softmax_warp_forward"),
+        (
+            "void (anonymous namespace)::softmax_warp_forward<float, 10>(float*, int)",
+            "softmax_warp_forward",
+        ),
         ("sm80_xmma_gemm_f32f32_tilesize64x64x8", "sm80_xmma_gemm_f32f32_tilesize64x64x8"),
     ],
 )
@@ -30,12 +36,17 @@ def test_a_kernels_name_fits_on_a_line(name, short):
 
 
 def row(name, self_s, calls=10, share=0.25, shapes=""):
-    return Operation(name=name, calls=calls, self_s=self_s, share=share, shapes=shapes, on_device=False)
+    return Operation(
+        name=name, calls=calls, self_s=self_s, share=share, shapes=shapes, on_device=False
+    )
 
 
 def of_variants(*names, **changes):
     """Each variant's mm takes its place in milliseconds."""
-    rows = ([row("aten::mm", 1e-3 * (i + 1), shapes=f"{i}x{i}"), row("aten::add", 1e-6)] for i in range(len(names)))
+    rows = (
+        [row("aten::mm", 1e-3 * (i + 1), shapes=f"{i}x{i}"), row("aten::add", 1e-6)]
+        for i in range(len(names))
+    )
     variants = [(name, {"operations": table}) for name, table in zip(names, rows, strict=True)]
     return operations(profiled(*variants, **changes), GLYPHS)
 
@@ -46,7 +57,11 @@ def cells(text, start):
 
 
 def test_operations_of_one_variant_have_their_shapes():
-    rows = [row("aten::mm", 2e-3, shapes="8x8, 8x8"), row("aten::mm", 1e-3, shapes="[4, 4]"), row("k", 1e-6)]
+    rows = [
+        row("aten::mm", 2e-3, shapes="8x8, 8x8"),
+        row("aten::mm", 1e-3, shapes="[4, 4]"),
+        row("k", 1e-6),
+    ]
     text = printed(operations(profiled(("v", {"operations": rows})), GLYPHS))
     head, first, second, *_ = [line.split() for line in text.splitlines()]
     assert head == ["operations", "of", "a", "step", "calls", "self", "share", "shapes"]
@@ -59,15 +74,28 @@ def test_operations_of_two_variants_stand_side_by_side():
     text = printed(of_variants("base", "other"))
     assert text.splitlines()[0].split() == ["base", "other"]
     assert text.splitlines()[1].split()[4:] == ["calls", "self", "share"] * 2
-    assert cells(text, "aten::mm") == ["aten::mm", "10", "1.00", "ms", "25%", "10", "2.00", "ms", "25%"]
+    assert cells(text, "aten::mm") == [
+        "aten::mm",
+        "10",
+        "1.00",
+        "ms",
+        "25%",
+        "10",
+        "2.00",
+        "ms",
+        "25%",
+    ]
     assert "shapes" not in text
 
 
-@pytest.mark.parametrize("name", ["aten::mm", "a_kernel_of_a_long_name_that_nobody_reads_to_its_end"])
+@pytest.mark.parametrize(
+    "name", ["aten::mm", "a_kernel_of_a_long_name_that_nobody_reads_to_its_end"]
+)
 def test_operations_fit_whatever_the_width(name):
     for count in range(1, 9):
         variants = [
-            (f"a_long_variant_{i}", {"operations": [row(name, 1e-3, shapes="8x8, " * 9)]}) for i in range(count)
+            (f"a_long_variant_{i}", {"operations": [row(name, 1e-3, shapes="8x8, " * 9)]})
+            for i in range(count)
         ]
         for width in (60, 80, 100, 120, 160):
             for glyphs in (GLYPHS, Glyphs(ascii=True)):
@@ -79,7 +107,9 @@ def test_operations_fit_whatever_the_width(name):
 
 
 def test_operations_of_many_variants_are_those_of_the_baseline_and_the_last():
-    text = printed(of_variants("base", "second", "third", "fourth", "fifth", "sixth", "all_together"), 120)
+    text = printed(
+        of_variants("base", "second", "third", "fourth", "fifth", "sixth", "all_together"), 120
+    )
     assert text.splitlines()[0].split() == ["base", "fourth", "fifth", "sixth", "all_together"]
     shown = [word for ms in ("1.00", "4.00", "5.00", "6.00", "7.00") for word in (ms, "ms", "25%")]
     assert cells(text, "aten::mm") == ["aten::mm", *shown, "6x6"]  # the shapes of the longest
@@ -92,7 +122,17 @@ def test_operations_of_many_variants_are_those_of_the_baseline_and_the_last():
 def test_operations_are_of_an_item_where_that_is_compared():
     text = printed(of_variants("base", "other", per="item"))
     assert "operations of an item" in text
-    assert cells(text, "aten::mm") == ["aten::mm", "5", "500", "µs", "25%", "5", "1.00", "ms", "25%"]
+    assert cells(text, "aten::mm") == [
+        "aten::mm",
+        "5",
+        "500",
+        "µs",
+        "25%",
+        "5",
+        "1.00",
+        "ms",
+        "25%",
+    ]
 
 
 def test_without_a_profile_there_is_nothing_to_show():

@@ -1,18 +1,26 @@
-"""Several runs of the same: a row an entry with its interval or range, and every run's own value."""
+"""Several runs of the same: a row an entry with its interval or range, and every run's own
+value.
+"""
 
 from conftest import printed
 
-from gpulab.protocol.statuses import Verdict
-from gpulab.report.over_runs import OverRuns
+from gpulab.core.statuses import Verdict
+from gpulab.draw.text import Glyphs
+from gpulab.features.repeats.report import OverRuns
+from gpulab.features.repeats.view import over_runs_view
 from gpulab.report.report import Time
-from gpulab.views.over_runs import over_runs_view
-from gpulab.views.text import Glyphs
 
 
 def entry(runs=8, **changes):
     speedups = [1.5 + 0.01 * number for number in range(runs)]
     ends = {"low": 1.5, "high": 1.57} if runs >= 8 else {}
-    usual = {"scenario": "s", "variant": "new", "speedup": 1.54, "verdict": Verdict.FASTER, "against": "old"}
+    usual = {
+        "scenario": "s",
+        "variant": "new",
+        "speedup": 1.54,
+        "verdict": Verdict.FASTER,
+        "against": "old",
+    }
     return OverRuns(runs=runs, speedups=speedups, **{**usual, **ends, **changes})
 
 
@@ -48,7 +56,9 @@ def test_of_too_few_runs_the_range_is_shown_and_called_so():
 
 
 def test_functions_have_times_and_no_verdict():
-    function = OverRuns(scenario="f", variant="step", runs=2, time_s=Time(median=1e-3), times_s=[0.9e-3, 1.1e-3])
+    function = OverRuns(
+        scenario="f", variant="step", runs=2, time_s=Time(median=1e-3), times_s=[0.9e-3, 1.1e-3]
+    )
     lines = lines_of(function)
     assert lines[1].split() == ["variant", "runs", "time/step", "range"]
     assert lines[2].split() == ["step", "2", "1.00", "ms", "900", "µs", "to", "1.10", "ms"]

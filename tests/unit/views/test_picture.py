@@ -7,13 +7,16 @@ from hostile import hostile
 from matplotlib.text import Text
 from rooflines import H200, h200
 
-from gpulab.analysis.comparison import Comparison
-from gpulab.protocol.statuses import Status, Verdict
-from gpulab.protocol.text import one_line
+from gpulab.core.statuses import Status, Verdict
+from gpulab.core.text import one_line
+from gpulab.headless.plot import image, picture
 from gpulab.report.report import CeilingsReport, RunReport, Time, VariantReport
-from gpulab.views.picture import image, picture
+from gpulab.stats.comparison import Comparison
 
-LADDER = (("masked_in_place", "naive", Verdict.FASTER), ("flash", "masked_in_place", Verdict.SLOWER))
+LADDER = (
+    ("masked_in_place", "naive", Verdict.FASTER),
+    ("flash", "masked_in_place", Verdict.SLOWER),
+)
 
 
 def report(*, seconds=(8e-3, 7e-3, 6e-3, 5e-3, 4e-3, 3e-3, 2e-3, 1e-3), ceilings=H200):
@@ -30,7 +33,9 @@ def report(*, seconds=(8e-3, 7e-3, 6e-3, 5e-3, 4e-3, 3e-3, 2e-3, 1e-3), ceilings
             for point, time in zip(h200().points, seconds, strict=True)
         ],
         comparisons=[
-            Comparison(variant=after, against=before, speedup=2.0, low=1.9, high=2.1, verdict=verdict)
+            Comparison(
+                variant=after, against=before, speedup=2.0, low=1.9, high=2.1, verdict=verdict
+            )
             for after, before, verdict in LADDER
         ],
     )
@@ -42,7 +47,9 @@ def halves():
 
 
 def test_every_source_of_every_roof_is_a_line_and_only_what_was_measured_is_solid(halves):
-    lines = {line.get_label(): line for line in halves[0].lines if not line.get_label().startswith("_")}
+    lines = {
+        line.get_label(): line for line in halves[0].lines if not line.get_label().startswith("_")
+    }
     assert sorted(lines) == [
         "1,071 TFLOP/s matrix fp16, derived",
         "16.7 TB/s cache, derived",
@@ -64,13 +71,21 @@ def test_every_source_of_every_roof_is_a_line_and_only_what_was_measured_is_soli
 
 
 def test_every_point_is_marked_named_and_has_its_interval(halves):
-    points = {letter: point for letter, point in zip("ABCDEFGH", h200().points, strict=True) if point.intensity}
+    points = {
+        letter: point
+        for letter, point in zip("ABCDEFGH", h200().points, strict=True)
+        if point.intensity
+    }
     marks = {mark.get_label()[0]: mark for mark in halves[0].containers}
     assert sorted(marks) == sorted(points) == list("ABCDEGH")  # F only copies
     letters = {text.get_text(): text.xy for text in halves[0].texts if text.get_text()}
     for letter, point in points.items():
         middle, _, (bars,) = marks[letter].lines
-        assert (*middle.get_xdata(), *middle.get_ydata()) == letters[letter] == (point.intensity, point.rate)
+        assert (
+            (*middle.get_xdata(), *middle.get_ydata())
+            == letters[letter]
+            == (point.intensity, point.rate)
+        )
         assert bars.get_segments()[0][:, 1] == pytest.approx([point.rate_low, point.rate_high])
         assert point.variant in marks[letter].get_label()
         assert middle.get_alpha() == (0.4 if letter == "E" else 1)  # of another type
@@ -81,8 +96,12 @@ def test_every_point_is_marked_named_and_has_its_interval(halves):
 
 def test_every_variant_has_a_bar_with_its_interval_and_its_verdict(halves):
     bars = [patch for patch in halves[1].patches if patch.get_width()]
-    assert [bar.get_width() for bar in bars] == pytest.approx([variant.time_s.median for variant in report().variants])
-    assert [text.get_text() for text in halves[1].get_yticklabels()] == [point.variant for point in h200().points]
+    assert [bar.get_width() for bar in bars] == pytest.approx(
+        [variant.time_s.median for variant in report().variants]
+    )
+    assert [text.get_text() for text in halves[1].get_yticklabels()] == [
+        point.variant for point in h200().points
+    ]
     intervals = [ends[:, 0] for lines in halves[1].collections for ends in lines.get_segments()]
     assert intervals[0] == pytest.approx([0.9 * 8e-3, 1.2 * 8e-3])
     assert len(intervals) == len(bars)
@@ -103,7 +122,11 @@ def test_times_far_apart_are_drawn_on_a_logarithmic_axis():
 
 @pytest.mark.parametrize(
     ("title", "heading"),
-    [("Attention: in one pass", "attention: in one pass"), ("No colon", "attention: No colon"), ("", "attention")],
+    [
+        ("Attention: in one pass", "attention: in one pass"),
+        ("No colon", "attention: No colon"),
+        ("", "attention"),
+    ],
 )
 def test_above_it_stand_the_scenario_its_title_and_the_device(title, heading):
     figure = picture(RunReport(scenario="attention", title=title, device=devices.H200))
@@ -124,12 +147,15 @@ def texts_of(figure):
     return [text for text in figure.findobj(Text) if text.get_text()]
 
 
-@pytest.mark.parametrize("text", [r"$\frac{$ and \$5$", "$x$\n\nfaster\x1b[31m\u202e\u2028\ud800" + "x" * 9999])
+@pytest.mark.parametrize(
+    "text", [r"$\frac{$ and \$5$", "$x$\n\nfaster\x1b[31m\u202e\u2028\ud800" + "x" * 9999]
+)
 def test_no_text_is_parsed_or_has_lines_of_its_own(text):
     drawn = hostile(report(), text=text)
     assert image(drawn, "svg")
     figure = picture(drawn)
-    shown = [text for text in texts_of(figure) if "mathdefault" not in text.get_text()]  # matplotlib's own decades
+    # matplotlib's own decades
+    shown = [text for text in texts_of(figure) if "mathdefault" not in text.get_text()]
     assert len(shown) > 20
     for label in shown:
         visible, is_formula = label._preprocess_math(label.get_text())

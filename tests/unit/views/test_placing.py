@@ -1,4 +1,6 @@
-"""What holds for every roofline: nothing over anything else, every point shown, no line too wide."""
+"""What holds for every roofline: nothing over anything else, every point shown, no line too
+wide.
+"""
 
 import msgspec
 import pytest
@@ -7,24 +9,22 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rooflines import ceiling
 
-from gpulab.analysis.bound import BoundKind
-from gpulab.analysis.roofline import Point, Roofline
-from gpulab.protocol.ceiling import CACHE, DATASHEET, DERIVED, MATRIX, MEASURED, MEMORY, VECTOR
-from gpulab.protocol.finding import finding
-from gpulab.views.roofline.axes import family_roofs
-from gpulab.views.roofline.canvas import cells
-from gpulab.views.roofline.placing import BADGE, CEILING, NAME, POINT
-from gpulab.views.roofline.plot import letter
-from gpulab.views.roofline.roofs import per_second
-from gpulab.views.roofline.view import first_family, layout_of, roofline_view
-from gpulab.views.text import Glyphs
+from gpulab.core.finding import finding
+from gpulab.core.payloads import CACHE, DATASHEET, DERIVED, MATRIX, MEASURED, MEMORY, VECTOR
+from gpulab.draw.canvas import cells
+from gpulab.draw.text import Glyphs
+from gpulab.features.roofline.axes import BADGE, CEILING, NAME, POINT, family_roofs
+from gpulab.features.roofline.bound import BoundKind, Point, Roofline
+from gpulab.features.roofline.plot import letter, per_second
+from gpulab.features.roofline.view import first_family, layout_of, roofline_view
 
 UNICODE, ASCII = Glyphs(), Glyphs(ascii=True)
 LEFT, TOP = 5, 1
 NO_REASON = finding("unexplained")
 
 names = st.one_of(
-    st.text(max_size=30), st.sampled_from(["naive", "表面", "a\tb", "\x1b[31mred", "[bold]x", "é", "👩‍👧"])
+    st.text(max_size=30),
+    st.sampled_from(["naive", "表面", "a\tb", "\x1b[31mred", "[bold]x", "é", "👩‍👧"]),
 )
 dtypes = st.sampled_from(["fp32", "fp16", "bf16", "int8"])
 magnitudes = st.floats(-3, 20).map(lambda power: 10.0**power)
@@ -58,20 +58,29 @@ def rooflines(draw):
     """Mostly with what a plot needs, often crowded, at times without a ceiling."""
     peak = draw(magnitudes)
     memories = draw(st.sampled_from([1, 1, 0]))
-    ceilings = [ceiling(MEMORY, "triad", peak * 10 ** draw(st.floats(-4, 4)), unit="B/s")] * memories
+    ceilings = [
+        ceiling(MEMORY, "triad", peak * 10 ** draw(st.floats(-4, 4)), unit="B/s")
+    ] * memories
     ceilings += [ceiling(MATRIX, dtype, peak) for dtype in ("fp32", "bf16", draw(dtypes))]
     for _ in range(draw(st.integers(0, 4))):
         roof = draw(st.sampled_from([MEMORY, CACHE, MATRIX, VECTOR]))
         other = ceiling(roof, draw(dtypes), peak * 10 ** draw(st.floats(-2, 2)))
-        ceilings.append(msgspec.structs.replace(other, source=draw(st.sampled_from([MEASURED, DERIVED, DATASHEET]))))
+        ceilings.append(
+            msgspec.structs.replace(
+                other, source=draw(st.sampled_from([MEASURED, DERIVED, DATASHEET]))
+            )
+        )
     size = draw(st.sampled_from([8, 12, 4, 1, 0]))
     variants = draw(st.lists(points(peak), min_size=size, max_size=size))
     if variants and draw(st.booleans()):
         variants += [
-            msgspec.structs.replace(point, intensity=2.0, unit="FLOP/s", rate=peak / 3) for point in variants[::2]
+            msgspec.structs.replace(point, intensity=2.0, unit="FLOP/s", rate=peak / 3)
+            for point in variants[::2]
         ]
     index = st.integers(0, max(0, len(variants) - 1))
-    arrows = draw(st.lists(st.tuples(index, index), min_size=size // 2, max_size=6)) if variants else []
+    arrows = (
+        draw(st.lists(st.tuples(index, index), min_size=size // 2, max_size=6)) if variants else []
+    )
     return Roofline(ceilings, variants, arrows)
 
 
@@ -104,13 +113,17 @@ def test_no_text_touches_another(roofline, width, height, glyphs, family):
 
 @enough
 @drawn
-def test_every_point_is_in_the_table_and_on_the_plot_where_it_can_be(roofline, width, height, glyphs, family):
+def test_every_point_is_in_the_table_and_on_the_plot_where_it_can_be(
+    roofline, width, height, glyphs, family
+):
     layout = layout_of(roofline, glyphs, width=width, height=height, family=family)
     letters, _, *columns = layout.table.columns
     assert list(letters.texts) == [letter(index) for index in range(len(roofline.points))]
     shares = next((column.texts for column in columns if column.head == "of roof"), ())
     assert len(shares) == len(roofline.points)
-    shown = roofline_view(roofline, glyphs, width=width, height=height, family=family).plain.split("\n")
+    shown = roofline_view(roofline, glyphs, width=width, height=height, family=family).plain.split(
+        "\n"
+    )
     for index, share in enumerate(shares):
         line = shown[layout.table_at[0] + 1 + index]
         assert letter(index) in line
@@ -129,7 +142,9 @@ def test_every_point_is_in_the_table_and_on_the_plot_where_it_can_be(roofline, w
 
 @enough
 @drawn
-def test_every_other_source_of_a_roof_is_in_a_label_or_in_a_note(roofline, width, height, glyphs, family):
+def test_every_other_source_of_a_roof_is_in_a_label_or_in_a_note(
+    roofline, width, height, glyphs, family
+):
     layout = layout_of(roofline, glyphs, width=width, height=height, family=family)
     if layout.plot is None:
         return

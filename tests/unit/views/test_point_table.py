@@ -1,4 +1,6 @@
-"""The table of a roofline's points: figures are never cut, names and bars give way, and what is not drawn is said."""
+"""The table of a roofline's points: figures are never cut, names and bars give way, and what is not
+drawn is said.
+"""
 
 from dataclasses import replace
 
@@ -6,13 +8,11 @@ import msgspec
 import pytest
 from rooflines import CPU, H200, cpu, h200, point
 
-from gpulab.analysis.bound import BoundKind
-from gpulab.analysis.roofline import Roofline
-from gpulab.protocol.ceiling import DATASHEET
-from gpulab.protocol.finding import finding
-from gpulab.views.roofline.reasons import reasons
-from gpulab.views.roofline.view import roofline_view
-from gpulab.views.text import Glyphs
+from gpulab.core.finding import finding
+from gpulab.core.payloads import DATASHEET
+from gpulab.draw.text import Glyphs
+from gpulab.features.roofline.bound import BoundKind, Roofline
+from gpulab.features.roofline.view import reasons, roofline_view
 
 UNICODE, ASCII = Glyphs(), Glyphs(ascii=True)
 
@@ -30,7 +30,9 @@ def test_what_has_no_intensity_gets_a_bar_beside_its_share_of_the_roof():
     assert "86 % ±1.7  ████████░" in text
     assert "no FLOP/byte: F" in text
     assert "86 % +-1.7  ########." in drawn(h200(), glyphs=ASCII)
-    over = msgspec.structs.replace(h200().points[5], fraction=1.37, fraction_low=1.353, fraction_high=1.387)
+    over = msgspec.structs.replace(
+        h200().points[5], fraction=1.37, fraction_low=1.353, fraction_high=1.387
+    )
     assert "137 % ±1.7  █████████" in drawn(Roofline(H200, [over]))
 
 
@@ -50,7 +52,15 @@ def test_a_bar_goes_before_names_become_too_short_to_be_read():
 def test_names_are_cut_and_figures_are_not():
     text = drawn(h200(), 60, 40)
     assert "flash_with_a_very_long_name" not in text
-    assert row_of(text, "D").split()[-7:] == ["509", "TFLOP/s", "2,048", "65", "%", "±1.3", "compute"]
+    assert row_of(text, "D").split()[-7:] == [
+        "509",
+        "TFLOP/s",
+        "2,048",
+        "65",
+        "%",
+        "±1.3",
+        "compute",
+    ]
     narrow = drawn(h200(), 40, 40)
     assert "65 % ±1.3" in narrow
     assert "509 TFLOP/s" in narrow
@@ -72,19 +82,28 @@ def test_where_nothing_is_drawn_a_line_has_the_roofs_of_every_source():
     assert "roofs: device memory triad 4.40 TB/s (derived 4.81 TB/s, datasheet 4.80 TB/s)" in text
 
 
-@pytest.mark.parametrize(("kind", "word"), [(BoundKind.CACHE, "cache-resident"), (BoundKind.LAUNCH, "launch-bound")])
+@pytest.mark.parametrize(
+    ("kind", "word"), [(BoundKind.CACHE, "cache-resident"), (BoundKind.LAUNCH, "launch-bound")]
+)
 def test_below_it_stands_what_limits_each_point_and_the_evidence(kind, word):
     changed = msgspec.structs.replace(
-        cpu().points[0], bound=kind, reason=finding("unexplained", memory=0.125, arithmetic=0.5, dtype="fp32")
+        cpu().points[0],
+        bound=kind,
+        reason=finding("unexplained", memory=0.125, arithmetic=0.5, dtype="fp32"),
     )
     text = reasons([cpu().points[1], changed], UNICODE).plain
-    expected = f"B ijk: {word}: no roof is near (memory 12%, fp32 arithmetic 50%), and nothing that was measured"
+    expected = (
+        f"B ijk: {word}: no roof is near (memory 12%, fp32 arithmetic 50%), and nothing that was "
+        "measured"
+    )
     assert text.splitlines()[1].startswith(expected)
 
 
 def test_ends_that_are_not_alike_get_a_figure_each():
     """Of a power-capped product: its roof was measured in bursts."""
-    burst = msgspec.structs.replace(h200().points[2], fraction=0.945, fraction_low=0.935, fraction_high=1.13)
+    burst = msgspec.structs.replace(
+        h200().points[2], fraction=0.945, fraction_low=0.935, fraction_high=1.13
+    )
     assert "94 % +18 -1.0" in drawn(Roofline(H200, [burst]))
     assert "94 % +18 -1.0" in drawn(Roofline(H200, [burst]), glyphs=ASCII)
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_reports import two_variants
 
-from gpulab.report.prediction import Prediction, promised
-from gpulab.views.pages.predict import axis_view, guesses_of, limit_of, outcome
-from gpulab.views.text import Glyphs
+from gpulab.draw.text import Glyphs
+from gpulab.features.predictions.report import Prediction, promised
+from gpulab.features.predictions.view import axis_view, guesses_of, limit_of, outcome
 
 GLYPHS = Glyphs()
 
@@ -67,7 +67,9 @@ def test_what_a_claim_promises(claim, ends):
     assert promised(claim) == ends
 
 
-@pytest.mark.parametrize(("text", "limit"), [("", None), ("m", "memory"), ("Arith", "arithmetic"), ("l", "launches")])
+@pytest.mark.parametrize(
+    ("text", "limit"), [("", None), ("m", "memory"), ("Arith", "arithmetic"), ("l", "launches")]
+)
 def test_a_limit_by_how_it_begins(text, limit):
     assert limit_of(text) == limit
 

@@ -4,12 +4,11 @@ import pytest
 from conftest import printed
 from run_reports import CPU, run, two_variants, variant
 
-from gpulab.analysis.comparison import Comparison
-from gpulab.protocol.statuses import Stage, Status
-from gpulab.report.exit_codes import Conclusion
+from gpulab.core.statuses import Conclusion, Stage, Status
+from gpulab.draw.text import Glyphs, times
+from gpulab.features.live.progress import headline, one_line, progress_view, stage
 from gpulab.report.report import LogReport, Progress
-from gpulab.views.progress import headline, one_line, progress_view, stage
-from gpulab.views.text import Glyphs, times
+from gpulab.stats.comparison import Comparison
 
 MEASURING = Progress(stage=Stage.MEASURE, epoch=3, planned_epochs=20, rounds=12, elapsed_s=4.4)
 
@@ -35,14 +34,20 @@ def test_the_headline_says_since_when():
 
 def test_a_log_that_cannot_be_redrawn_has_the_times_in_a_line():
     line = one_line(two_variants(outcome=Conclusion.UNDER_WAY, progress=MEASURING))
-    assert line == "scenario · epoch 3 (of 20 or more), round 12 · 4 s, old 1.00 ms ±1.0%, new 1.00 ms ±1.0%"
-    building = run(variant("old"), progress=Progress(stage=Stage.BUILD, variant="old", elapsed_s=1.0))
+    assert line == (
+        "scenario · epoch 3 (of 20 or more), round 12 · 4 s, old 1.00 ms ±1.0%, new 1.00 ms ±1.0%"
+    )
+    building = run(
+        variant("old"), progress=Progress(stage=Stage.BUILD, variant="old", elapsed_s=1.0)
+    )
     assert one_line(building) == "scenario · build old · 1 s"
 
 
 def test_the_view_has_the_table_the_claim_and_the_last_printed_lines():
     log = LogReport(head=[f"line {number}" for number in range(9)])
-    report = two_variants(outcome=Conclusion.UNDER_WAY, progress=MEASURING, claim="2x", log=log, device=CPU)
+    report = two_variants(
+        outcome=Conclusion.UNDER_WAY, progress=MEASURING, claim="2x", log=log, device=CPU
+    )
     lines = [line.rstrip() for line in printed(progress_view(report, Glyphs())).splitlines()]
     assert lines[0] == headline(report)
     assert any(line.endswith("so far") for line in lines)

@@ -5,15 +5,14 @@ from conftest import printed
 from msgspec.structs import replace
 from run_reports import compared, profiled, two_variants
 
-from gpulab.protocol.statuses import Verdict
-from gpulab.report.command_report import Sweep
-from gpulab.report.exit_codes import Conclusion
+from gpulab.catalog.view import mark
+from gpulab.core.statuses import Conclusion, Verdict
+from gpulab.draw.text import QUICK, Glyphs
+from gpulab.features.sweeps.view import sweep_view
+from gpulab.headless.run import run_line, summary
+from gpulab.report.commands import Sweep
 from gpulab.report.report import Control
-from gpulab.views.listing import mark
-from gpulab.views.summary import run_line, summary
-from gpulab.views.sweep import sweep_view
-from gpulab.views.table import comparison_table
-from gpulab.views.text import QUICK, Glyphs
+from gpulab.report.view import comparison_table
 
 GLYPHS = Glyphs()
 
@@ -23,7 +22,9 @@ def test_every_row_of_a_quick_run_has_its_star(quick):
     control = Control(speedup=1.0, verdict=Verdict.SAME)
     report = two_variants(quick=quick, control=control, params={"n": 1}, best="new")
     star = "*" * quick
-    last_words = [line.split()[-1] for line in printed(comparison_table(report, GLYPHS)).splitlines()[1:]]
+    last_words = [
+        line.split()[-1] for line in printed(comparison_table(report, GLYPHS)).splitlines()[1:]
+    ]
     assert last_words == [star or "baseline", f"faster{star}", f"same{star}"]
     under_way = replace(report, outcome=Conclusion.UNDER_WAY)
     assert f"faster{star}" in printed(comparison_table(under_way, GLYPHS)).split()
@@ -33,6 +34,8 @@ def test_every_row_of_a_quick_run_has_its_star(quick):
         assert (QUICK in text) == quick
     assert f"measured{star}" in run_line(report, GLYPHS, 1, 2).plain.split()
     assert mark(report).text == f"1.50x{star}"
-    unsure = two_variants(quick=quick, comparisons=[compared(speedup=1.003, verdict=Verdict.INCONCLUSIVE)], best="new")
+    unsure = two_variants(
+        quick=quick, comparisons=[compared(speedup=1.003, verdict=Verdict.INCONCLUSIVE)], best="new"
+    )
     assert mark(unsure).text == f"1.00x?{star}"
     assert mark(profiled(("v", {}), quick=quick)).text == f"done{star}"

@@ -1,4 +1,6 @@
-"""The result of a run as a person reads it: the cause of a failure first, then claims, explanations and notes."""
+"""The result of a run as a person reads it: the cause of a failure first, then claims, explanations
+and notes.
+"""
 
 import pytest
 from conftest import printed
@@ -6,15 +8,14 @@ from msgspec.structs import replace
 from recorded import report_of
 from run_reports import CPU, compared, run, two_variants, variant
 
-from gpulab.analysis.sustained import Sustained
-from gpulab.protocol.device import Device
-from gpulab.protocol.finding import finding
-from gpulab.protocol.statuses import FailureKind, Stage, Status, Verdict
-from gpulab.report.exit_codes import Conclusion, ExitCode
+from gpulab.core.finding import finding
+from gpulab.core.machine import Device
+from gpulab.core.statuses import Conclusion, ExitCode, FailureKind, Stage, Status, Verdict
+from gpulab.draw.text import Glyphs
 from gpulab.report.report import Control, Failure, Figure, Method, TelemetryReport
-from gpulab.views.result_lines import claims
-from gpulab.views.results import failures, result
-from gpulab.views.text import Glyphs
+from gpulab.report.results import failures, result
+from gpulab.report.view import claims
+from gpulab.stats.comparison import Sustained
 
 GLYPHS = Glyphs()
 WIDE = 400
@@ -51,7 +52,9 @@ def test_why_a_run_failed_stands_before_what_was_skipped_for_it(recorded):
 
 def test_a_run_that_was_stopped_is_called_interrupted_before_its_notes(recorded):
     lines = lines_of(recorded("cancelled"))
-    reason = place_of(lines, "interrupted: stopped while measuring: what was measured before is in the run file")
+    reason = place_of(
+        lines, "interrupted: stopped while measuring: what was measured before is in the run file"
+    )
     assert reason < place_of(lines, "note: off the CPU")
 
 
@@ -59,7 +62,8 @@ def test_every_way_to_leave_a_variant_out_has_its_reason(recorded):
     lines = lines_of(recorded("checks"))
     for line in (
         "stale wrong: ignores its inputs",
-        "refused invalid: torch.set_num_threads: set while building; it belongs in Work(context=...)",
+        "refused invalid: torch.set_num_threads: set while building; it belongs in "
+        "Work(context=...)",
         "aside skipped: needs [more] bits",
         "on_gpu skipped: needs cuda: this torch is a build without CUDA",
     ):
@@ -68,7 +72,9 @@ def test_every_way_to_leave_a_variant_out_has_its_reason(recorded):
 
 def test_the_first_variant_that_does_not_fit_says_where_and_the_others_are_skipped(recorded):
     lines = lines_of(recorded("grows"))
-    assert place_of(lines, "large out of memory (build): RuntimeError: ") < place_of(lines, "larger skipped: large did")
+    assert place_of(lines, "large out of memory (build): RuntimeError: ") < place_of(
+        lines, "larger skipped: large did"
+    )
     assert "sweet spot: middle, the first within 5% of the best time per item" in lines
 
 
@@ -93,32 +99,47 @@ def test_plain_functions_have_no_control_and_no_speedup(recorded):
     assert not [line for line in lines if line.startswith("control")]
     differing = Control(speedup=1.2, low=1.1, high=1.3, verdict=Verdict.SLOWER)
     text = lines_of(
-        run(variant("step"), functions=True, control=differing, explanations=[finding("builds_differ", speedup=1.2)])
+        run(
+            variant("step"),
+            functions=True,
+            control=differing,
+            explanations=[finding("builds_differ", speedup=1.2)],
+        )
     )
-    assert "two builds of the first function differ: 1.20x; times of single builds vary by as much" in text
+    assert (
+        "two builds of the first function differ: 1.20x; times of single builds vary by as much"
+        in text
+    )
     assert not [line for line in text if line.startswith("control")]
 
 
 def test_only_what_weakens_a_result_is_a_note():
-    text = lines_of(run(variant("step"), findings=[finding("weakening")], explanations=[finding("explaining")]))
+    text = lines_of(
+        run(variant("step"), findings=[finding("weakening")], explanations=[finding("explaining")])
+    )
     assert text.index("explaining") < text.index("note: weakening")
 
 
 def test_notes_of_one_kind_are_one_line_that_names_the_variants(recorded):
     lines = lines_of(recorded("phases"))
     assert [line for line in lines if line.startswith("note: ")] == [
-        "note: off the CPU for a part of the time (a busy machine, or steps that wait): waits 48%, hardly 12%",
+        "note: off the CPU for a part of the time (a busy machine, or steps that wait): waits "
+        "48%, hardly 12%",
     ]
 
 
 def test_what_explains_a_result_is_no_note_and_stands_above_the_notes(recorded):
     lines = lines_of(recorded("fixes"))
     together = place_of(
-        lines, "product of the individual speedups 3.43x, all fixes together 3.19x (3.08 to 3.38): some"
+        lines,
+        "product of the individual speedups 3.43x, all fixes together 3.19x (3.08 to 3.38): some",
     )
     assert together < place_of(lines, "note: ")
     same = lines_of(recorded("preallocation-h100-1"))
-    assert place_of(same, "staged_once, out_argument: no effect here: the allocator keeps its blocks") > 0
+    assert (
+        place_of(same, "staged_once, out_argument: no effect here: the allocator keeps its blocks")
+        > 0
+    )
 
 
 def test_the_heading_has_the_device_and_parameters_and_no_uuid(recorded):
@@ -141,11 +162,17 @@ def test_both_clocks_of_a_gpu_and_the_method_are_the_last_lines_but_notes(record
     lines = lines_of(recorded("batched_matmul-h100-1"))
     assert any(line.startswith("wall / device clock: loop ") for line in lines)
     assert lines[-1].startswith("20 epochs, ")
-    assert "wall clock, hot cache · interval over epoch medians · floor 1% · stopped on width" in lines[-1]
+    assert (
+        "wall clock, hot cache · interval over epoch medians · floor 1% · stopped on width"
+        in lines[-1]
+    )
 
 
 def test_what_a_variant_reports_is_shown_with_its_name():
-    figures = [Figure(variant="first", name="p99 latency", value=0.25), Figure(variant=None, name="lost", value=None)]
+    figures = [
+        Figure(variant="first", name="p99 latency", value=0.25),
+        Figure(variant=None, name="lost", value=None),
+    ]
     lines = lines_of(run(variant("first"), figures=figures))
     assert "first: p99 latency 0.25" in lines
     assert not [line for line in lines if "lost" in line]
@@ -155,7 +182,9 @@ def test_what_a_variant_reports_is_shown_with_its_name():
 def test_that_there_is_no_gpu_telemetry_matters_on_a_gpu(kind, style):
     telemetry = TelemetryReport(no_gpu_reason=finding("no_driver"))
     report = run(variant(), device=Device(kind=kind, name="device"), telemetry=telemetry)
-    (text,) = [part for part in result(report, GLYPHS).renderables if "no GPU telemetry" in str(part)]
+    (text,) = [
+        part for part in result(report, GLYPHS).renderables if "no GPU telemetry" in str(part)
+    ]
     assert text.plain == "no GPU telemetry: no NVIDIA driver found: telemetry shows the host only"
     assert text.style == style
 
@@ -163,7 +192,9 @@ def test_that_there_is_no_gpu_telemetry_matters_on_a_gpu(kind, style):
 def test_claims_under_way_say_so():
     under_way = two_variants(claim="2x", outcome=Conclusion.UNDER_WAY)
     assert claims(under_way) == [("claim: 2x; measured here: new 1.50x (faster so far)", "")]
-    before = run(variant("old"), variant("new", claim="3x"), claim="2x", outcome=Conclusion.UNDER_WAY)
+    before = run(
+        variant("old"), variant("new", claim="3x"), claim="2x", outcome=Conclusion.UNDER_WAY
+    )
     assert claims(before) == [("claim: 2x; measured here: nothing yet", "")]
     final = run(variant("old"), variant("new", claim="3x"), claim="2x", comparisons=[compared()])
     assert [text for text, _ in claims(final)] == [
@@ -175,7 +206,9 @@ def test_claims_under_way_say_so():
 
 def test_a_required_speedup_that_was_not_reached_names_the_variant():
     reason = finding("below_required", "new", required=1.8)
-    lines = lines_of(two_variants(reason=reason, exit_code=ExitCode.SLOWER, outcome=Conclusion.SLOWER))
+    lines = lines_of(
+        two_variants(reason=reason, exit_code=ExitCode.SLOWER, outcome=Conclusion.SLOWER)
+    )
     assert "slower than required: the interval of new lies below the required 1.8x" in lines
 
 
@@ -187,17 +220,31 @@ def test_failures_end_with_the_last_output_lines(recorded):
 
 
 def test_a_variant_that_failed_while_another_stage_ran_names_stage_and_line():
-    broken = variant("bad", status=Status.FAILED, time_s=None, reason=finding("killed"), stage=Stage.MEASURE, line=7)
-    assert any("bad failed (measure, line 7): killed: by the system" in line for line in lines_of(run(broken)))
+    broken = variant(
+        "bad",
+        status=Status.FAILED,
+        time_s=None,
+        reason=finding("killed"),
+        stage=Stage.MEASURE,
+        line=7,
+    )
+    assert any(
+        "bad failed (measure, line 7): killed: by the system" in line
+        for line in lines_of(run(broken))
+    )
 
 
 def test_a_method_without_epochs_is_not_shown():
     assert not [line for line in lines_of(run(variant())) if "epochs" in line]
-    assert lines_of(run(variant(), method=Method(epochs=3, rounds=9)))[-1].startswith("3 epochs, 9 rounds of paired ")
+    assert lines_of(run(variant(), method=Method(epochs=3, rounds=9)))[-1].startswith(
+        "3 epochs, 9 rounds of paired "
+    )
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_nothing_of_a_recorded_run_is_wider_than_the_terminal_nor_outside_ascii_where_that_is_asked(recorded, width):
+def test_nothing_of_a_recorded_run_is_wider_than_the_terminal_nor_outside_ascii_where_that_is_asked(
+    recorded, width
+):
     for name in ("precision-h100-1", "checks", "phases", "fixes"):
         text = printed(result(recorded(name), Glyphs(ascii=True)), width)
         assert text.isascii()
@@ -205,11 +252,20 @@ def test_nothing_of_a_recorded_run_is_wider_than_the_terminal_nor_outside_ascii_
 
 
 def noted(*codes):
-    return [finding(code, "first", drift=0.04, share=0.5, change=0.2, seconds=2.0, ratio=3.0) for code in codes]
+    return [
+        finding(code, "first", drift=0.04, share=0.5, change=0.2, seconds=2.0, ratio=3.0)
+        for code in codes
+    ]
 
 
 def test_three_notes_stand_those_that_change_the_result_first_and_the_rest_is_counted():
-    findings = noted("solo_run_differs", "moves_more_bytes", "warm_up_drifts", "work_beside_the_stream", "off_the_cpu")
+    findings = noted(
+        "solo_run_differs",
+        "moves_more_bytes",
+        "warm_up_drifts",
+        "work_beside_the_stream",
+        "off_the_cpu",
+    )
     report = run(variant("first"), findings=[*findings[:3], finding("xid", xid=31), findings[4]])
     lines = lines_of(report)
     notes = [line for line in lines if line.startswith("note: ")]
@@ -222,11 +278,20 @@ def test_three_notes_stand_those_that_change_the_result_first_and_the_rest_is_co
 
 
 def test_what_explains_a_number_is_shown_where_there_is_room():
-    explanations = [finding("first_step_sets_up", "first", first_step_s=3.0), finding("no_effect", "first", reason="x")]
-    few = lines_of(run(variant("first"), explanations=explanations, findings=noted("warm_up_drifts")))
+    explanations = [
+        finding("first_step_sets_up", "first", first_step_s=3.0),
+        finding("no_effect", "first", reason="x"),
+    ]
+    few = lines_of(
+        run(variant("first"), explanations=explanations, findings=noted("warm_up_drifts"))
+    )
     assert any("which compiles or sets up" in line for line in few)
     many = lines_of(
-        run(variant("first"), explanations=explanations, findings=noted("warm_up_drifts", "off_the_cpu", "xid"))
+        run(
+            variant("first"),
+            explanations=explanations,
+            findings=noted("warm_up_drifts", "off_the_cpu", "xid"),
+        )
     )
     assert not any("which compiles or sets up" in line for line in many)
     assert "first: no effect here: x" in many  # belongs to the result
@@ -234,26 +299,35 @@ def test_what_explains_a_number_is_shown_where_there_is_room():
 
 
 CUDA_ERROR = (
-    "AcceleratorError: CUDA error: an illegal memory access was encountered\n"
-    "Search for `cudaErrorIllegalAddress' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html "
-    "for more information.\n"
-    "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be "
-    "incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
-    "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+    "AcceleratorError: CUDA error: an illegal memory access was encountered\nSearch for "
+    "`cudaErrorIllegalAddress' in "
+    "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more "
+    "information.\nCUDA kernel errors might be asynchronously reported at some other API call, "
+    "so the stacktrace below might be incorrect.\nFor debugging consider passing "
+    "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
+    "assertions.\n"
 )
 
 
 def test_a_cuda_error_is_said_once_and_without_what_torch_repeats_below_it():
     reason = finding("exception", message=CUDA_ERROR)
     broken = [
-        variant(name, status=Status.FAILED, time_s=None, reason=reason, stage=Stage.BUILD) for name in ("bad", "worse")
+        variant(name, status=Status.FAILED, time_s=None, reason=reason, stage=Stage.BUILD)
+        for name in ("bad", "worse")
     ]
     failure = Failure(
-        variant="bad", kind=FailureKind.ERROR, stage=Stage.BUILD, cause=reason, traceback=f"  File x\n{CUDA_ERROR}"
+        variant="bad",
+        kind=FailureKind.ERROR,
+        stage=Stage.BUILD,
+        cause=reason,
+        traceback=f"  File x\n{CUDA_ERROR}",
     )
     report = run(variant("good"), *broken, failures=[failure, replace(failure, variant="worse")])
     lines = lines_of(report)
-    text = "bad, worse failed (build): AcceleratorError: CUDA error: an illegal memory access was encountered"
+    text = (
+        "bad, worse failed (build): AcceleratorError: CUDA error: an illegal memory access was "
+        "encountered"
+    )
     assert text in lines
     assert failures(report, GLYPHS).plain.splitlines() == [
         "  File x",
@@ -263,7 +337,13 @@ def test_a_cuda_error_is_said_once_and_without_what_torch_repeats_below_it():
 
 def test_what_failed_late_keeps_its_numbers_and_no_verdict_stands_beside_them():
     kept = compared("new", reason=finding("failed_after", "new", count=11, unit="processes"))
-    lines = lines_of(run(variant("old"), variant("new", status=Status.FAILED, time_s=None, line=3), comparisons=[kept]))
+    lines = lines_of(
+        run(
+            variant("old"),
+            variant("new", status=Status.FAILED, time_s=None, line=3),
+            comparisons=[kept],
+        )
+    )
     row = next(line for line in lines if line.startswith("new "))
     assert row.split() == ["new", "1.50x", "1.425", "to", "1.575", "failed"]
     assert "new against old: it failed after 11 processes; their pairs are kept" in lines
@@ -276,7 +356,9 @@ def test_the_best_is_named_where_it_is_shown_to_be():
     assert "best: second" in lines_of(
         run(*names, comparisons=both, method=several, best="second", best_among=["second"])
     )
-    apart = lines_of(run(*names, comparisons=both, method=several, best_among=["third", "first", "second"]))
+    apart = lines_of(
+        run(*names, comparisons=both, method=several, best_among=["third", "first", "second"])
+    )
     assert "best: third, first or second, which cannot be told apart" in apart
     single = lines_of(run(*names[:2], comparisons=both[:1], best="first", best_among=["first"]))
     assert not [line for line in single if line.startswith("best")]
@@ -300,5 +382,7 @@ def test_a_sustained_speedup_that_heads_the_result_stands_above_the_table_and_in
     )
     assert "claim: 10x; measured here: new 6.92x sustained (faster)" in lines
     assert "sustained, each alone: new 176 T items/s" in lines
-    beside = run(*report.variants, comparisons=[compared("new", sustained=replace(sustained, heads=None))])
+    beside = run(
+        *report.variants, comparisons=[compared("new", sustained=replace(sustained, heads=None))]
+    )
     assert "sustained, each alone: new 6.92x (6.90 to 6.95), 176 T items/s" in lines_of(beside)

@@ -13,13 +13,21 @@ import pytest
 from conftest import printed
 from rooflines import CPU, H200, ceiling, cpu, h200, point
 
-from gpulab.analysis.ceilings import RoofSet
-from gpulab.analysis.roofline import Roofline
-from gpulab.protocol.ceiling import DATASHEET, DERIVED, MATRIX, MEMORY, VECTOR
-from gpulab.views.roofline.axes import THIRDS, axes_for, decade, family_roofs
-from gpulab.views.roofline.placing import BADGE, CEILING, HEAD, POINT
-from gpulab.views.roofline.view import families, layout_of, roofline_view
-from gpulab.views.text import Glyphs
+from gpulab.core.payloads import DATASHEET, DERIVED, MATRIX, MEMORY, VECTOR
+from gpulab.draw.text import Glyphs
+from gpulab.features.roofline.axes import (
+    BADGE,
+    CEILING,
+    HEAD,
+    POINT,
+    THIRDS,
+    axes_for,
+    decade,
+    family_roofs,
+)
+from gpulab.features.roofline.bound import Roofline
+from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.view import families, layout_of, roofline_view
 
 GOLDEN = Path(__file__).parent / "golden"
 SIZES = ((80, 24), (120, 40), (200, 50))
@@ -31,7 +39,10 @@ UNICODE, ASCII = Glyphs(), Glyphs(ascii=True)
 @pytest.mark.parametrize("roofline", [h200, cpu], ids=lambda roofline: roofline.__name__)
 def test_it_looks_as_it_did(roofline, size, glyphs):
     width, height = size
-    path = GOLDEN / f"roofline_{roofline.__name__}_{width}x{height}_{'ascii' if glyphs.ascii else 'unicode'}.txt"
+    path = (
+        GOLDEN
+        / f"roofline_{roofline.__name__}_{width}x{height}_{'ascii' if glyphs.ascii else 'unicode'}.txt"
+    )
     drawn = roofline_view(roofline(), glyphs, width=width, height=height).plain + "\n"
     if os.environ.get("GPULAB_GOLDEN"):
         path.write_text(drawn)
@@ -41,7 +52,9 @@ def test_it_looks_as_it_did(roofline, size, glyphs):
 def test_rich_prints_it_as_it_is():
     for width, height in SIZES:
         text = roofline_view(h200(), UNICODE, width=width, height=height)
-        assert [line.rstrip() for line in printed(text, width).split("\n")[:-1]] == text.plain.split("\n")
+        assert [
+            line.rstrip() for line in printed(text, width).split("\n")[:-1]
+        ] == text.plain.split("\n")
 
 
 def test_at_80x24_eight_points_fit():
@@ -116,7 +129,9 @@ def test_off_the_frame_there_is_a_badge(intensity, rate, text):
     (badge,) = plot.of_kinds(BADGE)
     assert badge.text == text
     assert badge.row in (0, plot.axes.rows - 1) or badge.column in (0, plot.axes.columns - 2)
-    in_ascii = layout_of(Roofline(CPU, [far]), ASCII, width=80, height=24).plot.of_kinds(BADGE)[0].text
+    in_ascii = (
+        layout_of(Roofline(CPU, [far]), ASCII, width=80, height=24).plot.of_kinds(BADGE)[0].text
+    )
     assert in_ascii == text.translate(str.maketrans("◂▸▲▼", "<>^v"))
 
 
@@ -145,7 +160,9 @@ def test_arrows_lead_from_before_to_after():
 def test_two_flat_roofs_only_where_they_differ():
     assert [roof.ceiling.roof for roof in family_roofs(H200, "fp32").flats] == [VECTOR, MATRIX]
     assert [roof.ceiling.kind for roof in family_roofs(H200, "fp16/bf16").flats] == ["bf16"]
-    close = layout_of(Roofline([*CPU, ceiling(VECTOR, "fp32", 100e9)]), UNICODE, width=200, height=50)
+    close = layout_of(
+        Roofline([*CPU, ceiling(VECTOR, "fp32", 100e9)]), UNICODE, width=200, height=50
+    )
     assert not [label.text for label in close.plot.of_kinds(CEILING) if "vector" in label.text]
     assert close.notes == ["fp32 vector: measured 100 GFLOP/s"]
     assert family_roofs(CPU, "fp32").ridge == pytest.approx(104 / 31.5)
@@ -159,8 +176,14 @@ def test_a_datasheet_far_from_what_was_measured_is_a_line_of_its_own():
     ]
     plot = layout_of(Roofline(far), UNICODE, width=200, height=50).plot
     styles = {label.text: label.style for label in plot.of_kinds(CEILING)}
-    assert styles["900 GFLOP/s fp32 matrix (datasheet)"] == styles["200 GB/s device memory (datasheet)"] == "dim"
-    assert ("·", "dim") in [plot.lines.get((plot.axes.row(900e9), column)) for column in range(plot.axes.columns)]
+    assert (
+        styles["900 GFLOP/s fp32 matrix (datasheet)"]
+        == styles["200 GB/s device memory (datasheet)"]
+        == "dim"
+    )
+    assert ("·", "dim") in [
+        plot.lines.get((plot.axes.row(900e9), column)) for column in range(plot.axes.columns)
+    ]
     assert plot.unlabelled == []
 
 
@@ -168,9 +191,12 @@ def test_a_datasheet_near_to_what_was_measured_is_in_its_label_or_in_a_note():
     wide = layout_of(h200(), UNICODE, width=200, height=50)
     labels = {label.text for label in wide.plot.of_kinds(CEILING)}
     assert "4.40 TB/s device memory (triad, derived 4.81 TB/s, datasheet 4.80 TB/s)" in labels
-    assert "fp16 matrix: datasheet 989 TFLOP/s" in wide.notes[-1]  # its row is that of what is derived
+    # its row is that of what is derived
+    assert "fp16 matrix: datasheet 989 TFLOP/s" in wide.notes[-1]
     narrow = layout_of(h200(), UNICODE, width=120, height=40)
-    assert "4.40 TB/s device memory (triad)" in {label.text for label in narrow.plot.of_kinds(CEILING)}
+    assert "4.40 TB/s device memory (triad)" in {
+        label.text for label in narrow.plot.of_kinds(CEILING)
+    }
     assert "memory: derived 4.81 TB/s, datasheet 4.80 TB/s" in narrow.notes[-2]
 
 
@@ -178,22 +204,29 @@ def test_a_second_roof_of_arithmetic_in_the_row_of_the_first_is_in_a_note():
     notes = layout_of(h200(), UNICODE, width=80, height=24, family="fp32").notes
     assert any("fp32 matrix: measured 51.2 TFLOP/s" in note for note in notes)
     same = Roofline([*CPU, ceiling(VECTOR, "fp32", 104e9, source=DERIVED)])
-    assert layout_of(same, UNICODE, width=80, height=24).notes == []  # of a CPU the one is taken for the other
+    # of a CPU the one is taken for the other
+    assert layout_of(same, UNICODE, width=80, height=24).notes == []
 
 
 def test_without_ceilings_one_sentence_says_so():
     alone = roofline_view(Roofline(()), UNICODE, width=80, height=24).plain
     assert alone == "No roofline: no ceiling is known; gpulab --calibrate measures them."
     text = roofline_view(cpu(), UNICODE, width=80, height=24, family="fp8").plain
-    assert text.startswith("No roofline: no ceiling is known of fp8 arithmetic: none was measured here.")
+    assert text.startswith(
+        "No roofline: no ceiling is known of fp8 arithmetic: none was measured here."
+    )
     assert "mm_bf16" in text
     unsteady = [
-        msgspec.structs.replace(ceiling, median=ceiling.best / 3) if ceiling.roof == MEMORY else ceiling
+        msgspec.structs.replace(ceiling, median=ceiling.best / 3)
+        if ceiling.roof == MEMORY
+        else ceiling
         for ceiling in CPU
     ]
     assert RoofSet(unsteady).unsteady()
     text = roofline_view(Roofline(unsteady), UNICODE, width=80, height=24).plain
-    assert text.startswith("No roofline: no ceiling is known of device memory: the machine was too unsteady")
+    assert text.startswith(
+        "No roofline: no ceiling is known of device memory: the machine was too unsteady"
+    )
 
 
 def test_decades_have_short_names():

@@ -1,13 +1,14 @@
-"""Several runs, one below the other: what each claims, what it measured, and why one came to nothing."""
+"""Several runs, one below the other: what each claims, what it measured, and why one came to
+nothing.
+"""
 
 from conftest import printed
 from run_reports import compared, run, two_variants, variant
 
-from gpulab.protocol.finding import finding
-from gpulab.protocol.statuses import Verdict
-from gpulab.report.exit_codes import Conclusion, ExitCode
-from gpulab.views.summary import run_line, summary
-from gpulab.views.text import Glyphs
+from gpulab.core.finding import finding
+from gpulab.core.statuses import Conclusion, ExitCode, Verdict
+from gpulab.draw.text import Glyphs
+from gpulab.headless.run import run_line, summary
 
 GLYPHS = Glyphs()
 FAILED = {"outcome": Conclusion.FAILED, "exit_code": ExitCode.FAILED}
@@ -29,7 +30,16 @@ def test_columns_line_up_over_all_runs_and_a_variant_has_its_claim():
     assert head.split() == ["speedup", "99", "%", "interval", "verdict", "step", "goodput"]
     assert (name, other_name) == ("first  2x", "second")
     assert row.index("faster") == other_row.index("faster") == head.index("verdict")
-    assert other_row.split() == ["a_longer_name", "31.4x", "29.8", "to", "33.0", "faster", "3x,", "surely"]
+    assert other_row.split() == [
+        "a_longer_name",
+        "31.4x",
+        "29.8",
+        "to",
+        "33.0",
+        "faster",
+        "3x,",
+        "surely",
+    ]
 
 
 def test_a_ladder_has_only_its_rows_against_the_baseline():
@@ -51,8 +61,17 @@ def test_a_run_that_came_to_nothing_has_its_reason():
 
 
 def test_the_line_of_a_run_has_its_number_and_verdicts_or_its_reason():
-    assert run_line(two_variants(), GLYPHS, 3, 12).plain == " 3 of 12  scenario: measured  new 1.50x faster"
-    failed = run(scenario="broken", reason=finding("exception", "v", message="boom", stage="build", line=3), **FAILED)
-    assert run_line(failed, GLYPHS, 4, 12).plain == " 4 of 12  broken: failed  boom (v, build, line 3)"
+    assert (
+        run_line(two_variants(), GLYPHS, 3, 12).plain
+        == " 3 of 12  scenario: measured  new 1.50x faster"
+    )
+    failed = run(
+        scenario="broken",
+        reason=finding("exception", "v", message="boom", stage="build", line=3),
+        **FAILED,
+    )
+    assert (
+        run_line(failed, GLYPHS, 4, 12).plain == " 4 of 12  broken: failed  boom (v, build, line 3)"
+    )
     skipped = run(scenario="gpu", outcome=Conclusion.SKIPPED, reason=finding("no_gpu", need="cuda"))
     assert run_line(skipped, GLYPHS, 5, 12).plain.startswith(" 5 of 12  gpu: skipped  needs cuda: ")

@@ -1,22 +1,25 @@
-"""The table of a run: the same columns while it runs and when it has ended; nothing is claimed that was refused."""
+"""The table of a run: the same columns while it runs and when it has ended; nothing is claimed that
+was refused.
+"""
 
 import pytest
 from conftest import printed
 from run_reports import compared, run, two_variants, variant
 
-from gpulab.protocol.finding import finding
-from gpulab.protocol.statuses import Status, Verdict
-from gpulab.report.exit_codes import Conclusion
+from gpulab.core.finding import finding
+from gpulab.core.statuses import Conclusion, Status, Verdict
+from gpulab.draw.text import Glyphs
 from gpulab.report.report import Control, Time
-from gpulab.views.table import comparison_table
-from gpulab.views.text import Glyphs
+from gpulab.report.view import comparison_table
 
 GLYPHS = Glyphs()
 
 
 def rows_of(report, width=120):
     """The words of each row by the first of them."""
-    lines = [line.rstrip() for line in printed(comparison_table(report, GLYPHS), width).splitlines()]
+    lines = [
+        line.rstrip() for line in printed(comparison_table(report, GLYPHS), width).splitlines()
+    ]
     return {line.split()[0]: " ".join(line.split()[1:]) for line in lines}
 
 
@@ -31,23 +34,33 @@ def test_a_row_a_variant_and_the_control():
 
 def test_a_further_comparison_has_a_row_of_its_own():
     ladder = run(
-        variant("a"), variant("b"), variant("c"), comparisons=[compared("c", "a", 2.0), compared("c", "b", 0.5)]
+        variant("a"),
+        variant("b"),
+        variant("c"),
+        comparisons=[compared("c", "a", 2.0), compared("c", "b", 0.5)],
     )
     rows = rows_of(ladder)
     assert rows["c"].endswith("2.00x 1.900 to 2.10 faster")
     assert rows["vs"].startswith("b 0.50x")
 
 
-@pytest.mark.parametrize("status", [Status.FAILED, Status.WRONG, Status.INVALID, Status.SKIPPED, Status.OUT_OF_MEMORY])
+@pytest.mark.parametrize(
+    "status", [Status.FAILED, Status.WRONG, Status.INVALID, Status.SKIPPED, Status.OUT_OF_MEMORY]
+)
 def test_what_came_to_nothing_has_its_status_and_no_numbers(status):
     refused = compared("new", "old", None, Verdict.WRONG)
-    rows = rows_of(run(variant("old"), variant("new", status=status, time_s=None), comparisons=[refused]))
+    rows = rows_of(
+        run(variant("old"), variant("new", status=status, time_s=None), comparisons=[refused])
+    )
     assert rows["new"] == status
 
 
 def test_an_invalid_comparison_claims_no_speedup():
     refused = compared("new", "old", None, Verdict.INVALID, reason=finding("control_differs"))
-    assert rows_of(run(variant("old"), variant("new"), comparisons=[refused]))["new"] == "1.00 ms ±1.0% invalid"
+    assert (
+        rows_of(run(variant("old"), variant("new"), comparisons=[refused]))["new"]
+        == "1.00 ms ±1.0% invalid"
+    )
 
 
 def test_an_unchecked_variant_keeps_its_speedup():
@@ -58,7 +71,9 @@ def test_an_unchecked_variant_keeps_its_speedup():
 def test_under_way_verdicts_are_so_far_and_numbers_come_in_without_a_jump():
     blank = compared("new", "old", None, Verdict.INCONCLUSIVE)
     pending = [variant("old"), variant("new", status=Status.PENDING, time_s=None)]
-    before = printed(comparison_table(run(*pending, comparisons=[blank], outcome=Conclusion.UNDER_WAY), GLYPHS))
+    before = printed(
+        comparison_table(run(*pending, comparisons=[blank], outcome=Conclusion.UNDER_WAY), GLYPHS)
+    )
     after = printed(comparison_table(two_variants(outcome=Conclusion.UNDER_WAY), GLYPHS))
     assert before.splitlines()[0] == after.splitlines()[0]
     assert "so far" in before
@@ -72,7 +87,10 @@ def test_times_are_of_an_item_where_that_is_compared():
 
 
 def test_a_time_whose_interval_is_wider_than_itself_is_unstable():
-    assert "unstable" in rows_of(run(variant("old", time_s=Time(median=1e-3, low=0.5e-3, high=4e-3))))["old"]
+    assert (
+        "unstable"
+        in rows_of(run(variant("old", time_s=Time(median=1e-3, low=0.5e-3, high=4e-3))))["old"]
+    )
 
 
 def test_a_long_name_is_folded_and_no_number_cut():

@@ -1,16 +1,18 @@
-"""Telemetry: two rows beside a run that say when they are stale or lost, and a table of solo runs that is never cut."""
+"""Telemetry: two rows beside a run that say when they are stale or lost, and a table of solo runs
+that is never cut.
+"""
 
 import pytest
 from conftest import printed
 from recorded import report_of
 from run_reports import CPU, run, variant
 
-from gpulab.protocol.device import Device
-from gpulab.protocol.finding import finding
-from gpulab.protocol.telemetry_fields import FIELDS, Field
+from gpulab.core.finding import finding
+from gpulab.core.machine import Device
+from gpulab.draw.text import Glyphs
+from gpulab.features.telemetry.fields import FIELDS, Field
+from gpulab.features.telemetry.view import TelemetryRows, bars, solo_runs
 from gpulab.report.report import Progress, SoloReport, TelemetryReport
-from gpulab.views.telemetry import TelemetryRows, bars, solo_runs
-from gpulab.views.text import Glyphs
 
 GLYPHS = Glyphs()
 GPU = Device(kind="cuda", name="NVIDIA H200")
@@ -28,7 +30,13 @@ def of_gpu(**changes):
         "readings": 3,
         "recent": {"sm": [0.0, 50.0, 100.0], "dram": [10.0, 12.0, 9.0]},
         "peaks": {"sm": 100.0, "dram": 12.0},
-        "last": {"sm": 100.0, "power": 410.0, "sm_clock": 1755.0, "temperature": 61.0, "memory_used": 3 << 30},
+        "last": {
+            "sm": 100.0,
+            "power": 410.0,
+            "sm_clock": 1755.0,
+            "temperature": 61.0,
+            "memory_used": 3 << 30,
+        },
         "limits": {"power": 700.0, "memory_used": 140 << 30},
         "clocks": "ok",
     }
@@ -52,7 +60,10 @@ def test_charts_have_label_last_value_and_peak_and_figures_their_limits():
 def test_on_a_cpu_the_host_is_the_telemetry():
     charts, figures = rows_of(of_host(), 100)
     assert charts == "worker CPU ▅█ 99% ^99  machine CPU ▃▃ 25% ^30"
-    assert figures == "RSS 376 MiB  preempted 1/s  CPU 2250 MHz  no GPU telemetry: this run is on the CPU"
+    assert (
+        figures
+        == "RSS 376 MiB  preempted 1/s  CPU 2250 MHz  no GPU telemetry: this run is on the CPU"
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,7 +80,9 @@ def test_what_holds_the_clocks_back_is_named(clocks, slowed, text):
 
 
 def test_a_stale_reading_says_for_how_long_and_a_lost_gpu_why():
-    assert rows_of(of_gpu(stale=True, age_s=4.2), 160)[1].startswith("stale: nothing for 4 s  410/700 W")
+    assert rows_of(of_gpu(stale=True, age_s=4.2), 160)[1].startswith(
+        "stale: nothing for 4 s  410/700 W"
+    )
     lost = rows_of(of_gpu(lost=finding("gpu_lost")), 160)[1]
     assert lost.startswith("GPU lost: the kernel's log (dmesg) has its Xid line  410/700 W")
 
@@ -83,7 +96,12 @@ def test_before_the_first_reading_it_waits():
 
 def test_a_gpu_that_counts_nothing_gives_way_to_rates_of_declared_work():
     blind = of_gpu(unsupported={"sm": "not_supported"}, recent={})
-    report = run(variant("fast", bytes_per_s=3.96e12, flops_per_s=1e12), variant("plain"), device=GPU, telemetry=blind)
+    report = run(
+        variant("fast", bytes_per_s=3.96e12, flops_per_s=1e12),
+        variant("plain"),
+        device=GPU,
+        telemetry=blind,
+    )
     first = printed(TelemetryRows(report, GLYPHS)).splitlines()[0].rstrip()
     assert first == "derived from declared work: fast 3.96 TB/s 1.00 TFLOP/s"
 
@@ -103,7 +121,9 @@ def test_bars_end_at_fixed_scales_and_have_an_ascii_form():
 
 
 def solo(**changes):
-    return SoloReport(**{"seconds": 2.0, "readings": 8, "time_s": 1e-3, "means": MEANS, "clocks": "ok", **changes})
+    return SoloReport(
+        **{"seconds": 2.0, "readings": 8, "time_s": 1e-3, "means": MEANS, "clocks": "ok", **changes}
+    )
 
 
 def solo_lines(report, width=80):
@@ -111,7 +131,10 @@ def solo_lines(report, width=80):
 
 
 def test_clock_letters_are_explained_below_the_table_and_ok_is_not():
-    capped, hot = variant("capped", solo_run=solo(clocks="P")), variant("hot", solo_run=solo(clocks="TB"))
+    capped, hot = (
+        variant("capped", solo_run=solo(clocks="P")),
+        variant("hot", solo_run=solo(clocks="TB")),
+    )
     lines = solo_lines(run(capped, hot, telemetry=of_gpu()))
     assert lines[-1] == "clocks: B power brake, T thermal slowdown, P power cap"
     assert [line.split()[-1] for line in lines[1:-1]] == ["clocks", "P", "TB"]
@@ -141,7 +164,9 @@ def test_rates_that_nobody_counted_are_labelled_derived():
     assert table[-1].endswith("313 M          26.7 G")
 
 
-@pytest.mark.parametrize("name", ["channels_last-h100-1", "preallocation-h100-1", "optimizer_step-h100-1"])
+@pytest.mark.parametrize(
+    "name", ["channels_last-h100-1", "preallocation-h100-1", "optimizer_step-h100-1"]
+)
 def test_no_figure_of_a_solo_run_is_cut_at_80_columns(name, tmp_path):
     report = report_of(name, tmp_path)
     lines = solo_lines(report)
@@ -164,4 +189,15 @@ def test_heads_of_columns_have_the_unit_of_their_field(monkeypatch):
     assert "410/700 kW" in rows_of(of_gpu())[1]
     means = {"worker_cpu": 1.0, "machine_cpu": 1.0, "rss": 1.0, "switches": 1.0, "frequency": 1.0}
     head = solo_lines(run(variant("v", solo_run=solo(means=means))), 120)[1].split()
-    assert head[2:] == ["time/step", "worker", "CPU", "%", "machine", "CPU", "%", "RSS", "preempted/s", "MHz"]
+    assert head[2:] == [
+        "time/step",
+        "worker",
+        "CPU",
+        "%",
+        "machine",
+        "CPU",
+        "%",
+        "RSS",
+        "preempted/s",
+        "MHz",
+    ]

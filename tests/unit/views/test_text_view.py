@@ -1,15 +1,24 @@
-"""Numbers with their units, and text that is safe to show: no escape sequence, ASCII where it must be."""
+"""Numbers with their units, and text that is safe to show: no escape sequence, ASCII where it must
+be.
+"""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.views.text import Glyphs, byte_count, plural, plus_minus, rate, seconds, span, times
+from gpulab.draw.text import Glyphs, byte_count, plural, plus_minus, rate, seconds, span, times
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "n/a"), (2.0, "2.00 s"), (0.0123, "12.3 ms"), (5.15e-5, "51.5 µs"), (1.23e-7, "123 ns"), (0.0, "0.00 fs")],
+    [
+        (None, "n/a"),
+        (2.0, "2.00 s"),
+        (0.0123, "12.3 ms"),
+        (5.15e-5, "51.5 µs"),
+        (1.23e-7, "123 ns"),
+        (0.0, "0.00 fs"),
+    ],
 )
 def test_seconds_have_three_digits_and_the_unit_that_fits(value, text):
     assert seconds(value) == text
@@ -17,7 +26,14 @@ def test_seconds_have_three_digits_and_the_unit_that_fits(value, text):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "n/a"), (1.0012, "1.001x"), (0.956, "0.956x"), (6.284, "6.28x"), (0.0423, "0.042x"), (37.94, "37.9x")],
+    [
+        (None, "n/a"),
+        (1.0012, "1.001x"),
+        (0.956, "0.956x"),
+        (6.284, "6.28x"),
+        (0.0423, "0.042x"),
+        (37.94, "37.9x"),
+    ],
 )
 def test_speedups_near_one_have_a_digit_more(value, text):
     assert times(value) == text

@@ -5,19 +5,23 @@ from conftest import printed
 from recorded import report_of
 from run_reports import compared, run, variant
 
-from gpulab.analysis.trust import Check, Trust
-from gpulab.protocol.finding import finding
-from gpulab.protocol.statuses import CheckKind, CheckState, Grade
+from gpulab.core.finding import finding
+from gpulab.core.statuses import CheckKind, CheckState, Grade
+from gpulab.draw.text import Glyphs
+from gpulab.features.checks.report import DOUBTS, RESULTS
+from gpulab.features.checks.view import checks, grades, in_short
+from gpulab.features.checks.words import REASONS
 from gpulab.report.report import Method
-from gpulab.report.trust_checks import DOUBTS, RESULTS
-from gpulab.views.findings import WORDS
-from gpulab.views.sentences.trust import REASONS
-from gpulab.views.text import Glyphs
-from gpulab.views.trust import checks, grades, in_short
+from gpulab.report.sentences import WORDS
+from gpulab.stats.comparison import Check, Trust
 
 GLYPHS = Glyphs()
 PASSED = [
-    Check(kind=kind, state=CheckState.PASSED, result=finding(RESULTS[kind], count=4, speedup=1.0, low=0.99, high=1.01))
+    Check(
+        kind=kind,
+        state=CheckState.PASSED,
+        result=finding(RESULTS[kind], count=4, speedup=1.0, low=0.99, high=1.01),
+    )
     for kind in CheckKind
 ]
 
@@ -36,7 +40,10 @@ def lines_of(report, width=80):
 VERIFIED = Trust(grade=Grade.VERIFIED, checks=PASSED)
 DOUBTFUL = Trust(
     grade=Grade.DOUBTFUL,
-    reasons=[finding("off_the_cpu", "v0", share=0.25), finding("checks_not_run", checks=["timed steps", "inputs"])],
+    reasons=[
+        finding("off_the_cpu", "v0", share=0.25),
+        finding("checks_not_run", checks=["timed steps", "inputs"]),
+    ],
     checks=PASSED,
 )
 
@@ -48,7 +55,9 @@ def test_comparisons_of_one_grade_for_the_same_reasons_share_a_line():
         ("v1, v2 verified: 14 checks ran", "green"),
         ("v3 unchecked: returns nothing", "yellow"),
     ]
-    assert grades(trusted(*[VERIFIED] * 4)) == [("all 4 comparisons verified: 14 checks ran", "green")]
+    assert grades(trusted(*[VERIFIED] * 4)) == [
+        ("all 4 comparisons verified: 14 checks ran", "green")
+    ]
 
 
 def test_a_comparison_that_claims_nothing_has_no_line():
@@ -59,13 +68,20 @@ def test_a_comparison_that_claims_nothing_has_no_line():
 
 def test_of_two_variants_that_are_doubted_alike_each_line_has_its_own_number():
     both = [finding("off_the_cpu", "old", share=0.9), finding("off_the_cpu", "v0", share=0.25)]
-    assert grades(trusted(Trust(grade=Grade.DOUBTFUL, reasons=both))) == [("v0 doubtful: contention 25%", "yellow")]
+    assert grades(trusted(Trust(grade=Grade.DOUBTFUL, reasons=both))) == [
+        ("v0 doubtful: contention 25%", "yellow")
+    ]
 
 
 def test_every_check_has_a_row_in_its_order_and_those_that_showed_the_same_share_it():
-    other = [Check(kind=CheckKind.OUTPUTS, state=CheckState.DOUBTFUL, result=finding("returns_nothing")), *PASSED[1:]]
+    other = [
+        Check(kind=CheckKind.OUTPUTS, state=CheckState.DOUBTFUL, result=finding("returns_nothing")),
+        *PASSED[1:],
+    ]
     lines = lines_of(trusted(VERIFIED, Trust(grade=Grade.DOUBTFUL, checks=other)), 200)
-    assert [line.split("  ")[0] for line in lines[1:] if not line.startswith(" ")] == [kind.value for kind in CheckKind]
+    assert [line.split("  ")[0] for line in lines[1:] if not line.startswith(" ")] == [
+        kind.value for kind in CheckKind
+    ]
     assert lines[1].split() == ["outputs", "passed", "v0:", *lines[1].split()[3:]]
     assert lines[2].split()[:2] == ["doubtful", "v1:"]
     assert lines[3].split()[:6] == ["timed", "steps", "passed", "4", "blocks", "checked"]
@@ -73,7 +89,11 @@ def test_every_check_has_a_row_in_its_order_and_those_that_showed_the_same_share
 
 def test_what_one_interval_means_for_several_is_said_once():
     report = trusted(VERIFIED, VERIFIED)
-    several = run(*report.variants, comparisons=report.comparisons, method=Method(comparisons=7, familywise=0.07))
+    several = run(
+        *report.variants,
+        comparisons=report.comparisons,
+        method=Method(comparisons=7, familywise=0.07),
+    )
     text = "7 comparisons: the interval of each misses in 1% of runs at most, any of them in 7%"
     assert " ".join(lines_of(several)).endswith(text)
     assert "comparisons" not in " ".join(lines_of(report))

@@ -3,14 +3,21 @@
 from conftest import printed
 from run_reports import run, variant
 
-from gpulab.protocol.tuning import Tried, Tuning
-from gpulab.views.figures.tuning import tunings
-from gpulab.views.text import Glyphs
+from gpulab.core.payloads import Tried, Tuning
+from gpulab.draw.text import Glyphs
+from gpulab.features.tuning.view import tunings
 
 TUNING = Tuning(
     tried=[
         Tried(config="block=128 warps=4", time_s=1.0e-3, blocks=40, ratio=1.0),
-        Tried(config="block=256 warps=4", time_s=1.004e-3, blocks=40, ratio=1.004, low=0.999, high=1.009),
+        Tried(
+            config="block=256 warps=4",
+            time_s=1.004e-3,
+            blocks=40,
+            ratio=1.004,
+            low=0.999,
+            high=1.009,
+        ),
         Tried(config="block=64 warps=4", time_s=1.1e-3, blocks=40, ratio=1.1, low=1.09, high=1.12),
         Tried(config="block=32 warps=4", time_s=2e-3, blocks=5, ratio=2.0),
         Tried(config="block=512 warps=4", reason="out of resource: shared memory"),
@@ -30,15 +37,32 @@ def lines(tuning, *, cached=False, width=80):
 
 def test_every_candidate_has_its_time_and_each_finalist_its_interval():
     shown = lines(TUNING, width=120)
-    assert shown[0].split() == ["candidates", "of", "tuned", "time", "of", "best", "99", "%", "interval"]
-    assert [line.split("  ")[0] for line in shown[1:5]] == [tried.config for tried in TUNING.tried[:4]]
+    assert shown[0].split() == [
+        "candidates",
+        "of",
+        "tuned",
+        "time",
+        "of",
+        "best",
+        "99",
+        "%",
+        "interval",
+    ]
+    assert [line.split("  ")[0] for line in shown[1:5]] == [
+        tried.config for tried in TUNING.tried[:4]
+    ]
     assert shown[1].endswith("chosen")
     assert "1.004x  0.999 to 1.009  as good" in shown[2]
     assert "1.090 to 1.120" in shown[3]
     assert shown[4].split()[-1] == "2.00x"
     assert shown[5] == "block=512 warps=4: out of resource: shared memory"
-    assert shown[6].startswith("taking the second (block=256 warps=4) costs 0.4 % (-0.1 to 0.9 %); the chosen one is")
-    assert "4 candidates in 125 blocks, final of 3 in 35 paired rounds, 1 eliminated before · 4.20 s" in " ".join(shown)
+    assert shown[6].startswith(
+        "taking the second (block=256 warps=4) costs 0.4 % (-0.1 to 0.9 %); the chosen one is"
+    )
+    assert (
+        "4 candidates in 125 blocks, final of 3 in 35 paired rounds, 1 eliminated before · 4.20 s"
+        in " ".join(shown)
+    )
 
 
 def test_a_choice_of_an_earlier_run_says_when_and_how_to_measure_again():

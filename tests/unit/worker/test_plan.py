@@ -1,10 +1,12 @@
-"""The plan: a part of the time for each process, in it epochs before rounds, and never less than one of each."""
+"""The plan: a part of the time for each process, in it epochs before rounds, and never less than
+one of each.
+"""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.analysis.statistics import FEWEST
-from gpulab.worker.timing.plan import PROCESSES, ROUNDS, is_kept, plan
+from gpulab.engine.measure.plan import PROCESSES, ROUNDS, is_kept, plan
+from gpulab.stats.statistics import FEWEST
 
 SECONDS = st.floats(1e-5, 100)
 

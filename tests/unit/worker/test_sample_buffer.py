@@ -1,10 +1,12 @@
-"""Blocks on their way from the worker to its supervisor: nothing is lost, doubled or out of order."""
+"""Blocks on their way from the worker to its supervisor: nothing is lost, doubled or out of
+order.
+"""
 
 import struct
 
 import pytest
 
-from gpulab.worker.process.sample_buffer import Block, SampleBuffer
+from gpulab.engine.processes.channel import Block, SampleBuffer
 
 BLOCK = Block(time_s=1e-3, cpu_s=9e-4, faults=3, switches=1, ended=12.5, steps=40)
 

@@ -1,1 +1,0 @@
-"""Floor 1: mathematics over the values of the protocol. No clocks, no files, no processes."""

@@ -1,0 +1,213 @@
+"""The catalog as a list, and a scenario to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from markdown_it import MarkdownIt
+from rich.console import Group, RenderableType
+from rich.constrain import Constrain
+from rich.markdown import Markdown
+from rich.table import Table
+from rich.text import Text
+
+from gpulab.catalog.listing import ScenarioRow
+from gpulab.core.statuses import Conclusion, ExitCode, Verdict
+from gpulab.draw.text import STYLES, Glyphs, three_digits, times, with_star
+from gpulab.features.course.report import course, course_lesson
+from gpulab.features.course.view import lesson_questions
+from gpulab.report.sentences import sentence
+from gpulab.scenario import Param
+
+if TYPE_CHECKING:
+    from gpulab.features.history.report import PastComparison, PastRun
+    from gpulab.report.report import RunReport
+    from gpulab.stats.comparison import Comparison
+
+_WIDEST = 78
+"""Cells of a line that is read with ease."""
+
+
+def lesson(
+    row: ScenarioRow,
+    glyphs: Glyphs,
+    *,
+    chosen: Mapping[str, str] | None = None,
+    hides_claim: bool = False,
+) -> RenderableType:
+    """The text as Markdown. `chosen`: what the user set for its runs; `hides_claim`: a guess waits
+    for its answer.
+    """
+    if row.error:
+        hides = [Text(glyphs(sentence(row.hides)), "yellow")] if row.hides else []
+        return Group(Text(glyphs(row.path), "bold"), Text(glyphs(row.error), "red"), *hides)
+    title, _, rest = row.lesson.partition("\n")
+    parts: list[RenderableType] = [Text(glyphs(title or row.title), "bold"), ""]
+    if rest.strip():
+        parts += [_markdown(glyphs.block(rest)), ""]
+    if row.function:
+        parts += [
+            Text("a plain function: it is timed and profiled, and compared with nothing", "dim"),
+            "",
+        ]
+    else:
+        parts += [variants_table(row, glyphs), ""]
+    facts = Table.grid(padding=(0, 2, 0, 0))
+    listed = _facts(row) | {
+        "claim": "hidden until the verdict stands" if hides_claim and row.claim else row.claim
+    }
+    listed["chosen"] = _assignments(chosen or {})
+    for name, value in listed.items():
+        if value:
+            facts.add_row(Text(name, "dim"), Text(glyphs(value), overflow="fold"))
+    asked = course_lesson(row.name) if not row.own else None
+    questions: list[RenderableType] = ["", *lesson_questions(asked, glyphs)] if asked else []
+    return Group(Constrain(Group(*parts), _WIDEST), facts, Constrain(Group(*questions), _WIDEST))
+
+
+def _markdown(text: str) -> Markdown:
+    """Tags are text: a lesson may say <int>."""
+    markdown = Markdown("", code_theme="ansi_dark", hyperlinks=False)
+    markdown.parsed = MarkdownIt("commonmark", {"html": False}).enable("table").parse(text)
+    return markdown
+
+
+def variants_table(row: ScenarioRow, glyphs: Glyphs) -> Table:
+    variants = Table.grid(padding=(0, 2, 0, 0))
+    for name, summary in zip(row.variants, row.summaries, strict=True):
+        variants.add_row(Text(glyphs(name), "bold"), Text(glyphs(summary)))
+    return variants
+
+
+def _facts(row: ScenarioRow) -> dict[str, str]:
+    return {
+        "claim": row.claim,
+        "parameters": _assignments(row.params),
+        "on a CPU": _assignments(row.cpu),
+        "sweep": ", ".join(
+            f"{name}={','.join(map(str, values))}" for name, values in row.sweep.items()
+        ),
+        "missing here": sentence(row.missing) if row.missing else "",
+        "file": row.path,
+        "note": sentence(row.hides) if row.hides else "",
+    }
+
+
+def _assignments(params: Mapping[str, Param] | Mapping[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in params.items())
+
+
+OWN = "your own"
+_UNREADABLE = "files that cannot be read"
+_SHORT_OUTCOMES = {Conclusion.INTERRUPTED: "stopped", Conclusion.SLOWER: "slower"}
+
+
+def listing(rows: Sequence[ScenarioRow], glyphs: Glyphs) -> Text:
+    """A line a scenario under its topic; what the user named comes first."""
+    text = Text(no_wrap=True, overflow=glyphs.overflow)
+    width = max((len(row.name) for row in rows), default=0) + 2
+    for topic, members in by_topic(rows):
+        text.append(f"{glyphs(topic)}\n", style="bold")
+        for row in members:
+            text.append_text(_error(row, glyphs) if row.error else _line(row, width, glyphs))
+            if row.hides:
+                text.append(f"    {glyphs(sentence(row.hides))}\n", style="yellow")
+    text.rstrip()
+    return text
+
+
+def _error(row: ScenarioRow, glyphs: Glyphs) -> Text:
+    return Text(f"  {glyphs(row.path)}\n    {glyphs(row.error or '')}\n", style="red")
+
+
+def _line(row: ScenarioRow, width: int, glyphs: Glyphs) -> Text:
+    missing = f"  ({sentence(row.missing)})" if row.missing else ""
+    title = "" if row.title == row.name else row.title
+    return Text(
+        glyphs(f"  {row.name:<{width}}{title}{missing}".rstrip()) + "\n",
+        style="dim" if row.missing else "",
+    )
+
+
+def by_topic(rows: Sequence[ScenarioRow]) -> list[tuple[str, list[ScenarioRow]]]:
+    """The rows under their topics, in the order they come: the user's own first, unreadable files
+    of folders last.
+    """
+    topics: dict[str, list[ScenarioRow]] = {}
+    for row in sorted(rows, key=lambda row: not row.own and row.error is not None):
+        topic = OWN if row.own else _UNREADABLE if row.error else row.topic
+        topics.setdefault(topic, []).append(row)
+    return list(topics.items())
+
+
+def by_course(rows: Sequence[ScenarioRow]) -> list[tuple[str, list[ScenarioRow]]]:
+    """The rows in the order of the course, under its steps with their numbers; the others follow by
+    topic.
+    """
+    named = {row.name: row for row in rows if not row.own}
+    steps = [
+        (
+            f"{number}. {stage.title}",
+            [named.pop(lesson.name) for lesson in stage.lessons if lesson.name in named],
+        )
+        for number, stage in enumerate(course(), 1)
+    ]
+    others = [row for row in rows if row.own or row.name in named]
+    own = [group for group in by_topic(others) if group[0] == OWN]
+    rest = [(f"besides: {topic}", members) for topic, members in by_topic(others) if topic != OWN]
+    return [*own, *((title, members) for title, members in steps if members), *rest]
+
+
+def title_beside_name(row: ScenarioRow) -> str:
+    """The title without what the name says already."""
+    return "" if row.title == row.name else row.title.partition(": ")[2] or row.title
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a run came to in seven characters, and the verdict where that says more; with its
+    style.
+    """
+
+    text: str
+    style: str
+    verdict: str = ""
+
+
+CANNOT_RUN = Mark("cannot", "yellow")
+"""Of a scenario that was to run, and for which this machine lacks something."""
+
+
+def mark(run: RunReport | PastRun) -> Mark:
+    """The best speedup, or why there is none: a question mark is for an inconclusive one, a star
+    for a quick run.
+    """
+    if run.exit_code != ExitCode.MEASURED:
+        faint = run.outcome == Conclusion.UNDER_WAY or run.exit_code == ExitCode.INTERRUPTED
+        return Mark(_SHORT_OUTCOMES.get(run.outcome, run.outcome), "dim" if faint else "bold red")
+    best = best_comparison(run)
+    if best is None:
+        return Mark(with_star("done", quick=run.quick), "dim")
+    inconclusive = best.verdict == Verdict.INCONCLUSIVE
+    speedup = f"{three_digits(best.speedup or 0.0)}x?" if inconclusive else times(best.speedup)
+    word = "" if inconclusive else best.verdict
+    return Mark(with_star(speedup, quick=run.quick), STYLES[best.verdict], word)
+
+
+def best_comparison(run: RunReport | PastRun) -> Comparison | PastComparison | None:
+    """The comparison of the best variant; of those among which it is, the largest speedup."""
+    measured: list[Comparison | PastComparison] = [
+        entry for entry in run.comparisons if entry.speedup is not None
+    ]
+    named = next((entry for entry in measured if entry.variant == run.best), None)
+    return named or max(measured, key=lambda entry: entry.speedup or 0.0, default=None)
+
+
+def age(seconds: float) -> str:
+    """How long ago, in six characters."""
+    for unit_s, unit in ((7 * 86400.0, "w"), (86400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= unit_s:
+            return f"{min(seconds / unit_s, 999):.0f} {unit}"
+    return "now"

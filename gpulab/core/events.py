@@ -1,0 +1,640 @@
+"""The one stream of events of a run: lines of JSON, one struct per line, tagged by `type`.
+
+Names and numbers only: callables, tensors and exceptions never cross a process boundary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from time import monotonic
+
+import msgspec
+
+from gpulab.core.finding import Finding, Value
+from gpulab.core.jobs import RunRequest
+from gpulab.core.machine import Device
+from gpulab.core.payloads import Ceiling, Choice, KernelCode, Operation, Partition
+from gpulab.core.statuses import (
+    CheckKind,
+    CheckTime,
+    Clock,
+    FailureKind,
+    Outcome,
+    Stage,
+    StopReason,
+)
+from gpulab.core.values import (
+    Amount,
+    Count,
+    Fraction,
+    Index,
+    Integer,
+    Items,
+    Line,
+    Moment,
+    Name,
+    Number,
+    PositiveAmount,
+    PositiveCount,
+    Seconds,
+    SignalNumber,
+    StepTime,
+    Text,
+)
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
+    """`t`: seconds on the monotonic clock that all processes of a machine share; `rank`: 0 for the
+    only worker.
+    """
+
+    t: Moment = msgspec.field(default_factory=monotonic)
+    rank: Count = 0
+
+
+class ProcessStarted(Event, frozen=True):
+    """A process began to measure: its number, its entropy, and the first epoch that is built in it.
+
+    `startup_s`: what it took until then, by part (interpreter, imports, device, file). Those after
+    the first find what that one imported. `conductor`: the first of the processes that were forked
+    after the same import of torch.
+    """
+
+    process: Index
+    seed: Integer
+    conductor: Index = 0
+    epoch: Index = 0
+    startup_s: dict[Name, Seconds] = {}
+
+
+class Examined(Event, frozen=True):
+    """A kind of check ran `count` times on a variant, since the last such event; `ok` is False
+    where any failed.
+
+    `wrong`: a check that failed proves that the variant does not compute what it should; else it
+    cannot be measured fairly. `values` are what it showed, the numbers of a sentence. `skipped`
+    says why it could not run at all.
+    """
+
+    variant: Name | None
+    check: CheckKind
+    ok: bool = True
+    count: Count = 1
+    wrong: bool = False
+    values: dict[Name, Value] = {}
+    reason: Finding | None = None
+    skipped: Finding | None = None
+
+
+class Phases(Event, frozen=True):
+    """One window of steps with phases on and no timed sample in it: seconds of the innermost phase,
+    '' outside all.
+
+    `running_s`: those of them in which the thread ran, on a CPU; on a GPU it may be ahead, so there
+    are none.
+    """
+
+    variant: Name
+    steps: PositiveCount
+    seconds: dict[Name, Seconds]
+    running_s: dict[Name, Seconds] = {}
+
+
+class MemoryUsed(Event, frozen=True):
+    """What a variant needs of the device's memory when it runs by itself, beyond what was there
+    before it (bytes).
+
+    `held_bytes` are allocated between two steps, `peak_bytes` at most during a step, held ones
+    included. `reserved_bytes` is the most that torch had taken from the device by then; None on a
+    CPU, where it reserves nothing.
+    """
+
+    variant: Name
+    held_bytes: Count
+    peak_bytes: Count
+    reserved_bytes: Count | None = None
+
+
+class Profiled(Event, frozen=True):
+    """A window under the profiler, in a worker of its own.
+
+    `plain_s` and `profiled_s` are per step, without and with the profiler. `repeatable`: two
+    recordings hold the same operations. `repeated` is the partition of the second, which records
+    shapes too, and so takes longer; `operations` are its. Files from before this field have one of
+    both. `peak_bytes`: the most device memory that one step had allocated, where it was asked for.
+    On a CPU, `waited` is the share of the steps without the profiler in which the thread slept or
+    waited, and `interpreted` that of its own time in which it runs Python's bytecode, None where it
+    was not looked at.
+    """
+
+    variant: Name
+    steps: PositiveCount
+    plain_s: StepTime
+    profiled_s: Seconds
+    partition: Partition
+    operations: list[Operation]
+    repeatable: bool
+    repeated: Partition | None = None
+    trace: Text | None = None
+    peak_bytes: Count | None = None
+    waited: Fraction | None = None
+    interpreted: Fraction | None = None
+
+
+class RoofProbed(Event, frozen=True):
+    """A roof in one process: the median seconds of a step of its probe, which moves or computes
+    `amount`.
+
+    `ratios`: for each variant the median of those seconds over the variant's, of blocks in the same
+    rounds.
+    """
+
+    process: Index
+    roof: Name
+    kind: Name
+    amount: PositiveCount
+    """Bytes, or FLOPs."""
+    time_s: StepTime
+    blocks: PositiveCount
+    ratios: dict[Name, PositiveAmount] = {}
+
+
+class Built(Event, frozen=True):
+    """The first build of a variant in this process, and its very first step (both in seconds)."""
+
+    variant: Name
+    build_s: Seconds
+    first_step_s: Seconds
+    items: Items
+    bytes: Count | None = None
+    flops: Count | None = None
+    dtype: Name | None = None
+
+
+class Counted(Event, frozen=True):
+    """One untimed step: the operations that the host started, and the FLOPs that torch counts of
+    them.
+
+    `flops` is None where some operation has no formula.
+    """
+
+    variant: Name
+    operations: Count
+    flops: Count | None
+    operand_bytes: Count | None = None
+    """Bytes of the tensors that its operations read and write, each counted as often as it is one
+    of an operation's.
+    """
+    strided_bytes: Count = 0
+    """Those of them whose elements an operation does not find in their order in memory."""
+    distinct_bytes: Count | None = None
+    """Bytes of memory below all of them, each counted once."""
+    fewer_flops: bool = False
+    """Whether some operation may compute its result with fewer FLOPs than its formula has:
+    convolutions.
+    """
+
+
+class KernelsCompiled(Event, frozen=True):
+    """What the compiler made of the CUDA C++ kernels of a variant's first build."""
+
+    variant: Name
+    kernels: list[KernelCode]
+
+
+class Tuned(Event, frozen=True):
+    """What a variant chose with `gpulab.tune`; `cached`: in an earlier run."""
+
+    variant: Name
+    choice: Choice
+    cached: bool = False
+
+
+class CeilingsMeasured(Event, frozen=True):
+    """All ceilings of the device known so far, in place of those of an earlier event. `at` is UTC,
+    ISO 8601.
+
+    `cached`: measured in another run on this device, with this driver, power limit, torch and
+    number of threads. `cache_bytes`: the most that the last-level cache was seen to hold, None
+    where its size is not in doubt.
+    """
+
+    ceilings: tuple[Ceiling, ...]
+    at: Name
+    cache_bytes: Count | None = None
+    cached: bool = False
+    complete: bool = False
+    """Everything was tried, nothing ran out of memory, and all that matters is steady: worth
+    keeping.
+    """
+
+
+class Checked(Event, frozen=True):
+    """Outputs against the baseline's: `error` is the relative Frobenius error, None where nothing
+    was compared.
+    """
+
+    variant: Name
+    when: CheckTime
+    ok: bool
+    error: Amount | None = None
+    tolerance: Amount | None = None
+    reason: Finding | None = None
+
+
+class Unchecked(Event, frozen=True):
+    """The outputs of a variant could not be compared: there is nothing to compare, for this
+    reason.
+    """
+
+    variant: Name
+    reason: Finding
+
+
+class VariantRefused(Event, frozen=True):
+    """The variant breaks the rules of a fair comparison (items, global settings): it is not
+    measured.
+    """
+
+    variant: Name
+    reason: Finding
+
+
+class VariantSkipped(Event, frozen=True):
+    """Left out: the device cannot do it (`lab.skip`), or a smaller one did not fit."""
+
+    variant: Name
+    reason: Finding
+
+
+class OutOfMemory(Event, frozen=True):
+    """A variant of a scenario with increasing memory does not fit. Others report it as
+    `VariantFailed`.
+    """
+
+    variant: Name
+    stage: Stage
+    cause: Finding
+
+
+class Calibrated(Event, frozen=True):
+    """Steps per block, and the time of an empty block of that clock (what a block costs beside its
+    steps).
+    """
+
+    variant: Name
+    steps_per_block: PositiveCount
+    step_s: StepTime
+    empty_block_s: Seconds
+
+
+class WarmedUp(Event, frozen=True):
+    """The warm-up's own samples (seconds per step), kept apart; `drift` is the last relative
+    change.
+    """
+
+    variant: Name
+    times_s: list[StepTime]
+    drift: Number
+    drifting: bool
+    steps: Count = 0
+    """Of each sample. 0 in files of earlier versions: about those of a block."""
+
+
+class Planned(Event, frozen=True, kw_only=True):
+    """What the engine will do: `epochs` of so many rounds in each process, `processes` before width
+    may stop it.
+
+    `expected_s`: how long measuring takes from here, if nothing stops it early, by what the first
+    builds and steps took.
+    """
+
+    rounds: Index
+    epochs: Index
+    floor: Fraction = 0.01
+    processes: Index = 0
+    """0 in files from before processes were recorded: `epochs` are those of the whole run."""
+    expected_s: Seconds | None = None
+
+
+class Samples(Event, frozen=True):
+    """Timed blocks in the order they ran: one entry per block in every column.
+
+    `ended` is when a block was over, `steps` how many it timed. `times_s` and `cpu_s` are per step,
+    `faults` (minor page faults) and `switches` (involuntary context switches) per block; `variant`
+    indexes into `names`. Epochs below `complete` have all their rounds sent. ValueError where the
+    columns do not fit together: a line that a scenario wrote, not the lab.
+    """
+
+    names: tuple[Name, ...]
+    complete: Index
+    epoch: list[Index]
+    round: list[Index]
+    variant: list[Index]
+    times_s: list[StepTime]
+    cpu_s: list[Seconds]
+    faults: list[Count]
+    switches: list[Count]
+    ended: list[Moment] = []
+    steps: list[PositiveCount] = []
+    sm_mhz: list[Amount] = []
+    """The clock of the SMs just before each block, where the device clock was used."""
+
+    def __post_init__(self) -> None:
+        columns: list[Sized] = [
+            self.epoch,
+            self.round,
+            self.variant,
+            self.times_s,
+            self.cpu_s,
+            self.faults,
+            self.switches,
+        ]
+        columns += [self.ended, self.steps] if self.ended or self.steps else []
+        columns += [self.sm_mhz] if self.sm_mhz else []
+        if len(set(map(len, columns))) > 1 or max(self.variant, default=-1) >= len(self.names):
+            raise ValueError("samples whose columns do not fit together")
+
+
+class AloneRun(Event, frozen=True, kw_only=True):
+    """Seconds per step of a variant, back to back, before others were built for the rounds of a
+    process.
+
+    `later_s`: the same after the last round. `first`: no other variant had been built in that
+    process before.
+    """
+
+    variant: Name
+    process: Index
+    time_s: StepTime
+    later_s: StepTime | None = None
+    first: bool = True
+
+
+class SoloRun(Event, frozen=True):
+    """A variant ran alone from `started` to `ended`: so many steps, of `time_s` in the median."""
+
+    variant: Name
+    started: Moment
+    ended: Moment
+    steps: PositiveCount
+    time_s: StepTime
+    restored_bytes: Count = 0
+    """Traffic of restoring the state meanwhile, which belongs to none of its steps."""
+    low_s: StepTime | None = None
+    high_s: StepTime | None = None
+    """The ends of the interval of `time_s` over its blocks."""
+
+
+class OtherClock(Event, frozen=True):
+    """The same blocks by the clock that the verdict does not take: one per epoch, seconds per step.
+
+    `exposed`: it is the device's, and holds gaps between launches that could not be hidden.
+    """
+
+    variant: Name
+    clock: Clock
+    times_s: list[Seconds]
+    exposed: bool = False
+
+
+class FirstSteps(Event, frozen=True):
+    """The first steps of a variant in a process where nothing else ran, each timed by itself
+    (seconds).
+
+    `build_s` came before them.
+    """
+
+    variant: Name
+    process: Index
+    build_s: Seconds
+    times_s: list[StepTime]
+
+
+class Stopped(Event, frozen=True):
+    """Why measuring ended."""
+
+    reason: StopReason
+
+
+class Reported(Event, frozen=True):
+    """`lab.report(name, value)` of a variant."""
+
+    variant: Name | None
+    name: Name
+    value: float | None
+
+
+class SamplingTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom to sample: the worker's process, and a GPU by index or UUID. `worker_gpu` is the one the
+    worker runs on.
+    """
+
+    worker: Count
+    gpu: str | None = None
+    worker_gpu: str | None = None
+
+
+class TelemetryStarted(Event, frozen=True):
+    """What is sampled: a GPU by its name and UUID, or none and the reason. `limits` end the scales
+    of its fields.
+
+    `unsupported` maps a field to the code of the reason why it will never have a value.
+    """
+
+    gpu: Line | None = None
+    uuid: Line | None = None
+    driver: Line | None = None
+    no_gpu_reason: Finding | None = None
+    unsupported: dict[Name, Name] = {}
+    limits: dict[Name, Number] = {}
+    health: dict[Name, Number] = {}
+    problems: list[Finding] = []
+
+
+class Telemetry(Event, frozen=True):
+    """One reading of everything that was due, of the time `since` the one before.
+
+    `reasons` are clock-event bits, also of what happened in between; `others` are foreign processes
+    on the GPU since `others_since`, where they were looked for; `unsupported` is the whole of it
+    where it has changed.
+    """
+
+    since: Moment
+    values: dict[Name, Number]
+    reasons: Count | None = None
+    others: list[Line] | None = None
+    others_since: Moment | None = None
+    unsupported: dict[Name, Name] = {}
+    problems: list[Finding] = []
+    """Errors of the device that the driver reported since the last reading."""
+
+
+class TelemetryLost(Event, frozen=True):
+    """The GPU, or the telemetry process, is gone: what was read stays."""
+
+    reason: Finding
+
+
+class TelemetrySwitched(Event, frozen=True):
+    """The sampler pauses or goes on."""
+
+    on: bool
+
+
+class TelemetryEnded(Event, frozen=True):
+    """The sampler was stopped because its part of the run is over: nothing more will come, and
+    nothing is wrong.
+    """
+
+
+PIPE_LOST, DEVICE_LOST = 97, 98
+"""Exit codes of a worker whose event pipe was taken from it, and of one whose device is in error
+for good.
+"""
+
+
+class RunStarted(Event, frozen=True):
+    """Written by the session before anything runs. `at` is UTC, ISO 8601."""
+
+    request: RunRequest
+    at: Name
+    host: Line
+
+
+class PastSpeedups(msgspec.Struct, frozen=True, kw_only=True):
+    """What earlier runs gave for one comparison, the oldest first."""
+
+    variant: Name
+    against: Name
+    speedups: list[PositiveAmount]
+
+
+class EarlierRuns(Event, frozen=True):
+    """Said by the session: runs on this machine of the same file with the same parameters, device
+    and versions.
+    """
+
+    comparisons: tuple[PastSpeedups, ...]
+
+
+class WorkerReady(Event, frozen=True):
+    """The worker has its device. `environment` holds versions; None where something is not
+    installed.
+    """
+
+    pid: Count
+    device: Device
+    environment: dict[Name, Line | None]
+
+
+class StageStarted(Event, frozen=True):
+    """`detail` is what a stage without variants is at, such as the roof that is measured."""
+
+    stage: Stage
+    variant: Name | None = None
+    detail: Line | None = None
+
+
+class VariantFailed(Event, frozen=True):
+    """`variant` None: the whole run. `line` is in the scenario's file."""
+
+    variant: Name | None
+    kind: FailureKind
+    stage: Stage
+    cause: Finding
+    line: Count | None = None
+    traceback: Text = ""
+
+
+class Log(Event, frozen=True):
+    """Lines that the scenario wrote to stdout or stderr, made safe to show."""
+
+    lines: list[Line]
+    skipped: Count = 0
+    """Lines left out just before these: the log has its first and its last KEPT_LINES."""
+
+
+class Noticed(Event, frozen=True):
+    """Something the reader of the result must know. `explains`: it weakens nothing."""
+
+    finding: Finding
+    explains: bool = False
+
+
+class WorkerExited(Event, frozen=True):
+    """The supervisor's last word: how the worker ended, where it was, and what faulthandler
+    wrote.
+    """
+
+    code: Count | None
+    signal: SignalNumber | None
+    stage: Stage
+    variant: Name | None
+    trace: Text = ""
+    orphans: Count = 0
+    """Processes that the worker left running, and that were killed."""
+    sent: Count | None = None
+    """Events that the worker sent: no more can have come."""
+
+
+class WorkerDone(Event, frozen=True):
+    """The worker did its whole job; `sent` counts its events before this one."""
+
+    sent: Count
+
+
+class RunInvalid(Event, frozen=True):
+    """What makes the whole run no evidence, whatever was measured: none of its verdicts holds."""
+
+    reason: Finding
+
+
+class RunEnded(Event, frozen=True):
+    outcome: Outcome
+
+
+AnyEvent = (
+    RunStarted
+    | WorkerReady
+    | EarlierRuns
+    | StageStarted
+    | Built
+    | Counted
+    | CeilingsMeasured
+    | Phases
+    | Profiled
+    | MemoryUsed
+    | KernelsCompiled
+    | Tuned
+    | Checked
+    | Unchecked
+    | VariantRefused
+    | VariantSkipped
+    | OutOfMemory
+    | VariantFailed
+    | Calibrated
+    | WarmedUp
+    | Planned
+    | Samples
+    | AloneRun
+    | SoloRun
+    | OtherClock
+    | FirstSteps
+    | TelemetryStarted
+    | Telemetry
+    | TelemetryLost
+    | TelemetrySwitched
+    | TelemetryEnded
+    | ProcessStarted
+    | Examined
+    | RoofProbed
+    | Stopped
+    | Reported
+    | Log
+    | Noticed
+    | WorkerExited
+    | WorkerDone
+    | RunInvalid
+    | RunEnded
+)

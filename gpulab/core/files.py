@@ -1,0 +1,115 @@
+"""Files of others are read, regular ones only and to a limit; files of results are written as a
+whole or not at all.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+_NEVER_BLOCKS = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_IRREPLACEABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV}
+"""What the system says of a file in a folder that cannot be changed, of a mount point, and of a
+file of another.
+"""
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """A regular file, to be read. OSError for anything else: a pipe or a device would block, or
+    never end.
+    """
+    # before it is opened: that alone moves some devices
+    _require_regular(path.stat().st_mode, path)
+    fd = os.open(path, os.O_RDONLY | _NEVER_BLOCKS)
+    try:
+        _require_regular(os.fstat(fd).st_mode, path)
+        return os.fdopen(fd, "rb")
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def read_regular(path: Path, most_bytes: int) -> bytes:
+    """The whole of a regular file. OSError where it is none, or is larger than `most_bytes`."""
+    with open_regular(path) as file:
+        size = min(os.fstat(file.fileno()).st_size, most_bytes)
+        # a buffer as large as the limit would take longer than to read most files
+        data = file.read(size + 1)
+        if len(data) > size:
+            data += file.read(most_bytes - size)
+    if len(data) > most_bytes:
+        raise OSError(errno.EFBIG, f"larger than {most_bytes} bytes", str(path))
+    return data
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Replace the file, which keeps its permissions: whenever the process is killed, the old one or
+    the new is there.
+
+    Devices, pipes and what the path of a descriptor (/dev/stdout) leads to are written to, files at
+    their end. A file that can be written but not replaced is overwritten. OSError where nothing of
+    that is possible.
+    """
+    if path.exists() and (not path.is_file() or _is_descriptor(path)):
+        _write(path, data, os.O_APPEND)
+        return
+    real = Path(os.path.realpath(path))  # of a link what it stands for is replaced
+    try:
+        _replace(real, data)
+    except OSError as error:
+        if error.errno not in _IRREPLACEABLE or not real.exists():
+            raise
+        _write(real, data, os.O_TRUNC)
+
+
+def check_writable(path: Path) -> None:
+    """OSError where `write_whole` could not write there now. What is there stays as it is."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        beside = _beside(Path(os.path.realpath(path)))
+        with beside.open("xb"):
+            beside.unlink()
+    elif not path.is_fifo():
+        os.close(os.open(path, os.O_WRONLY | _NEVER_BLOCKS))
+    # to open a pipe and to close it again is its end for whoever reads it
+    elif not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+
+def _replace(path: Path, data: bytes) -> None:
+    beside = _beside(path)
+    try:
+        with beside.open("xb") as file:
+            if path.exists():
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+            file.write(data)
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _write(path: Path, data: bytes, how: int) -> None:
+    fd = os.open(path, os.O_WRONLY | how | _NEVER_BLOCKS)  # a pipe that nobody reads is an error
+    os.set_blocking(fd, True)
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".gpulab-{os.urandom(4).hex()}.partial")
+
+
+def _is_descriptor(path: Path) -> bool:
+    """Whether the path, or a link that it is, leads through the open files of a process."""
+    while not (found := os.path.realpath(path.parent).startswith("/proc/")) and path.is_symlink():
+        path = path.parent / path.readlink()
+    return found
+
+
+def _require_regular(mode: int, path: Path) -> None:
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))

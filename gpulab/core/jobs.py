@@ -1,0 +1,208 @@
+"""What is asked of a run, and the jobs that its workers are given: measure, time functions,
+calibrate.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gpulab.core.finding import Finding
+from gpulab.core.payloads import Choice
+from gpulab.core.statuses import Cache, CeilingChoice, Clock, Per, Shows
+from gpulab.core.values import (
+    Count,
+    Fraction,
+    Integer,
+    Line,
+    Name,
+    ParamValue,
+    PositiveAmount,
+    Seconds,
+    Source,
+    Text,
+)
+
+CANCEL, CEILINGS_KNOWN = b"c", b"k"
+"""What a session may tell the supervisor of a worker: to stop it, and that the device's ceilings
+are known.
+"""
+TELEMETRY_ON, TELEMETRY_OFF = "on", "off"
+
+
+class VariantInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A variant as the catalog read it; `missing` says which need the machine does not meet."""
+
+    name: Name
+    summary: Line = ""
+    against: Name | None = None
+    claim: Line | None = None
+    unchecked: Line | None = None
+    missing: Finding | None = None
+    function: Name | None = None
+    """The variant of the file that builds it; None: the one of its name."""
+    params: dict[Name, ParamValue] = {}
+    """What differs from the parameters of the run: several points of a sweep may be variants of one
+    run.
+    """
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """A file, and what of it runs. `scenario` is the id that lists and run files show."""
+
+    scenario: Text
+    path: Text
+    source_sha256: Name
+    variants: tuple[VariantInfo, ...]
+    title: Text = ""
+    source: Source = ""
+    """What was read, and what runs, whatever the file holds by then: its UTF-8 has the SHA-256
+    `source_sha256`. Empty in run files from before this field.
+    """
+    hides: Finding | None = None
+    """Which other file of its name it kept from being found."""
+
+
+class ScenarioFile(Subject, frozen=True, kw_only=True, tag="scenario"):
+    """The variants of the file's Scenario, with the parameters of this run."""
+
+    topic: Line = ""
+    claim: Line = ""
+    no_effect_reason: Line = ""
+    """Why an effect may not exist on a device: shown beside the verdict *same*."""
+    params: dict[Name, ParamValue] = {}
+    env: dict[Name, Text | None] = {}
+    exercise: Name = ""
+    judge: Source = ""
+    """Of the answer to an exercise, which `source` is: the scenario that judges it."""
+
+
+class FunctionFile(Subject, frozen=True, kw_only=True, tag="functions"):
+    """Plain functions of the file: no Scenario, no parameters, nothing to compare them with."""
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True, tag_field="job"):
+    """What every worker is told of the device and of its process."""
+
+    device: Name = "cpu"
+    threads: Count = 1
+    seed: Integer | None = None
+    """None: fresh entropy in every process, which the events record."""
+
+
+class ProfileOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """That a run ends with a profile, and what that keeps."""
+
+    trace: Text | None = None
+    """The file for a trace; of several variants each has its name in its own."""
+    memory: Text | None = None
+    """A path without suffix for memory snapshots of a GPU; the peak of a step is measured where it
+    is given.
+    """
+    every: bool = True
+    """Whether all variants have one: else the baseline and the fastest."""
+
+
+class TimedJob(Job, frozen=True, kw_only=True):
+    """What all jobs that time variants have in common. `time_s` is for rounds: builds and checks
+    come on top.
+    """
+
+    time_s: Seconds = 10.0
+    clock: Clock = Clock.WALL
+    cache: Cache = Cache.HOT
+    smoke: bool = False
+    quick: bool = False
+    """A short run: fewer epochs and wider intervals, marked in every result."""
+    stop_early: bool = True
+    """Whether narrow intervals end the run before its time is spent."""
+    brief: bool = False
+    """Whether it may end as soon as each comparison is decided: nobody asked for a time or a
+    width.
+    """
+    width: Fraction | None = None
+    """The relative half-width of an interval that counts as narrow; None: the lab's own."""
+    required_speedup: PositiveAmount | None = None
+    """What every comparison must reach: the run may end as soon as each is known to, or one is
+    known not to.
+    """
+    from_start: bool = False
+    """Whether it matters what the first process takes to start: then no other starts beside it."""
+    solo_runs: bool = True
+    """Whether a variant runs for some seconds by itself at the end, where telemetry reads a GPU
+    meanwhile.
+    """
+    alone: bool = False
+    """Whether variants are also timed one by one, before a process has built the others."""
+    gpu_beside_cpu: bool = False
+    """Whether telemetry reads a GPU, by name, although the run may be on a CPU."""
+    ceilings: CeilingChoice = CeilingChoice.NONE
+    """A GPU's are kept."""
+    profile: ProfileOptions | None = None
+    """In processes of their own after everything was measured: the profiler slows what follows it.
+    """
+    choices: tuple[Choice, ...] = ()
+    """What earlier runs of this source chose with `gpulab.tune`."""
+    retune: bool = False
+    """Whether to choose anew all the same."""
+    folder: Text | None = None
+    """For files that nobody keeps: the session makes it, and removes it; so does the worker's
+    supervisor.
+    """
+
+    @property
+    def starts_matter(self) -> bool:
+        """Whether what a process takes to start is part of the result: then no other starts beside
+        it.
+        """
+        return self.from_start
+
+
+class Measure(TimedJob, frozen=True, kw_only=True, tag="measure"):
+    """Compare the variants of a scenario."""
+
+    subject: ScenarioFile
+    roof: Name | None = None
+    per: Per = Per.STEP
+    ladder: bool = False
+    exclusive: bool = False
+    increasing_memory: bool = False
+    """Each variant needs more memory than the one above: the first that does not fit is reported,
+    and no failure.
+    """
+    shows: Shows = Shows.SPEEDUP
+    fail_below: PositiveAmount | None = None
+    """What the scenario itself says that every comparison must reach."""
+    cases: tuple[Name | dict[Name, ParamValue], ...] = ()
+    """What inputs may also be: names of cases, or parameters of other builds."""
+
+    @property
+    def starts_matter(self) -> bool:
+        return self.from_start or self.shows == Shows.CURVE
+
+
+class TimeFunctions(TimedJob, frozen=True, kw_only=True, tag="time functions"):
+    """Time plain functions: nothing is checked and nothing compared."""
+
+    subject: FunctionFile
+
+
+class Calibrate(Job, frozen=True, kw_only=True, tag="calibrate"):
+    """Measure every ceiling of the device."""
+
+
+AnyJob = Measure | TimeFunctions | Calibrate
+
+
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One run: its first job, and what the session does around it."""
+
+    job: Measure | TimeFunctions | Calibrate
+    telemetry: Line = TELEMETRY_ON
+    """on, off, or the index or UUID of the GPU to sample, whatever the run is on."""
+    timeout_s: Seconds | None = None
+    profile: ProfileOptions | None = None
+
+
+def subject_of(job: AnyJob) -> ScenarioFile | FunctionFile | None:
+    """The file of a job; None for a calibration, which has none."""
+    return None if isinstance(job, Calibrate) else job.subject

@@ -1,0 +1,63 @@
+"""Limits of what comes in: from files of strangers, from scenarios, from worker processes, from the
+command line.
+
+Whoever applies one names it in the message. Standard library only.
+"""
+
+SOURCE_BYTES = 1_000_000
+"""Of a scenario's file."""
+SOURCE_TOKENS = 100_000
+"""Words, marks, strings, comments and newlines in it: Python takes up to 10 µs and 1.5 kB to parse
+one.
+"""
+SOURCE_BRACES = 1_000
+"""Opening braces in a file of SOURCE_BYTES that has f-strings; more in a smaller one.
+`catalog.source` says why.
+"""
+MESSAGE_LENGTH = 64 * 1024
+"""Characters of an exception's message, of its traceback, and of every other text in an event."""
+LINE_BYTES = 1 << 20
+"""Of one event on the pipe of a process."""
+RUN_FILE_LINE_BYTES = 8 << 20
+"""Of one line of a run file: the first event holds the scenario's source."""
+HISTORY_BYTES = 4 << 20
+"""Of the end of the index of earlier runs that is read before every run: some thousands."""
+HISTORY_RUN_BYTES = 64 << 10
+"""Of one run in it."""
+CACHE_FILE_BYTES = 1 << 20
+"""Of a file of measured ceilings."""
+NAMES = 100
+"""Names that one scenario may make up while it runs: of reported figures, and of phases."""
+NAME_LENGTH = 100
+"""Characters of such a name, and of a parameter's or a variant's."""
+TEXT_LENGTH = 4096
+"""Characters of a claim, a topic, a summary, and of a line that a scenario prints."""
+KEPT_LINES = 1000
+"""Of what a scenario prints, so many first lines and so many last ones stay: in the run file and in
+a report.
+"""
+VARIANTS = 200
+"""Variants of a scenario, or functions of one command."""
+CANDIDATES = 1000
+"""Of one `gpulab.tune`."""
+PARAMETERS = 100
+"""Parameters of a scenario."""
+SWEEP_VALUES = 200
+"""Values of a sweep."""
+LARGEST_INTEGER = 2**63 - 1
+"""Whole numbers of parameters and events lie between this and its negative."""
+LITERAL_DEPTH = 20
+"""Nesting of literals and of arithmetic in a file that is read without running it."""
+LARGEST_EXPONENT = 64
+"""In that arithmetic, whose sides are within LARGEST_INTEGER: no power has more than 64 x 63 bits.
+"""
+FILE_NAME_BYTES = 180
+"""Of what a scenario's name and values add to the name of a file: file systems allow 255 in all."""
+TIME_S = 7 * 24 * 3600.0
+"""Of a run, and of every duration that the command line takes."""
+SPEEDUPS = (1e-9, 1e9)
+"""The least and the largest that may be required."""
+EPOCHS = 100_000_000
+"""Epochs, rounds and steps that an event may count."""
+TRACE_BYTES = 1 << 30
+"""Of a trace of the profiler, unpacked."""

@@ -1,0 +1,81 @@
+"""A device as torch describes it, and what a machine has for the lab: the answers of the two
+probes.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from gpulab.core.finding import Finding
+from gpulab.core.values import Amount, Count, Line, Name
+
+
+class Device(msgspec.Struct, frozen=True, kw_only=True):
+    """`kind` is cpu or cuda. What follows `l2_bytes` is of a GPU; 0 where torch does not say."""
+
+    kind: Name
+    name: Line
+    uuid: Line | None = None
+    threads: Count = 1
+    memory_bytes: Count = 0
+    l2_bytes: Count = 0
+    """Of a CPU the last-level cache."""
+    capability: Name | None = None
+    """Compute capability, such as 9.0."""
+    sms: Count = 0
+    sm_mhz: Amount = 0.0
+    """The highest clock of the SMs."""
+    memory_mhz: Amount = 0.0
+    bus_bits: Count = 0
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.kind == "cuda"
+
+
+class TorchProbe(msgspec.Struct, frozen=True, kw_only=True):
+    """What torch makes of the machine. `problem` keeps it from any use, `cuda_error` is torch's
+    word on its CUDA.
+    """
+
+    torch: str | None = None
+    cuda: str | None = None
+    devices: tuple[Device, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    """Of each device: the compute capability of a GPU, the vector instructions of a CPU."""
+    problem: Finding | None = None
+    cuda_error: str | None = None
+
+
+class DriverProbe(msgspec.Struct, frozen=True, kw_only=True):
+    """What the driver's library reports: its version and devices, or the `problem` that keeps it
+    from answering.
+    """
+
+    version: str | None = None
+    devices: tuple[str, ...] = ()
+    problem: Finding | None = None
+    present: bool = True
+
+
+class CheckStatus(StrEnum):
+    """MISSING is less than there could be; BROKEN is there and does not work."""
+
+    OK = "ok"
+    MISSING = "missing"
+    BROKEN = "broken"
+
+
+class MachineCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """One part of the machine: what is there, what fixing it would enable, and the command that
+    fixes it.
+    """
+
+    name: str
+    status: CheckStatus
+    result: Finding
+    enables: str | None = None
+    """The code of what works once it is fixed."""
+    fix: Finding | None = None

@@ -1,0 +1,307 @@
+"""The plain data inside events: ceilings, kernels, operations, parts of a recorded window, and what
+was tuned.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gpulab.core.finding import Finding
+from gpulab.core.values import (
+    Amount,
+    Count,
+    Fraction,
+    Line,
+    Name,
+    Number,
+    PositiveAmount,
+    PositiveCount,
+    Seconds,
+    StepTime,
+    Text,
+)
+
+MEASURED, DERIVED, DATASHEET = "measured", "derived", "datasheet"
+SOURCES = (MEASURED, DERIVED, DATASHEET)
+"""The best source first."""
+MEMORY, CACHE, MATRIX, VECTOR, LAUNCH = "device memory", "cache", "matrix", "vector", "launch"
+HOST_TO_DEVICE, DEVICE_TO_HOST = "host to device", "device to host"
+LINKS = (HOST_TO_DEVICE, DEVICE_TO_HOST)
+PAGE_FAULT = "page fault"
+COSTS = (LAUNCH, PAGE_FAULT)
+"""What takes seconds, less of which is better: no roof of any work."""
+UNSTEADY = 1.5
+"""A best figure this many times the median was luck, or the median was disturbed: neither is a
+ceiling.
+"""
+_FAMILIES = {"fp16": "fp16/bf16", "bf16": "fp16/bf16"}
+
+
+def family(dtype: str | None) -> str:
+    """The name of the dtypes that share a roof; work without a dtype is fp32."""
+    return _FAMILIES.get(dtype or "fp32", dtype or "fp32")
+
+
+class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
+    """One ceiling in B/s, FLOP/s, or seconds where less is better.
+
+    `roof` is what limits, one of those that scenarios name; `kind` is how, or in which dtype:
+    triad, fp32, pinned. Shares are of the `median`; `median_low` and `median_high` are the ends of
+    its exact interval, None where there were too few samples for one. `spread` is the interquartile
+    range over the median. `method` says how it was measured or derived. `processes` in which it was
+    measured between the blocks of a run, the samples then being their medians; 0 where it was not.
+    """
+
+    roof: Name
+    kind: Name
+    unit: Name
+    best: PositiveAmount
+    median: PositiveAmount
+    spread: Amount = 0.0
+    samples: Count = 0
+    source: Name = MEASURED
+    method: Finding | None = None
+    sm_mhz: Amount | None = None
+    median_low: PositiveAmount | None = None
+    median_high: PositiveAmount | None = None
+    processes: Count = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.roof} {self.kind}".rstrip()
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.roof, self.kind
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Between which the median lies; without an interval as far as the best of the samples is
+        from it.
+        """
+        if self.median_low is None or self.median_high is None:
+            return min(self.best, self.median), max(self.best, self.median)
+        return self.median_low, self.median_high
+
+    @property
+    def highest(self) -> float:
+        """The most that was seen of it: nothing is faster."""
+        return max(self.best, self.ends[1])
+
+    @property
+    def steady(self) -> bool:
+        """Whether best and median, and the ends of its interval, agree well enough for the ceiling
+        to be used.
+
+        What was measured between the blocks of a run drifts with them, and is used as it is.
+        """
+        low, high = min(self.best, self.ends[0]), max(self.best, self.ends[1])
+        return (
+            self.processes > 0
+            or max(high / self.median, self.median / low, self.ends[1] / self.ends[0]) <= UNSTEADY
+        )
+
+
+class KernelText(msgspec.Struct, frozen=True):
+    """What is compiled, and how it is launched: `name` in the source `code`, which begins at `line`
+    of its file.
+
+    `threads` of a block, x, y and z; None where the text does not say. `shared_bytes` of dynamic
+    shared memory.
+    """
+
+    name: str
+    code: str
+    line: int
+    options: tuple[str, ...] = ()
+    threads: tuple[int, int, int] | None = None
+    shared_bytes: int = 0
+
+
+class KernelCode(msgspec.Struct, frozen=True, kw_only=True):
+    """One kernel for one architecture, and how it is launched.
+
+    `instructions` counts those of the code by class (`load_128`, `fma`, `tensor`, ...), each once
+    however often it runs; `read_from` says whether that is machine code (SASS) or PTX, where there
+    is no disassembler.
+    """
+
+    name: Line
+    arch: Name
+    threads: PositiveCount | None = None
+    """Of a block; None where the file does not say."""
+    stages: Count | None = None
+    """Of Triton's software pipelining: so many rounds of a loop have their loads under way; None of
+    CUDA C++.
+    """
+    registers: Count
+    """Of a thread."""
+    spill_bytes: Count = 0
+    """What a thread stores to local memory, and loads again, because registers did not suffice."""
+    shared_bytes: Count = 0
+    """Of a block, dynamic ones included."""
+    occupancy: Fraction | None = None
+    """The most warps that fit on an SM at once over the most that it can hold; None where threads
+    are not known.
+    """
+    limiter: Name | None = None
+    """What keeps more blocks from fitting: threads, registers, shared memory, or blocks."""
+    instructions: dict[Name, Count] = {}
+    read_from: Name = "SASS"
+    digest: Name = ""
+    """Of the instructions with their operands, whichever registers they are in: the same code has
+    the same.
+    """
+    bank_conflicts: PositiveCount | None = None
+    """Of shared memory: passes that the worst access of a warp takes; 1 is none, None where no
+    address is known.
+    """
+    load_use: Fraction | None = None
+    store_use: Fraction | None = None
+    """Of the 32-byte sectors that the worst access of a warp to global memory touches, the share
+    that it uses.
+    """
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """A row: calls, and their seconds less those of the operations within them; of a window, or of
+    a step.
+
+    `share` is of the window; rows of several threads or streams may sum to more than 1. `shapes`
+    are those of the inputs, such as "64x32, 32", and empty for a kernel. `rows` is over 1 where
+    this one sums the rest of a table.
+    """
+
+    name: Text
+    calls: Amount
+    self_s: Number
+    share: Number
+    shapes: Text
+    on_device: bool
+    rows: PositiveCount = 1
+
+
+USEFUL, DATA, COPY, SYNC = "useful", "data", "copy", "sync"
+"""Phases with a meaning; any other is its author's own."""
+UNMARKED = ""
+"""The time outside every phase."""
+WAITING = frozenset({DATA, COPY, SYNC})
+CATEGORIES = (
+    USEFUL,
+    "other busy",
+    "communication",
+    "copies",
+    "alloc",
+    "data wait",
+    "sync",
+    "launch-bound",
+    "other",
+    "preempted",
+)
+"""Every instant belongs to the first of these that it fits."""
+BUSY = (USEFUL, "other busy", "communication", "copies")
+"""What a device does: as long under the profiler as without it."""
+_ROUNDING, _ROUNDING_S = 1 + 1e-6, 1e-6
+
+
+class Partition(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds of a window by category, in the order of `CATEGORIES`.
+
+    A window of a device has no "preempted"; one of a CPU has no "communication" and no
+    "launch-bound". `marked` says whether the step marks what is useful; where it does not, all its
+    work counts as useful. `copied_s` is the union of a device's copies from and to the host,
+    whatever ran meanwhile. ValueError where the categories are others, or a part is larger than the
+    window.
+    """
+
+    window_s: Seconds
+    seconds: dict[Name, Number]
+    marked: bool
+    on_device: bool
+    copied_s: Seconds = 0.0
+    around: dict[Name, Amount] = {}
+    within: dict[Name, Amount] = {}
+    """Of a CPU, the share of the recorded operations that begin just after an instant of each
+    category, and just before one: where the time that recording them takes falls, as far as it is
+    outside of them, and inside.
+    """
+
+    def __post_init__(self) -> None:
+        if USEFUL not in self.seconds or not {*self.seconds, *self.around, *self.within} <= set(
+            CATEGORIES
+        ):
+            raise ValueError("a partition by other categories")
+        most_s = self.window_s * _ROUNDING + _ROUNDING_S
+        if not all(-_ROUNDING_S <= part_s <= most_s for part_s in self.seconds.values()):
+            raise ValueError("a part that is larger than the whole")
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Fractions of the window, which sum to 1; zeros where the window is empty."""
+        window_s = self.window_s
+        return {
+            category: part_s / window_s if window_s else 0.0
+            for category, part_s in self.seconds.items()
+        }
+
+    @property
+    def goodput(self) -> float:
+        """Useful seconds / seconds of the window."""
+        return self.shares[USEFUL]
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """One candidate. `ratio` is its time over that of the chosen one; with an interval where both
+    were in the final.
+    """
+
+    config: Line
+    """Such as `block=128 warps=4`."""
+    time_s: StepTime | None = None
+    """The median of its own blocks, per step; None where it could not be measured."""
+    blocks: Count = 0
+    ratio: Amount | None = None
+    low: Amount | None = None
+    high: Amount | None = None
+    reason: Line | None = None
+    """Why it was left out: it did not compile, does not fit, or computes something else."""
+
+
+class Tuning(msgspec.Struct, frozen=True, kw_only=True):
+    """Candidates, the chosen one first, then the finalists, then those that were eliminated, then
+    what failed.
+    """
+
+    tried: list[Tried]
+    tied: Count = 0
+    """How many of those after the first it cannot be told from."""
+    rounds: Count = 0
+    """Of the final."""
+    seconds: Seconds = 0.0
+    build_s: Seconds = 0.0
+    """Of them for building, compiling and checking."""
+    time_s: Seconds = 0.0
+    """Of the rounds of the run that measured it: one that is given more measures again."""
+    at: Name = ""
+    """UTC, ISO 8601."""
+
+    @property
+    def finalists(self) -> list[Tried]:
+        """Those with an interval, and the chosen one before them."""
+        return [self.tried[0], *(tried for tried in self.tried[1:] if tried.low is not None)]
+
+    @property
+    def second(self) -> Tried | None:
+        """The fastest of the other finalists: what its ratio is above 1 is the regret of taking
+        it.
+        """
+        return min(self.finalists[1:], key=lambda tried: tried.ratio or 0.0, default=None)
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """A tuning, for whoever asks again: `key` is a digest of the device, versions, source,
+    parameters, candidates.
+    """
+
+    key: Name
+    tuning: Tuning

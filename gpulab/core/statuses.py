@@ -1,0 +1,249 @@
+"""The closed lists: where a run is, how its parts ended, what is concluded from it, and exit
+codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum, StrEnum
+
+
+class Stage(StrEnum):
+    """Where a worker is. The order is that of a run."""
+
+    START = "start"
+    LOAD = "load"
+    BUILD = "build"
+    TUNE = "tune"
+    CHECK = "check"
+    CALIBRATE = "calibrate"
+    WARM_UP = "warm-up"
+    COUNT = "count"
+    CEILINGS = "ceilings"
+    MEASURE = "measure"
+    SOLO_RUN = "solo run"
+    RE_CHECK = "re-check"
+    PROFILE = "profile"
+    TEARDOWN = "teardown"
+    END = "end"
+
+
+class Status(StrEnum):
+    """How far a variant came. PENDING is the only one that may still change into OK."""
+
+    PENDING = "pending"
+    OK = "ok"
+    FAILED = "failed"
+    WRONG = "wrong"
+    INVALID = "invalid"
+    SKIPPED = "skipped"
+    OUT_OF_MEMORY = "out of memory"
+
+
+class Verdict(StrEnum):
+    """What a comparison concludes. UNCHECKED, WRONG and INVALID say why no other word may be
+    used.
+    """
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    SAME = "same"
+    INCONCLUSIVE = "inconclusive"
+    UNCHECKED = "unchecked"
+    WRONG = "wrong"
+    INVALID = "invalid"
+
+
+class Outcome(StrEnum):
+    """How a run ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+
+
+class FailureKind(StrEnum):
+    """What kind of failure ended a variant or a run."""
+
+    ERROR = "error"
+    EXIT = "exit"
+    OUT_OF_MEMORY = "out of memory"
+    DEVICE = "device"
+    CRASH = "crash"
+    KILLED = "killed"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+
+
+class StopReason(StrEnum):
+    """Why measuring ended: intervals narrow enough, or narrow beside their effects, the required
+    speedup reached or not, time or epochs spent, or nothing left to compare.
+    """
+
+    WIDTH = "width"
+    DECIDED = "decided"
+    SETTLED = "settled"
+    TIME = "time"
+    EPOCHS = "epochs"
+    FAILED = "failed"
+
+
+class CheckTime(StrEnum):
+    """Whether outputs were compared before or after the timing."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+class Clock(StrEnum):
+    """The host's clock, launches included, or the device's own; and two ways to hold the host's
+    clock wrong.
+
+    RETURN is the host's without waiting for the device: until the calls have returned. STEP waits
+    after every step.
+    """
+
+    WALL = "wall"
+    DEVICE = "device"
+    RETURN = "return"
+    STEP = "each step"
+
+
+class Shows(StrEnum):
+    """What a scenario is to show: speedups, those beside memory, the first steps of a fresh
+    process, or clocks.
+    """
+
+    SPEEDUP = "speedup"
+    MEMORY = "memory"
+    CURVE = "curve"
+    CLOCKS = "clocks"
+
+
+class Cache(StrEnum):
+    """Whether caches keep what the step before left in them, or are emptied before every step."""
+
+    HOT = "hot"
+    COLD = "cold"
+
+
+class Per(StrEnum):
+    """What the times in tables are per."""
+
+    STEP = "step"
+    ITEM = "item"
+
+
+class CeilingChoice(StrEnum):
+    """Which ceilings of the device a timed run measures: none, or those that the declared work
+    needs.
+    """
+
+    NONE = "none"
+    NEEDED = "needed"
+
+
+class IntervalUnit(StrEnum):
+    """What the values are that an interval is over."""
+
+    PROCESSES = "processes"
+    EPOCH_MEDIANS = "epoch medians"
+
+
+class Relation(StrEnum):
+    """All fixes together against the product of each: they gain less than it, more, or as much."""
+
+    OVERLAP = "overlap"
+    COMPOUND = "compound"
+    MULTIPLY = "multiply"
+
+
+class CheckKind(StrEnum):
+    """The kinds of checks that a trust report lists, in its order."""
+
+    OUTPUTS = "outputs"
+    TIMED_STEPS = "timed steps"
+    INPUTS = "inputs"
+    NULL_ANSWERS = "null answers"
+    DETERMINISM = "determinism"
+    WORK = "work counted"
+    PHYSICS = "physics"
+    STREAMS = "streams and threads"
+    CONTEXT = "context and output"
+    ALONE = "variants alone"
+    CONTROL = "control"
+    PROCESSES = "processes"
+    CONTENTION = "contention"
+    CLOCKS = "clocks"
+
+
+class CheckState(StrEnum):
+    """What a check came to: it passed, it casts doubt, it refuses the comparison, or it did not
+    run.
+    """
+
+    PASSED = "passed"
+    DOUBTFUL = "doubtful"
+    FAILED = "failed"
+    NOT_RUN = "not run"
+
+
+class Grade(StrEnum):
+    """Whether a comparison may be believed: every check passed, outputs were not compared, or some
+    check has doubts.
+    """
+
+    VERIFIED = "verified"
+    UNCHECKED = "unchecked"
+    DOUBTFUL = "doubtful"
+
+
+class ExitCode(IntEnum):
+    """Of runs. A usage error, 2, ends a command before there is any."""
+
+    MEASURED = 0
+    FAILED = 3
+    WRONG = 4
+    SLOWER = 5
+    INCONCLUSIVE = 6
+    INVALID = 7
+    INTERRUPTED = 130
+
+
+class Conclusion(StrEnum):
+    """What a run came to. UNDER_WAY and SKIPPED have no exit code of their own."""
+
+    MEASURED = "measured"
+    FAILED = "failed"
+    WRONG = "wrong"
+    SLOWER = "slower than required"
+    INCONCLUSIVE = "inconclusive"
+    INVALID = "invalid"
+    INTERRUPTED = "interrupted"
+    UNDER_WAY = "under way"
+    SKIPPED = "skipped"
+
+
+_PRECEDENCE = (
+    ExitCode.INTERRUPTED,
+    ExitCode.FAILED,
+    ExitCode.WRONG,
+    ExitCode.INVALID,
+    ExitCode.SLOWER,
+    ExitCode.INCONCLUSIVE,
+    ExitCode.MEASURED,
+)
+
+
+def conclusion_of(code: ExitCode | None) -> Conclusion:
+    """None is the exit code of a run under way."""
+    return Conclusion.UNDER_WAY if code is None else Conclusion[code.name]
+
+
+def first_in_order(codes: Iterable[ExitCode | None]) -> ExitCode:
+    """Of several exit codes the one that counts for all of them; None, of a run under way, does not
+    count.
+    """
+    present = set(codes)
+    return next((code for code in _PRECEDENCE if code in present), ExitCode.MEASURED)

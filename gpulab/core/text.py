@@ -1,0 +1,77 @@
+"""Text that others wrote, made safe for where it goes: a terminal or an image, a line of one, JSON,
+a file's name.
+
+Scenarios, file names, messages of exceptions and run files of strangers hold whatever their authors
+like. What a reader cannot see is replaced: control characters drive a terminal, bidirectional and
+zero-width ones make a text read as another, line separators forge lines, surrogates cannot be
+encoded at all.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from gpulab.core.limits import FILE_NAME_BYTES
+
+BYTE_ORDER_MARK = "\ufeff"
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_]|[ -/]+[0-~])?"
+)
+_NOT_OF_FILE_NAMES = re.compile(r"[^\w.+-]")
+
+
+class _Replacements(dict[int, str | int]):
+    """By code point: itself where a reader sees it, a replacement character where not."""
+
+    def __missing__(self, code: int) -> str | int:
+        mark = chr(code)
+        visible = mark.isprintable() or mark in "\t\n" or unicodedata.category(mark) == "Zs"
+        self[code] = code if visible else "\ufffd"
+        return self[code]
+
+
+_REPLACEMENTS = _Replacements()
+
+
+def plain(text: str) -> str:
+    """The text without escape sequences; whatever is neither visible nor a space, tab or newline is
+    replaced.
+    """
+    return text if text.isprintable() else _ESCAPES.sub("", text).translate(_REPLACEMENTS)
+
+
+def one_line(text: str) -> str:
+    """The same as one line: every run of blanks and newlines is a space."""
+    return " ".join(plain(text).split())
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many characters of the text, and how many were left out."""
+    return text if len(text) <= most else f"{text[:most]}... ({len(text) - most} more characters)"
+
+
+def plain_json(data: bytes) -> bytes:
+    """Encoded JSON in which invisible characters stand as escapes: it decodes to the same."""
+    if data.isascii() and b"\x7f" not in data:
+        return data
+    return "".join(
+        mark if mark == "\n" or _is_visible(mark) else _escaped(mark) for mark in data.decode()
+    ).encode()
+
+
+def file_name(text: str, most: int = FILE_NAME_BYTES) -> str:
+    """The text as a part of a file's name, on every system: no separator, and at most so many
+    bytes.
+    """
+    name = _NOT_OF_FILE_NAMES.sub("_", text)
+    return name.encode(errors="ignore")[:most].decode(errors="ignore")
+
+
+def _is_visible(mark: str) -> bool:
+    return _REPLACEMENTS[ord(mark)] == ord(mark)
+
+
+def _escaped(mark: str) -> str:
+    units = mark.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))

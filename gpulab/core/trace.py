@@ -1,0 +1,274 @@
+"""A recording of torch.profiler, read from its Chrome trace.
+
+Times are in seconds from the start of the window, so that a nanosecond survives a clock that counts
+from boot.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, NamedTuple
+
+from gpulab.core.finding import Finding, finding
+from gpulab.stats.time_spans import Span
+
+PREFIX = "gpulab:"
+WINDOW = f"{PREFIX}window"
+DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
+CALLS = frozenset({"cuda_runtime", "cuda_driver"})
+_ANNOTATIONS = frozenset({"user_annotation", "cpu_op"})
+"""The lab's own phases are of the second: the profiler takes hundreds of microseconds for each of
+the first.
+"""
+RELEVANT = DEVICE | CALLS | _ANNOTATIONS
+
+Thread = tuple[int | str, int | str]
+"""Process and thread; of a device event, device and stream."""
+
+
+class TraceEvent(NamedTuple):
+    """One event: its category in the trace, and what ties it to a launch.
+
+    A device event has the `correlation` of the runtime or driver call that launched it; None where
+    there is none.
+    """
+
+    kind: str
+    name: str
+    start: float
+    end: float
+    thread: Thread
+    correlation: int | None
+    arguments: dict[str, Any]
+
+    @property
+    def dims(self) -> Any:
+        return self.arguments.get("Input Dims")
+
+    @property
+    def span(self) -> Span:
+        return self.start, self.end
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What was recorded, inside the window or not. `main` is the thread of the window.
+
+    `skipped` counts relevant events that lack a name, a time or a thread.
+    """
+
+    window: Span
+    main: Thread
+    operations: dict[Thread, list[TraceEvent]]
+    calls: dict[Thread, list[TraceEvent]]
+    annotations: list[TraceEvent]
+    device: list[TraceEvent]
+    skipped: int
+
+    @property
+    def window_s(self) -> float:
+        return self.window[1] - self.window[0]
+
+    @property
+    def size(self) -> int:
+        """How many events there are: what reading a recording costs."""
+        by_thread = (*self.operations.values(), *self.calls.values())
+        return sum(map(len, by_thread)) + len(self.annotations) + len(self.device)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether a device did anything within the window."""
+        return any(self.inside(self.device))
+
+    def inside(self, events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
+        """Those which begin in the window, or are under way when it begins."""
+        start, end = self.window
+        return (
+            event
+            for event in events
+            if start <= event.start < end or event.start < start < event.end
+        )
+
+
+def read(document: dict[str, Any]) -> Trace:
+    """Read a Chrome trace, in microseconds there. ValueError where no window was recorded, or it is
+    not a trace.
+    """
+    complete, skipped = _complete(document)
+    windows = [raw for raw in complete if _is_window(raw)]
+    if not windows:
+        raise ValueError(f"no {WINDOW} in the recording")
+    return _trace(complete, skipped, max(windows, key=lambda raw: raw["dur"]))
+
+
+def read_any(document: object) -> Trace:
+    """Read a trace that anyone recorded: without a window of the lab, the whole is one. ValueError:
+    not a trace.
+    """
+    complete, skipped = _complete(document)
+    windows = [raw for raw in complete if _is_window(raw)]
+    if windows:
+        return _trace(complete, skipped, max(windows, key=lambda raw: raw["dur"]))
+    if not complete:
+        raise ValueError("no operations in it")
+    start, end = min(raw["ts"] for raw in complete), max(raw["ts"] + raw["dur"] for raw in complete)
+    first = min(complete, key=lambda raw: (raw["cat"] not in _ANNOTATIONS, raw["ts"]))
+    whole = {
+        **first,
+        "cat": "user_annotation",
+        "name": WINDOW,
+        "ts": start,
+        "dur": max(end - start, 1e-3),
+    }
+    return _trace(complete, skipped, whole)
+
+
+def _complete(document: object) -> tuple[list[dict[str, Any]], int]:
+    """The events that count, and how many of them lack a name, a time or a thread."""
+    entries = document.get("traceEvents") if isinstance(document, dict) else None
+    if not isinstance(entries, list):
+        raise ValueError("not a Chrome trace: no list of traceEvents")
+    relevant = [
+        raw
+        for raw in entries
+        if isinstance(raw, dict) and raw.get("ph") == "X" and raw.get("cat") in RELEVANT
+    ]
+    complete = [raw for raw in relevant if _is_complete(raw)]
+    return complete, len(relevant) - len(complete)
+
+
+def _is_window(raw: dict[str, Any]) -> bool:
+    return raw["cat"] in _ANNOTATIONS and raw["name"] == WINDOW
+
+
+def _trace(complete: list[dict[str, Any]], skipped: int, frame: dict[str, Any]) -> Trace:
+    operations, calls = defaultdict(list), defaultdict(list)
+    annotations, device = [], []
+    for raw in complete:
+        event = _event(raw, frame["ts"])
+        if event.kind in DEVICE:
+            device.append(event)
+        elif event.kind in CALLS:
+            calls[event.thread].append(event)
+        elif event.kind == "cpu_op" and not event.name.startswith(PREFIX):
+            operations[event.thread].append(event)
+        elif raw is not frame:
+            annotations.append(event)
+    return Trace(
+        window=_event(frame, frame["ts"]).span,
+        main=(frame["pid"], frame["tid"]),
+        operations=dict(operations),
+        calls=dict(calls),
+        annotations=annotations,
+        device=device,
+        skipped=skipped,
+    )
+
+
+def _event(raw: dict[str, Any], origin: float) -> TraceEvent:
+    arguments = raw.get("args")
+    arguments = arguments if isinstance(arguments, dict) else {}
+    correlation = arguments.get("correlation")
+    start = raw["ts"] - origin
+    return TraceEvent(
+        kind=raw["cat"],
+        name=raw["name"],
+        start=start * 1e-6,
+        end=(start + raw["dur"]) * 1e-6,
+        thread=(raw["pid"], raw["tid"]),
+        correlation=correlation if isinstance(correlation, int) else None,
+        arguments=arguments,
+    )
+
+
+def _is_complete(raw: dict[str, Any]) -> bool:
+    return (
+        isinstance(raw.get("name"), str)
+        and _is_time(raw.get("ts"))
+        and _is_time(raw.get("dur"))
+        and raw["dur"] >= 0
+        and isinstance(raw.get("pid"), int | str)
+        and isinstance(raw.get("tid"), int | str)
+    )
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def validate(document: object) -> list[Finding]:
+    """What a viewer of Chrome traces would not draw, a finding per kind of problem; empty where all
+    is well.
+
+    Every event has ph, name, ts (us), pid and tid, and a complete one ("X") a dur >= 0. Metadata
+    ("M") needs no ts.
+    """
+    entries = document.get("traceEvents") if isinstance(document, dict) else None
+    if not isinstance(entries, list):
+        return [finding("trace_is_no_list")]
+    places: dict[str, list[int]] = defaultdict(list)
+    for index, raw in enumerate(entries):
+        for problem in _problems(raw):
+            places[problem].append(index)
+    return [
+        finding(
+            "trace_events_lack_a_field",
+            field=field,
+            count=len(indices),
+            events=len(entries),
+            first=indices[0],
+        )
+        for field, indices in places.items()
+    ]
+
+
+def _problems(raw: object) -> Iterator[str]:
+    """The fields that are missing or impossible."""
+    if not isinstance(raw, dict):
+        yield "object"
+        return
+    phase = raw.get("ph")
+    if not isinstance(phase, str) or not phase:
+        yield "ph"
+    if not isinstance(raw.get("name"), str):
+        yield "name"
+    if not _is_time(raw.get("ts")) and (phase != "M" or "ts" in raw):
+        yield "ts"
+    for key in ("pid", "tid"):
+        if not isinstance(raw.get(key), int | str):
+            yield key
+    if phase == "X" and not (_is_time(raw.get("dur")) and raw["dur"] >= 0):
+        yield "dur"
+
+
+_WAITS = ("StreamWaitEvent", "EventSynchronize", "EventQuery", "StreamSynchronize", "StreamQuery")
+"""Calls by which a stream, or the host, waits for another; waiting for the whole device says
+nothing of streams.
+"""
+_GRAPH = "GraphLaunch"
+"""A graph joins its streams by itself."""
+
+
+def streams_not_joined(trace: Trace) -> int:
+    """How many streams have work in the window after which nothing waits; the current one, which
+    needs no wait, aside.
+
+    What waits is queued after the work that it waits for, and the current stream takes up to one
+    place.
+    """
+    calls = [call for calls in trace.calls.values() for call in calls]
+    launches = {call.correlation: call for call in calls if call.correlation is not None}
+    latest: dict[int | str, float] = {}
+    for event in trace.inside(trace.device):
+        launch = launches.get(-1 if event.correlation is None else event.correlation)
+        if launch is not None and _GRAPH not in launch.name:
+            stream = event.thread[1]
+            latest[stream] = max(latest.get(stream, launch.start), launch.start)
+    last_wait = max(
+        (call.start for call in calls if any(name in call.name for name in _WAITS)), default=-1.0
+    )
+    open_ended = sum(launched > last_wait for launched in latest.values())
+    return max(0, open_ended - 1)

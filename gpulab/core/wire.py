@@ -1,0 +1,126 @@
+"""Events and jobs as lines of JSON, and back: on the pipes between processes, and in run files.
+
+An event stands on a line of its own, behind what says where it comes from. The worker numbers its
+events from 0. A scenario shares its process and can write to the pipe as well, but whatever number
+it takes is the number of the worker's own next event, or leaves a gap before it. The supervisor has
+a secret instead, which it reads after the fork.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import Any
+
+import msgspec
+
+from gpulab.core.events import AnyEvent, Event
+from gpulab.core.jobs import AnyJob
+from gpulab.core.limits import LINE_BYTES
+from gpulab.core.text import plain_json
+
+TAGS: frozenset[str] = frozenset(
+    event_type.__struct_config__.tag for event_type in AnyEvent.__args__
+)
+UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
+"""What msgspec raises for text that is not JSON, or is not of the type asked for."""
+_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_raw_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def encode(message: msgspec.Struct) -> bytes:
+    """One line of JSON with its newline, in which nothing is invisible."""
+    return plain_json(msgspec.json.encode(message)) + b"\n"
+
+
+def decode(line: bytes) -> AnyEvent | None:
+    """One event, or None where its type is not known here. ValueError where the line is no
+    event.
+    """
+    try:
+        return _decoder.decode(line)
+    except UNREADABLE as error:
+        try:
+            tag = msgspec.json.decode(_raw_decoder.decode(line)["type"])
+        except (*UNREADABLE, KeyError):
+            raise ValueError(f"not an event: {error}") from None
+        if isinstance(tag, str) and tag not in TAGS:
+            return None
+        raise ValueError(f"a broken {tag}: {error}") from None
+
+
+_SECRET_LENGTH = 32
+_MOST_DIGITS = 18
+
+
+def new_secret() -> bytes:
+    return secrets.token_hex(_SECRET_LENGTH // 2).encode()
+
+
+def job_message(job: AnyJob, secret: bytes) -> bytes:
+    """What a session writes to a worker's stdin: the length of the job, the job, and the
+    supervisor's secret.
+    """
+    data = encode(job)
+    return b"%d\n" % len(data) + data + secret
+
+
+def read_job(fd: int) -> AnyJob | None:
+    """The job, read to its last byte and no further; None where the session is gone."""
+    length = b""
+    while not length.endswith(b"\n"):
+        byte = os.read(fd, 1)
+        if not byte:
+            return None
+        length += byte
+    data = _read(fd, int(length))
+    return None if data is None else msgspec.json.decode(data, type=AnyJob)
+
+
+def read_secret(fd: int) -> bytes | None:
+    """The secret behind the job, to be read where no scenario can; None where the session is
+    gone.
+    """
+    return _read(fd, _SECRET_LENGTH)
+
+
+def numbered(number: int, event: Event) -> bytes:
+    """An event of the worker, on a line of its own whatever was written to the pipe before."""
+    return _line(b"%d" % number, event)
+
+
+def signed(secret: bytes, event: Event) -> bytes:
+    """An event of the supervisor."""
+    return _line(secret, event)
+
+
+def split(line: bytes, secret: bytes) -> tuple[int | None, bytes] | None:
+    """(number, event), the number None where it is the supervisor's; None where the line has
+    neither.
+    """
+    origin, _, event = line.partition(b" ")
+    if secrets.compare_digest(origin, secret):
+        return None, event
+    return (int(origin), event) if origin.isdigit() and len(origin) <= _MOST_DIGITS else None
+
+
+def _line(origin: bytes, event: Event) -> bytes:
+    """ValueError where the session would refuse it: there it would look as if the scenario had
+    written to the pipe.
+    """
+    data = encode(event)
+    decode(data)
+    line = b"\n" + origin + b" " + data
+    if len(line) > LINE_BYTES:
+        raise ValueError(f"an event of {len(line)} bytes: the pipe takes {LINE_BYTES}")
+    return line
+
+
+def _read(fd: int, count: int) -> bytes | None:
+    data = b""
+    while len(data) < count:
+        more = os.read(fd, count - len(data))
+        if not more:
+            return None
+        data += more
+    return data

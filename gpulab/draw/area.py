@@ -1,0 +1,110 @@
+"""A rectangle of a canvas: what is drawn into it stays inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from textwrap import wrap
+
+from rich.text import Text
+
+from gpulab.draw.axis import LogAxis
+from gpulab.draw.canvas import Canvas, fit, wide
+from gpulab.draw.text import Glyphs
+
+EIGHTHS = " ▏▎▍▌▋▊▉█"
+_HALF = 4
+
+
+@dataclass(frozen=True)
+class Area:
+    """Cells from the top left. A text that does not fit ends with an ellipsis; one outside is not
+    drawn.
+    """
+
+    canvas: Canvas
+    row: int
+    column: int
+    width: int
+    height: int
+
+    @property
+    def glyphs(self) -> Glyphs:
+        return self.canvas.glyphs
+
+    def put(
+        self, row: int, column: int, text: str, style: str = "", *, most: int | None = None
+    ) -> None:
+        """`most` cells, by default up to the right edge."""
+        room = self.width - column if most is None else min(most, self.width - column)
+        if 0 <= row < self.height and column >= 0 and room > 0:
+            self.canvas.put(
+                self.row + row, self.column + column, fit(text, room, self.glyphs), style
+            )
+
+    def put_right(self, row: int, text: str, style: str = "") -> None:
+        """Up to the right edge."""
+        self.put(row, max(0, self.width - wide(text)), text, style)
+
+    def put_lines(self, row: int, text: str, style: str = "") -> None:
+        """Wrapped to the width; what has no row ends with an ellipsis."""
+        lines = wrap(text, max(self.width, 1))
+        room = max(self.height - row, 0)
+        if len(lines) > room > 0:
+            lines[room - 1 :] = [" ".join(lines[room - 1 :])]
+        for place, line in enumerate(lines[:room], row):
+            self.put(place, 0, line, style)
+
+    def put_text(self, row: int, column: int, text: Text) -> None:
+        """One line with its styles."""
+        styles = [str(text.style)] * len(text.plain)
+        for span in text.spans:
+            styles[span.start : span.end] = [str(span.style)] * (span.end - span.start)
+        for style, group in groupby(
+            zip(text.plain, styles[: len(text.plain)], strict=True), key=itemgetter(1)
+        ):
+            part = "".join(character for character, _ in group)
+            self.put(row, column, part, style)
+            column += wide(part)
+
+    def interval(
+        self,
+        row: int,
+        column: int,
+        axis: LogAxis,
+        values: tuple[float, float, float],
+        style: str = "",
+    ) -> None:
+        """(low, median, high) on an axis that begins at `column`; an end outside of it is an
+        arrow.
+        """
+        low, middle, high = (axis.inside(value) for value in values)
+        left = "◀" if axis.cell(values[0]) < 0 else "├"
+        right = "▶" if axis.cell(values[2]) >= axis.cells else "┤"
+        line = left + "─" * max(0, high - low - 1) + right if high > low else "┼"
+        self.put(row, column + low, line, style)
+        self.put(row, column + middle, "●", style or "bold")
+
+    def bar(self, row: int, column: int, share: float, cells: int, style: str = "") -> None:
+        """A bar of `share` of so many cells, in eighths of a cell; whatever there is of it is
+        seen.
+        """
+        self.put(row, column, bar(share, cells, self.glyphs), style, most=cells)
+
+    def part(self, row: int, column: int, width: int, height: int) -> Area:
+        """A rectangle in this one."""
+        width, height = min(width, self.width - column), min(height, self.height - row)
+        return Area(
+            self.canvas, self.row + row, self.column + column, max(0, width), max(0, height)
+        )
+
+
+def bar(share: float, cells: int, glyphs: Glyphs) -> str:
+    eighths = round(min(max(share, 0.0), 1.0) * cells * 8)
+    if share > 0:
+        eighths = max(eighths, 1)
+    whole, rest = divmod(eighths, 8)
+    if glyphs.ascii:
+        return "#" * max(whole + (rest >= _HALF), int(share > 0))
+    return "█" * whole + EIGHTHS[rest].strip()

@@ -1,0 +1,114 @@
+"""A logarithmic axis in cells, with ticks at round numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, exp, floor, log, log10
+
+from gpulab.draw.text import seconds
+
+_ROUND = (1.0, 2.0, 5.0, 10.0)
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+_WIDE = 4.0
+"""Ends that are so many times apart have ticks at 1, 2 and 5 times a power of ten."""
+_GAP = 2
+"""Cells between two labels."""
+
+
+@dataclass(frozen=True)
+class LogAxis:
+    """From `low` at the first cell to `high` at the last; both above zero."""
+
+    low: float
+    high: float
+    cells: int
+
+    def cell(self, value: float) -> int:
+        """May lie outside."""
+        share = (log(value) - log(self.low)) / (log(self.high) - log(self.low))
+        return floor(share * (self.cells - 1) + 0.5)
+
+    def inside(self, value: float) -> int:
+        """The nearest cell of the axis."""
+        return min(max(self.cell(value), 0), self.cells - 1)
+
+    def ticks(self, label: Callable[[float], str]) -> list[tuple[int, str]]:
+        """(the cell where a label begins, the label), as many as have room."""
+        chosen: list[tuple[int, str]] = []
+        for values in self._candidates():
+            row = _placed([(self.cell(value), label(value)) for value in values], self.cells)
+            if len(row) == len(values) >= len(chosen):
+                chosen = row
+        return chosen
+
+    def _candidates(self) -> list[list[float]]:
+        """Round numbers inside, from few to many."""
+        if self.high / self.low >= _WIDE:
+            powers = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
+            sets = [
+                [10.0**power * factor for power in powers for factor in factors]
+                for factors in ((1,), (1, 2, 5))
+            ]
+            every_other = [sets[0][::step] for step in (3, 2)]
+            return [self._inside(values) for values in (*every_other, *sets)]
+        span = self.high - self.low
+        candidates = []
+        for fewest in (2, 3, 4, 6, 8):
+            step = _round_up(span / fewest)
+            first = ceil(self.low / step)
+            candidates.append(
+                self._inside([step * place for place in range(first, floor(self.high / step) + 1)])
+            )
+        return candidates
+
+    def _inside(self, values: list[float]) -> list[float]:
+        return [value for value in values if self.low * 0.999 <= value <= self.high * 1.001]
+
+
+def tick_seconds(value: float) -> str:
+    """Without digits that a tick does not need: 5 µs, not 5.00 µs."""
+    number, unit = seconds(value).split(" ")
+    return f"{float(number.replace(',', '')):g} {unit}"
+
+
+def around(values: list[float], room: float) -> tuple[float, float]:
+    """Ends of an axis that holds the values, with so much of their distance on both sides, at least
+    1 %.
+    """
+    low, high = log(min(values)), log(max(values))
+    extra = max((high - low) * room, 0.01)
+    return exp(low - extra), exp(high + extra)
+
+
+def outwards(low: float, high: float) -> tuple[float, float]:
+    """The ends moved outwards to 1, 2 or 5 times a power of ten, where they stay while values
+    move.
+    """
+    below = max(value for value in _series(low) if value <= low * 1.0001)
+    above = min(value for value in _series(high) if value >= high * 0.9999)
+    return below, above
+
+
+def _series(value: float) -> list[float]:
+    power = floor(log10(value))
+    return [
+        10.0**exponent * factor for exponent in (power - 1, power, power + 1) for factor in _ROUND
+    ]
+
+
+def _round_up(step: float) -> float:
+    power = 10.0 ** floor(log10(step))
+    return next((factor * power for factor in _STEPS if factor * power >= step * 0.999), 10 * power)
+
+
+def _placed(labels: list[tuple[int, str]], cells: int) -> list[tuple[int, str]]:
+    """Labels around their cells; those that would touch the one before are left out."""
+    row: list[tuple[int, str]] = []
+    end = -_GAP
+    for cell, text in labels:
+        start = min(max(0, cell - len(text) // 2), cells - len(text))
+        if start >= end + _GAP:
+            row.append((start, text))
+            end = start + len(text)
+    return row

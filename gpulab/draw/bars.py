@@ -1,0 +1,115 @@
+"""Bars of letters: where the time of a step goes, in cells in proportion, each with the letter of
+its part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from string import ascii_uppercase, digits
+
+from rich.text import Text
+
+from gpulab.core.payloads import COPY, DATA, SYNC, UNMARKED, USEFUL
+
+CELLS = 30
+CATEGORIES: Mapping[str, tuple[str, str]] = {
+    USEFUL: ("u", "green"),
+    "other busy": ("b", "cyan"),
+    "communication": ("n", "blue"),
+    "copies": ("c", "magenta"),
+    "alloc": ("a", "bright_red"),
+    "data wait": ("d", "yellow"),
+    "sync": ("s", "red"),
+    "launch-bound": ("l", "bright_yellow"),
+    "other": (".", "dim"),
+    "preempted": ("p", "bright_magenta"),
+}
+"""Of every category its letter, since colours alone say nothing, and its style. Wherever it is
+shown it has both.
+"""
+_PHASES = {USEFUL: USEFUL, DATA: "data wait", COPY: "copies", SYNC: "sync"}
+"""Phases that are a category."""
+OUTSIDE = "unmarked"
+"""The name of the time outside every phase, which may be of any category."""
+_OUTSIDE = ("-", "dim")
+_OWN_STYLES = ("bright_cyan", "bright_blue", "bright_green", "white", "bright_white")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a step: its share of the time, and how it is shown."""
+
+    letter: str
+    style: str
+    words: str
+    share: float
+
+    @property
+    def mark(self) -> Text:
+        """Its letter, as in a bar."""
+        return Text(self.letter, f"not bold {self.style}")
+
+
+def categories(shares: Iterable[tuple[str, float]]) -> list[Part]:
+    """The parts of a partition, in the order of the categories."""
+    by_name = dict(shares)
+    return [Part(*CATEGORIES[name], name, by_name[name]) for name in CATEGORIES if name in by_name]
+
+
+def phases(shares: Sequence[Mapping[str, float]]) -> list[list[Part]]:
+    """The parts of the steps of several variants by their phases.
+
+    One of the author's own gets a capital letter of its name, the same in every variant.
+    """
+    own = list(
+        dict.fromkeys(
+            name for by_name in shares for name in by_name if name not in (*_PHASES, UNMARKED)
+        )
+    )
+    letters = _own_letters(own)
+    looks = {name: CATEGORIES[_PHASES[name]] for name in sorted(_PHASES, key=_place)}
+    looks[UNMARKED] = _OUTSIDE
+    looks |= {
+        name: (letters[index], _OWN_STYLES[index % len(_OWN_STYLES)])
+        for index, name in enumerate(own)
+    }
+    return [
+        [
+            Part(*look, name or OUTSIDE, by_name[name])
+            for name, look in looks.items()
+            if name in by_name
+        ]
+        for by_name in shares
+    ]
+
+
+def bar(parts: Sequence[Part], cells: int = CELLS) -> Text:
+    """The ends of the parts are rounded, so that the whole is as long as it should be."""
+    text, end, placed = Text(), 0.0, 0
+    for part in parts:
+        end += part.share
+        count = round(end * cells) - placed
+        placed += count
+        text.append(part.letter * count, f"not bold {part.style}")
+    return text
+
+
+def _place(phase: str) -> int:
+    return list(CATEGORIES).index(_PHASES[phase])
+
+
+def _own_letters(names: Sequence[str]) -> list[str]:
+    """A letter for each name: of its own the first that is free as a capital, else any that is
+    free, else ?.
+    """
+    letters: list[str] = []
+    for name in names:
+        own = (letter for letter in name.upper() if letter in ascii_uppercase)
+        letters.append(
+            next(
+                (letter for letter in (*own, *ascii_uppercase, *digits) if letter not in letters),
+                "?",
+            )
+        )
+    return letters

@@ -1,0 +1,81 @@
+"""A grid of cells that becomes one Text: each cell holds one character and one style."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
+from unicodedata import normalize
+
+from rich.cells import get_character_cell_size
+from rich.text import Span, Text
+
+from gpulab.draw.text import Glyphs
+
+_EMPTY = (" ", "")
+
+
+@lru_cache(maxsize=4096)
+def cells(text: str, glyphs: Glyphs) -> tuple[str, ...]:
+    """The text cell by cell: a wide character is followed by an empty cell, and what has no width
+    is left out.
+    """
+    if text.isascii() and text.isprintable():
+        return tuple(text)
+    row: list[str] = []
+    for character in normalize("NFC", glyphs(text)):
+        wide = get_character_cell_size(character)
+        row += [character, ""] if wide == 2 else [character] * wide
+    return tuple(row)
+
+
+def wide(text: str) -> int:
+    """Cells that a text takes."""
+    return sum(map(get_character_cell_size, text))
+
+
+def fit(text: str, most: int, glyphs: Glyphs) -> str:
+    """The text in at most so many cells, cut where it must be."""
+    row = cells(text, glyphs)
+    if len(row) <= most:
+        return "".join(row)
+    start = list(row[: max(0, most - 1)])
+    if start and row[len(start)] == "":
+        start[-1] = " "
+    return "".join(start).rstrip() + glyphs("…") if most > 0 else ""
+
+
+class Canvas:
+    """Rows of cells. What does not fit into it is not drawn."""
+
+    def __init__(self, columns: int, rows: int, glyphs: Glyphs) -> None:
+        self.columns, self.glyphs = columns, glyphs
+        self._rows = [[_EMPTY] * columns for _ in range(rows)]
+
+    def put(self, row: int, column: int, text: str, style: str = "") -> None:
+        if not 0 <= row < len(self._rows):
+            return
+        line = self._rows[row]
+        for at, cell in enumerate(cells(text, self.glyphs), column):
+            if 0 <= at < self.columns:
+                line[at] = (cell, style)
+
+    def text(self) -> Text:
+        """All rows, without the empty cells at their ends."""
+        plain: list[str] = []
+        spans: list[Span] = []
+        at = 0
+        for number, line in enumerate(self._rows):
+            end = self.columns
+            while end and line[end - 1] == _EMPTY:
+                end -= 1
+            if number:
+                plain.append("\n")
+                at += 1
+            for style, run in groupby(line[:end], key=itemgetter(1)):
+                part = "".join([cell for cell, _ in run])
+                plain.append(part)
+                if style:
+                    spans.append(Span(at, at + len(part), style))
+                at += len(part)
+        return Text("".join(plain), no_wrap=True, overflow=self.glyphs.overflow, spans=spans)

@@ -1,0 +1,71 @@
+"""What the terminal can show, asked of the environment: neither Python nor Rich can be believed
+about it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def shows_unicode() -> bool:
+    """Whether characters outside ASCII reach a person's eyes."""
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    bare = os.environ.get("TERM") in ("linux", "dumb")
+    return (
+        "utf" in locale().lower()
+        and encoding == "utf8"
+        and not bare
+        and tmux_shows_unicode() is not False
+    )
+
+
+def locale() -> str:
+    """The locale of the terminal, such as C or en_US.UTF-8."""
+    # Of the environment the process was started with: Python itself sets LC_CTYPE=C.UTF-8 where it
+    # finds LANG=C.
+    pairs = (
+        line.partition("=")
+        for line in Path("/proc/self/environ").read_text(errors="replace").split("\0")
+    )
+    environment = {name: value for name, _, value in pairs}
+    return next(
+        (value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environment.get(name))), "C"
+    )
+
+
+@cache
+def tmux_shows_unicode() -> bool | None:
+    """What the tmux client says of itself; None outside tmux, or where it does not answer."""
+    if not os.environ.get("TMUX"):
+        return None
+    with suppress(OSError, subprocess.SubprocessError):
+        asked = subprocess.run(
+            ["tmux", "display", "-p", "#{client_utf8}"],
+            capture_output=True,
+            text=True,
+            timeout=1,
+            check=True,
+        )
+        return {"0": False, "1": True}.get(asked.stdout.strip())
+    return None
+
+
+def colour_count() -> int:
+    """How many colours the terminal says it has, 0 also where the user wants none (NO_COLOR)."""
+    term = os.environ.get("TERM", "dumb")
+    if os.environ.get("NO_COLOR") or term == "dumb":
+        return 0
+    if os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
+        return 1 << 24
+    return 256 if "256color" in term else 16
+
+
+def over_ssh() -> bool:
+    """Whether the terminal is at the other end of a connection."""
+    return bool(os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"))

@@ -1,0 +1,217 @@
+"""The device clock: what the device itself takes, without the launches that the host makes
+meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import repeat
+from statistics import median
+from time import monotonic, perf_counter, thread_time_ns
+
+import torch
+
+from gpulab.core.jobs import TimedJob
+from gpulab.core.machine import Device
+from gpulab.core.statuses import Cache, Clock
+from gpulab.engine.build.build import Build, call_each
+from gpulab.engine.build.compiled import mark_step
+from gpulab.engine.measure.clock import Interruption, WallClock, calls_of
+from gpulab.engine.processes.channel import Block
+from gpulab.engine.processes.device import flusher
+
+# a queue holds about a thousand launches; a full one blocks the host, and the spin has ended
+_MOST_STEPS = 500
+_MARGIN = 2.0
+_LEAST_SPIN_S, _MOST_SPIN_S = 50e-6, 0.1
+_FIRST_GUESS_S = 20e-6
+_TRIES = 5
+_WAKING = 1000
+_MHZ = 1e6
+
+
+@dataclass
+class _Queueing:
+    """What is known of one variant: they are timed in turn, and what hides one says nothing of the
+    next.
+    """
+
+    step_s: float = 0.0
+    """Seconds to queue one step, as the last block showed: what the spin must outlast."""
+    exposed: bool = False
+    """Whether a step's launches cannot all be hidden: it waits for the device, or has more than a
+    queue holds.
+    """
+
+
+class DeviceClock(WallClock):
+    """Events around steps that wait behind a spinning kernel until all of them are queued."""
+
+    name = "device"
+
+    def __init__(self, wait: Callable[[], None], flush: Callable[[], None] | None) -> None:
+        self._hz = 1e9  # of the SMs, as the last spin showed
+        self._queueing: dict[str, _Queueing] = {}
+        super().__init__(wait, flush)
+
+    def block(
+        self,
+        build: Build,
+        steps: int,
+        *,
+        lead_in: int = 1,
+        restore: bool = True,
+        interruption: Interruption | None = None,
+    ) -> Block:
+        """One block; where the queueing outlasted the spin, again with a longer one, then with
+        fewer steps.
+        """
+        self.returned = None
+        queueing = self._queueing.setdefault(build.variant, _Queueing())
+        steps = 1 if queueing.exposed else min(steps, _MOST_STEPS)
+        for attempt in range(1 if queueing.exposed else _TRIES):
+            if restore:
+                build.restore()
+            mark_step()
+            with build.context():
+                call_each(repeat(build.work.step, lead_in))
+                self.wait()
+                if self.flush:
+                    block, covered = self._cold_block(build, steps, queueing)
+                else:
+                    within = interruption if interruption and interruption[0] < steps else None
+                    block, covered = self._hot_block(build, steps, queueing, within)
+            if covered:
+                return block
+            # it waits for the device, or has more launches than a queue holds
+            if attempt and steps == 1:
+                break
+            if attempt:  # a longer spin was not enough: the queue is full, and the host waits in it
+                steps = max(1, steps // 4)
+                queueing.step_s = 0.0
+        queueing.exposed = True
+        return block
+
+    def round_trip_s(self) -> float:
+        """Seconds until the host knows that a kernel of next to nothing is done: long where others
+        use the device.
+        """
+        self.wait()
+        clock = perf_counter()
+        torch.cuda._sleep(_WAKING)  # type: ignore[no-untyped-call]
+        self.wait()
+        return perf_counter() - clock
+
+    def exposes(self, build: Build) -> bool:
+        """Whether the last block of a build had gaps between launches in it that no spin could
+        hide.
+        """
+        return build.variant in self._queueing and self._queueing[build.variant].exposed
+
+    def _spin(self, steps: int, queueing: _Queueing) -> tuple[int, float]:
+        """Queue a kernel that outlasts the queueing of so many steps; its cycles, and how long it
+        should take.
+        """
+        seconds = min(
+            _MOST_SPIN_S, _LEAST_SPIN_S + _MARGIN * (queueing.step_s or _FIRST_GUESS_S) * steps
+        )
+        cycles = int(seconds * self._hz)
+        torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
+        return cycles, seconds
+
+    def single_s(self, build: Build) -> float:
+        """Seconds of the device for one step, as it comes."""
+        mark_step()
+        queueing = self._queueing.setdefault(build.variant, _Queueing())
+        block, _ = self._hot_block(build, 1, queueing, None)
+        return block.time_s
+
+    def _hot_block(
+        self, build: Build, steps: int, queueing: _Queueing, interruption: Interruption | None
+    ) -> tuple[Block, bool]:
+        """(the block, whether the spin outlasted the queueing)."""
+        calls = calls_of(build.work.step, steps, interruption)
+        spin_start, started, ended = (_event() for _ in range(3))
+        # so that no launch lies between the events
+        torch.cuda._sleep(_WAKING)  # type: ignore[no-untyped-call]
+        spin_start.record()
+        cycles, _ = self._spin(steps, queueing)
+        started.record()
+        cpu, clock = thread_time_ns(), perf_counter()
+        self.returned = call_each(calls)
+        ended.record()
+        queued_s = perf_counter() - clock
+        cpu = thread_time_ns() - cpu
+        self.wait()
+        spun_s = spin_start.elapsed_time(started) * 1e-3
+        self._hz = cycles / spun_s
+        queueing.step_s = queued_s / steps
+        step_s = started.elapsed_time(ended) * 1e-3 / steps
+        return Block(
+            step_s, cpu * 1e-9 / steps, 0, 0, monotonic(), steps, self._hz / _MHZ
+        ), queued_s <= spun_s
+
+    def _cold_block(self, build: Build, steps: int, queueing: _Queueing) -> tuple[Block, bool]:
+        """Each step behind a spin and a flush of the caches; their median."""
+        assert self.flush is not None
+        step = build.work.step
+        times, covered, cpu = [], True, thread_time_ns()
+        for _ in range(steps):
+            started, ended = _event(), _event()
+            _, spun_s = self._spin(1, queueing)
+            clock = perf_counter()
+            self.flush()
+            started.record()
+            self.returned = call_each((step,))
+            ended.record()
+            queued_s = perf_counter() - clock
+            self.wait()
+            covered = covered and queued_s <= spun_s
+            queueing.step_s = max(queueing.step_s, queued_s)
+            times.append(started.elapsed_time(ended) * 1e-3)
+        cpu = thread_time_ns() - cpu
+        return Block(median(times), cpu * 1e-9 / steps, 0, 0, monotonic(), steps), covered
+
+    def empty_s(self) -> float:
+        started, ended = (_event() for _ in range(2))
+        started.record()
+        ended.record()
+        self.wait()
+        return float(started.elapsed_time(ended)) * 1e-3
+
+    def against_host(self, build: Build, steps: int) -> tuple[float, float, float]:
+        """(device, host, queueing) seconds of one and the same number of steps; the host's without
+        the spin.
+
+        The host's is at most the sum of the other two: where it is longer still, the events missed
+        something, such as work on a stream that was never joined.
+        """
+        steps = min(steps, _MOST_STEPS)
+        device_s = self.block(build, steps).time_s * steps
+        build.restore()
+        with build.context():
+            build.work.step()
+            self.wait()
+            clock = perf_counter()
+            for _ in range(steps):
+                build.work.step()
+            queued_s = perf_counter() - clock
+            self.wait()
+            return device_s, perf_counter() - clock, queued_s
+
+
+def _event() -> torch.cuda.Event:
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+
+def clocks_for(
+    job: TimedJob, device: torch.device, info: Device, wait: Callable[[], None] | None
+) -> tuple[WallClock, WallClock | None]:
+    """(the verdict's clock, the other one or None)."""
+    flush = flusher(device, info.l2_bytes) if job.cache == Cache.COLD else None
+    wall = WallClock(wait, flush)
+    if wait is None:
+        return wall, None
+    device_clock = DeviceClock(wait, flush)
+    return (device_clock, wall) if job.clock == Clock.DEVICE else (wall, device_clock)

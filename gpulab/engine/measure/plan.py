@@ -1,0 +1,114 @@
+"""How a run spreads over processes, builds and rounds: pure arithmetic on what a build and a round
+cost.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+import msgspec
+
+from gpulab.stats.statistics import FEWEST
+
+PROCESSES = 16
+"""Among which the time of a run is divided. An interval over 16 leaves two out on either side.
+
+On a shared machine single processes come out 10 to 300 % off. An interval over up to eleven reaches
+to the outermost of them: of runs with a 5 % slowdown 72 % found it, with 16 processes 98 % do.
+"""
+CURVE_PROCESSES, FEWEST_CURVE_PROCESSES = FEWEST, 3
+"""Of each variant, where the first steps of fresh processes are shown: as many as carry an
+interval, or at least these where the time is spent before.
+"""
+ROUNDS = 5
+_MOST_ROUNDS, _MOST_EPOCHS = 50, 4
+_LEAST_SHARE = 0.4
+"""Of a process's part of the time that is measured, however long it takes to start."""
+_MOST_SHARE_S, _MOST_STARTS = 2.0, 4
+"""A part of the time that is longer than this is spent better on more processes."""
+_BRIEF_STRETCH_S = 0.1
+"""Of a run that ends when it is decided: it needs processes, and not long ones."""
+_KEPT_BUILD_S, _KEPT_SHARE = 0.3, 0.5
+_LONGEST_BLOCK_S = 5e-3
+_LEAD_IN_S = 3e-3
+"""Untimed steps before a block, in seconds: until a step of a few MiB takes as long as alone, at
+steps of 1 ms as at those of 0.1 ms.
+"""
+_MOST_LEAD_IN, _LONG_STEP_S = 2, 0.1
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """`epochs` of so many `rounds` in each process; no new one of either is begun after `stretch_s`
+    in a process.
+
+    `processes` come before width may stop the run.
+    """
+
+    rounds: int
+    epochs: int
+    stretch_s: float
+    processes: int
+    expected_s: float
+
+
+def plan(
+    *,
+    time_s: float,
+    round_s: float,
+    builds_s: float,
+    start_s: float,
+    processes: int = FEWEST,
+    exclusive: bool = False,
+    brief: bool = False,
+) -> Plan:
+    """The plan for about `time_s` seconds of wall time.
+
+    `round_s` is a round's time, `builds_s` that of the builds that every epoch makes anew, and
+    `start_s` what a process takes before its first round, with the builds that it keeps.
+    """
+    share_s = min(time_s / PROCESSES, max(_MOST_SHARE_S, _MOST_STARTS * start_s))
+    stretch_s = max(_LEAST_SHARE * share_s, share_s - start_s)
+    if brief:
+        stretch_s = min(stretch_s, max(_BRIEF_STRETCH_S, 2 * builds_s))
+    fit = max(1, int((stretch_s - builds_s) / round_s)) if stretch_s > builds_s else 1
+    # Rounds take at least half as long as the builds they run on.
+    rounds = min(fit, max(ROUNDS, min(_MOST_ROUNDS, ceil(builds_s / (2 * round_s)))))
+    epochs = max(1, min(_MOST_EPOCHS, int(stretch_s / (builds_s + rounds * round_s))))
+    rounds = max(rounds, min(_MOST_ROUNDS, int((stretch_s / epochs - builds_s) / round_s)))
+    # a variant is built for its rounds, and nothing shares its moment: more rounds tell nothing
+    # more
+    if exclusive:
+        rounds = min(rounds, ROUNDS)
+    process_s = start_s + epochs * (builds_s + rounds * round_s)
+    expected_s = processes * process_s if brief else max(time_s, processes * process_s)
+    return Plan(rounds, epochs, stretch_s, processes, expected_s)
+
+
+def longest_block_s(time_s: float, candidates: int) -> float:
+    """Up to which all blocks may be as long as the longest of them: a process still has its
+    rounds.
+    """
+    round_s = _LEAST_SHARE * time_s / PROCESSES / ROUNDS
+    return min(_LONGEST_BLOCK_S, max(0.0, round_s / candidates - _LEAD_IN_S))
+
+
+def lead_in_steps(steps: int, step_s: float) -> int:
+    """Untimed steps before a block of `steps`: what runs by itself is warmer than after one step
+    among others.
+
+    A long step has brought back what it needs soon after it began. By the clock of a device a step
+    may be next to nothing, and take its time on the host: so they are not many more than those of
+    the block.
+    """
+    return (
+        0
+        if step_s >= _LONG_STEP_S
+        else max(1, min(_MOST_LEAD_IN * steps, ceil(_LEAD_IN_S / max(step_s, 1e-9))))
+    )
+
+
+def is_kept(build_s: float, first_step_s: float, time_s: float) -> bool:
+    """Whether a build is too expensive for every epoch: a process then keeps it, and the others are
+    still rebuilt.
+    """
+    return build_s + first_step_s > min(_KEPT_BUILD_S, _KEPT_SHARE * time_s / PROCESSES)

@@ -1,0 +1,400 @@
+"""From variants to candidates that can be measured: each is built, checked, calibrated and warm."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import partial
+
+from gpulab.core.events import Built, Examined, KernelsCompiled, VariantSkipped
+from gpulab.core.finding import finding
+from gpulab.core.jobs import Measure
+from gpulab.core.payloads import KernelCode
+from gpulab.core.statuses import CeilingChoice, CheckKind, Per, Stage
+from gpulab.engine.build import compiled, tensors
+from gpulab.engine.build.build import Build
+from gpulab.engine.measure.candidate import (
+    Candidate,
+    calibrate,
+    even_out,
+    known_candidate,
+    warm,
+    warm_up,
+)
+from gpulab.engine.measure.clock import returns_later
+from gpulab.engine.measure.context import WorkerContext
+from gpulab.engine.measure.device_clock import DeviceClock
+from gpulab.engine.measure.handover import Handover
+from gpulab.engine.measure.plan import is_kept, longest_block_s
+from gpulab.engine.processes.device import release_memory
+from gpulab.engine.processes.failure import RefusedError, UncheckedError, first_line
+from gpulab.features.alone.worker import AloneTimes
+from gpulab.features.kernels.worker import kernels_made, launched_kernels, read
+from gpulab.features.roofline.counting import count
+from gpulab.scenario import CONTROL, Variant, Work
+
+_HOST_MARGIN, _HOST_MARGIN_S, _LOOKS = 1.1, 50e-6, 5
+"""A device that others use as well is late now and then: what is seen must be seen every time."""
+_ROUND_TRIP_S = 300e-6
+"""A kernel of next to nothing takes ten times less where nobody else uses the device."""
+_LONG_STEP_S = 0.25
+"""A step that is not taken once more just to be checked in every process: its timed blocks are, and
+it is at the end.
+"""
+_CHEAP_S, _QUICK_S = 0.03, 0.005
+"""What building and a step may take to be done again for other values: of the baseline and one
+variant a process, and of all others.
+"""
+_ORDER = 4
+"""Added to a seed, so that the order says nothing of the data."""
+
+
+class Preparation:
+    """Prepares the variants of one process: the first checks each, the others check again what it
+    handed over.
+    """
+
+    def __init__(
+        self,
+        context: WorkerContext,
+        before: Handover | None,
+        prepared: Callable[[], None] | None = None,
+    ) -> None:
+        self._context, self._reporter, self._before = context, context.reporter, before
+        self._prepared = prepared or _nothing
+        """Told of each variant that the first process has prepared."""
+        self.declared = set(before.declared if before else ())
+        """Dtypes of the work that variants declare."""
+        self.works: list[Work] = []
+        """What variants declare."""
+        self._kept: set[Build] = set()
+        """Builds that are too expensive for every epoch."""
+        self._order = random.Random(context.seed + _ORDER)
+        self._in_turn = ""
+        """The variant that a later process looks at most closely, beside the baseline."""
+        self.alone = AloneTimes(context)
+        """Before all variants are built; none where they run one at a time anyway."""
+
+    def candidates(self, variants: list[Variant]) -> list[Candidate]:
+        """What can be measured; nothing where the baseline fails."""
+        return (
+            self._first(variants) if self._before is None else self._again(variants, self._before)
+        )
+
+    def _first(self, variants: list[Variant]) -> list[Candidate]:
+        """Check, calibrate and warm up each variant on a build of its own; none where the baseline
+        fails.
+        """
+        candidates: list[Candidate] = []
+        for variant in variants:
+            if self._reporter.too_large is not None:
+                reason = finding(
+                    "smaller_did_not_fit", variant.name, smaller=self._reporter.too_large
+                )
+                self._reporter.channel.emit(VariantSkipped(variant=variant.name, reason=reason))
+                continue
+            candidate = self._prepare(variant, candidates[0].items if candidates else None)
+            if candidate is not None:
+                candidates.append(candidate)
+            elif not candidates and isinstance(self._context.job, Measure):
+                return []
+            release(self._context, code=not self._kept)
+            self._prepared()
+        most_s = longest_block_s(self._context.job.time_s, 1 + len(candidates))
+        even_out(self._context.clock, self._reporter.channel, candidates, most_s)
+        return [*candidates[:1], *map(_control, candidates[:1]), *candidates[1:]]
+
+    def _prepare(self, variant: Variant, baseline_items: float | None) -> Candidate | None:
+        reporter, context, name = self._reporter, self._context, variant.name
+        build: Build | None = None
+        frames = compiled.frames()
+        try:
+            reporter.stage(Stage.BUILD, name)
+            kernels_made()  # of a build that failed
+            build = context.builder.build(variant)
+            kernels = self._read_kernels(name, [], lambda: [read(made) for made in kernels_made()])
+            reporter.stage(Stage.CHECK, name)
+            first_step_s = self._check(variant, build, baseline_items)
+            # Triton compiles a kernel when it is launched.
+            step = partial(context.builder.step, build)
+            kernels = self._read_kernels(name, kernels, partial(launched_kernels, step))
+            reporter.stage(Stage.CALIBRATE, name)
+            candidate = calibrate(context.clock, variant, build)
+            reporter.stage(Stage.WARM_UP, name)
+            present = sum(info.missing is None for info in context.job.subject.variants)
+            warm_up(
+                context.clock,
+                reporter.channel,
+                candidate,
+                build,
+                first=baseline_items is None,
+                variants=present,
+            )
+            self._check_device_clock(candidate, build)
+            self._check_streams(candidate, build)
+            # What is compiled is one operation to torch, whatever is in it, and a kernel of its own
+            # is none.
+            self._count(name, build, countable=compiled.frames() == frames and not kernels)
+            if name in context.checked:
+                context.checker.still(name, build)
+            self._declare(build)
+            if baseline_items is None:
+                self._time_baseline(candidate, build)
+            setting_up_s = max(0.0, first_step_s - candidate.step_s)
+            if (
+                is_kept(build.build_s, setting_up_s, context.job.time_s)
+                and not context.one_at_a_time
+            ):
+                candidate.kept, candidate.build = True, build
+                self._kept.add(build)
+        except BaseException as error:
+            reporter.failed(name, reporter.position.stage, error)
+            return None
+        finally:
+            if build is not None and build not in self._kept:
+                context.close(variant, build)
+        return candidate
+
+    def _again(self, variants: list[Variant], before: Handover) -> list[Candidate]:
+        """The candidates of an earlier process, their outputs compared on this one's data, and
+        their code warm.
+
+        Some are timed alone before. Of all the baseline comes first, for its output, and then takes
+        its turn among the others once more: what is built first has other memory than what comes
+        after (on one machine its reads took 10 % longer).
+        """
+        by_name = {variant.name: variant for variant in variants}
+        context = self._context
+        context.checker.resume(
+            before.candidates[0].variant, before.dtype, before.stateful, before.drawing
+        )
+        candidates = [known_candidate(facts, by_name[facts.variant]) for facts in before.candidates]
+        baseline, order = candidates[0], candidates[1:]
+        self._in_turn = self._order.choice(order[1:] or order).name
+        alone = {
+            candidate.name: candidate for candidate in order if candidate.name in before.time_alone
+        }
+        before_baseline = before.time_alone[:1] if before.time_alone[:1] != [baseline.name] else []
+        for name in before_baseline:
+            self._build_and_time(alone.pop(name, None))
+        fit = {baseline: self._prepare_again(baseline)}
+        if not fit[baseline] and isinstance(context.job, Measure):
+            return []
+        self._time_baseline(baseline, baseline.build)
+        self._order.shuffle(order)
+        if baseline.build is not None and not baseline.kept and baseline.step_s < _LONG_STEP_S:
+            context.close(baseline.variant, baseline.build)
+            baseline.build = None
+            order.insert(self._order.randint(0, len(order)), baseline)
+        for candidate in alone.values():
+            self._build_and_time(candidate)
+        for candidate in order:
+            release(context, code=not any(other.kept for other in fit))
+            built_later = candidate.name == CONTROL and (context.one_at_a_time or self._exclusive)
+            fit[candidate] = built_later or self._prepare_again(candidate)
+            if (
+                candidate.variant is baseline.variant
+                and not fit[candidate]
+                and isinstance(context.job, Measure)
+            ):
+                return []
+        release(context, code=not any(other.kept for other in fit))
+        return [candidate for candidate in candidates if fit[candidate]]
+
+    def _build_and_time(self, candidate: Candidate | None) -> None:
+        if candidate is not None:
+            self.alone.build_and_time(candidate)
+            release(self._context, code=not candidate.kept)
+
+    def _time_baseline(self, baseline: Candidate, build: Build | None) -> None:
+        if build is not None and not self._context.one_at_a_time:
+            self.alone.time(baseline, build)
+
+    def _prepare_again(self, candidate: Candidate) -> bool:
+        reporter, context, variant = self._reporter, self._context, candidate.variant
+        name, build, fit = variant.name, candidate.build, False
+        stage = Stage.BUILD
+        reporter.position.move(stage, name)
+        try:
+            context.builder.pad()
+            build = build or context.builder.build(variant)
+            stage = Stage.CHECK
+            reporter.position.move(stage, name)
+            # The others are compared with the baseline's output, however long it takes.
+            is_baseline = variant.name == context.checker.baseline
+            if name in context.checked and (is_baseline or candidate.step_s < _LONG_STEP_S):
+                in_turn = variant.name in (context.checker.baseline, self._in_turn)
+                cheap = not candidate.kept and build.build_s + candidate.step_s < (
+                    _CHEAP_S if in_turn else _QUICK_S
+                )
+                context.checker.again(variant, build, in_turn=in_turn, cheap=cheap)
+            else:
+                context.builder.first_step(build)
+            compiled.strict()
+            self._declare(build)
+            stage = Stage.WARM_UP
+            reporter.position.move(stage, name)
+            warm(context.clock, candidate, build)
+            fit = True
+        except BaseException as error:
+            reporter.failed(name, stage, error)
+        finally:
+            if fit and (candidate.kept or not (context.one_at_a_time or self._exclusive)):
+                candidate.build = build  # of its first epoch
+            elif build is not None:
+                candidate.build = None
+                context.close(variant, build)
+        return fit
+
+    def _check(self, variant: Variant, build: Build, baseline_items: float | None) -> float:
+        """Take the first step, and compare outputs where there are any; seconds of that step.
+
+        RefusedError, WrongOutputError.
+        """
+        context, name, work = self._context, variant.name, build.work
+        inputs = tensors.live_leaves("inputs", work.inputs) if name in context.checked else []
+        saved = tensors.kept(inputs)
+        phases = context.builder.lab.phases
+        phases.used = False
+        first_step_s = context.builder.first_step(build)
+        if phases.used:
+            context.with_phases.add(name)
+        compiled.strict()
+        self._reporter.channel.emit(
+            Built(
+                variant=name,
+                build_s=build.build_s,
+                first_step_s=first_step_s,
+                items=work.items,
+                bytes=work.bytes,
+                flops=work.flops,
+                dtype=work.dtype,
+            )
+        )
+        if variant.against is not None:
+            self._require_equal_items(build, baseline_items)
+        if name not in context.checked:
+            return first_step_s
+        try:
+            self._reporter.channel.emit(context.checker.before(variant, build, inputs, saved))
+        except UncheckedError as error:
+            self._reporter.failed(name, Stage.CHECK, error)
+            # Without the baseline's output there is nothing to compare any other with.
+            context.checked -= {name} if baseline_items is not None else set(context.checked)
+        for notice in context.checker.findings:
+            self._reporter.notice(notice.code, notice.variant, **notice.values)
+        context.checker.findings.clear()
+        return first_step_s
+
+    def _declare(self, build: Build) -> None:
+        work = build.work
+        self.works.append(Work(lambda: None, bytes=work.bytes, flops=work.flops, dtype=work.dtype))
+
+    def _require_equal_items(self, build: Build, baseline_items: float | None) -> None:
+        items = build.work.items
+        per_step = isinstance(self._context.job, Measure) and self._context.job.per == Per.STEP
+        if baseline_items is not None and per_step and items != baseline_items:
+            raise RefusedError(finding("items_differ", items=items, baseline=baseline_items))
+
+    def _check_device_clock(self, candidate: Candidate, build: Build) -> None:
+        """The device clock against the host's, once for each variant: work that its events miss
+        must not look fast.
+        """
+        clocks = (self._context.clock, self._context.other_clock)
+        clock = next((clock for clock in clocks if isinstance(clock, DeviceClock)), None)
+        if clock is None or returns_later(build):
+            return
+        clock.block(build, candidate.steps)
+        exposed = clock.exposes(build)
+        if exposed:
+            self._reporter.notice("gaps_in_device_time", candidate.name)
+        if clock.flush or exposed:
+            return
+        for _ in range(_LOOKS):
+            device_s, host_s, queueing_s = clock.against_host(build, candidate.steps)
+            # A device that starts late, behind a long queueing, still ends within the sum of the
+            # two.
+            if host_s <= _HOST_MARGIN * (device_s + queueing_s) + _HOST_MARGIN_S:
+                break
+        else:
+            if max(clock.round_trip_s() for _ in range(_LOOKS)) > _ROUND_TRIP_S:
+                shared = finding("gpu_is_shared", candidate.name)
+                self._reporter.channel.emit(
+                    Examined(variant=candidate.name, check=CheckKind.STREAMS, skipped=shared)
+                )
+                return
+            reason = finding(
+                "work_beside_the_stream", candidate.name, host_s=host_s, device_s=device_s
+            )
+            examined = Examined(
+                variant=candidate.name, check=CheckKind.STREAMS, ok=False, reason=reason
+            )
+            self._reporter.channel.emit(examined)
+            raise RefusedError(reason, check=CheckKind.STREAMS)
+
+    def _check_streams(self, candidate: Candidate, build: Build) -> None:
+        """Whether the work of a step is over when the clock says so, on any stream and in any
+        thread.
+        """
+        examined = self._context.streams.examine(
+            candidate.name, build, candidate.steps, candidate.step_s
+        )
+        self._reporter.channel.emit(examined)
+        if examined.reason is not None:
+            raise RefusedError(examined.reason, check=CheckKind.STREAMS)
+
+    def _count(self, name: str, build: Build, *, countable: bool) -> None:
+        """Look into one untimed step of work that is declared."""
+        work = build.work
+        if self._context.job.ceilings != CeilingChoice.NONE and (work.flops or work.bytes):
+            self.declared.add(work.dtype or "fp32")
+        self._reporter.stage(Stage.COUNT, name)
+        if countable and (counted := count(name, build)) is not None:
+            self._reporter.channel.emit(counted)
+
+    def _read_kernels(
+        self, name: str, known: list[KernelCode], more: Callable[[], list[KernelCode]]
+    ) -> list[KernelCode]:
+        """All kernels of a variant so far, told where there are more than were known."""
+        try:
+            found = more()
+        except Exception as error:
+            self._reporter.notice("kernels_not_read", name, message=first_line(error))
+            return known
+        if found:
+            self._reporter.channel.emit(KernelsCompiled(variant=name, kernels=[*known, *found]))
+        return [*known, *found]
+
+    @property
+    def _exclusive(self) -> bool:
+        """Whether variants were found not to fit into memory together."""
+        return self._before is not None and self._before.exclusive
+
+
+def release(context: WorkerContext, *, code: bool = True) -> None:
+    """Let go of what builds leave behind: cached memory, and compiled code, unless a build that
+    stays has some.
+
+    That would be compiled again in the middle of the rounds.
+    """
+    if code:
+        compiled.reset()
+    release_memory(context.device)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _control(baseline: Candidate) -> Candidate:
+    """A second build of the baseline, measured as if it were a variant."""
+    control = Candidate(
+        CONTROL,
+        baseline.variant,
+        baseline.items,
+        baseline.steps,
+        baseline.step_s,
+        kept=baseline.kept,
+    )
+    control.lead_in = baseline.lead_in
+    return control

@@ -1,0 +1,218 @@
+"""When a run has measured enough: after each process, by what all of them have shown."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from math import log
+
+from gpulab.core.jobs import Measure, TimeFunctions
+from gpulab.core.statuses import Shows, StopReason
+from gpulab.engine.measure.handover import Handover
+from gpulab.engine.measure.plan import CURVE_PROCESSES, FEWEST_CURVE_PROCESSES, PROCESSES
+from gpulab.scenario import CONTROL
+from gpulab.stats.comparison import (
+    DECIDED_OF_EFFECT,
+    FEWEST_ALONE,
+    FEWEST_FIRST,
+    INFLUENCED,
+    LATER_OF_EFFECT,
+    NARROW,
+    SLOWED,
+    are_decided,
+    are_narrow,
+    is_narrow_time,
+    is_settled,
+    keys_of,
+    pairs_of,
+)
+from gpulab.stats.series import Epoch, EpochSeries, Key
+from gpulab.stats.statistics import FEWEST, Interval
+
+_PATIENCE = 1.3
+"""Times the time that was asked for, where it takes that long to have as many processes as
+planned.
+"""
+
+
+class StopRule:
+    """Of one run: on width, or once the question of `--fail-below` is settled; else when its time
+    is spent.
+    """
+
+    def __init__(self, job: Measure | TimeFunctions) -> None:
+        self._job = job
+        self._series = EpochSeries(keys_of(job))
+        self._firsts: defaultdict[str, list[float | None]] = defaultdict(list)
+        """By variant, of each process in which it was built first: log(t / t_baseline) alone, and
+        of the baseline log(t later / t then); None where there is no such figure.
+        """
+        self._alone: defaultdict[str, int] = defaultdict(int)
+        """Processes in which a variant was timed alone."""
+        self._processes = 0
+        self._elapsed_s = 0.0
+        """Of all processes but what the first one takes to prepare."""
+
+    def reason(self, handover: Handover, process_s: float) -> StopReason | None:
+        """Why measuring ends with the process that handed over; None where it goes on. It took
+        `process_s`.
+        """
+        self.add(handover, process_s)
+        if not handover.candidates or handover.baseline_lost:
+            return StopReason.FAILED
+        job = self._job
+        if isinstance(job, Measure) and job.shows == Shows.CURVE:
+            return self._reason_of_curves(len(handover.candidates) - 1)
+        if job.smoke:
+            return StopReason.EPOCHS
+        if self._processes < FEWEST:
+            return None
+        names = {candidate.name for candidate in handover.candidates}
+        required = job.required_speedup
+        if required is not None and self._is_settled(names, required):
+            return StopReason.SETTLED
+        if self._suspicious(names):
+            return self._spent()
+        # A narrow interval across what is required settles nothing, unless the width was asked for
+        # as well.
+        if (
+            job.stop_early
+            and (required is None or job.width is not None)
+            and self._is_narrow(names)
+        ):
+            return StopReason.WIDTH
+        if job.brief and job.stop_early and required is None and self._are_decided(names):
+            return StopReason.DECIDED
+        return self._spent()
+
+    def _spent(self) -> StopReason | None:
+        patience = 1.0 if self._processes >= PROCESSES else _PATIENCE
+        return StopReason.TIME if self._elapsed_s >= patience * self._job.time_s else None
+
+    def _reason_of_curves(self, variants: int) -> StopReason | None:
+        """The processes after the first take the variants in turn."""
+        rounds = (self._processes - 1) // max(1, variants)
+        if rounds >= (1 if self._job.smoke else CURVE_PROCESSES):
+            return StopReason.EPOCHS
+        return (
+            StopReason.TIME
+            if rounds >= FEWEST_CURVE_PROCESSES and self._elapsed_s >= self._job.time_s
+            else None
+        )
+
+    def add(self, handover: Handover, process_s: float) -> None:
+        """Take a process into account, without a question."""
+        first = self._processes == 0
+        self._elapsed_s += handover.start_s + handover.measured_s if first else process_s
+        values = dict(handover.values)
+        for epoch in range(max(map(len, values.values()), default=0)):
+            present = {key: epochs[epoch] for key, epochs in values.items() if epoch < len(epochs)}
+            self._series.add(_Values(present, self._processes))
+        self._processes += 1
+        for name in handover.alone_s:
+            self._alone[name] += 1
+        if handover.first is not None:
+            self._firsts[handover.first].append(self._value_of_first(handover, handover.first))
+
+    def _value_of_first(self, handover: Handover, first: str) -> float | None:
+        baseline, alone_s = self._job.subject.variants[0].name, handover.alone_s
+        if first == baseline:
+            return handover.slower
+        return (
+            log(alone_s[first] / alone_s[baseline]) if {first, baseline} <= alone_s.keys() else None
+        )
+
+    def _is_narrow(self, names: set[str]) -> bool:
+        job = self._job
+        if isinstance(job, TimeFunctions):  # their time is all there is to say of them
+            times = (self._interval((name,)) for name in names)
+            if not all(is_narrow_time(time, job.width or NARROW) for time in times):
+                return False
+        return are_narrow((self._interval(pair) for pair in pairs_of(job, names)), job.width)
+
+    def extremes(self) -> set[str]:
+        """The baseline and the variant that is the fastest beside it; all variants where none is
+        compared with it.
+        """
+        infos = self._job.subject.variants
+        baseline = infos[0].name
+        pairs = [(info.name, baseline) for info in infos if info.against == baseline]
+        speedups = {
+            pair[0]: -theta for pair in pairs if (theta := self._series[pair].rough()) is not None
+        }
+        if not speedups or (isinstance(self._job, Measure) and self._job.shows != Shows.SPEEDUP):
+            return {info.name for info in infos}
+        return {baseline, max(speedups, key=lambda name: speedups[name])}
+
+    def to_time_alone(self, handover: Handover) -> list[str]:
+        """The variants that the next process times alone, in their order: the first before any
+        other is built there.
+
+        Variants take turns at being the first, the baseline and the fastest most often; one whose
+        figures were all far from the rounds' has the turns that it takes to be sure.
+        """
+        if not self._job.alone or handover.exclusive or handover.baseline_lost:
+            return []
+        if isinstance(self._job, Measure) and self._job.increasing_memory:
+            return []
+        baseline, extremes = self._job.subject.variants[0].name, self.extremes()
+        measured = [facts.variant for facts in handover.candidates if facts.name != CONTROL]
+        turns = {name: len(self._firsts[name]) for name in measured}
+        usual = [name for name in measured if name in extremes] if all(turns.values()) else measured
+        first = min(
+            self._suspicious(measured) or usual,
+            key=lambda name: (turns[name], name == baseline, name not in extremes),
+        )
+        often = [name for name in extremes if name in measured and self._alone[name] < FEWEST_ALONE]
+        return list(dict.fromkeys([first, baseline, *often]))
+
+    def _suspicious(self, names: Iterable[str]) -> list[str]:
+        """Variants whose figures alone seem to be others than in the rounds, and are too few to say
+        so.
+        """
+        return [
+            name for name in names if len(self._firsts[name]) < FEWEST_FIRST and self._differs(name)
+        ]
+
+    def _differs(self, name: str) -> bool:
+        """Whether a variant's figures alone are all far from those in the rounds."""
+        values, baseline = self._firsts[name], self._job.subject.variants[0].name
+        if name == baseline:
+            return bool(values) and all(
+                value is not None and value > log(SLOWED) for value in values
+            )
+        theta = (
+            self._series[name, baseline].rough() if (name, baseline) in set(self._series) else None
+        )
+        if theta is None or not values:
+            return False
+        return all(value is not None and abs(value - theta) > log(INFLUENCED) for value in values)
+
+    def _are_decided(self, names: set[str]) -> bool:
+        pairs = pairs_of(self._job, names)
+        control = [self._interval(pair) for pair in pairs if pair[0] == CONTROL]
+        others = [self._interval(pair) for pair in pairs if pair[0] != CONTROL]
+        of_effect = DECIDED_OF_EFFECT if self._processes < PROCESSES else LATER_OF_EFFECT
+        return bool(control) and are_decided(control[0], others, of_effect)
+
+    def _interval(self, key: Key) -> Interval | None:
+        return self._series[key].interval()
+
+    def _is_settled(self, names: set[str], required: float) -> bool:
+        """Whether every comparison is known to reach what is required, or one is known not to."""
+        if not isinstance(self._job, Measure):
+            return False
+        pairs = [pair for pair in pairs_of(self._job, names) if pair[0] != CONTROL]
+        settled = [is_settled(self._series[pair].processes(), required) for pair in pairs]
+        return bool(settled) and (False in settled or None not in settled)
+
+
+class _Values(Epoch):
+    """An epoch of which the values of each quantity are known, and not its blocks."""
+
+    def __init__(self, values: dict[Key, list[float]], process: int) -> None:
+        super().__init__((), (), process)
+        self._values.update(values)
+
+    def _computed(self, key: Key) -> list[float]:
+        return []

@@ -1,0 +1,270 @@
+"""What leaves a worker: the event pipe, and the memory that it shares with its supervisor, readable
+after any death.
+
+A pipe holds 64 KiB by default, and a full one blocks its writer inside the measurement. So writes
+never block while something is timed: what the pipe does not take waits here and leaves between
+blocks.
+
+A worker that dies in the middle of a step takes no sample with it: the supervisor sends what is
+still here.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import resource
+import select
+import struct
+import sys
+from contextlib import suppress
+from typing import NamedTuple, NoReturn
+
+from gpulab.core.events import PIPE_LOST, Event, Samples
+from gpulab.core.statuses import Stage
+from gpulab.core.wire import numbered, signed
+
+_HIGH_FD, _ABOVE = 400, 8
+_COUNT = struct.Struct("<Q")
+_ROOM = 1 << 20
+_MOST_WAITING = 64 << 20
+
+
+class Channel:
+    """Ordered, lossless, non-blocking: `emit` queues and writes what fits, `flush` waits until all
+    is gone.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._fd = to_high_number(fd)
+        os.set_blocking(self._fd, False)
+        # the user's pipe quota is spent: the default size works, with more waiting
+        with suppress(OSError):
+            fcntl.fcntl(self._fd, fcntl.F_SETPIPE_SZ, _ROOM)
+        self._identity = _identity(self._fd)
+        self._waiting = bytearray()
+        self._sent = mmap.mmap(-1, _COUNT.size)
+        self._secret: bytes | None = None
+        self.most_waiting = 0
+        """The most bytes that ever waited for the reader."""
+        self.adopt()
+
+    def adopt(self) -> None:
+        """Make the calling process the one that writes; a fork of it closes the pipe and never
+        writes.
+        """
+        self._pid = os.getpid()
+
+    @property
+    def sent(self) -> int:
+        """Events so far, in memory that the worker shares with its supervisor: whoever forges more
+        is found out.
+        """
+        return int(_COUNT.unpack_from(self._sent)[0])
+
+    def sign(self, secret: bytes) -> None:
+        """Send as the supervisor from now on."""
+        self._secret = secret
+
+    def forked(self) -> None:
+        with suppress(OSError):
+            os.close(self._fd)
+        self._sent = mmap.mmap(-1, _COUNT.size)
+
+    def emit(self, *events: Event) -> None:
+        if os.getpid() != self._pid:
+            os._exit(PIPE_LOST)  # a child forked by the scenario came back into the lab's own code
+        for event in events:
+            self._waiting += (
+                numbered(self.sent, event) if self._secret is None else signed(self._secret, event)
+            )
+            _COUNT.pack_into(self._sent, 0, self.sent + 1)
+        self.pump()
+        self.most_waiting = max(self.most_waiting, len(self._waiting))
+        if len(self._waiting) > _MOST_WAITING:
+            self.flush()
+
+    def pump(self) -> None:
+        """Write what the pipe takes now."""
+        while self._waiting:
+            if _identity(self._fd) != self._identity:
+                _give_up("the scenario closed or replaced the lab's event pipe")
+            try:
+                with memoryview(self._waiting) as view:
+                    written = os.write(self._fd, view[:_ROOM])
+                del self._waiting[:written]
+            except BlockingIOError:
+                return
+            except BrokenPipeError:
+                os._exit(PIPE_LOST)
+
+    def flush(self) -> None:
+        """Write everything, waiting for the reader."""
+        self.pump()
+        while self._waiting:
+            select.select([], [self._fd], [])
+            self.pump()
+
+
+def to_high_number(fd: int) -> int:
+    """Move a descriptor far from the low numbers that a scenario may close or write to by
+    mistake.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, min(_HIGH_FD, max(0, limit - _ABOVE)))
+    os.close(fd)
+    return high
+
+
+def _identity(fd: int) -> tuple[int, int] | None:
+    try:
+        status = os.fstat(fd)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _give_up(message: str) -> NoReturn:
+    try:
+        print(f"gpulab: {message}", file=sys.stderr, flush=True)
+    finally:
+        os._exit(PIPE_LOST)
+
+
+_STAGES = tuple(Stage)
+_NO_VARIANT = 255
+_FLAGS = 3
+_PID = struct.Struct("<q")
+
+
+class WorkerPosition:
+    """The stage and variant that a worker is at, and whether the session knows the ceilings of the
+    device.
+    """
+
+    def __init__(self, variants: tuple[str, ...] = ()) -> None:
+        self.names = variants
+        """Of a job's variants; the same in every process."""
+        self._cell = mmap.mmap(-1, _FLAGS + _PID.size)
+        self.move(Stage.START)
+
+    def adopt(self) -> None:
+        """Make the calling process the one that is at work."""
+        _PID.pack_into(self._cell, _FLAGS, os.getpid())
+
+    @property
+    def pid(self) -> int:
+        """The process that is at work; 0 before there is any."""
+        return int(_PID.unpack_from(self._cell, _FLAGS)[0])
+
+    def move(self, stage: Stage, variant: str | None = None) -> None:
+        self._cell[0] = _STAGES.index(stage)
+        self._cell[1] = _NO_VARIANT if variant is None else self.names.index(variant)
+
+    def forked(self) -> None:
+        """A child that the scenario forks has a position of its own."""
+        self._cell = mmap.mmap(-1, len(self._cell))
+
+    @property
+    def stage(self) -> Stage:
+        return _STAGES[self._cell[0]]
+
+    @property
+    def variant(self) -> str | None:
+        return None if self._cell[1] == _NO_VARIANT else self.names[self._cell[1]]
+
+    @property
+    def ceilings_known(self) -> bool:
+        """Whether the session knows the ceilings of the device from an earlier run."""
+        return bool(self._cell[2])
+
+    def set_ceilings_known(self) -> None:
+        self._cell[2] = 1
+
+
+_HEAD = struct.Struct("<QQ")
+_ROW = struct.Struct("<IIIddIIdQd")
+_COLUMNS = 10
+_MOST_ROWS = 1 << 12
+
+
+class Block(NamedTuple):
+    """One sample. Seconds are per step; faults and switches are of the whole block."""
+
+    time_s: float
+    cpu_s: float
+    faults: int
+    switches: int
+    ended: float
+    """When it was over, on the monotonic clock that all processes share."""
+    steps: int
+    sm_mhz: float = 0.0
+    """The clock of the SMs just before it, by the device clock's spin; 0 where there was none."""
+
+
+class SampleBuffer:
+    """Rows (epoch, round, variant, block) in the order they were measured; `names` are the variants
+    by index.
+    """
+
+    def __init__(self, names: tuple[str, ...] = ()) -> None:
+        self.names = names
+        self._memory = mmap.mmap(-1, _HEAD.size + _MOST_ROWS * _ROW.size)
+
+    def forked(self) -> None:
+        """A child that the scenario forks has a buffer of its own."""
+        self._memory = mmap.mmap(-1, len(self._memory))
+
+    def __len__(self) -> int:
+        return int(_HEAD.unpack_from(self._memory)[0])
+
+    @property
+    def full(self) -> bool:
+        return len(self) == _MOST_ROWS
+
+    def add(self, epoch: int, number: int, name: str, block: Block) -> None:
+        """One block of round `number`."""
+        count, complete = _HEAD.unpack_from(self._memory)
+        values = (
+            self.names.index(name),
+            block.time_s,
+            block.cpu_s,
+            block.faults,
+            block.switches,
+            block.ended,
+            block.steps,
+            block.sm_mhz,
+        )
+        _ROW.pack_into(self._memory, _HEAD.size + count * _ROW.size, epoch, number, *values)
+        _HEAD.pack_into(self._memory, 0, count + 1, complete)
+
+    def complete(self, epochs: int) -> None:
+        """All rounds of the first `epochs` epochs are in."""
+        _HEAD.pack_into(self._memory, 0, len(self), epochs)
+
+    def take(self) -> Samples:
+        """Everything as one event; the buffer is empty afterwards."""
+        count, complete = _HEAD.unpack_from(self._memory)
+        rows = [
+            _ROW.unpack_from(self._memory, _HEAD.size + index * _ROW.size) for index in range(count)
+        ]
+        columns = [list(column) for column in zip(*rows, strict=True)] or [
+            [] for _ in range(_COLUMNS)
+        ]
+        epoch, number, variant, times_s, cpu_s, faults, switches, ended, steps, sm_mhz = columns
+        _HEAD.pack_into(self._memory, 0, 0, complete)
+        return Samples(
+            names=self.names,
+            complete=complete,
+            epoch=epoch,
+            round=number,
+            variant=variant,
+            times_s=times_s,
+            cpu_s=cpu_s,
+            faults=faults,
+            switches=switches,
+            ended=ended,
+            steps=steps,
+            sm_mhz=sm_mhz if any(sm_mhz) else [],
+        )

@@ -1,0 +1,229 @@
+"""The device a worker runs on: named, sized, waited for; its memory; and the versions that a result
+depends on.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import re
+import resource
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+
+import psutil
+import torch
+
+from gpulab.core.machine import Device
+from gpulab.engine.processes.activity import start_pool
+from gpulab.engine.processes.startup import DEVICE, timed
+from gpulab.scenario import KiB, MiB
+from gpulab.version import __version__
+
+
+def release_memory(device: torch.device) -> None:
+    """Give cached device memory back, so that the next build gets fresh addresses and all of the
+    memory.
+    """
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        if cupy := sys.modules.get("cupy"):
+            cupy.get_default_memory_pool().free_all_blocks()
+
+
+def limit_to_free_memory() -> None:
+    """Let an allocation that is larger than the free memory raise, instead of the system killing
+    the process later.
+
+    Linux grants any allocation and ends the process that touches too much of it, with all it
+    measured.
+    """
+    used, free = _proc_bytes("/proc/self/status", "VmData"), free_memory()
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limits = [limit for limit in (soft, hard, used + free) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+
+
+def free_memory() -> int:
+    """Bytes that this process can still have."""
+    return min([_proc_bytes("/proc/meminfo", "MemAvailable"), *_free_in_groups()])
+
+
+def _free_in_groups() -> list[int]:
+    """Bytes that each control group around this process still grants; page cache is given back when
+    needed.
+    """
+    root, free = Path("/sys/fs/cgroup"), []
+    with suppress(OSError, ValueError):
+        own = root / Path("/proc/self/cgroup").read_text().strip().rpartition("::/")[2]
+        for group in (own, *own.parents):
+            with suppress(OSError, ValueError):
+                limit, used = (
+                    int((group / name).read_text()) for name in ("memory.max", "memory.current")
+                )
+                cache = re.search(
+                    r"^inactive_file (\d+)$", (group / "memory.stat").read_text(), re.MULTILINE
+                )
+                free.append(limit - used + (int(cache.group(1)) if cache else 0))
+    return free
+
+
+def _proc_bytes(path: str, field: str) -> int:
+    """A field of a /proc file in bytes; they are in KiB there."""
+    match = re.search(rf"^{field}:\s*(\d+) kB", Path(path).read_text(), re.MULTILINE)
+    return int(match.group(1)) * KiB if match else 0
+
+
+_FLUSH_BYTES = 256 * MiB
+_KHZ_IN_MHZ = 1000
+_MOST_CACHE_PER_CORE = 16 * MiB
+
+
+class DeviceError(RuntimeError):
+    """The device that was asked for is not there; the message says which are."""
+
+
+def open_device(name: str, threads: int) -> tuple[torch.device, Device]:
+    """The device by its torch name, `cpu` or `cuda:N`. DeviceError where torch has no such
+    device.
+    """
+    with timed(DEVICE):
+        return _opened(name, threads)
+
+
+def _opened(name: str, threads: int) -> tuple[torch.device, Device]:
+    torch.set_num_threads(threads)
+    device = torch.device(name)
+    if device.type == "cpu":
+        start_pool(threads)
+        return device, Device(
+            kind="cpu",
+            name=_cpu_name(),
+            threads=threads,
+            memory_bytes=_memory_bytes(),
+            l2_bytes=_last_level_cache(),
+        )
+    if not torch.cuda.is_available():
+        built = torch.version.cuda
+        reason = (
+            f"torch {torch.__version__} finds no usable CUDA device"
+            if built
+            else "torch is built without CUDA"
+        )
+        raise DeviceError(f"{name}: {reason}; run with --device cpu")
+    if (device.index or 0) >= torch.cuda.device_count():
+        raise DeviceError(
+            f"{name}: there are {torch.cuda.device_count()} CUDA devices, numbered from 0"
+        )
+    torch.cuda.set_device(device)
+    torch.cuda.synchronize(device)  # so that the driver's threads are there
+    start_pool(threads)
+    properties = torch.cuda.get_device_properties(device)
+    uuid = str(properties.uuid)
+    return device, Device(
+        kind="cuda",
+        name=properties.name,
+        uuid=uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}",
+        threads=threads,
+        memory_bytes=properties.total_memory,
+        l2_bytes=properties.L2_cache_size,
+        capability=f"{properties.major}.{properties.minor}",
+        sms=properties.multi_processor_count,
+        # Not in every torch: 0 where it does not say.
+        sm_mhz=getattr(properties, "clock_rate", 0) / _KHZ_IN_MHZ,
+        memory_mhz=getattr(properties, "memory_clock_rate", 0) / _KHZ_IN_MHZ,
+        bus_bits=getattr(properties, "memory_bus_width", 0),
+    )
+
+
+def environment() -> dict[str, str | None]:
+    """Versions that a result depends on; None where something is not installed."""
+    versions: dict[str, str | None] = {
+        "gpulab": __version__,
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "cuda": torch.version.cuda,
+        "driver": _driver(),
+        "platform": platform.platform(),
+    }
+    for package in ("numpy", "triton", "cupy-cuda12x", "cupy-cuda13x"):
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = None
+    return versions
+
+
+def waiter(device: torch.device) -> Callable[[], None] | None:
+    """What waits until the device is idle; None on a CPU, where a step is done when it returns."""
+    if device.type != "cuda":
+        return None
+    return lambda: torch.cuda.synchronize(device)
+
+
+def warm_context(device: torch.device) -> None:
+    """Have this process's context on the device, and the library of products, before they are
+    needed.
+    """
+    data = torch.ones(64, 64, device=device)
+    torch.mm(data, data)
+    torch.cuda.synchronize(device)
+
+
+def may_stay() -> bool:
+    """Whether this process has given nearly all back that it had of a GPU, and may keep its context
+    for a while.
+    """
+    if psutil.Process().children() or not {"jax", "cupy"}.isdisjoint(sys.modules):
+        return False
+    torch.cuda.empty_cache()
+    free, total = torch.cuda.mem_get_info()
+    return free > total // 2
+
+
+def flusher(device: torch.device, l2_bytes: int) -> Callable[[], None]:
+    """What empties the caches, by writing more than they hold."""
+    data = torch.empty(max(_FLUSH_BYTES, 2 * l2_bytes), dtype=torch.uint8, device=device)
+
+    def flush() -> None:
+        data.zero_()
+
+    return flush
+
+
+def _driver() -> str | None:
+    try:
+        text = Path("/proc/driver/nvidia/version").read_text()
+    except OSError:
+        return None
+    match = re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", text)
+    return match.group(1) if match else None
+
+
+def _cpu_name() -> str:
+    match = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return match.group(1).strip() if match else platform.machine()
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _last_level_cache() -> int:
+    """As the system reports it, and no more than any CPU has per core: a virtual machine reports
+    its socket's.
+    """
+    units = {"K": KiB, "M": MiB, "": 1}
+    sizes = [
+        path.read_text().strip()
+        for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
+    ]
+    reported = max(
+        (int(size.rstrip("KM")) * units[size.lstrip("0123456789")] for size in sizes), default=0
+    )
+    return min(reported, _MOST_CACHE_PER_CORE * (os.cpu_count() or 1))

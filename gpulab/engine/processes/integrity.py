@@ -1,0 +1,260 @@
+"""Whether the lab that ends a job is the one that began it.
+
+A scenario runs in the worker's process, and may put a function of its own in the place of a clock
+or of a check. What the lab consists of, and what it measures and compares with, is remembered
+before the scenario is loaded, and looked at once more at the end. Code that puts everything back in
+time is not found: this is no sandbox.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+import resource
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from types import CellType, FunctionType, ModuleType
+from typing import Any
+
+import torch
+
+
+def modes() -> tuple[int, int]:
+    """How many modes for functions, and for operations, are entered now."""
+    return torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()
+
+
+def leave_modes(before: tuple[int, int]) -> None:
+    """Leave those that were entered since."""
+    functions, operations = before
+    while torch._C._len_torch_function_stack() > functions:
+        torch._C._pop_torch_function_stack()
+    while torch._C._len_torch_dispatch_stack() > operations:
+        torch._C._pop_torch_dispatch_stack(None)
+
+
+_REPLACED_BY_OTHERS = {"__import__", "input", "open", "print"}
+"""Builtins that libraries replace, and that no measurement depends on."""
+_REPLACED_BY_COMPILER = {"manual_seed"}
+"""Functions of torch in whose places torch.compile puts its own."""
+_TENSOR = (
+    *(
+        "__bool__",
+        "__eq__",
+        "__float__",
+        "__getitem__",
+        "__int__",
+        "__mul__",
+        "__ne__",
+        "__setitem__",
+        "__sub__",
+    ),
+    *(
+        "abs",
+        "all",
+        "any",
+        "clone",
+        "contiguous",
+        "copy_",
+        "cpu",
+        "data",
+        "data_ptr",
+        "detach",
+        "element_size",
+        "eq",
+    ),
+    *(
+        "fill_",
+        "float",
+        "is_complex",
+        "is_floating_point",
+        "item",
+        "max",
+        "ne",
+        "new_empty",
+        "numel",
+        "reshape",
+    ),
+    *("resolve_conj", "roll", "square", "sub", "sum", "to", "untyped_storage", "view", "zero_"),
+)
+_TOOLS: tuple[tuple[str, Any, Iterable[str]], ...] = (
+    ("builtins", builtins, vars(builtins).keys() - _REPLACED_BY_OTHERS),
+    (
+        "time",
+        time,
+        ("monotonic", "perf_counter", "perf_counter_ns", "thread_time", "thread_time_ns"),
+    ),
+    ("resource", resource, ("getrusage",)),
+    ("torch", torch, ("Tensor", "cat", "cuda", "empty", "equal", "isfinite", "isnan", "tensor")),
+    (
+        "torch.cuda",
+        torch.cuda,
+        ("Event", "Stream", "_sleep", "current_stream", "set_stream", "synchronize"),
+    ),
+    (
+        "torch.cuda.Event",
+        torch.cuda.Event,
+        ("elapsed_time", "query", "record", "synchronize", "wait"),
+    ),
+    ("torch.Tensor", torch.Tensor, _TENSOR),
+)
+"""(name, holder, attributes) of what clocks and checks use."""
+_CONSTANTS = (bool, int, float, str, tuple, frozenset, dict, list)
+"""Types of a module's constants, which are written in capitals; a cache has a class of its own."""
+_WRAPS = {staticmethod: ("__func__",), classmethod: ("__func__",), property: ("fget", "fset")}
+
+Part = tuple[str, str]
+"""The name of a module or class, and a name in it."""
+
+
+_watched: list[tuple[str, Any, dict[str, list[Any]]]] = []
+"""Namespaces that a file which is judged must leave as they were: (name, module or class, its
+functions).
+"""
+
+
+def watch(name: str, holder: ModuleType | type) -> None:
+    """From now on, what is callable in a module or class has to stay what it is."""
+    functions = {
+        key: _identity(value)
+        for key, value in vars(holder).items()
+        if callable(value) and key not in _REPLACED_BY_COMPILER
+    }
+    _watched.append((name, holder, functions))
+
+
+class LabFunctions:
+    """The functions, classes and constants of the lab, and what it measures and compares with, as
+    of now.
+    """
+
+    def __init__(self) -> None:
+        self._modules = {
+            name: module for name, module in sys.modules.items() if _is_of_the_lab(name)
+        }
+        modules: dict[str, Mapping[str, Any]] = {
+            name: module.__dict__ for name, module in self._modules.items()
+        }
+        self._classes = dict(_classes(modules))
+        self._namespaces = modules | {name: vars(value) for name, value in self._classes.items()}
+        self._names = {name: set(namespace) for name, namespace in self._namespaces.items()}
+        self._parts = [
+            (name, key)
+            for name, namespace in self._namespaces.items()
+            for key, value in namespace.items()
+            if callable(value) or hasattr(type(value), "__get__") or _is_constant(key, value)
+        ]
+        self._before = dict(self._identities())
+
+    def replaced(self) -> list[str]:
+        """The names of all that is another by now."""
+        now = dict(self._identities())
+        parts = {part for part, before in self._before.items() if not _are_same(before, now[part])}
+        return sorted(
+            ".".join(part) for part in parts | set(self._added()) | set(_replaced_watched())
+        )
+
+    def _identities(self) -> Iterator[tuple[Part, list[Any]]]:
+        """Each with the objects it consists of: as they are kept, no other one can take their
+        places in memory.
+        """
+        for name, key in self._parts:
+            yield (name, key), _identity(self._namespaces[name].get(key))
+        for name, holder, keys in _TOOLS:
+            for key in keys:
+                yield (name, key), _identity(getattr(holder, key, None))
+        for name in self._modules:
+            yield ("sys.modules", name), [sys.modules.get(name)]
+
+    def _added(self) -> Iterator[Part]:
+        """New names that hide others: a builtin in a module, what a class inherits. A compiler adds
+        harmless ones.
+        """
+        for name, namespace in self._namespaces.items():
+            for key in set(namespace) - self._names[name]:
+                if (
+                    hasattr(builtins, key)
+                    if name in self._modules
+                    else _hides(self._classes[name], key)
+                ):
+                    yield name, key
+
+
+def _replaced_watched() -> Iterator[Part]:
+    if _watched and any(modes()):
+        yield "torch", "modes"
+    for name, holder, functions in _watched:
+        for key, before in functions.items():
+            if not _are_same(before, _identity(vars(holder).get(key))):
+                yield name, key
+
+
+def _is_of_the_lab(module: str) -> bool:
+    return module == "gpulab" or module.startswith("gpulab.")
+
+
+def _classes(modules: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, type]]:
+    """All classes that modules define, by name."""
+    for module, namespace in modules.items():
+        for name, value in namespace.items():
+            if isinstance(value, type) and value.__module__ == module:
+                yield f"{module}.{name}", value
+
+
+def _hides(owner: type, key: str) -> bool:
+    """Whether a name of a class hides what it inherits, or is a method that Python calls by itself.
+
+    Lists and tables are Python's own: copies and annotations leave `__slotnames__` and
+    `__annotations__` there.
+    """
+    value = vars(owner)[key]
+    inherited = any(hasattr(base, key) for base in owner.__mro__[1:])
+    return type(value) not in (dict, list) and (
+        inherited or (key.startswith("__") and callable(value))
+    )
+
+
+def _is_constant(name: str, value: object) -> bool:
+    return isinstance(value, ModuleType) or (name.isupper() and type(value) in _CONSTANTS)
+
+
+def _identity(value: Any) -> list[Any]:
+    """The object and what it consists of; of a function its code and defaults, and so of the
+    functions within it.
+    """
+    parts: list[Any] = []
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        parts.append(part)
+        waiting += [inner for inner in _inner(part) if all(inner is not known for known in parts)]
+        parts += _contents(part)
+    return parts
+
+
+def _contents(value: Any) -> list[Any]:
+    if type(value) is FunctionType:
+        return [value.__code__, *(value.__defaults__ or ()), *_contents(value.__kwdefaults__)]
+    if type(value) is dict:
+        return [*value.keys(), *value.values()]
+    return [*value] if type(value) in (list, tuple, frozenset) else []
+
+
+def _inner(value: Any) -> list[FunctionType]:
+    """Python functions that a function wraps, or a descriptor calls."""
+    inner = [getattr(value, name) for name in _WRAPS.get(type(value), ())]
+    if type(value) is FunctionType:
+        inner = [vars(value).get("__wrapped__"), *map(_in_cell, value.__closure__ or ())]
+    return [function for function in inner if type(function) is FunctionType]
+
+
+def _in_cell(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # it is empty
+        return None
+
+
+def _are_same(before: list[Any], now: list[Any]) -> bool:
+    return len(before) == len(now) and all(map(operator.is_, before, now))

@@ -1,0 +1,133 @@
+"""What a worker tells the session of itself: where it is, and what went wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from gpulab.core.events import (
+    DEVICE_LOST,
+    Checked,
+    Examined,
+    Noticed,
+    OutOfMemory,
+    StageStarted,
+    Unchecked,
+    VariantFailed,
+    VariantRefused,
+    VariantSkipped,
+)
+from gpulab.core.finding import Value, finding
+from gpulab.core.jobs import AnyJob, Measure, subject_of
+from gpulab.core.statuses import CheckTime, FailureKind, Stage
+from gpulab.engine.processes.channel import Channel, WorkerPosition
+from gpulab.engine.processes.failure import (
+    RefusedError,
+    SkippedError,
+    UncheckedError,
+    VariantError,
+    WrongOutputError,
+    failure,
+)
+
+
+class Reporter:
+    """Turns stages, errors and findings into events."""
+
+    def __init__(self, channel: Channel, job: AnyJob, position: WorkerPosition) -> None:
+        self.channel, self._job, self.position = channel, job, position
+        subject = subject_of(job)
+        self._path = subject.path if subject else ""
+        self.wait: Callable[[], None] | None = None
+        """What waits for the device, once there is one."""
+        self.compare_lab: Callable[[], None] = lambda: None
+        """Compares the lab's functions with those that began the job, while the builds of a
+        scenario still stand.
+        """
+        self.too_large: str | None = None
+        """The variant that did not fit, where each needs more memory than the one above."""
+
+    def stage(self, stage: Stage, variant: str | None = None, *, detail: str | None = None) -> None:
+        self.position.move(stage, variant)
+        self.channel.emit(StageStarted(stage=stage, variant=variant, detail=detail))
+
+    def notice(self, code: str, variant: str | None = None, /, **values: Value) -> None:
+        """Something that weakens the result."""
+        self.channel.emit(Noticed(finding=finding(code, variant, **values)))
+
+    def explain(self, code: str, variant: str | None = None, /, **values: Value) -> None:
+        """Something that explains the result, or adds to it, and weakens nothing."""
+        self.channel.emit(Noticed(finding=finding(code, variant, **values), explains=True))
+
+    def failed(self, variant: str | None, stage: Stage, error: BaseException) -> None:
+        """Tell what an error means for a variant; ends the process where the device is in error for
+        good.
+        """
+        if variant is None:
+            self.channel.emit(failure(error, self._path, None, stage))
+        elif type(error) is RefusedError:
+            self.channel.emit(VariantRefused(variant=variant, reason=error.finding))
+        elif type(error) is WrongOutputError:
+            when = CheckTime.AFTER if stage == Stage.RE_CHECK else CheckTime.BEFORE
+            self.channel.emit(
+                Checked(
+                    variant=variant, when=when, ok=False, error=error.error, reason=error.finding
+                )
+            )
+        elif type(error) is SkippedError:
+            self.channel.emit(VariantSkipped(variant=variant, reason=error.finding))
+        elif type(error) is UncheckedError:
+            self.channel.emit(Unchecked(variant=variant, reason=error.finding))
+        else:
+            self._failed(failure(error, self._path, variant, stage))
+        if variant is not None:
+            self._examined(variant, error)
+        self.require_device(stage)
+
+    def _examined(self, variant: str, error: BaseException) -> None:
+        """Tell which check it was, where it was one."""
+        if type(error) in (RefusedError, WrongOutputError, UncheckedError) and isinstance(
+            error, VariantError
+        ):
+            if error.check is None:
+                return
+            if type(error) is UncheckedError:
+                self.channel.emit(
+                    Examined(variant=variant, check=error.check, skipped=error.finding)
+                )
+            else:
+                wrong = type(error) is WrongOutputError
+                reason = error.finding
+                self.channel.emit(
+                    Examined(
+                        variant=variant, check=error.check, ok=False, wrong=wrong, reason=reason
+                    )
+                )
+
+    def require_device(self, stage: Stage) -> None:
+        """A CUDA error sticks to its process: nothing measured after it can be believed."""
+        if self.wait is None:
+            return
+        try:
+            self.wait()
+        except Exception as error:
+            event = failure(error, self._path, None, stage)
+            cause = finding("device_in_error", message=str(event.cause.values["message"]))
+            self.channel.emit(replace(event, kind=FailureKind.DEVICE, cause=cause))
+            self.channel.flush()
+            os._exit(DEVICE_LOST)
+
+    def _failed(self, event: VariantFailed) -> None:
+        job, variant = self._job, event.variant
+        may_not_fit = (
+            isinstance(job, Measure)
+            and job.increasing_memory
+            and variant != job.subject.variants[0].name
+        )
+        if may_not_fit and variant is not None and event.kind == FailureKind.OUT_OF_MEMORY:
+            self.too_large = variant
+            self.channel.emit(OutOfMemory(variant=variant, stage=event.stage, cause=event.cause))
+        else:
+            self.channel.emit(event)

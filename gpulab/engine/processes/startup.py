@@ -1,0 +1,47 @@
+"""What a process spends before the first variant is built: seconds by part, each measured where it
+happens.
+
+A process that is forked from one that has imported torch has that one's parts, and measures its own
+beside them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import CLOCK_BOOTTIME, clock_gettime, perf_counter
+
+INTERPRETER, IMPORTS, DEVICE, FILE = "interpreter", "imports", "device", "file"
+"""From the start of the process to its first line of Python; torch; the device and its context; the
+scenario's file with whatever that imports.
+"""
+_START_TIME = 22
+"""Of a process in /proc/PID/stat, counted from 1: ticks since boot."""
+
+
+def _since_start_s() -> float:
+    """Seconds since this process started, to a hundredth; 0 where the system does not say."""
+    try:
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        started_s = int(fields[_START_TIME - 3]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return max(0.0, clock_gettime(CLOCK_BOOTTIME) - started_s)
+
+
+_seconds: dict[str, float] = {INTERPRETER: _since_start_s()}
+
+
+@contextmanager
+def timed(part: str) -> Iterator[None]:
+    """Measure a part of the startup, once it has ended without an error; the last time counts."""
+    started = perf_counter()
+    yield
+    _seconds[part] = perf_counter() - started
+
+
+def startup_s() -> dict[str, float]:
+    """Seconds of the parts so far."""
+    return dict(_seconds)

@@ -1,0 +1,207 @@
+"""The supervisor: the worker's parent, which outlives it on either side.
+
+It forks the worker before anything heavy is imported, adopts whatever the worker leaves behind
+(PR_SET_CHILD_SUBREAPER), ends everything when the session says so or dies, and has the last word on
+the event pipe. A thread in the worker could not: a long operation holds the interpreter, and
+PR_SET_PDEATHSIG does not reach the worker's own children.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import select
+import shutil
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+from gpulab.core.events import WorkerExited
+from gpulab.core.jobs import CEILINGS_KNOWN, AnyJob, TimedJob, subject_of
+from gpulab.core.limits import MESSAGE_LENGTH
+from gpulab.core.statuses import Stage
+from gpulab.core.wire import job_message, read_job, read_secret
+from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition, to_high_number
+from gpulab.engine.processes.forking import Forks, adopt_orphans, die_with_parent, kill_orphans
+from gpulab.scenario import CONTROL
+
+Receive = Callable[[], AnyJob]
+"""Waits for the job; the process ends where there will be none."""
+Server = Callable[[Channel, Receive, SampleBuffer, WorkerPosition, Forks], None]
+"""What serves a job in the forked worker, and returns when its last event has left."""
+_GRACE_S = 1.0
+_TRACEBACK_S = 0.2
+
+
+def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
+    """Run one worker to its end. `commands`: a file descriptor of a job, then CEILINGS_KNOWN, or a
+    byte that cancels.
+
+    The worker is forked before the job is there: it may have something to do until then.
+    """
+    adopt_orphans()
+    position, buffer = WorkerPosition(), SampleBuffer()
+    trace = os.memfd_create("trace")
+    parent = os.getpid()
+    given, give = os.pipe2(os.O_CLOEXEC)
+    pid = os.fork()
+    if pid == 0:
+        os.close(give)
+        forks = _become_worker(channel, position, buffer, commands, trace, parent)
+        position.move(Stage.LOAD)
+        work(
+            lambda: serve(
+                channel, lambda: _received(given, position, buffer), buffer, position, forks
+            )
+        )
+    os.close(given)
+    if not _has_job_to_read(commands, pid):  # so that nobody takes a worker that is gone
+        os._exit(1)
+    job = read_job(commands)
+    if job is not None:
+        name_variants(job, position, buffer)
+        with suppress(BrokenPipeError):  # its end is told by and by
+            os.write(give, job_message(job, b""))
+    os.close(give)
+    # only now: the worker has what was read before
+    secret = None if job is None else read_secret(commands)
+    if job is None or secret is None:
+        _kill_group(pid, signal.SIGKILL)
+        kill_orphans()
+        os._exit(1)
+    status = _watch(pid, commands, position)
+    sent = channel.sent
+    channel.sign(secret)
+    orphans = kill_orphans()
+    if isinstance(job, TimedJob) and job.folder:
+        shutil.rmtree(job.folder, ignore_errors=True)  # the session may be gone
+    if len(buffer):
+        channel.emit(buffer.take())
+    code = os.waitstatus_to_exitcode(status)
+    channel.emit(
+        WorkerExited(
+            code=code if code >= 0 else None,
+            signal=-code if code < 0 else None,
+            stage=position.stage,
+            variant=position.variant,
+            trace=os.pread(trace, MESSAGE_LENGTH, 0).decode(errors="replace"),
+            orphans=orphans,
+            sent=sent,
+        )
+    )
+    channel.flush()
+    os._exit(0)
+
+
+def _become_worker(
+    channel: Channel,
+    position: WorkerPosition,
+    buffer: SampleBuffer,
+    commands: int,
+    trace: int,
+    supervisor: int,
+) -> Forks:
+    die_with_parent(supervisor)
+    os.setpgid(0, 0)
+    with suppress(OSError):
+        # Out of memory must take the worker, never the face.
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, commands)
+    os.close(nothing)
+    trace_fd = to_high_number(trace)
+    faulthandler.enable(file=trace_fd)
+    faulthandler.register(signal.SIGUSR1, file=trace_fd)
+    # a crash must not take what was printed
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    channel.adopt()
+    position.adopt()
+    return Forks((channel, position, buffer))
+
+
+def name_variants(job: AnyJob, position: WorkerPosition, buffer: SampleBuffer) -> None:
+    """In each process that knew of no job when it was forked."""
+    subject = subject_of(job)
+    names = (*(variant.name for variant in subject.variants), CONTROL) if subject else (CONTROL,)
+    position.names = buffer.names = names
+
+
+def _received(given: int, position: WorkerPosition, buffer: SampleBuffer) -> AnyJob:
+    job = read_job(given)
+    if job is None:
+        os._exit(1)
+    os.close(given)
+    name_variants(job, position, buffer)
+    return job
+
+
+def work(serve: Callable[[], None]) -> NoReturn:
+    """Serve and end, however that went: what the scenario left in the process, such as a thread,
+    must not hold it.
+    """
+    code = 1
+    try:
+        serve()
+        code = 0
+    except BaseException:
+        with suppress(BaseException):
+            traceback.print_exc()
+    finally:
+        with suppress(BaseException):  # it may be an object of the scenario's by now
+            sys.stdout.flush()
+        os._exit(code)
+
+
+def _has_job_to_read(commands: int, pid: int) -> bool:
+    """Wait until there is one, or nobody left who could give it; False where the worker ends
+    before.
+    """
+    exit_fd = os.pidfd_open(pid)
+    readable = select.select([commands, exit_fd], [], [])[0]
+    os.close(exit_fd)
+    return commands in readable
+
+
+def _watch(pid: int, commands: int, position: WorkerPosition) -> int:
+    """Wait for the worker's end, ending it when told to; returns its wait status."""
+    exit_fd = os.pidfd_open(pid)
+    while exit_fd not in select.select([exit_fd, commands], [], [])[0]:
+        command = os.read(commands, 1)
+        if command == CEILINGS_KNOWN:
+            position.set_ceilings_known()
+            continue
+        if command:
+            _stop(pid, exit_fd, position)
+        _kill_group(pid, signal.SIGKILL)
+        break
+    return os.waitpid(pid, 0)[1]
+
+
+def _stop(pid: int, exit_fd: int, position: WorkerPosition) -> None:
+    """TERM and a second of grace; before it, faulthandler's stack, which comes even out of a long
+    operation.
+    """
+    with suppress(ProcessLookupError):
+        # The process that is at work; the number lies in memory that a scenario could write to.
+        os.kill(position.pid if _is_in_group(position.pid, pid) else pid, signal.SIGUSR1)
+    if not select.select([exit_fd], [], [], _TRACEBACK_S)[0]:
+        _kill_group(pid, signal.SIGTERM)
+        select.select([exit_fd], [], [], _GRACE_S)
+
+
+def _is_in_group(pid: int, group: int) -> bool:
+    try:
+        return pid > 1 and os.getpgid(pid) == group
+    except ProcessLookupError:
+        return False
+
+
+def _kill_group(pid: int, which: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(pid, which)
+    with suppress(ProcessLookupError):
+        os.kill(pid, which)

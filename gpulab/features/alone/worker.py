@@ -1,0 +1,143 @@
+"""Variants that are timed one by one: before a process builds them all, after the rounds, and for
+long enough for counters.
+
+What one variant's build leaves in the process, another one meets. So each is the first in some
+process, where nothing was built before it.
+"""
+
+from __future__ import annotations
+
+from math import log
+from statistics import median
+from time import monotonic, perf_counter
+
+from gpulab.core.events import AloneRun, Examined, SoloRun
+from gpulab.core.finding import finding
+from gpulab.core.statuses import CheckKind, Stage
+from gpulab.engine.build.build import Build
+from gpulab.engine.measure.candidate import Candidate, warm
+from gpulab.engine.measure.clock import WallClock
+from gpulab.engine.measure.context import WorkerContext
+from gpulab.engine.processes.channel import Channel
+from gpulab.engine.processes.failure import first_line, is_out_of_memory
+from gpulab.stats.statistics import median_interval
+
+_ALONE_S, _FEWEST, _LONG_BLOCK_S = 0.02, 3, 0.02
+
+
+def step_alone_s(clock: WallClock, candidate: Candidate, build: Build) -> float:
+    """Seconds per step, the median of some blocks; of a long one the block itself."""
+    times: list[float] = []
+    started = perf_counter()
+    fewest = 1 if candidate.block_s > _LONG_BLOCK_S else _FEWEST
+    while len(times) < fewest or perf_counter() - started < _ALONE_S:
+        lead_in = 1 if times else candidate.lead_in
+        times.append(clock.block(build, candidate.steps, lead_in=lead_in).time_s)
+    return median(times)
+
+
+_SOLO_S, _BLOCK_S = 1.0, 0.02
+_MOST_STEPS = 1 << 20
+
+
+def solo_run(clock: WallClock, channel: Channel, candidate: Candidate, time_s: float) -> SoloRun:
+    """The candidate's blocks back to back: so long that a GPU's counters are read several times,
+    and two at least.
+    """
+    build = candidate.build
+    assert build is not None
+    step_s = clock.block(build, candidate.steps).time_s
+    # In pieces of some milliseconds: the state is restored before each, and an untimed step comes
+    # first.
+    steps = 1 if clock.flush else max(1, min(int(_BLOCK_S / max(step_s, 1e-9)), _MOST_STEPS))
+    times: list[float] = []
+    longest_s = min(_SOLO_S, time_s)
+    started = monotonic()
+    while len(times) < 2 or monotonic() - started < longest_s:
+        times.append(clock.block(build, steps).time_s)
+        channel.pump()
+    interval = median_interval(times)
+    return SoloRun(
+        low_s=interval.low if interval else None,
+        high_s=interval.high if interval else None,
+        variant=candidate.name,
+        started=started,
+        ended=monotonic(),
+        steps=len(times) * (steps + 1),
+        time_s=median(times),
+        restored_bytes=2 * build.state_bytes * len(times),
+    )
+
+
+class AloneTimes:
+    """Of one process: seconds per step by variant, and which of them was the first."""
+
+    def __init__(self, context: WorkerContext) -> None:
+        self._context = context
+        self.first: str | None = None
+        self._times: dict[str, float] = {}
+        self._items: dict[str, float] = {}
+
+    @property
+    def per_item_s(self) -> dict[str, float]:
+        return {name: time_s / self._items[name] for name, time_s in self._times.items()}
+
+    def build_and_time(self, candidate: Candidate) -> None:
+        """Time one variant on a build of its own, which stays where builds are kept.
+
+        What cannot be built before the others is told where it is the first.
+        """
+        context, variant = self._context, candidate.variant
+        position, builder = context.reporter.position, context.builder
+        first = self.first is None
+        self.first = self.first or variant.name
+        build: Build | None = None
+        stays = False
+        try:
+            position.move(Stage.BUILD, variant.name)
+            builder.pad()
+            build = builder.build(variant)
+            position.move(Stage.MEASURE, variant.name)
+            builder.first_step(build)
+            warm(context.clock, candidate, build)
+            self.time(candidate, build)
+            self._tell(variant.name)
+            stays = candidate.kept
+        except BaseException as error:
+            if first and not is_out_of_memory(error):
+                reason = finding("fails_alone", variant.name, message=first_line(error))
+                examined = Examined(
+                    variant=variant.name, check=CheckKind.ALONE, ok=False, reason=reason
+                )
+                context.reporter.channel.emit(examined)
+        if stays:
+            candidate.build = build
+        elif build is not None:
+            context.close(variant, build)
+
+    def time(self, candidate: Candidate, build: Build) -> None:
+        """Time a build while no other is there."""
+        name = candidate.variant.name
+        self.first = self.first or name
+        self._items[name] = candidate.items
+        self._times[name] = step_alone_s(self._context.clock, candidate, build)
+
+    def time_later(self, baseline: Candidate) -> float | None:
+        """After the rounds, where the baseline was the first: log(seconds now / then)."""
+        time_s, build = self._times.get(baseline.name), baseline.build
+        if time_s is None:
+            return None
+        if self.first != baseline.name or build is None:
+            self._tell(baseline.name)
+            return None
+        later_s = step_alone_s(self._context.clock, baseline, build)
+        self._tell(baseline.name, later_s)
+        return log(later_s / time_s)
+
+    def _tell(self, name: str, later_s: float | None = None) -> None:
+        context = self._context
+        first, time_s = name == self.first, self._times[name]
+        run = AloneRun(
+            variant=name, process=context.number, time_s=time_s, later_s=later_s, first=first
+        )
+        context.reporter.channel.emit(run)

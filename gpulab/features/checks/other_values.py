@@ -1,0 +1,475 @@
+"""Whether a variant's output follows other values of its inputs as the baseline's does: of another
+seed, and in the values that a step reads and its Work does not name.
+
+A build with another seed is the author's own way to other values: what is sorted, or positive
+definite, stays so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from gpulab.core.finding import Finding, finding
+from gpulab.core.statuses import CheckKind
+from gpulab.engine.build import compiled, tensors
+from gpulab.engine.build.build import Build
+from gpulab.engine.processes.failure import (
+    RefusedError,
+    WrongOutputError,
+    checking,
+    is_out_of_memory,
+)
+from gpulab.features.checks import values
+from gpulab.features.checks.stepping import Stepping
+from gpulab.features.checks.values import AllValues, Change, Own
+from gpulab.scenario import Param, Variant
+
+_STEPS, _FEWEST = 3, 16
+"""Steps that are looked into, and elements of a tensor that is worth a word: smaller ones are
+constants and factors.
+"""
+_SAMPLES, _WIDE = 256, 4
+_ALIKE = 3e-4
+"""By what part figures of the same values may differ: in another order, or another precision."""
+_WRITES = (
+    "aten::copy_",
+    "aten::fill_",
+    "aten::zero_",
+    "aten::normal_",
+    "aten::uniform_",
+    "aten::bernoulli_",
+)
+Figures = tuple[int, float, float, float]
+"""Of a tensor: how many elements, their sum, the sum of their sizes, and of their squares."""
+
+
+class _Reads(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Collects tensors that an operation reads before any operation of the step has written to
+    their memory.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.read: dict[int, torch.Tensor] = {}
+        self._made: dict[int, torch.Tensor] = {}
+        """By address, with what keeps it from being given out again."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        if func.is_view:
+            return func(*args, **(kwargs or {}))
+        written = _written(func, args, kwargs or {})
+        for tensor in _plain((args, kwargs)):
+            address = tensor.untyped_storage().data_ptr()
+            if address not in self._made and address not in written:
+                self.read.setdefault(address, tensor)
+        returned = func(*args, **(kwargs or {}))
+        for tensor in _plain(returned):
+            address = tensor.untyped_storage().data_ptr()
+            if address not in self.read:
+                self._made[address] = tensor
+        return returned
+
+
+def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> set[int]:
+    """Memory that an operation writes without reading it."""
+    schema = func._schema.arguments
+    outs = [kwargs[entry.name] for entry in schema if entry.is_out and entry.name in kwargs]
+    if func.name().startswith(_WRITES):
+        outs += args[:1]
+    return {tensor.untyped_storage().data_ptr() for tensor in _plain(outs)}
+
+
+def _plain(tree: Any) -> list[torch.Tensor]:
+    return [
+        leaf
+        for leaf in tree_leaves(tree)
+        if isinstance(leaf, torch.Tensor) and leaf.layout == torch.strided
+    ]
+
+
+def unnamed_of(build: Build, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """What steps read beside inputs and state, at the same address in two of them; nothing where
+    that cannot be seen.
+
+    Libraries other than torch are not seen, nor what a compiled function reads, which would be
+    compiled once more.
+    """
+    if compiled.frames():
+        return []
+    named = tensors.storages([*inputs, *build.state])
+    try:
+        # While what was read is still there, what another step makes lies elsewhere. Buffers may
+        # take turns.
+        reads = [_reads(build) for _ in range(_STEPS)]
+    except Exception:
+        return []
+    build.restore()
+    steps = Counter(address for by_address in reads for address in by_address)
+    tensor_at = {address: tensor for by_address in reads for address, tensor in by_address.items()}
+    return [
+        tensor
+        for address, tensor in tensor_at.items()
+        if steps[address] > 1 and address not in named and tensor.numel() > _FEWEST
+    ]
+
+
+def _reads(build: Build) -> dict[int, torch.Tensor]:
+    """By address, of one step."""
+    build.restore()
+    mode = _Reads()
+    with build.context(), mode:
+        build.work.step()
+    return mode.read
+
+
+def figures(tensor: torch.Tensor) -> Figures:
+    """What is the same in any order of the elements."""
+    wide = tensors.computable(tensor.detach())
+    if not wide.is_complex() and (wide.element_size() < _WIDE or not wide.is_floating_point()):
+        wide = wide.float()
+    size = wide.abs()
+    total = float(wide.real.sum(dtype=torch.float64))
+    return (
+        tensor.numel(),
+        total,
+        float(size.sum(dtype=torch.float64)),
+        float(size.square().sum(dtype=torch.float64)),
+    )
+
+
+def in_memory_order(tensor: torch.Tensor) -> torch.Tensor:
+    """A view whose last dimension is the innermost in memory."""
+    return tensor.permute(sorted(range(tensor.dim()), key=lambda dim: -tensor.stride()[dim]))
+
+
+def sample_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Some of its values, in their order."""
+    flat = tensors.computable(tensor.detach()).reshape(-1)
+    step = max(1, flat.numel() // _SAMPLES)
+    part = flat[::step].cpu()
+    return part.abs().double() if part.is_complex() else part.double()
+
+
+def unknown(own: Sequence[Figures], known: Sequence[Figures]) -> list[int]:
+    """Places of those that hold other values than any that is known."""
+    return [
+        place for place, entry in enumerate(own) if not any(_alike(entry, other) for other in known)
+    ]
+
+
+def _alike(entry: Figures, other: Figures) -> bool:
+    (numel, total, size, squares), (numel_2, total_2, size_2, squares_2) = entry, other
+    if numel != numel_2 or abs(squares - squares_2) > _ALIKE * max(squares, squares_2):
+        return False
+    allowed = _ALIKE * max(size, size_2)
+    return abs(size - size_2) <= allowed and abs(total - total_2) <= allowed
+
+
+_OTHER_SEED = 700_001
+"""Added to the seed of a process: that of the builds whose values are copied."""
+_MOST_INPUTS = 8
+"""That are changed one by one."""
+OTHER, _DIRECT = "another seed", "another seed, by its own build"
+Tensors = list[torch.Tensor]
+Case = str | Mapping[str, Param]
+
+
+class OtherValues:
+    """Of one process: the baseline's outputs for other values, to which the variants' are compared.
+
+    `own` is what each variant gives, `doubt` is told what weakens what is known of the inputs of a
+    variant, `passed` what was compared.
+    """
+
+    def __init__(
+        self,
+        stepping: Stepping,
+        own: MutableMapping[str, Own],
+        doubt: Callable[[str, Finding], None],
+        passed: Callable[..., None],
+        cases: Sequence[Case],
+    ) -> None:
+        self._stepping, self._own, self._doubt, self._passed = stepping, own, doubt, passed
+        self._cases = [
+            name for case in cases for name in (values.FREE if case == "free" else (case,))
+        ]
+        self.outputs: dict[str, Tensors] = {}
+        """The baseline's, by what its values are."""
+        self._known: list[Figures] = []
+        """Of all that the baseline reads, named or not."""
+        self._unnamed: set[str] = set()
+        """Variants that read what their builds made of the data, and nobody names."""
+        self._kinds: list[torch.Size] = []
+        self._items = 1.0
+        self._samples: Tensors = []
+        """Of the baseline's inputs: what they are, and some of their values."""
+        self._effective: set[int] = set()
+        """The baseline's inputs that its output follows, each changed by itself."""
+
+    def compare(
+        self, variant: Variant, build: Build, inputs: Tensors, *, first_process: bool
+    ) -> None:
+        """Copy the values of a build with another seed, and compare: WrongOutputError where the
+        output stays.
+
+        A case in which the baseline fails, or is not finite, is none.
+        """
+        name, is_baseline = variant.name, variant.name == self._stepping.baseline
+        if not inputs:
+            return
+        other = self._build_again(variant, required=not is_baseline and OTHER in self.outputs)
+        if other is None:
+            return
+        try:
+            donated = tensors.kept(tensors.live_leaves("inputs", other.work.inputs))
+            changes = values.differ(inputs, donated)
+            if first_process:
+                self._note_unnamed(name, build, other, inputs)
+                self._note_without_effect(
+                    name, build, inputs, donated if changes is not None else inputs
+                )
+            if changes is False and not is_baseline and OTHER in self.outputs:
+                raise RefusedError(finding("inputs_not_from_the_seed"), check=CheckKind.INPUTS)
+            if not changes:
+                code = "seed_changes_shapes" if changes is None else "seed_changes_nothing"
+                self._doubt(name, finding(code, name)) if first_process else None
+                return
+            change = AllValues(OTHER, donated)
+            if is_baseline:
+                self._refer(name, build, other, change, inputs)
+            elif OTHER in self.outputs:
+                self._follow(name, build, other, change, inputs)
+        finally:
+            other.close()
+
+    def _build_again(self, variant: Variant, *, required: bool) -> Build | None:
+        try:
+            return self._stepping.builder.build(
+                variant, other_seed=self._stepping.builder.data_seed + _OTHER_SEED
+            )
+        except Exception as error:
+            if required and not is_out_of_memory(error):
+                raise
+            return None
+
+    def _refer(
+        self, name: str, build: Build, other: Build, change: Change, inputs: Tensors
+    ) -> None:
+        """The baseline's outputs for the values of another seed: copied, and as that build itself
+        computes them.
+        """
+        try:
+            output = self._stepping.output(build, change, inputs)
+            self._stepping.builder.first_step(other)
+            direct = tensors.kept(self._stepping.step(other))
+        except (RuntimeError, ValueError, IndexError) as error:
+            if is_out_of_memory(error):
+                raise
+            return
+        if not tensors.finite(output):
+            return
+        self.outputs[OTHER], self.outputs[_DIRECT] = output, direct
+        if not self._own[name].add(change, output):
+            self._doubt(name, finding("output_ignores_change", name))
+
+    def _follow(
+        self, name: str, build: Build, other: Build, change: AllValues, inputs: Tensors
+    ) -> None:
+        """A variant's output for the values of another seed: the baseline's for the same.
+        WrongOutputError.
+        """
+        with checking(CheckKind.OUTPUTS):
+            output = self._stepping.output(build, change, inputs)
+            agreement = self._stepping.agree(build, output, self.outputs[OTHER])
+            if agreement.ok:
+                if callable(build.work.output):
+                    self._require_step(build, change, inputs)
+                self._own[name].add(change, output)
+                self._passed(
+                    name, CheckKind.INPUTS, inputs=len(inputs), allowed=agreement.tolerance
+                )
+                return
+            if place := self._ignored(build, change, inputs):
+                ignored = finding("ignores_its_inputs", input=place, inputs=len(inputs))
+                raise WrongOutputError(ignored, agreement.error)
+            self._stepping.builder.first_step(other)
+            if self._stepping.agree(build, self._stepping.step(other), self.outputs[_DIRECT]).ok:
+                # Its own build of these values is right: what it names is not all that it reads.
+                incomplete = finding("inputs_incomplete", name, error=agreement.error)
+                if name in self._unnamed:
+                    raise RefusedError(incomplete, check=CheckKind.INPUTS)
+                self._doubt(name, incomplete)
+                return
+            assert agreement.reason is not None
+            reason = Finding(
+                code=agreement.reason.code, values={**agreement.reason.values, "other_inputs": True}
+            )
+            raise WrongOutputError(reason, agreement.error)
+
+    def _require_step(self, build: Build, change: AllValues, inputs: Tensors) -> None:
+        """RefusedError where an output that is read once its inputs have changed follows them
+        without a step.
+        """
+        late = self._stepping.late_output(build, change, inputs)
+        usual = self._own[build.variant].usual
+        if self._stepping.agree(build, late, self.outputs[OTHER]).ok and tensors.changed(
+            late, usual
+        ):
+            raise RefusedError(finding("output_computes_when_read"), check=CheckKind.CONTEXT)
+
+    def _note_without_effect(
+        self, name: str, build: Build, inputs: Tensors, others: Tensors
+    ) -> None:
+        """Say which input a variant's output does not follow where the baseline's does, each
+        changed by itself.
+
+        They may belong together, so this is no proof of anything.
+        """
+        kinds = [tensor.shape for tensor in inputs]
+        if name == self._stepping.baseline:
+            self._kinds, self._items = kinds, build.work.items
+            self._samples = [sample_of(tensor) for tensor in inputs]
+        elif self._kinds and not self._holds_baselines(inputs):
+            if build.work.items == self._items:
+                self._doubt(name, finding("layout_made_in_build", name))
+            return
+        elif kinds != self._kinds:
+            return
+        effective = set()
+        for place, (tensor, other) in enumerate(zip(inputs[:_MOST_INPUTS], others, strict=False)):
+            changed = other if tensors.changed([tensor], [other]) else values.flipped(tensor)
+            if changed is None or not self._has_effect(build, tensor, changed):
+                continue
+            effective.add(place)
+        if name == self._stepping.baseline:
+            self._effective = effective
+        elif missing := sorted(self._effective - effective):
+            self._doubt(
+                name,
+                finding("input_without_effect", name, input=missing[0] + 1, inputs=len(inputs)),
+            )
+
+    def _holds_baselines(self, inputs: Tensors) -> bool:
+        """Whether each input holds the values of one of the baseline's, in their order or in that
+        of its memory.
+        """
+        known = list(zip(self._kinds, self._samples, strict=True))
+        return all(
+            any(
+                shape == view.shape and torch.allclose(sample, sample_of(view), rtol=5e-2)
+                for view in (tensor, in_memory_order(tensor))
+                for shape, sample in known
+            )
+            for tensor in inputs
+        )
+
+    def _has_effect(self, build: Build, tensor: torch.Tensor, value: torch.Tensor) -> bool:
+        """Whether the output is another for other values of one input; where a step fails with
+        them, it is.
+        """
+        usual = tensors.kept(self._stepping.step(build))
+        try:
+            return tensors.changed(
+                self._stepping.output(build, AllValues(OTHER, [value]), [tensor]), usual
+            )
+        except (RuntimeError, ValueError, IndexError):
+            return True
+
+    def _ignored(self, build: Build, change: AllValues, inputs: Tensors) -> int | None:
+        """The first input, from 1, whose values another seed changes and the output does not follow
+        at all.
+        """
+        for place, (tensor, value) in enumerate(zip(inputs, change.values, strict=True)):
+            if tensors.changed([tensor], [value]) and not self._has_effect(build, tensor, value):
+                return place + 1
+        return None
+
+    def reads_unknown(self, build: Build) -> bool:
+        """Whether a step of a variant that names nothing reads values which the baseline does not
+        have.
+        """
+        return bool(unknown([figures(tensor) for tensor in unnamed_of(build, ())], self._known))
+
+    def _note_unnamed(self, name: str, build: Build, other: Build, inputs: Tensors) -> None:
+        """Say that a variant reads tensors which its build made of random values, and nobody
+        names.
+        """
+        read = unnamed_of(build, inputs)
+        own = [figures(tensor) for tensor in read]
+        if name == self._stepping.baseline:
+            self._known = [*own, *(figures(tensor) for tensor in inputs)]
+            return
+        places = unknown(own, self._known)
+        if not places:
+            return
+        others = unnamed_of(other, tensors.live_leaves("inputs", other.work.inputs))
+        elsewhere = [figures(tensor) for tensor in others]
+        places = [place for place in places if unknown([own[place]], elsewhere)]
+        if places:
+            size = sum(read[place].nbytes for place in places)
+            self._unnamed.add(name)
+            self._doubt(name, finding("unnamed_tensors", name, count=len(places), bytes=size))
+
+    def try_cases(self, variant: Variant, build: Build, inputs: Tensors) -> None:
+        """What the scenario says that its inputs may also be: WrongOutputError where the output is
+        another there.
+        """
+        for number, case in enumerate(self._cases):
+            key = case if isinstance(case, str) else f"case {number}"
+            text = (
+                case
+                if isinstance(case, str)
+                else " ".join(f"{name}={value}" for name, value in case.items())
+            )
+            if variant.name == self._stepping.baseline:
+                output = self._in_case(variant, build, inputs, case)
+                if output is not None and tensors.finite(output):
+                    self.outputs[key] = output
+                continue
+            if key not in self.outputs:
+                continue
+            output = self._in_case(variant, build, inputs, case)
+            agreement = (
+                None if output is None else self._stepping.agree(build, output, self.outputs[key])
+            )
+            if agreement is None or not agreement.ok:
+                error = agreement.error if agreement else None
+                allowed = agreement.tolerance if agreement else 0.0
+                reason = finding(
+                    "wrong_in_case", case=text, fails=output is None, error=error, allowed=allowed
+                )
+                raise WrongOutputError(reason, error, check=CheckKind.OUTPUTS)
+
+    def _in_case(
+        self, variant: Variant, build: Build, inputs: Tensors, case: Case
+    ) -> Tensors | None:
+        """The output of a variant in a case; None where it fails there."""
+        try:
+            if isinstance(case, str):
+                return self._stepping.output(build, values.case(case, inputs), inputs)
+            other = self._stepping.builder.build(variant, params=case)
+            try:
+                self._stepping.builder.first_step(other)
+                return tensors.kept(self._stepping.step(other))
+            finally:
+                other.close()
+        except (RuntimeError, ValueError, IndexError) as error:
+            if is_out_of_memory(error):
+                raise
+            return None

@@ -1,0 +1,391 @@
+"""The trust report of every comparison: what was checked, what it showed, and whether the number
+may be believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+
+from msgspec.structs import replace
+
+from gpulab.core.events import Examined
+from gpulab.core.finding import Finding, finding
+from gpulab.core.jobs import TELEMETRY_OFF
+from gpulab.core.statuses import CheckKind, CheckState, Verdict
+from gpulab.report.comparisons import failed_after
+from gpulab.report.report import VariantReport
+from gpulab.report.samples import SampleView
+from gpulab.report.state import RunState, VariantState
+from gpulab.stats.comparison import Check, Comparison, Trust, grade_of
+from gpulab.stats.statistics import FEWEST, MOST_CORRELATION, positive_correlation
+
+RESULTS = {
+    CheckKind.OUTPUTS: "outputs_compared",
+    CheckKind.TIMED_STEPS: "timed_steps_checked",
+    CheckKind.INPUTS: "inputs_compared",
+    CheckKind.NULL_ANSWERS: "null_answers_refused",
+    CheckKind.DETERMINISM: "steps_repeated",
+    CheckKind.WORK: "work_counted",
+    CheckKind.PHYSICS: "rate_below_roof",
+    CheckKind.STREAMS: "nothing_left_running",
+    CheckKind.CONTEXT: "context_and_output_watched",
+    CheckKind.ALONE: "variants_alone",
+    CheckKind.CONTROL: "control_measured",
+    CheckKind.PROCESSES: "processes_measured",
+    CheckKind.CONTENTION: "contention_measured",
+    CheckKind.CLOCKS: "clocks_watched",
+}
+"""By kind the code of what a check showed."""
+_CLOSE = 1.05
+"""A rate this many times the roof is within what the roof itself may be off by, and hardly more."""
+_LESS = 0.9
+"""A variant that does less than this part of the work of the other is said to."""
+_OF_EFFECT = 0.5
+"""What a control that is inconclusive may be uncertain by, of the logarithm of a speedup."""
+_ENOUGH_TO_JUDGE = 2 * FEWEST
+"""Of eight independent values one run in twenty looks as correlated as can be."""
+DOUBTS = {
+    "tolerance_capped": CheckKind.OUTPUTS,
+    "state_not_named": CheckKind.DETERMINISM,
+    "state_not_restored": CheckKind.DETERMINISM,
+    "baseline_is_zeros": CheckKind.NULL_ANSWERS,
+    "no_inputs_named": CheckKind.INPUTS,
+    "inputs_not_named": CheckKind.INPUTS,
+    "output_ignores_change": CheckKind.INPUTS,
+    "seed_changes_nothing": CheckKind.INPUTS,
+    "seed_changes_shapes": CheckKind.INPUTS,
+    "inputs_incomplete": CheckKind.INPUTS,
+    "unnamed_tensors": CheckKind.INPUTS,
+    "layout_made_in_build": CheckKind.INPUTS,
+    "input_without_effect": CheckKind.INPUTS,
+    "tolerance_widened": CheckKind.OUTPUTS,
+    "norm_in_few_elements": CheckKind.OUTPUTS,
+    "gradients_not_left": CheckKind.OUTPUTS,
+    "flops_differ": CheckKind.WORK,
+    "declares_more_bytes": CheckKind.WORK,
+    "work_beside_the_stream": CheckKind.STREAMS,
+    "off_the_cpu": CheckKind.CONTENTION,
+    "gpu_shared": CheckKind.CONTENTION,
+    "processes_not_checked": CheckKind.CONTENTION,
+    "clocks_slowed": CheckKind.CLOCKS,
+    "clocks_not_checked": CheckKind.CLOCKS,
+    "telemetry_ended_early": CheckKind.CLOCKS,
+    "warm_up_drifts": CheckKind.CLOCKS,
+    "xid": CheckKind.CLOCKS,
+    "ecc_errors": CheckKind.CLOCKS,
+    "row_remapping_failed": CheckKind.CLOCKS,
+}
+"""Findings that cast doubt on a comparison, and the check that they belong to."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that is known of one comparison. `doubts` are the findings among `DOUBTS` that concern
+    it.
+    """
+
+    state: RunState
+    comparison: Comparison
+    control: Comparison | None
+    reports: Mapping[str, VariantReport]
+    doubts: Sequence[Finding]
+    units: Sequence[float] = ()
+    """The values that its interval is over, in their order."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.comparison.variant, self.comparison.against
+
+    @property
+    def variants(self) -> list[VariantState]:
+        """The variant, and what it is compared with."""
+        return [self.state.variants[name] for name in self.names if name in self.state.variants]
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.state.device is not None and self.state.device.on_gpu
+
+
+def checks_of(evidence: Evidence) -> list[Check]:
+    """Every kind of check, in its order."""
+    return [_check(evidence, kind) for kind in CheckKind]
+
+
+def _check(evidence: Evidence, kind: CheckKind) -> Check:
+    examined = _examined(evidence, kind)
+    check = _as_check(examined) if examined else _DERIVED.get(kind, _not_recorded)(evidence, kind)
+    doubt = next((doubt for doubt in evidence.doubts if DOUBTS.get(doubt.code) == kind), None)
+    if doubt is None or check.state == CheckState.FAILED:
+        return check
+    state = CheckState.NOT_RUN if check.state == CheckState.NOT_RUN else CheckState.DOUBTFUL
+    return Check(kind=kind, state=state, result=doubt)
+
+
+def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:
+    """What the worker reported: of the variant before the baseline and the run, a failure before
+    all.
+    """
+    sources = [variant.examined for variant in evidence.variants] + [evidence.state.examined]
+    reported = [examined for source in sources if (examined := source.get(kind))]
+    ranked = sorted(
+        reported,
+        key=lambda examined: (examined.ok, examined.reason is None, bool(examined.skipped)),
+    )
+    return ranked[0] if ranked else None
+
+
+def _as_check(examined: Examined) -> Check:
+    kind = examined.check
+    if not examined.ok:
+        return Check(kind=kind, state=CheckState.FAILED, result=examined.reason)
+    if examined.skipped:
+        return Check(kind=kind, state=CheckState.NOT_RUN, result=examined.skipped)
+    if reason := examined.reason or _just_above_roof(examined):
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=reason)
+    return _passed(kind, **{**examined.values, "count": examined.count})
+
+
+def _just_above_roof(examined: Examined) -> Finding | None:
+    """A rate that is no proof of anything, and more than a step should reach."""
+    ratio, roof = examined.values.get("ratio"), examined.values.get("roof")
+    if (
+        examined.check != CheckKind.PHYSICS
+        or not isinstance(ratio, (int, float))
+        or ratio <= _CLOSE
+    ):
+        return None
+    return finding("just_above_roof", examined.variant, ratio=ratio, roof=roof)
+
+
+def _passed(kind: CheckKind, **values: object) -> Check:
+    result = Finding(code=RESULTS[kind], values=values)  # type: ignore[arg-type]
+    return Check(kind=kind, state=CheckState.PASSED, result=result)
+
+
+def _not_run(kind: CheckKind, reason: Finding) -> Check:
+    return Check(kind=kind, state=CheckState.NOT_RUN, result=reason)
+
+
+def _not_recorded(evidence: Evidence, kind: CheckKind) -> Check:
+    """Of a run file from before such checks were recorded, or of a run that ended before this
+    one.
+    """
+    return _not_run(
+        kind, finding("check_not_made" if evidence.state.processes else "check_not_recorded")
+    )
+
+
+def _outputs(evidence: Evidence, kind: CheckKind) -> Check:
+    variant, *_ = evidence.variants
+    if reason := next((other.unchecked for other in evidence.variants if other.unchecked), None):
+        return _not_run(kind, reason)
+    checked = variant.checked
+    if checked is None:
+        return _not_recorded(evidence, kind)
+    if not checked.ok:
+        return Check(kind=kind, state=CheckState.FAILED, result=checked.reason)
+    return _passed(kind, error=checked.error, allowed=checked.tolerance)
+
+
+def _work(evidence: Evidence, kind: CheckKind) -> Check:
+    after, before = (evidence.reports.get(name) for name in evidence.names)
+    if (
+        after is None
+        or before is None
+        or (after.operations is None and after.flops_counted is None)
+    ):
+        return _not_recorded(evidence, kind)
+    if fewer := _fewer(after, before):
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=fewer)
+    return _passed(
+        kind,
+        items=after.items,
+        baseline_items=before.items,
+        operations=after.operations,
+        baseline_operations=before.operations,
+        flops=after.flops_counted,
+        baseline_flops=before.flops_counted,
+        declared_flops=after.flops,
+    )
+
+
+def _fewer(after: VariantReport, before: VariantReport) -> Finding | None:
+    """That a variant does fewer FLOPs for the same items than what it is compared with."""
+    own_items, items = after.items or 1.0, before.items or 1.0
+    if after.flops_counted is not None and before.flops_counted:
+        own, other = after.flops_counted / own_items, before.flops_counted / items
+        if own < _LESS * other:
+            return finding("fewer_flops", after.name, flops=own, baseline=other)
+    return None
+
+
+def _control(evidence: Evidence, kind: CheckKind) -> Check:
+    control = evidence.control
+    if control is None:
+        return _not_recorded(evidence, kind)
+    values = {"speedup": control.speedup, "low": control.low, "high": control.high}
+    if control.verdict == Verdict.INCONCLUSIVE and _may_explain(control, evidence.comparison):
+        return Check(
+            kind=kind, state=CheckState.DOUBTFUL, result=finding("control_inconclusive", **values)
+        )
+    if control.verdict in (Verdict.SAME, Verdict.INCONCLUSIVE):
+        return _passed(kind, **values)
+    reason = control.reason or finding(
+        "control_differs", verdict=control.verdict.value, speedup=control.speedup
+    )
+    return Check(kind=kind, state=CheckState.FAILED, result=reason)
+
+
+def _may_explain(control: Comparison, comparison: Comparison) -> bool:
+    """Whether the lab alone may bring about an effect of the size of a comparison's."""
+    if control.low is None or control.high is None or comparison.speedup is None:
+        return True
+    half_width = log(control.high / control.low) / 2
+    return not control.low <= 1 <= control.high or half_width > _OF_EFFECT * abs(
+        log(comparison.speedup)
+    )
+
+
+def _processes(evidence: Evidence, kind: CheckKind) -> Check:
+    processes, units = evidence.state.processes, len(evidence.units)
+    if not processes:
+        return Check(
+            kind=kind, state=CheckState.DOUBTFUL, result=finding("measured_in_one_process")
+        )
+    if units < FEWEST:
+        return Check(
+            kind=kind,
+            state=CheckState.DOUBTFUL,
+            result=finding("few_processes", count=units, needed=FEWEST),
+        )
+    correlation = positive_correlation(evidence.units)
+    if correlation >= MOST_CORRELATION and units >= _ENOUGH_TO_JUDGE:
+        reason = finding("processes_correlated", correlation=correlation)
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=reason)
+    pinned = evidence.state.job is not None and evidence.state.job.seed is not None
+    return _passed(kind, count=units, pinned=pinned, correlation=correlation)
+
+
+def _contention(evidence: Evidence, kind: CheckKind) -> Check:
+    if evidence.on_gpu:
+        return _watched_on_gpu(evidence, kind, "processes")
+    reports = [evidence.reports[name] for name in evidence.names if name in evidence.reports]
+    shares = [report.contention for report in reports if report.contention is not None]
+    if not shares:
+        return _not_run(kind, finding("contention_of_threads"))
+    faults = [
+        (report.faults_per_block or 0.0) / (report.steps_per_block or 1) for report in reports
+    ]
+    switches = [report.switches_per_block or 0.0 for report in reports]
+    return _passed(kind, share=max(shares), faults=max(faults), switches=max(switches))
+
+
+def _clocks(evidence: Evidence, kind: CheckKind) -> Check:
+    if not evidence.on_gpu:
+        return _not_run(kind, finding("clocks_of_cpu"))
+    return _watched_on_gpu(evidence, kind, "reasons")
+
+
+def _watched_on_gpu(evidence: Evidence, kind: CheckKind, field: str) -> Check:
+    """By telemetry: other processes on the GPU, or what holds its clocks back."""
+    state, telemetry = evidence.state, evidence.state.telemetry
+    if state.request is not None and state.request.telemetry == TELEMETRY_OFF:
+        return _not_run(kind, finding("telemetry_off"))
+    started = telemetry.started
+    if started is None or started.gpu is None:
+        return _not_run(
+            kind, (started and started.no_gpu_reason) or finding("driver_did_not_answer")
+        )
+    if cause := telemetry.unsupported.get(field):
+        return _not_run(kind, finding(cause))
+    capped = telemetry.power_capped if kind == CheckKind.CLOCKS else 0
+    return _passed(kind, readings=telemetry.while_measuring, capped=capped)
+
+
+_DERIVED: Mapping[CheckKind, Callable[[Evidence, CheckKind], Check]] = {
+    CheckKind.OUTPUTS: _outputs,
+    CheckKind.WORK: _work,
+    CheckKind.CONTROL: _control,
+    CheckKind.PROCESSES: _processes,
+    CheckKind.CONTENTION: _contention,
+    CheckKind.CLOCKS: _clocks,
+}
+"""What is known without an event of the check."""
+
+_DECISIVE = (CheckKind.TIMED_STEPS, CheckKind.INPUTS, CheckKind.CONTROL)
+"""Without these a speedup may be of work that was never done."""
+_REFUSED = (Verdict.WRONG, Verdict.INVALID)
+_OF_THE_RUN = frozenset(
+    {"smoke_run", "outside_earlier_runs", "garbled_lines", "run_file_cut", "malformed_event_lines"}
+)
+"""Findings that cast doubt and are of no check."""
+
+
+def with_trust(
+    state: RunState,
+    samples: SampleView,
+    control: Comparison | None,
+    comparisons: Sequence[Comparison],
+    variants: Sequence[VariantReport],
+    findings: Sequence[Finding],
+) -> list[Comparison]:
+    """The comparisons, each with its trust report; `findings` are all that weaken the result."""
+    reports = {variant.name: variant for variant in variants}
+    graded = []
+    for comparison in comparisons:
+        pair = comparison.variant, comparison.against
+        doubts = [
+            doubt for doubt in findings if doubt.variant in (None, *pair) and doubt.code in DOUBTS
+        ]
+        units = samples.units(pair) if comparison.speedup is not None else ()
+        evidence = Evidence(state, comparison, control, reports, doubts, units)
+        others = [
+            doubt
+            for doubt in findings
+            if doubt.code in _OF_THE_RUN and doubt.variant in (None, comparison.variant)
+        ]
+        if failed := failed_after(state, samples, comparison):
+            others.insert(0, failed)
+        graded.append(replace(comparison, trust=_trust(evidence, others)))
+    return graded
+
+
+def _trust(evidence: Evidence, others: Sequence[Finding]) -> Trust:
+    checks, comparison = checks_of(evidence), evidence.comparison
+    if comparison.verdict in _REFUSED:
+        return Trust(
+            grade=None, reasons=[comparison.reason] if comparison.reason else [], checks=checks
+        )
+    states = {check.kind: check for check in checks}
+    outputs, null_answers = states[CheckKind.OUTPUTS], states[CheckKind.NULL_ANSWERS]
+    # Where a null answer passes as well, comparing outputs has shown nothing.
+    without = [outputs] if outputs.state == CheckState.NOT_RUN else []
+    without += [null_answers] if null_answers.state == CheckState.FAILED else []
+    compared, unchecked = not without, [check.result for check in without if check.result]
+    doubts = [*others, *evidence.doubts, *_reasons(checks, on_gpu=evidence.on_gpu)]
+    claims = comparison.speedup is not None and comparison.verdict != Verdict.INCONCLUSIVE
+    grade = grade_of(claims=claims, compared=compared, doubts=doubts)
+    return Trust(grade=grade, reasons=_each_once([*unchecked, *doubts]), checks=checks)
+
+
+def _reasons(checks: Sequence[Check], *, on_gpu: bool) -> list[Finding]:
+    """What the checks themselves cast doubt with, and those that would decide and did not run."""
+    reasons = [
+        check.result for check in checks if check.state == CheckState.DOUBTFUL and check.result
+    ]
+    not_run = {check.kind: check.result for check in checks if check.state == CheckState.NOT_RUN}
+    clocks = not_run.get(CheckKind.CLOCKS)
+    if clocks and on_gpu:
+        reasons.append(clocks)
+    missing = [kind.value for kind in _DECISIVE if kind in not_run]
+    return [*reasons, *([finding("checks_not_run", checks=missing)] if missing else [])]
+
+
+def _each_once(findings: Sequence[Finding]) -> list[Finding]:
+    once: list[Finding] = []
+    for entry in findings:
+        if not any(entry.code == other.code and entry.variant == other.variant for other in once):
+            once.append(entry)
+    return once

@@ -1,0 +1,283 @@
+"""Values for the inputs of a build, and whether what a step returns depends on them alone or on the
+calls before it.
+
+A build that was never stepped has nothing to remember. So for some values of its inputs a variant's
+own output is taken from its first step, and what a timed step returns for the same values must be
+that one, whatever came before: this holds for values of any kind, also for those that no author
+would draw, and needs no second variant.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from gpulab.core.finding import Finding, finding
+from gpulab.engine.build import tensors
+
+Tensors = list[torch.Tensor]
+
+_VISIBLE = 8.0
+"""Times the difference of two steps on the same values by which a change of the values must be
+seen.
+"""
+_OLD, _NEW = 0.25, 0.5
+"""A stale output is as near as this part of the change to the old values' output, and as far from
+the new ones'.
+"""
+_LEAST = {torch.float64: 1e-13, torch.float32: 1e-6, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+"""Rounding that two algorithms of one library may differ by, of the largest element."""
+_OF_OTHERS = 0.2
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The output that a variant has for changed values of its inputs."""
+
+    change: Change
+    output: Tensors
+
+
+@dataclass
+class Own:
+    """What a variant itself gives in this process: for its inputs as they are, and for changes of
+    them.
+    """
+
+    usual: Tensors
+    """Finite."""
+    expected: list[Expected] = field(default_factory=list)
+    asynchronous: bool = False
+    """Whether its steps return before they are done."""
+
+    def add(self, change: Change, output: Tensors) -> bool:
+        """Keep a change that the output shows; whether it does."""
+        if not tensors.finite(output) or not self._shows(output):
+            return False
+        self.expected.append(Expected(change, output))
+        return True
+
+    def _shows(self, output: Tensors) -> bool:
+        return distance(output, self.usual) > _VISIBLE * _rounding(output)
+
+    def stale(self, output: Tensors, expected: Expected) -> bool:
+        """Whether an output is that of the values before the change."""
+        apart = distance(expected.output, self.usual)
+        return (
+            distance(output, self.usual) < _OLD * apart
+            and distance(output, expected.output) > _NEW * apart
+        )
+
+
+def distance(output: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> float:
+    """The largest difference of two elements, as a part of the largest one; infinite where they
+    cannot be compared.
+    """
+    if [tensor.numel() for tensor in output] != [tensor.numel() for tensor in other]:
+        return float("inf")
+    pairs = zip(*tensors.joined(output, other), strict=True)
+    return max((_distance(*pair) for pair in pairs), default=0.0)
+
+
+def _distance(output: torch.Tensor, other: torch.Tensor) -> float:
+    if not output.numel():
+        return 0.0
+    output = output.to(other.device)
+    if output.dtype == other.dtype and torch.equal(output.reshape(-1), other.reshape(-1)):
+        return 0.0
+    if not (output.is_floating_point() or output.is_complex()):
+        return float((output.reshape(-1) != other.reshape(-1)).any())
+    a, b = (tensors.computable(tensor).reshape(-1) for tensor in (output, other))
+    largest = float(b.abs().max())
+    apart = float((a - b).abs().max())
+    return apart / largest if largest else apart
+
+
+def _rounding(output: Sequence[torch.Tensor]) -> float:
+    return max((_LEAST.get(tensor.dtype, _OF_OTHERS / _VISIBLE) for tensor in output), default=0.0)
+
+
+def judged(
+    own: Own, expected: Expected, output: Tensors, agreement: tensors.Agreement, name: str
+) -> Finding | None:
+    """What is wrong with the output of a timed step on changed values; None where it is what it
+    should be.
+    """
+    if own.stale(output, expected):
+        return finding("timed_step_is_stale", name, change=expected.change.name)
+    if agreement.ok:
+        return None
+    return finding(
+        "timed_step_is_wrong",
+        name,
+        error=agreement.error,
+        allowed=agreement.tolerance,
+        change=expected.change.name,
+    )
+
+
+Write = Callable[[], None]
+Kind = tuple[torch.Size, torch.dtype]
+
+_EXCHANGED = 3
+_MOVED = 0.8
+_LATE = 0.75
+"""The part of a tensor in which one of the elements lies: what samples the beginning does not see
+it.
+"""
+
+
+@dataclass(frozen=True)
+class AllValues:
+    """Values of every input, as a build made them or a case says."""
+
+    name: str
+    values: Sequence[torch.Tensor]
+
+    def on(self, inputs: Sequence[torch.Tensor]) -> tuple[Write, Write]:
+        """(writes them, puts back what is there now)."""
+        saved = tensors.kept(inputs)
+        return lambda: tensors.put_back(inputs, self.values), lambda: tensors.put_back(
+            inputs, saved
+        )
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A few elements of floating-point inputs move to the values of others, or are many times the
+    largest.
+    """
+
+    name: str
+    places: Sequence[tuple[int, float, float]]
+    """(input, the element, the other element), both as shares of its elements."""
+    times: float = 0.0
+    """Of the largest value; 0 takes that of the other element."""
+
+    def on(self, inputs: Sequence[torch.Tensor]) -> tuple[Write, Write]:
+        """(writes them, puts back what is there now), both without a wait: the views are made
+        here.
+        """
+        elements = [_element(inputs[index], place) for index, place, _ in self.places]
+        saved = tensors.copies(elements)
+        values = [self._value(inputs[index], place, other) for index, place, other in self.places]
+        if any(element.is_inference() for element in elements):
+            return lambda: tensors.put_back(elements, values), lambda: tensors.put_back(
+                elements, saved
+            )
+        return lambda: _copy(elements, values), lambda: _copy(elements, saved)
+
+    def _value(self, tensor: torch.Tensor, place: float, other: float) -> torch.Tensor:
+        if not self.times:  # not all the way: two that are equal could be told by it
+            own, wanted = (tensors.computable(_element(tensor, share)) for share in (place, other))
+            return (own + (wanted - own) * _MOVED).to(tensor.dtype)
+        largest = tensors.computable(tensors.on_gpu_if_large(tensor)).abs().amax() * self.times
+        return largest.to(tensor.dtype)
+
+
+def _copy(elements: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> None:
+    """In a few microseconds: a step must not tell it from the gap between two others."""
+    for element, value in zip(elements, values, strict=True):
+        element.copy_(value)
+
+
+Change = AllValues | Exchange
+
+
+def exchange(
+    inputs: Sequence[torch.Tensor], draw: random.Random, times: float = 0.0
+) -> Exchange | None:
+    """A random one; None where no input holds floating-point numbers. Whole numbers may be places
+    in memory.
+    """
+    floats = [
+        index
+        for index, tensor in enumerate(inputs)
+        if tensor.numel() > 1 and tensor.is_floating_point()
+    ]
+    if not floats:
+        return None
+    largest = max(inputs[index].numel() for index in floats)
+    large = [index for index in floats if inputs[index].numel() * 16 >= largest]
+    places = [(draw.choice(large), draw.uniform(_LATE, 1.0), draw.random())]
+    places += [(draw.choice(floats), draw.random(), draw.random()) for _ in range(_EXCHANGED - 1)]
+    return Exchange("a few elements", places, times)
+
+
+def flipped(tensor: torch.Tensor) -> torch.Tensor | None:
+    """Other values for a tensor that has the same with every seed; None of whole numbers, which may
+    be places.
+    """
+    if tensor.dtype == torch.bool:
+        return ~tensor
+    if not tensor.is_floating_point() or not tensor.dim():
+        return None
+    return tensors.computable(tensor).roll(1).mul(0.9).to(tensor.dtype)
+
+
+def differ(inputs: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool | None:
+    """Whether any element differs; None where the shapes do, so that none of the values can be
+    copied.
+    """
+    if [kind(tensor) for tensor in inputs] != [kind(tensor) for tensor in others]:
+        return None
+    return tensors.changed(inputs, others)
+
+
+def kind(tensor: torch.Tensor) -> Kind:
+    """What two tensors share of which one may take the values of the other."""
+    return tensor.shape, tensor.dtype
+
+
+def _element(tensor: torch.Tensor, share: float) -> torch.Tensor:
+    """The element at a place of the logical order, as a view."""
+    place = min(int(share * tensor.numel()), tensor.numel() - 1)
+    index = []
+    for size in reversed(tensor.shape):
+        place, position = divmod(place, size)
+        index.append(position)
+    return tensor[tuple(reversed(index))]
+
+
+_RARE = 0.01
+"""The part of the elements that a case makes infinite or NaN."""
+
+
+def _rare(values: torch.Tensor) -> torch.Tensor:
+    """The smallest elements: the same in every layout."""
+    flat = values.reshape(-1)
+    count = max(1, int(_RARE * flat.numel()))
+    return values <= flat.kthvalue(count).values
+
+
+CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "zeros": torch.zeros_like,
+    "negative": lambda values: -values.abs(),
+    "signs": torch.neg,
+    "scales": lambda values: values * 1000,
+    "infinities": lambda values: torch.where(_rare(values), -torch.inf, values),
+    "nan": lambda values: torch.where(_rare(values), torch.nan, values),
+    "ties": lambda values: (values * 4).round() / 4,
+}
+"""What a case does with floating-point inputs: functions of the value alone, so alike whatever the
+layout.
+"""
+FREE = ("zeros", "signs", "scales", "infinities")
+
+
+def case(name: str, inputs: Sequence[torch.Tensor]) -> AllValues:
+    """The values of the inputs in a case of that name."""
+    change = CASES[name]
+    values = [
+        _changed(tensor, change) if tensor.is_floating_point() else tensor.clone()
+        for tensor in inputs
+    ]
+    return AllValues(name, values)
+
+
+def _changed(tensor: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    wide = tensors.computable(tensor)
+    return change(wide).to(tensor.dtype) if tensor.numel() else tensor.clone()

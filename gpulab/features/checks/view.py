@@ -1,0 +1,138 @@
+"""Whether a comparison may be believed: a line with its grade, and the list of the checks behind
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gpulab.core.finding import Finding
+from gpulab.core.statuses import CheckState, Grade
+from gpulab.core.text import one_line
+from gpulab.draw.templates import filled
+from gpulab.draw.text import Glyphs, plural
+from gpulab.features.checks.words import REASONS
+from gpulab.report.report import RunReport
+from gpulab.report.sentences import sentence
+from gpulab.stats.comparison import Check, Comparison, Trust
+
+_MOST_NAMES = 3
+_STYLES = {Grade.VERIFIED: "green", Grade.UNCHECKED: "yellow", Grade.DOUBTFUL: "yellow"}
+_STATE_STYLES = {
+    CheckState.PASSED: "green",
+    CheckState.DOUBTFUL: "yellow",
+    CheckState.FAILED: "bold red",
+    CheckState.NOT_RUN: "dim",
+}
+
+
+def grades(report: RunReport) -> list[tuple[str, str]]:
+    """A line a grade, which names the comparisons that have it for the same reasons, with its
+    style.
+    """
+    names: dict[tuple[str, str], list[str]] = {}
+    for comparison, trust in _graded(report):
+        assert trust.grade is not None
+        names.setdefault((_grade(comparison, trust), _STYLES[trust.grade]), []).append(
+            comparison.variant
+        )
+    alike = len(names) == 1
+    return [
+        (f"{_all(compared, alike=alike)} {text}", style)
+        for (text, style), compared in names.items()
+    ]
+
+
+def _all(names: Sequence[str], *, alike: bool) -> str:
+    return (
+        f"all {len(names)} comparisons" if alike and len(names) > _MOST_NAMES else ", ".join(names)
+    )
+
+
+def checks(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+    """Every check of every comparison, and what an interval means where there are several; None
+    without comparisons.
+    """
+    listed = [
+        (comparison.variant, comparison.trust) for comparison in _first(report) if comparison.trust
+    ]
+    if not listed:
+        return None
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold", expand=False)
+    table.add_column("check", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("what it showed", overflow="fold")
+    for place, first in enumerate(listed[0][1].checks):
+        rows = _rows([(name, trust.checks[place]) for name, trust in listed])
+        for number, (check, names) in enumerate(rows):
+            text = sentence(check.result) if check.result else ""
+            named = f"{', '.join(names)}: " if len(names) < len(listed) else ""
+            kind = "" if number else first.kind.value
+            table.add_row(
+                kind, Text(check.state, _STATE_STYLES[check.state]), glyphs(f"{named}{text}")
+            )
+    several = several_comparisons(report)
+    return Group(table, Text(several, "dim")) if several else table
+
+
+def several_comparisons(report: RunReport) -> str:
+    """What the confidence of one comparison means for all of them; nothing where there is one."""
+    method = report.method
+    if method.comparisons < 2:
+        return ""
+    one, everyone = 1 - method.confidence, method.familywise
+    return (
+        f"{method.comparisons} comparisons: the interval of each misses in {one:.0%} of runs at "
+        f"most, any of them in {everyone:.0%}"
+    )
+
+
+def in_short(reason: Finding) -> str:
+    """A reason of a grade in a few words."""
+    template = REASONS.get(reason.code)
+    if template is not None:
+        with suppress(LookupError, TypeError, ValueError):
+            return one_line(filled(template, reason.values))
+    return sentence(reason).partition(":")[0]
+
+
+def _graded(report: RunReport) -> list[tuple[Comparison, Trust]]:
+    return [
+        (comparison, comparison.trust)
+        for comparison in _first(report)
+        if comparison.trust is not None and comparison.trust.grade is not None
+    ]
+
+
+def _grade(comparison: Comparison, trust: Trust) -> str:
+    if trust.grade == Grade.VERIFIED:
+        return f"{trust.grade}: {plural(trust.ran, 'check')} ran"
+    own = {reason.code: reason for reason in trust.reasons if reason.variant == comparison.variant}
+    reasons = [own.get(reason.code, reason) for reason in trust.reasons]
+    return f"{trust.grade}: {', '.join(dict.fromkeys(map(in_short, reasons)))}"
+
+
+def _first(report: RunReport) -> list[Comparison]:
+    """Of each variant the first: further ones rest on the same checks."""
+    return [
+        comparison
+        for comparison in report.comparisons
+        if report.comparison(comparison.variant) is comparison
+    ]
+
+
+def _rows(checked: Sequence[tuple[str, Check]]) -> list[tuple[Check, list[str]]]:
+    """Checks that showed the same are one row."""
+    rows: list[tuple[Check, list[str]]] = []
+    for name, check in checked:
+        same = next((names for other, names in rows if other == check), None)
+        if same is None:
+            rows.append((check, [name]))
+        else:
+            same.append(name)
+    return rows

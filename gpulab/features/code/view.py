@@ -1,0 +1,303 @@
+"""The source of each variant, its helpers and its kernels, with what differs from the baseline
+marked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from math import prod
+
+from rich.console import Group, RenderableType
+from rich.syntax import Syntax
+from rich.text import Text
+
+from gpulab.core.payloads import KernelText
+from gpulab.draw.text import STYLES, Glyphs, plus_minus, seconds, times
+from gpulab.features.code.analysis import Function, VariantCode, definition_of, variant_code
+from gpulab.features.goodput.operations import operations
+from gpulab.report.report import RunReport
+from gpulab.report.sentences import sentence
+
+_MOST_PAIRS = 10_000_000
+"""Of lines that are compared with one another: more would take seconds."""
+
+
+def differing(lines: Sequence[str], others: Sequence[str]) -> set[int]:
+    """Places of the lines that the others do not have, nor in their order; of long texts those they
+    have nowhere.
+    """
+    if len(lines) * len(others) > _MOST_PAIRS:
+        theirs = set(others)
+        return {place for place, line in enumerate(lines) if line not in theirs}
+    changes = SequenceMatcher(None, others, lines, autojunk=False).get_opcodes()
+    return {
+        place
+        for kind, _, _, start, end in changes
+        if kind in ("insert", "replace")
+        for place in range(start, end)
+    }
+
+
+_NUMBERS = re.compile(r"(%\w+?|\b[URPB]+|\$L__BB|\.L_x_|_param_)\d+(?:_\d+)?")
+_NAMES = re.compile(r"\b_Z\w+")
+_PLACE = re.compile(r"^\s*(//.*|\.loc\b.*)?$")
+
+
+def machine_code(
+    listings: Mapping[str, Sequence[tuple[str, Sequence[str]]]],
+    against: Mapping[str, str],
+    shown: Sequence[str],
+    glyphs: Glyphs,
+) -> RenderableType:
+    """A part for each of the `shown` variants; `listings` has (name, lines) of the kernels of all
+    of them.
+
+    Compared without the numbers of registers and labels, which the compiler gives out anew each
+    time.
+    """
+    parts: list[RenderableType] = []
+    for name in shown:
+        others = (against.get(name, ""), *listings)
+        other = next((each for each in others if each in listings and each != name), "")
+        theirs = [line for _, lines in listings.get(other, ()) for line in lines]
+        for kernel, lines in listings.get(name, ()):
+            heading = f"── {name} · {kernel}{f' · + is not in {other}' if other else ''}"
+            text = Text(glyphs(heading), "bold")
+            marked = _differing(lines, theirs) if theirs else set()
+            for place, line in enumerate(lines):
+                mark = "+" if place in marked else " "
+                text.append(f"\n{mark} ", "bold" if mark == "+" else "dim")
+                text.append(glyphs(line.expandtabs(4).rstrip()), "" if mark == "+" else "dim")
+            parts += [text, ""]
+    return Group(*parts)
+
+
+def _differing(lines: Sequence[str], others: Sequence[str]) -> set[int]:
+    places = differing([_alike(line) for line in lines], [_alike(line) for line in others])
+    return {place for place in places if not _PLACE.match(lines[place])}
+
+
+def _alike(line: str) -> str:
+    return _NAMES.sub("kernel", _NUMBERS.sub(r"\1", line.replace(".reuse", "")))
+
+
+_AROUND = 4
+"""Lines above and below one that failed."""
+FAILED_HERE = "  ◀ "
+"""Between a line and the message of what failed there."""
+_NUMBER = 4
+_WIDTH = 80
+
+
+def code_view(
+    source: str,
+    variants: Sequence[str],
+    report: RunReport | None,
+    glyphs: Glyphs,
+    width: int | None,
+    kernels: Mapping[str, Sequence[KernelText]] | None = None,
+    made: RenderableType | None = None,
+) -> RenderableType:
+    """A part a variant, with the helpers that not all call, and its CUDA C++ kernels; below them
+    what the compiler `made` of those, and the operations that each ran, where it was profiled.
+    Without a `width` lines are whole, however long.
+    """
+    codes = variant_code(source, variants)
+    if not codes:
+        whole = Function("", 1, source.splitlines() or ["the file cannot be read"])
+        return _lines(whole, set(), "", _failed_lines(None, report), glyphs, width)
+    parts: list[RenderableType] = []
+    functions: dict[int, Function] = {}
+    for name, code in codes.items():
+        against, sign = _against(name, codes)
+        differ = _differing_lines(code.function, against.function if against else None)
+        failed = _failed_lines(name, report)
+        parts += [
+            _heading(name, report, glyphs, width, first=sign == "-"),
+            _lines(code.function, differ, sign, failed, glyphs, width),
+            *_helper_parts(code, against, functions, sign, failed, glyphs, width),
+            *_kernel_parts(name, codes, kernels or {}, sign, glyphs, width),
+            "",
+        ]
+        functions |= {each.first: each for each in (code.function, *code.helpers)}
+    for number, around in _failed_elsewhere(source, functions.values(), report):
+        heading = _rule(f"line {number}, outside of the variants", "", glyphs, width)
+        parts += [
+            heading,
+            _lines(around, set(), "", _failed_lines(None, report), glyphs, width),
+            "",
+        ]
+    parts += [made, ""] if made is not None else []
+    if report is not None and (ran := operations(report, glyphs)) is not None:
+        parts += [ran, ""]
+    opens = ": e opens it" if width else ""  # on the screen
+    kept = len(source.splitlines()) - sum(len(code.lines) for code in functions.values())
+    parts.append(
+        Text(
+            f"- only in the baseline, + not in it; {kept} more lines of the file are shared{opens}",
+            "dim",
+        )
+    )
+    return Group(*parts)
+
+
+def _against(name: str, codes: Mapping[str, VariantCode]) -> tuple[VariantCode | None, str]:
+    """What a variant's lines are compared with, and the sign of those that differ: the baseline
+    with the next one.
+    """
+    baseline, *others = codes
+    if name != baseline:
+        return codes[baseline], "+"
+    return (codes[others[0]] if others else None), "-"
+
+
+def _helper_parts(
+    code: VariantCode,
+    against: VariantCode | None,
+    functions: Mapping[int, Function],
+    sign: str,
+    failed: Mapping[int, str],
+    glyphs: Glyphs,
+    width: int | None,
+) -> Iterator[RenderableType]:
+    """The helpers of a variant, each where it is met first; later it is named."""
+    reference = None if against is None else _joined(against.helpers)
+    for helper in code.helpers:
+        if helper.first not in functions:
+            yield ""
+            yield _lines(helper, _differing_lines(helper, reference), sign, failed, glyphs, width)
+    repeated = dict.fromkeys(helper.name for helper in code.helpers if helper.first in functions)
+    if repeated:
+        text = glyphs(f"{'':{_NUMBER}}   {', '.join(repeated)}: above")
+        yield Text(text, "dim", no_wrap=True, overflow=glyphs.overflow if width else "ignore")
+
+
+def _joined(functions: Iterable[Function]) -> Function:
+    return Function("", 1, [line for function in functions for line in function.lines])
+
+
+def _kernel_parts(
+    name: str,
+    codes: Mapping[str, VariantCode],
+    kernels: Mapping[str, Sequence[KernelText]],
+    sign: str,
+    glyphs: Glyphs,
+    width: int | None,
+) -> Iterator[RenderableType]:
+    """The kernels of a variant as CUDA C++, against those of the baseline; of the baseline against
+    the next variant.
+    """
+    first, *others = codes
+    against = (
+        next((other for other in others if kernels.get(other)), "") if name == first else first
+    )
+    theirs = [_kernel_code(text) for text in kernels.get(against, ())]
+    whole = _joined(theirs) if theirs else None
+    named = {text.name: text for text in reversed(kernels.get(name, ()))}
+    for text in reversed(named.values()):
+        code = _kernel_code(text)
+        block = "" if text.threads is None else f", {prod(text.threads)} threads a block"
+        yield Text(glyphs(f"{'':{_NUMBER}}   {text.name}{block}"), "italic")
+        yield _lines(code, _differing_lines(code, whole), sign, {}, glyphs, width, language="cuda")
+
+
+def _kernel_code(text: KernelText) -> Function:
+    return Function(text.name, *definition_of(text))
+
+
+def _heading(
+    name: str, report: RunReport | None, glyphs: Glyphs, width: int | None, *, first: bool
+) -> Text:
+    """A rule with the name at its left, and what was measured at its right."""
+    right, style = _measured(name, report)
+    return _rule(f"{name}{' · the baseline' if first else ''}", right, glyphs, width, style)
+
+
+def _rule(left: str, right: str, glyphs: Glyphs, width: int | None, style: str = "") -> Text:
+    left, right = f"── {left} ", f" {right} ──" if right else "──"
+    text = Text(glyphs(left), "bold", no_wrap=True, overflow=glyphs.overflow)
+    text.append(glyphs("─" * max(2, (width or _WIDTH) - len(left) - len(right))), "not bold dim")
+    return text.append(glyphs(right), f"not bold {style}".strip())
+
+
+def _measured(name: str, report: RunReport | None) -> tuple[str, str]:
+    variant = (
+        next((each for each in report.variants if each.name == name), None) if report else None
+    )
+    if report is None or variant is None:
+        return "", ""
+    time = variant.time_per(report.per)
+    text = (
+        f"{seconds(time.median)} {plus_minus(time.low, time.high, time.median)}".strip()
+        if time
+        else ""
+    )
+    comparison = report.comparison(name)
+    if comparison and comparison.speedup is not None:
+        return f"{text}  {times(comparison.speedup)} {comparison.verdict}", STYLES[
+            comparison.verdict
+        ]
+    return text or variant.status, STYLES[variant.status]
+
+
+def _lines(
+    code: Function,
+    differing: set[int],
+    sign: str,
+    failed: Mapping[int, str],
+    glyphs: Glyphs,
+    width: int | None,
+    *,
+    language: str = "python",
+) -> Text:
+    """Numbered lines in their colours; a sign before each that the other one does not have."""
+    highlighted = Syntax("", language, theme="ansi_dark").highlight(
+        glyphs.block("\n".join(code.lines))
+    )
+    text = Text(no_wrap=True, overflow=glyphs.overflow if width else "ignore")
+    for place, line in enumerate(highlighted.split("\n", allow_blank=True)[: len(code.lines)]):
+        number = code.first + place
+        mark = sign if place in differing else " "
+        text.append(f"{number:>{_NUMBER}} ", "dim")
+        text.append(f"{mark} ", "bold" if mark != " " else "")
+        text.append_text(line)
+        if number in failed:
+            message = glyphs(f"{FAILED_HERE}{failed[number]}")
+            fits = _NUMBER + 3 + line.cell_len + len(message) <= (width or _WIDTH)
+            text.append(message if fits else f"\n{'':>{_NUMBER + 1}}{message}", "bold red")
+        text.append("\n")
+    text.rstrip()
+    return text
+
+
+def _differing_lines(code: Function, other: Function | None) -> set[int]:
+    """Places of the lines that the other function does not have."""
+    if other is None:
+        return set()
+    return {place for place in differing(code.lines, other.lines) if code.lines[place].strip()}
+
+
+def _failed_elsewhere(
+    source: str, functions: Iterable[Function], report: RunReport | None
+) -> Iterator[tuple[int, Function]]:
+    """(number, the lines around it) of each that failed outside of these functions: in a helper, or
+    at load.
+    """
+    lines = source.splitlines()
+    inside = {code.first + place for code in functions for place in range(len(code.lines))}
+    for number in sorted(_failed_lines(None, report).keys() - inside):
+        if number <= len(lines):
+            first = max(1, number - _AROUND)
+            yield number, Function("", first, lines[first - 1 : number + _AROUND])
+
+
+def _failed_lines(name: str | None, report: RunReport | None) -> Mapping[int, str]:
+    """By its line what failed in a variant; without a name, in any."""
+    failures = [] if report is None else report.failures
+    return {
+        failure.line: sentence(failure.cause)
+        for failure in failures
+        if failure.line and (name is None or failure.variant in (name, None))
+    }

@@ -1,0 +1,330 @@
+"""What this machine has for the lab, what is missing, what that would enable, and what fixes it.
+
+Nothing here imports torch: devices are looked at by a worker, which may hang or die of what it
+meets.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+import msgspec
+
+from gpulab.catalog.needs import (
+    CUPY,
+    NO_TORCH,
+    NVRTC,
+    compiler,
+    devices_are_hidden,
+    fitting_cupy,
+    has_gpu,
+    installed,
+    torch_cuda,
+)
+from gpulab.core.finding import Finding, finding
+from gpulab.core.machine import CheckStatus, DriverProbe, MachineCheck, TorchProbe
+from gpulab.core.text import plain
+from gpulab.draw import terminal
+from gpulab.session.drive import Interrupts
+from gpulab.session.run_files import default_path
+from gpulab.version import __version__
+
+TORCH_PROBE = (sys.executable, "-P", "-m", "gpulab.engine.probe")
+DRIVER_PROBE = (sys.executable, "-P", "-m", "gpulab.features.telemetry.probe")
+TIMEOUT_S = 120.0
+Answer = TypeVar("Answer", TorchProbe, DriverProbe)
+
+
+class ProbeError(Exception):
+    """No answer came."""
+
+    def __init__(self, reason: Finding) -> None:
+        super().__init__(reason.code)
+        self.reason = reason
+
+
+def probe_torch(command: Sequence[str] = TORCH_PROBE, timeout_s: float = TIMEOUT_S) -> TorchProbe:
+    """What torch makes of the machine; the lack of an answer is one too."""
+    try:
+        return _answer(command, timeout_s, TorchProbe)
+    except ProbeError as error:
+        return TorchProbe(problem=error.reason)
+
+
+def probe_driver(
+    command: Sequence[str] = DRIVER_PROBE, timeout_s: float = TIMEOUT_S
+) -> DriverProbe:
+    """What the driver's own library reports; the lack of an answer is one too."""
+    try:
+        return _answer(command, timeout_s, DriverProbe)
+    except ProbeError as error:
+        return DriverProbe(problem=error.reason)
+
+
+def _answer(command: Sequence[str], timeout_s: float, answer_type: type[Answer]) -> Answer:
+    try:
+        return msgspec.json.decode(_output_of(command, timeout_s), type=answer_type)
+    except OSError as error:
+        raise ProbeError(finding("probe_failed", message=str(error))) from None
+    except msgspec.DecodeError as error:
+        raise ProbeError(finding("probe_unreadable", message=str(error))) from None
+
+
+def _output_of(command: Sequence[str], timeout_s: float) -> bytes:
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        # Files, not pipes: a process that hangs in a driver survives even KILL, and must not be
+        # waited for.
+        with Interrupts() as interrupts:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors
+            )
+            interrupts.stop_with(process.kill)
+            try:
+                code = process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(1.0)
+                raise ProbeError(finding("probe_hangs", timeout_s=timeout_s)) from None
+        output.seek(0)
+        errors.seek(0)
+        if code:
+            last_line = plain(errors.read().decode(errors="replace").strip().rpartition("\n")[2])
+            raise ProbeError(finding("probe_ended", code=code, message=last_line))
+        return output.read()
+
+
+_INSTALLERS = {
+    "apt-get": "apt-get install -y g++",
+    "dnf": "dnf install -y gcc-c++",
+    "pacman": "pacman -S gcc",
+}
+_NVRTC_LIBRARIES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
+_TORCH = "torch"
+"""The name of its check."""
+_REINSTALL_TORCH = "pip install --force-reinstall torch"
+
+
+def examine() -> list[MachineCheck]:
+    """Look at everything; takes as long as importing torch, and starting CUDA, does."""
+    torch, driver = probe_torch(), probe_driver()
+    return [
+        _ok("gpulab", finding("versions", gpulab=__version__, python=platform.python_version())),
+        check_torch(torch),
+        check_driver(torch, driver),
+        *_devices(torch),
+        check_cupy(),
+        check_nvrtc(),
+        _triton(),
+        _jax(),
+        _compiler(),
+        _terminal(),
+        _run_files(),
+    ]
+
+
+def can_measure(checks: Iterable[MachineCheck]) -> bool:
+    """Whether nothing is broken and torch is as it should be: without it nothing can be
+    measured.
+    """
+    return not any(
+        check.status == CheckStatus.BROKEN
+        or (check.name == _TORCH and check.status != CheckStatus.OK)
+        for check in checks
+    )
+
+
+def check_torch(torch: TorchProbe) -> MachineCheck:
+    """Whether torch is there, works, and was built for the machine's GPU."""
+    if torch_cuda() == NO_TORCH:
+        return _missing(_TORCH, finding("not_there"), "everything", _command("pip install torch"))
+    if torch.problem:
+        fix = (
+            finding("reboot") if torch.problem.code == "probe_hangs" else _command(_REINSTALL_TORCH)
+        )
+        return _broken(_TORCH, torch.problem, "everything", fix)
+    gpu_unused = torch.cuda is None and has_gpu()
+    result = finding("torch_build", torch=torch.torch, cuda=torch.cuda, gpu_unused=gpu_unused)
+    if gpu_unused:
+        return _missing(_TORCH, result, "gpu_scenarios", _command(_REINSTALL_TORCH))
+    return _ok(_TORCH, result)
+
+
+def check_driver(torch: TorchProbe, driver: DriverProbe) -> MachineCheck:
+    """Whether the driver answers, by its own library and by torch."""
+    version = driver.version
+    if devices_are_hidden():
+        value = os.environ.get("CUDA_VISIBLE_DEVICES")
+        result = finding("devices_hidden_by", version=version, value=value)
+        return _missing("driver", result, "gpu_scenarios", _command("unset CUDA_VISIBLE_DEVICES"))
+    if driver.problem and driver.present:
+        return _broken(
+            "driver", driver.problem, "telemetry_and_gpu_scenarios", _driver_fix(driver.problem)
+        )
+    if torch.cuda_error and (version or has_gpu()):
+        result = finding("torch_without_driver", version=version, message=torch.cuda_error)
+        return _broken("driver", result, "gpu_scenarios", finding("ask_nvidia_smi_or_reboot"))
+    if version or any(device.on_gpu for device in torch.devices):
+        return _ok(
+            "driver", finding("driver_answers", version=version, devices=list(driver.devices))
+        )
+    if has_gpu():
+        return _missing(
+            "driver", finding("gpu_without_driver"), "gpu_scenarios", finding("install_driver")
+        )
+    return _missing(
+        "driver", finding("no_gpu_and_no_driver"), "gpu_scenarios", finding("use_gpu_machine")
+    )
+
+
+def check_cupy() -> MachineCheck:
+    """Whether CuPy is there, and is the one for torch's CUDA."""
+    package, cuda, extra = installed(*CUPY), torch_cuda(), fitting_cupy()
+    if cuda in (None, NO_TORCH):
+        return _missing(
+            "CuPy", finding("needs_cuda_torch", package=package), "cuda_lessons", _torch_for_cuda()
+        )
+    install = f"pip install 'gpulab[{extra}]'"
+    if package is None:
+        return _missing("CuPy", finding("not_there"), "cuda_lessons", _command(install))
+    name = package.split()[0]
+    if name.startswith("cupy-cuda") and name != f"cupy-{extra}x":
+        fix = _command(f"pip uninstall -y {name} && {install}")
+        return _broken(
+            "CuPy",
+            finding("package_of_other_cuda", package=package, cuda=cuda),
+            "cuda_lessons",
+            fix,
+        )
+    return _ok("CuPy", finding("package", package=package))
+
+
+def check_nvrtc() -> MachineCheck:
+    """Whether CUDA C++ can be compiled here: with a GPU or without one."""
+    bindings, library = installed(NVRTC), installed(*_NVRTC_LIBRARIES)
+    if bindings and (library or torch_cuda() not in (None, NO_TORCH)):
+        return _ok(
+            "NVRTC", finding("package", package=", ".join(filter(None, (bindings, library))))
+        )
+    return _missing(
+        "NVRTC", finding("not_there"), "kernel_code", _command("pip install 'gpulab[nvrtc]'")
+    )
+
+
+def _devices(torch: TorchProbe) -> list[MachineCheck]:
+    checks = []
+    for number, (device, capability) in enumerate(
+        zip(torch.devices, torch.capabilities, strict=True), start=-1
+    ):
+        if device.on_gpu:
+            result = finding(
+                "gpu_device",
+                device=device.name,
+                capability=capability,
+                memory_bytes=device.memory_bytes,
+                uuid=device.uuid,
+            )
+            checks.append(_ok(f"cuda:{number}", result))
+        else:
+            result = finding(
+                "cpu_device",
+                device=device.name,
+                cores=len(os.sched_getaffinity(0)),
+                capability=capability,
+                memory_bytes=device.memory_bytes,
+            )
+            checks.append(_ok("cpu", result))
+    return checks
+
+
+def _triton() -> MachineCheck:
+    if package := installed("triton"):
+        return _ok("Triton", finding("package", package=package))
+    if torch_cuda() in (None, NO_TORCH):
+        return _missing(
+            "Triton", finding("comes_with_cuda_torch"), "triton_lessons", _torch_for_cuda()
+        )
+    return _missing(
+        "Triton", finding("not_there"), "triton_lessons", _command("pip install triton")
+    )
+
+
+def _jax() -> MachineCheck:
+    if package := installed("jax"):
+        return _ok("JAX", finding("package", package=package))
+    return _missing("JAX", finding("not_there"), "jax_lesson", _command("pip install jax"))
+
+
+def _compiler() -> MachineCheck:
+    if path := compiler():
+        return _ok("compiler", finding("file", path=path))
+    install = next((command for tool, command in _INSTALLERS.items() if shutil.which(tool)), None)
+    fix = _command(install) if install else finding("install_compiler")
+    return _missing("compiler", finding("no_compiler"), "compile_on_cpu", fix)
+
+
+def _terminal() -> MachineCheck:
+    size = shutil.get_terminal_size()
+    is_terminal = sys.stdout.isatty()
+    unicode = terminal.shows_unicode()
+    result = finding(
+        "terminal",
+        columns=size.columns if is_terminal else None,
+        lines=size.lines if is_terminal else None,
+        unicode=unicode,
+        locale=terminal.locale(),
+        colours=terminal.colour_count(),
+        tmux=bool(os.environ.get("TMUX")),
+        ssh=terminal.over_ssh(),
+    )
+    if unicode:
+        return _ok("terminal", result)
+    fix = "tmux -u attach" if terminal.tmux_shows_unicode() is False else "export LC_ALL=C.UTF-8"
+    return _missing("terminal", result, "finer_drawing", _command(fix))
+
+
+def _run_files() -> MachineCheck:
+    folder = default_path("x").parent
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if existing.is_dir() and os.access(existing, os.W_OK):
+        return _ok("run files", finding("file", path=str(folder)))
+    result = finding("folder_not_writable", path=str(existing))
+    return _broken("run files", result, "runs_without_output", finding("set_state_home"))
+
+
+def _ok(name: str, result: Finding) -> MachineCheck:
+    return MachineCheck(name=name, status=CheckStatus.OK, result=result)
+
+
+def _missing(name: str, result: Finding, enables: str, fix: Finding) -> MachineCheck:
+    return MachineCheck(
+        name=name, status=CheckStatus.MISSING, result=result, enables=enables, fix=fix
+    )
+
+
+def _broken(name: str, result: Finding, enables: str, fix: Finding) -> MachineCheck:
+    return MachineCheck(
+        name=name, status=CheckStatus.BROKEN, result=result, enables=enables, fix=fix
+    )
+
+
+def _command(command: str) -> Finding:
+    return finding("run_command", command=command)
+
+
+def _driver_fix(problem: Finding) -> Finding:
+    if problem.code in ("driver_was_updated", "gpu_lost", "gpu_needs_reset", "probe_hangs"):
+        return finding("reboot")
+    return finding("ask_nvidia_smi_and_kernel_log")
+
+
+def _torch_for_cuda() -> Finding:
+    return _command(_REINSTALL_TORCH) if has_gpu() else finding("use_gpu_machine")

@@ -1,0 +1,59 @@
+"""The first steps of fresh processes: what they cost, and the curve down to a settled one."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gpulab.draw.chart import Mark, Scale, chart, letter_of, style_of
+from gpulab.draw.text import Glyphs, plural, plus_minus, seconds
+from gpulab.features.first_steps.analysis import SETTLED
+from gpulab.report.report import RunReport
+
+_WIDTH, _HEIGHT = 72, 11
+
+
+def first_steps(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+    """A row a variant and its curve; None where no first steps were taken."""
+    known = [
+        (place, variant.name, variant.first_steps) for place, variant in enumerate(report.variants)
+    ]
+    if not any(curve for _, _, curve in known):
+        return None
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("first steps", overflow="fold", min_width=7)
+    for head in ("build", "step 1", "step 2", "settled", glyphs("±"), "after", "cost"):
+        table.add_column(head, justify="right", no_wrap=True)
+    marks = []
+    for place, name, curve in known:
+        if curve is None:
+            continue
+        label = Text(f"{letter_of(place)} ", style_of(place)).append(
+            glyphs(name), "not bold default"
+        )
+        settled = curve.settled_s
+        after = "never" if curve.settled_after is None else plural(curve.settled_after, "step")
+        times = [curve.build_s.median, *(step.median for step in curve.steps[:2])]
+        cells = [glyphs(seconds(value)) for value in times] + [""] * (3 - len(times))
+        width = glyphs(plus_minus(settled.low, settled.high, settled.median))
+        cost = glyphs(seconds(curve.excess_s.median)) if curve.excess_s.median else "0"
+        table.add_row(label, *cells, glyphs(seconds(settled.median)), width, after, cost)
+        marks += [
+            Mark(letter_of(place), number, step.median, style_of(place))
+            for number, step in enumerate(curve.steps, 1)
+        ]
+    processes = min(curve.processes for _, _, curve in known if curve)
+    x = Scale("number of the step", lambda value: f"{value:g}")
+    y = Scale("time of a step", lambda value: glyphs(seconds(value)))
+    legend = (
+        f"each step timed by itself, medians over {processes} fresh "
+        f"process{'es' * (processes != 1)}; settled: within {SETTLED - 1:.0%} of the last third; "
+        "cost: what the steps before took beyond settled ones"
+    )
+    return Group(
+        table,
+        "",
+        chart(marks, x, y, glyphs, width=_WIDTH, height=_HEIGHT),
+        Text(glyphs(legend), "dim"),
+    )

@@ -1,0 +1,445 @@
+"""Where the time of a recorded window goes: work that the step is for, everything else, and each
+operation.
+
+Every instant of the window belongs to the first of `CATEGORIES` that it fits, by subtracting
+unions: nothing counts twice, and the categories sum to the window. The profiler makes the window
+longer; `step_parts` says what that leaves to know of the step.
+
+goodput = useful seconds / seconds of the step. On a device kernels and copies take as long under
+the profiler as without it: their seconds are the recording's, the step's are the measurement's, and
+what is idle is what is left. On a CPU the recorded operations hold the time that recording them
+takes: it is subtracted where it fell.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from gpulab.core.payloads import (
+    BUSY,
+    CATEGORIES,
+    COPY,
+    DATA,
+    SYNC,
+    UNMARKED,
+    USEFUL,
+    WAITING,
+    Operation,
+    Partition,
+)
+from gpulab.core.trace import PREFIX, Thread, Trace, TraceEvent
+from gpulab.stats.time_spans import (
+    Span,
+    clip,
+    contains,
+    innermost,
+    intersect,
+    measure,
+    subtract,
+    union,
+)
+
+_LOADER = "enumerate(DataLoader)"
+_WITH_WORKERS = "_MultiProcessingDataLoaderIter"
+"""The iterator that sleeps until its workers have loaded; any other loads by itself."""
+_ALLOC_CALL = re.compile(
+    r"cuda(Malloc|Free|HostAlloc|HostRegister|HostUnregister)|cuMem(?!cpy|set)"
+)
+_SYNC_CALL = re.compile(r"cu(da)?\w*Synchronize|cu(da)?Memcpy(?!\w*Async)")
+_ALLOC_OPERATION = re.compile(r"aten::(empty|new_empty|resize_)")
+_COST_OF_PHASE = 10.0
+"""Of recording a phase, in operations."""
+
+
+def partition(
+    trace: Trace, off_cpu: Mapping[str, float] = {}, plain_s: float | None = None
+) -> Partition:
+    """Partition the window of a recording: of the device where it did anything there, else of the
+    main thread.
+
+    `off_cpu` is for a run on the CPU: the seconds in which the main thread did not run, by the
+    innermost phase around them, "" for none. `plain_s` is what the same steps took without the
+    profiler: what is off the CPU beyond that was taken by others, from whatever ran.
+    """
+    on_device = trace.on_device
+    phases = _Phases(trace)
+    parts = _device_parts(trace, phases) if on_device else _main_thread_parts(trace, phases)
+    seconds = {category: measure(parts[category]) for category in CATEGORIES if category in parts}
+    if not on_device:
+        off_s = sum(off_cpu.values())
+        excess_s = 0.0 if plain_s is None else max(0.0, trace.window_s - plain_s)
+        _subtract_preempted(
+            seconds, phases, off_cpu, min(1.0, excess_s / off_s) if off_s > 0 else 0.0
+        )
+    copies = union(event.span for event in trace.inside(trace.device) if _is_host_copy(event))
+    around, within = ({}, {}) if on_device else _recorded_beside(trace, parts)
+    return Partition(
+        window_s=trace.window_s,
+        seconds=seconds,
+        marked=phases.marks_useful,
+        on_device=on_device,
+        copied_s=measure(clip(copies, *trace.window)),
+        around=around,
+        within=within,
+    )
+
+
+class _Phases:
+    """The phases of the main thread, and the turns of DataLoaders there, which wait for data as a
+    phase would.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        own = [event for event in trace.inside(trace.annotations) if event.thread == trace.main]
+        notes = [event for event in own if event.name.startswith((PREFIX, _LOADER))]
+        marks = [event for event in notes if event.name.startswith(PREFIX)]
+        self.marks_useful = any(_phase_name(event) == USEFUL for event in marks)
+        self.around: dict[str, list[Span]] = defaultdict(list)
+        """The spans of each phase, whatever is inside them."""
+        for event in notes:
+            self.around[_phase_name(event)].append(event.span)
+        self.innermost = _innermost(notes, trace.window)
+        """The instants of which each phase is the innermost."""
+        self._marked = _innermost(marks, trace.window)
+        self._marked[UNMARKED] = subtract(
+            union([trace.window]), union(event.span for event in marks)
+        )
+        sleeping = union(event.span for event in notes if _WITH_WORKERS in event.name)
+        self._asleep = intersect(self.innermost[_LOADER], sleeping)
+
+    def beside_loaders(self, phase: str, off_s: float) -> float:
+        """Of seconds off the CPU in a phase those that no DataLoader in it explains.
+
+        A loader with workers sleeps; one without runs, and has its part of what is spread over the
+        time of the phase.
+        """
+        spans = self._marked[phase]
+        asleep_s = measure(intersect(spans, self._asleep))
+        awake_s = measure(spans) - asleep_s
+        loading_s = measure(intersect(spans, self.innermost[_LOADER])) - asleep_s
+        return max(0.0, off_s - asleep_s) * (1 - loading_s / awake_s if awake_s > 0 else 1)
+
+
+def _phase_name(note: TraceEvent) -> str:
+    return _LOADER if note.name.startswith(_LOADER) else note.name.removeprefix(PREFIX)
+
+
+def _innermost(notes: list[TraceEvent], window: Span) -> dict[str, list[Span]]:
+    by_phase: dict[str, list[Span]] = defaultdict(list)
+    for start, end, index in innermost([note.span for note in notes]):
+        by_phase[_phase_name(notes[index])].extend(clip([(start, end)], *window))
+    return by_phase
+
+
+def _device_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
+    """What the device did; and where it did nothing, what the host was doing.
+
+    A kernel is useful where the call that launched it, on any thread, began while the innermost
+    phase of the main thread was "useful", and every kernel is where nothing is marked so. NCCL's
+    never are: they communicate.
+    """
+    spans: dict[str, list[Span]] = defaultdict(list)
+    every_call = (event for calls in trace.calls.values() for event in calls)
+    launch_start = {
+        event.correlation: event.start for event in every_call if event.correlation is not None
+    }
+    for event in trace.inside(trace.device):
+        if event.kind == "kernel" and "nccl" in event.name.lower():
+            category = "communication"
+        elif event.kind == "kernel":
+            launched = None if event.correlation is None else launch_start.get(event.correlation)
+            inside = launched is not None and contains(phases.innermost[USEFUL], launched)
+            category = USEFUL if inside or not phases.marks_useful else "other busy"
+        elif _is_host_copy(event):
+            category = "copies"
+        elif "PtoP" in event.name:
+            category = "communication"
+        else:
+            category = "other busy" if phases.marks_useful else USEFUL
+        spans[category].append(event.span)
+
+    host = [trace.main, *(thread for thread in trace.operations if _is_backward(trace, thread))]
+    calls = [event for thread in host for event in trace.calls.get(thread, ())]
+    spans["alloc"] = [event.span for event in calls if _ALLOC_CALL.match(event.name)]
+    spans["data wait"] = phases.around[DATA] + phases.around[_LOADER]
+    spans["sync"] = phases.around[SYNC] + [
+        event.span for event in calls if _SYNC_CALL.match(event.name)
+    ]
+    work = (event for thread in host for event in trace.operations.get(thread, ()))
+    spans["launch-bound"] = [event.span for event in (*calls, *work)]
+    return _first_match(trace.window, {category: spans[category] for category in CATEGORIES[:-2]})
+
+
+def _is_host_copy(event: TraceEvent) -> bool:
+    """Whether it is a copy between the device and its host."""
+    return event.kind == "gpu_memcpy" and "DtoD" not in event.name and "PtoP" not in event.name
+
+
+def _is_backward(trace: Trace, thread: Thread) -> bool:
+    """Whether autograd's engine ran there: on threads of its own for CUDA, while the one that
+    called it waits.
+    """
+    return thread != trace.main and any(
+        event.name.startswith("autograd::engine::evaluate_function")
+        for event in trace.operations[thread]
+    )
+
+
+def _main_thread_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
+    """The main thread as the device: waits are by the innermost phase, and what allocates is useful
+    where marked so.
+    """
+    work = trace.operations.get(trace.main, [])
+    busy = [event.span for event in work]
+    waits = {
+        "copies": phases.innermost[COPY],
+        "data wait": phases.innermost[DATA] + phases.innermost[_LOADER],
+        "sync": phases.innermost[SYNC],
+    }
+    alloc = {"alloc": [event.span for event in work if _ALLOC_OPERATION.match(event.name)]}
+    useful = (
+        {USEFUL: phases.innermost[USEFUL], **alloc}
+        if phases.marks_useful
+        else {**alloc, USEFUL: busy}
+    )
+    return _first_match(trace.window, {**waits, **useful, "other busy": busy})
+
+
+def _recorded_beside(
+    trace: Trace, parts: Mapping[str, list[Span]]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Of the main thread's operations and phases, the share that begins at the end of an instant of
+    each category, and the share that begins with one.
+    """
+    order = sorted((start, category) for category, spans in parts.items() for start, _ in spans)
+    starts, categories = [start for start, _ in order], [category for _, category in order]
+    work = [(event.start, 1.0) for event in trace.inside(trace.operations.get(trace.main, []))]
+    notes = [event for event in trace.inside(trace.annotations) if event.thread == trace.main]
+    shares: tuple[dict[str, float], dict[str, float]] = ({}, {})
+    costs = [*work, *((event.start, _COST_OF_PHASE) for event in notes)]
+    total = sum(cost for _, cost in costs)
+    for start, cost in costs:
+        for place, by_category in zip(
+            (bisect_left(starts, start), bisect_right(starts, start)), shares, strict=True
+        ):
+            category = categories[max(0, place - 1)]
+            by_category[category] = by_category.get(category, 0.0) + cost / total
+    return shares
+
+
+def _first_match(window: Span, spans: Mapping[str, Iterable[Span]]) -> dict[str, list[Span]]:
+    """The instants of the window by the first category that has them; what none has is "other"."""
+    rest, parts = union([window]), {}
+    for category, candidates in spans.items():
+        instants = union(candidates)
+        parts[category] = intersect(rest, instants)
+        rest = subtract(rest, instants)
+    return {**parts, "other": rest}
+
+
+def _subtract_preempted(
+    seconds: dict[str, float], phases: _Phases, off_cpu: Mapping[str, float], taken: float
+) -> None:
+    """Move what the main thread did not run to "preempted", but for what waits: phases, and
+    DataLoaders.
+
+    The share `taken` of it came from everything that runs in proportion; the rest are waits that no
+    phase names, so it comes from what is no work first.
+    """
+    seconds["preempted"] = 0.0
+    work = "other busy" if phases.marks_useful else USEFUL
+    for phase, off_s in off_cpu.items():
+        remaining_s = phases.beside_loaders(phase, off_s)
+        categories = () if phase in WAITING else (USEFUL,) if phase == USEFUL else ("other", work)
+        running_s = sum(seconds[category] for category in categories)
+        spread = min(1.0, max(0.0, remaining_s) * taken / running_s) if running_s > 0 else 0.0
+        for category in categories:
+            moved_s = seconds[category] * spread
+            seconds[category] -= moved_s
+            seconds["preempted"] += moved_s
+            remaining_s -= moved_s
+        for category in categories:
+            moved_s = max(0.0, min(remaining_s, seconds[category]))
+            seconds[category] -= moved_s
+            seconds["preempted"] += moved_s
+            remaining_s -= moved_s
+
+
+_COMPILED_GRAPH = "## Call CompiledFxGraph"
+
+
+def operations(trace: Trace, most: int = 40) -> list[Operation]:
+    """The kernels and copies of a device, else the host's operations by name and shapes; the
+    longest first.
+
+    At most `most` of them, and one more for the rest.
+    """
+    on_device = trace.on_device
+    self_s: dict[tuple[str, str], float] = defaultdict(float)
+    calls: Counter[tuple[str, str]] = Counter()
+    for event, seconds in _kernel_times(trace) if on_device else _host_times(trace):
+        key = event.name, "" if on_device else _shapes(event.dims)
+        self_s[key] += seconds
+        calls[key] += 1
+
+    def row(name: str, shapes: str, count: int, seconds: float, rows: int = 1) -> Operation:
+        share = seconds / trace.window_s if trace.window_s else 0.0
+        return Operation(
+            name=name,
+            calls=count,
+            self_s=seconds,
+            share=share,
+            shapes=shapes,
+            on_device=on_device,
+            rows=rows,
+        )
+
+    order = sorted(self_s, key=lambda key: (-self_s[key], key))
+    table = [row(*key, calls[key], self_s[key]) for key in order[:most]]
+    if rest := order[most:]:
+        table.append(
+            row(
+                "...",
+                "",
+                sum(calls[key] for key in rest),
+                sum(self_s[key] for key in rest),
+                len(rest),
+            )
+        )
+    return table
+
+
+def call_counts(trace: Trace) -> dict[str, int]:
+    """How often each kernel or copy ran, else each operation of the host, nested ones too: to
+    compare recordings.
+
+    Marks of compiled graphs are no operations: only a recording without shapes has them among
+    these.
+    """
+    if trace.on_device:
+        return dict(Counter(event.name for event in trace.inside(trace.device)))
+    names = (event.name for events in trace.operations.values() for event in trace.inside(events))
+    return dict(Counter(name for name in names if not name.startswith(_COMPILED_GRAPH)))
+
+
+def _kernel_times(trace: Trace) -> Iterator[tuple[TraceEvent, float]]:
+    for event in trace.inside(trace.device):
+        yield event, measure(clip([event.span], *trace.window))
+
+
+def _host_times(trace: Trace) -> Iterator[tuple[TraceEvent, float]]:
+    """Each operation with its own seconds, without those of the operations within it."""
+    for events in trace.operations.values():
+        inside = list(trace.inside(events))
+        self_s = [0.0] * len(inside)
+        for start, end, index in innermost([event.span for event in inside]):
+            self_s[index] += measure(clip([(start, end)], *trace.window))
+        yield from zip(inside, self_s, strict=True)
+
+
+def _shapes(dims: Any) -> str:
+    """Those of tensors and lists of tensors: [[64, 32], [], [[8], [8]]] is "64x32, [8, 8]"."""
+    if not isinstance(dims, list):
+        return ""
+    return ", ".join(filter(None, map(_shape, dims)))
+
+
+def _shape(dim: Any) -> str:
+    if not isinstance(dim, list) or not dim:
+        return ""
+    if isinstance(dim[0], list):
+        return f"[{_shapes(dim)}]"
+    return "x".join(map(str, dim))
+
+
+OUTSIDE, HALF_INSIDE = 0.0, 0.5
+"""Which part of what recording an operation takes falls inside of it: the profiler reads its clock
+last as an operation begins, and first as it ends.
+"""
+_MUCH = 0.05
+
+
+def busy_s(partition: Partition) -> float:
+    """Seconds of the window in which the device worked."""
+    return sum(partition.seconds.get(category, 0.0) for category in BUSY)
+
+
+def parts_on_device(partition: Partition, steps: int, step_s: float) -> dict[str, float]:
+    """Seconds of a step of `step_s` by category; they sum to it.
+
+    What is busy keeps its recorded seconds, the more useful first where the step is too short for
+    all of it. What is idle is scaled to the rest, but never made longer: what no recording explains
+    is "other".
+    """
+    parts = {category: seconds / steps for category, seconds in partition.seconds.items()}
+    rest_s = step_s
+    for category in BUSY:
+        if category in parts:
+            parts[category] = min(parts[category], rest_s)
+            rest_s -= parts[category]
+    idle = [category for category in parts if category not in BUSY]
+    idle_s = sum(parts[category] for category in idle)
+    scale = min(1.0, rest_s / idle_s) if idle_s else 0.0
+    for category in idle:
+        parts[category] *= scale
+    unexplained_s = max(0.0, rest_s - idle_s * scale)
+    return {**parts, "other": parts.get("other", 0.0) + unexplained_s}
+
+
+def parts_on_cpu(
+    partition: Partition, steps: int, plain_s: float, step_s: float, inside: float = OUTSIDE
+) -> dict[str, float]:
+    """Seconds of a step of `step_s` by category; they sum to it.
+
+    What the window is longer than steps of `plain_s`, in the same process, is what others took of
+    it, which the step in the median does not have, and beyond that what recording took. This is
+    subtracted from the categories by where operations begin, `inside` of it from their own. Where
+    that is not known, by their seconds, which leaves the shares of the window. The rest is scaled
+    to the step.
+    """
+    recorded = {category: max(0.0, seconds) for category, seconds in partition.seconds.items()}
+    overhead_s = max(0.0, partition.window_s - plain_s * steps)
+    if partition.around:
+        taken_s = taken_by_others_s(partition, steps, plain_s)
+        recorded["preempted"] = recorded.get("preempted", 0.0) - taken_s
+        for category in recorded:
+            share = (1 - inside) * partition.around.get(
+                category, 0.0
+            ) + inside * partition.within.get(category, 0.0)
+            recorded[category] = max(0.0, recorded[category] - (overhead_s - taken_s) * share)
+    total_s = sum(recorded.values())
+    if not total_s:
+        return {**dict.fromkeys(recorded, 0.0), "other": step_s}
+    return {category: seconds / total_s * step_s for category, seconds in recorded.items()}
+
+
+def taken_by_others_s(partition: Partition, steps: int, plain_s: float) -> float:
+    """Of a CPU's window, what was off the CPU beyond what the same steps are without the
+    profiler.
+    """
+    excess_s = max(0.0, partition.window_s - plain_s * steps)
+    return min(excess_s, max(0.0, partition.seconds.get("preempted", 0.0)))
+
+
+def is_disturbed(partition: Partition, steps: int, plain_s: float) -> bool:
+    """Whether others took much of a CPU's window, and not of the same steps before it: then its
+    parts are guesses.
+    """
+    preempted_s = partition.seconds.get("preempted", 0.0)
+    excess_s = partition.window_s - plain_s * steps
+    return preempted_s > _MUCH * partition.window_s and excess_s > preempted_s / 2
+
+
+def share_without_overhead(partition: Partition, steps: int, plain_s: float) -> tuple[float, float]:
+    """The least and the most that the useful share of a CPU can be, wherever what recording took
+    fell.
+    """
+    useful_s, whole_s = partition.seconds.get(USEFUL, 0.0) / steps, partition.window_s / steps
+    plain_s = min(plain_s, whole_s)
+    if not plain_s:
+        return 0.0, 1.0
+    return max(0.0, useful_s - (whole_s - plain_s)) / plain_s, min(useful_s, plain_s) / plain_s

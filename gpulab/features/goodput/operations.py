@@ -1,0 +1,174 @@
+"""The operations that a step is made of: a column a variant, those that take longest first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from gpulab.core.payloads import Operation
+from gpulab.core.statuses import Per
+from gpulab.draw.text import Glyphs, seconds
+from gpulab.report.report import RunReport, VariantReport
+
+_FIGURES = (("calls", "self", "share"), ("self", "share"), ("self",))
+_MOST_ROWS, _MOST_VARIANTS, _WIDEST_NAME, _GAP = 8, 5, 40, 2
+_WIDE, _WIDEST_SHAPES = 120, 20
+_NO_DIGIT = 0.0995
+"""From here on a percentage needs no digit after the point."""
+_Key = tuple[str, str]
+"""Name and shapes."""
+
+
+def operations(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+    """The operations that a step, or an item, spends most in; of many variants the baseline and the
+    last.
+    """
+    profiled = [
+        variant for variant in report.variants if variant.goodput and variant.goodput.operations
+    ]
+    shown = (
+        profiled
+        if len(profiled) <= _MOST_VARIANTS
+        else [profiled[0], *profiled[1 - _MOST_VARIANTS :]]
+    )
+    omitted = [variant.name for variant in profiled if variant not in shown]
+    return _OperationTable(shown, omitted, report.per, glyphs) if profiled else None
+
+
+@dataclass(frozen=True)
+class _OperationTable:
+    """As many figures for each variant as there is room for; operations that are longest anywhere
+    first.
+    """
+
+    variants: Sequence[VariantReport]
+    omitted: Sequence[str]
+    per: Per
+    glyphs: Glyphs
+
+    @property
+    def _head(self) -> str:
+        return f"operations of {'an item' if self.per == 'item' else 'a step'}"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        alone, width = len(self.variants) == 1, options.max_width
+        tables = [
+            _by_name(variant, per_item=self.per == Per.ITEM, with_shapes=alone)
+            for variant in self.variants
+        ]
+        longest: dict[_Key, Operation] = {}
+        rows = ((key, operation) for table in tables for key, operation in table.items())
+        for key, operation in sorted(rows, key=lambda row: -row[1].self_s):
+            longest.setdefault(key, operation)
+        order = list(longest)[:_MOST_ROWS]
+        for figures in _FIGURES if len(tables) <= 2 else _FIGURES[1:]:
+            columns = [_column(figures, [table.get(key) for key in order]) for table in tables]
+            if width - sum(len(column[0]) + _GAP for column in columns) >= len(self._head):
+                break
+        shapes = [longest[key].shapes for key in order] if alone or width >= _WIDE else []
+        yield self._table([name for name, _ in order], columns, shapes, width)
+        if self.omitted:
+            yield Text(self.glyphs(f"not shown: {', '.join(self.omitted)}"), "dim")
+
+    def _table(
+        self, names: list[str], columns: list[list[str]], shapes: list[str], width: int
+    ) -> Table:
+        """Where room is short, variants are folded, names and shapes cut, figures never."""
+        glyphs, head = self.glyphs, self._head
+        variants = [variant.name for variant in self.variants] if len(columns) > 1 else [""]
+        widths = [len(column[0]) for column in columns]
+        unfolded = [
+            max(cells, cell_len(name)) for cells, name in zip(widths, variants, strict=True)
+        ]
+        shapes_width = min(_WIDEST_SHAPES, max(map(cell_len, shapes), default=0))
+        if sum(unfolded) + len(head) + shapes_width + _GAP * (len(unfolded) + 1) <= width:
+            widths = unfolded
+        room = max(1, width - sum(widths) - _GAP * len(widths))
+        name_width = min(
+            _WIDEST_NAME,
+            max(map(cell_len, (head, *names))),
+            room,
+            max(len(head), room - shapes_width - _GAP),
+        )
+        rest = room - name_width - _GAP
+
+        table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
+        table.add_column(
+            head, width=name_width, no_wrap=True, overflow=glyphs.overflow, vertical="bottom"
+        )
+        for variant, column, cells in zip(variants, columns, widths, strict=True):
+            heading = f"{glyphs(variant)}\n{column[0]}".lstrip("\n")
+            table.add_column(
+                heading, justify="right", width=cells, overflow="fold", vertical="bottom"
+            )
+        contents = [names, *(column[1:] for column in columns)]
+        if 0 < shapes_width <= rest:
+            cut = glyphs.overflow
+            table.add_column(
+                "shapes", max_width=rest, no_wrap=True, overflow=cut, vertical="bottom", style="dim"
+            )
+            contents.append(shapes)
+        for row in zip(*contents, strict=True):
+            table.add_row(*(Text(glyphs(cell)) for cell in row))
+        return table
+
+
+def short_name(name: str) -> str:
+    """A kernel's name without its templates, arguments and namespaces, which fill a page."""
+    if name.startswith(("Memcpy", "Memset")):
+        return name.partition(" (")[0]
+    if "<" not in name and "(" not in name:
+        return name
+    outside, depth = "", 0
+    for letter in name.replace("(anonymous namespace)::", ""):
+        depth += (letter in "<(") - (letter in ">)")
+        outside += letter if not depth and letter not in ">)" else ""
+    functor = re.search(r"(\w+(?:Functor|Ops)\w*|\w+_kernel_cuda|\w+_kernel_impl)", name)
+    short = outside.removeprefix("void ").rpartition("::")[2].strip() or name
+    return f"{short} {functor.group(1)}" if functor and functor.group(1) not in short else short
+
+
+def _by_name(variant: VariantReport, *, per_item: bool, with_shapes: bool) -> dict[_Key, Operation]:
+    """The operations of a variant, the longest first, under name and shapes; or summed under their
+    name and ''.
+    """
+    by_name: dict[_Key, Operation] = {}
+    items = variant.items if per_item and variant.items else 1.0
+    for row in variant.goodput.operations if variant.goodput else []:
+        key = short_name(row.name), row.shapes if with_shapes else ""
+        operation = replace(row, calls=row.calls / items, self_s=row.self_s / items)
+        if before := by_name.get(key):
+            sums = {
+                name: getattr(before, name) + getattr(operation, name)
+                for name in ("calls", "self_s", "share")
+            }
+            operation = replace(before, **sums)
+        by_name[key] = operation
+    return by_name
+
+
+def _column(figures: Sequence[str], operations: Sequence[Operation | None]) -> list[str]:
+    """The names of the figures, and the figures of each operation below them."""
+    columns = [
+        [name, *(_figure(name, row) if row else "" for row in operations)] for name in figures
+    ]
+    widths = [max(map(len, column)) for column in columns]
+    return [
+        " ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+        for line in zip(*columns, strict=True)
+    ]
+
+
+def _figure(name: str, operation: Operation) -> str:
+    if name == "calls":
+        return f"{operation.calls:,.4g}"
+    if name == "self":
+        return seconds(operation.self_s)
+    return f"{operation.share:.0%}" if operation.share >= _NO_DIGIT else f"{operation.share:.1%}"

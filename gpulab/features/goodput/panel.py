@@ -1,0 +1,91 @@
+"""Where the time of a step goes: a bar a variant with the words in it, from its phases, then from
+its profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpulab.draw import bars
+from gpulab.draw.area import Area
+from gpulab.draw.text import rate
+from gpulab.features.goodput.view import share
+from gpulab.features.live.panel import LiveRun, Panel, Rows, name_width
+from gpulab.report.report import RunReport
+
+_FILLS = {"u": "█", "l": "░", "d": "░", "c": "▒", "s": "▒", "p": "▒", "b": "▓", "n": "▓", "a": "▒"}
+_OTHER = "·"
+_ITEMS = 9
+_ROOM_FOR_WORDS = 2
+
+
+def _heading(run: LiveRun) -> tuple[str, str]:
+    kind = "step goodput, by the profile" if _profiled(run.report) else "by the marks of the step"
+    several = any(variant.items not in (None, 1.0) for variant in run.report.variants)
+    return f"where the time goes: {kind}", "items/s" * several
+
+
+def _rows(run: LiveRun, width: int) -> Rows:
+    count = max(1, len(run.report.variants))
+    return Rows(min(count, 3), count)
+
+
+def _profiled(report: RunReport) -> bool:
+    return any(
+        variant.goodput and variant.goodput.goodput is not None for variant in report.variants
+    )
+
+
+def _draw(run: LiveRun, area: Area) -> None:
+    report = run.report
+    if not any(
+        variant.goodput and (variant.goodput.phases or variant.goodput.partition)
+        for variant in report.variants
+    ):
+        area.put_lines(
+            0, "the step has no marks (lab.phase): its parts come with the profile, the last stage"
+        )
+        return
+    names = name_width(run)
+    several = any(variant.items not in (None, 1.0) for variant in report.variants)
+    cells = max(8, area.width - names - 1 - (_ITEMS + 1) * several)
+    by_phases = bars.phases(
+        [variant.goodput.phases if variant.goodput else {} for variant in report.variants]
+    )
+    for row, (variant, phases) in enumerate(zip(report.variants, by_phases, strict=True)):
+        if row >= area.height:
+            return
+        area.put(row, 0, variant.name, most=names)
+        summary = variant.goodput
+        if summary is None:
+            continue
+        profiled = summary.goodput is not None
+        parts = bars.categories(summary.partition.items()) if profiled else phases
+        _draw_parts(area.part(row, names + 1, cells, 1), parts, share(summary) if profiled else "")
+        if several and variant.items_per_s:
+            area.put_right(row, rate(variant.items_per_s))
+
+
+def _draw_parts(area: Area, parts: Sequence[bars.Part], goodput: str) -> None:
+    """Cells in proportion, each part with its words in the middle where they fit."""
+    end, placed = 0.0, 0
+    for part in parts:
+        end += part.share
+        count = round(end * area.width) - placed
+        if count <= 0:
+            continue
+        fill = _FILLS.get(part.letter, _OTHER)
+        value = goodput if part.letter == "u" and goodput else f"{part.share:.0%}"
+        area.put(0, placed, fill * count, part.style)
+        for words in (f" {part.words} {value} ", f" {value} "):
+            if len(words) + _ROOM_FOR_WORDS <= count:
+                area.put(0, placed + (count - len(words)) // 2, words, f"{part.style} bold")
+                break
+        placed += count
+
+
+_ABOUT = (
+    "One bar is one step, from its start to its end, cut by what the time went into. Useful is "
+    "what the step is for; the rest waits for data, copies, or is taken away by the system."
+)
+PARTS = Panel("where the time goes", _heading, _rows, _draw, _ABOUT)

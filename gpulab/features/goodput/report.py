@@ -1,0 +1,370 @@
+"""Where the time of a step goes, as a part of the report: from the windows of a variant.
+
+On a GPU the step is that of the rounds. Where kernels took longer in the recording than the step,
+or than the device in the rounds, the device was in another state (a power cap): then the step is
+that of the profiler's own process. CUPTI, once started, stays attached to a process and makes its
+launches longer, so that step is not taken otherwise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+
+from msgspec.structs import replace
+
+from gpulab.core.events import Phases, Profiled
+from gpulab.core.finding import Finding, finding
+from gpulab.core.jobs import Measure
+from gpulab.core.payloads import LINKS, USEFUL, WAITING, Operation
+from gpulab.core.statuses import Cache, Clock, Status
+from gpulab.features.goodput.analysis import (
+    HALF_INSIDE,
+    busy_s,
+    parts_on_cpu,
+    parts_on_device,
+    share_without_overhead,
+    taken_by_others_s,
+)
+from gpulab.features.roofline.bound import Point
+from gpulab.report.report import GoodputReport, StepSource, Time
+from gpulab.report.state import RunState, VariantState
+
+TOLERANCE = 0.05
+"""Within which a goodput is certain, and a step that is too short for what was recorded of it still
+holds it.
+"""
+
+
+class OtherWay(StrEnum):
+    """Another way to know a goodput."""
+
+    SECOND_RECORDING = "second recording"
+    SOLO_RUN = "solo run"
+    PLAIN_STEP = "plain step"
+    """The step in the profiler's process, without it."""
+    PROFILED_STEP = "profiled step"
+    OVERHEAD_INSIDE = "overhead inside"
+    """What recording takes is placed elsewhere: inside of operations."""
+    PHASES = "phases"
+    """Timed without the profiler, between the rounds."""
+
+
+_Estimate = tuple[float, OtherWay]
+
+
+@dataclass(frozen=True)
+class StepGoodput:
+    """A step without the profiler. `farthest` is the estimate by another way that differs most."""
+
+    step_s: float
+    source: StepSource
+    seconds: dict[str, float]
+    busy_s: float
+    """What the device was busy, as recorded; 0 of a CPU."""
+    overhead: float
+    host_only: bool
+    farthest: _Estimate | None
+
+    @property
+    def goodput(self) -> float:
+        return self.seconds.get(USEFUL, 0.0) / self.step_s
+
+    @property
+    def uncertainty(self) -> float:
+        too_long = max(0.0, self.busy_s / self.step_s - 1)
+        return max(too_long, abs(self.farthest[0] - self.goodput) if self.farthest else 0.0)
+
+
+def step_goodput(
+    state: RunState, variant: VariantState, profiled: Profiled, time: Time | None
+) -> StepGoodput:
+    """Goodput and parts of the step of a variant that was profiled; `time` is what its rounds
+    say.
+    """
+    partition, steps, plain_s = profiled.partition, profiled.steps, profiled.plain_s
+    on_gpu = state.device is not None and state.device.on_gpu
+    rounds_s = _rounds_s(state, variant, time)
+    if partition.on_device:
+        device_busy_s = busy_s(partition) / steps
+        other_state = rounds_s is not None and _in_another_state(
+            state, variant, time, device_busy_s, rounds_s
+        )
+        fits = device_busy_s <= plain_s * (1 + TOLERANCE)
+        step_s = plain_s if rounds_s is None or (other_state and fits) else rounds_s
+        seconds = parts_on_device(partition, steps, step_s)
+        unprofiled_s, taken_s = min(step_s, plain_s), 0.0
+    else:
+        device_busy_s, step_s, unprofiled_s = 0.0, rounds_s or plain_s, plain_s
+        taken_s = taken_by_others_s(partition, steps, plain_s) / steps
+        seconds = parts_on_cpu(partition, steps, plain_s, step_s)
+    source = StepSource.ROUNDS if step_s == rounds_s else StepSource.PROFILER
+    goodput = seconds.get(USEFUL, 0.0) / step_s
+    ways = (
+        _by_device(state, variant, profiled, step_s, source)
+        if partition.on_device
+        else _by_host(variant, profiled)
+    )
+    estimates = [
+        *ways,
+        *(_of_another_step(goodput, plain_s / step_s) if not partition.on_device else ()),
+    ]
+    return StepGoodput(
+        step_s=step_s,
+        source=source,
+        seconds=seconds,
+        busy_s=device_busy_s,
+        overhead=(profiled.profiled_s - taken_s) / unprofiled_s - 1,
+        host_only=on_gpu and not partition.on_device,
+        farthest=max(estimates, key=lambda estimate: abs(estimate[0] - goodput), default=None),
+    )
+
+
+def _rounds_s(state: RunState, variant: VariantState, time: Time | None) -> float | None:
+    """The step of the rounds by the host's clock; None with cold caches, which the profiler's are
+    not.
+    """
+    job = state.timed_job
+    if job is None or job.cache != Cache.HOT:
+        return None
+    if job.clock == Clock.WALL:
+        return time.median if time else None
+    return _other_clock_s(variant, Clock.WALL)
+
+
+def _device_s(state: RunState, variant: VariantState, time: Time | None) -> float | None:
+    """What the device took in the rounds, with whatever gaps are in it."""
+    job = state.timed_job
+    if job is not None and job.clock == Clock.DEVICE:
+        return time.median if time else None
+    return _other_clock_s(variant, Clock.DEVICE)
+
+
+def _other_clock_s(variant: VariantState, clock: Clock) -> float | None:
+    other = variant.other_clocks.get(clock)
+    return median(other.times_s) if other and other.times_s else None
+
+
+def _in_another_state(
+    state: RunState, variant: VariantState, time: Time | None, recorded_s: float, rounds_s: float
+) -> bool:
+    device_s = _device_s(state, variant, time)
+    longest_s = rounds_s if device_s is None else min(rounds_s, device_s)
+    return recorded_s > longest_s + TOLERANCE * rounds_s
+
+
+def _by_device(
+    state: RunState, variant: VariantState, profiled: Profiled, step_s: float, source: StepSource
+) -> Iterator[_Estimate]:
+    """The goodput by the other recording, and over other times of the step."""
+    useful_s = profiled.partition.seconds.get(USEFUL, 0.0) / profiled.steps
+    if profiled.repeated is not None:
+        yield (
+            _share(profiled.repeated.seconds.get(USEFUL, 0.0) / profiled.steps, step_s),
+            OtherWay.SECOND_RECORDING,
+        )
+    if source == StepSource.PROFILER:  # which the profiler may have made longer already
+        yield _share(useful_s, profiled.profiled_s), OtherWay.PROFILED_STEP
+        return
+    if variant.solo_run is not None:
+        yield _share(useful_s, variant.solo_run.time_s), OtherWay.SOLO_RUN
+    if profiled.plain_s < step_s:
+        yield _share(useful_s, profiled.plain_s), OtherWay.PLAIN_STEP
+
+
+def _by_host(variant: VariantState, profiled: Profiled) -> Iterator[_Estimate]:
+    """The goodput by the other recording, by another place for what recording takes, and by the
+    phases.
+    """
+    partition, steps, plain_s = profiled.partition, profiled.steps, profiled.plain_s
+    if profiled.repeated is not None:
+        yield _cpu_share(profiled, repeated=True), OtherWay.SECOND_RECORDING
+    if partition.around:
+        yield _cpu_share(profiled, inside=HALF_INSIDE), OtherWay.OVERHEAD_INSIDE
+    else:
+        for share in share_without_overhead(partition, steps, plain_s):
+            middle_share = (share + partition.goodput) / 2  # neither end is likely
+            yield middle_share, OtherWay.OVERHEAD_INSIDE
+    if (
+        partition.marked
+        and variant.phases is not None
+        and (share_of_phases := _ran(variant.phases)) is not None
+    ):
+        off_s = parts_on_cpu(partition, steps, plain_s, 1.0).get("preempted", 0.0)
+        yield share_of_phases * (1 - off_s), OtherWay.PHASES
+
+
+def _of_another_step(goodput: float, ratio: float) -> Iterator[_Estimate]:
+    """The goodput of a step whose parts changed by as much as the step did, but differently.
+
+    The process of the profiler took `ratio` times as long for a step as the rounds. A share that
+    becomes this much more, or less, likely against the rest moves by s (1 - s) times the
+    difference.
+    """
+    change = goodput * (1 - goodput) * abs(ratio - 1)
+    yield min(1.0, goodput + change), OtherWay.PLAIN_STEP
+
+
+def _cpu_share(profiled: Profiled, *, inside: float = 0.0, repeated: bool = False) -> float:
+    partition = profiled.repeated if repeated and profiled.repeated else profiled.partition
+    return parts_on_cpu(partition, profiled.steps, profiled.plain_s, 1.0, inside).get(USEFUL, 0.0)
+
+
+def _ran(phases: Phases) -> float | None:
+    """The share of the phase "useful" in what ran, or waited in a phase for that; None where no
+    time was recorded.
+    """
+    total_s = sum(
+        seconds if name in WAITING else phases.running_s.get(name, 0.0)
+        for name, seconds in phases.seconds.items()
+    )
+    return phases.running_s.get(USEFUL, 0.0) / total_s if total_s else None
+
+
+def _share(useful_s: float, step_s: float) -> float:
+    return min(1.0, useful_s / step_s)
+
+
+_MOST_OVERHEAD = 0.1
+_MOST_ROWS = 40
+_WAITS = 0.5
+"""A phase whose thread runs for less of its time than this waits, or was preempted."""
+
+
+def goodput_of(
+    state: RunState, variant: VariantState, time: Time | None, point: Point | None
+) -> GoodputReport | None:
+    """None where neither phases nor a profiler recorded anything."""
+    phases, running = _phases(variant.phases)
+    waiting = [name for name, share in running.items() if share < _WAITS]
+    profiled, job = variant.profiled, state.timed_job
+    if profiled is None:
+        return GoodputReport(phases=phases, running=running, waiting=waiting) if phases else None
+    step = step_goodput(state, variant, profiled, time)
+    partition = profiled.partition
+    # The step's least time by its roofs; the fraction of the roof is this over the measured time.
+    cold = job is not None and job.cache == Cache.COLD  # it was profiled with warm caches
+    ideal_s = point.fraction * time.median if point and time and not cold else None
+    on_link = isinstance(job, Measure) and job.roof in LINKS  # which no useful time is spent on
+    useful_s = step.seconds.get(USEFUL, 0.0)
+    right = variant.checked is not None and variant.checked.ok
+    unreliable = _why_unreliable(profiled, step)
+    overhead = [finding("profiler_overhead", profiled.variant, overhead=step.overhead)]
+    reasons = unreliable or (overhead if step.overhead > _MOST_OVERHEAD else [])
+    return GoodputReport(
+        phases=phases,
+        running=running,
+        waiting=waiting,
+        goodput=step.goodput,
+        partition={name: seconds / step.step_s for name, seconds in step.seconds.items()},
+        seconds=step.seconds,
+        step_s=step.step_s,
+        step_source=step.source,
+        marked=partition.marked,
+        efficiency=ideal_s / useful_s if ideal_s and useful_s and not on_link else None,
+        product=ideal_s / step.step_s if ideal_s else None,
+        hidden=max(0.0, 1 - partition.seconds["copies"] / partition.copied_s)
+        if partition.copied_s
+        else None,
+        items_per_s=variant.items / time.median if variant.built and time and right else None,
+        overhead=step.overhead,
+        uncertainty=step.uncertainty,
+        reliable=not unreliable,
+        accurate=not reasons,
+        reasons=reasons,
+        operations=_operations(profiled, step),
+        steps=profiled.steps,
+        peak_bytes=profiled.peak_bytes,
+        trace=profiled.trace,
+    )
+
+
+def _phases(phases: Phases | None) -> tuple[dict[str, float], dict[str, float]]:
+    """The share of each phase, and how much of it the thread ran."""
+    total_s = sum(phases.seconds.values()) if phases else 0.0
+    if phases is None or not total_s:
+        return {}, {}
+    running = {
+        name: running_s / phases.seconds[name]
+        for name, running_s in phases.running_s.items()
+        if phases.seconds.get(name)
+    }
+    return {name: seconds / total_s for name, seconds in phases.seconds.items()}, running
+
+
+def _operations(profiled: Profiled, step: StepGoodput) -> list[Operation]:
+    """Of one step. A kernel takes as long without the profiler; an operation of the host its share
+    of the step.
+    """
+    recorded_s = (profiled.repeated or profiled.partition).window_s / profiled.steps
+    rows = []
+    for row in profiled.operations[:_MOST_ROWS]:
+        self_s, share = row.self_s / profiled.steps, row.share
+        if row.on_device:
+            share = self_s / step.step_s
+        elif recorded_s:
+            self_s *= step.step_s / recorded_s
+        rows.append(replace(row, calls=row.calls / profiled.steps, self_s=self_s, share=share))
+    return rows
+
+
+def _why_unreliable(profiled: Profiled, step: StepGoodput) -> list[Finding]:
+    """Why the goodput is not certain within the tolerance."""
+    name = profiled.variant
+    if step.host_only:
+        return [finding("device_not_recorded", name)]
+    if not profiled.repeatable:
+        return [finding("recordings_differ", name)]
+    if step.busy_s > step.step_s * (1 + TOLERANCE):
+        return [finding("busy_exceeds_step", name, busy_s=step.busy_s, step_s=step.step_s)]
+    if step.uncertainty <= TOLERANCE or step.farthest is None:
+        return []
+    other, by = step.farthest
+    return [finding("goodput_uncertain", name, goodput=step.goodput, other=other, by=by)]
+
+
+_PRODUCTS = re.compile(
+    r"aten::(mm|bmm|addmm|baddbmm|addbmm|mv|dot|_?convolution|\w*attention\w*|linalg_\w+)$"
+)
+"""Operations that are most of a step where there are any."""
+_LEAST = 0.5
+"""Products in each step on average, below which most steps do without."""
+
+
+def with_step_work(state: RunState) -> RunState:
+    """The state with variants invalid whose products run in some steps only, where the baseline's
+    run in each.
+    """
+    baseline = next(iter(state.variants.values()), None)
+    usual = _products_per_step(baseline) if baseline else None
+    if usual is None or usual < 1:
+        return state
+    return dataclasses.replace(
+        state, variants={name: _judged(variant, usual) for name, variant in state.variants.items()}
+    )
+
+
+def _judged(variant: VariantState, usual: float) -> VariantState:
+    products = _products_per_step(variant)
+    if (
+        products is None
+        or not 0 < products < _LEAST
+        or variant.status not in (Status.PENDING, Status.OK)
+    ):
+        return variant
+    reason = finding("computes_in_some_steps", variant.info.name, products=products, baseline=usual)
+    return dataclasses.replace(variant, status=Status.INVALID, reason=reason)
+
+
+def _products_per_step(variant: VariantState) -> float | None:
+    profiled = variant.profiled
+    if profiled is None or profiled.steps * _LEAST < 1:
+        return None
+    calls = (
+        row.calls for row in profiled.operations if not row.on_device and _PRODUCTS.match(row.name)
+    )
+    return sum(calls) / profiled.steps

@@ -1,0 +1,334 @@
+"""Where the time of a step goes: a bar of letters a variant, its parts in seconds, and whole jobs
+from process start.
+
+variant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from gpulab.core.statuses import Cache
+from gpulab.draw import bars
+from gpulab.draw.text import Glyphs, byte_count, percent_of_roof, rate, seconds, times
+from gpulab.features.goodput.job import BEFORE_STEPS, STEPS
+from gpulab.features.roofline.bound import Point
+from gpulab.report.report import FromStart, GoodputReport, JobGoodput, RunReport, StepSource
+from gpulab.report.sentences import lines
+
+LEAST = 0.01
+"""A share that has a row, whether a bar has a cell for it or not."""
+_MOST_VARIANTS, _GAP = 5, 2
+_LEAST_S = 1e-12
+WORDS = {"preempted": "off the CPU"}
+"""Of parts that are called otherwise where they are shown."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What a column divides: the seconds of its parts, and of all of it."""
+
+    parts_s: Mapping[str, float]
+    total_s: float
+
+
+def parts_table(
+    profiled: Mapping[str, GoodputReport], letters: AbstractSet[str], glyphs: Glyphs
+) -> RenderableType | None:
+    """A row for every part of which a bar shows the letter; None where nothing was drawn, or has no
+    seconds.
+    """
+    columns = {
+        name: Whole(summary.seconds, summary.step_s)
+        for name, summary in profiled.items()
+        if summary.step_s
+    }
+    drawn = [
+        part for summary in profiled.values() for part in bars.categories(summary.partition.items())
+    ]
+    visible = {
+        part.words: part.mark for part in drawn if part.share >= LEAST or part.letter in letters
+    }
+    rows = [(visible[name], name) for name in bars.CATEGORIES if name in visible]
+    return PartsTable("of a step", "step", columns, rows, glyphs) if rows and columns else None
+
+
+@dataclass(frozen=True)
+class PartsTable:
+    """Seconds and per cent of each column; without the per cent where room is short, of many the
+    first and the last.
+
+    `rows` are letters and names of parts; the whole is the last row.
+    """
+
+    head: str
+    whole: str
+    columns: Mapping[str, Whole]
+    rows: Sequence[tuple[Text, str]]
+    glyphs: Glyphs
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        glyphs, names = self.glyphs, list(self.columns)
+        shown = names if len(names) <= _MOST_VARIANTS else [names[0], *names[1 - _MOST_VARIANTS :]]
+        words = [WORDS.get(name, name) for _, name in self.rows]
+        names_width = max(len(self.head), 2 + max(map(cell_len, (*words, self.whole))))
+        for with_shares in (True, False):
+            columns = [self._column(self.columns[name], with_shares=with_shares) for name in shown]
+            widths = [max(map(len, column)) for column in columns]
+            room = options.max_width - names_width - sum(widths) - _GAP * len(widths)
+            if room >= 0:
+                break
+        table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
+        table.add_column(self.head, width=names_width, vertical="bottom", overflow="fold")
+        for name, cells in zip(shown, widths, strict=True):
+            named = min(cell_len(glyphs(name)), cells + max(0, room))
+            room -= max(0, named - cells)
+            head = Text(glyphs(name), overflow="fold", justify="right")
+            table.add_column(
+                head, justify="right", width=max(cells, named), overflow="fold", vertical="bottom"
+            )
+        for place, ((mark, _), word) in enumerate(zip(self.rows, words, strict=True)):
+            cells_of_row = (Text(glyphs(column[place])) for column in columns)
+            table.add_row(Text.assemble(mark, f" {word}"), *cells_of_row)
+        table.add_row(
+            Text(f"  {self.whole}", "bold"), *(Text(glyphs(column[-1])) for column in columns)
+        )
+        yield table
+        if omitted := [name for name in names if name not in shown]:
+            yield Text(glyphs(f"not shown: {', '.join(omitted)}"), "dim")
+
+    def _column(self, whole: Whole, *, with_shares: bool) -> list[str]:
+        """The parts, and all of them."""
+        times = [whole.parts_s.get(name) for _, name in self.rows]
+        figures = [
+            (_seconds(time_s), "" if time_s is None else f"{time_s / whole.total_s:.0%}")
+            for time_s in times
+        ]
+        figures.append((_seconds(whole.total_s), ""))
+        if not with_shares:
+            return [time for time, _ in figures]
+        widest = max(len(share) for _, share in figures)
+        return [f"{time} {share.rjust(widest)}" for time, share in figures]
+
+
+def _seconds(value: float | None) -> str:
+    return "" if value is None else "0 s" if value < _LEAST_S else seconds(value)
+
+
+UNRELIABLE = "?"
+_BESIDE_BAR = 3
+"""Columns beside a bar from which on it is half as long."""
+_LEAST = 0.005
+_SHARES_OF_ROOF = ("product", "efficiency")
+_COLUMNS = (
+    ("product", "of roof"),
+    ("efficiency", "u alone"),
+    ("hidden", "hidden"),
+    ("items_per_s", "items/s"),
+    ("peak_bytes", "peak"),
+)
+
+
+def goodput(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+    """The parts of each step that was profiled, and what must be known of them; None where none
+    was.
+    """
+    profiled = {
+        variant.name: variant.goodput
+        for variant in report.variants
+        if variant.goodput and variant.goodput.goodput is not None
+    }
+    if not profiled:
+        return None
+    points = {variant.name: variant.roofline for variant in report.variants}
+    texts = {
+        name: [_cell(column, summary, points[name]) for column, _ in _COLUMNS]
+        for name, summary in profiled.items()
+    }
+    shown = [place for place in range(len(_COLUMNS)) if any(row[place] for row in texts.values())]
+    cells = bars.CELLS if len(shown) <= _BESIDE_BAR else bars.CELLS // 2
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("step goodput", overflow="fold", min_width=8)
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("where the time goes", no_wrap=True, min_width=cells)
+    for place in shown:
+        table.add_column(_COLUMNS[place][1], justify="right", no_wrap=True)
+    letters = set()
+    for name, summary in profiled.items():
+        drawn = bars.bar(bars.categories(summary.partition.items()), cells)
+        letters |= set(drawn.plain)
+        if summary.reliable is False:
+            drawn.stylize("dim")
+        table.add_row(
+            glyphs(name), share(summary), drawn, *(glyphs(texts[name][place]) for place in shown)
+        )
+    parts = parts_table(profiled, letters, glyphs)
+    return Group(table, "", *([parts] if parts else []), *_notes(report, profiled, glyphs))
+
+
+def share(summary: GoodputReport) -> str:
+    """Step goodput, with a question mark where it is not certain within 5 points; nothing where
+    there is none.
+    """
+    if summary.goodput is None:
+        return ""
+    return f"{summary.goodput:.0%}{UNRELIABLE if summary.reliable is False else ''}"
+
+
+def phases(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+    """The shares of the phases so far: live, and of the host's clock or the device's events, not of
+    its kernels.
+    """
+    phased = {
+        variant.name: variant.goodput
+        for variant in report.variants
+        if variant.goodput and variant.goodput.phases
+    }
+    if not phased:
+        return None
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(overflow="fold")
+    table.add_column(no_wrap=True, min_width=bars.CELLS)
+    table.add_column(overflow="fold")
+    drawn = bars.phases([summary.phases for summary in phased.values()])
+    for (name, summary), parts in zip(phased.items(), drawn, strict=True):
+        waiting = {name or bars.OUTSIDE for name in summary.waiting}
+        shares = Text()
+        for part in parts:
+            if part.share >= _LEAST:
+                shares.append(", " if shares else "").append_text(part.mark)
+                waits = " (waits)" if part.words in waiting else ""
+                shares.append(glyphs(f" {part.words} {part.share:.0%}{waits}"))
+        table.add_row(glyphs(name), bars.bar(parts), shares)
+    return Group(Text(f"phase share{', an upper bound' if report.on_gpu else ''}", "bold"), table)
+
+
+def _notes(report: RunReport, profiled: dict[str, GoodputReport], glyphs: Glyphs) -> list[Text]:
+    notes = []
+    if any(summary.hidden is not None for summary in profiled.values()):
+        notes.append(Text("hidden: the share of copies behind other work", "dim"))
+    unmarked = [name for name, summary in profiled.items() if not summary.marked]
+    if unmarked:
+        where = "nothing" if len(unmarked) == len(profiled) else f"in {', '.join(unmarked)} nothing"
+        text = f"{where} is marked useful (lab.useful()), so everything that torch computes counts"
+        notes.append(Text(glyphs(text), "dim"))
+    own_step = [
+        name for name, summary in profiled.items() if summary.step_source == StepSource.PROFILER
+    ]
+    if own_step:
+        state = (
+            "with warm caches"
+            if report.method.cache == Cache.COLD
+            else "in which kernels and copies took longer than in the rounds"
+        )
+        text = f"of the step in the profiler's process, {state}: {', '.join(own_step)}"
+        notes.append(Text(glyphs(text), "dim"))
+    reasons = [reason for summary in profiled.values() for reason in summary.reasons]
+    notes += [Text(glyphs(line), "yellow") for line in lines(reasons)]
+    for name, summary in profiled.items():
+        if summary.trace:
+            notes.append(Text(glyphs(f"{name}: trace in {summary.trace}")))
+    return notes
+
+
+def _cell(column: str, summary: GoodputReport, point: Point | None) -> str:
+    value = getattr(summary, column)
+    if value is None:
+        return ""
+    if column == "product" and point:
+        value = point.fraction  # the same, but always of the step that the roofline is about
+    elif column in _SHARES_OF_ROOF and summary.step_source == StepSource.PROFILER:
+        return ""
+    if column in _SHARES_OF_ROOF:
+        return f"{percent_of_roof(value)}%"
+    if column == "items_per_s":
+        return rate(value)
+    return byte_count(value) if column == "peak_bytes" else f"{value:.0%}"
+
+
+_WORDS = {
+    "interpreter": "start of Python",
+    "imports": "import of torch",
+    "file": "the scenario's file",
+}
+
+
+def job_goodput(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+    """The jobs of a report, where it has them."""
+    jobs = report.from_start
+    if jobs is None or not jobs.jobs:
+        return None
+    summary = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    summary.add_column("from start", overflow="fold", min_width=8)
+    for head in ("steps", "goodput", "speedup", "ahead after"):
+        summary.add_column(head, justify="right", no_wrap=True)
+    for job in jobs.jobs:
+        summary.add_row(glyphs(job.variant), *map(glyphs, _figures(job)))
+    rows = [(Text(" "), part) for part in BEFORE_STEPS if _has(jobs, part)]
+    rows += [
+        (Text(letter, f"not bold {style}"), part)
+        for part, (letter, style) in bars.CATEGORIES.items()
+        if _has(jobs, part)
+    ]
+    rows += [(Text(" "), STEPS)] if _has(jobs, STEPS) else []
+    columns = {job.variant: Whole(_named(job.seconds), job.total_s) for job in jobs.jobs}
+    table = PartsTable(
+        "of a job", "job", columns, [(mark, _WORDS.get(part, part)) for mark, part in rows], glyphs
+    )
+    return Group(Text(glyphs(_title(report, jobs)), "bold"), summary, "", table, *_job_notes(jobs))
+
+
+def _title(report: RunReport, jobs: FromStart) -> str:
+    return (
+        f"a job from process start: {jobs.steps:,} steps of {report.baseline}, and of the others "
+        "as many items"
+    )
+
+
+def _figures(job: JobGoodput) -> tuple[str, str, str, str]:
+    goodput = (
+        ""
+        if job.goodput is None
+        else f"{job.goodput:.0%}{UNRELIABLE if job.reliable is False else ''}"
+    )
+    if job.speedup is None:
+        return f"{job.steps:,}", goodput, "", ""
+    ahead = (
+        "never"
+        if job.ahead_after is None
+        else f"{job.ahead_after:,} steps"
+        if job.ahead_after
+        else "the start"
+    )
+    return f"{job.steps:,}", goodput, times(job.speedup), ahead
+
+
+def _has(jobs: FromStart, part: str) -> bool:
+    """Whether it is worth a row: every part of the start is, of a step what takes a share of any
+    job.
+    """
+    seconds = [(job.seconds.get(part, 0.0), job.total_s) for job in jobs.jobs]
+    return any(
+        part_s > 0 if part in BEFORE_STEPS else part_s >= LEAST * total_s
+        for part_s, total_s in seconds
+    )
+
+
+def _named(seconds: dict[str, float]) -> dict[str, float]:
+    return {_WORDS.get(part, part): part_s for part, part_s in seconds.items()}
+
+
+def _job_notes(jobs: FromStart) -> list[Text]:
+    notes = []
+    if not jobs.start_known:
+        notes.append("the start of the process was not timed: these jobs begin with the build")
+    if any(job.goodput is None for job in jobs.jobs):
+        notes.append("without a profile nothing says how much of the steps is useful")
+    return [Text(note, "dim") for note in notes]

@@ -1,0 +1,374 @@
+"""The last process of a run: each variant again, under torch's profiler, which would slow whatever
+came after it.
+
+A handler of a signal runs between two bytecodes. One that runs as soon as its timer expires
+interrupted the interpreter, one that comes later had to wait for a compiled function to return.
+Time is the thread's own, so that others on its CPU change nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from math import ceil
+from pathlib import Path
+from statistics import median, quantiles
+from time import perf_counter, thread_time
+from types import FrameType
+from typing import NamedTuple
+
+from msgspec.structs import replace
+from torch.profiler import ProfilerActivity, profile
+
+from gpulab.core.events import Examined, Profiled
+from gpulab.core.finding import finding
+from gpulab.core.jobs import Measure, ProfileOptions, ScenarioFile, TimeFunctions
+from gpulab.core.payloads import Choice, Partition
+from gpulab.core.statuses import CheckKind, Stage
+from gpulab.core.text import file_name
+from gpulab.core.trace import WINDOW, Trace, read, streams_not_joined, validate
+from gpulab.engine.build import compiled
+from gpulab.engine.build.build import Build, Builder
+from gpulab.engine.build.lab import PhaseTimes, WorkerLab, recorded
+from gpulab.engine.build.load import load
+from gpulab.engine.measure.clock import wait_for
+from gpulab.engine.processes.device import open_device, release_memory, waiter
+from gpulab.engine.processes.failure import SkippedError, first_line, forget
+from gpulab.engine.processes.reporting import Reporter
+from gpulab.features.goodput.analysis import call_counts, is_disturbed, operations, partition
+from gpulab.features.memory.worker import build_and_weigh, peak_bytes
+from gpulab.features.tuning.worker import Tuner
+from gpulab.scenario import Variant
+
+_EVERY_S, _LATE_S = 1e-3, 5e-5
+_LONG_S, _MOST_S = 0.1, 2.0
+_FEWEST_TICKS = 20
+
+
+def interpreted_share(step: Callable[[], object]) -> float | None:
+    """Of the time in which some steps run on this thread, the main one; None where too little of it
+    was seen.
+    """
+    ran_s = interpreted_s = armed_at = 0.0
+    ticks = 0
+
+    def arm() -> None:
+        nonlocal armed_at
+        armed_at = thread_time()
+        signal.setitimer(signal.ITIMER_REAL, _EVERY_S)
+
+    def tick(number: int, frame: FrameType | None) -> None:
+        nonlocal ran_s, interpreted_s, ticks
+        between_s = thread_time() - armed_at
+        ran_s += between_s
+        interpreted_s += between_s if between_s < _EVERY_S + _LATE_S else 0.0
+        ticks += 1
+        arm()
+
+    before = signal.signal(signal.SIGALRM, tick)
+    signal.siginterrupt(signal.SIGALRM, False)  # a library's system call goes on
+    started = perf_counter()
+    try:
+        arm()
+        while perf_counter() - started < _LONG_S or (
+            ticks < _FEWEST_TICKS and perf_counter() - started < _MOST_S
+        ):
+            step()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    return interpreted_s / ran_s if ran_s > 0 else None
+
+
+_WARM_S, _GROUP_S, _WINDOW_S, _LONG_STEP_S = 0.1, 0.03, 0.25, 0.2
+_ENOUGH, _LONG_WINDOW_S = 10, 1.5
+"""Of long steps so many, while they take no longer than that: two or three are no sample."""
+_FEWEST, _LONGEST_WINDOW_S, _WITHIN = 3, 3.0, 0.1
+"""Of any steps so many, while they take no longer than that, and more until their spread makes the
+mean that unsure.
+"""
+_MOST_STEPS, _MOST_STATEFUL_STEPS = 200, 20
+"""Steps between two restores of their state, where they have one: as a cache it may be full after
+some.
+"""
+_MOST_EVENTS = 10_000
+"""A trace of more takes longer to read than the steps took."""
+_MOST_EVENTS_NEEDED = 100_000
+_MUCH_OUTSIDE = 0.2
+_PLAIN_GROUPS = 5
+_MOST_WINDOWS = 2
+_WAITING_TIME = 1
+"""Of the numbers of a thread's schedstat: nanoseconds in which it could have run, and another did.
+"""
+
+
+class Profiler:
+    """Records the variants named. What cannot be profiled is reported, and fails nothing: it has
+    been measured.
+    """
+
+    def __init__(
+        self,
+        job: Measure | TimeFunctions,
+        names: Sequence[str],
+        choices: Iterable[Choice],
+        reporter: Reporter,
+    ) -> None:
+        self._job, self._names, self._choices, self._reporter = job, names, choices, reporter
+        self._options = job.profile or ProfileOptions()
+
+    def prepare(self) -> None:
+        """Open the device, run the file, and start the profiler once, which takes a second. It says
+        nothing.
+        """
+        job = self._job
+        device, info = open_device(job.device, job.threads)
+        self._device, self._wait = device, waiter(device) or _nothing
+        self._lab = WorkerLab(device, info, self._reporter.position)
+        self._scenario = load(job.subject)
+        params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
+        self._builder = Builder(self._lab, params, job.seed or 0, self._wait)
+        self._lab.tuner = Tuner(
+            job, self._builder, self._reporter, None, self._choices, first=False
+        )
+        self._record(_nothing)
+
+    def serve(self) -> None:
+        for name in self._names:
+            self._reporter.stage(Stage.PROFILE, name)
+            try:
+                self._profile(self._scenario.variants[name])
+            except SkippedError:
+                continue
+            except BaseException as error:
+                self._reporter.notice("profiling_variant_failed", name, message=first_line(error))
+                forget(error)
+            if not self._device_lives():
+                self._reporter.notice("profiling_device_in_error")
+                return
+            compiled.reset()
+            release_memory(self._device)
+
+    def _device_lives(self) -> bool:
+        """A CUDA error sticks to its process; the run was measured in another."""
+        try:
+            self._wait()
+        except Exception:
+            return False
+        return True
+
+    def _profile(self, variant: Variant) -> None:
+        build, memory = build_and_weigh(self._builder, variant)
+        try:
+            self._reporter.channel.emit(memory)
+            warm = self._warm(build)
+            plain = self._plain_steps(build, warm)
+            single, _ = self._recorded(build, 1, shapes=False)
+            steps = _window_steps(
+                _middle_s(plain), _spread(warm), single, stateful=bool(build.state)
+            )
+            first, parts = self._window(build, steps, _middle_s(plain), shapes=False)
+            plain += self._plain_steps(build, warm)  # the machine as it was while it recorded
+            file = self._trace_file(variant.name)
+            second, parts_again = self._window(
+                build, steps, _middle_s(plain), shapes=True, file=file
+            )
+            profiled = Profiled(
+                variant=variant.name,
+                steps=steps,
+                plain_s=_middle_s(plain),
+                profiled_s=parts.window_s / steps,
+                partition=parts,
+                repeated=parts_again,
+                operations=operations(second),
+                repeatable=call_counts(first) == call_counts(second),
+                trace=self._written,
+                waited=median(group.waited for group in plain)
+                if self._device.type == "cpu"
+                else None,
+                interpreted=self._interpreted(build, parts),
+            )
+            self._reporter.channel.emit(profiled)
+            if count := streams_not_joined(second):
+                reason = finding("streams_not_joined", variant.name, count=count)
+                examined = Examined(
+                    variant=variant.name, check=CheckKind.STREAMS, ok=False, reason=reason
+                )
+                self._reporter.channel.emit(examined)
+            if self._options.memory is not None:
+                snapshot = f"{self._options.memory}-{variant.name}.pickle"
+                peak = peak_bytes(build, self._device, snapshot)
+                if self._device.type == "cuda":
+                    self._reporter.explain("memory_snapshot", variant.name, file=snapshot)
+                self._reporter.channel.emit(replace(profiled, peak_bytes=peak))
+        finally:
+            build.close()
+
+    def _warm(self, build: Build) -> list[_Plain]:
+        """Steps until it is warm, one by one."""
+        started = perf_counter()
+        steps: list[_Plain] = []
+        with build.context():
+            while not steps or perf_counter() - started < _WARM_S:
+                build.restore()
+                steps.append(_plain(build.work.step, 1, self._wait))
+        return steps
+
+    def _plain_steps(self, build: Build, warm: list[_Plain]) -> list[_Plain]:
+        """Some groups of steps; where a step is long, those that were timed already are enough."""
+        shortest_s = min(step.seconds for step in warm)
+        if shortest_s > _LONG_STEP_S:
+            return [*warm]
+        group = max(1, min(_MOST_STATEFUL_STEPS, int(_GROUP_S / shortest_s)))
+        groups = []
+        with build.context():
+            for _ in range(_PLAIN_GROUPS):
+                build.restore()
+                groups.append(_plain(build.work.step, group, self._wait))
+        return groups
+
+    def _interpreted(self, build: Build, parts: Partition) -> float | None:
+        """Of a CPU whose time is not torch's; a step that changes its state may not do the same
+        again and again.
+        """
+        if (
+            self._device.type != "cpu"
+            or build.state
+            or parts.shares.get("other", 0.0) < _MUCH_OUTSIDE
+        ):
+            return None
+        with build.context():
+            return interpreted_share(build.work.step)
+
+    def _window(
+        self, build: Build, steps: int, plain_s: float, *, shapes: bool, file: Path | None = None
+    ) -> tuple[Trace, Partition]:
+        """A recording of some steps and its partition; another one where the machine was too busy
+        for the first.
+        """
+        for _ in range(_MOST_WINDOWS):
+            trace, times = self._recorded(build, steps, shapes=shapes)
+            off_cpu = {
+                name: max(0.0, wall_s - times.cpu_s[name]) for name, wall_s in times.wall_s.items()
+            }
+            parts = partition(trace, off_cpu if self._device.type == "cpu" else {}, plain_s * steps)
+            if not is_disturbed(parts, steps, plain_s):
+                break
+        self._written = self._write(file, *self._latest) if file else None
+        return trace, parts
+
+    def _recorded(self, build: Build, steps: int, *, shapes: bool) -> tuple[Trace, PhaseTimes]:
+        build.restore()
+        step, wait = build.work.step, self._wait
+
+        def run() -> None:
+            _repeat(step, steps)
+            wait()
+
+        with build.context():
+            step()
+            wait()
+            return self._record(run, shapes=shapes)
+
+    def _record(self, run: Callable[[], None], *, shapes: bool = False) -> tuple[Trace, PhaseTimes]:
+        """Run it under the profiler; its trace, and the times of its phases meanwhile."""
+        activities = [ProfilerActivity.CPU] + (
+            [ProfilerActivity.CUDA] if self._device.type == "cuda" else []
+        )
+        with profile(activities=activities, record_shapes=shapes) as recording, recorded(WINDOW):
+            times = self._lab.phases.record(run, traced=True)
+        with tempfile.TemporaryDirectory(dir=self._job.folder) as folder:
+            exported = Path(folder) / "trace.json"
+            recording.export_chrome_trace(str(exported))
+            data = exported.read_bytes()
+        document = json.loads(data)
+        self._latest = data, document
+        return read(document), times
+
+    def _write(self, file: Path, data: bytes, document: object) -> str | None:
+        """Keep a trace for a viewer; where it is, or None where it could not be written."""
+        for problem in validate(document):
+            self._reporter.notice(problem.code, file=str(file), **problem.values)
+        try:
+            file.write_bytes(data)
+        except OSError as error:
+            self._reporter.notice("trace_not_written", file=str(file), message=str(error.strerror))
+            return None
+        return str(file)
+
+    def _trace_file(self, name: str) -> Path | None:
+        if self._options.trace is None:
+            return None
+        path = Path(self._options.trace)
+        return (
+            path
+            if len(self._job.subject.variants) == 1
+            else path.with_stem(f"{path.stem}-{file_name(name)}")
+        )
+
+
+def _window_steps(plain_s: float, spread: float | None, single: Trace, *, stateful: bool) -> int:
+    """How many steps a recording should have: those that fill it, and as many as their spread
+    needs.
+    """
+    events = max(1, single.size)
+    enough = max(int(_WINDOW_S / plain_s), min(_ENOUGH, int(_LONG_WINDOW_S / plain_s)))
+    needed = _ENOUGH if spread is None else ceil((spread / _WITHIN) ** 2)
+    needed = min(
+        max(_FEWEST, needed), int(_LONGEST_WINDOW_S / plain_s), _MOST_EVENTS_NEEDED // events
+    )
+    most = _MOST_STATEFUL_STEPS if stateful else _MOST_STEPS
+    return max(1, min(most, max(needed, min(enough, _MOST_EVENTS // events))))
+
+
+def _spread(steps: Sequence[_Plain]) -> float | None:
+    """The interquartile range of their times over the median; None of too few."""
+    if len(steps) < _FEWEST:
+        return None
+    low, middle, high = quantiles([step.seconds for step in steps], n=4)
+    return (high - low) / middle
+
+
+class _Plain(NamedTuple):
+    """Seconds a step takes without the profiler, and without others on its CPU; the share of its
+    wall time in which it slept or waited.
+    """
+
+    seconds: float
+    waited: float
+
+
+def _plain(step: Callable[[], object], count: int, wait: Callable[[], None]) -> _Plain:
+    """Of so many steps in a row."""
+    taken_s, ran_s, started = _taken_s(), thread_time(), perf_counter()
+    _repeat(step, count)
+    wait()
+    wall_s, ran_s, taken_s = perf_counter() - started, thread_time() - ran_s, _taken_s() - taken_s
+    waited_s = max(0.0, wall_s - ran_s - taken_s)
+    return _Plain((wall_s - min(taken_s, wall_s / 2)) / count, min(1.0, waited_s / wall_s))
+
+
+def _middle_s(steps: Sequence[_Plain]) -> float:
+    return median(step.seconds for step in steps)
+
+
+def _taken_s() -> float:
+    """Seconds in which this thread waited for a CPU so far; 0 where the system does not count
+    them.
+    """
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_text().split()[_WAITING_TIME]) * 1e-9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def _repeat(step: Callable[[], object], count: int) -> None:
+    for _ in range(count - 1):
+        step()
+    wait_for(step())
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,208 @@
+"""What is kept of a run that has ended, and comparisons beside those of earlier runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from gpulab.core.events import EarlierRuns
+from gpulab.core.finding import Finding, finding
+from gpulab.core.jobs import Job, Measure, RunRequest, subject_of
+from gpulab.core.machine import Device
+from gpulab.core.statuses import Conclusion, ExitCode, Per, Verdict
+from gpulab.core.values import (
+    Count,
+    Integer,
+    Line,
+    Name,
+    ParamValue,
+    PositiveAmount,
+    Seconds,
+    StepTime,
+    Text,
+)
+from gpulab.report.report import RunReport
+from gpulab.report.state import RunState
+from gpulab.stats.comparison import Comparison, earlier_of
+
+_WHOLE = ("torch", "cuda", "driver", "triton", "cupy-cuda12x", "cupy-cuda13x")
+_MAJOR = ("gpulab", "python", "numpy")
+"""Of these the first two parts of a version."""
+_COUNTING = (Conclusion.MEASURED, Conclusion.SLOWER, Conclusion.INCONCLUSIVE)
+
+
+class PastComparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One comparison as it was reported."""
+
+    variant: Name
+    against: Name
+    verdict: Verdict
+    speedup: PositiveAmount | None = None
+    low: PositiveAmount | None = None
+    high: PositiveAmount | None = None
+
+
+class PastRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """One line of the index. `at` is UTC, ISO 8601, when the run started; `times_s` are medians of
+    a step.
+    """
+
+    at: Name
+    host: Line
+    run_file: Text
+    scenario: Text
+    title: Line = ""
+    path: Text
+    source_sha256: Name
+    functions: bool = False
+    exercise: Name = ""
+    params: dict[Name, ParamValue] = {}
+    device: Device
+    environment: dict[Name, Line | None] = {}
+    seed: Integer | None = None
+    smoke: bool = False
+    quick: bool = False
+    per: Per = Per.STEP
+    outcome: Conclusion
+    exit_code: ExitCode
+    reason: Name | None = None
+    """The code of a finding."""
+    elapsed_s: Seconds = 0.0
+    rounds: Count = 0
+    comparisons: tuple[PastComparison, ...] = ()
+    best: Name | None = None
+    times_s: dict[Name, StepTime] = {}
+
+    @property
+    def counts(self) -> bool:
+        """Whether what it measured is worth comparing with."""
+        return self.outcome in _COUNTING and not (self.smoke or self.quick)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return key_of(self.source_sha256, self.params, self.host, self.device, self.environment)
+
+
+def key_of(
+    source_sha256: str,
+    params: Mapping[str, object],
+    host: str,
+    device: Device,
+    environment: Mapping[str, str | None],
+) -> tuple[object, ...]:
+    """What must be equal in two runs that measure the same."""
+    versions = (
+        *(environment.get(name) for name in _WHOLE),
+        *(_major(environment.get(name)) for name in _MAJOR),
+    )
+    named = device.uuid or device.name
+    return (
+        source_sha256,
+        tuple(sorted(params.items())),
+        host,
+        device.kind,
+        named,
+        device.threads,
+        versions,
+    )
+
+
+def has_contenders(job: Job) -> bool:
+    """Whether the run put points of a sweep beside each other: it is no measurement of its
+    scenario's parameters.
+    """
+    return isinstance(job, Measure) and any(
+        info.function is not None for info in job.subject.variants
+    )
+
+
+def past_run(state: RunState, report: RunReport) -> PastRun | None:
+    """What is kept of a run; None of one that measured no file, or never had its device."""
+    request: RunRequest | None = state.request
+    subject = subject_of(request.job) if request else None
+    device, code = report.device, report.exit_code
+    if (
+        request is None
+        or subject is None
+        or device is None
+        or code is None
+        or has_contenders(request.job)
+    ):
+        return None
+    comparisons = tuple(
+        PastComparison(
+            variant=comparison.variant,
+            against=comparison.against,
+            verdict=comparison.verdict,
+            speedup=comparison.speedup,
+            low=comparison.low,
+            high=comparison.high,
+        )
+        for comparison in report.comparisons
+    )
+    return PastRun(
+        at=state.at,
+        host=state.host,
+        run_file=report.run_file,
+        scenario=report.scenario,
+        title=report.title,
+        path=subject.path,
+        source_sha256=report.source_sha256,
+        functions=report.functions,
+        exercise=report.exercise,
+        params=report.params,
+        device=device,
+        environment=report.environment,
+        seed=report.seed,
+        smoke=report.smoke,
+        quick=report.quick,
+        per=report.per,
+        outcome=report.outcome,
+        exit_code=code,
+        reason=report.reason.code if report.reason else None,
+        elapsed_s=report.progress.elapsed_s,
+        rounds=report.method.rounds,
+        comparisons=comparisons,
+        best=report.best,
+        times_s={
+            variant.name: variant.time_s.median for variant in report.variants if variant.time_s
+        },
+    )
+
+
+def _major(version: str | None) -> str | None:
+    return None if version is None else ".".join(version.split(".")[:2])
+
+
+def with_earlier(
+    comparisons: Sequence[Comparison], earlier: EarlierRuns | None
+) -> list[Comparison]:
+    """The comparisons, each with what earlier runs gave."""
+    if earlier is None:
+        return list(comparisons)
+    speedups = {(past.variant, past.against): past.speedups for past in earlier.comparisons}
+    placed = []
+    for comparison in comparisons:
+        low, high = comparison.low, comparison.high
+        interval = None if low is None or high is None else (low, high)
+        past = speedups.get((comparison.variant, comparison.against), [])
+        placed.append(replace(comparison, earlier=earlier_of(past, interval)))
+    return placed
+
+
+def outside_of_earlier(comparisons: Sequence[Comparison]) -> list[Finding]:
+    """Results that earlier runs do not bear out."""
+    return [
+        finding(
+            "outside_earlier_runs",
+            comparison.variant,
+            speedup=comparison.speedup,
+            runs=comparison.earlier.runs,
+            low=comparison.earlier.low,
+            high=comparison.earlier.high,
+        )
+        for comparison in comparisons
+        if comparison.earlier is not None and comparison.earlier.outside
+    ]

@@ -1,0 +1,196 @@
+"""Runs of the past, a line each, and the speedups of one scenario's runs on one axis."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from gpulab.catalog.view import age, best_comparison, mark
+from gpulab.draw.area import Area
+from gpulab.draw.axis import LogAxis, around
+from gpulab.draw.canvas import Canvas, fit, wide
+from gpulab.draw.text import Glyphs, duration, plural, seconds, span, times
+from gpulab.stats.comparison import Comparison
+
+if TYPE_CHECKING:
+    from gpulab.features.history.report import PastRun
+
+
+def earlier_runs(comparisons: Sequence[Comparison]) -> str | None:
+    """Such as: 6 earlier runs here: bmm 1.52 to 1.69. None where there are none."""
+    placed = [
+        (comparison, comparison.earlier)
+        for comparison in comparisons
+        if comparison.earlier is not None
+    ]
+    if not placed:
+        return None
+    alike = len({earlier.runs for _, earlier in placed}) == 1
+    parts = []
+    for comparison, earlier in placed:
+        speedups = times(earlier.low) if earlier.runs == 1 else span(earlier.low, earlier.high)
+        parts.append(f"{comparison.variant} {speedups}{'' if alike else f' ({earlier.runs})'}")
+    head = plural(placed[0][1].runs, "earlier run") if alike else "earlier runs"
+    return f"{head} here: {', '.join(parts)}"
+
+
+_LEAST_NAME, _MOST_NAME, _OTHER_CELLS = 8, 32, 58
+"""Of the column of names; and what the other columns take, of the device its beginning."""
+_VENDOR = "NVIDIA "
+_ROOM = 0.2
+_AROUND = 200
+"""Runs on each side of the chosen one that are looked through for such with an interval."""
+
+
+def name_width(longest: int, width: int) -> int:
+    """Cells for the names, of which the longest takes so many, in a line of `width`."""
+    return max(_LEAST_NAME, min(longest, _MOST_NAME, width - _OTHER_CELLS))
+
+
+def columns(glyphs: Glyphs, width: int, name: int) -> Text:
+    """What stands in the columns of `line`."""
+    text = (
+        f"{'when':>6}  {'lesson':<{name}} {'best':>8} {'verdict':<12} {'interval or time':<16} "
+        "device"
+    )
+    return Text(fit(text, width, glyphs), "bold", no_wrap=True, overflow=glyphs.overflow)
+
+
+def line(run: PastRun, now: datetime, glyphs: Glyphs, width: int, name: int = 24) -> Text:
+    """When, what, what it came to, and where the best speedup lies; or the shortest time of what is
+    not compared.
+    """
+    came_to, best = mark(run), best_comparison(run)
+    word = came_to.verdict or ("inconclusive" if came_to.text.rstrip("*").endswith("?") else "")
+    between = span(best.low, best.high) if best else _fastest(run)
+    text = Text(no_wrap=True, overflow=glyphs.overflow)
+    text.append(f"{ago(run, now):>6}  {_cell(run.scenario, name, glyphs)} ")
+    text.append(glyphs(f"{came_to.text:>8} {word:<12} "), came_to.style)
+    text.append(f"{_cell(between, 16, glyphs)} ")
+    room = width - text.cell_len
+    device = (
+        run.device.name if wide(run.device.name) <= room else run.device.name.removeprefix(_VENDOR)
+    )
+    text.append(fit(device, max(0, room), glyphs))
+    return text
+
+
+def ago(run: PastRun, now: datetime) -> str:
+    """How long before now it started; nothing where its file does not say."""
+    try:
+        at = datetime.fromisoformat(run.at)
+        return age((now - (at if at.tzinfo else at.replace(tzinfo=UTC))).total_seconds())
+    except (ValueError, OverflowError):
+        return ""
+
+
+def count_of_runs(count: int) -> str:
+    """Such as 10,000 runs."""
+    return f"{count:,} run{'s' * (count != 1)}"
+
+
+def nothing_listed(*, any_runs: bool) -> str:
+    """Why the list is empty."""
+    if any_runs:
+        return "No run has all of these words. Esc leaves the search."
+    return (
+        "No run has ended on this machine yet: Esc goes back, r runs the lesson under the cursor."
+    )
+
+
+def search_text(run: PastRun) -> str:
+    """What one may look for, in small letters."""
+    parameters = " ".join(f"{name}={value}" for name, value in run.params.items())
+    words = (
+        run.scenario,
+        run.title,
+        run.outcome,
+        mark(run).verdict,
+        run.device.name,
+        run.at,
+        run.host,
+        parameters,
+    )
+    return " ".join(words).casefold()
+
+
+def others_on_one_axis(
+    runs: Sequence[PastRun], chosen: PastRun, glyphs: Glyphs, *, width: int, height: int
+) -> Text:
+    """The runs of the chosen one's scenario, which come the oldest first: those around it with
+    their best speedups.
+    """
+    canvas = Canvas(width, height, glyphs)
+    area = Area(canvas, 0, 0, width, height)
+    area.put(0, 0, "─" * width)
+    area.put(
+        0, 2, f" {chosen.scenario}: its {count_of_runs(len(runs))} here, the newest last ", "bold"
+    )
+    place = bisect_left(runs, chosen.at, key=lambda run: run.at)
+    near = runs[max(0, place - _AROUND) : place + _AROUND]
+    best = next(
+        (
+            best.variant
+            for run in (chosen, *reversed(near))
+            if (best := best_comparison(run)) and best.low
+        ),
+        "",
+    )
+    both = [
+        (run, entry)
+        for run in near
+        for entry in run.comparisons
+        if entry.variant == best and entry.low
+    ]
+    rows = height - 2
+    end = sum(run.at <= chosen.at for run, _ in both) + rows // 2
+    shown = both[max(0, min(end, len(both)) - rows) : max(end, rows)] if rows > 0 else []
+    if not shown:
+        area.put(1, 0, "no speedup with an interval")
+        return canvas.text()
+    newer = len(runs) - bisect_left(runs, shown[-1][0].at, key=lambda run: run.at) - 1
+    if newer:
+        area.put_right(0, f" {newer:,} newer ")
+    ends = [end for _, entry in shown for end in (entry.low, entry.high) if end]
+    axis = LogAxis(*around(ends, _ROOM), max(10, width - 18))
+    area.put(1, 0, best, most=16)
+    for start, label in axis.ticks(lambda value: f"{value:g}x"):
+        area.put(1, 17 + start, label)
+    for row, (run, entry) in enumerate(shown, 2):
+        is_chosen = run is chosen
+        area.put(
+            row,
+            0,
+            f"{'>' if is_chosen else ' '} {run.at[5:16].replace('T', ' ')}",
+            "bold" if is_chosen else "",
+        )
+        area.interval(row, 17, axis, (entry.low or 1.0, entry.speedup or 1.0, entry.high or 1.0))
+    return canvas.text()
+
+
+def facts(run: PastRun) -> str:
+    """One line about the run under the cursor."""
+    best = best_comparison(run)
+    parts = [
+        f"{best.variant} {times(best.speedup)} over {best.against}" if best else "",
+        " ".join(f"{name}={value}" for name, value in run.params.items()),
+        f"torch {run.environment.get('torch') or '?'}",
+        duration(run.elapsed_s),
+        plural(run.rounds, "round"),
+        run.run_file,
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _cell(text: str, width: int, glyphs: Glyphs) -> str:
+    """The text in exactly so many cells."""
+    text = fit(glyphs(text), width, glyphs)
+    return text + " " * (width - wide(text))
+
+
+def _fastest(run: PastRun) -> str:
+    return seconds(min(run.times_s.values())) if run.times_s else ""

@@ -1,0 +1,235 @@
+"""NVRTC: CUDA C++ to PTX and machine code, for any architecture, with or without a GPU."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gpulab.core.files import write_whole
+from gpulab.core.payloads import KernelText
+from gpulab.core.wire import UNREADABLE
+
+_ERROR = re.compile(
+    r"^(?P<file>.*)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<message>.*)$", re.MULTILINE
+)
+_ENTRY = re.compile(r"Compiling entry function '(?P<entry>\w+)'")
+_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_PARAMETER = re.compile(
+    r"\.param (?:\.align \d+ )?\.(\w+) (?:\.ptr[^\w]*(?:\.\w+ )*(?:\d+ )?)?\w+(?:\[(\d+)\])?"
+)
+_NO_CACHE = "-no-cache"
+"""NVRTC keeps machine code of earlier compilations, and says nothing of registers where it takes it
+from there.
+"""
+KERNELS_FOLDER = "GPULAB_KERNELS"
+"""The variable of the environment that names the folder in which processes of one run share what
+they compiled.
+"""
+_HEADER = "cuda_fp16.h"
+_CACHED = 256
+
+
+class CompileError(SyntaxError):
+    """CUDA C++ that does not compile: the compiler's first error, with its line in the scenario's
+    file.
+
+    Its notes are all that the compiler said.
+    """
+
+
+class NoCompilerError(ImportError):
+    """NVRTC is not installed; the message says how to install it."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One kernel for one architecture. `entry` is its name in the machine code, `parameters` their
+    types in PTX.
+    """
+
+    name: str
+    arch: str
+    entry: str
+    ptx: str
+    cubin: bytes
+    parameters: tuple[str, ...]
+    registers: int
+    spill_bytes: int
+    """Bytes that a thread stores to and loads from local memory, because registers did not
+    suffice.
+    """
+    stack_bytes: int
+    shared_bytes: int
+    """Static shared memory of a block."""
+    log: str
+
+
+def available() -> bool:
+    """Whether NVRTC can be imported; whether its library is there shows when it is used."""
+    return util.find_spec("cuda") is not None and util.find_spec("cuda.bindings") is not None
+
+
+def compile_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> Compiled:
+    """One kernel for an architecture such as `sm_90`. CompileError, NoCompilerError."""
+    return _compile(text.name, text.code, text.line, text.options, arch, file)
+
+
+@lru_cache(_CACHED)
+def _compile(
+    name: str, code: str, line: int, options: tuple[str, ...], arch: str, file: str
+) -> Compiled:
+    """From the folder of the run, where another process of it has compiled the same; else by the
+    compiler.
+    """
+    folder = os.environ.get(KERNELS_FOLDER)
+    if folder is None:
+        return _compiled(name, code, line, options, arch, file)
+    digest = sha256(
+        repr((name, code, line, options, arch, file)).encode(errors="replace")
+    ).hexdigest()
+    path = Path(folder) / digest
+    with suppress(OSError, *UNREADABLE):
+        return msgspec.msgpack.decode(path.read_bytes(), type=Compiled)
+    compiled = _compiled(name, code, line, options, arch, file)
+    with suppress(OSError):  # then each process compiles for itself
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, msgspec.msgpack.encode(compiled))
+    return compiled
+
+
+def _compiled(
+    name: str, code: str, line: int, options: tuple[str, ...], arch: str, file: str
+) -> Compiled:
+    nvrtc = _nvrtc()
+    quoted = file.replace("\\", "\\\\").replace('"', '\\"')
+    numbered = f'#line {line} "{quoted}"\n{code}'.encode(errors="replace")
+    program = _result(nvrtc.nvrtcCreateProgram(numbered, b"kernel.cu", 0, [], []))
+    try:
+        _result(nvrtc.nvrtcAddNameExpression(program, name.encode(errors="replace")))
+        headers = [f"-I{folder}" for folder in header_folders()]
+        flags = [f"-arch={arch}", "-std=c++17", "--ptxas-options=-v", _NO_CACHE, *headers, *options]
+        (status,) = nvrtc.nvrtcCompileProgram(
+            program, len(flags), [flag.encode() for flag in flags]
+        )
+        if status == nvrtc.nvrtcResult.NVRTC_ERROR_INVALID_OPTION:  # of an NVRTC that has no cache
+            flags.remove(_NO_CACHE)
+            (status,) = nvrtc.nvrtcCompileProgram(
+                program, len(flags), [flag.encode() for flag in flags]
+            )
+        log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(
+            errors="replace"
+        )
+        if int(status) != 0:
+            raise _compile_error(log or str(status), name, code, line, file)
+        entry = _result(nvrtc.nvrtcGetLoweredName(program, name.encode())).decode()
+        ptx = _text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).decode(errors="replace")
+        cubin = _text(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program, whole=True)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+    resources = _resources(log, entry)
+    if resources is None:
+        raise _compile_error(
+            f"with options {options} there is no machine code\n{log}", name, code, line, file
+        )
+    return Compiled(name, arch, entry, ptx, cubin, parameters(ptx, entry), *resources, log)
+
+
+def architectures() -> tuple[str, ...]:
+    """Those that this NVRTC compiles for. NoCompilerError."""
+    return tuple(f"sm_{number}" for number in _result(_nvrtc().nvrtcGetSupportedArchs()))
+
+
+@lru_cache(1)
+def header_folders() -> tuple[str, ...]:
+    """Where CUDA's own headers are, such as cuda_fp16.h: of a toolkit, or of the wheels that torch
+    brings.
+    """
+    spec = util.find_spec("nvidia")
+    wheels = [Path(place) for place in (spec.submodule_search_locations if spec else None) or ()]
+    folders = [
+        folder / "include"
+        for place in wheels
+        for folder in (*place.glob("cu[0-9]*"), place / "cuda_runtime")
+    ]
+    folders.append(Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda") / "include")
+    found = next((folder for folder in folders if (folder / _HEADER).is_file()), None)
+    return (
+        ()
+        if found is None
+        else tuple(str(folder) for folder in (found, found / "cccl") if folder.is_dir())
+    )
+
+
+def parameters(ptx: str, entry: str) -> tuple[str, ...]:
+    """The types of an entry's parameters, such as u64, f32, or b8[16] of a struct."""
+    header = re.search(rf"\.entry {re.escape(entry)}\((.*?)\)", ptx, re.DOTALL)
+    found = _PARAMETER.findall(header[1]) if header else []
+    return tuple(f"{kind}[{size}]" if size else kind for kind, size in found)
+
+
+def _resources(log: str, entry: str) -> tuple[int, int, int, int] | None:
+    """(registers, bytes spilled, of the stack, of static shared memory), from what the assembler
+    says; None if nothing.
+
+    It does not run where options ask for other code.
+    """
+    pieces = _ENTRY.split(log)
+    said = dict(zip(pieces[1::2], pieces[2::2], strict=True)).get(entry, "")
+    used, spills, shared = _USED.search(said), _SPILLS.search(said), _SHARED.search(said)
+    if used is None or spills is None:
+        return None
+    stack, stores, loads = map(int, spills.groups())
+    return int(used[1]), stores + loads, stack, int(shared[1]) if shared else 0
+
+
+def _compile_error(log: str, name: str, code: str, line: int, file: str) -> CompileError:
+    first = _ERROR.search(log)
+    # the name of a kernel that the source does not have, for example
+    if first is None or first["file"] != file:
+        message = first["message"] if first else log.strip().partition("\n")[0]
+        error = CompileError(f"{message} (in {name})", (file, line, None, None))
+    else:
+        number = int(first["line"])
+        lines = code.split("\n")
+        text = lines[number - line] if 0 <= number - line < len(lines) else None
+        error = CompileError(first["message"], (file, number, None, text))
+    error.add_note(log.strip())
+    return error
+
+
+def _nvrtc() -> Any:
+    try:
+        from cuda.bindings import nvrtc
+
+        _result(nvrtc.nvrtcVersion())
+    except Exception as error:  # the binding raises errors of its own where there is no library
+        message = (
+            f"NVRTC, the compiler of CUDA C++, is not there: pip install 'gpulab[nvrtc]' ({error})"
+        )
+        raise NoCompilerError(message) from None
+    return nvrtc
+
+
+def _result(returned: tuple[Any, ...]) -> Any:
+    """What a call of the library returned beside its status."""
+    status, *values = returned
+    if int(status) != 0:
+        raise RuntimeError(f"NVRTC: {status}")
+    return values[0] if len(values) == 1 else values
+
+
+def _text(size_of: Any, get: Any, program: Any, *, whole: bool = False) -> bytes:
+    data: bytes = b"\0" * _result(size_of(program))
+    _result(get(program, data))
+    return data if whole else data.rstrip(b"\0")

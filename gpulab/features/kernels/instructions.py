@@ -1,0 +1,246 @@
+"""Instructions by class, of SASS or of PTX; and theoretical occupancy.
+
+Opcodes: CUDA Binary Utilities, "Instruction Set Reference"; PTX ISA, "Instruction Set".
+
+Limits by compute capability: CUDA C++ Programming Guide, "Technical Specifications per Compute
+Capability"; register allocation by warps in units of 256: CUDA occupancy calculator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+ALL = "all"
+"""The class that counts every instruction."""
+_WIDTH = re.compile(r"\.[USBFusbf]?(8|16|32|64|96|128|256)\b")
+_MATRICES = re.compile(r"(?:LDSM|STSM)\b.*?\.MT?88(?:\.([124]))?\b")
+"""Of 8 x 8 elements of 16 bits: 32 bits of each lane."""
+_SASS_BYTES = 16
+"""Of one instruction, since Volta."""
+_ACCESSES = {
+    "LDG": "load",
+    "LD": "load",
+    "STG": "store",
+    "ST": "store",
+    "LDS": "shared_load",
+    "LDSM": "shared_load",
+    "STS": "shared_store",
+    "STSM": "shared_store",
+    "LDL": "local_load",
+    "STL": "local_store",
+    "LDGSTS": "async_copy",
+}
+_MATRIX = re.compile(r"^(?P<memory>UTC)?(?P<kind>[A-Z])?(?P<group>G)?MMA$")
+MATRIX = ("tcgen05", "wgmma", "mma")
+"""Classes of matrix instructions, the newest first: of Blackwell's tensor memory, of a warp group
+(Hopper), of a warp.
+"""
+_CLASSES = {
+    "fma": ("FFMA", "FFMA2", "DFMA", "HFMA2"),
+    "add_or_multiply": ("FADD", "FMUL", "FADD2", "FMUL2", "DADD", "DMUL", "HADD2", "HMUL2"),
+    "barrier": ("BAR",),
+    "divergent_branch": ("BSSY",),
+    "shuffle": ("SHFL", "REDUX"),
+    "atomic": ("ATOM", "ATOMG", "ATOMS", "RED", "REDG"),
+    "special": ("MUFU",),
+    "bulk_copy": ("UBLKCP", "UTMALDG", "UTMASTG"),
+}
+_CLASS = {opcode: kind for kind, opcodes in _CLASSES.items() for opcode in opcodes}
+_BRANCHES = ("BRA", "BRX", "JMP", "JMX", "CALL")
+_BULK_COPIES = ("cp.async.bulk.shared", "cp.async.bulk.global", "cp.async.bulk.tensor")
+_PTX_SPACES = {"global": "", "shared": "shared_", "local": "local_"}
+_PTX_LINE = re.compile(r"^\s*(?:@!?%\w+\s+)?(?P<opcode>[a-z][\w.:]*)(?P<operands>[^;]*);")
+_PTX_LABEL = re.compile(r"^\s*(\$\w+):")
+_PTX_CLASS = {
+    "fma": "fma",
+    "add": "add_or_multiply",
+    "sub": "add_or_multiply",
+    "mul": "add_or_multiply",
+    "bar": "barrier",
+    "barrier": "barrier",
+    "shfl": "shuffle",
+    "redux": "shuffle",
+    "atom": "atomic",
+    "red": "atomic",
+    "mma": "mma",
+    "wmma": "mma",
+    "ex2": "special",
+    "lg2": "special",
+    "rcp": "special",
+    "rsqrt": "special",
+    "sin": "special",
+    "cos": "special",
+}
+
+
+def count_sass(lines: Sequence[str]) -> dict[str, int]:
+    """Classes and their numbers, of instructions such as `@P0 LDG.E.128 R4, desc[UR4][R2.64]`."""
+    counts: Counter[str] = Counter({ALL: len(lines)})
+    for place, line in enumerate(lines):
+        words = line.split()
+        if words and words[0].startswith("@"):
+            words = words[1:]
+        if not words:
+            continue
+        opcode, operands = words[0], " ".join(words[1:])
+        base = opcode.partition(".")[0]
+        if base in _ACCESSES:
+            counts[_access(_ACCESSES[base], opcode)] += 1
+            counts["read_only_load"] += ".CONSTANT" in opcode
+        elif base in _BRANCHES:
+            target = operands.split(",")[-1].strip()
+            counts["loop" if _is_back(target, place) else "branch"] += 1
+        elif base in _CLASS:
+            counts[_half_fma(operands) if base == "HFMA2" else _CLASS[base]] += 1
+        elif matrix := _MATRIX.match(base):
+            counts["tcgen05" if matrix["memory"] else "wgmma" if matrix["group"] else "mma"] += 1
+    return {kind: count for kind, count in counts.items() if count and kind}
+
+
+def count_ptx(body: str) -> dict[str, int]:
+    """The same of one kernel's PTX; what the assembler makes of it (spills, divergence, merged
+    loads) is not in it.
+    """
+    counts: Counter[str] = Counter()
+    seen: set[str] = set()
+    for line in body.splitlines():
+        if label := _PTX_LABEL.match(line):
+            seen.add(label[1])
+        instruction = _PTX_LINE.match(line)
+        if instruction is None:
+            continue
+        opcode, operands = instruction["opcode"], instruction["operands"]
+        counts[ALL] += 1
+        base, *modifiers = opcode.split(".")
+        space = next((modifier for modifier in modifiers if modifier in _PTX_SPACES), None)
+        if base in ("ld", "st") and "param" not in modifiers:
+            kind = f"{_PTX_SPACES[space or 'global']}{'load' if base == 'ld' else 'store'}"
+            counts[_access(kind, opcode, vector=_vector(modifiers))] += 1
+            counts["read_only_load"] += "nc" in modifiers
+        elif opcode.startswith(("cp.async.ca", "cp.async.cg")):
+            counts["async_copy"] += 1
+        elif opcode.startswith(_BULK_COPIES):
+            counts["bulk_copy"] += 1
+        elif opcode.startswith(("wgmma.mma_async", "tcgen05.mma")):
+            counts[base] += 1
+        elif base == "bra":
+            counts["loop" if operands.strip() in seen else "branch"] += 1
+        elif base in _PTX_CLASS:
+            kind = _PTX_CLASS[base]
+            counts[kind] += kind != "add_or_multiply" or opcode.endswith(
+                ("f32", "f64", "f16", "f16x2", "bf16x2")
+            )
+    return {kind: count for kind, count in counts.items() if count}
+
+
+def entry_body(ptx: str, entry: str) -> str:
+    """The PTX between the braces of one kernel."""
+    _, _, rest = ptx.partition(f".entry {entry}(")
+    depth, start = 0, rest.find("\n{")
+    if start < 0:
+        return ""
+    for place in range(start, len(rest)):
+        depth += {"{": 1, "}": -1}.get(rest[place], 0)
+        if depth == 0 and rest[place] == "}":
+            return rest[start:place]
+    return rest[start:]
+
+
+def _half_fma(operands: str) -> str:
+    """The class of an HFMA2: with zeros as its factors it moves a constant, with one as the addend
+    it multiplies.
+    """
+    zeros = [operand.strip().lstrip("-") == "RZ" for operand in operands.split(",")]
+    if zeros[1:3] == [True, True]:
+        return ""
+    return "add_or_multiply" if zeros[-1] else "fma"
+
+
+def _access(kind: str, opcode: str, vector: int = 1) -> str:
+    """The class of an access with its width in bits."""
+    if matrices := _MATRICES.match(opcode):
+        return f"{kind}_{32 * int(matrices[1] or 1)}"
+    widths = _WIDTH.findall(opcode)
+    bits = int(widths[-1]) * vector if widths else 32
+    return kind if kind == "async_copy" or kind.startswith("local") else f"{kind}_{bits}"
+
+
+def _vector(modifiers: Sequence[str]) -> int:
+    return next((int(modifier[1]) for modifier in modifiers if modifier in ("v2", "v4", "v8")), 1)
+
+
+def _is_back(target: str, place: int) -> bool:
+    """Whether a branch goes back, to the beginning of a loop."""
+    try:
+        return int(target.strip("`()"), 16) <= place * _SASS_BYTES
+    except ValueError:
+        return False
+
+
+_WARP, _REGISTER_UNIT, _SHARED_UNIT = 32, 256, 128
+_RESERVED = 1024
+"""Shared memory of each block that the system takes, since compute capability 8.0."""
+_WARP_UNIT = 4
+"""Warps are given registers in groups, one for each of the SM's partitions."""
+
+
+class Limits(NamedTuple):
+    """Of an SM."""
+
+    warps: int
+    blocks: int
+    shared_bytes: int
+    registers: int = 65536
+
+
+class Occupancy(NamedTuple):
+    """Blocks on an SM at once, the share of the warps that it can hold, and what limits it."""
+
+    blocks: int
+    share: float
+    limiter: str
+
+
+LIMITS = {
+    "sm_75": Limits(32, 16, 64 << 10),
+    "sm_80": Limits(64, 32, 164 << 10),
+    "sm_86": Limits(48, 16, 100 << 10),
+    "sm_87": Limits(48, 16, 164 << 10),
+    "sm_89": Limits(48, 24, 100 << 10),
+    "sm_90": Limits(64, 32, 228 << 10),
+    "sm_100": Limits(64, 32, 228 << 10),
+    "sm_103": Limits(64, 32, 228 << 10),
+    "sm_120": Limits(48, 24, 100 << 10),
+}
+
+
+def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> Occupancy | None:
+    """Of a kernel with so many threads a block, registers a thread and bytes of shared memory a
+    block.
+
+    None for an architecture whose limits are not known. Where several things allow as many blocks,
+    the first of threads, registers, shared memory and blocks is named.
+    """
+    limits = LIMITS.get(arch)
+    if limits is None:
+        return None
+    warps = -(-threads // _WARP)
+    reserved = 0 if arch == "sm_75" else _RESERVED
+    shared = _up(shared_bytes + reserved, _SHARED_UNIT) if shared_bytes + reserved else 0
+    of_warp = _up(max(1, registers) * _WARP, _REGISTER_UNIT)
+    warps_with_registers = limits.registers // of_warp // _WARP_UNIT * _WARP_UNIT
+    allowed = {
+        "threads": limits.warps // warps,
+        "registers": warps_with_registers // warps,
+        "shared memory": limits.shared_bytes // shared if shared else limits.blocks,
+        "blocks": limits.blocks,
+    }
+    limiter = min(allowed, key=allowed.__getitem__)
+    return Occupancy(allowed[limiter], allowed[limiter] * warps / limits.warps, limiter)
+
+
+def _up(amount: int, unit: int) -> int:
+    return -(-amount // unit) * unit

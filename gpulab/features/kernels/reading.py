@@ -1,0 +1,202 @@
+"""What the compiler made of a kernel, as facts: from its log, its machine code, and its PTX."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from hashlib import sha256
+from importlib import metadata, util
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gpulab.core.payloads import KernelCode, KernelText
+from gpulab.features.kernels.accesses import accesses
+from gpulab.features.kernels.compiler import compile_kernel
+from gpulab.features.kernels.instructions import count_ptx, count_sass, entry_body, occupancy
+
+_PACKAGES = ("nvidia-cuda-nvdisasm", "nvidia-cuda-nvdisasm-cu12")
+_TIMEOUT_S = 30.0
+_CACHED = 256
+
+
+class _Line(msgspec.Struct):
+    opcode: str
+    operands: str = ""
+    predicate: str = ""
+
+
+class _Function(msgspec.Struct, rename={"name": "function-name", "lines": "sass-instructions"}):
+    name: str = ""
+    lines: list[_Line] = []
+
+
+@lru_cache(1)
+def disassembler() -> str | None:
+    """The path of the program, None where there is none."""
+    for package in _PACKAGES:
+        try:
+            files = metadata.files(package) or []
+        except metadata.PackageNotFoundError:
+            continue
+        for file in files:
+            if file.name == "nvdisasm":
+                return str(file.locate())
+    spec = util.find_spec("triton")
+    bundled = [
+        Path(place) / "backends" / "nvidia" / "bin"
+        for place in (spec and spec.submodule_search_locations) or ()
+    ]
+    toolkit = [Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda") / "bin"]
+    found = (shutil.which("nvdisasm", path=str(folder)) for folder in (*bundled, *toolkit))
+    return next((path for path in found if path), None) or shutil.which("nvdisasm")
+
+
+@lru_cache(_CACHED)
+def sass_lines(cubin: bytes, entry: str) -> tuple[str, ...] | None:
+    """The instructions of one kernel, such as `@P0 LDG.E.128 R4, desc[UR4][R2.64]`; None where
+    nobody can read them.
+    """
+    program = disassembler()
+    if program is None:
+        return None
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as binary:
+        Path(binary.name).write_bytes(cubin)
+        command = [program, "-json", binary.name]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False)
+        # it is listed, and not there or not for this machine
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+    if done.returncode != 0:
+        return None
+    try:
+        _, functions = msgspec.json.decode(done.stdout, type=tuple[object, list[_Function]])
+    except msgspec.MsgspecError:
+        return None
+    lines = next((function.lines for function in functions if function.name == entry), None)
+    return None if lines is None else _without_padding(lines)
+
+
+def _without_padding(lines: list[_Line]) -> tuple[str, ...]:
+    """Without what fills the last cache line: a branch to itself, and nothing."""
+    while lines and lines[-1].opcode == "NOP":
+        lines = lines[:-1]
+    if len(lines) > 1 and lines[-1].opcode == "BRA":
+        lines = lines[:-1]
+    return tuple(
+        " ".join(filter(None, (line.predicate, line.opcode, line.operands))) for line in lines
+    )
+
+
+_DIGITS = 16
+_REGISTER = re.compile(r"\b(U?[RP]|%[a-z]+)\d+(?:\.reuse)?")
+
+
+def read_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> KernelCode:
+    """Compile a kernel for an architecture, and say what came out. CompileError,
+    NoCompilerError.
+    """
+    compiled = compile_kernel(text, arch, file)
+    lines, body = (
+        sass_lines(compiled.cubin, compiled.entry),
+        entry_body(compiled.ptx, compiled.entry),
+    )
+    shared_bytes = compiled.shared_bytes + text.shared_bytes
+    threads = text.threads
+    of_warp = accesses(body, threads) if threads else None
+    fits = occupancy(arch, prod(threads), compiled.registers, shared_bytes) if threads else None
+    return KernelCode(
+        name=text.name,
+        arch=arch,
+        threads=prod(threads) if threads else None,
+        registers=compiled.registers,
+        spill_bytes=compiled.spill_bytes,
+        shared_bytes=shared_bytes,
+        occupancy=fits.share if fits else None,
+        limiter=fits.limiter if fits else None,
+        instructions=count_ptx(body) if lines is None else count_sass(lines),
+        read_from="PTX" if lines is None else "SASS",
+        digest=digest(lines or body.splitlines(), compiled.entry),
+        bank_conflicts=of_warp.bank_conflicts if of_warp else None,
+        load_use=of_warp.load_use if of_warp else None,
+        store_use=of_warp.store_use if of_warp else None,
+    )
+
+
+def digest(lines: Sequence[str], entry: str) -> str:
+    """Of the code without names of kernels and numbers of registers: the compiler gives these out
+    anew each time.
+    """
+    code = "\n".join(line.replace(entry, "") for line in lines if ".loc" not in line)
+    return sha256(_REGISTER.sub(r"\1", code).encode()).hexdigest()[:_DIGITS]
+
+
+_THREADS = re.compile(r"\.(?:reqntid|maxntid)\s+(\d+)")
+_LANES, _WORD = 32, 4
+
+
+@contextmanager
+def launched() -> Iterator[list[Any]]:
+    """The compiled kernels that are launched inside, each once, in the order of their first launch.
+
+    Triton keeps compiled kernels by their arguments in each function, and tells nobody which one
+    ran: so every launch is looked at. Nothing is timed inside.
+    """
+    kernels: list[Any] = []
+    jit = sys.modules.get("triton.runtime.jit")
+    if jit is None:
+        yield kernels
+        return
+    original = jit.JITFunction.run
+
+    def run(function: Any, *args: Any, **kwargs: Any) -> Any:
+        kernel = original(function, *args, **kwargs)
+        if hasattr(kernel, "asm") and not any(kernel is other for other in kernels):
+            kernels.append(kernel)
+        return kernel
+
+    jit.JITFunction.run = run
+    try:
+        yield kernels
+    finally:
+        jit.JITFunction.run = original
+
+
+def read_triton_kernel(
+    kernel: Any, *, registers: int | None = None, spill_bytes: int | None = None
+) -> KernelCode:
+    """What is in a compiled kernel. Registers and spills are given, or asked of one that is
+    loaded.
+    """
+    metadata, ptx = kernel.metadata, str(kernel.asm["ptx"])
+    name, arch = str(metadata.name), f"sm_{metadata.target.arch}"
+    lines, body = sass_lines(kernel.asm["cubin"], name), entry_body(ptx, name)
+    found = _THREADS.search(ptx)
+    threads = int(found[1]) if found else int(metadata.num_warps) * _LANES
+    registers = int(kernel.n_regs) if registers is None else registers
+    spill_bytes = int(kernel.n_spills) * _WORD if spill_bytes is None else spill_bytes
+    fits = occupancy(arch, threads, registers, int(metadata.shared))
+    return KernelCode(
+        name=name,
+        arch=arch,
+        threads=threads,
+        stages=int(metadata.num_stages),
+        registers=registers,
+        spill_bytes=spill_bytes,
+        shared_bytes=int(metadata.shared),
+        occupancy=fits.share if fits else None,
+        limiter=fits.limiter if fits else None,
+        instructions=count_ptx(body) if lines is None else count_sass(lines),
+        read_from="PTX" if lines is None else "SASS",
+        digest=digest(lines or body.splitlines(), name),
+    )

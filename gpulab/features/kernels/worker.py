@@ -1,0 +1,49 @@
+"""Kernels of a build, in CUDA C++ and in Triton: which there are, and what the compiler made of
+them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from gpulab.core.payloads import KernelCode, KernelText
+
+Made = tuple[KernelText, str]
+"""A kernel, and the file that it is from."""
+
+
+def kernels_made() -> list[Made]:
+    """The kernels that were made since the last call; none where no scenario has asked for any."""
+    source = sys.modules.get("gpulab.features.kernels.source")
+    return source.kernels_made() if source is not None else []
+
+
+def forget_kernels(*, but: list[Made]) -> None:
+    """Let go of those that were made since, for what comes after."""
+    source = sys.modules.get("gpulab.features.kernels.source")
+    if source is not None:
+        source.kernels_made()
+        source.remember(but)
+
+
+def launched_kernels(step: Callable[[], object]) -> list[KernelCode]:
+    """What Triton's compiler made of the kernels that a step launches; nothing where no scenario
+    has imported it.
+    """
+    if "triton.runtime.jit" not in sys.modules:
+        return []
+    from gpulab.features.kernels.reading import launched, read_triton_kernel
+
+    with launched() as kernels:
+        step()
+    return [read_triton_kernel(kernel) for kernel in kernels]
+
+
+def read(made: Made) -> KernelCode:
+    """What the compiler made of it for the device here."""
+    from gpulab.features.kernels.reading import read_kernel
+    from gpulab.features.kernels.source import current_arch
+
+    text, file = made
+    return read_kernel(text, current_arch(), file)

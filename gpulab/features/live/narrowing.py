@@ -1,0 +1,88 @@
+"""How sure: the interval of a speedup at 8, 16, 32, ... processes. Older rows stay, so that one
+sees it narrow.
+"""
+
+from __future__ import annotations
+
+from gpulab.draw.area import Area
+from gpulab.draw.axis import LogAxis, around
+from gpulab.draw.text import STYLES, span, three_digits
+from gpulab.features.live.panel import LiveRun, Panel, Rows
+from gpulab.stats.statistics import FEWEST
+
+_LABEL, _INTERVAL = 9, 16
+_ROOM = 0.35
+
+
+def _heading(run: LiveRun) -> tuple[str, str]:
+    comparison = run.foremost
+    if comparison is None:
+        return "how sure", ""
+    return f"how sure: {comparison.variant} over {comparison.against}, process by process", ""
+
+
+def _rows(run: LiveRun, width: int) -> Rows:
+    return Rows(4, 7)
+
+
+def _draw(run: LiveRun, area: Area) -> None:
+    comparison = run.foremost
+    looks = run.looks(comparison) if comparison else ()
+    if comparison is None or not looks:
+        done = max((len(values) for values in run.detail.times_s.values()), default=0)
+        awaited = comparison is not None or (run.report.under_way and len(run.report.variants) > 1)
+        area.put(
+            0,
+            0,
+            f"an interval needs {FEWEST} processes; {done} so far"
+            if awaited
+            else "nothing is compared",
+        )
+        _draw_control(run, area)
+        return
+    cells = max(10, area.width - _LABEL - _INTERVAL - 2)
+    first = looks[0]
+    ends = [first.low, first.high, *([1.0] if 0.8 < first.low < 1.25 else [])]
+    axis = LogAxis(*around(ends, _ROOM), cells)
+    area.put(0, 0, "processes", most=_LABEL)
+    for start, label in axis.ticks(_label):
+        area.put(0, _LABEL + 1 + start, label)
+    room = area.height - 2
+    shown = looks if len(looks) <= room else [looks[0], *looks[len(looks) - room + 1 :]]
+    for row, look in enumerate(shown, 1):
+        now = look is looks[-1]
+        label = f"{look.units} now" if now and run.report.under_way else f"{look.units}"
+        area.put(row, max(0, _LABEL - len(label)), label)
+        style = STYLES[comparison.verdict] if now else ""
+        area.interval(row, _LABEL + 1, axis, (look.low, look.median, look.high), style)
+        area.put(row, _LABEL + 1 + cells + 1, span(look.low, look.high), style)
+    if run.guess and 0 <= axis.cell(run.guess) < cells:
+        area.put(0, _LABEL + 1 + axis.cell(run.guess), "?", "bold")
+    _draw_control(run, area)
+
+
+def _label(value: float) -> str:
+    return f"{value:g}x" if value < 1000 else f"{three_digits(value)}x"
+
+
+def _draw_control(run: LiveRun, area: Area) -> None:
+    """The last row: whether the baseline comes out the same as itself."""
+    control, row = run.report.control, area.height - 1
+    area.put(row, 0, "control", most=_LABEL)
+    if control is None or control.low is None:
+        area.put(row, _LABEL + 1, "the baseline against itself: not yet known")
+        return
+    text = f"the baseline against itself {span(control.low, control.high)}: "
+    if _LABEL + 1 + len(text) + len(control.verdict) > area.width:
+        text = f"{span(control.low, control.high)}: "
+    area.put(row, _LABEL + 1, text)
+    area.put(row, _LABEL + 1 + len(text), control.verdict, STYLES[control.verdict])
+
+
+_ABOUT = (
+    "The interval in which the true speedup lies, 99 times of 100, over the first 8, 16, 32 "
+    "processes and over all so far. It narrows as processes come in; where it leaves the band "
+    "around 1x there is a verdict. The control is the baseline against itself: it must come out "
+    "the same."
+)
+NARROWING = Panel("how sure", _heading, _rows, _draw, _ABOUT)

@@ -1,0 +1,85 @@
+"""The speedup in digits that one reads from the last row: only where a panel fills the screen."""
+
+from __future__ import annotations
+
+from gpulab.draw.area import Area
+from gpulab.draw.text import STYLES, seconds, span, times
+from gpulab.features.live.panel import LiveRun, Panel, Rows
+from gpulab.features.live.times import TIMES
+from gpulab.stats.comparison import Comparison
+
+_DIGITS = {
+    "0": ("████", "█  █", "█  █", "█  █", "████"),
+    "1": ("  █ ", " ██ ", "  █ ", "  █ ", " ███"),
+    "2": ("████", "   █", "████", "█   ", "████"),
+    "3": ("████", "   █", " ███", "   █", "████"),
+    "4": ("█  █", "█  █", "████", "   █", "   █"),
+    "5": ("████", "█   ", "████", "   █", "████"),
+    "6": ("████", "█   ", "████", "█  █", "████"),
+    "7": ("████", "   █", "  █ ", " █  ", " █  "),
+    "8": ("████", "█  █", "████", "█  █", "████"),
+    "9": ("████", "█  █", "████", "   █", "████"),
+    ".": ("  ", "  ", "  ", "██", "██"),
+    ",": ("  ", "  ", "  ", " █", "█ "),
+    "x": ("    ", "█  █", " ██ ", " ██ ", "█  █"),
+    "µ": ("    ", "█  █", "█  █", "████", "█   "),
+    "s": ("    ", " ███", " ██ ", "   █", "███ "),
+    "m": ("     ", "████ ", "█ █ █", "█ █ █", "█ █ █"),
+    "n": ("    ", "███ ", "█  █", "█  █", "█  █"),
+    " ": ("  ", "  ", "  ", "  ", "  "),
+}
+_ROWS = 5
+_LARGE = 60
+"""Columns and, with _HIGH, rows from which on a digit is twice as large."""
+_HIGH = 20
+
+
+def _heading(run: LiveRun) -> tuple[str, str]:
+    comparison = run.foremost
+    left = f"{comparison.variant} over {comparison.against}" if comparison else run.report.scenario
+    return left, f"you said {times(run.guess)}" if run.guess else ""
+
+
+def _rows(run: LiveRun, width: int) -> Rows:
+    return Rows(_ROWS + 4, 2 * _ROWS + 8)
+
+
+def _draw(run: LiveRun, area: Area) -> None:
+    comparison = run.foremost
+    text, words, style = _said(run, comparison)
+    twice = area.height >= _HIGH and area.width >= max(_LARGE, 2 * _width(text) + 8)
+    scale = 2 if twice else 1
+    _draw_digits(area, 1, 4, text, scale, style)
+    row = 2 + scale * _ROWS
+    area.put(row, 4, words, f"bold {style}".strip())
+    bars = area.part(row + 2, 4, area.width - 8, area.height - row - 2)
+    TIMES.draw(run, bars)
+
+
+def _said(run: LiveRun, comparison: Comparison | None) -> tuple[str, str, str]:
+    """(what is drawn large, the words below it, their style)."""
+    if comparison is None or comparison.speedup is None:
+        first = next((time for _, time in run.timed), None)
+        if first is None:
+            return "", "no time so far", ""
+        return seconds(first.median), "the baseline; no interval of a speedup so far", ""
+    words = f"{str(comparison.verdict).upper()}   {span(comparison.low, comparison.high)}   (99 %)"
+    return times(comparison.speedup), words, STYLES[comparison.verdict]
+
+
+def _width(text: str) -> int:
+    return sum(len(_DIGITS.get(character, _DIGITS[" "])[0]) + 2 for character in text)
+
+
+def _draw_digits(area: Area, row: int, column: int, text: str, scale: int, style: str) -> None:
+    for character in text:
+        shape = _DIGITS.get(character, _DIGITS[" "])
+        for line, cells in enumerate(shape):
+            wide = "".join(cell * scale for cell in cells)
+            for more in range(scale):
+                area.put(row + line * scale + more, column, wide, style)
+        column += (len(shape[0]) + 2) * scale
+
+
+_ABOUT = "The speedup so far, large enough for the last row, with its interval."
+NUMBER = Panel("speedup", _heading, _rows, _draw, _ABOUT)

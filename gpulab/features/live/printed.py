@@ -1,0 +1,42 @@
+"""What the lesson promises, and the last lines that the scenario printed."""
+
+from __future__ import annotations
+
+from gpulab.draw.area import Area
+from gpulab.features.live.panel import LiveRun, Panel, Rows
+from gpulab.report.sentences import sentence_with_place
+
+
+def _heading(run: LiveRun) -> tuple[str, str]:
+    return run.report.title or run.report.scenario, ""
+
+
+def _rows(run: LiveRun, width: int) -> Rows:
+    return Rows(1, 3)
+
+
+def _draw(run: LiveRun, area: Area) -> None:
+    report = run.report
+    lines: list[tuple[str, str]] = [
+        (sentence_with_place(failure.cause), "bold red") for failure in report.failures
+    ]
+    hidden = run.guess is not None and report.under_way
+    if report.claim:
+        lines.append(
+            (
+                "the promise stays hidden until the verdict stands"
+                if hidden
+                else f"claim: {report.claim}",
+                "",
+            )
+        )
+    for text in [*report.log.head, *report.log.tail][-max(1, area.height - len(lines)) :]:
+        lines.append((f"printed: {text}", ""))
+    if not lines:
+        lines.append(("nothing printed so far", "dim"))
+    for row, (text, style) in enumerate(lines[: area.height]):
+        area.put(row, 0, text, style)
+
+
+_ABOUT = "The promise of the lesson, and the last lines that the scenario printed."
+PRINTED = Panel("printed", _heading, _rows, _draw, _ABOUT)

@@ -1,0 +1,78 @@
+"""Where the processes lie: a strip a variant on one logarithmic axis of time, higher where more of
+them are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gpulab.draw.area import Area
+from gpulab.draw.axis import LogAxis, outwards, tick_seconds
+from gpulab.draw.text import plus_minus
+from gpulab.features.live.panel import LiveRun, Panel, Rows, name_width
+from gpulab.features.telemetry.view import bars
+
+_SPREAD = 9
+_LEAST_RATIO = 2.0
+
+
+def _heading(run: LiveRun) -> tuple[str, str]:
+    count = max((len(values) for values in run.detail.times_s.values()), default=0)
+    per = " per item" if run.report.per == "item" else ""
+    return (
+        f"where the {count} processes lie: their median times{per}",
+        "±: half the interval of the time",
+    )
+
+
+def _rows(run: LiveRun, width: int) -> Rows:
+    count = max(2, len(run.report.variants))
+    return Rows(1 + min(count, 3), 1 + count)
+
+
+def _draw(run: LiveRun, area: Area) -> None:
+    names = name_width(run)
+    per_item = {variant.name: (variant.items or 1.0) for variant in run.report.variants}
+    scaled = {
+        variant.name: [
+            value * (1.0 if run.report.per == "item" else per_item[variant.name])
+            for value in values
+        ]
+        for variant in run.report.variants
+        if (values := run.detail.times_s.get(variant.name))
+    }
+    every = [value for values in scaled.values() for value in values if value > 0]
+    cells = area.width - names - 1 - _SPREAD - 1
+    if not every or cells < 10:
+        area.put(0, 0, "no process has ended yet")
+        return
+    low, high = outwards(min(every), max(every))
+    if high / low < _LEAST_RATIO:
+        high = low * _LEAST_RATIO
+    axis = LogAxis(low, high, cells)
+    for start, label in axis.ticks(tick_seconds):
+        area.put(0, names + 1 + start, label)
+    for row, variant in enumerate(run.report.variants[: area.height - 1], 1):
+        area.put(row, 0, variant.name, most=names)
+        values = scaled.get(variant.name)
+        if not values:
+            continue
+        counts = Counter(axis.inside(value) for value in values if value > 0)
+        most = max(counts.values())
+        for cell, count in counts.items():
+            area.put(
+                row,
+                names + 1 + cell,
+                bars([count], most * 1.001, area.glyphs),
+                "cyan" if row > 1 else "",
+            )
+        if time := variant.time_per(run.report.per):
+            area.put_right(row, plus_minus(time.low, time.high, time.median))
+
+
+_ABOUT = (
+    "Every mark is the time of one fresh process, all variants on one logarithmic axis. Two "
+    "humps of one variant are two states of the machine or of its memory, which is why a time is "
+    "less certain than a ratio."
+)
+PROCESSES = Panel("where processes lie", _heading, _rows, _draw, _ABOUT)

@@ -1,0 +1,106 @@
+"""A run under way: where it is, and the table with its narrowing intervals."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from gpulab.core.statuses import Stage
+from gpulab.draw.text import Glyphs, plus_minus, seconds, times
+from gpulab.features.goodput.view import goodput, phases
+from gpulab.features.telemetry.view import TelemetryRows
+from gpulab.report.report import RunReport
+from gpulab.report.view import claims, comparison_table, preliminary
+
+_LAST_LINES = 3
+
+
+def headline(report: RunReport) -> str:
+    """What is going on, and since when."""
+    if not report.scenario:
+        return "starting"
+    return f"{report.scenario} · {stage(report)} · {report.progress.elapsed_s:.0f} s"
+
+
+def subject(report: RunReport) -> str:
+    """What runs, beside a view of how far it is."""
+    params = " ".join(f"{name}={value}" for name, value in report.params.items())
+    device = report.device.name if report.device else ""
+    return " · ".join(
+        filter(None, (report.scenario, device, params, f"{report.progress.elapsed_s:.0f} s"))
+    )
+
+
+def stage(report: RunReport) -> str:
+    """Where the run is: a stage and its variant, or how far the measurement is."""
+    progress = report.progress
+    if progress.stage == Stage.MEASURE and progress.planned_processes:
+        left = (
+            f", about {progress.remaining_s:.0f} s left" if (progress.remaining_s or 0) >= 1 else ""
+        )
+        return (
+            f"process {progress.process} (of {progress.planned_processes} or more), round "
+            f"{progress.rounds}{left}"
+        )
+    if progress.stage == Stage.MEASURE and progress.planned_epochs:
+        return (
+            f"epoch {progress.epoch} (of {progress.planned_epochs} or more), round "
+            f"{progress.rounds}"
+        )
+    place = " ".join(part for part in (progress.stage, progress.variant, progress.detail) if part)
+    return f"the verdict stands · {place}" if progress.verdict_stands else place
+
+
+def verdict_lines(report: RunReport) -> list[str]:
+    """The verdict, for a log that cannot be redrawn, before the runs and the profile that explain
+    it.
+    """
+    lines = []
+    for comparison in report.comparisons:
+        interval = ""
+        if (
+            comparison.speedup is not None
+            and comparison.low is not None
+            and comparison.high is not None
+        ):
+            interval = (
+                f" {times(comparison.speedup)} ({times(comparison.low)} to "
+                f"{times(comparison.high)})"
+            )
+        against = f" against {comparison.against}" if comparison.against != report.baseline else ""
+        lines.append(
+            f"{report.scenario} · {comparison.variant}{against}{interval}: {comparison.verdict}"
+        )
+    return lines
+
+
+def progress_view(report: RunReport, glyphs: Glyphs) -> RenderableType:
+    """The headline, the table so far, the claim, and the last lines that the scenario printed."""
+    parts: list[RenderableType] = [Text(glyphs(headline(report)), style="bold", no_wrap=True)]
+    if report.variants:
+        parts += ["", comparison_table(report, glyphs), ""]
+    parts += [TelemetryRows(report, glyphs), ""] if report.device else []
+    for part in (phases(report, glyphs), goodput(report, glyphs)):
+        parts += [part, ""] if part is not None else []
+    parts += [Text(glyphs(line), style) for line, style in claims(report)]
+    printed = [*report.log.head, *report.log.tail][-_LAST_LINES:]
+    parts += [
+        Text(glyphs(f"  {line}"), style="dim", no_wrap=True, overflow=glyphs.overflow)
+        for line in printed
+    ]
+    return Group(*parts)
+
+
+def one_line(report: RunReport) -> str:
+    """The headline with the times so far: for a log that cannot be redrawn."""
+    parts = [headline(report)]
+    for variant in report.variants:
+        time, comparison = variant.time_s, report.comparison(variant.name)
+        if report.progress.stage != Stage.MEASURE or time is None:
+            continue
+        spread = plus_minus(time.low, time.high, time.median)
+        speedup = (
+            preliminary(report, comparison) if comparison and comparison.speedup is None else ""
+        )
+        parts.append(" ".join(filter(None, (variant.name, seconds(time.median), spread, speedup))))
+    return ", ".join(parts)

@@ -1,0 +1,105 @@
+"""What each variant needs of the device's memory, and where that is the lesson, drawn against its
+time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gpulab.core.statuses import Shows
+from gpulab.draw.chart import Mark, Scale, chart, letter_of, style_of
+from gpulab.draw.text import Glyphs, byte_count, seconds, times
+from gpulab.report.report import RunReport
+
+_WIDTH, _HEIGHT = 72, 9
+
+
+def memory(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+    """A row a variant; None where nothing is known of it."""
+    known = [
+        (place, variant)
+        for place, variant in enumerate(report.variants)
+        if variant.memory and variant.memory.peak
+    ]
+    if not known:
+        return None
+    drawn = report.shows == Shows.MEMORY
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("memory of one variant alone", overflow="fold", min_width=7)
+    on_gpu = any(variant.memory and variant.memory.reserved is not None for _, variant in known)
+    for head in ("peak", "held", *(["reserved"] if on_gpu else []), f"time/{report.per}"):
+        table.add_column(head, justify="right", no_wrap=True)
+    marks = []
+    for place, variant in known:
+        assert variant.memory is not None
+        needs, time = variant.memory, variant.time_per(report.per)
+        name = Text(f"{letter_of(place)} " if drawn else "", style_of(place))
+        name.append(glyphs(variant.name), "not bold default")
+        reserved = (
+            [byte_count(needs.reserved) if needs.reserved is not None else ""] if on_gpu else []
+        )
+        shown = glyphs(seconds(time.median)) if time else ""
+        table.add_row(name, byte_count(needs.peak), byte_count(needs.held), *reserved, shown)
+        if time and needs.peak:
+            marks.append(Mark(letter_of(place), time.median, float(needs.peak), style_of(place)))
+    parts: list[RenderableType] = [table]
+    if drawn and len(marks) > 1:
+        x = Scale(f"time per {report.per}", lambda value: glyphs(seconds(value)))
+        parts += [
+            "",
+            chart(marks, x, Scale("peak memory", byte_count), glyphs, width=_WIDTH, height=_HEIGHT),
+        ]
+    return Group(*parts)
+
+
+def memory_over(
+    parameter: str, reports: Sequence[RunReport], glyphs: Glyphs
+) -> RenderableType | None:
+    """Of a sweep about memory: the peak of each variant at each value, drawn over it, and how it
+    grows at the end.
+
+    None where the values are no numbers, or fewer than two runs know the peak.
+    """
+    peaks: dict[str, list[tuple[float, int]]] = {}
+    for report in reports:
+        value = report.params.get(parameter)
+        if report.shows == Shows.MEMORY and isinstance(value, (int, float)) and value > 0:
+            for variant in report.variants:
+                points = peaks.setdefault(variant.name, [])
+                if variant.memory and variant.memory.peak:
+                    points.append((value, variant.memory.peak))
+    curves = {name: sorted(points) for name, points in peaks.items() if len(points) > 1}
+    if not curves:
+        return None
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column(glyphs(f"peak memory, {parameter}"), justify="right", overflow="fold")
+    marks = []
+    for place, name in enumerate(peaks):
+        if name in curves:
+            table.add_column(f"{letter_of(place)} {glyphs(name)}", justify="right", overflow="fold")
+            marks += [
+                Mark(letter_of(place), value, float(peak), style_of(place))
+                for value, peak in curves[name]
+            ]
+    peaks_at = {name: dict(points) for name, points in curves.items()}
+    values = sorted({value for points in peaks_at.values() for value in points})
+    for value in values:
+        cells = [
+            byte_count(points[value]) if value in points else "" for points in peaks_at.values()
+        ]
+        table.add_row(f"{value:g}", *cells)
+    growths = [
+        f"{name} {times(points[values[-1]] / points[values[-2]])}"
+        for name, points in peaks_at.items()
+        if values[-1] in points and values[-2] in points
+    ]
+    x = Scale(parameter, lambda value: f"{value:.0f}" if value >= 1 else f"{value:.3g}")
+    picture = chart(
+        marks, x, Scale("peak memory", byte_count), glyphs, width=_WIDTH, height=_HEIGHT
+    )
+    growth = f"from {parameter}={values[-2]:g} to {values[-1]:g} it grows: {', '.join(growths)}"
+    return Group(table, "", picture, Text(glyphs(growth if growths else "")))

@@ -1,0 +1,176 @@
+"""What several runs of the same give together: an interval over runs, which holds what no single
+run can know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from math import log
+
+import msgspec
+
+from gpulab.core.finding import Finding, finding
+from gpulab.core.statuses import ExitCode, Verdict
+from gpulab.report.report import RunReport, Time
+from gpulab.scenario import Param
+from gpulab.stats.comparison import FLOOR, verdict_of
+from gpulab.stats.statistics import FEWEST, as_speedup, median, median_interval
+
+_CLAIMING = (Verdict.FASTER, Verdict.SLOWER, Verdict.SAME, Verdict.INCONCLUSIVE, Verdict.UNCHECKED)
+
+
+class OverRuns(msgspec.Struct, frozen=True, kw_only=True):
+    """One comparison, or one plain function, in `runs` runs; `speedups` and `times_s` are their
+    medians in order.
+
+    `low` and `high` are those of the exact 99 % interval of the median over runs, None of fewer
+    than 8. `against` and everything about a speedup are None of a function, which is compared with
+    nothing. `span_s` is the time from the start of the first run to the end of the last, None where
+    that is not known: what changes in longer than that is in no interval.
+    """
+
+    scenario: str
+    params: dict[str, Param] = {}
+    variant: str
+    against: str | None = None
+    speedup: float | None = None
+    low: float | None = None
+    high: float | None = None
+    verdict: Verdict | None = None
+    runs: int
+    span_s: float | None = None
+    speedups: list[float] = []
+    time_s: Time | None = None
+    times_s: list[float] = []
+
+
+def over_runs_of(reports: Sequence[RunReport]) -> list[OverRuns]:
+    """An entry a comparison of each scenario, and of each function, over all runs that measured
+    it.
+    """
+    groups: dict[tuple[object, ...], list[RunReport]] = {}
+    for report in reports:
+        groups.setdefault(
+            (report.scenario, report.source_sha256, *sorted(report.params.items())), []
+        ).append(report)
+    return [entry for group in groups.values() for entry in _entries(group)]
+
+
+def gate(entries: Sequence[OverRuns], required: float) -> tuple[ExitCode, Finding | None]:
+    """Whether every speedup over runs is shown to reach what is required."""
+    if not entries:
+        return ExitCode.INCONCLUSIVE, finding("nothing_compared", required=required)
+    for entry in entries:
+        if entry.high is not None and entry.high < required:
+            return ExitCode.SLOWER, finding("below_required", entry.variant, required=required)
+    for entry in entries:
+        if entry.low is None:
+            return ExitCode.INCONCLUSIVE, finding(
+                "too_few_runs", entry.variant, runs=entry.runs, needed=FEWEST
+            )
+        if entry.low < required:
+            return ExitCode.INCONCLUSIVE, finding(
+                "not_shown_to_reach", entry.variant, required=required
+            )
+    return ExitCode.MEASURED, None
+
+
+def _entries(reports: Sequence[RunReport]) -> Iterator[OverRuns]:
+    whole = [report for report in reports if is_whole(report)]
+    pairs = dict.fromkeys(
+        (entry.variant, entry.against) for report in whole for entry in report.comparisons
+    )
+    for variant, against in pairs:
+        entry = _compared(whole, variant, against)
+        if entry is not None:
+            yield entry
+    for name in dict.fromkeys(
+        entry.name for report in whole if report.functions for entry in report.variants
+    ):
+        times_s = _times(whole, name)
+        if times_s:
+            head = whole[0]
+            yield OverRuns(
+                scenario=head.scenario,
+                params=head.params,
+                variant=name,
+                runs=len(times_s),
+                span_s=_span_s(whole),
+                time_s=_time(times_s),
+                times_s=times_s,
+            )
+
+
+def _compared(reports: Sequence[RunReport], variant: str, against: str) -> OverRuns | None:
+    comparisons = [
+        comparison
+        for report in reports
+        for comparison in report.comparisons
+        if (comparison.variant, comparison.against) == (variant, against)
+        and comparison.speedup
+        and comparison.verdict in _CLAIMING
+    ]
+    speedups = [comparison.speedup for comparison in comparisons if comparison.speedup]
+    if not speedups:
+        return None
+    theta = median_interval([-log(speedup) for speedup in speedups])
+    interval = as_speedup(theta) if theta else None
+    verdict = verdict_of(theta, FLOOR) if theta else Verdict.INCONCLUSIVE
+    if any(comparison.verdict == Verdict.UNCHECKED for comparison in comparisons):
+        verdict = Verdict.UNCHECKED
+    times_s = _times(reports, variant)
+    return OverRuns(
+        scenario=reports[0].scenario,
+        params=reports[0].params,
+        variant=variant,
+        against=against,
+        speedup=interval.median if interval else median(speedups),
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        verdict=verdict,
+        runs=len(speedups),
+        span_s=_span_s(reports),
+        speedups=speedups,
+        time_s=_time(times_s),
+        times_s=times_s,
+    )
+
+
+def _span_s(reports: Sequence[RunReport]) -> float | None:
+    """From the start of the first to the end of the last."""
+    try:
+        began = [datetime.fromisoformat(report.at) for report in reports]
+        ended = [
+            at + timedelta(seconds=report.progress.elapsed_s)
+            for at, report in zip(began, reports, strict=True)
+        ]
+        return (max(ended) - min(began)).total_seconds()
+    # a run file may say anything, also with and without a time zone
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _times(reports: Sequence[RunReport], name: str) -> list[float]:
+    return [
+        variant.time_s.median
+        for report in reports
+        for variant in report.variants
+        if variant.name == name and variant.time_s
+    ]
+
+
+def _time(times_s: Sequence[float]) -> Time | None:
+    if not times_s:
+        return None
+    if (interval := median_interval(times_s)) is None:
+        return Time(median=median(times_s))
+    return Time(median=interval.median, low=interval.low, high=interval.high)
+
+
+def is_whole(report: RunReport) -> bool:
+    """Whether the run came to the end of its measurement: what it has before is no median of a
+    run.
+    """
+    stopped_later = report.reason is not None and report.reason.code == "stopped_after_measuring"
+    return report.exit_code != ExitCode.INTERRUPTED or stopped_later

@@ -1,0 +1,101 @@
+"""Several runs of the same: each comparison, or each function's time, with its interval over
+runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gpulab.draw.text import STYLES, Glyphs, duration, plural, seconds, span, times
+from gpulab.features.repeats.report import OverRuns
+from gpulab.stats.statistics import FEWEST
+
+_MOST_SHOWN = 12
+"""Of the values of single runs."""
+_LONG_S = 3600.0
+"""Runs that take as long together have seen the machine in more than one state."""
+
+
+def over_runs_view(entries: Sequence[OverRuns], glyphs: Glyphs) -> RenderableType:
+    """A row an entry: the median over runs, its interval, or, of too few runs, the range."""
+    if not entries:
+        return Text("no run came to an end: nothing to say over runs", "bold")
+    most, fewest = max(entry.runs for entry in entries), min(entry.runs for entry in entries)
+    several = len({(entry.scenario, *entry.params.items()) for entry in entries}) > 1
+    compared = any(entry.against is not None for entry in entries)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    mixed = fewest < FEWEST <= most
+    between = (
+        "99 % interval"
+        if fewest >= FEWEST
+        else "range"
+        if most < FEWEST
+        else "99 % interval, or range"
+    )
+    heads = ["scenario"] * several + [
+        "variant",
+        "runs",
+        "speedup" if compared else "time/step",
+        between,
+    ]
+    for head in heads + ["verdict"] * compared:
+        numbers = head not in ("scenario", "variant", "verdict")
+        table.add_column(head, justify="right" if numbers else "left", overflow="fold")
+    for entry in entries:
+        cells: list[RenderableType] = [glyphs(entry.scenario)] if several else []
+        cells += [glyphs(entry.variant), str(entry.runs), glyphs(_median(entry))]
+        cells.append(glyphs(f"{'range ' * (mixed and entry.runs < FEWEST)}{_between(entry)}"))
+        if compared:
+            cells.append(Text(entry.verdict, STYLES[entry.verdict]) if entry.verdict else "")
+        table.add_row(*cells)
+    span_s = max((entry.span_s for entry in entries if entry.span_s), default=None)
+    within = f" in {duration(span_s)}" if span_s else ""
+    head = f"over {plural(most, 'run')}{within}, each in processes of its own"
+    parts: list[RenderableType] = ["", Text(head, "bold"), "", table, ""]
+    for entry in entries:
+        values = entry.speedups or entry.times_s
+        shown = ", ".join(
+            times(value) if entry.speedups else seconds(value) for value in values[:_MOST_SHOWN]
+        )
+        more = f", and {len(values) - _MOST_SHOWN} more" if len(values) > _MOST_SHOWN else ""
+        parts.append(Text(glyphs(f"{entry.variant}: {shown}{more}"), "dim"))
+    if fewest < FEWEST:
+        parts.append(
+            Text(
+                f"a 99 % interval over runs needs {FEWEST}: of fewer their range is shown", "yellow"
+            )
+        )
+    if span_s is not None and span_s < _LONG_S:
+        parts.append(
+            Text(
+                "a drift of the machine over hours is not in it: --every S spreads the runs", "dim"
+            )
+        )
+    parts.append(
+        Text(
+            "profile and ceilings are of the first run: they enter no interval, and take longer",
+            "dim",
+        )
+    )
+    return Group(*parts)
+
+
+def _median(entry: OverRuns) -> str:
+    if entry.against is not None:
+        return times(entry.speedup)
+    return seconds(entry.time_s.median if entry.time_s else None)
+
+
+def _between(entry: OverRuns) -> str:
+    """The interval; of too few runs the range."""
+    if entry.against is not None:
+        if entry.low is not None and entry.high is not None:
+            return span(entry.low, entry.high)
+        return span(min(entry.speedups), max(entry.speedups))
+    if entry.time_s and entry.time_s.low is not None and entry.time_s.high is not None:
+        return f"{seconds(entry.time_s.low)} to {seconds(entry.time_s.high)}"
+    return f"{seconds(min(entry.times_s))} to {seconds(max(entry.times_s))}"

@@ -1,0 +1,243 @@
+"""Measures the ceilings of the device that a run is on, by the lab's own clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from statistics import fmean
+from time import perf_counter, sleep
+from typing import Any
+
+import torch
+
+from gpulab.core.events import CeilingsMeasured
+from gpulab.core.finding import Finding, finding
+from gpulab.core.machine import Device
+from gpulab.core.payloads import CACHE, COSTS, DERIVED, LINKS, MATRIX, MEMORY, VECTOR, Ceiling
+from gpulab.core.statuses import Stage
+from gpulab.engine.build import settings
+from gpulab.engine.build.build import Build
+from gpulab.engine.measure.clock import WallClock
+from gpulab.engine.measure.device_clock import DeviceClock
+from gpulab.engine.processes.channel import Block
+from gpulab.engine.processes.device import release_memory
+from gpulab.engine.processes.failure import first_line, forget, is_out_of_memory
+from gpulab.engine.processes.reporting import Reporter
+from gpulab.features.roofline.ceilings import ceiling_from
+from gpulab.features.roofline.probes import PlannedProbe, Probe, plan
+from gpulab.stats import statistics
+
+_LONG_S, _BRIEF_S = 0.5, 0.08
+"""Seconds a probe takes: of a calibration, and of one pass beside a run."""
+_WARM = 0.2
+_FEWEST, _MOST = statistics.FEWEST, 2000
+_TRIES, _FEW_TRIES = 3, 2
+_RESTS, _REST_S = 10, 0.05
+_CACHED = 1.3
+"""What is this much faster than memory did not come from there."""
+
+
+@dataclass
+class _Timings:
+    """Timings of one way to a ceiling; of its probe only what they need: the data must go."""
+
+    roof: str
+    kind: str
+    amount: int
+    method: Finding
+    footprint: int = 0
+    times_s: list[float] = field(default_factory=list)
+    sm_mhz: list[float] = field(default_factory=list)
+
+    def ceiling(self) -> Ceiling:
+        mhz = fmean(self.sm_mhz) if self.sm_mhz else None
+        return ceiling_from(
+            self.roof, self.kind, self.amount, self.times_s, method=self.method, sm_mhz=mhz
+        )
+
+    def add(self, probe: Probe, block: Block) -> None:
+        self.times_s.append(block.time_s / probe.parts)
+        self.sm_mhz += [block.sm_mhz] if block.sm_mhz else []
+
+
+class Calibration:
+    """The ceilings of one device. Each pass adds its timings to those before, so that a machine
+    that drifts shows.
+
+    Made before the scenario's file is loaded: what that sets for the whole process is no property
+    of the device.
+    """
+
+    def __init__(
+        self,
+        reporter: Reporter,
+        device: torch.device,
+        info: Device,
+        wait: Callable[[], None] | None,
+    ) -> None:
+        self._reporter, self._device, self._info, self._wait = reporter, device, info, wait
+        self._settings: dict[str, Any] = settings.read()
+        self._timings: dict[tuple[str, str, str], _Timings] = {}
+        self._short_of_memory = False
+
+    def everything(self) -> None:
+        """Every ceiling that the device has."""
+        self._pass(lambda probe: True, _LONG_S, brief=False)
+
+    def beside_a_run(self, dtypes: Collection[str], roof: str | None) -> None:
+        """One short pass over what work in these dtypes can be limited by, and the link that a
+        scenario names.
+        """
+        roofs = (MEMORY, CACHE, *COSTS, *(link for link in LINKS if link == roof))
+        self._pass(lambda probe: probe.roof in roofs or probe.kind in dtypes, _BRIEF_S, brief=True)
+
+    def _pass(self, wanted: Callable[[PlannedProbe], bool], seconds: float, *, brief: bool) -> None:
+        settings_of_file = settings.read()
+        settings.put_back(self._settings)
+        try:
+            self._wall = WallClock(self._wait)
+            self._clock = DeviceClock(self._wait, None) if self._wait else self._wall
+            roof = ""
+            for probe in filter(wanted, plan(self._device, self._info, brief=brief)):
+                if probe.roof != roof:
+                    roof = probe.roof
+                    # what is known so far outlives a cancelled calibration
+                    self._emit(complete=False)
+                    self._reporter.stage(Stage.CEILINGS, detail=roof)
+                self._measure(probe, seconds, _FEW_TRIES if brief else _TRIES)
+        finally:
+            settings.put_back(settings_of_file)
+        self._emit(complete=not brief and not self._short_of_memory)
+
+    def _emit(self, *, complete: bool) -> None:
+        ceilings = self._ceilings()
+        if not ceilings:
+            return
+        steady = all(ceiling.steady for ceiling in ceilings if ceiling.roof not in (*COSTS, *LINKS))
+        self._reporter.channel.emit(
+            CeilingsMeasured(
+                ceilings=tuple(ceilings),
+                at=datetime.now(UTC).isoformat(),
+                complete=complete and steady,
+                cache_bytes=self._cache_bytes(),
+            )
+        )
+
+    def _measure(self, planned: PlannedProbe, seconds: float, tries: int) -> None:
+        """Measure one, or say why it cannot be: the others, and the run, go on."""
+        try:
+            probe = planned.make()
+            key = (planned.roof, planned.kind, f"{probe.method.code} {probe.method.values}")
+            before = self._timings.get(key) or _Timings(
+                planned.roof, planned.kind, probe.amount, probe.method, probe.footprint
+            )
+            for attempt in range(1, tries + 1):
+                timings = replace(before, times_s=[*before.times_s], sm_mhz=[*before.sm_mhz])
+                self._time(timings, probe, seconds * attempt)
+                self._timings[key] = timings
+                self._reporter.channel.pump()
+                if timings.ceiling().steady:  # else the machine may have been disturbed just then
+                    break
+        except Exception as error:
+            self._short_of_memory |= is_out_of_memory(error)
+            message = first_line(error)
+            forget(error)
+            ceiling = f"{planned.roof} {planned.kind}"
+            self._reporter.notice("ceiling_failed", ceiling=ceiling, message=message)
+            if self._wait:
+                # raises where the device is in error for good, and the run's next word is about
+                # that
+                self._wait()
+        probe = None  # type: ignore[assignment]
+        release_memory(self._device)
+
+    def _time(self, timings: _Timings, probe: Probe, seconds: float) -> None:
+        if probe.clock == "host":
+            self._time_queueing(timings, probe, seconds)
+            return
+        clock = self._wall if probe.clock == "wall" else self._clock
+        build = Build(probe.work, 0.0, None)
+        steps, _ = clock.steps_per_block(build)
+        warm = perf_counter() + _WARM * seconds
+        while perf_counter() < warm:
+            clock.block(build, steps)
+        for _ in range(_RESTS if probe.rests else 0):
+            # Within tens of milliseconds a product reaches the power limit, and clocks fall by a
+            # quarter.
+            sleep(_REST_S)
+            timings.add(probe, clock.block(build, steps))
+        end, count = perf_counter() + seconds, 0
+        while count < _FEWEST or (perf_counter() < end and count < _MOST):
+            timings.add(probe, clock.block(build, steps))
+            count += 1
+
+    def _time_queueing(self, timings: _Timings, probe: Probe, seconds: float) -> None:
+        """What the host pays to start work, with nothing before it in the queue."""
+        step, wait = probe.work.step, self._wall.wait
+        step()
+        end, count = perf_counter() + seconds, 0
+        while count < _FEWEST or (perf_counter() < end and count < _MOST):
+            wait()
+            started = perf_counter()
+            step()
+            timings.times_s.append((perf_counter() - started) / probe.parts)
+            count += 1
+
+    def _cache_bytes(self) -> int | None:
+        """The largest footprint that was faster than memory; None on a GPU, and where none was
+        looked at.
+        """
+        footprints = [timings for timings in self._timings.values() if timings.roof == CACHE]
+        if self._device.type == "cuda" or not footprints:
+            return None
+        return max(
+            (timings.footprint for timings in footprints if self._is_cached(timings)), default=0
+        )
+
+    def _is_cached(self, timings: _Timings) -> bool:
+        """Whether it is clearly faster than memory in the same way; of a GPU there is no doubt."""
+        key = MEMORY, timings.kind
+        memory = [
+            other.ceiling() for other in self._timings.values() if (other.roof, other.kind) == key
+        ]
+        cached = timings.ceiling()
+        return self._device.type == "cuda" or all(
+            cached.median > _CACHED * other.median and cached.ends[0] > other.ends[1]
+            for other in memory
+        )
+
+    def _ceilings(self) -> list[Ceiling]:
+        """One for each roof and kind: of several footprints the best, which is the plateau."""
+        best: dict[tuple[str, str], Ceiling] = {}
+        for timings in self._timings.values():
+            if timings.roof == CACHE and not self._is_cached(timings):
+                continue
+            ceiling = timings.ceiling()
+            before = best.get(ceiling.key)
+            if before is None or (ceiling.steady, ceiling.median) > (before.steady, before.median):
+                best[ceiling.key] = ceiling
+        ceilings = list(best.values())
+        if self._device.type == "cpu":
+            products = [ceiling for ceiling in ceilings if ceiling.roof == MATRIX]
+            ceilings += [
+                _vector_ceiling(product) for product in products if product.kind in ("fp32", "fp64")
+            ]
+        return ceilings
+
+
+def _vector_ceiling(product: Ceiling) -> Ceiling:
+    """A CPU multiplies matrices with its vector units: what a product reaches, any arithmetic
+    could.
+    """
+    return Ceiling(
+        roof=VECTOR,
+        kind=product.kind,
+        unit=product.unit,
+        best=product.best,
+        median=product.median,
+        median_low=product.median_low,
+        median_high=product.median_high,
+        source=DERIVED,
+        method=finding("matrix_product_units"),
+    )

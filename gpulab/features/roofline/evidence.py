@@ -1,0 +1,360 @@
+"""What is known of one step beside its time, and how near its work came to each roof."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from enum import IntEnum
+from statistics import median
+
+from gpulab.core.finding import Value
+from gpulab.core.payloads import CACHE, LINKS, MEMORY, Ceiling
+from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.stats.statistics import median_interval
+
+_LEAST_RUNNING = 0.01
+
+
+class End(IntEnum):
+    """Which value of an interval: its median, or one of its ends."""
+
+    MEDIAN = 0
+    LOW = 1
+    HIGH = 2
+
+
+@dataclass(frozen=True)
+class DeviceCounters:
+    """What a GPU counted while a variant ran alone: shares of the device's own time, and watts."""
+
+    sm: float | None = None
+    """SMs with any warp on them."""
+    occupancy: float | None = None
+    tensor: float | None = None
+    fp64: float | None = None
+    fp32: float | None = None
+    fp16: float | None = None
+    dram: float | None = None
+    power: float | None = None
+    limit: float | None = None
+    capped: bool = False
+    """Whether the driver said that power held the clocks back."""
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """All that are known, as values of a finding."""
+        known = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: value for name, value in known.items() if value is not None and name != "capped"
+        }
+
+    def busiest_pipe(self, least: float) -> str | None:
+        """The arithmetic pipe that works for at least this share; None where none does."""
+        pipes = {name: getattr(self, name) or 0.0 for name in ("tensor", "fp64", "fp32", "fp16")}
+        busiest = max(pipes, key=lambda name: pipes[name])
+        return busiest if pipes[busiest] >= least else None
+
+    def at_power_cap(self, least: float) -> bool:
+        """Whether power held the clocks back, and at least this share of the limit was drawn in the
+        mean.
+        """
+        return (
+            self.capped
+            and self.power is not None
+            and bool(self.limit)
+            and self.power >= least * (self.limit or 0.0)
+        )
+
+
+@dataclass(frozen=True)
+class StepFacts:
+    """What is known of one step. Bytes and FLOPs are declared; the rest was measured, and None
+    where it was not.
+    """
+
+    seconds: float
+    low_s: float | None = None
+    high_s: float | None = None
+    """The ends of the interval of `seconds`."""
+    beside: Mapping[tuple[str, str], Sequence[float]] = field(default_factory=dict)
+    """Of roofs measured between the step's blocks: what one step takes of them in each process, for
+    a byte or FLOP.
+    """
+    bytes: int | None = None
+    flops: int | None = None
+    dtype: str | None = None
+    launches: int | None = None
+    """Operations that the host starts in a step."""
+    on_gpu: bool = False
+    waiting: float | None = None
+    """Share of the step in which the device waits for the host; None where the time is the device's
+    own.
+    """
+    launching: float | None = None
+    """Share of the step in which it does so while the host starts operations, as recorded."""
+    device_s: float | None = None
+    """The device's own time of a step."""
+    counters: DeviceCounters | None = None
+    dram_bytes: float | None = None
+    """What the device counted between itself and its memory."""
+    preempted: float | None = None
+    """Share of the step in which the thread of a CPU could have run, and others did."""
+    waited: float | None = None
+    """Share of the step in which the thread of a CPU slept, or waited for something."""
+    outside: float | None = None
+    """Share of the time in which the thread of a CPU runs that is in no operation of torch."""
+    interpreted: float | None = None
+    """Share of the time in which it runs that is in Python's bytecode, in no compiled function."""
+    short_operations: float | None = None
+    """Share of the step in operations that are hardly longer than starting one."""
+    longest_operation: tuple[str, float] | None = None
+    """The operation that takes longest, and its share of the step."""
+    gathering: float | None = None
+    """Share of the step in operations that read or write at indices."""
+    faults: float | None = None
+    """Minor page faults of a step."""
+    strided: float | None = None
+    """Share of the bytes of its operands that lie apart from each other."""
+    cache_bytes: int = 0
+    cache_seen: bool = False
+    """Whether so much was seen to stay in the cache; else it is the nominal size, of which half is
+    safe.
+    """
+    hot: bool = True
+    roof: str | None = None
+    """The roof that the scenario names: of the links only, all others follow from the work."""
+    waiting_phase: tuple[str, float] | None = None
+    """The phase in which the step waits longest, and its share of the time."""
+
+    @property
+    def units(self) -> str:
+        """The dtype whose arithmetic is meant."""
+        return self.dtype or "fp32"
+
+    @property
+    def longest_values(self) -> dict[str, Value]:
+        """The longest operation as values of a finding; none where it is not known."""
+        if self.longest_operation is None:
+            return {}
+        operation, share = self.longest_operation
+        return {"operation": operation, "share": share}
+
+    def share_of(self, ceiling: Ceiling) -> Share:
+        """The share of a ceiling that the step reaches.
+
+        By blocks of both in the same rounds where there are any: a machine that drifts moves both.
+        """
+        moves = ceiling.roof in (MEMORY, CACHE, *LINKS)
+        amount = (self.bytes if moves else self.flops) or 0
+        beside = (
+            [share * amount for share in self.beside.get(ceiling.key, ())]
+            if ceiling.processes
+            else []
+        )
+        if beside:
+            interval = median_interval(beside)
+            if interval is None:
+                return Share(
+                    median(beside), min(beside), max(beside), exact=False, processes=len(beside)
+                )
+            return Share(interval.median, interval.low, interval.high, processes=len(beside))
+        low, high = ceiling.ends
+        slow_s, fast_s = self.high_s or self.seconds, self.low_s or self.seconds
+        exact = self.low_s is not None and self.high_s is not None
+        share = amount / self.seconds / ceiling.median
+        return Share(share, amount / slow_s / high, amount / fast_s / low, exact=exact)
+
+
+@dataclass(frozen=True)
+class Share:
+    """Of a roof, between its ends: of exact intervals of the medians of the step's time and of the
+    roof, or, where there are too few values for that, between the least and the most that was seen.
+    """
+
+    median: float
+    low: float
+    high: float
+    exact: bool = True
+    processes: int = 0
+    """In which both were measured in the same rounds; 0 where they were not."""
+
+    def at(self, end: End) -> float:
+        return (self.median, self.low, self.high)[end]
+
+
+@dataclass(frozen=True)
+class HostCosts:
+    """What the host is known to spend on something else than the work, None where it is not known.
+
+    Launches and page faults are shares of the time in which the thread runs.
+    """
+
+    launches: float | None = None
+    """What starting as many bare operations costs, as the launch ceiling has it."""
+    page_faults: float | None = None
+    preempted: float | None = None
+    waited: float | None = None
+    outside: float | None = None
+
+    @classmethod
+    def of(cls, facts: StepFacts, roofs: RoofSet, end: End) -> HostCosts:
+        seconds = (facts.seconds, facts.high_s or facts.seconds, facts.low_s or facts.seconds)[end]
+        running_s = seconds * max(
+            _LEAST_RUNNING, 1 - (facts.preempted or 0.0) - (facts.waited or 0.0)
+        )
+        bare = _cost(facts.launches, roofs.launch_s(), end, running_s)
+        known = [share for share in (bare, facts.short_operations) if share is not None]
+        return cls(
+            launches=max(known, default=None),
+            page_faults=_cost(facts.faults, roofs.fault_s(), end, running_s),
+            preempted=facts.preempted,
+            waited=facts.waited,
+            outside=facts.outside,
+        )
+
+    @property
+    def _shares(self) -> Mapping[str, float]:
+        return {
+            "launch": min(self.launches or 0.0, 1.0),
+            "page faults": min(self.page_faults or 0.0, 1.0),
+        }
+
+    @property
+    def dominant(self) -> tuple[str, float]:
+        """The largest of them."""
+        return max(self._shares.items(), key=lambda item: item[1])
+
+    @property
+    def largest(self) -> float:
+        return self.dominant[1]
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """Those that are known, as values of a finding."""
+        known = {
+            "launching": self.launches,
+            "faulting": self.page_faults,
+            "preempted": self.preempted,
+            "waited": self.waited,
+            "outside": self.outside,
+        }
+        return {name: share for name, share in known.items() if share is not None}
+
+    def launching_of_waiting(self, facts: StepFacts) -> float | None:
+        """The share of the step that launches keep a device waiting: as recorded, else at most what
+        they cost bare.
+        """
+        return facts.launching if facts.launching is not None else self.launches
+
+
+def _cost(count: float | None, ceiling: Ceiling | None, end: End, running_s: float) -> float | None:
+    """The share of a time that so many of what a ceiling is the cost of take."""
+    if not count or ceiling is None:
+        return None
+    return count * (ceiling.median, *ceiling.ends)[end] / running_s
+
+
+OVER = 1.05
+"""Above this share of a roof the model is wrong: the bytes were in a cache, or other work was done
+than declared.
+"""
+_FITS = 0.5
+_COUNTED = 0.5
+_STREAM = 0.8
+"""Of what the slowest stream reaches: a step as fast as that does nothing but move bytes."""
+
+
+class RoofShares:
+    """How near the declared work came to each roof, at one end of all intervals.
+
+    0 where none is declared, None where no ceiling is known.
+    """
+
+    def __init__(self, facts: StepFacts, roofs: RoofSet, end: End) -> None:
+        memory, cache = roofs.best(MEMORY) if facts.bytes else None, roofs.best(CACHE)
+        self.units = roofs.compute(facts.dtype) if facts.flops else None
+        self.memory = share_of(facts, facts.bytes, memory, end)
+        self.arithmetic = share_of(facts, facts.flops, self.units, end)
+        self.cached = bool(facts.bytes) and _in_cache(facts, self.memory or 0.0)
+        self.bandwidth = cache if self.cached and cache else memory
+        self.bytes = share_of(facts, facts.bytes, self.bandwidth, end)
+        # A CPU loads the lines it stores to, which no declared byte shows: a copy is at the roof,
+        # far below the best.
+        stream = roofs.slowest_stream()
+        at_stream = (
+            stream is not None and not self.cached and (self.memory or 0.0) >= _STREAM * stream[1]
+        )
+        self.stream = stream[0] if at_stream and stream else None
+        self.values = self._values(facts, roofs)
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether some ceiling that the work could be held against is missing."""
+        return self.bytes is None or self.arithmetic is None
+
+    @property
+    def ideal(self) -> float:
+        """The share of the step that its roof accounts for."""
+        return min(1.0, max(self.bytes or 0.0, self.arithmetic or 0.0))
+
+    @property
+    def by_cache(self) -> bool:
+        """Whether `bytes` is the share of the last-level cache's roof."""
+        return self.bandwidth is not None and self.bandwidth.roof == CACHE
+
+    def _values(self, facts: StepFacts, roofs: RoofSet) -> dict[str, Value]:
+        values: dict[str, Value] = {"memory": self.memory} if facts.bytes else {}
+        if self.cached and self.by_cache:
+            values["cache"] = self.bytes
+        if facts.flops:
+            values |= {"arithmetic": self.arithmetic, "dtype": facts.units}
+        if None in values.values():
+            unsteady = any(
+                ceiling.roof == MEMORY or ceiling.kind == facts.units
+                for ceiling in roofs.unsteady()
+            )
+            values["missing"] = "unsteady" if unsteady else "unknown"
+        return values
+
+
+def _in_cache(facts: StepFacts, memory_share: float) -> bool:
+    """Whether a step's bytes come out of the cache: counted by the device, or too fast, or too few
+    to leave it.
+    """
+    if facts.dram_bytes is not None and facts.bytes:
+        return facts.dram_bytes < _COUNTED * facts.bytes
+    fits = facts.hot and 0 < (facts.bytes or 0) <= facts.cache_bytes * (
+        1 if facts.cache_seen else _FITS
+    )
+    return memory_share > OVER or fits
+
+
+def attainable_below(
+    facts: StepFacts, bandwidth: Ceiling | None, arithmetic: Ceiling | None
+) -> tuple[Ceiling | None, float]:
+    """The lower of the two roofs at the step's intensity, in FLOP/s; in B/s where it does no
+    FLOPs.
+    """
+    if not facts.flops:
+        return bandwidth, bandwidth.median if bandwidth else 0.0
+    slope = bandwidth.median * facts.flops / facts.bytes if bandwidth and facts.bytes else None
+    if arithmetic is None:
+        return (bandwidth, slope) if slope is not None else (None, 0.0)
+    if slope is None or arithmetic.median <= slope:
+        return arithmetic, arithmetic.median
+    return bandwidth, slope
+
+
+def above(share: float, ceiling: Ceiling | None) -> bool:
+    """Whether it is more than was ever seen of the roof: then what is declared, or the ceiling, is
+    wrong.
+    """
+    return ceiling is not None and share * ceiling.median > OVER * ceiling.highest
+
+
+def share_of(
+    facts: StepFacts, amount: int | None, ceiling: Ceiling | None, end: End
+) -> float | None:
+    if not amount:
+        return 0.0
+    return facts.share_of(ceiling).at(end) if ceiling else None

@@ -1,0 +1,294 @@
+"""Whether declared work can have been done in the time that was measured: no device is faster than
+its roofs.
+
+Errors count in favour of the variant: the slow end of its time, the high end of the roof, every
+roof that could apply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+
+from gpulab.core.events import Examined
+from gpulab.core.finding import Finding, Value, finding
+from gpulab.core.jobs import Measure
+from gpulab.core.payloads import CACHE, LINKS, MATRIX, MEASURED, MEMORY, VECTOR
+from gpulab.core.statuses import Cache, CheckKind, Status
+from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.report.samples import SampleView
+from gpulab.report.state import RunState, VariantState
+
+MOST = 1.1
+"""A rate this many times the roof is not believed, with its whole interval above it."""
+MOST_WITHOUT_INTERVAL = 2.0
+"""The same where there are too few values for an interval."""
+MOST_OF_UNSTEADY = 10.0
+"""The same where no steady roof is known: a machine that is disturbed is not ten times as fast for
+a moment.
+"""
+_EMULATED = {"fp32": (("tf32", 3), ("bf16", 9)), "fp64": (("int8", 28),)}
+"""Libraries make a product in one dtype of several in another, as exact: so many for each."""
+_FEWER_FLOPS = 4.0
+"""Winograd's F(4x4, 3x3) multiplies so many times less than the convolution that it computes."""
+_NEARER_CACHES = 4 << 20
+"""What is smaller may lie in a nearer cache of a CPU than the one that was measured, and is no ten
+times as fast.
+"""
+
+
+@dataclass(frozen=True)
+class DeclaredWork:
+    """What a step is said to do, and what limits how fast it could."""
+
+    seconds: float
+    high_s: float | None
+    """The slow end of the time's interval; None where there is none."""
+    bytes: int | None = None
+    flops: int | None = None
+    dtype: str | None = None
+    distinct_bytes: int | None = None
+    """The most that lies below the operands of its operations; None where that was not seen."""
+    fewer_flops: bool = False
+    """Whether a library may do it with fewer FLOPs than are declared."""
+    cache_bytes: int = 0
+    """The most that a cache could hold."""
+    hot: bool = True
+    on_gpu: bool = False
+
+
+@dataclass(frozen=True)
+class RateCheck:
+    """The arithmetic of one check: `amount` in `unit`, over the time, against a roof."""
+
+    unit: str
+    amount: float
+    seconds: float
+    roof: str
+    roof_rate: float
+    ratio: float
+    """Of the median time."""
+    allowed: float
+    """The ratio up to which it may be true."""
+    possible: bool
+
+    @property
+    def rate(self) -> float:
+        return self.amount / self.seconds
+
+
+@dataclass(frozen=True)
+class _Limit:
+    """The most that a roof was ever seen to be, in this run or before; its name."""
+
+    name: str
+    rate: float
+    steady: bool
+    measured: bool = True
+
+
+def rate_checks(work: DeclaredWork, roofs: RoofSet) -> list[RateCheck]:
+    """FLOPs and bytes, as far as roofs are known that they could be held against, the worst
+    first.
+    """
+    checks = []
+    if work.flops and (limit := _arithmetic(work, roofs)):
+        checks.append(
+            _check(work, "FLOP", work.flops, limit, times=_FEWER_FLOPS if work.fewer_flops else 1.0)
+        )
+    checks += [_check(work, "B", amount, limit) for amount, limit in _bytes(work, roofs)]
+    return sorted(checks, key=lambda check: -check.ratio / check.allowed)
+
+
+def _check(
+    work: DeclaredWork, unit: str, amount: float, limit: _Limit, *, times: float = 1.0
+) -> RateCheck:
+    ratio = amount / work.seconds / limit.rate
+    most, slow_s = (
+        (MOST_WITHOUT_INTERVAL, work.seconds) if work.high_s is None else (MOST, work.high_s)
+    )
+    allowed = (most if limit.steady else MOST_OF_UNSTEADY) * times
+    possible = amount / slow_s / limit.rate <= allowed
+    return RateCheck(unit, amount, work.seconds, limit.name, limit.rate, ratio, allowed, possible)
+
+
+def _arithmetic(work: DeclaredWork, roofs: RoofSet) -> _Limit | None:
+    """The roof of the dtype, or of what it may be made of; the highest of all where no dtype is
+    declared.
+    """
+    if work.dtype is None:
+        kinds = {ceiling.kind for ceiling in roofs.ceilings if ceiling.roof in (MATRIX, VECTOR)}
+        limits = [limit for kind in kinds for limit in _units(roofs, kind)]
+    else:
+        limits = _units(roofs, work.dtype)
+        for kind, products in _EMULATED.get(work.dtype, ()) if limits else ():
+            made = _units(roofs, kind)
+            limits += [
+                replace(limit, name=f"{limit.name} / {products}", rate=limit.rate / products)
+                for limit in made
+            ]
+    if not any(limit.measured for limit in limits):
+        return None
+    highest = max(limits, key=lambda limit: limit.rate)
+    return replace(highest, steady=any(limit.steady and limit.measured for limit in limits))
+
+
+def _units(roofs: RoofSet, kind: str) -> list[_Limit]:
+    """Matrix and vector units, each by its best source."""
+    return [limit for units in (MATRIX, VECTOR) if (limit := _limit(roofs, units, (kind,)))]
+
+
+def _bytes(work: DeclaredWork, roofs: RoofSet) -> Iterable[tuple[float, _Limit]]:
+    """Bytes, with the roof that they must have passed.
+
+    All of them came through a cache. What no cache can have kept of them since the last step came
+    from memory.
+    """
+    if not work.bytes:
+        return
+    memory, cache = _limit(roofs, MEMORY), _limit(roofs, CACHE)
+    distinct = None if work.distinct_bytes is None else min(work.bytes, work.distinct_bytes)
+    if cache and cache.measured:
+        highest = max(cache, memory or cache, key=lambda limit: limit.rate)
+        nearer = not work.on_gpu and (distinct or work.bytes) <= _NEARER_CACHES
+        yield work.bytes, replace(highest, steady=False) if nearer else highest
+    if memory and memory.measured and distinct is not None:
+        uncached = distinct - (work.cache_bytes if work.hot else 0)
+        if uncached > 0:
+            yield uncached, memory
+
+
+def _limit(roofs: RoofSet, roof: str, kinds: Collection[str] | None = None) -> _Limit | None:
+    """The highest end of everything that was measured of a roof; where nothing was, what is known
+    of it otherwise.
+    """
+    measured = [
+        ceiling
+        for ceiling in roofs.ceilings
+        if ceiling.roof == roof
+        and ceiling.source == MEASURED
+        and (kinds is None or ceiling.kind in kinds)
+    ]
+    if measured:
+        highest = max(measured, key=lambda ceiling: ceiling.highest)
+        return _Limit(highest.name, highest.highest, any(ceiling.steady for ceiling in measured))
+    known = roofs.best(roof, kinds)
+    return _Limit(known.name, known.highest, steady=True, measured=False) if known else None
+
+
+def with_physics(state: RunState, samples: SampleView, roofs: RoofSet | None) -> RunState:
+    """The state with what the roofs say of every variant; those that are faster than they allow are
+    invalid.
+    """
+    judged = {
+        name: _judged(state, variant, samples, roofs) for name, variant in state.variants.items()
+    }
+    return replace(state, variants=judged)
+
+
+def _judged(
+    state: RunState, variant: VariantState, samples: SampleView, roofs: RoofSet | None
+) -> VariantState:
+    examined = physics_of(state, variant, samples, roofs)
+    if examined is None:
+        return variant
+    by_kind = {**variant.examined, CheckKind.PHYSICS: examined}
+    if examined.ok or variant.status not in (Status.PENDING, Status.OK):
+        return replace(variant, examined=by_kind)
+    return replace(variant, examined=by_kind, status=Status.INVALID, reason=examined.reason)
+
+
+def physics_of(
+    state: RunState, variant: VariantState, samples: SampleView, roofs: RoofSet | None
+) -> Examined | None:
+    """What the roofs say of a variant's rates; None where it declares no work, or no roof was
+    measured for it.
+
+    Its values are those of the rate that comes nearest to its roof, or goes furthest above it.
+    """
+    work = _declared(state, variant, samples)
+    checks = rate_checks(work, roofs) if work and roofs else []
+    if not checks:
+        return None
+    worst = next((check for check in checks if not check.possible), checks[0])
+    name = variant.info.name
+    return Examined(
+        variant=name,
+        check=CheckKind.PHYSICS,
+        ok=worst.possible,
+        count=len(checks),
+        values=_values(worst),
+        reason=None if worst.possible else _above_roof(name, worst),
+    )
+
+
+def _declared(state: RunState, variant: VariantState, samples: SampleView) -> DeclaredWork | None:
+    """None where nothing is declared or measured, or the bytes are those of a link, which has a
+    roof of its own.
+    """
+    built, job, device, counted = variant.built, state.timed_job, state.device, variant.counted
+    if built is None or job is None or device is None:
+        return None
+    moved = built.bytes or _written(variant)
+    if not (moved or built.flops):
+        return None
+    name, items = variant.info.name, variant.items
+    interval = samples.interval((name,))
+    per_item_s = interval.median if interval else samples.rough(name)
+    if not per_item_s:
+        return None
+    on_link = isinstance(job, Measure) and job.roof in LINKS
+    cache_bytes = state.ceilings.cache_bytes if state.ceilings else None
+    return DeclaredWork(
+        seconds=per_item_s * items,
+        high_s=interval.high * items if interval else None,
+        bytes=None if on_link else moved,
+        flops=built.flops,
+        dtype=built.dtype,
+        distinct_bytes=counted.distinct_bytes if counted else None,
+        fewer_flops=counted is None or counted.fewer_flops,
+        # The system's word on a virtual machine is the cache of the whole socket: no more can have
+        # been kept.
+        cache_bytes=max(device.l2_bytes, cache_bytes or 0),
+        hot=job.cache == Cache.HOT,
+        on_gpu=device.on_gpu,
+    )
+
+
+def _written(variant: VariantState) -> int | None:
+    """Bytes of the output, of a variant that declares none and was seen to write all of it."""
+    examined = variant.examined.get(CheckKind.OUTPUTS)
+    size = (
+        examined.values.get("bytes")
+        if examined and CheckKind.DETERMINISM in variant.examined
+        else None
+    )
+    return int(size) if isinstance(size, (int, float)) and size else None
+
+
+def _values(check: RateCheck) -> dict[str, Value]:
+    return {
+        "declared": check.amount,
+        "unit": check.unit,
+        "time_s": check.seconds,
+        "rate": check.rate,
+        "roof": check.roof,
+        "roof_rate": check.roof_rate,
+        "ratio": check.ratio,
+        "allowed": check.allowed,
+    }
+
+
+def _above_roof(name: str, check: RateCheck) -> Finding:
+    return finding(
+        "above_roof",
+        name,
+        declared=check.amount,
+        unit=check.unit,
+        time_s=check.seconds,
+        rate=check.rate,
+        roof=check.roof,
+        roof_rate=check.roof_rate,
+        ratio=check.ratio,
+        allowed=check.allowed,
+    )

@@ -1,0 +1,462 @@
+"""The work that ceilings are measured by: copies, products, chains of arithmetic, empty launches,
+transfers.
+
+Compiled by NVRTC through CuPy, where that is installed.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from importlib import util
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from gpulab.core.finding import Finding, finding
+from gpulab.core.machine import Device
+from gpulab.core.payloads import (
+    CACHE,
+    HOST_TO_DEVICE,
+    LAUNCH,
+    LINKS,
+    MATRIX,
+    MEMORY,
+    PAGE_FAULT,
+    VECTOR,
+)
+from gpulab.engine.processes.device import free_memory
+from gpulab.scenario import GiB, KiB, MiB, Work
+
+THREADS, BLOCKS_PER_SM = 256, 8
+CHAINS = 8
+"""Independent accumulators per thread: an FMA's latency is 4 clocks, and an SM must not wait for
+it.
+"""
+_ITERATIONS = 4096
+_L2_BYTES_PER_LAUNCH = 4 << 30  # so that a launch's own microseconds do not show
+
+SOURCE = r"""
+template <typename T> __device__ void chain(T* out, T a, T b, int iterations) {
+    T x[8];
+    #pragma unroll
+    for (int k = 0; k < 8; ++k) x[k] = T(threadIdx.x + k);
+    #pragma unroll 8
+    for (int i = 0; i < iterations; ++i) {
+        #pragma unroll
+        for (int k = 0; k < 8; ++k) x[k] = fma(x[k], a, b);
+    }
+    T sum = 0;
+    #pragma unroll
+    for (int k = 0; k < 8; ++k) sum += x[k];
+    if (sum == T(-1)) *out = sum;  // never: it keeps the compiler from leaving the loop out
+}
+extern "C" __global__ void fma_fp32(float* out, float a, float b, int n) {
+    chain<float>(out, a, b, n);
+}
+extern "C" __global__ void fma_fp64(double* out, double a, double b, int n) {
+    chain<double>(out, a, b, n);
+}
+
+extern "C" __global__ void read_l2(
+    const uint4* data, unsigned int* out, long long count, int passes
+) {
+    uint4 sum = make_uint4(0, 0, 0, 0);
+    const long long stride = (long long)gridDim.x * blockDim.x;
+    const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    for (int pass = 0; pass < passes; ++pass) {
+        #pragma unroll 8
+        for (long long i = first; i < count; i += stride) {
+            const uint4 value = __ldcg(data + i);  // past L1
+            sum.x ^= value.x; sum.y ^= value.y; sum.z ^= value.z; sum.w ^= value.w;
+        }
+        // Another pass may not be folded into this one.
+        asm volatile("" : "+r"(sum.x), "+r"(sum.y), "+r"(sum.z), "+r"(sum.w) :: "memory");
+    }
+    if ((sum.x ^ sum.y ^ sum.z ^ sum.w) == 0x9e3779b9u) *out = sum.x;
+}
+"""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A step that launches it once, and what that does: FLOPs or bytes."""
+
+    step: Callable[[], Any]
+    amount: int
+    method: Finding
+
+
+def available() -> bool:
+    return util.find_spec("cupy") is not None
+
+
+def fma_chain(device: torch.device, info: Device, dtype: str) -> Kernel:
+    """Fused multiply-adds that need nothing but registers, on all SMs."""
+    import numpy as np
+
+    scalar, tensor_dtype = (
+        (np.float32, torch.float32) if dtype == "fp32" else (np.float64, torch.float64)
+    )
+    kernel, out = _compiled(f"fma_{dtype}"), torch.zeros(1, dtype=tensor_dtype, device=device)
+    blocks = info.sms * BLOCKS_PER_SM
+    iterations = _ITERATIONS if dtype == "fp32" else _ITERATIONS // 8  # cards have few fp64 units
+    arguments = (out.data_ptr(), scalar(0.999), scalar(0.001), np.int32(iterations))
+
+    def step() -> object:
+        kernel((blocks,), (THREADS,), arguments)
+        return out
+
+    flops = 2 * CHAINS * iterations * blocks * THREADS
+    return Kernel(step, flops, finding("fma_chains", chains=CHAINS, blocks=blocks, threads=THREADS))
+
+
+def l2_reads(device: torch.device, info: Device, footprint: int) -> Kernel:
+    """The same bytes, read again and again in one launch."""
+    import numpy as np
+
+    kernel, count = _compiled("read_l2"), footprint // 16
+    data = torch.randint(0, 255, (count * 16,), dtype=torch.uint8, device=device)
+    out = torch.zeros(1, dtype=torch.int32, device=device)
+    passes = max(1, _L2_BYTES_PER_LAUNCH // footprint)
+    arguments = (data.data_ptr(), out.data_ptr(), np.int64(count), np.int32(passes))
+    blocks = info.sms * BLOCKS_PER_SM
+
+    def step() -> object:
+        kernel((blocks,), (THREADS,), arguments)
+        return data, out  # alive for as long as the step is
+
+    return Kernel(
+        step, passes * count * 16, finding("repeated_reads", passes=passes, bytes=footprint)
+    )
+
+
+def _compiled(name: str) -> Any:
+    import cupy
+
+    return cupy.RawModule(code=SOURCE, options=("-std=c++17",)).get_function(name)
+
+
+_BEYOND_CACHE = 4
+_SMALLEST_CACHE, _CACHE_STEPS, _BRIEF_FOOTPRINTS = 4 * MiB, 4, 3
+_MOST_OF_MEMORY = 16
+# of one array: what is smaller is cached somewhere, whatever the system says
+_FEWEST_BYTES = 64 * MiB
+# a virtual machine may name hundreds of MiB of cache: touching gigabytes takes minutes
+_MOST_BYTES_CPU = 256 * MiB
+_LARGEST_PRODUCT, _PRODUCT_S = 8192, 0.06
+_LAUNCHES = 200
+_PAGES = 256
+_PATTERN = 4096  # drawing a gigabyte of numbers would take longer than moving it
+_TRANSFERS = (4 * KiB, 1 * MiB, 16 * MiB, 256 * MiB)
+_DTYPES = {
+    "fp64": torch.float64,
+    "fp32": torch.float32,
+    "tf32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+    "fp8": torch.float8_e4m3fn,
+    "int8": torch.int8,
+}
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One way to a ceiling, with its data: `amount` bytes or FLOPs per step; 0 where the time of a
+    part counts.
+
+    `clock`: device, wall, or host for what queueing alone costs.
+    """
+
+    work: Work
+    amount: int
+    method: Finding
+    clock: str = "device"
+    parts: int = 1
+    footprint: int = 0
+    """Bytes that stay in a cache, if it holds so many; 0 where that is not the question."""
+    rests: bool = False
+    """Whether the device slows down under it, and so gets pauses at first: its best is before
+    that.
+    """
+
+
+@dataclass(frozen=True)
+class PlannedProbe:
+    """A ceiling to measure; `make` builds its probe, which may fail where the device or the memory
+    is not up to it.
+    """
+
+    roof: str
+    kind: str
+    make: Callable[[], Probe]
+
+
+def plan(device: torch.device, info: Device, *, brief: bool = False) -> Iterator[PlannedProbe]:
+    """All that the device has. `brief`: only the fastest and the slowest way, and no footprints
+    that take long.
+    """
+    array = array_bytes(device, info)
+    for kind in ("copy", "update") if brief else ("copy", "triad", "update", "read"):
+        yield PlannedProbe(MEMORY, kind, partial(_stream, device, kind, array))
+    footprints = _footprints(device, info)
+    for footprint in footprints[:_BRIEF_FOOTPRINTS] if brief else footprints:
+        if device.type == "cpu":
+            for kind in ("copy", "update") if brief else ("copy", "update", "read"):
+                yield PlannedProbe(
+                    CACHE, kind, partial(_stream, device, kind, footprint // (1 + (kind != "read")))
+                )
+        elif available():
+            yield PlannedProbe(
+                CACHE, "read", partial(_of_kernel, l2_reads, device, info, footprint)
+            )
+    for kind in _kinds(device):
+        yield PlannedProbe(MATRIX, kind, partial(_product, device, kind))
+    if device.type == "cuda" and available():
+        for kind in ("fp32", "fp64"):
+            yield PlannedProbe(VECTOR, kind, partial(_of_kernel, fma_chain, device, info, kind))
+    if device.type == "cpu":
+        yield PlannedProbe(PAGE_FAULT, "", _first_touches)
+    for kind in ("enqueue", "spacing", "graph node") if device.type == "cuda" else ("enqueue",):
+        yield PlannedProbe(LAUNCH, kind, partial(_launches, device, kind))
+    for roof in LINKS if device.type == "cuda" else ():
+        for size in _TRANSFERS:
+            for kind in ("pinned", "pageable"):
+                yield PlannedProbe(
+                    roof, f"{kind} {_size(size)}", partial(_transfers, device, roof, kind, size)
+                )
+        yield PlannedProbe(
+            roof,
+            f"pinned on the spot {_size(size)}",
+            partial(_pinned_on_the_spot, device, roof, size),
+        )
+
+
+def _footprints(device: torch.device, info: Device) -> list[int]:
+    """Bytes to look for in the last-level cache. Of a CPU also far fewer than it should hold.
+
+    A virtual machine reports the cache of a whole socket, and gets a slice of it.
+    """
+    half = info.l2_bytes // 2
+    if device.type == "cuda":
+        return [half // 4, half // 2, half] if half else []
+    sizes = []
+    while half:
+        sizes.append(half)
+        half = half // _CACHE_STEPS if half > _SMALLEST_CACHE else 0
+    return sizes[::-1]
+
+
+def array_bytes(device: torch.device, info: Device) -> int:
+    """Bytes of an array that no cache holds, and that three of fit into memory."""
+    if device.type == "cuda":
+        return min(GiB, info.memory_bytes // _MOST_OF_MEMORY)
+    beyond = min(max(_BEYOND_CACHE * info.l2_bytes, _FEWEST_BYTES), _MOST_BYTES_CPU)
+    return min(beyond, free_memory() // _MOST_OF_MEMORY)
+
+
+def _stream(device: torch.device, kind: str, array: int) -> Probe:
+    """STREAM's copy and triad (J. D. McCalpin), an update in place, and a read, on fp32 arrays of
+    so many bytes.
+
+    A CPU loads the lines that it is going to store to: only the update moves no more than is
+    counted.
+    """
+    count = array // 4
+    size, method = count * 4, finding("arrays", bytes=array)
+    footprint = array if kind == "read" else 2 * array
+    pattern = torch.rand(_PATTERN, dtype=torch.float32, device=device)
+
+    def operand() -> torch.Tensor:
+        return pattern.repeat(1 + count // _PATTERN)[:count]
+
+    a = operand()
+    if kind == "copy":
+        return Probe(Work(partial(operand().copy_, a)), 2 * size, method, footprint=footprint)
+    if kind == "triad":
+        return Probe(
+            Work(partial(torch.add, a, operand(), alpha=3.0, out=operand())), 3 * size, method
+        )
+    if kind == "update":
+        return Probe(
+            Work(partial(operand().add_, a, alpha=1e-6)), 3 * size, method, footprint=footprint
+        )
+    return Probe(Work(partial(torch.sum, a)), size, method, footprint=footprint)
+
+
+def _of_kernel(make: Callable[..., Kernel], *arguments: Any) -> Probe:
+    kernel = make(*arguments)
+    return Probe(Work(kernel.step), kernel.amount, kernel.method)
+
+
+def _kinds(device: torch.device) -> list[str]:
+    """The dtypes that the device has matrix units or instructions for. Never fp16 on a CPU: it is
+    emulated there.
+    """
+    if device.type == "cpu":
+        return ["fp64", "fp32", "bf16", "int8"]
+    capability = torch.cuda.get_device_capability(device)
+    kinds = ["fp64", "fp32"]
+    kinds += ["tf32"] if capability >= (8, 0) else []
+    kinds += ["fp16"] if capability >= (7, 0) else []
+    kinds += ["bf16"] if capability >= (8, 0) else []
+    kinds += ["fp8"] if capability >= (8, 9) else []
+    kinds += ["int8"] if capability >= (7, 5) else []
+    return kinds
+
+
+def _product(device: torch.device, kind: str) -> Probe:
+    """A product of two random matrices, as large as takes some milliseconds: on zeros it would run
+    faster.
+    """
+    size, context = 256 if device.type == "cpu" else 2048, _tf32 if kind == "tf32" else None
+    while True:
+        step = _multiply(device, kind, size)
+        with context() if context else nullcontext():
+            # the first sets up, any may be disturbed
+            step_s = min(_step_s(device, step) for _ in range(4))
+        if size >= _LARGEST_PRODUCT or 8 * step_s > _PRODUCT_S:
+            method = finding("product", size=size)
+            return Probe(
+                Work(step, context=context), 2 * size**3, method, rests=device.type == "cuda"
+            )
+        size *= 2
+
+
+def product_of(device: torch.device, kind: str, size: int) -> Probe:
+    """A product of two random matrices of this size."""
+    context = _tf32 if kind == "tf32" else None
+    return Probe(
+        Work(_multiply(device, kind, size), context=context),
+        2 * size**3,
+        finding("product", size=size),
+    )
+
+
+def products_of(device: torch.device, kind: str, sizes: Iterable[int], most_s: float) -> Probe:
+    """The largest product of these sizes, which grow, that takes no longer; else the first."""
+    first, *others = sizes
+    probe = product_of(device, kind, first)
+    for size in others:
+        larger = product_of(device, kind, size)
+        if min(_step_s(device, larger.work.step) for _ in range(2)) > most_s:
+            break
+        probe = larger
+    return probe
+
+
+def read_of(device: torch.device, array: int) -> Probe:
+    """A read of an array."""
+    return _stream(device, "read", array)
+
+
+def _step_s(device: torch.device, step: Callable[[], object]) -> float:
+    started = perf_counter()
+    step()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return perf_counter() - started
+
+
+def _multiply(device: torch.device, kind: str, size: int) -> Callable[[], torch.Tensor]:
+    dtype = _DTYPES[kind]
+    if kind == "int8":
+        a, b = (
+            torch.randint(-127, 128, (size, size), dtype=dtype, device=device) for _ in range(2)
+        )
+        return partial(torch._int_mm, a, b if device.type == "cpu" else b.t().contiguous().t())
+    a, b = (torch.randn(size, size, dtype=torch.float32, device=device).to(dtype) for _ in range(2))
+    if kind == "fp8":
+        # the hardware's layout
+        b, scale = b.t().contiguous().t(), torch.ones((), dtype=torch.float32, device=device)
+        return partial(
+            torch._scaled_mm, a, b, scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16
+        )
+    return partial(torch.mm, a, b, out=torch.empty(size, size, dtype=dtype, device=device))
+
+
+def _first_touches() -> Probe:
+    """Memory that is new to the process, a page at a time: what a step pays that allocates."""
+    page = mmap.PAGESIZE
+
+    def step() -> None:
+        with mmap.mmap(-1, _PAGES * page) as memory:
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
+            for start in range(0, _PAGES * page, page):
+                memory[start] = 1
+
+    return Probe(Work(step), 0, finding("first_touches", pages=_PAGES), "wall", _PAGES)
+
+
+def _launches(device: torch.device, kind: str) -> Probe:
+    operand, out = torch.ones(1, device=device), torch.empty(1, device=device)
+
+    def launches() -> None:
+        for _ in range(_LAUNCHES):
+            torch.add(operand, operand, out=out)
+
+    if kind == "enqueue":
+        return Probe(Work(launches), 0, finding("additions", count=_LAUNCHES), "host", _LAUNCHES)
+    if kind == "spacing":
+        return Probe(
+            Work(launches),
+            0,
+            finding("additions_on_device_clock", count=_LAUNCHES),
+            parts=_LAUNCHES,
+        )
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        launches()
+    return Probe(
+        Work(graph.replay), 0, finding("graph_of_additions", count=_LAUNCHES), parts=_LAUNCHES
+    )
+
+
+def _transfers(device: torch.device, roof: str, kind: str, size: int) -> Probe:
+    host = torch.ones(size, dtype=torch.uint8)
+    copy = _transfer(device, roof, host.pin_memory() if kind == "pinned" else host)
+    return Probe(Work(copy), size, finding("host_clock"), "wall")
+
+
+def _pinned_on_the_spot(device: torch.device, roof: str, size: int) -> Probe:
+    """A copy with the page-locking inside, as a single one pays it."""
+    host = torch.ones(size, dtype=torch.uint8)
+    copy, library = _transfer(device, roof, host), torch.cuda.cudart()  # type: ignore[no-untyped-call]
+
+    def step() -> None:
+        # Not by pin_memory: torch keeps what was pinned, and the second time would be free.
+        if code := int(library.cudaHostRegister(host.data_ptr(), host.nbytes, 0)):
+            raise RuntimeError(f"cudaHostRegister failed with code {code}")
+        copy()
+        torch.cuda.synchronize(device)
+        library.cudaHostUnregister(host.data_ptr())
+
+    return Probe(Work(step), size, finding("pinned_for_one_copy"), "wall")
+
+
+def _transfer(device: torch.device, roof: str, host: torch.Tensor) -> Callable[[], Any]:
+    remote = torch.empty(host.numel(), dtype=host.dtype, device=device)
+    target, source = (remote, host) if roof == HOST_TO_DEVICE else (host, remote)
+    return partial(target.copy_, source, non_blocking=True)
+
+
+def _size(size: int) -> str:
+    """A size as part of the name of a ceiling."""
+    scale, unit = next(
+        (scale, unit) for scale, unit in ((GiB, "GiB"), (MiB, "MiB"), (KiB, "KiB")) if size >= scale
+    )
+    return f"{size // scale} {unit}"
+
+
+@contextmanager
+def _tf32() -> Iterator[None]:
+    before = torch.backends.cuda.matmul.fp32_precision
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.fp32_precision = before

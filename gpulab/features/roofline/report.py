@@ -1,0 +1,401 @@
+"""A variant's declared work against what was measured: its place on the roofline, and the evidence
+for what limits it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+from gpulab.core.events import RoofProbed
+from gpulab.core.finding import Finding, finding
+from gpulab.core.jobs import Calibrate, Measure
+from gpulab.core.payloads import (
+    CACHE,
+    DERIVED,
+    LINKS,
+    MATRIX,
+    MEMORY,
+    UNSTEADY,
+    VECTOR,
+    WAITING,
+    Ceiling,
+)
+from gpulab.core.statuses import Cache, CeilingChoice, Clock
+from gpulab.features.goodput.analysis import parts_on_cpu
+from gpulab.features.roofline.bound import (
+    DIFFERS,
+    Bound,
+    Cause,
+    Point,
+    Roofline,
+    bound_of,
+    point_of,
+)
+from gpulab.features.roofline.ceilings import RoofSet, nominal_ceilings
+from gpulab.features.roofline.evidence import DeviceCounters, StepFacts
+from gpulab.features.telemetry.fields import PERCENT, POWER_CAP
+from gpulab.report.report import RunReport, Time
+from gpulab.report.state import RunState, VariantState
+from gpulab.stats.statistics import median_interval
+
+_BUSY = ("useful", "other busy", "communication", "copies")
+"""The parts of a profile in which the device works."""
+_SLICE_S = 0.004
+"""What another thread has of a CPU before it is this one's turn again."""
+_SHORT, _SHORT_S = 3, 3e-6
+"""An operation of so many times what starting one costs, or of so many seconds where that is not
+known, is mostly starting it.
+"""
+_SEVERAL = 2
+_GATHERS = re.compile(r"aten::(index|gather|take|embedding|scatter|_index_put_impl_|_unsafe_index)")
+"""Operations at indices that may lie anywhere."""
+
+
+def step_facts(
+    state: RunState,
+    variant: VariantState,
+    roofs: RoofSet,
+    step_s: float,
+    clocks: Mapping[str, float],
+) -> StepFacts:
+    """What the events of a run say of one step of a variant."""
+    built, job, counted = variant.built, state.timed_job, variant.counted
+    assert built is not None
+    assert job is not None
+    on_gpu = state.device is not None and state.device.on_gpu
+    device_s = _device_s(variant, clocks)
+    waiting, launching = _waiting(state, variant, step_s, device_s)
+    one_thread = not on_gpu and state.device is not None and state.device.threads == 1
+    preempted, waited = _off_the_cpu(variant) if one_thread else (None, None)
+    return StepFacts(
+        seconds=step_s,
+        bytes=built.bytes,
+        flops=built.flops,
+        dtype=built.dtype,
+        launches=counted.operations if counted else None,
+        on_gpu=on_gpu,
+        waiting=waiting if on_gpu else None,
+        launching=launching,
+        device_s=device_s,
+        counters=_counters(state, variant, device_s or step_s),
+        dram_bytes=dram_bytes_per_step(state, variant, roofs),
+        preempted=preempted,
+        waited=waited,
+        **_profile_of_thread(variant, roofs) if not on_gpu else {},
+        faults=None if on_gpu else _faults_per_step(variant),
+        strided=counted.strided_bytes / counted.operand_bytes
+        if counted and counted.operand_bytes
+        else None,
+        cache_bytes=_cache_bytes(state),
+        cache_seen=bool(state.ceilings and state.ceilings.cache_bytes is not None),
+        hot=job.cache == Cache.HOT,
+        roof=job.roof if isinstance(job, Measure) else None,
+        waiting_phase=_waiting_phase(variant),
+    )
+
+
+def _off_the_cpu(variant: VariantState) -> tuple[float | None, float | None]:
+    """(share of the step in which others ran instead of the thread of a CPU, share in which it
+    slept or waited).
+
+    The profiler's process saw how much of it was waiting; without it, others took at most a slice
+    for each involuntary switch.
+    """
+    off = variant.contention
+    if off is None:
+        return None, None
+    profiled = variant.profiled
+    if profiled and profiled.waited is not None:
+        waited = min(off, profiled.waited)
+    else:
+        waited = max(0.0, off - variant.switches * _SLICE_S / variant.wall_s)
+    return off - waited, waited
+
+
+def _profile_of_thread(variant: VariantState, roofs: RoofSet) -> dict[str, Any]:
+    """What the profile says that the main thread of a CPU does; nothing where there is none, or no
+    operation either.
+    """
+    profiled, counted = variant.profiled, variant.counted
+    if profiled is None:
+        none_of_torch = counted is not None and not counted.operations
+        return {"outside": 1.0} if none_of_torch else {}
+    parts = parts_on_cpu(profiled.partition, profiled.steps, profiled.plain_s, 1.0)
+    launch = roofs.launch_s()
+    longest_s = _SHORT * launch.median if launch else _SHORT_S
+    rows = [row for row in profiled.operations if not row.on_device and row.calls]
+    short = [row for row in rows if row.self_s / row.calls <= longest_s]
+    several = sum(row.calls for row in short) >= _SEVERAL * profiled.steps
+    running = 1 - parts.get("preempted", 0.0)
+    return {
+        "outside": None
+        if profiled.partition.marked or not running
+        else parts.get("other", 0.0) / running,
+        "interpreted": profiled.interpreted,
+        "short_operations": sum(row.share for row in short) if several else None,
+        "gathering": sum(row.share for row in rows if _GATHERS.match(row.name)),
+        "longest_operation": (rows[0].name, rows[0].share) if rows else None,
+    }
+
+
+def dram_bytes_per_step(state: RunState, variant: VariantState, roofs: RoofSet) -> float | None:
+    """Bytes a step between the device and its memory, by the share of its bandwidth that the device
+    counted.
+    """
+    solo, job = variant.solo_run, state.timed_job
+    nominal = next(
+        (
+            ceiling
+            for ceiling in roofs.ceilings
+            if ceiling.roof == MEMORY and ceiling.source == DERIVED
+        ),
+        None,
+    )
+    means = state.telemetry.solo_means(variant.info.name)
+    if (
+        solo is None
+        or means is None
+        or nominal is None
+        or (job is not None and job.cache == Cache.COLD)
+    ):
+        return None
+    share = means.means.get("dram")
+    if share is None:
+        return None
+    counted = share / PERCENT * nominal.median * (solo.ended - solo.started)
+    return max(0.0, counted - solo.restored_bytes) / solo.steps
+
+
+def _waiting_phase(variant: VariantState) -> tuple[str, float] | None:
+    """The longest of the phases that wait by their name, and its share; None where there is
+    none.
+    """
+    seconds = variant.phases.seconds if variant.phases else {}
+    longest = max(WAITING & seconds.keys(), key=lambda name: seconds[name], default=None)
+    return (
+        (longest, seconds[longest] / sum(seconds.values()))
+        if longest and seconds[longest]
+        else None
+    )
+
+
+def _cache_bytes(state: RunState) -> int:
+    """What the last-level cache holds for this run: as it was seen, else as the system reports.
+
+    A virtual machine reports the cache of its whole socket, and gets a slice of it.
+    """
+    if state.ceilings and state.ceilings.cache_bytes is not None:
+        return state.ceilings.cache_bytes
+    return state.device.l2_bytes if state.device else 0
+
+
+def _device_s(variant: VariantState, clocks: Mapping[str, float]) -> float | None:
+    """The device's own time of a step; None where its clock has gaps between launches in it."""
+    device = variant.other_clocks.get(Clock.DEVICE)
+    return None if device and device.exposed else clocks.get(Clock.DEVICE)
+
+
+def _waiting(
+    state: RunState, variant: VariantState, step_s: float, device_s: float | None
+) -> tuple[float | None, float | None]:
+    """(share of a step in which the device does nothing, the part of it in which the host starts
+    operations).
+
+    By the profile where there is one: kernels take as long under it, and what is left of the step
+    was idle.
+    """
+    job, profiled = state.timed_job, variant.profiled
+    if (
+        profiled
+        and profiled.repeatable
+        and profiled.partition.on_device
+        and job
+        and job.cache == Cache.HOT
+    ):
+        parts = profiled.partition.seconds
+        busy_s = sum(parts.get(name, 0.0) for name in _BUSY) / profiled.steps
+        idle_s = sum(seconds for name, seconds in parts.items() if name not in _BUSY)
+        waiting = max(0.0, 1 - busy_s / step_s)
+        return waiting, waiting * parts.get("launch-bound", 0.0) / idle_s if idle_s else 0.0
+    if job and job.clock == Clock.DEVICE:
+        return (None if device_s is None else 0.0), None
+    return (None if device_s is None else max(0.0, 1 - device_s / step_s)), None
+
+
+def _counters(state: RunState, variant: VariantState, device_s: float) -> DeviceCounters | None:
+    """What the device counted in the solo run, over its own time; None where it counted nothing."""
+    solo, means = variant.solo_run, state.telemetry.solo_means(variant.info.name)
+    # flushing is most of such a run
+    cold = state.timed_job is not None and state.timed_job.cache == Cache.COLD
+    if solo is None or means is None or cold or state.device is None or not state.device.on_gpu:
+        return None
+    longer = max(1.0, solo.time_s / device_s)
+    started = state.telemetry.started
+    shares = {
+        name: min(1.0, means.means[name] / PERCENT * longer)
+        for name in ("sm", "occupancy", "tensor", "fp64", "fp32", "fp16", "dram")
+        if name in means.means
+    }
+    power = means.means.get("power")
+    if not shares and power is None:
+        return None
+    return DeviceCounters(
+        **shares,
+        power=power,
+        limit=started.limits.get("power") if started else None,
+        capped=bool(means.reasons and means.reasons & POWER_CAP),
+    )
+
+
+def _faults_per_step(variant: VariantState) -> float | None:
+    """Page faults of a step in its timed blocks."""
+    steps = variant.calibrated.steps_per_block if variant.calibrated else 0
+    return variant.faults / variant.blocks / steps if variant.blocks and steps else None
+
+
+_FLOPS_AGREE = 0.1
+_MOST_ARROWS = 2
+
+
+def roofs_of(state: RunState) -> RoofSet | None:
+    """Everything known to limit the run's device; None where no ceilings were asked for."""
+    job = state.job
+    wanted = isinstance(job, Calibrate) or (job is not None and job.ceilings != CeilingChoice.NONE)
+    if not wanted or state.device is None:
+        return None
+    measured = state.ceilings.ceilings if state.ceilings else ()
+    beside = [_probed_ceiling(events, measured) for events in _probed(state).values()]
+    return RoofSet((*beside, *measured, *nominal_ceilings(state.device)))
+
+
+def cause_and_point(
+    state: RunState,
+    variant: VariantState,
+    roofs: RoofSet | None,
+    time: Time | None,
+    clocks: dict[str, float],
+) -> tuple[Cause | None, Point | None]:
+    """What limits a variant, None where nothing is known; and where it stands, None where its work
+    is not declared.
+    """
+    if time is None or variant.built is None or not time.median or state.timed_job is None:
+        return None, None
+    name, known = variant.info.name, roofs or RoofSet(())
+    beside = {
+        key: [event.ratios[name] / event.amount for event in events if name in event.ratios]
+        for key, events in _probed(state).items()
+    }
+    facts = replace(
+        step_facts(state, variant, known, time.median, clocks),
+        low_s=time.low,
+        high_s=time.high,
+        beside=beside,
+    )
+    declared = bool(variant.built.bytes or variant.built.flops)
+    bound = bound_of(facts, known) if declared else _bound_by_counts(facts, variant, known)
+    cause = (
+        Cause(bound=bound.kind, or_else=list(bound.or_else), reason=bound.reason) if bound else None
+    )
+    return cause, point_of(name, facts, bound) if declared else None
+
+
+def _bound_by_counts(facts: StepFacts, variant: VariantState, roofs: RoofSet) -> Bound | None:
+    """What limits a step that declares nothing: by what torch counted of it, where no rate of that
+    is impossible.
+    """
+    counted = variant.counted
+    if counted and counted.operand_bytes:
+        bound = bound_of(
+            replace(facts, bytes=counted.operand_bytes, flops=counted.flops or None), roofs
+        )
+        if bound and not bound.reason.code.startswith("above"):
+            return bound
+    return bound_of(facts, roofs)
+
+
+def roofline_of(report: RunReport) -> Roofline | None:
+    """The run's roofline, with an arrow to each variant from the one that it is compared with
+    last.
+    """
+    if report.ceilings is None:
+        return None
+    points = [variant.roofline for variant in report.variants if variant.roofline]
+    places = {point.variant: index for index, point in enumerate(points)}
+    against = {comparison.variant: comparison.against for comparison in report.comparisons}
+    tangled = {name for name, arrows in Counter(against.values()).items() if arrows > _MOST_ARROWS}
+    arrows = [
+        (places[before], places[after])
+        for after, before in against.items()
+        if before in places and after in places and before not in tangled
+    ]
+    return Roofline(report.ceilings.ceilings, points, arrows)
+
+
+def disagreements(state: RunState, roofs: RoofSet | None) -> list[Finding]:
+    """Where what was declared is not what was counted, and ceilings that cannot be used."""
+    if roofs is None:
+        return []
+    findings = []
+    dtypes = {variant.built.dtype or "fp32" for variant in state.variants.values() if variant.built}
+    roof = state.job.roof if isinstance(state.job, Measure) else None
+    every = isinstance(state.job, Calibrate)
+    unsteady = [
+        ceiling.name
+        for ceiling in roofs.unsteady()
+        if every or ceiling.roof in (MEMORY, CACHE, roof) or ceiling.kind in dtypes
+    ]
+    if unsteady:
+        findings.append(finding("ceilings_not_used", ceilings=unsteady, times=UNSTEADY))
+    for name, variant in state.variants.items():
+        built, counted = variant.built, variant.counted
+        flops = (built.flops, counted.flops) if built and counted else (None, None)
+        if flops[0] and flops[1] and abs(flops[0] / flops[1] - 1) > _FLOPS_AGREE:
+            findings.append(finding("flops_differ", name, declared=flops[0], counted=flops[1]))
+        # Bytes that are declared for a link are read and written by its memory as well, and by
+        # whatever waits for them.
+        dram_bytes = None if roof in LINKS else dram_bytes_per_step(state, variant, roofs)
+        if dram_bytes and built and built.bytes and dram_bytes > (1 + DIFFERS) * built.bytes:
+            findings.append(finding("moves_more_bytes", name, ratio=dram_bytes / built.bytes))
+        operands = counted.operand_bytes if counted else None
+        # Where torch sees no operation there is no count; what others do beside its operations is
+        # not in it.
+        if built and built.bytes and operands and built.bytes > (1 + DIFFERS) * operands:
+            findings.append(
+                finding("declares_more_bytes", name, declared=built.bytes, operands=operands)
+            )
+    return findings
+
+
+def _probed(state: RunState) -> dict[tuple[str, str], list[RoofProbed]]:
+    """What was measured of roofs between the blocks, by roof and kind."""
+    by_key: dict[tuple[str, str], list[RoofProbed]] = defaultdict(list)
+    for event in state.roofs_probed:
+        by_key[event.roof, event.kind].append(event)
+    return by_key
+
+
+def _probed_ceiling(events: list[RoofProbed], measured: tuple[Ceiling, ...]) -> Ceiling:
+    """A roof as it was during the run: the median over its processes, and the interval of that."""
+    first = events[0]
+    rates = [event.amount / event.time_s for event in events]
+    interval = median_interval(rates)
+    method = next(
+        (ceiling.method for ceiling in measured if ceiling.key == (first.roof, first.kind)), None
+    )
+    return Ceiling(
+        roof=first.roof,
+        kind=first.kind,
+        unit="FLOP/s" if first.roof in (MATRIX, VECTOR) else "B/s",
+        best=max(rates),
+        median=median(rates),
+        median_low=interval.low if interval else min(rates),
+        median_high=interval.high if interval else max(rates),
+        samples=sum(event.blocks for event in events),
+        processes=len(events),
+        method=method,
+    )

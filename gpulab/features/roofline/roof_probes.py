@@ -1,0 +1,229 @@
+"""Roofs measured between the blocks of a run: what the device could do just then, whatever it could
+at another time.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import cycle
+from statistics import median
+from time import perf_counter
+
+import torch
+
+from gpulab.core.events import RoofProbed
+from gpulab.core.finding import finding
+from gpulab.core.machine import Device
+from gpulab.core.payloads import CACHE, MATRIX, MEMORY, VECTOR
+from gpulab.engine.build.build import Build
+from gpulab.engine.measure.clock import WallClock
+from gpulab.engine.measure.plan import lead_in_steps
+from gpulab.engine.processes.failure import forget
+from gpulab.features.roofline.probes import (
+    Kernel,
+    Probe,
+    array_bytes,
+    available,
+    fma_chain,
+    l2_reads,
+    product_of,
+    products_of,
+    read_of,
+)
+from gpulab.scenario import MiB, Work
+
+_BUDGET = 0.1
+"""Of the time of the rounds."""
+_ARRAY, _CHUNK, _BEYOND_CACHE = (64 * MiB, 128 * MiB), 8 * MiB, 2
+_SMALLEST_CACHED, _ALIKE = 4 * MiB, 2
+_SIZES, _PRODUCT_S, _LARGE = (256, 384, 512), 0.0015, 8192
+_PATTERN = 4096
+_SPARE = 8
+"""On a GPU probes take at most this part of the free memory, all together."""
+_TAKEN = 3 << 30
+
+
+@dataclass(frozen=True)
+class RoofProbe:
+    """One roof to measure beside a run; `make` builds the work that reaches it, with its data."""
+
+    roof: str
+    kind: str
+    make: Callable[[], Probe]
+
+
+@dataclass
+class _Probing:
+    """A probe that is built, and what it showed so far in this process."""
+
+    planned: RoofProbe
+    amount: int
+    build: Build
+    steps: int
+    lead_in: int
+    cost_s: float
+    times_s: list[float] = field(default_factory=list)
+    ratios: dict[str, list[float]] = field(default_factory=dict)
+
+
+def roof_probes(device: torch.device, info: Device, works: Iterable[Work]) -> list[RoofProbe]:
+    """The roofs that the declared work of some variants is held against: none for what is not
+    declared.
+    """
+    works = list(works)
+    moved = [work.bytes for work in works if work.bytes]
+    dtypes = dict.fromkeys(work.dtype or "fp32" for work in works if work.flops)
+    probes = [_memory(device, info)] if moved else []
+    probes += _cache(device, info, moved)
+    return probes + [_arithmetic(device, info, dtype) for dtype in dtypes]
+
+
+class RoofProbes:
+    """The probes of one process. They take turns with the candidates, as often as a tenth of the
+    time allows.
+
+    `after_round` at the end of each round, `events` at the end of the process. A probe that fails
+    is left out.
+    """
+
+    def __init__(
+        self, clock: WallClock, device: torch.device, probes: Iterable[RoofProbe], seed: int
+    ) -> None:
+        self._clock, self._device, self._order = clock, device, random.Random(seed)
+        self._planned = list(probes) if _has_room(device) else []
+        self._probing: list[_Probing] | None = None
+        self._allowance_s = 0.0
+
+    def prepare(self) -> None:
+        """Build them: their data takes longer than a round."""
+        if self._probing is None:
+            self._probing = list(self._built())
+
+    def after_round(self, times: Mapping[str, float], round_s: float) -> None:
+        """Measure what the time allows, at least once; `times` are the seconds per step of the
+        round's blocks.
+        """
+        self.prepare()
+        assert self._probing is not None
+        first = not any(probing.times_s for probing in self._probing)
+        self._allowance_s += _BUDGET * round_s
+        waiting = self._order.sample(self._probing, len(self._probing))
+        for probing in sorted(waiting, key=lambda probing: len(probing.times_s)):
+            if first or probing.cost_s <= self._allowance_s:
+                self._measure(probing, times)
+
+    def events(self, process: int) -> Iterator[RoofProbed]:
+        """What was measured in this process."""
+        for probing in self._probing or ():
+            if probing.times_s:
+                yield RoofProbed(
+                    process=process,
+                    roof=probing.planned.roof,
+                    kind=probing.planned.kind,
+                    amount=probing.amount,
+                    time_s=median(probing.times_s),
+                    blocks=len(probing.times_s),
+                    ratios={name: median(ratios) for name, ratios in probing.ratios.items()},
+                )
+
+    def close(self) -> None:
+        """Let their data go."""
+        self._planned, self._probing = [], []
+
+    def _built(self) -> Iterator[_Probing]:
+        devices = [self._device] if self._device.type == "cuda" else []
+        # the scenario's numbers are not to depend on this
+        with torch.random.fork_rng(devices=devices):
+            for planned in self._planned:
+                try:
+                    probe = planned.make()
+                    build = Build(probe.work, 0.0, None)
+                    steps, step_s = self._clock.steps_per_block(build)
+                except Exception as error:  # the roof of another time has to do
+                    forget(error)
+                    continue
+                lead_in = lead_in_steps(steps, step_s)
+                yield _Probing(
+                    planned, probe.amount, build, steps, lead_in, (steps + lead_in) * step_s
+                )
+
+    def _measure(self, probing: _Probing, times: Mapping[str, float]) -> None:
+        started = perf_counter()
+        try:
+            time_s = self._clock.block(probing.build, probing.steps, lead_in=probing.lead_in).time_s
+        except Exception as error:
+            forget(error)
+            assert self._probing is not None
+            self._probing = [other for other in self._probing if other is not probing]
+            return
+        probing.times_s.append(time_s)
+        for name, variant_s in times.items():
+            probing.ratios.setdefault(name, []).append(time_s / variant_s)
+        probing.cost_s = perf_counter() - started
+        self._allowance_s -= probing.cost_s
+
+
+def _memory(device: torch.device, info: Device) -> RoofProbe:
+    if device.type == "cuda":
+        return RoofProbe(MEMORY, "read", partial(read_of, device, array_bytes(device, info) // 2))
+    array = min(max(_BEYOND_CACHE * info.l2_bytes, _ARRAY[0]), _ARRAY[1], array_bytes(device, info))
+    return RoofProbe(MEMORY, "update", partial(_walk, array, _CHUNK))  # there are two arrays
+
+
+def _cache(device: torch.device, info: Device, moved: list[int]) -> list[RoofProbe]:
+    """Of work whose bytes may stay there. On a CPU by as many bytes, which is no roof for work of
+    other sizes.
+    """
+    cached = [amount for amount in moved if amount <= info.l2_bytes // 2]
+    if device.type == "cuda" and cached and available():
+        footprint = info.l2_bytes // 4
+        return [
+            RoofProbe(CACHE, "read", partial(_of_kernel, lambda: l2_reads(device, info, footprint)))
+        ]
+    if (
+        device.type == "cuda"
+        or not cached
+        or min(cached) < _SMALLEST_CACHED
+        or max(cached) > _ALIKE * min(cached)
+    ):
+        return []
+    return [RoofProbe(CACHE, "update", partial(_walk, min(cached) // 2, min(cached) // 2))]
+
+
+def _arithmetic(device: torch.device, info: Device, dtype: str) -> RoofProbe:
+    """By the units that are the faster ones in the dtype."""
+    if device.type == "cuda" and dtype == "fp32" and available():
+        return RoofProbe(VECTOR, dtype, partial(_of_kernel, lambda: fma_chain(device, info, dtype)))
+    if device.type == "cuda":
+        return RoofProbe(MATRIX, dtype, partial(product_of, device, dtype, _LARGE))
+    return RoofProbe(MATRIX, dtype, partial(products_of, device, dtype, _SIZES, _PRODUCT_S))
+
+
+def _of_kernel(make: Callable[[], Kernel]) -> Probe:
+    kernel = make()
+    return Probe(Work(kernel.step), kernel.amount, kernel.method)
+
+
+def _walk(array: int, chunk: int) -> Probe:
+    """An update in place that goes on through an array, chunk by chunk: few bytes a step, and none
+    still in a cache.
+    """
+    count, length = array // 4, min(chunk, array) // 4
+    data, added = (torch.rand(_PATTERN).repeat(1 + count // _PATTERN)[:count] for _ in range(2))
+    places = range(0, count - length + 1, length)
+    chunks = cycle(
+        [(data[place : place + length], added[place : place + length]) for place in places]
+    )
+
+    def step() -> torch.Tensor:
+        target, operand = next(chunks)
+        return target.add_(operand, alpha=1e-6)
+
+    return Probe(Work(step), 3 * 4 * length, finding("arrays", bytes=array))
+
+
+def _has_room(device: torch.device) -> bool:
+    return device.type != "cuda" or torch.cuda.mem_get_info(device)[0] >= _SPARE * _TAKEN

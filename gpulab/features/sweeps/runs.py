@@ -1,0 +1,137 @@
+"""A sweep that is under way: a run for each value, then the final of the points that may be the
+best.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from gpulab.catalog.catalog import Entry
+from gpulab.core.jobs import Measure, RunRequest, VariantInfo
+from gpulab.core.statuses import CeilingChoice, ExitCode, Per
+from gpulab.features.sweeps.report import Finalists, contenders_of, finalists_of, sweep_of
+from gpulab.report.commands import Sweep
+from gpulab.report.report import RunReport
+from gpulab.session.launch import Launch, sweep_launches
+from gpulab.session.run_files import default_path
+from gpulab.session.settings import Settings
+
+
+def final_request(
+    points: Sequence[RunRequest], parameter: str, finalists: Finalists
+) -> RunRequest | None:
+    """The request of the final, from those of the points; None where there is nothing to tell
+    apart.
+
+    Nor is there one of smoke runs, which nobody draws conclusions from.
+    """
+    jobs = [point.job for point in points if isinstance(point.job, Measure)]
+    if not jobs or jobs[0].smoke or not finalists:
+        return None
+    job = jobs[0]
+    infos = {info.name: info for info in job.subject.variants}
+    first: dict[str, str] = {}
+    variants: list[VariantInfo] = []
+    for contender in contenders_of(parameter, finalists):
+        against = first.get(contender.variant)
+        first.setdefault(contender.variant, contender.name)
+        variants.append(
+            replace(
+                infos[contender.variant],
+                name=contender.name,
+                function=contender.variant,
+                params={parameter: contender.value},
+                against=against,
+                claim=None,
+            )
+        )
+    subject = replace(
+        job.subject,
+        variants=tuple(variants),
+        params={**job.subject.params, **variants[0].params},
+        claim="",
+        no_effect_reason="",
+    )
+    final = replace(
+        job,
+        subject=subject,
+        per=Per.ITEM,
+        roof=None,
+        ladder=False,
+        increasing_memory=False,
+        solo_runs=False,
+        ceilings=CeilingChoice.NONE,
+        required_speedup=None,
+    )
+    return replace(points[0], job=final, profile=None)
+
+
+class SweepRuns:
+    """`text` is `name=a,b,c`, a name, or nothing where the scenario has one sweep of its own.
+    UsageError.
+    """
+
+    def __init__(self, entry: Entry, text: str, settings: Settings) -> None:
+        self._settings = settings
+        self._launch = Launch(entry)
+        points = [
+            launch.point for launch in sweep_launches(self._launch, text, settings) if launch.point
+        ]
+        self.parameter = points[0][0] if points else ""
+        self.values = [value for _, value in points]
+        self._requests: list[RunRequest] = []
+        self.reports: list[RunReport] = []
+        """Of the points, in the order of their values."""
+        self.final: RunReport | None = None
+
+    @property
+    def next_point(self) -> Settings | None:
+        """Those of the next run; None after the last value, or where a run was interrupted."""
+        interrupted = any(report.exit_code == ExitCode.INTERRUPTED for report in self.reports)
+        if interrupted or len(self.reports) >= len(self.values):
+            return None
+        value = self.values[len(self.reports)]
+        return dataclasses.replace(
+            self._settings, chosen={**self._settings.chosen, self.parameter: value}
+        )
+
+    @property
+    def final_request(self) -> RunRequest | None:
+        """Of the final; None where there is nothing to tell apart, or not every value has run."""
+        if (
+            self.final is not None
+            or len(self.reports) < len(self.values)
+            or self.next_point is not None
+        ):
+            return None
+        return final_request(
+            self._requests, self.parameter, finalists_of(self.parameter, self.reports)
+        )
+
+    @property
+    def final_path(self) -> Path:
+        """A new one for the run file of the final."""
+        return default_path(
+            dataclasses.replace(self._launch, point=("final", self.parameter)).label
+        )
+
+    @property
+    def in_final(self) -> bool:
+        """Every value has run."""
+        return len(self.reports) == len(self.values)
+
+    def add(self, request: RunRequest | None, report: RunReport) -> None:
+        """What the run that has ended measured."""
+        if self.in_final:
+            self.final = report
+            return
+        self.reports.append(report)
+        self._requests += [request] if request else []
+
+    @property
+    def sweep(self) -> Sweep:
+        return sweep_of(self.parameter, self.reports, self.final)

@@ -1,0 +1,225 @@
+"""A sweep: the same scenario at several values of one parameter, as a table and as a chart of time
+per item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gpulab.core.statuses import Status
+from gpulab.draw.text import (
+    OUTCOME_STYLES,
+    QUICK,
+    STYLES,
+    Glyphs,
+    plural,
+    plus_minus,
+    seconds,
+    span,
+    times,
+    with_star,
+)
+from gpulab.features.memory.view import memory_over
+from gpulab.report.commands import Sweep
+from gpulab.report.report import RunReport, Time, VariantReport
+from gpulab.report.sentences import lines, sentence_with_place
+
+_LOG_FROM = 5.0
+"""Times that differ by more than this factor are drawn on a logarithmic axis."""
+_NUMBER_WIDTHS = {"time/item": 7, "time/step": 7, "±": 5, "speedup": 6, "99 % interval": 13}
+"""Names may be folded, numbers never."""
+
+
+@dataclass(frozen=True)
+class _Point:
+    """One variant at one value."""
+
+    value: str
+    report: RunReport
+    variant: VariantReport
+    rank: str
+    """best, ~best where the best cannot be told from it, or empty."""
+
+    @property
+    def time(self) -> Time | None:
+        """Seconds per item."""
+        return self.variant.time_per_item
+
+
+def sweep_view(
+    sweep: Sweep, reports: Sequence[RunReport], glyphs: Glyphs, width: int = 80
+) -> RenderableType:
+    """The runs of one scenario, in the order of the parameter's values. The best of each variant is
+    marked.
+
+    The mark is by the evidence of the final, and a line for each variant says what that is.
+    """
+    parameter = sweep.parameter
+    points = [
+        _Point(str(value), report, variant, _rank(sweep, variant.name, value))
+        for report in reports
+        if (value := report.params.get(parameter)) is not None
+        for variant in report.variants
+    ]
+    values = ", ".join(str(report.params.get(parameter, "")) for report in reports)
+    head = f"{sweep.scenario} · {parameter} = {values}"
+    parts: list[RenderableType] = [
+        Text(glyphs(head), "bold"),
+        "",
+        _table(parameter, points, glyphs),
+        "",
+    ]
+    if any(point.time for point in points):
+        parts += [_chart(parameter, points, glyphs, width), ""]
+    parts += [Text(glyphs(line), style) for line, style in _best(sweep, points)]
+    if (of_memory := memory_over(parameter, reports, glyphs)) is not None:
+        parts += ["", of_memory]
+    if any(report.quick for report in reports):
+        parts.append(Text(QUICK, "dim"))
+    reasons = {report.reason and sentence_with_place(report.reason) for report in reports}
+    alike = len(reasons) == 1 and reports[0].reason is not None
+    for report in reports[:1] if alike else reports:
+        place = f"{parameter}={report.params.get(parameter, '')}"
+        if report.reason:
+            text = f"{place}: {report.outcome}: {sentence_with_place(report.reason)}"
+            parts.append(Text(glyphs(text), OUTCOME_STYLES[report.outcome]))
+        parts += [Text(glyphs(f"{place}: {line}")) for line in lines(report.explanations)]
+        parts += [Text(glyphs(f"{place}: {line}"), "yellow") for line in lines(report.findings)]
+    return Group(*parts)
+
+
+def _best(sweep: Sweep, points: Sequence[_Point]) -> Iterator[tuple[str, str]]:
+    """What is known of the best value of each variant: lines with their styles."""
+    parameter, final = sweep.parameter, sweep.final
+    for variant, value in sweep.best.items():
+        among = sweep.best_among.get(variant, [value])
+        count = sum(point.variant.name == variant and point.time is not None for point in points)
+        named = " and ".join(f"{parameter}={other}" for other in among)
+        if final is None or not sweep.paired.get(variant):
+            yield (
+                f"{variant}: {parameter}={value} by medians of separate runs, which no final "
+                "compared",
+                "yellow",
+            )
+        elif len(among) == count:
+            yield f"{variant}: no value of {parameter} can be told from another", "bold"
+        elif len(among) > 1:
+            yield f"{variant}: {named} cannot be told apart", "bold"
+        else:
+            yield (
+                f"{variant}: {parameter}={value} is the best{_margin(sweep, variant, final)}",
+                "bold",
+            )
+    if final is not None:
+        processes = f", {final.method.processes} processes" if final.method.processes > 1 else ""
+        compared = plural(len(final.variants), "point")
+        yield f"final: {compared} of one run in turn{processes}, times per item, paired", "dim"
+        if final.reason:
+            text = f"final: {final.outcome}: {sentence_with_place(final.reason)}"
+            yield text, OUTCOME_STYLES[final.outcome]
+
+
+def _margin(sweep: Sweep, variant: str, final: RunReport) -> str:
+    """How much faster than the next: both of the final, where the least median is what others are
+    compared with.
+    """
+    best = sweep.best[variant]
+    reference, *others = [
+        contender for contender in sweep.contenders if contender.variant == variant
+    ]
+    speedups = {}
+    for contender in others:
+        comparison = final.comparison(contender.name)
+        if comparison and comparison.speedup and comparison.low and comparison.high:
+            speedups[contender.value] = comparison.speedup, comparison.low, comparison.high
+    if best in speedups:
+        other, (speedup, low, high) = reference.value, speedups[best]
+    else:
+        other, (slower, lowest, highest) = max(speedups.items(), key=lambda item: item[1])
+        speedup, low, high = 1 / slower, 1 / highest, 1 / lowest
+    return f", {times(speedup)} ({span(low, high)}) against {sweep.parameter}={other}"
+
+
+def _rank(sweep: Sweep, variant: str, value: object) -> str:
+    if sweep.best.get(variant) == value:
+        return "best"
+    return "~best" if value in sweep.best_among.get(variant, ()) else ""
+
+
+def _table(parameter: str, points: Sequence[_Point], glyphs: Glyphs) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    time_head = (
+        "time/item" if any((point.variant.items or 1) != 1 for point in points) else "time/step"
+    )
+    for name in (parameter, "variant", time_head, "±", "speedup", "99 % interval", "verdict", ""):
+        width = _NUMBER_WIDTHS.get(name)
+        table.add_column(
+            glyphs(name),
+            justify="right" if width else "left",
+            overflow="fold",
+            min_width=width or 4,
+        )
+    last = None
+    for point in points:
+        time = point.time
+        comparison = point.report.comparison(point.variant.name)
+        plain = comparison is None and point.variant.status == Status.OK
+        verdict = comparison.verdict if comparison else point.variant.status
+        table.add_row(
+            "" if point.value == last else glyphs(point.value),
+            glyphs(point.variant.name),
+            glyphs(seconds(time.median)) if time else "",
+            glyphs(plus_minus(time.low, time.high, time.median))
+            if time and time.low != time.high
+            else "",
+            times(comparison.speedup) if comparison and comparison.speedup else "",
+            glyphs(span(comparison.low, comparison.high)) if comparison else "",
+            Text(with_star("" if plain else verdict, quick=point.report.quick), STYLES[verdict]),
+            Text(point.rank, "bold"),
+        )
+        last = point.value
+    return table
+
+
+def _chart(parameter: str, points: Sequence[_Point], glyphs: Glyphs, width: int) -> Text:
+    """A line a point: its interval and its median on one axis, which all variants share."""
+    drawn = [(point, point.time) for point in points if point.time]
+    low, high = min(time.ends[0] for _, time in drawn), max(time.ends[1] for _, time in drawn)
+    logarithmic = low > 0 and high / low > _LOG_FROM
+    start = log(low) if logarithmic else 0.0
+    end = log(high) if logarithmic else high
+    margin = max(len(_label(parameter, point)) for point, _ in drawn) + 1
+    cells = max(20, width - margin - 16)
+
+    def place_of(value: float) -> int:
+        share = ((log(value) if logarithmic else value) - start) / ((end - start) or 1.0)
+        return round(share * (cells - 1))
+
+    text = Text(no_wrap=True)
+    scale = "logarithmic" if logarithmic else "from 0"
+    text.append(f"time per item, {scale}, with its 99 % interval\n", "dim")
+    for name in dict.fromkeys(point.variant.name for point, _ in drawn):
+        for point, time in drawn:
+            if point.variant.name != name:
+                continue
+            median, lower, upper = map(place_of, (time.median, *time.ends))
+            row = [" "] * cells
+            row[lower : upper + 1] = "─" * (upper + 1 - lower)
+            row[median] = "●"
+            best = point.rank == "best"
+            text.append(glyphs(f"{_label(parameter, point):<{margin}}"))
+            text.append(glyphs("".join(row)), "bold" if best else "")
+            text.append(glyphs(f"{seconds(time.median):>9}{' best' if best else ''}") + "\n")
+    left, right = seconds(low if logarithmic else 0.0), seconds(high)
+    text.append(glyphs(f"{'':<{margin}}{left}{right:>{max(1, cells - len(left))}}"), "dim")
+    return text
+
+
+def _label(parameter: str, point: _Point) -> str:
+    return f"{point.variant.name} {parameter}={point.value}"

@@ -1,0 +1,117 @@
+"""The telemetry process, as the session sees it: started with the run, told whom to sample, stopped
+with it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+
+from gpulab.core.events import (
+    AnyEvent,
+    SamplingTarget,
+    TelemetryEnded,
+    TelemetryLost,
+    TelemetryStarted,
+    WorkerReady,
+)
+from gpulab.core.finding import finding
+from gpulab.core.jobs import TELEMETRY_ON
+from gpulab.core.senders import TELEMETRY as TELEMETRY_EVENTS
+from gpulab.core.wire import decode, encode
+from gpulab.session.streams import Lines, Stream, pipe, read_available
+
+TELEMETRY = (sys.executable, "-P", "-m", "gpulab.features.telemetry")
+_PATIENCE_S = 0.3
+
+
+class TelemetryProcess:
+    """Never waits for the process: a driver that hangs holds it, and nothing else. OSError where it
+    cannot start.
+    """
+
+    def __init__(self, gpu: str, command: Sequence[str] = TELEMETRY) -> None:
+        """`gpu`: that of the run, or an index or UUID."""
+        self._gpu = gpu
+        self._resources = ExitStack()
+        self._lines = Lines()
+        self._started = self._stopped = self._targeted = False
+        with self._resources, ExitStack() as process_end:
+            fd, events_w = pipe(self._resources, process_end)
+            self._process = subprocess.Popen(
+                [*command, str(events_w)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[events_w],
+                start_new_session=True,
+            )
+            self._resources = self._resources.pop_all()
+        self.stream = Stream(fd, lambda: self._take(fd))
+
+    def target(self, ready: WorkerReady) -> None:
+        """Begin, now that it is known what the worker runs on."""
+        worker_gpu = ready.device.uuid
+        gpu = worker_gpu if self._gpu == TELEMETRY_ON else self._gpu
+        self._tell(encode(SamplingTarget(worker=ready.pid, gpu=gpu, worker_gpu=worker_gpu)))
+        self._targeted = True
+
+    def switch(self, *, on: bool) -> None:
+        """Pause, or go on."""
+        if self._targeted:
+            self._tell(b"resume\n" if on else b"pause\n")
+
+    def stop(self) -> list[AnyEvent]:
+        """End it; what it still sent, and its end. One that hangs in the driver is killed, and not
+        waited for.
+        """
+        # else its end is still to be read
+        self._stopped = self._stopped or self._process.poll() is None
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_PATIENCE_S)
+        events: list[AnyEvent] = []
+        more = True
+        while more:
+            batch, more = self.stream.take()
+            more = more and bool(batch)
+            events += batch
+        self._resources.close()
+        if self._targeted and not self._started:
+            events.append(TelemetryStarted(no_gpu_reason=finding("driver_did_not_answer")))
+        return [*events, TelemetryEnded()]
+
+    def _take(self, fd: int) -> tuple[list[AnyEvent], bool]:
+        data = read_available(fd)
+        if data is None:
+            return [], True
+        events: list[AnyEvent] = []
+        for line in self._lines.take(data):
+            with suppress(ValueError):
+                event = decode(line)
+                self._started = self._started or isinstance(event, TelemetryStarted)
+                events += [event] if event is not None and type(event) in TELEMETRY_EVENTS else []
+        if not data and not self._stopped:
+            self._stopped = True
+            reason = finding("telemetry_process_ended")
+            events.append(
+                TelemetryLost(reason=reason)
+                if self._started
+                else TelemetryStarted(no_gpu_reason=reason)
+            )
+            self._started = True
+        return events, bool(data)
+
+    def _tell(self, line: bytes) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError, ValueError):
+            self._process.stdin.write(line)
+            self._process.stdin.flush()

@@ -1,0 +1,391 @@
+"""Telemetry: two rows that live beside a run, charts over time, and the table of what each variant
+did while it ran alone.
+
+A chart is written from left to right and then over itself, as an oscilloscope does: only what is
+new has to be sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from gpulab.core.statuses import Stage
+from gpulab.draw.area import Area
+from gpulab.draw.text import Glyphs, byte_count, rate, seconds, three_digits
+from gpulab.features.live.panel import LiveRun, Panel, Rows
+from gpulab.features.telemetry.fields import CLOCK_LETTERS, FIELDS, PERCENT, RATE_HZ
+from gpulab.report.report import RunReport, SoloReport, TelemetryReport
+from gpulab.report.sentences import sentence
+
+_BARS = "▁▂▃▄▅▆▇█"
+_ASCII_BARS = "_.,-=+*#"
+_SHORTEST_NAME = 8
+_MOST_CELLS = 12
+_SHORT_LABELS = {"occupancy": "occ"}
+_GPU_CHARTS = ("sm", "occupancy", "tensor", "dram")
+_HOST_CHARTS = ("worker_cpu", "machine_cpu")
+_GPU_COLUMNS = (
+    "time",
+    "sm",
+    "occupancy",
+    "tensor",
+    "dram",
+    "power",
+    "energy",
+    "sm_clock",
+    "temperature",
+    "clocks",
+)
+_DERIVED_COLUMNS = ("bytes_per_s", "flops_per_s")
+_HOST_COLUMNS = ("time", "worker_cpu", "machine_cpu", "rss", "switches", "frequency")
+_HEADS = {
+    "time": "time/step",
+    "energy": "J/item",
+    "clocks": "clocks",
+    "bytes_per_s": "B/s, derived",
+    "flops_per_s": "FLOP/s, derived",
+}
+"""Of columns that are no field as it was sampled."""
+_SEEMS_BUSY = 75.0
+_SHORT_HEADS = {"occupancy": "occ."}
+
+
+@dataclass(frozen=True)
+class TelemetryRows:
+    """Two lines: charts on fixed scales with their peak, and figures with what holds the clocks
+    back.
+    """
+
+    report: RunReport
+    glyphs: Glyphs
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        telemetry, glyphs = self.report.telemetry, self.glyphs
+        if telemetry is None:
+            if self.report.progress.awaiting_telemetry:
+                yield Text("telemetry: waiting for the driver", "dim", no_wrap=True)
+            return
+        if telemetry.gpu and "sm" in telemetry.unsupported:
+            charts = _derived_rates(self.report)
+        else:
+            fields = _GPU_CHARTS if telemetry.gpu else _HOST_CHARTS
+            charts = _charts(telemetry, fields, glyphs, options.max_width)
+        figures, style = "  ".join(_figures(telemetry)), ""
+        if telemetry.stale:
+            figures, style = (
+                f"stale: nothing for {telemetry.age_s or 0:.0f} s  {figures}",
+                "bold red",
+            )
+        if telemetry.lost:
+            figures, style = f"{sentence(telemetry.lost)}  {figures}", "bold red"
+        elif telemetry.gpu is None and telemetry.no_gpu_reason:
+            figures = f"{figures}  no GPU telemetry: {sentence(telemetry.no_gpu_reason)}"
+        for line, line_style in ((charts or "telemetry: no reading so far", ""), (figures, style)):
+            yield Text(glyphs(line.strip()), line_style, no_wrap=True, overflow=glyphs.overflow)
+
+
+def bars(values: Sequence[float], top: float, glyphs: Glyphs) -> str:
+    """A cell a value, on a fixed scale from 0 to `top`."""
+    marks = _ASCII_BARS if glyphs.ascii else _BARS
+    return "".join(
+        marks[min(len(marks) - 1, max(0, int(value / top * len(marks))))] for value in values
+    )
+
+
+def solo_runs(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+    """A row a variant: what the device, or on a CPU the host, did while it ran by itself; None
+    where none did.
+    """
+    runs = [(variant.name, variant.solo_run) for variant in report.variants if variant.solo_run]
+    runs = [(name, solo) for name, solo in runs if solo.readings]
+    if not runs:
+        return None
+    telemetry = report.telemetry
+    columns: Sequence[str] = _HOST_COLUMNS
+    if telemetry is not None and telemetry.gpu is not None:
+        # Where the device counts nothing, rates from declared work and measured time: labelled so.
+        busy = ("busy",) if any(_only_seems_busy(solo) for _, solo in runs) else ()
+        columns = (
+            *_GPU_COLUMNS[:1],
+            *busy,
+            *_GPU_COLUMNS[1:],
+            *(_DERIVED_COLUMNS if "sm" in telemetry.unsupported else ()),
+        )
+    shown = [column for column in columns if any(_cell(solo, column) for _, solo in runs)]
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    head = f"solo run, {max(solo.seconds for _, solo in runs):.0f} s"
+    longest = max(len(name) for name, _ in runs)
+    if longest < len(head):
+        head = head.replace(", ", "\n")
+    table.add_column(
+        head, overflow="fold", min_width=min(longest, _SHORTEST_NAME), vertical="bottom"
+    )
+    for column in shown:
+        table.add_column(glyphs(_head(column)), justify="right", no_wrap=True, vertical="bottom")
+    for name, solo in runs:
+        table.add_row(glyphs(name), *(glyphs(_cell(solo, column) or "n/a") for column in shown))
+    legend = _clock_legend(
+        "".join(solo.clocks for _, solo in runs if solo.clocks not in ("ok", "n/a"))
+    )
+    return Group(table, Text(legend, "dim")) if legend else table
+
+
+def _only_seems_busy(solo: SoloReport) -> bool:
+    """Whether some kernel runs nearly all the time, and most of the multiprocessors have nothing to
+    do.
+    """
+    return solo.means.get("busy", 0.0) - solo.means.get("sm", 100.0) > _SEEMS_BUSY
+
+
+def _clock_legend(letters: str) -> str:
+    """What the letters of the clock states mean; empty where there are none."""
+    meanings = [f"{letter} {name}" for letter, name in CLOCK_LETTERS.items() if letter in letters]
+    return f"clocks: {', '.join(meanings)}" if meanings else ""
+
+
+def _charts(telemetry: TelemetryReport, fields: Sequence[str], glyphs: Glyphs, width: int) -> str:
+    """For each field its label, the last readings as bars from 0 to 100, the last value, and the
+    peak.
+    """
+    texts = {}
+    for field in fields:
+        if values := telemetry.recent.get(field):
+            label = _SHORT_LABELS.get(field, FIELDS[field].label)
+            texts[field] = f"{label} ", f" {values[-1]:.0f}% ^{telemetry.peaks[field]:.0f}"
+    if not texts:
+        return ""
+    room = (
+        width
+        - 2 * (len(texts) - 1)
+        - sum(len(before) + len(after) for before, after in texts.values())
+    )
+    cells = max(3, min(_MOST_CELLS, room // len(texts)))
+    charts = (
+        f"{before}{bars(telemetry.recent[field][-cells:], PERCENT, glyphs)}{after}"
+        for field, (before, after) in texts.items()
+    )
+    return "  ".join(charts)
+
+
+def _derived_rates(report: RunReport) -> str:
+    """Where the device counts nothing: what each variant's declared work makes of its measured
+    time.
+    """
+    variants = []
+    for variant in report.variants:
+        rates = [f"{rate(variant.bytes_per_s)}B/s"] if variant.bytes_per_s else []
+        rates += [f"{rate(variant.flops_per_s)}FLOP/s"] if variant.flops_per_s else []
+        variants += [f"{variant.name} {' '.join(rates)}"] if rates else []
+    return f"derived from declared work: {', '.join(variants)}" if variants else ""
+
+
+def _figures(telemetry: TelemetryReport) -> list[str]:
+    """The last value of each figure that the device gives, over its limit where that is known."""
+    last, limits = telemetry.last, telemetry.limits
+    figures = []
+    for field, label in (("power", ""), ("sm_clock", "SM "), ("temperature", "")):
+        if field in last:
+            limit = f"/{limits[field]:.0f}" if field in limits else ""
+            figures.append(f"{label}{last[field]:.0f}{limit} {FIELDS[field].unit}")
+    if "memory_used" in last:
+        limit = f" of {byte_count(limits['memory_used'])}" if "memory_used" in limits else ""
+        figures.append(f"memory {byte_count(last['memory_used'])}{limit}")
+    if telemetry.gpu and telemetry.clocks != "n/a":
+        figures.append(clocks_words(telemetry))
+    if not figures and "rss" in last:
+        figures.append(f"RSS {byte_count(last['rss'])}")
+        figures += (
+            [f"preempted {last['switches']:.0f}{FIELDS['switches'].unit}"]
+            if "switches" in last
+            else []
+        )
+        figures += (
+            [f"CPU {last['frequency']:.0f} {FIELDS['frequency'].unit}"]
+            if "frequency" in last
+            else []
+        )
+    return figures
+
+
+def clocks_words(telemetry: TelemetryReport) -> str:
+    """What holds the clocks back now, and whether anything slowed them before."""
+    names = ", ".join(name for letter, name in CLOCK_LETTERS.items() if letter in telemetry.clocks)
+    held_back = f" ({names})" if names else ""
+    return f"clocks {telemetry.clocks}{held_back}{' (slowed before)' if telemetry.slowed else ''}"
+
+
+def _head(column: str) -> str:
+    """The head of a column of the solo runs: label and unit, or the unit alone where it says
+    enough.
+    """
+    if column in _HEADS:
+        return _HEADS[column]
+    field = FIELDS[column]
+    label = _SHORT_HEADS.get(column, field.label)
+    return {"%": f"{label} %", "/s": f"{label}/s", "B": label}.get(field.unit, field.unit)
+
+
+def _cell(solo: SoloReport, column: str) -> str:
+    if column == "time":
+        return seconds(solo.time_s)
+    if column == "energy":
+        return "" if solo.energy_j is None else f"{solo.energy_j:.3g}"
+    if column == "clocks":
+        return solo.clocks
+    if column in ("bytes_per_s", "flops_per_s"):
+        value = solo.bytes_per_s if column == "bytes_per_s" else solo.flops_per_s
+        return rate(value) if value else ""
+    mean = solo.means.get(column)
+    if mean is None:
+        return ""
+    return byte_count(mean) if column == "rss" else three_digits(mean)
+
+
+_GPU = ("sm", "dram", "power", "occupancy", "tensor", "sm_clock", "memory_used", "temperature")
+_HOST = ("worker_cpu", "machine_cpu", "rss")
+_HOTTEST_C = 100.0
+_LABEL, _VALUE = 11, 13
+_CHART = _LABEL + _VALUE + 3
+"""Where charts begin, behind their values: of a row that grows to the right only what is left of
+its end is sent.
+"""
+_CONTENDED = 0.05
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What was read by then, fields that are read less often from the last second; and what ran by
+    itself meanwhile.
+    """
+
+    values: Mapping[str, float]
+    variant: str
+
+
+def _heading(run: LiveRun) -> tuple[str, str]:
+    telemetry, device = run.report.telemetry, run.report.device
+    if telemetry is not None and telemetry.gpu:
+        return f"device: {telemetry.gpu}", f"{RATE_HZ} readings a second"
+    name = device.name if device else ""
+    return f"machine: {name}".removesuffix(": "), f"{RATE_HZ} readings a second"
+
+
+def _fields(run: LiveRun) -> Sequence[str]:
+    """Those of the device that is sampled: it may be another than the one that the run is on."""
+    return _GPU if run.report.telemetry and run.report.telemetry.gpu else _HOST
+
+
+def _rows(run: LiveRun, width: int) -> Rows:
+    return (
+        Rows(3, len(_GPU if run.detail.on_gpu else _HOST) + 2) if run.detail.sampled else Rows(1, 1)
+    )
+
+
+def _draw(run: LiveRun, area: Area) -> None:
+    report = run.report
+    if report.telemetry is None:
+        area.put(0, 0, "no reading so far" if run.detail.sampled else "telemetry is off")
+        return
+    cells = area.width - _CHART
+    columns = _columns(run)
+    last = len(columns)
+    first = max(0, last - cells + 1)
+    places = [(place % cells, columns[place]) for place in range(first, last)]
+    captions = area.height > 2
+    if captions:
+        _draw_captions(area.part(0, _CHART, cells, 1), places)
+    fields = [field for field in _fields(run) if field not in report.telemetry.unsupported]
+    words = area.height - captions - 1 if area.height > 2 + captions else area.height - captions
+    for row, field in enumerate(fields[:words], int(captions)):
+        top = _top(report, field, columns)
+        area.put(row, 0, FIELDS[field].label, most=_LABEL)
+        for cell, column in places:
+            if (value := column.values.get(field)) is not None:
+                mark = bars([value], top * 1.001, area.glyphs)
+                area.put(row, _CHART + cell, mark, "cyan" if column.variant else "")
+        if (value := report.telemetry.last.get(field)) is not None:
+            text = _value(report, field, value)
+            area.put(row, _LABEL + 1 + max(0, _VALUE - len(text)), text, most=_VALUE)
+    if words < area.height - captions:
+        text, style = _validity(report)
+        area.put(area.height - 1, 0, text, style)
+
+
+def _columns(run: LiveRun) -> list[_Column]:
+    """Readings in their order, each with the variant that ran by itself then."""
+    stages, columns, at, alone = list(run.detail.stages), [], 0, ""
+    values: dict[str, tuple[float, float]] = {}
+    for reading in run.detail.readings:
+        while at < len(stages) and stages[at].t <= reading.t:
+            alone = (stages[at].variant or "") if stages[at].stage == Stage.SOLO_RUN else ""
+            at += 1
+        values |= {field: (reading.t, value) for field, value in reading.values.items()}
+        values = {field: known for field, known in values.items() if reading.t - known[0] <= 1.0}
+        columns.append(_Column({field: value for field, (_, value) in values.items()}, alone))
+    return columns
+
+
+def _draw_captions(area: Area, places: Sequence[tuple[int, _Column]]) -> None:
+    """The names of what runs alone, over their stretches."""
+    runs: list[tuple[int, int, str]] = []
+    for cell, column in places:
+        if runs and runs[-1][2] == column.variant and runs[-1][1] == cell - 1:
+            runs[-1] = runs[-1][0], cell, column.variant
+        else:
+            runs.append((cell, cell, column.variant))
+    for start, end, name in runs:
+        if name:
+            room = end - start + 1
+            area.put(0, start, f"├{name}"[:room].ljust(room, "─") if room > 1 else "├", "bold")
+
+
+def _top(report: RunReport, field: str, columns: Sequence[_Column]) -> float:
+    """The value at which a chart is full: the limit where there is one."""
+    assert report.telemetry is not None
+    if FIELDS[field].unit == "%":
+        return PERCENT
+    if limit := report.telemetry.limits.get(field):
+        return limit
+    if field == "temperature":
+        return _HOTTEST_C
+    return max((column.values.get(field, 0.0) for column in columns), default=0.0) or 1.0
+
+
+def _value(report: RunReport, field: str, value: float) -> str:
+    assert report.telemetry is not None
+    limit, unit = report.telemetry.limits.get(field), FIELDS[field].unit
+    if unit == "B":
+        return byte_count(value)
+    of = f"/{limit:.0f}" if limit and unit != "%" else ""
+    return f"{value:.0f}{of} {unit}"
+
+
+def _validity(report: RunReport) -> tuple[str, str]:
+    """What makes the readings, or the measurement, less than they seem; else that nothing does."""
+    telemetry = report.telemetry
+    assert telemetry is not None
+    if telemetry.lost:
+        return sentence(telemetry.lost), "bold red"
+    if telemetry.stale:
+        return f"stale: nothing for {telemetry.age_s or 0:.0f} s", "bold red"
+    if telemetry.gpu:
+        return clocks_words(telemetry), "" if telemetry.clocks == "ok" else "yellow"
+    contention = [
+        variant.contention for variant in report.variants if variant.contention is not None
+    ]
+    if not contention:
+        return "no block was timed so far", ""
+    words = f"contention up to {max(contention):.0%}: so long a timed thread did not run"
+    return words, "yellow" if max(contention) >= _CONTENDED else ""
+
+
+_ABOUT = (
+    "The device over the last seconds, with the name of the variant that ran. While variants are "
+    "measured they take turns; afterwards each runs alone, and a reading is one variant's own."
+)
+CHARTS = Panel("device", _heading, _rows, _draw, _ABOUT)

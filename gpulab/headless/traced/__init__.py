@@ -1,1 +1,0 @@
-"""From a recorded trace to the text of a scenario: which operations, their calls, the file."""

@@ -1,1 +1,0 @@
-"""Each variant by itself, beside what the rounds say of it."""

@@ -1,1 +1,0 @@
-"""Goodput in the report: of steps, and of whole jobs."""

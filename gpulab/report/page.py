@@ -1,0 +1,121 @@
+"""A finished run in the order in which one asks: what came out, what limits it, whether it is so,
+and the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from gpulab.core.statuses import ExitCode, Status
+from gpulab.draw.text import OUTCOME_STYLES, STYLES, Glyphs, span, times, with_star
+from gpulab.features.alone.view import headline
+from gpulab.features.checks.view import checks
+from gpulab.features.course.view import questions_of
+from gpulab.features.goodput.panel import PARTS
+from gpulab.features.live.panel import LiveRun, name_width
+from gpulab.features.live.screen import panel_view
+from gpulab.features.live.times import TIMES
+from gpulab.features.roofline.report import roofline_of
+from gpulab.features.roofline.view import causes, reasons
+from gpulab.report.results import below_table, failures, header, of_the_lesson, tables
+from gpulab.report.view import (
+    beside_earlier,
+    claims,
+    comparison_table,
+    failure_causes,
+    figures,
+    inconclusive,
+    method,
+    note_lines,
+    required,
+)
+from gpulab.stats.comparison import Comparison
+
+_VERDICT, _SPEEDUP = 12, 7
+
+
+def result_page(
+    run: LiveRun, guessed: Sequence[Text], run_file: str, glyphs: Glyphs, *, width: int
+) -> RenderableType:
+    """`guessed`: what somebody said before it, beside what came out."""
+    report = run.report
+    parts: list[RenderableType] = [header(report, glyphs), "", *_verdicts(run, glyphs), ""]
+    if report.compares and run.timed:
+        parts += [panel_view(TIMES, run, glyphs, width=width)]
+    if (figure := of_the_lesson(report, glyphs)) is not None:
+        parts += [_rule("what the lesson shows", glyphs, width), figure]
+    parts += guessed
+    if any(variant.goodput for variant in report.variants):
+        parts += [panel_view(PARTS, run, glyphs, width=width)]
+    roofline = roofline_of(report)
+    points = [point for point in roofline.points if point.bound] if roofline else []
+    limits = reasons(points, glyphs, letters=False) + causes(report.variants, glyphs)
+    if limits:
+        limits.rstrip()
+        parts += [_rule("what limits it, and what to do", glyphs, width), limits]
+    parts += [_rule("can it be believed?", glyphs, width), *_trust(run, glyphs)]
+    if asked := questions_of(report, glyphs):
+        parts += [_rule("questions of the course", glyphs, width), *asked]
+    parts += [_rule("tables", glyphs, width)]
+    if report.compares and run.timed:
+        parts += [comparison_table(report, glyphs), ""]
+    parts += tables(report, glyphs)
+    if (listed := checks(report, glyphs)) is not None:
+        parts += [_rule("every check", glyphs, width), listed]
+    return Group(*parts, Text(glyphs(f"run file: {run_file}"), "dim"), failures(report, glyphs))
+
+
+def _rule(title: str, glyphs: Glyphs, width: int) -> Text:
+    text = Text(glyphs("──"), "dim", no_wrap=True)
+    text.append(f" {title} ", "bold not dim")
+    return text.append(glyphs("─" * max(0, width - text.cell_len)))
+
+
+def _verdicts(run: LiveRun, glyphs: Glyphs) -> list[Text]:
+    """What failed first; then a line a comparison, its verdict in capitals."""
+    report = run.report
+    every = [(style, Text(glyphs(line), style)) for line, style in failure_causes(report)]
+    skipped = [text for style, text in every if style == STYLES[Status.SKIPPED]]
+    causes = [text for style, text in every if style != STYLES[Status.SKIPPED]]
+    if report.exit_code == ExitCode.MEASURED and not run.compared and not report.functions:
+        outcome = with_star(report.outcome, quick=report.quick).upper()
+        causes.append(
+            Text(glyphs(outcome), f"bold {OUTCOME_STYLES.get(report.outcome, '')}".strip())
+        )
+    names = name_width(run, most=24)
+    causes += [Text(glyphs(line), style) for line, style in required(report)]
+    verdicts = [
+        _verdict(comparison, names, glyphs, quick=report.quick) for comparison in run.compared
+    ]
+    sustained, reason = headline(report)
+    why = [Text(glyphs(reason), "dim")] if sustained else []
+    return [*causes, *verdicts, *why, *skipped]
+
+
+def _verdict(comparison: Comparison, names: int, glyphs: Glyphs, *, quick: bool) -> Text:
+    word = with_star(str(comparison.verdict), quick=quick).upper()
+    text = Text(no_wrap=True, overflow=glyphs.overflow)
+    text.append(glyphs(f"{word:<{_VERDICT}} "), f"bold {STYLES[comparison.verdict]}")
+    text.append(glyphs(f"{comparison.variant:<{names}} "))
+    if comparison.speedup is None:
+        return text
+    sustained = comparison.sustained
+    if sustained and sustained.heads:
+        text.append(glyphs(f"{times(sustained.speedup):>{_SPEEDUP}}"), "bold")
+        ends = span(sustained.low, sustained.high)
+        return text.append(
+            glyphs(f" sustained  99 %: {ends}; interleaved {times(comparison.speedup)}")
+        )
+    text.append(glyphs(f"{times(comparison.speedup):>{_SPEEDUP}}"), "bold")
+    return text.append(glyphs(f"  99 %: {span(comparison.low, comparison.high)}"))
+
+
+def _trust(run: LiveRun, glyphs: Glyphs) -> list[Text]:
+    report = run.report
+    below = [*below_table(report), *claims(report), *beside_earlier(report), *figures(report)]
+    below += [*inconclusive(report), *note_lines(report, verbose=True)]
+    below += [(method(report), "dim")] if report.method.epochs else []
+    return [Text(glyphs(line), style) for line, style in below]

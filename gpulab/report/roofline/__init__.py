@@ -1,1 +1,0 @@
-"""What stands behind a roofline: the facts of a step, and whether its rates are possible."""

@@ -1,0 +1,456 @@
+"""The table of a run and the lines below it. The same while it runs and when it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gpulab.core.finding import Finding
+from gpulab.core.statuses import Clock, ExitCode, Shows, Status, Verdict
+from gpulab.draw.text import STYLES, Glyphs, plural, plus_minus, seconds, span, times, with_star
+from gpulab.features.history.view import earlier_runs
+from gpulab.report.build import CLOSE
+from gpulab.report.report import Control, RunReport, VariantReport
+from gpulab.report.sentences import lines, sentence, sentence_with_place
+from gpulab.stats.comparison import Comparison
+
+_HEADS = {
+    Clock.WALL: "block, one wait",
+    Clock.RETURN: "no wait",
+    Clock.STEP: "wait each step",
+    Clock.DEVICE: "device events",
+}
+
+
+def clocks(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+    """A row a variant, each clock beside the block of steps with one wait; None where clocks are
+    not the lesson.
+    """
+    if report.shows != Shows.CLOCKS:
+        return None
+    known = [
+        clock for clock in _HEADS if any(clock in variant.clocks for variant in report.variants)
+    ]
+    if len(known) < 2:
+        return None
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("time of a step by", overflow="fold", min_width=7)
+    for clock in known:
+        table.add_column(_HEADS[clock], justify="right", no_wrap=True)
+    for variant in report.variants:
+        true_s = variant.clocks.get(Clock.WALL)
+        cells = []
+        for clock in known:
+            value = variant.clocks.get(clock)
+            beside = f" {times(value / true_s)}" if value and true_s and clock != Clock.WALL else ""
+            cells.append(glyphs(f"{seconds(value)}{beside}") if value else "")
+        table.add_row(glyphs(variant.name), *cells)
+    legend = (
+        "a block of steps with one wait at its end is what they take one after the other; "
+        "without a wait the host's clock shows how long the calls take to return"
+    )
+    return Group(table, Text(glyphs(legend), "dim"))
+
+
+MOST = 3
+_INVALIDATING = frozenset(
+    {
+        "events_lost",
+        "events_forged",
+        "events_unconfirmed",
+        "event_repeated",
+        "event_after_end",
+        "event_not_allowed",
+    }
+    | {
+        "events_make_no_sense",
+        "lab_functions_replaced",
+        "run_file_cut",
+        "garbled_lines",
+        "work_beside_the_stream",
+    }
+    | {
+        "xid",
+        "ecc_errors",
+        "row_remapping_failed",
+        "declared_unchecked",
+        "returns_nothing",
+        "plain_functions",
+    }
+)
+_EXPLAINING = frozenset(
+    {
+        "solo_run_differs",
+        "moves_more_bytes",
+        "power_capped",
+        "lower_precision",
+        "pcie_narrow",
+        "gaps_in_device_time",
+    }
+    | {
+        "ceilings_not_used",
+        "ceiling_failed",
+        "ceilings_failed",
+        "ceiling_cache_unreadable",
+        "phases_failed",
+    }
+    | {
+        "profiling_failed",
+        "profiling_variant_failed",
+        "profiling_ended",
+        "profiling_device_in_error",
+    }
+    | {
+        "trace_not_written",
+        "trace_is_no_list",
+        "trace_events_lack_a_field",
+        "processes_left_running",
+    }
+    | {"malformed_event_lines", "unknown_events", "row_remapping_pending"}
+)
+_REMARKS = frozenset({"first_step_sets_up", "page_faults", "same_operations"})
+"""Explanations that are notes like the others; the rest belongs to the result."""
+
+
+class Rank(IntEnum):
+    INVALIDATING = 0
+    WEAKENING = 1
+    EXPLAINING = 2
+    REMARK = 3
+
+
+def rank_of(finding: Finding) -> Rank:
+    """What a finding changes."""
+    if finding.code in _REMARKS:
+        return Rank.REMARK
+    if finding.code in _EXPLAINING:
+        return Rank.EXPLAINING
+    return Rank.INVALIDATING if finding.code in _INVALIDATING else Rank.WEAKENING
+
+
+def _rank_in(report: RunReport, finding: Finding) -> Rank:
+    """Above a result that begins with its sustained speedups, it need not be said again that they
+    are others.
+    """
+    heading = any(
+        comparison.sustained and comparison.sustained.heads for comparison in report.comparisons
+    )
+    return Rank.REMARK if heading and finding.code == "solo_run_differs" else rank_of(finding)
+
+
+def conclusions(report: RunReport) -> list[str]:
+    """Explanations that belong to the result, a line each."""
+    return lines(finding for finding in report.explanations if finding.code not in _REMARKS)
+
+
+def notes(report: RunReport, *, most: int | None = MOST) -> tuple[list[str], list[str], int]:
+    """(remarks, notes, how many more there are): of both together `most`, those that change the
+    result first.
+    """
+    remarks = [finding for finding in report.explanations if finding.code in _REMARKS]
+    ranked: Sequence[Finding] = sorted(
+        report.findings, key=lambda finding: _rank_in(report, finding)
+    )
+    weakening, explaining = lines(ranked), lines(remarks)
+    if most is None:
+        return explaining, weakening, 0
+    kept = weakening[:most]
+    remarked = explaining[: most - len(kept)]
+    return remarked, kept, len(weakening) + len(explaining) - len(kept) - len(remarked)
+
+
+def comparison_table(report: RunReport, glyphs: Glyphs) -> Table:
+    """A row a variant, one more for each further comparison, and the control. Under way, verdicts
+    are so far.
+    """
+    live = report.under_way
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold", expand=False)
+    # Under way nothing jumps when a number comes in.
+    table.add_column("variant", overflow="fold", min_width=7)
+    table.add_column(
+        f"time/{report.per}", justify="right", no_wrap=True, min_width=7 * live or None
+    )
+    table.add_column(glyphs("±"), justify="right", no_wrap=True, min_width=5 * live or None)
+    if not report.functions:
+        table.add_column("speedup", justify="right", no_wrap=True, min_width=8)
+        table.add_column(
+            "99 % interval", justify="right", no_wrap=True, min_width=14 * live or None
+        )
+        least = (12 + report.quick) * live or None
+        table.add_column("so far" if live else "verdict", no_wrap=True, min_width=least)
+    else:
+        table.add_column("", no_wrap=True)
+    for index, variant in enumerate(report.variants):
+        comparisons = [
+            comparison for comparison in report.comparisons if comparison.variant == variant.name
+        ]
+        timing = _timing(report, variant, glyphs)
+        if report.functions:
+            table.add_row(*timing, _status(report, variant))
+            continue
+        label = "baseline" if index == 0 else ""
+        table.add_row(*timing, *_conclusion(report, variant, comparisons[:1], label, glyphs))
+        for comparison in comparisons[1:]:
+            against = Text(glyphs(f"  vs {comparison.against}"), style="dim")
+            table.add_row(against, "", "", *_speedup(report, comparison, glyphs))
+    if report.control and report.control.speedup is not None and not report.functions:
+        table.add_row(*_control(report, report.control, glyphs))
+    return table
+
+
+def preliminary(report: RunReport, comparison: Comparison) -> str:
+    """About how many times as fast, by the times of the first processes; empty where one of the two
+    has none.
+    """
+    own, other = (
+        report.variant(name).time_per_item for name in (comparison.variant, comparison.against)
+    )
+    return f"about {times(other.median / own.median)}" if own and other and own.median else ""
+
+
+def _timing(report: RunReport, variant: VariantReport, glyphs: Glyphs) -> list[RenderableType]:
+    time = variant.time_per(report.per)
+    return [
+        Text(glyphs(variant.name)),
+        glyphs(seconds(time.median)) if time else "",
+        glyphs(plus_minus(time.low, time.high, time.median)) if time else "",
+    ]
+
+
+def _conclusion(
+    report: RunReport,
+    variant: VariantReport,
+    comparisons: list[Comparison],
+    label: str,
+    glyphs: Glyphs,
+) -> list[RenderableType]:
+    """Speedup, interval and verdict of a variant, or its status where it came to none."""
+    if variant.status not in (Status.OK, Status.PENDING):
+        # What failed late keeps its completed pairs, and no verdict stands beside them.
+        kept = next(
+            (comparison for comparison in comparisons if comparison.speedup is not None), None
+        )
+        both = _speedup(report, kept, glyphs)[:2] if kept else ["", ""]
+        return [*both, _status(report, variant)]
+    if not comparisons:
+        return [Text(label, style="dim"), "", _status(report, variant)]
+    return _speedup(report, comparisons[0], glyphs)
+
+
+def _status(report: RunReport, variant: VariantReport) -> Text:
+    """What became of a variant where it is not a verdict."""
+    measured = variant.status in (Status.OK, Status.PENDING)
+    return Text(
+        with_star("" if measured else variant.status, quick=report.quick),
+        style=STYLES[variant.status],
+    )
+
+
+def _speedup(report: RunReport, comparison: Comparison, glyphs: Glyphs) -> list[RenderableType]:
+    verdict = Text(
+        with_star(comparison.verdict, quick=report.quick), style=STYLES[comparison.verdict]
+    )
+    if comparison.verdict == Verdict.INVALID:
+        return ["", "", verdict]
+    if report.under_way and comparison.speedup is None:
+        return [Text(preliminary(report, comparison), style="dim"), "", ""]
+    return [
+        Text(times(comparison.speedup)),
+        Text(glyphs(span(comparison.low, comparison.high))),
+        verdict,
+    ]
+
+
+def _control(report: RunReport, control: Control, glyphs: Glyphs) -> list[RenderableType]:
+    return [
+        Text("control", style="dim"),
+        "",
+        "",
+        Text(times(control.speedup), style="dim"),
+        Text(glyphs(span(control.low, control.high)), style="dim"),
+        Text(with_star(control.verdict, quick=report.quick), style=STYLES[control.verdict]),
+    ]
+
+
+Line = tuple[str, str]
+"""Text and style."""
+_BROKEN = (Status.FAILED, Status.WRONG, Status.INVALID, Status.OUT_OF_MEMORY)
+
+
+def failure_causes(report: RunReport) -> list[Line]:
+    """Why the run, or a variant, came to nothing: what explains the others first."""
+    lines: list[Line] = []
+    broken = [variant for variant in report.variants if variant.status in _BROKEN]
+    if (
+        report.reason
+        and report.exit_code != ExitCode.MEASURED
+        and not _is_of_a_variant(report.reason, broken)
+    ):
+        lines.append(
+            (f"{report.outcome}: {sentence_with_place(report.reason)}", STYLES[Status.FAILED])
+        )
+    names: dict[tuple[str, str], list[str]] = {}
+    for variant in broken:
+        place = ", ".join(
+            str(part)
+            for part in (variant.stage, f"line {variant.line}" * bool(variant.line))
+            if part
+        )
+        where = f" ({place})" if place else ""
+        reason = f": {sentence(variant.reason)}" if variant.reason else ""
+        names.setdefault((f"{variant.status}{where}{reason}", STYLES[variant.status]), []).append(
+            variant.name
+        )
+    lines += [(f"{', '.join(together)} {text}", style) for (text, style), together in names.items()]
+    skipped: dict[str, list[str]] = {}
+    for variant in report.variants:
+        if variant.status == Status.SKIPPED and variant.reason:
+            skipped.setdefault(sentence(variant.reason), []).append(variant.name)
+    return lines + [
+        (f"{', '.join(names)} skipped: {reason}", STYLES[Status.SKIPPED])
+        for reason, names in skipped.items()
+    ]
+
+
+def required(report: RunReport) -> list[Line]:
+    """Whether the scenario's own demand is met, which an exercise makes; a run that fails it has
+    its reason.
+    """
+    if not report.exercise or report.fail_below is None or report.under_way:
+        return []
+    what = f"exercise {report.exercise}"
+    if report.exit_code == ExitCode.MEASURED:
+        return [(f"{what}: passed; it asks for {times(report.fail_below)}", "bold green")]
+    return [
+        (
+            f"{what}: not passed; it asks for {times(report.fail_below)}, and for checks that "
+            "all pass",
+            "bold",
+        )
+    ]
+
+
+def claims(report: RunReport) -> list[Line]:
+    """What the source promises beside what was measured."""
+    claimed: list[Line] = []
+    if report.claim:
+        nothing, so_far = ("nothing yet", " so far") if report.under_way else ("nothing", "")
+        measured = [
+            f"{comparison.variant} {_speedup_text(comparison)} ({comparison.verdict}{so_far})"
+            for comparison in report.comparisons
+            if comparison.speedup is not None and comparison.against == report.baseline
+        ]
+        beside = (
+            f"; measured here: {', '.join(measured) or nothing}"
+            if report.comparisons or report.under_way
+            else ""
+        )
+        claimed.append((f"claim: {report.claim}{beside}", ""))
+    for variant in report.variants:
+        comparison = report.comparison(variant.name)
+        if variant.claim and comparison and comparison.speedup is not None:
+            text = (
+                f"claim of {variant.name}: {variant.claim}; measured here: "
+                f"{_speedup_text(comparison)}"
+            )
+            claimed.append((text, ""))
+    return claimed
+
+
+def _is_of_a_variant(reason: Finding, variants: Iterable[VariantReport]) -> bool:
+    """Whether one of the variants is listed with this reason."""
+    return any(
+        variant.name == reason.variant and variant.reason and variant.reason.code == reason.code
+        for variant in variants
+    )
+
+
+def _both_clocks(variants: Iterable[VariantReport]) -> list[Line]:
+    """On a GPU: what each variant takes on the host's clock, launches included, and on the device's
+    own.
+    """
+    both = [
+        f"{variant.name} {seconds(variant.clocks['wall'])} / {seconds(variant.clocks['device'])}"
+        for variant in variants
+        if "device" in variant.clocks and "wall" in variant.clocks
+    ]
+    return [(f"wall / device clock: {', '.join(both)}", "")] if both else []
+
+
+def figures(report: RunReport) -> list[Line]:
+    """The sweet spot, what the scenario itself says, and both clocks."""
+    lines: list[Line] = []
+    if report.sweet_spot:
+        text = (
+            f"sweet spot: {report.sweet_spot}, the first within {CLOSE:.0%} of the best time per "
+            "item"
+        )
+        lines.append((text, "bold"))
+    for figure in report.figures:
+        if figure.value is not None:
+            lines.append(
+                (f"{figure.variant or report.scenario}: {figure.name} {figure.value:g}", "")
+            )
+    return [*lines, *(_both_clocks(report.variants) if report.compares else [])]
+
+
+def inconclusive(report: RunReport) -> list[Line]:
+    """Why a comparison has no verdict."""
+    lines = []
+    for comparison in report.comparisons:
+        kept = comparison.reason is not None and comparison.reason.code == "failed_after"
+        if comparison.reason and (kept or comparison.verdict == Verdict.INCONCLUSIVE):
+            text = (
+                f"{comparison.variant} against {comparison.against}: {sentence(comparison.reason)}"
+            )
+            lines.append((text, STYLES[Verdict.INCONCLUSIVE]))
+    return lines
+
+
+def note_lines(report: RunReport, *, verbose: bool) -> list[Line]:
+    """What explains the result, and what weakens it."""
+    remarks, weakening, more = notes(report, most=None if verbose else MOST)
+    lines = [(line, "") for line in [*conclusions(report), *remarks]]
+    lines += [(f"note: {line}", "yellow") for line in weakening]
+    lines += [(f"{plural(more, 'more note')}: --verbose", "dim")] if more else []
+    if report.telemetry and report.telemetry.no_gpu_reason:
+        style = "yellow" if report.on_gpu else "dim"
+        lines.append((f"no GPU telemetry: {sentence(report.telemetry.no_gpu_reason)}", style))
+    return lines
+
+
+def beside_earlier(report: RunReport) -> list[Line]:
+    """Where earlier runs of the same came out."""
+    earlier = earlier_runs(report.comparisons)
+    return [(earlier, "dim")] if earlier else []
+
+
+def method(report: RunReport) -> str:
+    made = report.method
+    facts = [
+        f"{plural(made.epochs, 'epoch')}, {plural(made.rounds, 'round')} of paired blocks, "
+        f"{made.clock} clock, {made.cache} cache",
+        f"interval over {made.unit}",
+        f"floor {made.floor:.0%}",
+    ]
+    facts += [f"stopped on {made.stopped}"] if made.stopped else []
+    facts += [f"empty block {seconds(made.empty_block_s)}"] if made.empty_block_s else []
+    contention = [
+        variant.contention for variant in report.variants if variant.contention is not None
+    ]
+    facts += [f"contention up to {max(contention):.0%}"] if contention else []
+    return " · ".join(facts)
+
+
+def _speedup_text(comparison: Comparison) -> str:
+    """The one that heads the result."""
+    sustained = comparison.sustained
+    return (
+        f"{times(sustained.speedup)} sustained"
+        if sustained and sustained.heads
+        else times(comparison.speedup)
+    )

@@ -1,1 +1,0 @@
-"""What runs leave for later ones, under the user's cache directory."""

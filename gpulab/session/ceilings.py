@@ -1,0 +1,208 @@
+"""Ceilings kept between runs, under the user's cache directory: they hold for one device in one
+configuration.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from gpulab.core.events import (
+    AnyEvent,
+    Built,
+    CeilingsMeasured,
+    RunEnded,
+    RunInvalid,
+    TelemetryStarted,
+    WorkerReady,
+)
+from gpulab.core.files import read_regular, write_whole
+from gpulab.core.finding import Finding, finding
+from gpulab.core.jobs import TELEMETRY_OFF, Calibrate, RunRequest, ScenarioFile, subject_of
+from gpulab.core.limits import CACHE_FILE_BYTES
+from gpulab.core.machine import Device
+from gpulab.core.payloads import CACHE, COSTS, MEMORY
+from gpulab.core.statuses import CeilingChoice, Outcome
+from gpulab.core.values import Amount, Count, Line
+from gpulab.core.wire import UNREADABLE
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True):
+    """What ceilings depend on. The power limit is in watts, None where nobody read it."""
+
+    gpulab: Line | None
+    device: Line
+    driver: Line | None
+    torch: Line | None
+    cupy: Line | None
+    threads: Count
+    power_limit: Amount | None = None
+
+    @property
+    def path(self) -> Path:
+        from platformdirs import user_cache_path
+
+        digest = sha256(msgspec.json.encode(self))
+        return user_cache_path("gpulab") / "ceilings" / f"{digest.hexdigest()[:16]}.json"
+
+
+class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One file of the cache."""
+
+    key: Key
+    device: Device
+    measured: CeilingsMeasured
+
+
+class CeilingCache:
+    """Watches one run: looks up what is known of its device, and saves what the run measures."""
+
+    def __init__(self, request: RunRequest) -> None:
+        job, subject = request.job, subject_of(request.job)
+        self._measures_all = isinstance(job, Calibrate)
+        self._used = isinstance(job, Calibrate) or job.ceilings != CeilingChoice.NONE
+        self._sampling = request.telemetry != TELEMETRY_OFF
+        # What a scenario does to its own process, such as waiting for every launch, is no property
+        # of the device.
+        self._of_the_device = not (isinstance(subject, ScenarioFile) and subject.env)
+        self._ready: WorkerReady | None = None
+        self._sampled: TelemetryStarted | None = None
+        self._unreadable: set[Path] = set()
+        self._measured: CeilingsMeasured | None = None
+        """The run's own, which nothing older may follow."""
+        self._known: CeilingsMeasured | None = None
+        """Of earlier runs."""
+        self._dtypes: set[str] = set()
+        """Of the work that variants declare."""
+
+    def see(self, event: AnyEvent) -> CeilingsMeasured | None:
+        """Take an event in; what is known of the device, as soon as it is clear which one it is."""
+        if not self._used:
+            return None
+        match event:
+            case CeilingsMeasured():
+                self._measured = event
+            case Built(flops=flops, bytes=moved, dtype=dtype) if flops or moved:
+                self._dtypes.add(dtype or "fp32")
+            case WorkerReady():
+                self._ready = event
+                return None if self._sampling and self._sampled is None else self._look_up()
+            case TelemetryStarted():
+                self._sampled = event
+                return self._look_up()
+            case RunInvalid():
+                self._of_the_device = False  # nor is anything that was forged
+            case RunEnded(outcome=outcome) if outcome != Outcome.FAILED:
+                # of a run that was interrupted too: the next one need not wait for them again
+                self._save()
+        return None
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether earlier runs have measured all that the work of this one can be limited by."""
+        if self._known is None:
+            return False
+        keys = {ceiling.roof for ceiling in self._known.ceilings} | {
+            ceiling.kind for ceiling in self._known.ceilings
+        }
+        return self._known.complete or {MEMORY, CACHE, *self._dtypes} <= keys
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What of the cache could not be read, and so was measured again."""
+        return [
+            finding("ceiling_cache_unreadable", file=str(path)) for path in sorted(self._unreadable)
+        ]
+
+    @property
+    def _key(self) -> Key | None:
+        ready, sampled = self._ready, self._sampled
+        if ready is None:
+            return None
+        device, versions = ready.device, ready.environment
+        is_sampled = sampled is not None and device.uuid is not None and sampled.uuid == device.uuid
+        return Key(
+            gpulab=versions.get("gpulab"),
+            device=device.uuid or device.name,
+            driver=versions.get("driver"),
+            torch=versions.get("torch"),
+            cupy=versions.get("cupy-cuda13x") or versions.get("cupy-cuda12x"),
+            threads=device.threads,
+            power_limit=sampled.limits.get("power") if sampled and is_sampled else None,
+        )
+
+    def _look_up(self) -> CeilingsMeasured | None:
+        """What an earlier run measured: of a CPU only until this run has its own, since such
+        machines drift.
+        """
+        if self._key is None or self._measured or self._measures_all:
+            return None
+        entry, unreadable = load(self._key)
+        self._unreadable |= set(unreadable)
+        if entry is None:
+            return None
+        measured = self._known = entry.measured
+        return CeilingsMeasured(
+            ceilings=measured.ceilings,
+            at=measured.at,
+            cache_bytes=measured.cache_bytes,
+            cached=True,
+        )
+
+    def _save(self) -> None:
+        key, ready, measured = self._key, self._ready, self._measured
+        if key is None or ready is None or measured is None or not self._of_the_device:
+            return
+        if measured.cached:
+            return
+        if not measured.complete:
+            if self._measures_all or not ready.device.on_gpu:  # it was cut short, or drifts
+                return
+            measured = _with_known(measured, self._known)
+        with suppress(OSError):  # without a cache they are measured again, that is all
+            key.path.parent.mkdir(parents=True, exist_ok=True)
+            entry = CacheEntry(key=key, device=ready.device, measured=measured)
+            write_whole(key.path, msgspec.json.encode(entry))
+
+
+def _with_known(measured: CeilingsMeasured, known: CeilingsMeasured | None) -> CeilingsMeasured:
+    """What is steady of a pass that left out what its work did not need, beside what was known
+    before it.
+    """
+    steady = {
+        ceiling.key: ceiling
+        for ceiling in measured.ceilings
+        if ceiling.steady or ceiling.roof in COSTS
+    }
+    if known is None:
+        return replace(measured, ceilings=tuple(steady.values()))
+    before = {ceiling.key: ceiling for ceiling in known.ceilings}
+    return replace(measured, ceilings=tuple({**before, **steady}.values()), complete=known.complete)
+
+
+def load(key: Key) -> tuple[CacheEntry | None, list[Path]]:
+    """(the entry of a key, the newest of any power limit where nobody read it; files that cannot be
+    read).
+    """
+    paths = key.path.parent.glob("*.json") if key.power_limit is None else [key.path]
+    entries: list[CacheEntry] = []
+    unreadable = []
+    for path in paths:
+        try:
+            entries.append(
+                msgspec.json.decode(read_regular(path, CACHE_FILE_BYTES), type=CacheEntry)
+            )
+        except FileNotFoundError:
+            continue
+        except (OSError, *UNREADABLE):
+            unreadable.append(path)
+    fitting = [
+        entry
+        for entry in entries
+        if msgspec.structs.replace(entry.key, power_limit=key.power_limit) == key
+    ]
+    return max(fitting, key=lambda entry: entry.measured.at, default=None), unreadable

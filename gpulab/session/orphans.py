@@ -1,0 +1,111 @@
+"""Processes of a worker that outlived its supervisor: they become children of this process, and are
+ended from here.
+
+A supervisor ends whatever its worker leaves behind. A scenario may kill it first, and its processes
+may have gone away into sessions of their own. So this process adopts them for as long as a worker
+runs, and knows them by what they inherited. What else is a child of this process, in a user's
+notebook for example, is never touched.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import secrets
+import threading
+from contextlib import suppress
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import psutil
+
+_MARK = "GPULAB_WORKER"
+_PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
+_DYING_S, _SWEEP_S = 1.0, 5.0
+
+
+class Strays:
+    """While it is entered, this process adopts. `environment` marks a worker and all that it
+    starts.
+    """
+
+    def __init__(self) -> None:
+        mark = secrets.token_hex(16)
+        self.environment = {_MARK: mark}
+        self.supervisor: int | None = None
+        """The process that leads the worker's session."""
+        self._mark = mark
+        self._seen: set[int] = set()
+
+    def __enter__(self) -> Strays:
+        _adoption.begin()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _adoption.end()
+
+    def end(self) -> int:
+        """Kill what is left, once the supervisor is gone; how many processes that were."""
+        if not self._alive():
+            return 0
+        # the worker itself dies with its supervisor, and was not left behind
+        dead_by = monotonic() + _DYING_S
+        while self._alive() and monotonic() < dead_by:
+            sleep(0.01)
+        killed: set[int] = set()
+        deadline = monotonic() + _SWEEP_S
+        while (alive := self._alive()) and monotonic() < deadline:
+            for process in alive:
+                killed.add(process.pid)
+                with suppress(ProcessLookupError):
+                    process.kill()
+            sleep(0.005)
+        return len(killed)
+
+    def _alive(self) -> list[psutil.Process]:
+        """Descendants of this process that are the worker's; those that are dead are buried."""
+        import psutil  # here: most commands of the lab start no worker
+
+        alive = []
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error, OSError):
+                if process.pid not in self._seen and not self._is_of_the_worker(process):
+                    continue
+                self._seen.add(process.pid)
+                if process.status() == psutil.STATUS_ZOMBIE:
+                    os.waitpid(process.pid, os.WNOHANG)
+                else:
+                    alive.append(process)
+        return alive
+
+    def _is_of_the_worker(self, process: psutil.Process) -> bool:
+        if process.pid == self.supervisor:
+            return False
+        return os.getsid(process.pid) == self.supervisor or bool(
+            process.environ().get(_MARK) == self._mark
+        )
+
+
+class _Adoption:
+    """Whether this process adopts: as long as any run of it does, and then as it was before."""
+
+    def __init__(self) -> None:
+        self._lock, self._count, self._before = threading.Lock(), 0, ctypes.c_int()
+
+    def begin(self) -> None:
+        with self._lock:
+            self._count += 1
+            if self._count == 1:
+                prctl = ctypes.CDLL(None).prctl
+                prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(self._before), 0, 0, 0)
+                prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+    def end(self) -> None:
+        with self._lock:
+            self._count -= 1
+            if not self._count:
+                ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, self._before.value, 0, 0, 0)
+
+
+_adoption = _Adoption()

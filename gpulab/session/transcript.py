@@ -1,0 +1,207 @@
+"""What one worker and its supervisor said, checked event by event; and why a run did not end
+well.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from dataclasses import dataclass, field
+
+from gpulab.core import senders
+from gpulab.core.events import PIPE_LOST, AnyEvent, Samples, VariantFailed, WorkerDone, WorkerExited
+from gpulab.core.finding import Finding, finding
+from gpulab.core.jobs import AnyJob, RunRequest, subject_of
+from gpulab.core.statuses import FailureKind, Outcome, Stage
+from gpulab.core.text import plain
+from gpulab.core.wire import decode, new_secret, split
+from gpulab.scenario import CONTROL
+
+"""Kinds of checks that the session makes itself."""
+
+
+@dataclass
+class WorkerTranscript:
+    """`malformed` counts lines of the event pipe that are no events, `events` those that came in
+    their order.
+
+    A scenario runs in the worker's process and may write to its pipe. So nothing is taken from
+    there but what the worker of that job may send, about its variants, in the order of its numbers,
+    before its last event.
+    """
+
+    job: AnyJob
+    secret: bytes = field(default_factory=new_secret)
+    """The supervisor's: see `gpulab.core.wire`."""
+    exited: WorkerExited | None = None
+    done: WorkerDone | None = None
+    events: int = 0
+    malformed: int = 0
+    strays: int = 0
+    """Processes that outlived the supervisor as well."""
+    _problems: dict[str, Finding] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        subject = subject_of(self.job)
+        infos = subject.variants if subject else ()
+        self._names = (*(info.name for info in infos), CONTROL)
+
+    def take(self, line: bytes) -> AnyEvent | None:
+        """The event of a line; None where there is none to be believed."""
+        parts = split(line, self.secret)
+        try:
+            event = decode(parts[1]) if parts else None
+        except ValueError:
+            parts = None
+        if parts is None:
+            self.malformed += 1
+            return None
+        number = parts[0]
+        if number is not None and not self._in_order(number):
+            return None
+        allowed = senders.SUPERVISOR if number is None else senders.WORKER[type(self.job)]
+        if event is None or type(event) not in allowed or not self._is_about_the_job(event):
+            self._note(
+                finding("event_not_allowed", type="" if event is None else type(event).__name__)
+            )
+            return None
+        if isinstance(event, WorkerExited):
+            self.exited = event
+            if event.sent is not None and self.events > event.sent:
+                self._note(finding("events_forged", count=self.events - event.sent))
+        elif isinstance(event, WorkerDone):
+            self.done = event
+        return event
+
+    @property
+    def complete(self) -> bool:
+        """Whether the worker did its whole job: by its supervisor it ended well, and after its last
+        stage.
+        """
+        exited = self.exited
+        return exited is not None and exited.code == 0 and exited.stage == Stage.END
+
+    @property
+    def stage(self) -> Stage | None:
+        """Where the worker was when it ended; None where nobody saw that."""
+        return self.exited.stage if self.exited else None
+
+    @property
+    def variant(self) -> str | None:
+        """At which variant, if at any."""
+        return self.exited.variant if self.exited else None
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What the reader of the result must know of how it went."""
+        findings = []
+        if left := self.strays + (self.exited.orphans if self.exited else 0):
+            findings.append(finding("processes_left_running", count=left))
+        if self.malformed > (self.done is None):  # a worker that was killed may leave half a line
+            findings.append(finding("malformed_event_lines", count=self.malformed))
+        return findings
+
+    @property
+    def problems(self) -> list[Finding]:
+        """Why what was sent is no evidence, the first of each kind."""
+        if self._problems:
+            return list(self._problems.values())
+        # a scenario may forge events, and then kill who would say so
+        if self.exited is None and self.events:
+            return [finding("events_unconfirmed", count=self.events)]
+        return [finding("events_lost", count=1)] if self.complete and self.done is None else []
+
+    def _in_order(self, number: int) -> bool:
+        if self.done is not None:
+            self._note(finding("event_after_end"))
+            return False
+        if number < self.events:
+            self._note(finding("event_repeated", number=number))
+            return False
+        if number > self.events:
+            self._note(finding("events_lost", count=number - self.events))
+        self.events = number + 1
+        return True
+
+    def _is_about_the_job(self, event: AnyEvent) -> bool:
+        if isinstance(event, Samples):
+            return event.names == self._names
+        variant = getattr(event, "variant", None)
+        return variant is None or variant in self._names
+
+    def _note(self, problem: Finding) -> None:
+        self._problems.setdefault(problem.code, problem)
+
+
+def failure_of(
+    request: RunRequest,
+    transcript: WorkerTranscript,
+    stopped: Outcome | None,
+    error: Exception | None,
+    overtime: Finding | None = None,
+) -> VariantFailed:
+    """The failure that ended the run. `stopped`: by the timeout, for the reason `overtime`, or by
+    the user.
+
+    `error`: of the session itself.
+    """
+    if error is not None:
+        return failure_of_whole_run(
+            FailureKind.CRASH, Stage.START, finding("worker_not_run", message=str(error))
+        )
+    if transcript.exited is None:
+        kind = FailureKind.KILLED if stopped is None else FailureKind(stopped.value)
+        return failure_of_whole_run(kind, Stage.END, finding("supervisor_gone"))
+    return _of_exit(request, transcript.exited, stopped, overtime)
+
+
+def failure_of_whole_run(kind: FailureKind, stage: Stage, cause: Finding) -> VariantFailed:
+    return VariantFailed(variant=None, kind=kind, stage=stage, cause=cause)
+
+
+def _of_exit(
+    request: RunRequest, exited: WorkerExited, stopped: Outcome | None, overtime: Finding | None
+) -> VariantFailed:
+    kind, cause = _cause(exited)
+    if stopped == Outcome.TIMEOUT:
+        kind, cause = (
+            FailureKind.TIMEOUT,
+            overtime or finding("timeout", timeout_s=request.timeout_s),
+        )
+    elif stopped == Outcome.CANCELLED:
+        kind, cause = FailureKind.CANCELLED, finding("cancelled")
+    subject = subject_of(request.job)
+    names = {variant.name for variant in subject.variants} if subject else set()
+    return VariantFailed(
+        variant=exited.variant if exited.variant in names else None,
+        kind=kind,
+        stage=exited.stage,
+        cause=cause,
+        line=_line(exited.trace, subject.path) if subject else None,
+        traceback=plain(exited.trace),
+    )
+
+
+def _cause(exited: WorkerExited) -> tuple[FailureKind, Finding]:
+    if exited.signal == signal.SIGKILL:
+        return FailureKind.KILLED, finding("killed")
+    if exited.signal == signal.SIGXCPU:
+        return FailureKind.KILLED, finding("cpu_time_spent")
+    if exited.signal:
+        name = (
+            signal.Signals(exited.signal).name
+            if exited.signal in set(signal.Signals)
+            else str(exited.signal)
+        )
+        return FailureKind.CRASH, finding(
+            "crashed", signal=name, meaning=signal.strsignal(exited.signal)
+        )
+    if exited.code == PIPE_LOST:
+        return FailureKind.CRASH, finding("event_pipe_closed")
+    return FailureKind.EXIT, finding("worker_exited", code=exited.code)
+
+
+def _line(trace: str, path: str) -> int | None:
+    """The scenario's innermost line in a faulthandler stack, most recent call first."""
+    match = re.search(rf'File "{re.escape(path)}", line (\d{{1,9}})', trace)
+    return int(match.group(1)) if match else None

@@ -1,0 +1,309 @@
+"""The catalog on screen: its list, the search above it, and what earlier runs came to beside each
+scenario.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.events import Click, Resize
+from textual.strip import Strip
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from gpulab.catalog.catalog import Entry, by_name, read_again, search
+from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.view import Mark, by_course, by_topic, title_beside_name
+from gpulab.draw.text import Glyphs
+from gpulab.report.sentences import sentence
+from gpulab.tui import status
+from gpulab.tui.panels.field import Field
+
+_ROOM_FOR_TITLES = 60
+_MARK, _BESIDE_NAME = 7, 4
+"""Cells of a mark, and of what stands around a name and its mark."""
+_VERDICT, _AGE = 6, 7
+_MARKS = 1 + _MARK + 1 + _VERDICT + _AGE
+_BESIDE_TITLE = 1
+_CURSOR = Style(color="default", bgcolor="default", reverse=True, dim=False)
+
+ABOUT_LIST = (
+    "The scenarios by topic, in the order in which they are taught. Beside each: how many times "
+    "as fast its best variant was in the newest run, the verdict, and how long ago that was. A "
+    "question mark: inconclusive; a star: a quick run."
+)
+
+
+class ScenarioList(OptionList):
+    """A line a scenario: its name, the mark of its last run, and its title where the list has all
+    the width.
+    """
+
+    # Not "select", whose message would come after what the next key does.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "screen.open", "open", key_display="enter")
+    ]
+
+    def __init__(
+        self, rows: Sequence[ScenarioRow], glyphs: Glyphs, width: int, **options: str
+    ) -> None:
+        """`width` is as many cells as it will have, as far as that is known: what fits is not drawn
+        twice.
+        """
+        self._glyphs = glyphs
+        self._marks: dict[str, tuple[Mark, str]] = {}
+        """What the last run of each came to, and how long ago."""
+        self._name_width = max((len(row.name) for row in rows), default=0)
+        self._rows = {row.name: row for row in rows}
+        self._width, self._with_titles = width, width >= _ROOM_FOR_TITLES
+        self._chosen: list[str] = []
+        self._by_course = False
+        self._found: Mapping[str, str] | None = None
+        super().__init__(*self._options_of(rows), **options)  # type: ignore[arg-type]
+
+    @property
+    def names_width(self) -> int:
+        """Cells that names and marks take."""
+        return self._name_width + _MARK + _BESIDE_NAME
+
+    @property
+    def chosen(self) -> str | None:
+        """The name of the scenario under the cursor."""
+        return self.highlighted_option.id if self.highlighted_option else None
+
+    @property
+    def picked(self) -> list[str]:
+        """The names of those that were picked, in the order in which they were."""
+        return list(self._chosen)
+
+    def regroup(self) -> bool:
+        """Put the scenarios in the order of the course, or under their topics again; whether it is
+        the course.
+        """
+        self._by_course = not self._by_course
+        before = self.chosen
+        self._show(self._shown_rows)
+        if before is not None:
+            self.highlighted = self.get_option_index(before)
+        return self._by_course
+
+    def go_to(self, name: str) -> None:
+        """Put the cursor on it, in sight of all."""
+        self.show_only(None)
+        self.highlighted = self.get_option_index(name)
+
+    def pick(self) -> None:
+        """Pick the one under the cursor, or leave it again; and go on to the next."""
+        name = self.chosen
+        if name is not None:
+            self._chosen.remove(name) if name in self._chosen else self._chosen.append(name)
+            self._redraw(name)
+            self.action_cursor_down()
+
+    def leave(self, name: str) -> None:
+        """It is not picked any more."""
+        if name in self._chosen:
+            self._chosen.remove(name)
+            self._redraw(name)
+
+    def show_only(self, found: Mapping[str, str] | None) -> None:
+        """Show those that were found, by name, each with where, the cursor on one by its name; None
+        for all.
+        """
+        if found == self._found:
+            return
+        before, self._found = self.chosen, found
+        rows = self._shown_rows
+        self._show(rows)
+        best = self._rows if found is None else by_name(found)
+        names = [
+            row.name for _, members in self._groups(rows) for row in members if row.name in best
+        ]
+        if names:
+            self.highlighted = self.get_option_index(before if before in names else names[0])
+
+    def mark(self, name: str, mark: Mark, ago: str = "now") -> None:
+        """Put what a run came to beside its scenario, and how long ago it was."""
+        if name in self._rows and self._marks.get(name) != (mark, ago):
+            self._marks[name] = mark, ago
+            self._redraw(name)
+
+    def change(self, row: ScenarioRow) -> None:
+        """Show what the scenario's file says now."""
+        self._rows[row.name] = row
+        self._redraw(row.name)
+
+    def render_line(self, y: int) -> Strip:
+        strip = super().render_line(y)
+        if self.scroll_offset.y + y != self.highlighted:  # every prompt is one line
+            return strip
+        # A theme may show the cursor by a colour that the terminal does not: so it is a sign, and
+        # reverse video.
+        sign = ">" if strip.text[:1] == " " else strip.text[:1]
+        segments = Segment.apply_style([Segment(sign), *strip.crop(1)], post_style=_CURSOR)
+        return Strip(segments, strip.cell_length)
+
+    def on_click(self, event: Click) -> None:
+        """A click chooses; only a second one opens."""
+        place = event.style.meta.get("option")
+        if place is not None and event.chain < 2:
+            self.highlighted = place
+            event.prevent_default()
+
+    def on_resize(self, event: Resize) -> None:
+        width = self.scrollable_content_region.width
+        if width != self._width:
+            self._width, self._with_titles = width, width >= _ROOM_FOR_TITLES
+            for name in self._rows:
+                self._redraw(name)
+
+    def _redraw(self, name: str) -> None:
+        if self._found is None or name in self._found:
+            self.replace_option_prompt(name, self._prompt(self._rows[name]))
+
+    @property
+    def _shown_rows(self) -> list[ScenarioRow]:
+        return [
+            row for row in self._rows.values() if self._found is None or row.name in self._found
+        ]
+
+    def _show(self, rows: Sequence[ScenarioRow]) -> None:
+        self.clear_options()
+        self.add_options(self._options_of(rows))
+
+    def _groups(self, rows: Sequence[ScenarioRow]) -> list[tuple[str, list[ScenarioRow]]]:
+        return by_course(rows) if self._by_course else by_topic(rows)
+
+    def _options_of(self, rows: Sequence[ScenarioRow]) -> list[Option]:
+        options = []
+        for topic, members in self._groups(rows):
+            options.append(Option(Text(self._glyphs(topic), "bold"), disabled=True))
+            options += [Option(self._prompt(row), id=row.name) for row in members]
+        return options
+
+    def _prompt(self, row: ScenarioRow) -> Text:
+        """Name, title where there is room, and at the right edge what the last run came to: no
+        column ever moves.
+        """
+        mark, ago = self._marks.get(row.name, (Mark("", ""), ""))
+        faint = "red" if row.error else "dim" if row.missing else ""
+        line = Text(no_wrap=True, overflow=self._glyphs.overflow)
+        sign = "*" if row.name in self._chosen else " "
+        line.append(self._glyphs(f"{sign}{row.name:<{self._name_width}} "), faint)
+        if self._with_titles:
+            room = max(0, self._width - line.cell_len - _BESIDE_TITLE - bool(mark.text) * _MARKS)
+            title = Text(self._glyphs(f" {_beside(row)}"), faint or "dim", no_wrap=True, end="")
+            title.truncate(room, overflow=self._glyphs.overflow, pad=bool(mark.text))
+            line.append_text(title)
+        if not mark.text:
+            return line
+        line.append(self._glyphs(f"{' ' * self._with_titles}{mark.text:>{_MARK}}"), mark.style)
+        if self._with_titles:
+            line.append(self._glyphs(f" {mark.verdict:<{_VERDICT}}{ago:>{_AGE}}"), mark.style)
+        return line
+
+
+def _beside(row: ScenarioRow) -> str:
+    """What the list has room for beside a name: what is wrong with it, or its title."""
+    if row.error:
+        return row.error
+    return sentence(row.missing) if row.missing else title_beside_name(row)
+
+
+class SearchBar(Field):
+    """Left with Enter, which keeps what was found, or with Esc, which does not."""
+
+    def __init__(
+        self,
+        entries: Callable[[], Sequence[Entry]],
+        scenarios: ScenarioList,
+        say: Callable[[str], None],
+    ) -> None:
+        super().__init__(placeholder="names, lessons, code", id="search")
+        keep, leave = partial(self._leave, keep=True), partial(self._leave, keep=False)
+        self.on_keys = {"enter": keep, "down": keep, "escape": leave}
+        self._entries, self._scenarios, self._say = entries, scenarios, say
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        entries = self._entries()
+        found = search(entries, event.value) if event.value.strip() else None
+        self._scenarios.show_only(found)
+        self._say("" if found is None else status.found(list(found.values()), len(entries)))
+
+    def _leave(self, *, keep: bool) -> None:
+        if not keep or not self.value.strip():
+            self.value = ""
+            self._scenarios.show_only(None)
+            self.display = False
+        self._say("")
+        self.screen.set_focus(self._scenarios)
+
+
+WIDE = 100
+"""Columns from which on the list stands beside what it is about."""
+
+
+class CatalogColumn(Vertical):
+    """Entries by name, each as its file was when it was last looked at."""
+
+    def __init__(self, entries: Sequence[Entry], glyphs: Glyphs) -> None:
+        super().__init__(id="catalog")
+        self.entries = {entry.name: entry for entry in entries}
+        self._glyphs = glyphs
+        self._bar: SearchBar | None = None
+        self._marked: set[str] = set()
+
+    def compose(self) -> ComposeResult:
+        rows = [entry.row for entry in self.entries.values()]
+        yield ScenarioList(rows, self._glyphs, self._width(), id="list")
+
+    def _width(self) -> int:
+        """Of the list: all of a narrow terminal, else as much as the names take."""
+        return 0 if self.app.size.width >= WIDE else self.app.size.width
+
+    @property
+    def scenarios(self) -> ScenarioList:
+        return self.query_one(ScenarioList)
+
+    def read_again(self, name: str) -> Entry:
+        """The entry as its file is now: one that is edited while the screen is open is what a
+        student does all day.
+        """
+        entry = self.entries[name] = read_again(self.entries[name])
+        self.scenarios.change(entry.row)
+        return entry
+
+    def mark(self, name: str, mark: Mark) -> None:
+        """Put beside a scenario what its run of now came to."""
+        self._marked.add(name)
+        self.scenarios.mark(name, mark)
+
+    async def search(self, say: Callable[[str], None]) -> None:
+        """Type into the search, which is made when it is first asked for, and says what it
+        found.
+        """
+        if self._bar is None:
+            self._bar = SearchBar(lambda: list(self.entries.values()), self.scenarios, say)
+            await self.mount(self._bar, before=self.scenarios)
+        self._bar.display = True
+        # at once: what is typed next may be in the terminal already
+        self.screen.set_focus(self._bar)
+
+    def read_history(self) -> None:
+        """In a thread: what the newest runs came to, so that the list knows it after a restart."""
+        from gpulab.tui.past import newest_marks
+
+        self.app.call_from_thread(self._show_history, newest_marks(list(self.entries.values())))
+
+    def _show_history(self, marks: dict[str, tuple[Mark, str]]) -> None:
+        for name, (mark, ago) in marks.items():
+            if name not in self._marked:
+                self.scenarios.mark(name, mark, ago)

@@ -1,0 +1,72 @@
+"""What the screen says of itself: what goes on, what a key did, and what a tab has nothing of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from gpulab.catalog.listing import ScenarioRow
+from gpulab.draw.text import Glyphs
+from gpulab.report.sentences import sentence
+
+NOTHING_PICKED = "space picks scenarios in the list, R then runs them one after the other"
+
+BY_COURSE = "in the order of the course: each lesson has its questions below its text"
+BY_TOPIC = "by topic"
+NOTHING_TO_SWEEP = "it has no parameters, so there is nothing to sweep"
+
+
+def ready(device: str) -> str:
+    return f"ready, on {device}"
+
+
+def stopping(name: str) -> str:
+    return f"{name}: stopping"
+
+
+def frozen(headline: str) -> str:
+    return f"frozen, space goes on · {headline}"
+
+
+def sweeping(parameter: str, values: Sequence[str], done: int) -> str:
+    """How far a sweep is."""
+    return (
+        f"final of {parameter}"
+        if done >= len(values)
+        else f"{parameter}={values[done]}, {done + 1} of {len(values)}"
+    )
+
+
+def found(places: Sequence[str], count: int) -> str:
+    """What a search came to: where each of those that were found has it."""
+    if not places:
+        return f"none of {count} has that in its name, lesson or code: esc"
+    where = ", ".join(f"{number} in the {place}" for place, number in Counter(places).items())
+    return f"{len(places)} of {count}: {where}"
+
+
+def another_runs(name: str) -> str:
+    """Of a key that would start a second run."""
+    return f"{name} is running: s s stops it"
+
+
+def confirm_stop(name: str) -> str:
+    return f"s again stops {name}; what was measured stays"
+
+
+def before_a_run(row: ScenarioRow, glyphs: Glyphs) -> Text:
+    """Of a scenario that has not run: how to run it, or why it cannot."""
+    if row.error:
+        return Text(glyphs(row.error), "red")
+    return Text(
+        glyphs(f"It cannot run here: {sentence(row.missing)}" if row.missing else "r runs it."),
+        "dim",
+    )
+
+
+def no_roofline(glyphs: Glyphs) -> Text:
+    return Text(
+        glyphs("No roofline so far: the ceilings of the device have not been measured."), "dim"
+    )

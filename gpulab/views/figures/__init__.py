@@ -1,1 +1,0 @@
-"""Figures beside the verdicts, or in their place: memory against time, first steps, clocks."""

@@ -1,1 +1,0 @@
-"""What every finding says in words, by its code, a file a subject."""

@@ -1,1 +1,0 @@
-"""The ceilings of a device, measured by the lab's own clocks."""

@@ -1,1 +1,0 @@
-"""What every worker process needs whatever its job: its pipe, its position, its device, its failures."""

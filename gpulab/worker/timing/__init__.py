@@ -1,1 +1,0 @@
-"""Clocks, and what is timed by them: candidates, plans, samples, solo runs."""
