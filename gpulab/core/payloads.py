@@ -183,6 +183,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
 USEFUL, DATA, COPY, SYNC = "useful", "data", "copy", "sync"
 """Phases with a meaning; any other is its author's own."""
+TRACE_PREFIX = "gpulab:"
+"""Of the spans that the lab marks in a recording: phases, and the window that is recorded."""
 UNMARKED = ""
 """The time outside every phase."""
 WAITING = frozenset({DATA, COPY, SYNC})

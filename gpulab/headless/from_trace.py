@@ -16,9 +16,9 @@ from pathlib import Path
 from gpulab.core.files import open_regular
 from gpulab.core.limits import TRACE_BYTES
 from gpulab.core.text import one_line
-from gpulab.core.trace import read_any
 from gpulab.features.from_trace.calls import RecordedCalls, recorded_calls
 from gpulab.features.from_trace.text import NoneIsolableError, operation_file
+from gpulab.features.goodput.trace import read_any
 from gpulab.headless.new import write_scenario
 from gpulab.headless.options import Options
 from gpulab.headless.output import open_terminal

@@ -74,7 +74,8 @@ def test_every_code_of_a_finding_is_on_its_page():
     # Those of checks are left to the code, as the page says.
     package = GUIDE.parent
     doctor = "".join(
-        path.read_text() for path in [*package.glob("doctor/*.py"), package / "worker" / "probe.py"]
+        path.read_text()
+        for path in [*package.glob("features/doctor/*.py"), package / "engine" / "probe.py"]
     )
     assert (
         sorted(code for code in WORDS if f"`{code}`" not in JSON and f'"{code}"' not in doctor)

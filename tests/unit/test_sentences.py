@@ -5,10 +5,6 @@ Examples of runs and machines stand in two tables each: sentences as they were b
 codes, and those with other words than before.
 """
 
-import ast
-from functools import cache
-from pathlib import Path
-
 import examples_of_checks as of_checks
 import examples_of_machines as machines
 import examples_of_measurements as measurements
@@ -17,10 +13,8 @@ import examples_of_trust as of_trust
 import pytest
 
 from gpulab.core.finding import Finding, finding
-from gpulab.core.statuses import Relation
 from gpulab.report.sentences import WORDS, lines, sentence
 
-PACKAGE = Path(__file__).parent.parent.parent / "gpulab"
 EXAMPLES = {
     **measurements.AS_BEFORE,
     **measurements.REWORDED,
@@ -30,158 +24,6 @@ EXAMPLES = {
     **of_rooflines.EXAMPLES,
     **of_trust.EXAMPLES,
 }
-MAKERS = {"finding": 0, "notice": 0, "explain": 0}
-"""Functions that take a code, by the place of the argument."""
-MADE_BY_NAME = {
-    "analysis/bound.py": {
-        *(
-            "above_compute_roof",
-            "near_compute_roof",
-            "above_memory_roof",
-            "near_memory_roof",
-            "bytes_stay_in_cache",
-        ),
-        *(
-            "few_bytes_in_memory",
-            "bytes_fit_cache",
-            "launches_take_the_time",
-            "device_waits_for_launches",
-        ),
-        *(
-            "phase_waits",
-            "ceilings_missing",
-            "device_waits_for_host",
-            "counted_near_memory_roof",
-            "pipe_is_busy",
-        ),
-        *(
-            "at_power_cap",
-            "too_little_in_flight",
-            "warps_wait",
-            "thread_is_preempted",
-            "page_faults_take_the_time",
-        ),
-        *(
-            "strided_accesses",
-            "random_accesses",
-            "thread_waits",
-            "interpreter_takes_the_time",
-            "outside_of_torch",
-        ),
-        *("unexplained", "no_work_declared"),
-        *("link_and_near_compute_roof", "above_link_roof", "near_link_roof", "far_from_link_roof"),
-    },
-    "analysis/telemetry.py": {"clocks_slowed", "gpu_shared"},
-    "report/findings.py": {"clocks_not_checked", "processes_not_checked"},
-    "report/trust_checks.py": {
-        *(
-            "outputs_compared",
-            "timed_steps_checked",
-            "inputs_compared",
-            "null_answers_refused",
-            "steps_repeated",
-        ),
-        *("work_counted", "rate_below_roof", "nothing_left_running", "context_and_output_watched"),
-        *("control_measured", "processes_measured", "contention_measured", "variants_alone"),
-        "clocks_watched",
-    },
-    "telemetry/gpu.py": {"not_in_client", "keeps_failing"},
-    "telemetry/nvml.py": {
-        *(
-            "not_supported",
-            "not_in_driver",
-            "not_permitted",
-            "no_driver",
-            "driver_not_loaded",
-            "driver_was_updated",
-        ),
-        *("gpu_lost", "gpu_needs_reset", "no_driver_permission", "no_such_gpu"),
-    },
-    "worker/checks.py": {"state_not_named", "state_not_restored"},
-    "worker/checking/other_values.py": {"seed_changes_nothing", "seed_changes_shapes"},
-    "worker/building/build.py": {"set_while_building", "set_while_stepping", "left_by_context"},
-}
-"""Codes that reach a finding through a variable, by the file that has them as text."""
-RELATIONS = {f"fixes_{relation}" for relation in Relation}
-"""Made of `fixes_` and the relation of all fixes to each."""
-
-
-@cache
-def files_below_views():
-    """The trees of all files outside of the views, by their paths in the package."""
-    paths = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
-    return {
-        name: ast.parse(path.read_text())
-        for name, path in paths.items()
-        if not name.startswith("views/")
-    }
-
-
-@cache
-def calls():
-    """(file, code, names of the values or None where there are more of them) of every finding that
-    a call makes.
-    """
-    made = []
-    for name, tree in files_below_views().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                function = (
-                    node.func.id
-                    if isinstance(node.func, ast.Name)
-                    else getattr(node.func, "attr", "")
-                )
-                arguments = (
-                    [node.args[MAKERS[function]]] if function in MAKERS and node.args else []
-                )
-                if function == "Finding":
-                    arguments = [
-                        keyword.value for keyword in node.keywords if keyword.arg == "code"
-                    ]
-                names = {keyword.arg for keyword in node.keywords}
-                open_ended = None in names or function == "Finding"
-                made += [
-                    (name, code, None if open_ended else names)
-                    for part in arguments
-                    for code in codes_of(part)
-                ]
-    return made
-
-
-def codes_of(argument):
-    """The codes that an argument may be, as far as they stand there."""
-    if isinstance(argument, ast.Constant):
-        return [argument.value]
-    return (
-        [*codes_of(argument.body), *codes_of(argument.orelse)]
-        if isinstance(argument, ast.IfExp)
-        else []
-    )
-
-
-def texts_of(tree):
-    return {
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-
-
-def test_every_code_that_is_made_has_words():
-    assert len(calls()) > 100
-    assert {code for _, code, _ in calls()} <= WORDS.keys()
-
-
-def test_every_code_that_has_words_is_made():
-    by_name = {code for codes in MADE_BY_NAME.values() for code in codes}
-    assert {code for _, code, _ in calls()} | by_name | RELATIONS == WORDS.keys()
-    for name, codes in MADE_BY_NAME.items():
-        assert codes <= texts_of(files_below_views()[name])
-
-
-def test_every_relation_of_fixes_has_words():
-    assert "fixes_" in texts_of(files_below_views()["report/findings.py"])
-    assert WORDS.keys() >= RELATIONS
 
 
 @pytest.mark.parametrize("code", WORDS)
@@ -189,17 +31,6 @@ def test_every_finding_is_put_into_words(code):
     values, text = EXAMPLES[code]
     assert sentence(Finding(code=code, variant="v", values=values)) == text
     assert "None" not in text
-
-
-def test_each_example_has_the_values_that_are_given_where_the_finding_is_made():
-    for name, code, names in calls():
-        if names is not None and code in EXAMPLES:
-            values = EXAMPLES[code][0].keys()
-            # by the profiler, which writes the file
-            added = {"file"} if name == "analysis/trace.py" else set()
-            of_cause = values if "cause" in values else set()
-            assert names <= values, f"{name} gives {code} {names}"
-            assert values - names <= added | of_cause, f"{name} gives {code} {names}"
 
 
 def test_no_example_is_of_a_code_that_is_gone_or_stands_twice():

@@ -8,8 +8,9 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 from torch.utils.data import DataLoader
 
-from gpulab.core.trace import PREFIX, WINDOW, read, validate
+from gpulab.core.payloads import TRACE_PREFIX
 from gpulab.features.goodput.analysis import call_counts, operations, partition
+from gpulab.features.goodput.trace import WINDOW, read, validate
 from gpulab.stats.time_spans import measure, union
 
 HALF = 0.04
@@ -37,10 +38,10 @@ class Halves:
 
     def __call__(self):
         started = perf_counter()
-        with record_function(f"{PREFIX}data"):
+        with record_function(f"{TRACE_PREFIX}data"):
             sleep(HALF)
         working = perf_counter()
-        with record_function(f"{PREFIX}useful"):
+        with record_function(f"{TRACE_PREFIX}useful"):
             while perf_counter() < working + HALF:
                 for _ in range(10):
                     torch.relu(torch.mm(self.a, self.a))

@@ -12,7 +12,7 @@ from gpulab.engine.processes import startup
 CODE = """
 import time
 time.sleep(0.3)
-from gpulab.engine.process import startup
+from gpulab.engine.processes import startup
 import json, os
 with startup.timed("imports"):
     time.sleep(0.1)

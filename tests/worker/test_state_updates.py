@@ -32,7 +32,7 @@ def trained(steps, *, skip=(), dtype=torch.float32, lr=1e-3, seed=0):
 
 
 def compared(variant, steps=2):
-    return state_updates.compare(*variant, *trained(steps), steps=steps)
+    return state_updates.compare_updates(*variant, *trained(steps), steps=steps)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
@@ -47,7 +47,9 @@ def test_the_same_training_passes_in_lower_precision_too(steps, dtype):
 @pytest.mark.parametrize("steps", [1, 2])
 def test_training_without_its_update_is_told_however_small_the_update_is(steps, lr):
     before, after = trained(steps, lr=lr)
-    updates = state_updates.compare(*trained(steps, skip=range(steps), lr=lr), before, after)
+    updates = state_updates.compare_updates(
+        *trained(steps, skip=range(steps), lr=lr), before, after
+    )
     assert updates.reason.code == "state_not_updated"
 
 
@@ -59,11 +61,13 @@ def test_one_of_some_updates_left_out_is_told(steps):
 def test_state_in_another_order_is_matched_and_what_is_not_there_is_not_compared():
     before, after = trained(1)
     reversed_state = (before[::-1], after[::-1])
-    updates = state_updates.compare(*reversed_state, before, after)
+    updates = state_updates.compare_updates(*reversed_state, before, after)
     # moments begin all alike
     assert (updates.compared, updates.error, updates.reason) == (4, 0.0, None)
-    assert state_updates.compare(before[:2], after[:2], before, after).compared == 2
-    assert state_updates.compare([torch.rand(3)], [torch.rand(3)], before, after).compared == 0
+    assert state_updates.compare_updates(before[:2], after[:2], before, after).compared == 2
+    assert (
+        state_updates.compare_updates([torch.rand(3)], [torch.rand(3)], before, after).compared == 0
+    )
 
 
 def passes(output, inputs=(), tolerance=None):

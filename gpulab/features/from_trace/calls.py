@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from gpulab.core.trace import Trace, TraceEvent
+from gpulab.features.goodput.trace import Trace, TraceEvent
 
 _STEPS = ("ProfilerStep#", "Optimizer.step#")
 

@@ -79,17 +79,17 @@ UNRECORDED_LISTS = _names(
 """Their lists of optional tensors are not recorded."""
 WAITING = _names("item _local_scalar_dense is_nonzero equal")
 VIEWS = _names("""
-view as_strided transpose t expand detach select slice reshape permute squeeze unsqueeze alias split chunk unbind
-narrow empty empty_like empty_strided resize_ lift_fresh detach_ _unsafe_view result_type unfold view_as expand_as
-flatten
+view as_strided transpose t expand detach select slice reshape permute squeeze unsqueeze alias
+split chunk unbind narrow empty empty_like empty_strided resize_ lift_fresh detach_ _unsafe_view
+result_type unfold view_as expand_as flatten
 """)
 FACTORIES = _names("zeros ones full randn rand arange zeros_like ones_like full_like scalar_tensor")
 _ANY_WHOLE = _names("""
-add add_ sub sub_ rsub mul mul_ neg abs sign minimum maximum clamp clamp_ eq ne lt le gt ge where masked_fill
-masked_fill_ copy_ _to_copy to clone cat stack sum mean max min amax amin argmax argmin any all cumsum cumsum_ sort
-topk zero_ fill_ bitwise_and bitwise_or bitwise_xor bitwise_not logical_and logical_or logical_not contiguous repeat
-flip roll tril triu isfinite isnan div floor_divide remainder nonzero masked_select _foreach_add_ _foreach_copy_
-argsort unique
+add add_ sub sub_ rsub mul mul_ neg abs sign minimum maximum clamp clamp_ eq ne lt le gt ge where
+masked_fill masked_fill_ copy_ _to_copy to clone cat stack sum mean max min amax amin argmax
+argmin any all cumsum cumsum_ sort topk zero_ fill_ bitwise_and bitwise_or bitwise_xor bitwise_not
+logical_and logical_or logical_not contiguous repeat flip roll tril triu isfinite isnan div
+floor_divide remainder nonzero masked_select _foreach_add_ _foreach_copy_ argsort unique
 """)
 """They take whole numbers of any value."""
 _ONLY_POSITIVE = _names("""

@@ -25,13 +25,14 @@ from gpulab.core.payloads import (
     COPY,
     DATA,
     SYNC,
+    TRACE_PREFIX,
     UNMARKED,
     USEFUL,
     WAITING,
     Operation,
     Partition,
 )
-from gpulab.core.trace import PREFIX, Thread, Trace, TraceEvent
+from gpulab.features.goodput.trace import Thread, Trace, TraceEvent
 from gpulab.stats.time_spans import (
     Span,
     clip,
@@ -95,8 +96,8 @@ class _Phases:
 
     def __init__(self, trace: Trace) -> None:
         own = [event for event in trace.inside(trace.annotations) if event.thread == trace.main]
-        notes = [event for event in own if event.name.startswith((PREFIX, _LOADER))]
-        marks = [event for event in notes if event.name.startswith(PREFIX)]
+        notes = [event for event in own if event.name.startswith((TRACE_PREFIX, _LOADER))]
+        marks = [event for event in notes if event.name.startswith(TRACE_PREFIX)]
         self.marks_useful = any(_phase_name(event) == USEFUL for event in marks)
         self.around: dict[str, list[Span]] = defaultdict(list)
         """The spans of each phase, whatever is inside them."""
@@ -125,7 +126,7 @@ class _Phases:
 
 
 def _phase_name(note: TraceEvent) -> str:
-    return _LOADER if note.name.startswith(_LOADER) else note.name.removeprefix(PREFIX)
+    return _LOADER if note.name.startswith(_LOADER) else note.name.removeprefix(TRACE_PREFIX)
 
 
 def _innermost(notes: list[TraceEvent], window: Span) -> dict[str, list[Span]]:

@@ -28,7 +28,6 @@ from gpulab.core.jobs import Measure, ProfileOptions, ScenarioFile, TimeFunction
 from gpulab.core.payloads import Choice, Partition
 from gpulab.core.statuses import CheckKind, Stage
 from gpulab.core.text import file_name
-from gpulab.core.trace import WINDOW, Trace, read, streams_not_joined, validate
 from gpulab.engine.build import compiled
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.lab import PhaseTimes, WorkerLab, recorded
@@ -38,6 +37,7 @@ from gpulab.engine.processes.device import open_device, release_memory, waiter
 from gpulab.engine.processes.failure import SkippedError, first_line, forget
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.features.goodput.analysis import call_counts, is_disturbed, operations, partition
+from gpulab.features.goodput.trace import WINDOW, Trace, read, streams_not_joined, validate
 from gpulab.features.memory.worker import build_and_weigh, peak_bytes
 from gpulab.features.tuning.worker import Tuner
 from gpulab.scenario import Variant

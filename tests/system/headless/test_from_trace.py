@@ -11,8 +11,8 @@ from statistics import median
 import pytest
 from scripted import CommandLine
 
-from gpulab.core.trace import read_any
 from gpulab.features.from_trace.calls import recorded_calls
+from gpulab.features.goodput.trace import read_any
 
 RECORD = """
 import sys, torch

@@ -9,7 +9,7 @@ import pytest
 from conftest import wait_for
 
 from gpulab.core.statuses import CeilingChoice
-from gpulab.core.trace import validate
+from gpulab.features.goodput.trace import validate
 from gpulab.headless.options import Options
 from gpulab.headless.run_plan import plan_runs
 

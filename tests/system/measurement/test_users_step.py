@@ -10,8 +10,8 @@ import pytest
 from finished_runs import events_of
 
 from gpulab.core.events import Checked, Profiled
-from gpulab.core.trace import read, validate
 from gpulab.features.goodput.analysis import operations
+from gpulab.features.goodput.trace import read, validate
 
 STEP = """
 import torch

@@ -4,8 +4,8 @@ import pytest
 from traces import document
 
 from gpulab.core.payloads import CATEGORIES
-from gpulab.core.trace import read
 from gpulab.features.goodput.analysis import partition
+from gpulab.features.goodput.trace import read
 
 
 def partition_of(*events, off_cpu=None, length=1000, plain_s=None):

@@ -20,8 +20,8 @@ from traces import (
     phase,
 )
 
-from gpulab.core.trace import read
 from gpulab.features.goodput.analysis import partition
+from gpulab.features.goodput.trace import read
 
 
 def test_without_phases_the_busy_time_is_useful():

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from traces import OTHER_THREAD, copy, document, kernel, op
 
-from gpulab.core.trace import read
 from gpulab.features.goodput.analysis import call_counts, operations
+from gpulab.features.goodput.trace import read
 from gpulab.stats.time_spans import measure, union
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from traces import ORIGIN, call, copy, event, kernel, window
 
-from gpulab.core.trace import read_any
 from gpulab.features.from_trace.calls import recorded_calls
+from gpulab.features.goodput.trace import read_any
 
 
 def op(name, start, end, dims=None, **more):

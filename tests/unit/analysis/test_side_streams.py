@@ -4,7 +4,7 @@ stream knows.
 
 import pytest
 
-from gpulab.core.trace import WINDOW, read, streams_not_joined
+from gpulab.features.goodput.trace import WINDOW, read, streams_not_joined
 
 CURRENT, SIDE, OTHER = 7, 20, 24
 

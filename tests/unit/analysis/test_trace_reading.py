@@ -5,7 +5,7 @@ draw.
 import pytest
 from traces import MAIN, call, document, event, kernel, op, phase, window
 
-from gpulab.core.trace import read, validate
+from gpulab.features.goodput.trace import read, validate
 
 
 def without(key, raw):

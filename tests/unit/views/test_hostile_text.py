@@ -2,11 +2,8 @@
 of their own.
 """
 
-import inspect
 import unicodedata
 from datetime import UTC, datetime
-from importlib import import_module
-from pathlib import Path
 
 import pytest
 from conftest import printed
@@ -88,13 +85,6 @@ CHECKS = [
         fix=finding("run_command"),
     ),
 ]
-PARTS = {
-    "bars", "comparison_table", "goodput", "phases", "operations", "solo_runs", "fit", "layout_of", "notes",
-    "point_table", "plot_of", "checks", "parts_table", "job_goodput", "bar",
-    "of_the_lesson", "memory", "first_steps", "clocks", "chart", "questions_of", "lesson_questions",
-    "axis_view", "variants_table", "header", "tables", "panel_view",
-}  # fmt: skip
-"""Functions that take glyphs and are called by the views below."""
 
 
 def of_report(report, glyphs):
@@ -282,23 +272,6 @@ def test_nor_does_a_text_of_a_scenario_or_of_a_machine(glyphs):
     )
     assert sum(FORGED in printed(view) for _, view in views) >= 6
     assert_safe(views)
-
-
-def test_every_view_that_takes_glyphs_is_among_them(tmp_path):
-    folder = Path(results.__file__).parent
-    names = set()
-    for path in folder.rglob("*.py"):
-        module = import_module(
-            ".".join(("gpulab.views", *path.relative_to(folder).with_suffix("").parts))
-        )
-        for name, function in inspect.getmembers(module, inspect.isfunction):
-            own = function.__module__ == module.__name__ and not name.startswith("_")
-            names |= {name} if own and "glyphs" in inspect.signature(function).parameters else set()
-    shown = {name for name, _ in of_machine(ROWS, CHECKS, Glyphs())}
-    for recorded in NAMES:
-        shown |= {name for name, _ in of_report(report_of(recorded, tmp_path), Glyphs())}
-    assert names - PARTS <= shown
-    assert names >= PARTS
 
 
 @pytest.mark.parametrize("code", sorted(findings.WORDS))

@@ -13,10 +13,10 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from gpulab.core.finding import Finding, finding
+from gpulab.core.payloads import TRACE_PREFIX
 from gpulab.stats.time_spans import Span
 
-PREFIX = "gpulab:"
-WINDOW = f"{PREFIX}window"
+WINDOW = f"{TRACE_PREFIX}window"
 DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 CALLS = frozenset({"cuda_runtime", "cuda_driver"})
 _ANNOTATIONS = frozenset({"user_annotation", "cpu_op"})
@@ -153,7 +153,7 @@ def _trace(complete: list[dict[str, Any]], skipped: int, frame: dict[str, Any]) 
             device.append(event)
         elif event.kind in CALLS:
             calls[event.thread].append(event)
-        elif event.kind == "cpu_op" and not event.name.startswith(PREFIX):
+        elif event.kind == "cpu_op" and not event.name.startswith(TRACE_PREFIX):
             operations[event.thread].append(event)
         elif raw is not frame:
             annotations.append(event)
