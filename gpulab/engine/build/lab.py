@@ -1,0 +1,230 @@
+"""What variants receive to build with: the worker's `Lab`, and the phases that it marks in a step."""
+
+from __future__ import annotations
+
+from gpulab.core.limits import NAME_LENGTH
+from gpulab.core.limits import NAMES
+from gpulab.scenario import ScenarioError
+from gpulab.engine.processes.failure import short
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from threading import get_ident
+from time import perf_counter, thread_time
+from typing import Any
+import torch
+from gpulab.core.payloads import TRACE_PREFIX
+from gpulab.core.payloads import UNMARKED
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, NoReturn, Protocol
+from gpulab.core.limits import TEXT_LENGTH
+from gpulab.core.machine import Device
+from gpulab.core.finding import finding
+from gpulab.core.payloads import USEFUL
+from gpulab.scenario import Param
+from gpulab.scenario import Work
+from gpulab.engine.build.load import ANSWER
+from gpulab.engine.processes.failure import SkippedError
+from gpulab.engine.processes.failure import text_of
+from gpulab.engine.processes.channel import WorkerPosition
+
+class Names:
+    """At most NAMES different ones, each a text of visible characters; ScenarioError for anything else."""
+
+    def __init__(self, call: str, example: str) -> None:
+        """`call`: what takes the names, as an author writes it."""
+        self._call, self._example = call, example
+        self._taken: set[str] = set()
+
+    def take(self, name: object) -> str:
+        """The name as a plain string."""
+        if isinstance(name, str):
+            text = str.__str__(name)
+            if text in self._taken:
+                return text
+            if 0 < len(text) <= NAME_LENGTH and text.isprintable() and not text.isspace():
+                if len(self._taken) == NAMES:
+                    raise ScenarioError(
+                        f"{self._call}({short(text)}): a scenario has at most {NAMES} different names of that kind"
+                    )
+                self._taken.add(text)
+                return text
+        raise ScenarioError(
+            f"{self._call}({short(name)}): a name is a text of 1 to {NAME_LENGTH} visible characters, "
+            f"such as {self._example!r}"
+        )
+
+_OFF = nullcontext()
+
+
+@dataclass(frozen=True)
+class PhaseTimes:
+    """Seconds of the phases of a window, by the innermost: on the step's clock, and on the CPU."""
+
+    wall_s: dict[str, float]
+    cpu_s: dict[str, float]
+
+
+class PhaseRecorder:
+    """Records the phases of a window. Nested and overlapping ones count once: the innermost has the time."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._cuda = device.type == "cuda"
+        self._on = self._traced = False
+        self._thread = get_ident()
+        self.used = False
+        """Whether any step asked for a phase, on or off."""
+        self._names = Names("lab.phase", "data")
+        self._stack: list[_Phase] = []
+        self._stream: torch.cuda.Stream | None = None
+        self._boundaries: list[tuple[str, float, float, Any]] = []
+        """(phase that ends here, wall time, CPU time, event of the device)."""
+
+    def phase(self, name: str) -> AbstractContextManager[Any]:
+        if torch.compiler.is_compiling():
+            return _OFF  # first: whether phases are on must be nothing that compiled code depends on
+        self.used = True
+        if not self._on or get_ident() != self._thread:
+            return _OFF
+        name = self._names.take(name)
+        if self._cuda and torch.cuda.is_current_stream_capturing():
+            return _OFF
+        return _Phase(self, name, traced=self._traced)
+
+    def record(self, run: Callable[[], object], *, traced: bool = False) -> PhaseTimes:
+        """Run something with phases on; `traced` puts them into a recording of the profiler as well.
+
+        The profiler would record the events of a device's own clock too, so `traced` has the host's alone.
+        """
+        self._on, self._traced = True, traced
+        self._stack, self._boundaries = [], []
+        self._stream = torch.cuda.current_stream() if self._cuda and not traced else None
+        self._mark_boundary()
+        try:
+            run()
+        finally:
+            self._mark_boundary()
+            self._on = self._traced = False
+        return self._times()
+
+    def enter(self, phase: _Phase) -> None:
+        self._mark_boundary()
+        self._stack.append(phase)
+
+    def leave(self, phase: _Phase) -> None:
+        """Not always the innermost: phases that are entered by hand may overlap."""
+        self._mark_boundary()
+        self._stack.remove(phase)
+
+    def _mark_boundary(self) -> None:
+        """The time since the last boundary belonged to the phase on top."""
+        event = None
+        if self._stream:
+            event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+            event.record(self._stream)  # of the window: those of side streams have an order of their own
+        name = self._stack[-1].name if self._stack else UNMARKED
+        self._boundaries.append((name, perf_counter(), thread_time(), event))
+
+    def _times(self) -> PhaseTimes:
+        wall_s: dict[str, float] = {}
+        cpu_s: dict[str, float] = {}
+        if self._stream:
+            self._stream.synchronize()
+        pairs = zip(self._boundaries, self._boundaries[1:], strict=False)
+        for (_, start, cpu_start, start_event), (name, end, cpu_end, end_event) in pairs:
+            seconds = start_event.elapsed_time(end_event) * 1e-3 if self._stream else end - start
+            wall_s[name] = wall_s.get(name, 0.0) + seconds
+            cpu_s[name] = cpu_s.get(name, 0.0) + cpu_end - cpu_start
+        self._boundaries = []
+        return PhaseTimes(wall_s, cpu_s)
+
+
+def recorded(name: str) -> AbstractContextManager[Any]:
+    """A span in a recording of the profiler.
+
+    Not by `record_function`: inside a recording each of those takes up to 0.3 ms, this 5 us.
+    """
+    return torch._C._profiler._RecordFunctionFast(name)
+
+
+class _Phase:
+    """One phase of one step."""
+
+    def __init__(self, recorder: PhaseRecorder, name: str, *, traced: bool) -> None:
+        self._recorder, self.name = recorder, name
+        self._span = recorded(f"{TRACE_PREFIX}{name}") if traced else None
+
+    def __enter__(self) -> None:
+        self._recorder.enter(self)
+        if self._span:
+            self._span.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        if self._span:
+            self._span.__exit__(None, None, None)
+        self._recorder.leave(self)
+
+class Chooser(Protocol):
+    """Chooses for `gpulab.tune`; `seconds` is what that has taken so far."""
+
+    seconds: float
+
+    def __call__(self, candidates: Iterable[Mapping[str, Param]], make: Callable[..., Work]) -> Work: ...
+
+
+class WorkerLab:
+    """The `Lab` of a worker."""
+
+    def __init__(self, device: torch.device, info: Device, position: WorkerPosition) -> None:
+        self.device = device
+        self.l2_bytes = info.l2_bytes
+        self.memory_bytes = info.memory_bytes
+        self.sms = info.sms
+        self.info = info
+        self.generator = torch.Generator(device)
+        self.phases = PhaseRecorder(device)
+        self.has_tuned = False
+        """In the build that is under way."""
+        self.tuner: Chooser | None = None
+        """What chooses for `gpulab.tune`; set once there is something to measure with."""
+        self.figures: dict[tuple[str | None, str], float] = {}
+        self._names = Names("lab.report", "tokens/s")
+        self._position = position
+
+    def phase(self, name: str) -> AbstractContextManager[Any]:
+        return self.phases.phase(name)
+
+    def useful(self) -> AbstractContextManager[Any]:
+        return self.phases.phase(USEFUL)
+
+    def report(self, name: str, value: float) -> None:
+        """Kept until the end: a message from inside a timed step would be timed."""
+        figure = self._names.take(name)
+        try:
+            number = float(value)
+        except Exception:
+            raise ScenarioError(f"lab.report({figure!r}, {short(value)}): a figure is a number") from None
+        self.figures[self._position.variant, figure] = number
+
+    def attempt(self, name: str) -> Callable[..., Any]:
+        function = getattr(sys.modules.get(ANSWER), name, None)
+        if not callable(function):
+            raise ScenarioError(f"the file has no function {name!r}: that is the one that is judged")
+        return function  # type: ignore[no-any-return]
+
+    @property
+    def tuning_s(self) -> float:
+        """Seconds that choosing has taken so far."""
+        return self.tuner.seconds if self.tuner else 0.0
+
+    def tune(self, candidates: Iterable[Mapping[str, Param]], make: Callable[..., Work]) -> Work:
+        if self.has_tuned:
+            raise ScenarioError("tune() is called twice: a variant chooses once, among all combinations")
+        self.has_tuned = True
+        assert self.tuner is not None
+        return self.tuner(candidates, make)
+
+    def skip(self, reason: str) -> NoReturn:
+        raise SkippedError(finding("skipped_by_variant", reason=text_of(reason, most=TEXT_LENGTH)))

@@ -1,0 +1,162 @@
+"""Process-wide settings and functions of torch that a build must leave alone: they would change every other variant too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+import torch
+import os
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
+from gpulab.engine.processes.integrity import leave_modes
+from gpulab.engine.processes.integrity import modes
+
+_HOLDERS: tuple[Any, ...] = (
+    *(torch, torch.Tensor, torch.nn.Module, torch.nn.functional, torch.linalg, torch.fft, torch.special),
+    *(torch.autograd, torch.autograd.Function, torch.optim.Optimizer, torch.cuda, torch.cuda.Event, torch.cuda.Stream),
+)
+_FOLDER = str(Path(torch.__file__).parent)
+
+
+class TorchFunctions:
+    """Those of now; equal to those of another moment where none was replaced, but by torch itself as it compiles."""
+
+    def __init__(self) -> None:
+        self._values = [dict(vars(holder)) for holder in _HOLDERS]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TorchFunctions) and not any(
+            name
+            for holder, before, after in zip(_HOLDERS, self._values, other._values, strict=True)
+            for name in _replaced(holder, before, after)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def put_back(self) -> None:
+        for holder, before in zip(_HOLDERS, self._values, strict=True):
+            for name in list(_replaced(holder, before, dict(vars(holder)))):
+                if name in before:
+                    setattr(holder, name, before[name])
+                else:
+                    delattr(holder, name)
+
+
+def _replaced(holder: Any, before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """Names of what is another by now, and of methods that hide those of a class above."""
+    for name, value in before.items():
+        if value is not now.get(name) and callable(value) and not _is_of_torch(now.get(name)):
+            yield name
+    for name in now.keys() - before.keys() if isinstance(holder, type) else ():
+        inherited = any(name in vars(base) for base in holder.__mro__[1:])
+        if inherited and callable(now[name]) and not _is_of_torch(now[name]):
+            yield name
+
+
+def _is_of_torch(value: Any) -> bool:
+    """Whether it is a function in a file of torch: its compiler puts some in the places of others."""
+    return type(value) is FunctionType and value.__code__.co_filename.startswith(_FOLDER)
+
+_UNREADABLE = "unreadable"
+Setting = tuple[Callable[[], Any], Callable[[Any], Any]]
+
+
+def _attribute(path: str) -> Setting:
+    """An attribute of torch, by its dotted path."""
+    holder, _, name = path.rpartition(".")
+    return partial(attrgetter(path), torch), lambda value: setattr(attrgetter(holder)(torch), name, value)
+
+
+def _set_default_device(device: torch.device) -> None:
+    # Any device, the default one too, leaves a mode behind that doubles the cost of every call.
+    torch.set_default_device(None if device.type == "cpu" else device)
+
+
+_ATTRIBUTES = (
+    "backends.fp32_precision",
+    "backends.cuda.matmul.fp32_precision",
+    "backends.cudnn.fp32_precision",
+    "backends.cudnn.conv.fp32_precision",
+    "backends.cudnn.rnn.fp32_precision",
+    "backends.mkldnn.matmul.fp32_precision",
+    "backends.mkldnn.conv.fp32_precision",
+    "backends.cuda.matmul.allow_tf32",
+    "backends.cuda.matmul.allow_fp16_reduced_precision_reduction",
+    "backends.cuda.matmul.allow_bf16_reduced_precision_reduction",
+    "backends.cudnn.allow_tf32",
+    "backends.cudnn.enabled",
+    "backends.cudnn.benchmark",
+    "backends.cudnn.deterministic",
+    "backends.mkldnn.enabled",
+)
+_cuda = torch.backends.cuda
+_SETTINGS: dict[str, Setting] = {
+    **{f"torch.{path}": _attribute(path) for path in _ATTRIBUTES},
+    "torch.set_num_threads": (torch.get_num_threads, torch.set_num_threads),
+    "torch.set_default_dtype": (torch.get_default_dtype, torch.set_default_dtype),
+    "torch.set_default_device": (torch.get_default_device, _set_default_device),
+    "torch.set_grad_enabled": (torch.is_grad_enabled, torch.set_grad_enabled),
+    "torch.set_float32_matmul_precision": (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    "torch.use_deterministic_algorithms": (
+        torch.are_deterministic_algorithms_enabled,
+        torch.use_deterministic_algorithms,
+    ),
+    "torch.autograd.set_detect_anomaly": (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+    "torch.set_autocast_enabled('cpu')": (
+        partial(torch.is_autocast_enabled, "cpu"),
+        partial(torch.set_autocast_enabled, "cpu"),
+    ),
+    "torch.set_autocast_enabled('cuda')": (
+        partial(torch.is_autocast_enabled, "cuda"),
+        partial(torch.set_autocast_enabled, "cuda"),
+    ),
+    "torch.backends.cuda.enable_flash_sdp": (_cuda.flash_sdp_enabled, _cuda.enable_flash_sdp),
+    "torch.backends.cuda.enable_mem_efficient_sdp": (_cuda.mem_efficient_sdp_enabled, _cuda.enable_mem_efficient_sdp),
+    "torch.backends.cuda.enable_math_sdp": (_cuda.math_sdp_enabled, _cuda.enable_math_sdp),
+    "torch.backends.cuda.enable_cudnn_sdp": (_cuda.cudnn_sdp_enabled, _cuda.enable_cudnn_sdp),
+    "os.chdir": (os.getcwd, os.chdir),
+    "torch modes": (modes, leave_modes),
+    "functions of torch": (TorchFunctions, TorchFunctions.put_back),
+}
+_PRECISIONS = tuple(name for name in _SETTINGS if name.endswith("fp32_precision"))
+
+
+def read() -> dict[str, Any]:
+    """Every setting; those that this torch does not have, or refuses to read, are marked as such."""
+    values = {}
+    for name, (get, _) in _SETTINGS.items():
+        try:
+            values[name] = get()
+        except (RuntimeError, AttributeError, OSError):
+            values[name] = _UNREADABLE
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        values["torch.cuda.set_device"] = torch.cuda.current_device()
+        values["torch.cuda.set_stream"] = torch.cuda.current_stream()
+    return values
+
+
+def _same(name: str, now: Any, before: Any) -> bool:
+    """Whether a setting is what it was. The old form of a precision switch writes "ieee" where nothing was set."""
+    return bool(now == before) or (name in _PRECISIONS and {now, before} == {"none", "ieee"})
+
+
+def put_back(before: dict[str, Any]) -> list[str]:
+    """Undo every change since `before`; returns the names of the settings that had changed."""
+    after = read()
+    names = [name for name, value in before.items() if not _same(name, after[name], value)]
+    for name in names:
+        value = before[name]
+        if name == "torch.cuda.set_device":
+            torch.cuda.set_device(value)
+        elif name == "torch.cuda.set_stream":
+            torch.cuda.set_stream(value)
+        elif value != _UNREADABLE and value != after[name]:
+            _SETTINGS[name][1](value)
+    # Restoring the old form of a precision switch moves its newer one: those once more.
+    for name in _PRECISIONS if names else ():
+        if before[name] != _UNREADABLE:
+            _SETTINGS[name][1](before[name])
+    return names
