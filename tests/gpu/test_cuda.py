@@ -129,7 +129,7 @@ def test_a_device_that_is_not_there_is_named(lab):
 LARGE = """
 import sys
 import torch
-from gpulab.engine.building import tensors
+from gpulab.engine.build import tensors
 
 large = torch.arange(8 << 20, dtype=getattr(torch, sys.argv[1])) + 1
 (copy,) = tensors.kept([large])

@@ -25,13 +25,3 @@ def test_imports_keep_the_contracts_of_the_house():
     lint = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([lint], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_a_file_fits_in_one_sitting():
-    files = [
-        *ROOT.glob("gpulab/**/*.py"),
-        *ROOT.glob("scenarios/*.py"),
-        *ROOT.glob("tests/**/*.py"),
-    ]
-    assert len(files) > 200
-    assert [str(path) for path in files if len(path.read_text().splitlines()) > 500] == []

@@ -14,27 +14,24 @@ from typing import Any
 import torch
 
 from gpulab.core.finding import finding
-from gpulab.scenario import Param
-from gpulab.scenario import ScenarioError
-from gpulab.scenario import Variant
-from gpulab.scenario import Work
 from gpulab.engine.build import settings
-from gpulab.engine.build.compiled import mark_step
-from gpulab.engine.build.compiled import try_in_threads
-from gpulab.engine.build.lab import WorkerLab
-from gpulab.engine.build.lab import PhaseTimes
-from gpulab.engine.build.tensors import copies
-from gpulab.engine.build.tensors import live_leaves
-from gpulab.engine.build.tensors import put_back
+from gpulab.engine.build.compiled import mark_step, try_in_threads
+from gpulab.engine.build.lab import PhaseTimes, WorkerLab
+from gpulab.engine.build.tensors import copies, live_leaves, put_back
 from gpulab.engine.processes.failure import RefusedError
+from gpulab.scenario import Param, ScenarioError, Variant, Work
 
 _MOST_PADDING = 16 << 20
 _STEP_SEED = 500_009
-"""Added to the seed of the builds: a mask that a build draws is not the one that a step has to draw."""
+"""Added to the seed of the builds: a mask that a build draws is not the one that a step has to
+draw.
+"""
 
 
 def call_each(calls: Iterable[Callable[[], Any]]) -> Any:
-    """Call steps one after the other; what the last one returned. All steps are called here, timed or checked."""
+    """Call steps one after the other; what the last one returned. All steps are called here, timed
+    or checked.
+    """
     returned = None
     for call in calls:
         returned = None  # what nobody keeps is gone before the next step
@@ -43,9 +40,13 @@ def call_each(calls: Iterable[Callable[[], Any]]) -> Any:
 
 
 class Build:
-    """A built variant. `close` runs what follows its `yield` and drops every reference to its tensors."""
+    """A built variant. `close` runs what follows its `yield` and drops every reference to its
+    tensors.
+    """
 
-    def __init__(self, work: Work, seconds: float, teardown: Iterator[Any] | None, variant: str = "") -> None:
+    def __init__(
+        self, work: Work, seconds: float, teardown: Iterator[Any] | None, variant: str = ""
+    ) -> None:
         self.work = work
         self.variant = variant
         """The name of what was built."""
@@ -64,7 +65,9 @@ class Build:
         return sum(tensor.nbytes for tensor in self._saved)
 
     def adopt(self) -> None:
-        """Take in state that the first step made, as optimizers do: what is restored is then the state after it."""
+        """Take in state that the first step made, as optimizers do: what is restored is then the
+        state after it.
+        """
         state = live_leaves("state", self.work.state)
         if len(state) != len(self._state):
             self._state, self._saved = state, copies(state)
@@ -78,7 +81,9 @@ class Build:
         context = self.work.context
         if context is None:
             return nullcontext()
-        manager = context() if isinstance(context, type) or not hasattr(context, "__enter__") else context
+        manager = (
+            context() if isinstance(context, type) or not hasattr(context, "__enter__") else context
+        )
         return manager  # type: ignore[no-any-return]
 
     def close(self) -> None:
@@ -92,7 +97,9 @@ class Build:
 class Builder:
     """Builds variants alike: same seed, same parameters, no leftovers in the process's settings."""
 
-    def __init__(self, lab: WorkerLab, params: dict[str, Param], seed: int, wait: Callable[[], None] | None) -> None:
+    def __init__(
+        self, lab: WorkerLab, params: dict[str, Param], seed: int, wait: Callable[[], None] | None
+    ) -> None:
         self.lab = lab
         self._params, self._seed, self._wait = params, seed, wait
         self._step_seed = seed + _STEP_SEED
@@ -109,9 +116,14 @@ class Builder:
         return self._seed
 
     def build(
-        self, variant: Variant, *, other_seed: int | None = None, params: Mapping[str, Param] | None = None
+        self,
+        variant: Variant,
+        *,
+        other_seed: int | None = None,
+        params: Mapping[str, Param] | None = None,
     ) -> Build:
-        """Build once, with the data of this process, or of another seed, and the run's parameters, or others.
+        """Build once, with the data of this process, or of another seed, and the run's parameters,
+        or others.
 
         RefusedError where the build changes a global setting; whatever the scenario raises passes.
         """
@@ -134,7 +146,9 @@ class Builder:
         seconds = perf_counter() - started - (self.lab.tuning_s - tuned_s)
         _refuse(changed, "set_while_building")
         if not isinstance(work, Work):
-            raise ScenarioError(f"the variant returned {type(work).__name__}: return Work(step, ...)")
+            raise ScenarioError(
+                f"the variant returned {type(work).__name__}: return Work(step, ...)"
+            )
         return Build(work, seconds, teardown, variant.name)
 
     def first_step(self, build: Build) -> float:
@@ -144,7 +158,8 @@ class Builder:
         return seconds
 
     def step(self, build: Build, within: Callable[[], object] | None = None) -> tuple[Any, float]:
-        """One step, seeded: what it returns, and its seconds. RefusedError where it changes a global setting.
+        """One step, seeded: what it returns, and its seconds. RefusedError where it changes a
+        global setting.
 
         `within` is called just before the step, once its context is entered.
         """
@@ -172,7 +187,9 @@ class Builder:
             self._wait()
 
     def seed(self) -> None:
-        """Seed every generator that a step may draw from, as before each checked step: never as for a build."""
+        """Seed every generator that a step may draw from, as before each checked step: never as for
+        a build.
+        """
         self._seed_with(self._step_seed)
 
     def _seed_with(self, seed: int) -> None:
@@ -208,7 +225,9 @@ class Generators:
         self._builder, self._device = builder, builder.device
         self._host, self._python = torch.random.get_rng_state(), random.getstate()
         self._lab = builder.lab.generator.get_state()
-        self._on_device = torch.cuda.get_rng_state(self._device) if self._device.type == "cuda" else None
+        self._on_device = (
+            torch.cuda.get_rng_state(self._device) if self._device.type == "cuda" else None
+        )
         numpy = sys.modules.get("numpy")
         self._numpy = numpy.random.get_state() if numpy else None
 

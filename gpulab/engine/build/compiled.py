@@ -6,20 +6,20 @@ import os
 import sys
 from typing import Any
 
-from gpulab.core.jobs import AnyJob
-from gpulab.core.jobs import Measure
-from gpulab.core.jobs import ScenarioFile
-from gpulab.core.jobs import TimedJob
+from gpulab.core.jobs import AnyJob, Measure, ScenarioFile, TimedJob
 from gpulab.core.statuses import Shows
 
 _THREADS = "TORCHINDUCTOR_COMPILE_THREADS"
 
 
 def keep_code_of_the_run(job: AnyJob) -> None:
-    """Where the first process leaves what JAX and NVRTC compiled; torch and Triton have such a folder anyway."""
+    """Where the first process leaves what JAX and NVRTC compiled; torch and Triton have such a
+    folder anyway.
+    """
     if not isinstance(job, TimedJob) or job.folder is None:
         return
-    if isinstance(job, Measure) and job.shows == Shows.CURVE:  # each process is to start from nothing
+    # each process is to start from nothing
+    if isinstance(job, Measure) and job.shows == Shows.CURVE:
         return
     folders = {
         "GPULAB_KERNELS": f"{job.folder}/kernels",
@@ -33,10 +33,11 @@ def keep_code_of_the_run(job: AnyJob) -> None:
 
 
 def try_in_threads() -> None:
-    """Have the compiler try its candidates in as many threads as there are cores, and in no helper processes.
+    """Have the compiler try its candidates in as many threads as there are cores, and in no helper
+    processes.
 
-    It reads the variable once to decide on processes, which take six seconds to end; and again for each matmul that it
-    tunes, where one thread took 29 s for twenty candidates.
+    It reads the variable once to decide on processes, which take six seconds to end; and again for
+    each matmul that it tunes, where one thread took 29 s for twenty candidates.
     """
     config: Any = sys.modules.get("torch._inductor.config")
     if config is not None and os.environ.get(_THREADS) == "1":
@@ -51,7 +52,9 @@ def strict() -> None:
 
 
 def vector_instructions() -> str | None:
-    """Those that the compiler has found this CPU and its compiler of C++ to have; None before it has asked."""
+    """Those that the compiler has found this CPU and its compiler of C++ to have; None before it
+    has asked.
+    """
     isa = sys.modules.get("torch._inductor.cpu_vec_isa")
     if isa is None or not isa.valid_vec_isa_list.cache_info().currsize:
         return None
@@ -59,8 +62,13 @@ def vector_instructions() -> str | None:
 
 
 def know_vector_instructions(found: str) -> None:
-    """Spare the compiler its test programs, which take it a second in each process: another one has run them."""
-    isa, config = sys.modules.get("torch._inductor.cpu_vec_isa"), sys.modules.get("torch._inductor.config")
+    """Spare the compiler its test programs, which take it a second in each process: another one has
+    run them.
+    """
+    isa, config = (
+        sys.modules.get("torch._inductor.cpu_vec_isa"),
+        sys.modules.get("torch._inductor.config"),
+    )
     if isa is None or config is None:
         return
     with config.patch({"cpp.vec_isa_ok": True}):
@@ -71,7 +79,9 @@ def know_vector_instructions(found: str) -> None:
 
 
 def frames() -> int:
-    """Pieces of Python code that were compiled so far: to torch each is one operation, whatever is in it."""
+    """Pieces of Python code that were compiled so far: to torch each is one operation, whatever is
+    in it.
+    """
     dynamo = sys.modules.get("torch._dynamo")
     return sum(dynamo.utils.counters["frames"].values()) if dynamo else 0
 
@@ -79,7 +89,8 @@ def frames() -> int:
 def reset() -> None:
     """Forget compiled code, so that the next build compiles its own and no limit fills up."""
     dynamo = sys.modules.get("torch._dynamo")
-    # Any optimizer imports dynamo. Where a GPU is, its reset imports the whole compiler, which takes 3 seconds.
+    # Any optimizer imports dynamo. Where a GPU is, its reset imports the whole compiler, which
+    # takes 3 seconds.
     if dynamo and dynamo.convert_frame.FRAME_COUNTER:
         dynamo.reset()
 
@@ -92,7 +103,8 @@ def end() -> None:
 
 def mark_step() -> None:
     """Tell CUDA graph trees that a new iteration begins."""
-    # Any optimizer imports torch._inductor; asking torch itself would then import its compiler too, for 3 seconds.
+    # Any optimizer imports torch._inductor; asking torch itself would then import its compiler too,
+    # for 3 seconds.
     if "torch._inductor.cudagraph_trees" in sys.modules:
         import torch
 

@@ -1,37 +1,33 @@
-"""What variants receive to build with: the worker's `Lab`, and the phases that it marks in a step."""
+"""What variants receive to build with: the worker's `Lab`, and the phases that it marks in a
+step.
+"""
 
 from __future__ import annotations
 
-from gpulab.core.limits import NAME_LENGTH
-from gpulab.core.limits import NAMES
-from gpulab.scenario import ScenarioError
-from gpulab.engine.processes.failure import short
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from threading import get_ident
 from time import perf_counter, thread_time
-from typing import Any
-import torch
-from gpulab.core.payloads import TRACE_PREFIX
-from gpulab.core.payloads import UNMARKED
-import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 from typing import Any, NoReturn, Protocol
-from gpulab.core.limits import TEXT_LENGTH
-from gpulab.core.machine import Device
+
+import torch
+
 from gpulab.core.finding import finding
-from gpulab.core.payloads import USEFUL
-from gpulab.scenario import Param
-from gpulab.scenario import Work
+from gpulab.core.limits import NAME_LENGTH, NAMES, TEXT_LENGTH
+from gpulab.core.machine import Device
+from gpulab.core.payloads import TRACE_PREFIX, UNMARKED, USEFUL
 from gpulab.engine.build.load import ANSWER
-from gpulab.engine.processes.failure import SkippedError
-from gpulab.engine.processes.failure import text_of
 from gpulab.engine.processes.channel import WorkerPosition
+from gpulab.engine.processes.failure import SkippedError, short, text_of
+from gpulab.scenario import Param, ScenarioError, Work
+
 
 class Names:
-    """At most NAMES different ones, each a text of visible characters; ScenarioError for anything else."""
+    """At most NAMES different ones, each a text of visible characters; ScenarioError for anything
+    else.
+    """
 
     def __init__(self, call: str, example: str) -> None:
         """`call`: what takes the names, as an author writes it."""
@@ -47,14 +43,16 @@ class Names:
             if 0 < len(text) <= NAME_LENGTH and text.isprintable() and not text.isspace():
                 if len(self._taken) == NAMES:
                     raise ScenarioError(
-                        f"{self._call}({short(text)}): a scenario has at most {NAMES} different names of that kind"
+                        f"{self._call}({short(text)}): a scenario has at most {NAMES} different "
+                        "names of that kind"
                     )
                 self._taken.add(text)
                 return text
         raise ScenarioError(
-            f"{self._call}({short(name)}): a name is a text of 1 to {NAME_LENGTH} visible characters, "
-            f"such as {self._example!r}"
+            f"{self._call}({short(name)}): a name is a text of 1 to {NAME_LENGTH} visible "
+            f"characters, such as {self._example!r}"
         )
+
 
 _OFF = nullcontext()
 
@@ -68,7 +66,9 @@ class PhaseTimes:
 
 
 class PhaseRecorder:
-    """Records the phases of a window. Nested and overlapping ones count once: the innermost has the time."""
+    """Records the phases of a window. Nested and overlapping ones count once: the innermost has the
+    time.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self._cuda = device.type == "cuda"
@@ -84,7 +84,8 @@ class PhaseRecorder:
 
     def phase(self, name: str) -> AbstractContextManager[Any]:
         if torch.compiler.is_compiling():
-            return _OFF  # first: whether phases are on must be nothing that compiled code depends on
+            # first: whether phases are on must be nothing that compiled code depends on
+            return _OFF
         self.used = True
         if not self._on or get_ident() != self._thread:
             return _OFF
@@ -94,9 +95,11 @@ class PhaseRecorder:
         return _Phase(self, name, traced=self._traced)
 
     def record(self, run: Callable[[], object], *, traced: bool = False) -> PhaseTimes:
-        """Run something with phases on; `traced` puts them into a recording of the profiler as well.
+        """Run something with phases on; `traced` puts them into a recording of the profiler as
+        well.
 
-        The profiler would record the events of a device's own clock too, so `traced` has the host's alone.
+        The profiler would record the events of a device's own clock too, so `traced` has the host's
+        alone.
         """
         self._on, self._traced = True, traced
         self._stack, self._boundaries = [], []
@@ -123,7 +126,8 @@ class PhaseRecorder:
         event = None
         if self._stream:
             event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-            event.record(self._stream)  # of the window: those of side streams have an order of their own
+            # of the window: those of side streams have an order of their own
+            event.record(self._stream)
         name = self._stack[-1].name if self._stack else UNMARKED
         self._boundaries.append((name, perf_counter(), thread_time(), event))
 
@@ -166,12 +170,15 @@ class _Phase:
             self._span.__exit__(None, None, None)
         self._recorder.leave(self)
 
+
 class Chooser(Protocol):
     """Chooses for `gpulab.tune`; `seconds` is what that has taken so far."""
 
     seconds: float
 
-    def __call__(self, candidates: Iterable[Mapping[str, Param]], make: Callable[..., Work]) -> Work: ...
+    def __call__(
+        self, candidates: Iterable[Mapping[str, Param]], make: Callable[..., Work]
+    ) -> Work: ...
 
 
 class WorkerLab:
@@ -205,13 +212,17 @@ class WorkerLab:
         try:
             number = float(value)
         except Exception:
-            raise ScenarioError(f"lab.report({figure!r}, {short(value)}): a figure is a number") from None
+            raise ScenarioError(
+                f"lab.report({figure!r}, {short(value)}): a figure is a number"
+            ) from None
         self.figures[self._position.variant, figure] = number
 
     def attempt(self, name: str) -> Callable[..., Any]:
         function = getattr(sys.modules.get(ANSWER), name, None)
         if not callable(function):
-            raise ScenarioError(f"the file has no function {name!r}: that is the one that is judged")
+            raise ScenarioError(
+                f"the file has no function {name!r}: that is the one that is judged"
+            )
         return function  # type: ignore[no-any-return]
 
     @property
@@ -221,7 +232,9 @@ class WorkerLab:
 
     def tune(self, candidates: Iterable[Mapping[str, Param]], make: Callable[..., Work]) -> Work:
         if self.has_tuned:
-            raise ScenarioError("tune() is called twice: a variant chooses once, among all combinations")
+            raise ScenarioError(
+                "tune() is called twice: a variant chooses once, among all combinations"
+            )
         self.has_tuned = True
         assert self.tuner is not None
         return self.tuner(candidates, make)

@@ -1,38 +1,37 @@
-"""Run the scenario's file in the worker: the text that the catalog read, not what the file holds by now."""
+"""Run the scenario's file in the worker: the text that the catalog read, not what the file holds by
+now.
+"""
 
 from __future__ import annotations
 
 import importlib._bootstrap
-import sysconfig
-from collections.abc import Callable
-from importlib.machinery import ModuleSpec
-from pathlib import Path
-from time import perf_counter
-from types import ModuleType
 import linecache
 import sys
+import sysconfig
 from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from importlib.abc import ExecutionLoader
+from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import signature
 from io import StringIO
+from pathlib import Path
+from time import perf_counter
+from types import ModuleType
+
 import torch
-from gpulab.core.jobs import FunctionFile
-from gpulab.core.jobs import ScenarioFile
+
+from gpulab.core.jobs import FunctionFile, ScenarioFile
 from gpulab.core.text import BYTE_ORDER_MARK
-from gpulab.scenario import Lab
-from gpulab.scenario import Scenario
-from gpulab.scenario import ScenarioError
-from gpulab.scenario import Variant
-from gpulab.scenario import Work
 from gpulab.engine.processes.integrity import watch
-from gpulab.engine.processes.startup import FILE
-from gpulab.engine.processes.startup import timed
+from gpulab.engine.processes.startup import FILE, timed
+from gpulab.scenario import Lab, Scenario, ScenarioError, Variant, Work
 
 _LONG_S = 0.1
-_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+_LIBRARIES = tuple(
+    {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
 _BEFORE_CUDA = (
     "numpy",
     "scipy",
@@ -44,13 +43,15 @@ _BEFORE_CUDA = (
     "torch._dynamo",
     "torch._inductor",
 )
-"""What asks for no device while it is imported. After `cuInit` no forked process can use CUDA: of all else on a GPU
-each process imports its own.
+"""What asks for no device while it is imported. After `cuInit` no forked process can use CUDA: of
+all else on a GPU each process imports its own.
 """
 
 
 class LongImports:
-    """Times the imports of a process until it is told to `end`: of libraries that neither start a thread nor fork."""
+    """Times the imports of a process until it is told to `end`: of libraries that neither start a
+    thread nor fork.
+    """
 
     def __init__(self, device: str) -> None:
         self._on_cpu = device == "cpu"
@@ -77,7 +78,11 @@ class LongImports:
             module = self._load(spec)
         finally:
             self._inside -= 1
-        if perf_counter() - started > _LONG_S and _threads() == threads and self._is_allowed(spec.name):
+        if (
+            perf_counter() - started > _LONG_S
+            and _threads() == threads
+            and self._is_allowed(spec.name)
+        ):
             self._modules.append(spec.name)
         return module
 
@@ -88,12 +93,14 @@ class LongImports:
 def _threads() -> int:
     return sum(1 for _ in Path("/proc/self/task").iterdir())
 
+
 ANSWER, _JUDGE = "_answer", "_judge"
 """Modules of an exercise: the file that is judged, and the scenario that judges it."""
 
 
 class _Text(ExecutionLoader):
-    """Makes a module of a text. The cache of compiled files, which another text may have left there, is not looked at.
+    """Makes a module of a text. The cache of compiled files, which another text may have left
+    there, is not looked at.
 
     Of a text, unlike bytes, Python reads no coding cookie, under which a comment could be code.
     """
@@ -101,9 +108,11 @@ class _Text(ExecutionLoader):
     def __init__(self, path: str, source: str) -> None:
         self._path = path
         self._source = StringIO(source.removeprefix(BYTE_ORDER_MARK), newline=None).read()
-        # Tracebacks, and torch.compile and Triton through `inspect`, read lines by the path. Without a time of
-        # modification they are taken from here, and never compared with the file.
-        lines = StringIO(self._source if self._source.endswith("\n") else f"{self._source}\n").readlines()
+        # Tracebacks, and torch.compile and Triton through `inspect`, read lines by the path.
+        # Without a time of modification they are taken from here, and never compared with the file.
+        lines = StringIO(
+            self._source if self._source.endswith("\n") else f"{self._source}\n"
+        ).readlines()
         linecache.cache[path] = len(self._source), None, lines, path
 
     def get_filename(self, fullname: str) -> str:
@@ -119,7 +128,8 @@ def load(subject: ScenarioFile | FunctionFile) -> Scenario:
         raise ScenarioError("the text of the file is not what was read: run it again")
     with timed(FILE):
         if isinstance(subject, ScenarioFile) and subject.judge:
-            # The function that is handed out must stay as fast as it was, and so must what it calls.
+            # The function that is handed out must stay as fast as it was, and so must what it
+            # calls.
             watch("torch", torch)
             watch("torch.Tensor", torch.Tensor)
             watch("torch.nn.functional", torch.nn.functional)
@@ -132,11 +142,16 @@ def load(subject: ScenarioFile | FunctionFile) -> Scenario:
         return _scenario_of_functions(module, subject)
     scenarios = {id(value): value for value in vars(module).values() if isinstance(value, Scenario)}
     if len(scenarios) != 1:
-        raise ScenarioError(f"the file made {len(scenarios)} scenarios when it ran, but its text has one")
+        raise ScenarioError(
+            f"the file made {len(scenarios)} scenarios when it ran, but its text has one"
+        )
     (scenario,) = scenarios.values()
     registered = tuple(scenario.variants)
-    declared = tuple(dict.fromkeys(variant.function or variant.name for variant in subject.variants))
-    contenders = any(variant.function for variant in subject.variants)  # of a final, to which not all may have come
+    declared = tuple(
+        dict.fromkeys(variant.function or variant.name for variant in subject.variants)
+    )
+    # of a final, to which not all may have come
+    contenders = any(variant.function for variant in subject.variants)
     if registered != declared and not (contenders and set(declared) <= set(registered)):
         raise ScenarioError(
             f"the file registered the variants {', '.join(registered) or 'none'} when it ran, "
@@ -146,7 +161,9 @@ def load(subject: ScenarioFile | FunctionFile) -> Scenario:
 
 
 def _scenario_of_contenders(scenario: Scenario, subject: ScenarioFile | FunctionFile) -> Scenario:
-    """The points of a sweep that its final puts beside each other: their outputs are not to be compared."""
+    """The points of a sweep that its final puts beside each other: their outputs are not to be
+    compared.
+    """
     final = Scenario(topic=scenario.topic)
     for info in subject.variants:
         variant = scenario.variants[info.function or info.name]
@@ -156,10 +173,14 @@ def _scenario_of_contenders(scenario: Scenario, subject: ScenarioFile | Function
     return final
 
 
-def _with_parameters(function: Callable[..., object] | None, params: Mapping[str, object]) -> Callable[..., object]:
+def _with_parameters(
+    function: Callable[..., object] | None, params: Mapping[str, object]
+) -> Callable[..., object]:
     """The function with parameters of its own, in place of those of the run."""
     assert function is not None  # the file has been executed
-    taken = {name: value for name, value in params.items() if name in signature(function).parameters}
+    taken = {
+        name: value for name, value in params.items() if name in signature(function).parameters
+    }
 
     def build(lab: Lab, **given: object) -> object:
         return function(lab, **{**given, **taken})
@@ -186,8 +207,12 @@ def _scenario_of_functions(module: ModuleType, subject: FunctionFile) -> Scenari
     for info in subject.variants:
         function = getattr(module, info.name, None)
         if not callable(function):
-            raise ScenarioError(f"{info.name} is not a function in {Path(subject.path).name} once it has run")
-        scenario.add(Variant(name=info.name, unchecked=info.unchecked, function=partial(_build, function)))
+            raise ScenarioError(
+                f"{info.name} is not a function in {Path(subject.path).name} once it has run"
+            )
+        scenario.add(
+            Variant(name=info.name, unchecked=info.unchecked, function=partial(_build, function))
+        )
     return scenario
 
 

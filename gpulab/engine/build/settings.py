@@ -1,28 +1,47 @@
-"""Process-wide settings and functions of torch that a build must leave alone: they would change every other variant too."""
+"""Process-wide settings and functions of torch that a build must leave alone: they would change
+every other variant too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from types import FunctionType
 from typing import Any
+
 import torch
-import os
-from collections.abc import Callable
-from functools import partial
-from operator import attrgetter
-from gpulab.engine.processes.integrity import leave_modes
-from gpulab.engine.processes.integrity import modes
+
+from gpulab.engine.processes.integrity import leave_modes, modes
 
 _HOLDERS: tuple[Any, ...] = (
-    *(torch, torch.Tensor, torch.nn.Module, torch.nn.functional, torch.linalg, torch.fft, torch.special),
-    *(torch.autograd, torch.autograd.Function, torch.optim.Optimizer, torch.cuda, torch.cuda.Event, torch.cuda.Stream),
+    *(
+        torch,
+        torch.Tensor,
+        torch.nn.Module,
+        torch.nn.functional,
+        torch.linalg,
+        torch.fft,
+        torch.special,
+    ),
+    *(
+        torch.autograd,
+        torch.autograd.Function,
+        torch.optim.Optimizer,
+        torch.cuda,
+        torch.cuda.Event,
+        torch.cuda.Stream,
+    ),
 )
 _FOLDER = str(Path(torch.__file__).parent)
 
 
 class TorchFunctions:
-    """Those of now; equal to those of another moment where none was replaced, but by torch itself as it compiles."""
+    """Those of now; equal to those of another moment where none was replaced, but by torch itself
+    as it compiles.
+    """
 
     def __init__(self) -> None:
         self._values = [dict(vars(holder)) for holder in _HOLDERS]
@@ -57,8 +76,11 @@ def _replaced(holder: Any, before: dict[str, Any], now: dict[str, Any]) -> Itera
 
 
 def _is_of_torch(value: Any) -> bool:
-    """Whether it is a function in a file of torch: its compiler puts some in the places of others."""
+    """Whether it is a function in a file of torch: its compiler puts some in the places of
+    others.
+    """
     return type(value) is FunctionType and value.__code__.co_filename.startswith(_FOLDER)
+
 
 _UNREADABLE = "unreadable"
 Setting = tuple[Callable[[], Any], Callable[[Any], Any]]
@@ -67,7 +89,9 @@ Setting = tuple[Callable[[], Any], Callable[[Any], Any]]
 def _attribute(path: str) -> Setting:
     """An attribute of torch, by its dotted path."""
     holder, _, name = path.rpartition(".")
-    return partial(attrgetter(path), torch), lambda value: setattr(attrgetter(holder)(torch), name, value)
+    return partial(attrgetter(path), torch), lambda value: setattr(
+        attrgetter(holder)(torch), name, value
+    )
 
 
 def _set_default_device(device: torch.device) -> None:
@@ -99,12 +123,18 @@ _SETTINGS: dict[str, Setting] = {
     "torch.set_default_dtype": (torch.get_default_dtype, torch.set_default_dtype),
     "torch.set_default_device": (torch.get_default_device, _set_default_device),
     "torch.set_grad_enabled": (torch.is_grad_enabled, torch.set_grad_enabled),
-    "torch.set_float32_matmul_precision": (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    "torch.set_float32_matmul_precision": (
+        torch.get_float32_matmul_precision,
+        torch.set_float32_matmul_precision,
+    ),
     "torch.use_deterministic_algorithms": (
         torch.are_deterministic_algorithms_enabled,
         torch.use_deterministic_algorithms,
     ),
-    "torch.autograd.set_detect_anomaly": (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+    "torch.autograd.set_detect_anomaly": (
+        torch.is_anomaly_enabled,
+        torch.autograd.set_detect_anomaly,
+    ),
     "torch.set_autocast_enabled('cpu')": (
         partial(torch.is_autocast_enabled, "cpu"),
         partial(torch.set_autocast_enabled, "cpu"),
@@ -114,7 +144,10 @@ _SETTINGS: dict[str, Setting] = {
         partial(torch.set_autocast_enabled, "cuda"),
     ),
     "torch.backends.cuda.enable_flash_sdp": (_cuda.flash_sdp_enabled, _cuda.enable_flash_sdp),
-    "torch.backends.cuda.enable_mem_efficient_sdp": (_cuda.mem_efficient_sdp_enabled, _cuda.enable_mem_efficient_sdp),
+    "torch.backends.cuda.enable_mem_efficient_sdp": (
+        _cuda.mem_efficient_sdp_enabled,
+        _cuda.enable_mem_efficient_sdp,
+    ),
     "torch.backends.cuda.enable_math_sdp": (_cuda.math_sdp_enabled, _cuda.enable_math_sdp),
     "torch.backends.cuda.enable_cudnn_sdp": (_cuda.cudnn_sdp_enabled, _cuda.enable_cudnn_sdp),
     "os.chdir": (os.getcwd, os.chdir),
@@ -125,7 +158,9 @@ _PRECISIONS = tuple(name for name in _SETTINGS if name.endswith("fp32_precision"
 
 
 def read() -> dict[str, Any]:
-    """Every setting; those that this torch does not have, or refuses to read, are marked as such."""
+    """Every setting; those that this torch does not have, or refuses to read, are marked as
+    such.
+    """
     values = {}
     for name, (get, _) in _SETTINGS.items():
         try:
@@ -139,7 +174,9 @@ def read() -> dict[str, Any]:
 
 
 def _same(name: str, now: Any, before: Any) -> bool:
-    """Whether a setting is what it was. The old form of a precision switch writes "ieee" where nothing was set."""
+    """Whether a setting is what it was. The old form of a precision switch writes "ieee" where
+    nothing was set.
+    """
     return bool(now == before) or (name in _PRECISIONS and {now, before} == {"none", "ieee"})
 
 

@@ -1,4 +1,6 @@
-"""Tensors inside whatever a scenario hands over: collected, copied, put back, poisoned, compared."""
+"""Tensors inside whatever a scenario hands over: collected, copied, put back, poisoned,
+compared.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +12,28 @@ from typing import Any
 
 import torch
 
-from gpulab.core.finding import Finding
-from gpulab.core.finding import finding
+from gpulab.core.finding import Finding, finding
 from gpulab.core.statuses import CheckKind
 from gpulab.engine.processes.failure import RefusedError
 
-TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 5e-3, "bf16": 2e-2, "fp8": 1e-1, "int8": 5e-2}
-"""Relative Frobenius error allowed by dtype; a single element may be off by 10 x this x rms(reference), and by twice
-this of its own value.
+TOLERANCE = {
+    "fp64": 1e-10,
+    "fp32": 1e-4,
+    "tf32": 5e-3,
+    "fp16": 5e-3,
+    "bf16": 2e-2,
+    "fp8": 1e-1,
+    "int8": 5e-2,
+}
+"""Relative Frobenius error allowed by dtype; a single element may be off by 10 x this x
+rms(reference), and by twice this of its own value.
 """
 _CAP, _MOST = 10, 0.1
 """`Work(tolerance=)` may be 10 x that of the dtype, and no more than this."""
 _INTEGER_CAP = 5e-2
-"""Of whole numbers, which are equal unless a tolerance is named; and of what is computed in int8."""
+"""Of whole numbers, which are equal unless a tolerance is named; and of what is computed in
+int8.
+"""
 _DTYPES = {
     torch.float64: "fp64",
     torch.complex128: "fp64",
@@ -40,13 +51,21 @@ _WITHOUT_ARITHMETIC = {
 }
 _MAX_ERROR, _OWN_ERROR = 10, 2
 _PART, _FEWEST_OF_PART = 1 << 10, 32
-"""Elements that are looked at together: none of them computed, and all alike, is an error however small they are."""
+"""Elements that are looked at together: none of them computed, and all alike, is an error however
+small they are.
+"""
 _NOISE = 5e-7
-"""What is smaller than this part of the rms of all elements may be rounding, which another algorithm does not have."""
+"""What is smaller than this part of the rms of all elements may be rounding, which another
+algorithm does not have.
+"""
 _LARGEST_ERROR = 1e9
-"""Beyond it an error says nothing but that the values are others, such as what memory held before."""
+"""Beyond it an error says nothing but that the values are others, such as what memory held
+before.
+"""
 _ROOM = 8
-"""Times of their bytes that are free on a device, for copies to stay there: several exist at a time."""
+"""Times of their bytes that are free on a device, for copies to stay there: several exist at a
+time.
+"""
 _LARGE = 16 << 20
 """Bytes from which on a tensor on the host is copied to a GPU to be read."""
 _ARRAYS = ("numpy", "cupy", "jax", "jaxlib")
@@ -57,19 +76,29 @@ _FEW = 16
 _ROUNDING = 1e-5
 """Relative error of fp32 results that only differ in the order of their sums."""
 _CHUNK = {"cpu": 1 << 16, "cuda": 1 << 24}
-"""Elements compared at a time: what a core's cache holds, what fills a GPU. Larger ones took a CPU 10x longer."""
+"""Elements compared at a time: what a core's cache holds, what fills a GPU. Larger ones took a CPU
+10x longer.
+"""
 
 
 def leaves(tree: Any) -> list[torch.Tensor]:
-    """Every tensor in lists, tuples, mappings, modules and optimizers; arrays share memory, numbers are copied."""
+    """Every tensor in lists, tuples, mappings, modules and optimizers; arrays share memory, numbers
+    are copied.
+    """
     return list(_walk(tree))
 
 
 def live_leaves(keyword: str, tree: Any) -> list[torch.Tensor]:
-    """The same, of what the lab will write to. TypeError where a number stands, which would be written in vain."""
+    """The same, of what the lab will write to. TypeError where a number stands, which would be
+    written in vain.
+    """
     tensors = leaves(tree)
-    if any(not tensor.dim() and tensor.dtype == torch.float64 for tensor in tensors) and _has_number(tree):
-        raise TypeError(f"{keyword}= holds a Python number, which cannot be restored: make it a tensor")
+    if any(
+        not tensor.dim() and tensor.dtype == torch.float64 for tensor in tensors
+    ) and _has_number(tree):
+        raise TypeError(
+            f"{keyword}= holds a Python number, which cannot be restored: make it a tensor"
+        )
     return tensors
 
 
@@ -84,7 +113,8 @@ def _has_number(tree: Any) -> bool:
 def _walk(tree: Any) -> Iterator[torch.Tensor]:
     if isinstance(tree, torch.Tensor):
         _require_values(tree, ("torch",))
-        for part in _parts(tree.data):  # no part of a graph, and no version counter: restoring must not upset autograd
+        # no part of a graph, and no version counter: restoring must not upset autograd
+        for part in _parts(tree.data):
             yield _dense(part)
     elif isinstance(tree, torch.nn.Module):
         yield from _walk([*tree.parameters(), *tree.buffers()])
@@ -92,7 +122,9 @@ def _walk(tree: Any) -> Iterator[torch.Tensor]:
         yield from _walk([list(state.values()) for state in tree.state.values()])
     elif isinstance(tree, Mapping):
         if type(tree).__module__.startswith(_OF_SCENARIOS):
-            raise RefusedError(finding("computes_when_read", kind=type(tree).__name__), check=CheckKind.STREAMS)
+            raise RefusedError(
+                finding("computes_when_read", kind=type(tree).__name__), check=CheckKind.STREAMS
+            )
         yield from _walk(_in_order(tree))
     elif isinstance(tree, (list, tuple)):
         for item in tree:
@@ -103,7 +135,12 @@ def _walk(tree: Any) -> Iterator[torch.Tensor]:
         _require_values(tree, _ARRAYS)
         yield _dense(torch.utils.dlpack.from_dlpack(tree))
     elif tree is not None and not isinstance(tree, (str, bytes)):
-        raise TypeError(f"a {type(tree).__name__} is not a tensor, an array, a number, or a collection of them")
+        raise TypeError(
+            (
+                f"a {type(tree).__name__} is not a tensor, an array, a number, or a collection of "
+                "them"
+            )
+        )
 
 
 def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -136,19 +173,36 @@ def _in_order(tree: Mapping[Any, Any]) -> list[Any]:
 
 
 def _require_values(tree: Any, packages: tuple[str, ...]) -> None:
-    """RefusedError for a kind of tensor that code of a scenario made up: it may compute when it is looked at."""
+    """RefusedError for a kind of tensor that code of a scenario made up: it may compute when it is
+    looked at.
+    """
     kind = type(tree)
     if kind.__module__.partition(".")[0] not in packages or kind.__module__ not in sys.modules:
-        raise RefusedError(finding("computes_when_read", kind=kind.__name__), check=CheckKind.STREAMS)
+        raise RefusedError(
+            finding("computes_when_read", kind=kind.__name__), check=CheckKind.STREAMS
+        )
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor. TypeError where its values do not lie in plain memory: torch then raises, or dies."""
+    """The tensor. TypeError where its values do not lie in plain memory: torch then raises, or
+    dies.
+    """
     if tensor.layout != torch.strided or tensor.is_nested:
-        kind = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.").lstrip("_").replace("_", " ")
-        raise TypeError(f"a {kind} tensor cannot be checked: name a dense one, such as its values(), or to_dense()")
+        kind = (
+            "nested"
+            if tensor.is_nested
+            else str(tensor.layout).removeprefix("torch.").lstrip("_").replace("_", " ")
+        )
+        raise TypeError(
+            (
+                f"a {kind} tensor cannot be checked: name a dense one, such as its values(), or "
+                "to_dense()"
+            )
+        )
     if tensor.is_quantized:
-        raise TypeError("a quantized tensor cannot be checked: name a dense one, such as its dequantize()")
+        raise TypeError(
+            "a quantized tensor cannot be checked: name a dense one, such as its dequantize()"
+        )
     if tensor.dtype in _WITHOUT_ARITHMETIC:
         raise TypeError(f"torch has no arithmetic for {tensor.dtype}: name its view(torch.uint8)")
     if tensor.is_meta or not _has_values(tensor):
@@ -165,7 +219,8 @@ def _has_values(tensor: torch.Tensor) -> bool:
 
 
 def joined(*lists: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
-    """Of each list a few large tensors with the elements of many, joined alike in all; where they are few, themselves.
+    """Of each list a few large tensors with the elements of many, joined alike in all; where they
+    are few, themselves.
 
     An optimizer has hundreds, and to wait for the device after each takes longer than its step.
     """
@@ -174,8 +229,13 @@ def joined(*lists: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
     groups: dict[tuple[tuple[torch.device, torch.dtype], ...], list[tuple[torch.Tensor, ...]]] = {}
     for row in zip(*lists, strict=True):
         key = tuple((tensor.device, tensor.dtype) for tensor in row)
-        groups.setdefault(key, []).append(tuple(tensor.resolve_conj().reshape(-1) for tensor in row))
-    return [[torch.cat([row[place] for row in rows]) for rows in groups.values()] for place in range(len(lists))]
+        groups.setdefault(key, []).append(
+            tuple(tensor.resolve_conj().reshape(-1) for tensor in row)
+        )
+    return [
+        [torch.cat([row[place] for row in rows]) for rows in groups.values()]
+        for place in range(len(lists))
+    ]
 
 
 def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -183,12 +243,18 @@ def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def kept(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Copies that outlive a step: where they are quick to compare, or on the host where a GPU has no ample room."""
-    return [tensor.detach().to(place, copy=True) for tensor, place in zip(tensors, _places(tensors), strict=True)]
+    """Copies that outlive a step: where they are quick to compare, or on the host where a GPU has
+    no ample room.
+    """
+    return [
+        tensor.detach().to(place, copy=True)
+        for tensor, place in zip(tensors, _places(tensors), strict=True)
+    ]
 
 
 def on_gpu_if_large(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, or of a large one on the host a copy on the GPU in use, where it is quick to read.
+    """The tensor, or of a large one on the host a copy on the GPU in use, where it is quick to
+    read.
 
     One core takes half a second for a pass over 512 MiB, and checks are dozens of passes.
     """
@@ -201,9 +267,13 @@ def _places(tensors: Sequence[torch.Tensor]) -> list[torch.device]:
     host, wanted = torch.device("cpu"), [tensor.device for tensor in tensors]
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         gpu = torch.device("cuda", torch.cuda.current_device())
-        wanted = [tensor.device if tensor.is_cuda or tensor.nbytes < _LARGE else gpu for tensor in tensors]
+        wanted = [
+            tensor.device if tensor.is_cuda or tensor.nbytes < _LARGE else gpu for tensor in tensors
+        ]
     for device in {place for place in wanted if place.type == "cuda"}:
-        needed = sum(tensor.nbytes for tensor, place in zip(tensors, wanted, strict=True) if place == device)
+        needed = sum(
+            tensor.nbytes for tensor, place in zip(tensors, wanted, strict=True) if place == device
+        )
         if _ROOM * needed > torch.cuda.mem_get_info(device)[0]:  # bytes that are free
             wanted = [host if place == device else place for place in wanted]
     return wanted
@@ -223,7 +293,10 @@ def changed(tensors: Sequence[torch.Tensor], saved: Sequence[torch.Tensor]) -> b
     if [tensor.numel() for tensor in tensors] != [tensor.numel() for tensor in saved]:
         return True
     pairs = ((_bits(now), _bits(then)) for now, then in zip(*joined(tensors, saved), strict=True))
-    return any(a.numel() != b.numel() or not all(torch.equal(*parts) for parts in _chunks(a, b)) for a, b in pairs)
+    return any(
+        a.numel() != b.numel() or not all(torch.equal(*parts) for parts in _chunks(a, b))
+        for a, b in pairs
+    )
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
@@ -253,7 +326,8 @@ def finite(tensors: Sequence[torch.Tensor]) -> bool:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How an output compares with its reference; `error` is the relative Frobenius error (None: not comparable).
+    """How an output compares with its reference; `error` is the relative Frobenius error (None: not
+    comparable).
 
     `tensor` is the place of the one that disagrees, or that agrees least.
     """
@@ -265,7 +339,9 @@ class Agreement:
     tensor: int = 0
 
 
-def tolerance_of(output: torch.Tensor, reference: torch.Tensor, dtypes: Sequence[str | None] = ()) -> float:
+def tolerance_of(
+    output: torch.Tensor, reference: torch.Tensor, dtypes: Sequence[str | None] = ()
+) -> float:
     """The loosest tolerance of the reference and of the dtypes declared; 0 where both are integers.
 
     A lower precision that an output has and nobody declared is held to that of the reference.
@@ -277,7 +353,9 @@ def tolerance_of(output: torch.Tensor, reference: torch.Tensor, dtypes: Sequence
     return max(TOLERANCE.get(name, 0.0) for name in (*names, *dtypes) if name)
 
 
-def cap_of(output: torch.Tensor, reference: torch.Tensor, dtypes: Sequence[str | None] = ()) -> float:
+def cap_of(
+    output: torch.Tensor, reference: torch.Tensor, dtypes: Sequence[str | None] = ()
+) -> float:
     """The largest tolerance that may be named for them."""
     default = tolerance_of(output, reference, dtypes)
     integers = _INTEGER_CAP if not default or "int8" in dtypes else 0.0
@@ -291,18 +369,25 @@ def agree(
     tolerance: float | None = None,
     dtypes: Sequence[str | None] = (),
 ) -> Agreement:
-    """Compare in float64, tensor by tensor; as one run of numbers where the two are cut up differently.
+    """Compare in float64, tensor by tensor; as one run of numbers where the two are cut up
+    differently.
 
     `tolerance` replaces that of the dtypes, up to its cap.
     """
     if len(output) != len(reference):
         output, reference = _joined(output), _joined(reference)
-    if len(output) > _FEW and tolerance is None and (equal := _agree_all(output, reference, dtypes)):
+    if (
+        len(output) > _FEW
+        and tolerance is None
+        and (equal := _agree_all(output, reference, dtypes))
+    ):
         return equal
     agreements: list[Agreement] = []
     for place, (actual, expected) in enumerate(zip(output, reference, strict=True)):
         if actual.numel() != expected.numel():
-            counts = finding("element_counts_differ", elements=actual.numel(), baseline=expected.numel())
+            counts = finding(
+                "element_counts_differ", elements=actual.numel(), baseline=expected.numel()
+            )
             return Agreement(False, reason=counts, tensor=place)
         if tolerance is None:
             allowed = tolerance_of(actual, expected, dtypes)
@@ -318,12 +403,15 @@ def agree(
 def _agree_all(
     output: Sequence[torch.Tensor], reference: Sequence[torch.Tensor], dtypes: Sequence[str | None]
 ) -> Agreement | None:
-    """Many tensors at once, in their own precision, where each agrees to rounding; None: they are looked at one by one.
+    """Many tensors at once, in their own precision, where each agrees to rounding; None: they are
+    looked at one by one.
 
     An element of each may be off by no more than the rounding of all of it.
     """
     kinds = {(tensor.dtype, tensor.device) for tensor in (*output, *reference)}
-    same_shapes = all(actual.shape == expected.shape for actual, expected in zip(output, reference, strict=True))
+    same_shapes = all(
+        actual.shape == expected.shape for actual, expected in zip(output, reference, strict=True)
+    )
     if len(kinds) > 1 or output[0].dtype != torch.float32 or not same_shapes:
         return None
     differences = torch._foreach_sub(list(output), list(reference))
@@ -345,9 +433,15 @@ def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Ag
     if not tolerance and actual.dtype == expected.dtype:
         # Integers are not compared in float64: above 2^53 it cannot tell them apart.
         differ = sum(int((a != b).sum()) for a, b in _chunks(actual, expected))
-        reason = finding("elements_differ", differ=differ, elements=actual.numel()) if differ else None
+        reason = (
+            finding("elements_differ", differ=differ, elements=actual.numel()) if differ else None
+        )
         return Agreement(not differ, None if differ else 0.0, 0.0, reason)
-    if actual.dtype == expected.dtype and actual.device == expected.device and torch.equal(actual, expected):
+    if (
+        actual.dtype == expected.dtype
+        and actual.device == expected.device
+        and torch.equal(actual, expected)
+    ):
         return Agreement(True, 0.0, tolerance)  # a tenth of the time of the passes below, on a CPU
     squares = total = largest = missing = 0.0
     for narrow in _chunks(actual, expected):
@@ -366,18 +460,25 @@ def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Ag
     error = sqrt(squares / total) if total else (inf if squares else 0.0)
     if not error <= tolerance:
         bounded = error if error <= _LARGEST_ERROR else None
-        return Agreement(False, bounded, tolerance, finding("relative_error", error=bounded, allowed=tolerance))
+        return Agreement(
+            False, bounded, tolerance, finding("relative_error", error=bounded, allowed=tolerance)
+        )
     rms = sqrt(total / actual.numel()) if actual.numel() else 0.0
     allowed = _MAX_ERROR * tolerance * rms
     if not largest <= allowed:
-        return Agreement(False, error, tolerance, finding("one_element_off", largest=largest, allowed=allowed))
+        return Agreement(
+            False, error, tolerance, finding("one_element_off", largest=largest, allowed=allowed)
+        )
     if missing > _NOISE * rms:
-        return Agreement(False, error, tolerance, finding("part_not_computed", size=missing, rms=rms))
+        return Agreement(
+            False, error, tolerance, finding("part_not_computed", size=missing, rms=rms)
+        )
     return Agreement(True, error, tolerance)
 
 
 def _rms_of_missing(actual: torch.Tensor, expected: torch.Tensor) -> float:
-    """Of the parts in which one value stands everywhere, and the reference's values differ: the largest rms of these.
+    """Of the parts in which one value stands everywhere, and the reference's values differ: the
+    largest rms of these.
 
     A part that is small beside the others is next to nothing in the error of all.
     """
@@ -395,8 +496,12 @@ def _rms_of_missing(actual: torch.Tensor, expected: torch.Tensor) -> float:
     return float(torch.where(constant & differs, rms, 0.0).max())
 
 
-def _chunks(actual: torch.Tensor, expected: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Both, piece by piece on one device: as they are, since less crosses a link than of what is widened."""
+def _chunks(
+    actual: torch.Tensor, expected: torch.Tensor
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Both, piece by piece on one device: as they are, since less crosses a link than of what is
+    widened.
+    """
     device = expected.device if expected.device.type == "cuda" else actual.device
     size = _CHUNK.get(device.type, _CHUNK["cpu"])
     for start in range(0, actual.numel(), size):

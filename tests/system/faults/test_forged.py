@@ -12,7 +12,7 @@ from gpulab.report.state import fold_all
 
 FORGE = """
 import os, time
-from gpulab.protocol import events as e
+from gpulab.core import events as e
 from gpulab.core.payloads import Ceiling
 from gpulab.core.wire import numbered, signed
 from gpulab.core.wire import encode

@@ -6,12 +6,12 @@ import pytest
 from faults import HEAD, VARIANT
 
 CLOCK = """
-from gpulab.engine.timing import clock
+from gpulab.engine.measure import clock
 counted = clock.perf_counter_ns
 clock.perf_counter_ns = lambda: counted() // (5 if counts["bad"] else 1)
 """
 CHECK = """
-from gpulab.engine.building import tensors
+from gpulab.engine.build import tensors
 tensors.agree.__code__ = (lambda output, reference, *, tolerance=None, dtypes=(): Agreement(True, 0.0)).__code__
 """
 REPLACED = {

@@ -14,7 +14,7 @@ from gpulab.headless.plot import picture
 from gpulab.session.settings import UsageError
 
 BRIEFLY = """
-from gpulab.engine.calibration import calibration
+from gpulab.features.roofline import calibration
 calibration._LONG_S = 0.05
 from gpulab.engine.__main__ import main
 main()

@@ -27,7 +27,7 @@ SCENARIO = """
 
     def serve(channel, job, buffer, position, forks):
         import os
-        from gpulab.protocol import events as e
+        from gpulab.core import events as e
         from gpulab.core.machine import Device
         from gpulab.core.statuses import Stage
         wait = job.subject.params["wait"]
