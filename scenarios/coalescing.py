@@ -34,9 +34,9 @@ their times is not that of coalescing.
 """
 
 import torch
-from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
+from gpulab.cuda import CudaSource
 
 scenario = Scenario(
     topic="CUDA C++ kernels",

@@ -35,9 +35,9 @@ expensive side 32 times of 100.
 """
 
 import torch
-from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
+from gpulab.cuda import CudaSource
 
 scenario = Scenario(
     topic="CUDA C++ kernels",

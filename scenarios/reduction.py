@@ -26,9 +26,9 @@ SHFL in the machine code.
 """
 
 import torch
-from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
+from gpulab.cuda import CudaSource
 
 try:
     import triton

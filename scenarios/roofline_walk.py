@@ -30,9 +30,9 @@ is lost without FMA: an addition or a multiplication alone takes as long as both
 """
 
 import torch
-from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
+from gpulab.cuda import CudaSource
 
 scenario = Scenario(
     topic="CUDA C++ kernels",

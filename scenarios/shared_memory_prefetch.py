@@ -32,9 +32,9 @@ whose threads need many registers. What to look at: the bandwidth, and in the ma
 """
 
 import torch
-from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
+from gpulab.cuda import CudaSource
 
 scenario = Scenario(
     topic="CUDA C++ kernels",

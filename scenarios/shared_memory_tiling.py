@@ -32,9 +32,9 @@ Look at registers, and at loads beside FFMA in the machine code.
 """
 
 import torch
-from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
+from gpulab.cuda import CudaSource
 
 scenario = Scenario(
     topic="CUDA C++ kernels",

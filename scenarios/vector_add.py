@@ -28,9 +28,9 @@ On a CPU there is only `in_torch`, and its share of the roof.
 """
 
 import torch
-from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
+from gpulab.cuda import CudaSource
 
 try:
     import triton

@@ -35,9 +35,9 @@ into one of 16 bytes by itself, as it does not know how a pointer is aligned.
 """
 
 import torch
-from gpulab.cuda import CudaSource
 
 from gpulab import Scenario, Work
+from gpulab.cuda import CudaSource
 
 scenario = Scenario(
     topic="CUDA C++ kernels",

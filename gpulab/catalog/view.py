@@ -15,7 +15,8 @@ from rich.text import Text
 
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
-from gpulab.draw.text import STYLES, Glyphs, three_digits, times, with_star
+from gpulab.core.units import three_digits, times
+from gpulab.draw.text import STYLES, Glyphs, with_star
 from gpulab.features.course.report import course, course_lesson
 from gpulab.features.course.view import lesson_questions
 from gpulab.report.sentences import sentence

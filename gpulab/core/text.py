@@ -18,6 +18,12 @@ BYTE_ORDER_MARK = "\ufeff"
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_]|[ -/]+[0-~])?"
 )
+_BOILERPLATE = re.compile(
+    r"\s*(?:Search for `cuda\w+' in \S+ for more information\."
+    r"|CUDA kernel errors might be asynchronously reported at some other API call[^\n]*?incorrect\."
+    r"|For debugging consider passing CUDA_LAUNCH_BLOCKING=1\.?"
+    r"|Compile with `?TORCH_USE_CUDA_DSA`? to enable device-side assertions\.)"
+)
 _NOT_OF_FILE_NAMES = re.compile(r"[^\w.+-]")
 
 
@@ -44,6 +50,11 @@ def plain(text: str) -> str:
 def one_line(text: str) -> str:
     """The same as one line: every run of blanks and newlines is a space."""
     return " ".join(plain(text).split())
+
+
+def without_boilerplate(text: str) -> str:
+    """A CUDA error without the advice that torch repeats below each."""
+    return _BOILERPLATE.sub("", text)
 
 
 def cut(text: str, most: int) -> str:

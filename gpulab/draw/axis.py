@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, exp, floor, log, log10
 
-from gpulab.draw.text import seconds
+from gpulab.core.units import seconds
 
 _ROUND = (1.0, 2.0, 5.0, 10.0)
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import Any
 
-from gpulab.draw.text import byte_count, seconds, times
+from gpulab.core.units import byte_count, seconds, times
 
 Values = Mapping[str, Any]
 Template = str | Callable[[Values], str]

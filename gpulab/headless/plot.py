@@ -20,7 +20,7 @@ from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.payloads import CACHE, MATRIX, MEASURED, MEMORY, VECTOR, Ceiling, family
 from gpulab.core.statuses import Verdict
 from gpulab.core.text import cut, one_line
-from gpulab.draw.text import rate, seconds, span, times
+from gpulab.core.units import rate, seconds, span, times
 from gpulab.features.roofline.bound import Point, Roofline
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.ceilings_view import amount

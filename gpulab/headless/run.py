@@ -16,7 +16,8 @@ from rich.text import Text
 from gpulab.core.finding import finding
 from gpulab.core.jobs import Measure, RunRequest
 from gpulab.core.statuses import ExitCode, Verdict, conclusion_of
-from gpulab.draw.text import QUICK, STYLES, Glyphs, plural, seconds, span, times, with_star
+from gpulab.core.units import plural, seconds, span, times
+from gpulab.draw.text import QUICK, STYLES, Glyphs, with_star
 from gpulab.features.goodput.job import with_from_start
 from gpulab.features.goodput.view import UNRELIABLE, share
 from gpulab.features.repeats.report import over_runs_of

@@ -10,7 +10,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from gpulab.core.statuses import ExitCode, Status
-from gpulab.draw.text import OUTCOME_STYLES, STYLES, Glyphs, span, times, with_star
+from gpulab.core.units import span, times
+from gpulab.draw.text import OUTCOME_STYLES, STYLES, Glyphs, with_star
 from gpulab.features.alone.view import headline
 from gpulab.features.checks.view import checks
 from gpulab.features.course.view import questions_of

@@ -8,7 +8,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from gpulab.core.statuses import FailureKind, Shows, Verdict
-from gpulab.draw.text import Glyphs, plural, without_boilerplate
+from gpulab.core.text import without_boilerplate
+from gpulab.core.units import plural
+from gpulab.draw.text import Glyphs
 from gpulab.features.alone.view import alone, headline
 from gpulab.features.checks.view import checks, grades
 from gpulab.features.first_steps.view import first_steps

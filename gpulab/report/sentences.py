@@ -9,9 +9,8 @@ from contextlib import suppress
 
 from gpulab.core.finding import Finding
 from gpulab.core.limits import TEXT_LENGTH
-from gpulab.core.text import cut, one_line
+from gpulab.core.text import cut, one_line, without_boilerplate
 from gpulab.draw.templates import Values, Words, filled
-from gpulab.draw.text import without_boilerplate
 from gpulab.features.checks.words import CHECK_WORDS, TRUST_WORDS
 from gpulab.features.doctor import words as machine
 from gpulab.features.roofline import words as rooflines

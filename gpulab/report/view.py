@@ -11,7 +11,8 @@ from rich.text import Text
 
 from gpulab.core.finding import Finding
 from gpulab.core.statuses import Clock, ExitCode, Shows, Status, Verdict
-from gpulab.draw.text import STYLES, Glyphs, plural, plus_minus, seconds, span, times, with_star
+from gpulab.core.units import plural, plus_minus, seconds, span, times
+from gpulab.draw.text import STYLES, Glyphs, with_star
 from gpulab.features.history.view import earlier_runs
 from gpulab.report.build import CLOSE
 from gpulab.report.report import Control, RunReport, VariantReport

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gpulab.core.units import span, times
 from gpulab.draw.templates import Values, Words
-from gpulab.draw.text import span, times
 
 
 def _hides_another(values: Values) -> str:

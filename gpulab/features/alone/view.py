@@ -4,7 +4,7 @@ of them.
 
 from __future__ import annotations
 
-from gpulab.draw.text import rate, span, times
+from gpulab.core.units import rate, span, times
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.stats.comparison import Comparison, Sustained

@@ -14,8 +14,9 @@ from rich.text import Text
 from gpulab.core.finding import Finding
 from gpulab.core.statuses import CheckState, Grade
 from gpulab.core.text import one_line
+from gpulab.core.units import plural
 from gpulab.draw.templates import filled
-from gpulab.draw.text import Glyphs, plural
+from gpulab.draw.text import Glyphs
 from gpulab.features.checks.words import REASONS
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence

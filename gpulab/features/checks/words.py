@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import isclose
 
+from gpulab.core.units import plural, rate, seconds, span, times
 from gpulab.draw.templates import Values, Words
-from gpulab.draw.text import plural, rate, seconds, span, times
 
 
 def _which_output(values: Values) -> str:

@@ -14,7 +14,8 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from gpulab.core.payloads import KernelText
-from gpulab.draw.text import STYLES, Glyphs, plus_minus, seconds, times
+from gpulab.core.units import plus_minus, seconds, times
+from gpulab.draw.text import STYLES, Glyphs
 from gpulab.features.code.analysis import Function, VariantCode, definition_of, variant_code
 from gpulab.features.goodput.operations import operations
 from gpulab.report.report import RunReport

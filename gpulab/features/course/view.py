@@ -11,7 +11,8 @@ from rich.text import Text
 
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.core.statuses import Clock
-from gpulab.draw.text import Glyphs, byte_count, percent_of_roof, rate, seconds, span, times
+from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, span, times
+from gpulab.draw.text import Glyphs
 from gpulab.features.course.report import CourseLesson, CourseStage, course_lesson
 from gpulab.features.roofline.view import marked
 from gpulab.report.report import RunReport, VariantReport

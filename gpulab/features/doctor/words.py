@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpulab.core.units import byte_count, plural
 from gpulab.draw.templates import Values, Words
-from gpulab.draw.text import byte_count, plural
 
 _MANY_COLOURS = 1 << 24
 

@@ -6,8 +6,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from gpulab.core.units import plural, plus_minus, seconds
 from gpulab.draw.chart import Mark, Scale, chart, letter_of, style_of
-from gpulab.draw.text import Glyphs, plural, plus_minus, seconds
+from gpulab.draw.text import Glyphs
 from gpulab.features.first_steps.analysis import SETTLED
 from gpulab.report.report import RunReport
 

@@ -14,7 +14,8 @@ from rich.text import Text
 
 from gpulab.core.payloads import Operation
 from gpulab.core.statuses import Per
-from gpulab.draw.text import Glyphs, seconds
+from gpulab.core.units import seconds
+from gpulab.draw.text import Glyphs
 from gpulab.report.report import RunReport, VariantReport
 
 _FIGURES = (("calls", "self", "share"), ("self", "share"), ("self",))

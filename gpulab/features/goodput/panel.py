@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpulab.core.units import rate
 from gpulab.draw import bars
 from gpulab.draw.area import Area
-from gpulab.draw.text import rate
 from gpulab.features.goodput.view import share
 from gpulab.features.live.panel import LiveRun, Panel, Rows, name_width
 from gpulab.report.report import RunReport

@@ -16,8 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.statuses import Cache
+from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, times
 from gpulab.draw import bars
-from gpulab.draw.text import Glyphs, byte_count, percent_of_roof, rate, seconds, times
+from gpulab.draw.text import Glyphs
 from gpulab.features.goodput.job import BEFORE_STEPS, STEPS
 from gpulab.features.roofline.bound import Point
 from gpulab.report.report import FromStart, GoodputReport, JobGoodput, RunReport, StepSource

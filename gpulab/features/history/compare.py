@@ -13,11 +13,12 @@ from textwrap import wrap
 from rich.text import Text
 
 from gpulab.core.machine import Device
+from gpulab.core.units import plural, seconds, span, times
 from gpulab.draw import bars
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, around, tick_seconds
 from gpulab.draw.canvas import Canvas, fit, wide
-from gpulab.draw.text import Glyphs, plural, seconds, span, times
+from gpulab.draw.text import Glyphs
 from gpulab.report.report import RunReport, Time
 from gpulab.report.sentences import sentence
 from gpulab.stats.comparison import Comparison

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from gpulab.catalog.view import age, best_comparison, mark
+from gpulab.core.units import duration, plural, seconds, span, times
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, around
 from gpulab.draw.canvas import Canvas, fit, wide
-from gpulab.draw.text import Glyphs, duration, plural, seconds, span, times
+from gpulab.draw.text import Glyphs
 from gpulab.stats.comparison import Comparison
 
 if TYPE_CHECKING:

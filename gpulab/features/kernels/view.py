@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.payloads import KernelCode
-from gpulab.draw.text import Glyphs, byte_count, seconds
+from gpulab.core.units import byte_count, seconds
+from gpulab.draw.text import Glyphs
 from gpulab.features.kernels.changes import Change, KernelDifference, differences
 from gpulab.features.kernels.instructions import ALL, MATRIX
 from gpulab.report.report import RunReport

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from gpulab.core.units import plus_minus
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, outwards, tick_seconds
-from gpulab.draw.text import plus_minus
 from gpulab.features.live.panel import LiveRun, Panel, Rows, name_width
 from gpulab.features.telemetry.view import bars
 

@@ -6,7 +6,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from gpulab.core.statuses import Stage
-from gpulab.draw.text import Glyphs, plus_minus, seconds, times
+from gpulab.core.units import plus_minus, seconds, times
+from gpulab.draw.text import Glyphs
 from gpulab.features.goodput.view import goodput, phases
 from gpulab.features.telemetry.view import TelemetryRows
 from gpulab.report.report import RunReport

@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.statuses import Shows
+from gpulab.core.units import byte_count, seconds, times
 from gpulab.draw.chart import Mark, Scale, chart, letter_of, style_of
-from gpulab.draw.text import Glyphs, byte_count, seconds, times
+from gpulab.draw.text import Glyphs
 from gpulab.report.report import RunReport
 
 _WIDTH, _HEIGHT = 72, 9

@@ -11,10 +11,11 @@ from rich.text import Text
 
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.view import best_comparison, title_beside_name, variants_table
+from gpulab.core.units import span, times
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis
 from gpulab.draw.canvas import Canvas
-from gpulab.draw.text import Glyphs, span, times
+from gpulab.draw.text import Glyphs
 from gpulab.features.history.report import PastComparison
 from gpulab.features.predictions.report import LIMITS, Prediction, limit_right, promised
 from gpulab.report.report import RunReport

@@ -10,7 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gpulab.draw.text import STYLES, Glyphs, duration, plural, seconds, span, times
+from gpulab.core.units import duration, plural, seconds, span, times
+from gpulab.draw.text import STYLES, Glyphs
 from gpulab.features.repeats.report import OverRuns
 from gpulab.stats.statistics import FEWEST
 

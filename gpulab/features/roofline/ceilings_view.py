@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.payloads import MEASURED, Ceiling
-from gpulab.draw.text import Glyphs, plural, rate, seconds, times
+from gpulab.core.units import plural, rate, seconds, times
+from gpulab.draw.text import Glyphs
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import lines, sentence, sentence_with_place
 

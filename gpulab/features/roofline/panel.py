@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from gpulab.core.units import percent_of_roof
 from gpulab.draw.area import Area
-from gpulab.draw.text import percent_of_roof
 from gpulab.features.live.panel import LiveRun, Panel, Rows, name_width
 from gpulab.features.roofline.bound import Roofline
 from gpulab.features.roofline.report import roofline_of

@@ -12,8 +12,9 @@ from math import floor
 from string import ascii_lowercase, ascii_uppercase
 
 from gpulab.core.payloads import CACHE, MEASURED, MEMORY, Ceiling
+from gpulab.core.units import rate
 from gpulab.draw.canvas import fit
-from gpulab.draw.text import Glyphs, rate
+from gpulab.draw.text import Glyphs
 from gpulab.features.roofline.axes import (
     BADGE,
     BY_COUNT,

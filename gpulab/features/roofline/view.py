@@ -11,8 +11,9 @@ from rich.text import Text
 
 from gpulab.core.payloads import MEASURED, MEMORY
 from gpulab.core.payloads import family as family_of
+from gpulab.core.units import percent_of_roof, three_digits, times
 from gpulab.draw.canvas import Canvas, fit, wide
-from gpulab.draw.text import Glyphs, percent_of_roof, three_digits, times
+from gpulab.draw.text import Glyphs
 from gpulab.features.roofline.axes import BY_COUNT, DIM, FamilyRoofs, Plot, axes_for, family_roofs
 from gpulab.features.roofline.bound import BoundKind, Cause, Point, Roofline
 from gpulab.features.roofline.ceilings import RoofSet

@@ -4,8 +4,8 @@ measured.
 
 from __future__ import annotations
 
+from gpulab.core.units import plural, rate
 from gpulab.draw.templates import Template, Values, Words, filled
-from gpulab.draw.text import plural, rate
 
 _FEWER_BYTES = "fewer bytes make it faster"
 _FEWER_OPERATIONS = "fewer or cheaper operations make it faster"

@@ -13,18 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.statuses import Status
-from gpulab.draw.text import (
-    OUTCOME_STYLES,
-    QUICK,
-    STYLES,
-    Glyphs,
-    plural,
-    plus_minus,
-    seconds,
-    span,
-    times,
-    with_star,
-)
+from gpulab.core.units import plural, plus_minus, seconds, span, times
+from gpulab.draw.text import OUTCOME_STYLES, QUICK, STYLES, Glyphs, with_star
 from gpulab.features.memory.view import memory_over
 from gpulab.report.commands import Sweep
 from gpulab.report.report import RunReport, Time, VariantReport

@@ -15,8 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.statuses import Stage
+from gpulab.core.units import byte_count, rate, seconds, three_digits
 from gpulab.draw.area import Area
-from gpulab.draw.text import Glyphs, byte_count, rate, seconds, three_digits
+from gpulab.draw.text import Glyphs
 from gpulab.features.live.panel import LiveRun, Panel, Rows
 from gpulab.features.telemetry.fields import CLOCK_LETTERS, FIELDS, PERCENT, RATE_HZ
 from gpulab.report.report import RunReport, SoloReport, TelemetryReport

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.payloads import Tuning
-from gpulab.draw.text import Glyphs, plural, seconds, span, times
+from gpulab.core.units import plural, seconds, span, times
+from gpulab.draw.text import Glyphs
 from gpulab.report.report import RunReport, VariantReport
 
 _MOST_ROWS = 24

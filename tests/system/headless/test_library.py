@@ -9,7 +9,8 @@ from preloaded_worker import preloaded_workers
 from recorded import report_of
 from scripted import SCENARIO, CommandLine
 
-from gpulab.draw.text import Glyphs, times
+from gpulab.core.units import times
+from gpulab.draw.text import Glyphs
 from gpulab.headless.run import summary
 from gpulab.report.sentences import lines
 

@@ -129,8 +129,7 @@ def test_an_app_that_is_stopped_gives_the_terminal_to_the_shell_and_takes_it_aga
 
 
 SHORT = (
-    "from gpulab.session import drive; drive.Interrupts.__init__.__defaults__ = "
-    "(drive.SIGNALS, 3)"
+    "from gpulab.session import drive; drive.Interrupts.__init__.__defaults__ = (drive.SIGNALS, 3)"
 )
 
 

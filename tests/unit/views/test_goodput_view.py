@@ -13,8 +13,9 @@ from run_reports import CPU, profiled, two_variants
 from gpulab.core.finding import finding
 from gpulab.core.machine import Device
 from gpulab.core.payloads import CATEGORIES
+from gpulab.core.units import percent_of_roof
 from gpulab.draw import bars
-from gpulab.draw.text import Glyphs, percent_of_roof
+from gpulab.draw.text import Glyphs
 from gpulab.features.goodput.view import goodput, phases
 from gpulab.headless.run import summary
 from gpulab.report.report import StepSource

@@ -5,7 +5,8 @@ from conftest import printed
 from run_reports import CPU, run, two_variants, variant
 
 from gpulab.core.statuses import Conclusion, Stage, Status
-from gpulab.draw.text import Glyphs, times
+from gpulab.core.units import times
+from gpulab.draw.text import Glyphs
 from gpulab.features.live.progress import headline, one_line, progress_view, stage
 from gpulab.report.report import LogReport, Progress
 from gpulab.stats.comparison import Comparison

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.draw.text import Glyphs, byte_count, plural, plus_minus, rate, seconds, span, times
+from gpulab.core.units import byte_count, plural, plus_minus, rate, seconds, span, times
+from gpulab.draw.text import Glyphs
 
 
 @pytest.mark.parametrize(
