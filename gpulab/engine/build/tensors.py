@@ -136,10 +136,7 @@ def _walk(tree: Any) -> Iterator[torch.Tensor]:
         yield _dense(torch.utils.dlpack.from_dlpack(tree))
     elif tree is not None and not isinstance(tree, (str, bytes)):
         raise TypeError(
-            (
-                f"a {type(tree).__name__} is not a tensor, an array, a number, or a collection of "
-                "them"
-            )
+            f"a {type(tree).__name__} is not a tensor, an array, a number, or a collection of them"
         )
 
 
@@ -194,10 +191,8 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
             else str(tensor.layout).removeprefix("torch.").lstrip("_").replace("_", " ")
         )
         raise TypeError(
-            (
-                f"a {kind} tensor cannot be checked: name a dense one, such as its values(), or "
-                "to_dense()"
-            )
+            f"a {kind} tensor cannot be checked: name a dense one, such as its values(), or "
+            "to_dense()"
         )
     if tensor.is_quantized:
         raise TypeError(
