@@ -46,7 +46,7 @@ SWITCHES = {
     "effect and layout": {f"{_OTHER_VALUES}._note_without_effect": _nothing},
     "small elements": {f"{_CHECKER}._note_small_elements": _nothing},
     "parts not computed": {"building.tensors._rms_of_missing": lambda actual, expected: 0.0},
-    "poison": {"checking.outputs.spoil": _nothing},
+    "poison": {"checking.outputs.poison_output": _nothing},
     "reading time": {"checking.reading.require_quick": _nothing},
     "streams": {"checking.streams.Streams.examine": _passes},
     "lab functions": {"process.integrity.LabFunctions.replaced": lambda functions: []},

@@ -161,13 +161,13 @@ def by_course(rows: Sequence[ScenarioRow]) -> list[tuple[str, list[ScenarioRow]]
     return [*own, *((title, members) for title, members in steps if members), *rest]
 
 
-def title_beside_name(row: ScenarioRow) -> str:
+def title_without_name(row: ScenarioRow) -> str:
     """The title without what the name says already."""
     return "" if row.title == row.name else row.title.partition(": ")[2] or row.title
 
 
 @dataclass(frozen=True)
-class Mark:
+class OutcomeMark:
     """What a run came to in seven characters, and the verdict where that says more; with its
     style.
     """
@@ -177,24 +177,26 @@ class Mark:
     verdict: str = ""
 
 
-CANNOT_RUN = Mark("cannot", "yellow")
+CANNOT_RUN = OutcomeMark("cannot", "yellow")
 """Of a scenario that was to run, and for which this machine lacks something."""
 
 
-def mark(run: RunReport | PastRun) -> Mark:
+def mark(run: RunReport | PastRun) -> OutcomeMark:
     """The best speedup, or why there is none: a question mark is for an inconclusive one, a star
     for a quick run.
     """
     if run.exit_code != ExitCode.MEASURED:
         faint = run.outcome == Conclusion.UNDER_WAY or run.exit_code == ExitCode.INTERRUPTED
-        return Mark(_SHORT_OUTCOMES.get(run.outcome, run.outcome), "dim" if faint else "bold red")
+        return OutcomeMark(
+            _SHORT_OUTCOMES.get(run.outcome, run.outcome), "dim" if faint else "bold red"
+        )
     best = best_comparison(run)
     if best is None:
-        return Mark(with_star("done", quick=run.quick), "dim")
+        return OutcomeMark(with_star("done", quick=run.quick), "dim")
     inconclusive = best.verdict == Verdict.INCONCLUSIVE
     speedup = f"{three_digits(best.speedup or 0.0)}x?" if inconclusive else times(best.speedup)
     word = "" if inconclusive else best.verdict
-    return Mark(with_star(speedup, quick=run.quick), STYLES[best.verdict], word)
+    return OutcomeMark(with_star(speedup, quick=run.quick), STYLES[best.verdict], word)
 
 
 def best_comparison(run: RunReport | PastRun) -> Comparison | PastComparison | None:

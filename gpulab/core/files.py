@@ -69,9 +69,9 @@ def check_writable(path: Path) -> None:
     """OSError where `write_whole` could not write there now. What is there stays as it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
-        beside = _beside(Path(os.path.realpath(path)))
-        with beside.open("xb"):
-            beside.unlink()
+        partial = _partial_path(Path(os.path.realpath(path)))
+        with partial.open("xb"):
+            partial.unlink()
     elif not path.is_fifo():
         os.close(os.open(path, os.O_WRONLY | _NEVER_BLOCKS))
     # to open a pipe and to close it again is its end for whoever reads it
@@ -80,15 +80,15 @@ def check_writable(path: Path) -> None:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    beside = _beside(path)
+    partial = _partial_path(path)
     try:
-        with beside.open("xb") as file:
+        with partial.open("xb") as file:
             if path.exists():
                 os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
             file.write(data)
-        beside.replace(path)
+        partial.replace(path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
         raise
 
 
@@ -99,7 +99,7 @@ def _write(path: Path, data: bytes, how: int) -> None:
         file.write(data)
 
 
-def _beside(path: Path) -> Path:
+def _partial_path(path: Path) -> Path:
     return path.with_name(f".gpulab-{os.urandom(4).hex()}.partial")
 
 

@@ -37,7 +37,7 @@ _OWN_STYLES = ("bright_cyan", "bright_blue", "bright_green", "white", "bright_wh
 
 
 @dataclass(frozen=True)
-class Part:
+class StepPart:
     """One part of a step: its share of the time, and how it is shown."""
 
     letter: str
@@ -51,13 +51,15 @@ class Part:
         return Text(self.letter, f"not bold {self.style}")
 
 
-def categories(shares: Iterable[tuple[str, float]]) -> list[Part]:
+def categories(shares: Iterable[tuple[str, float]]) -> list[StepPart]:
     """The parts of a partition, in the order of the categories."""
     by_name = dict(shares)
-    return [Part(*CATEGORIES[name], name, by_name[name]) for name in CATEGORIES if name in by_name]
+    return [
+        StepPart(*CATEGORIES[name], name, by_name[name]) for name in CATEGORIES if name in by_name
+    ]
 
 
-def phases(shares: Sequence[Mapping[str, float]]) -> list[list[Part]]:
+def phases(shares: Sequence[Mapping[str, float]]) -> list[list[StepPart]]:
     """The parts of the steps of several variants by their phases.
 
     One of the author's own gets a capital letter of its name, the same in every variant.
@@ -76,7 +78,7 @@ def phases(shares: Sequence[Mapping[str, float]]) -> list[list[Part]]:
     }
     return [
         [
-            Part(*look, name or OUTSIDE, by_name[name])
+            StepPart(*look, name or OUTSIDE, by_name[name])
             for name, look in looks.items()
             if name in by_name
         ]
@@ -84,7 +86,7 @@ def phases(shares: Sequence[Mapping[str, float]]) -> list[list[Part]]:
     ]
 
 
-def bar(parts: Sequence[Part], cells: int = CELLS) -> Text:
+def bar(parts: Sequence[StepPart], cells: int = CELLS) -> Text:
     """The ends of the parts are rounded, so that the whole is as long as it should be."""
     text, end, placed = Text(), 0.0, 0
     for part in parts:

@@ -21,9 +21,9 @@ from gpulab.features.live.screen import panel_view
 from gpulab.features.live.times import TIMES
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import causes, reasons
-from gpulab.report.results import below_table, failures, header, of_the_lesson, tables
+from gpulab.report.results import below_table, failures, header, lesson_figure, tables
 from gpulab.report.view import (
-    beside_earlier,
+    against_earlier_runs,
     claims,
     comparison_table,
     failure_causes,
@@ -46,7 +46,7 @@ def result_page(
     parts: list[RenderableType] = [header(report, glyphs), "", *_verdicts(run, glyphs), ""]
     if report.compares and run.timed:
         parts += [panel_view(TIMES, run, glyphs, width=width)]
-    if (figure := of_the_lesson(report, glyphs)) is not None:
+    if (figure := lesson_figure(report, glyphs)) is not None:
         parts += [_rule("what the lesson shows", glyphs, width), figure]
     parts += guessed
     if any(variant.goodput for variant in report.variants):
@@ -104,7 +104,7 @@ def _verdict(comparison: Comparison, names: int, glyphs: Glyphs, *, quick: bool)
     if comparison.speedup is None:
         return text
     sustained = comparison.sustained
-    if sustained and sustained.heads:
+    if sustained and sustained.headline_reason:
         text.append(glyphs(f"{times(sustained.speedup):>{_SPEEDUP}}"), "bold")
         ends = span(sustained.low, sustained.high)
         return text.append(
@@ -116,7 +116,7 @@ def _verdict(comparison: Comparison, names: int, glyphs: Glyphs, *, quick: bool)
 
 def _trust(run: LiveRun, glyphs: Glyphs) -> list[Text]:
     report = run.report
-    below = [*below_table(report), *claims(report), *beside_earlier(report), *figures(report)]
+    below = [*below_table(report), *claims(report), *against_earlier_runs(report), *figures(report)]
     below += [*inconclusive(report), *note_lines(report, verbose=True)]
     below += [(method(report), "dim")] if report.method.epochs else []
     return [Text(glyphs(line), style) for line, style in below]

@@ -23,7 +23,7 @@ from gpulab.features.tuning.view import tunings
 from gpulab.report.report import RunReport
 from gpulab.report.view import (
     Line,
-    beside_earlier,
+    against_earlier_runs,
     claims,
     clocks,
     comparison_table,
@@ -52,14 +52,14 @@ def result(report: RunReport, glyphs: Glyphs, *, verbose: bool = False) -> Rende
         parts += [comparison_table(report, glyphs), ""]
     if of_table := below_table(report):
         parts += [*(Text(glyphs(line), style) for line, style in of_table), ""]
-    if (figure := of_the_lesson(report, glyphs)) is not None:
+    if (figure := lesson_figure(report, glyphs)) is not None:
         parts += [figure, ""]
     parts += tables(report, glyphs)
     below = [
         *failure_causes(report),
         *required(report),
         *claims(report),
-        *beside_earlier(report),
+        *against_earlier_runs(report),
         *figures(report),
     ]
     below += [*inconclusive(report), *note_lines(report, verbose=verbose)]
@@ -70,7 +70,7 @@ def result(report: RunReport, glyphs: Glyphs, *, verbose: bool = False) -> Rende
     return Group(*parts)
 
 
-def of_the_lesson(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+def lesson_figure(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
     """What the scenario is made to show where that is more than speedups."""
     views = {Shows.CURVE: first_steps, Shows.CLOCKS: clocks, Shows.MEMORY: memory}
     return views[report.shows](report, glyphs) if report.shows in views else None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
 from gpulab.core.events import Samples
-from gpulab.stats.series import Epoch, EpochSeries, Key, Pair, Values, Window
+from gpulab.stats.series import Epoch, EpochSeries, Pair, ProcessValues, Quantity, Window
 from gpulab.stats.statistics import Interval
 from gpulab.stats.time_spans import Span
 
@@ -20,7 +20,7 @@ _Cause = tuple[str, tuple[str, ...]]
 class SampleHistory:
     """The samples of a run so far."""
 
-    def __init__(self, keys: Iterable[Key]) -> None:
+    def __init__(self, keys: Iterable[Quantity]) -> None:
         self.series = EpochSeries(keys)
         self.measured: set[str] = set()
         """Everything that a complete epoch holds."""
@@ -139,11 +139,11 @@ class SampleView:
         self._history, self._windows = history, windows
         self._kept = [epoch.outside(windows) for epoch in history.unsettled]
 
-    def interval(self, key: Key) -> Interval | None:
+    def interval(self, key: Quantity) -> Interval | None:
         """The interval of a time in seconds per item, or of a log-ratio."""
         return self._history.series[key].interval(self._values(key))
 
-    def units(self, key: Key) -> list[float]:
+    def units(self, key: Quantity) -> list[float]:
         """The values that the interval is over, in their order."""
         return self._history.series[key].processes(self._values(key))
 
@@ -171,10 +171,10 @@ class SampleView:
             dropped += _lost_blocks(epoch, self._windows)
         return dict(dropped)
 
-    def _values(self, key: Key) -> list[Values]:
+    def _values(self, key: Quantity) -> list[ProcessValues]:
         return [(epoch.process, epoch.values(key)) for epoch in self._kept]
 
-    def _kept_values(self, key: Key) -> list[list[float]]:
+    def _kept_values(self, key: Quantity) -> list[list[float]]:
         return [epoch.values(key) for epoch in self._kept]
 
 

@@ -138,7 +138,8 @@ def _rank_in(report: RunReport, finding: Finding) -> Rank:
     are others.
     """
     heading = any(
-        comparison.sustained and comparison.sustained.heads for comparison in report.comparisons
+        comparison.sustained and comparison.sustained.headline_reason
+        for comparison in report.comparisons
     )
     return Rank.REMARK if heading and finding.code == "solo_run_differs" else rank_of(finding)
 
@@ -424,7 +425,7 @@ def note_lines(report: RunReport, *, verbose: bool) -> list[Line]:
     return lines
 
 
-def beside_earlier(report: RunReport) -> list[Line]:
+def against_earlier_runs(report: RunReport) -> list[Line]:
     """Where earlier runs of the same came out."""
     earlier = earlier_runs(report.comparisons)
     return [(earlier, "dim")] if earlier else []
@@ -452,6 +453,6 @@ def _speedup_text(comparison: Comparison) -> str:
     sustained = comparison.sustained
     return (
         f"{times(sustained.speedup)} sustained"
-        if sustained and sustained.heads
+        if sustained and sustained.headline_reason
         else times(comparison.speedup)
     )

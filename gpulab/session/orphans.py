@@ -25,7 +25,7 @@ _PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
 _DYING_S, _SWEEP_S = 1.0, 5.0
 
 
-class Strays:
+class Orphans:
     """While it is entered, this process adopts. `environment` marks a worker and all that it
     starts.
     """
@@ -38,7 +38,7 @@ class Strays:
         self._mark = mark
         self._seen: set[int] = set()
 
-    def __enter__(self) -> Strays:
+    def __enter__(self) -> Orphans:
         _adoption.begin()
         return self
 

@@ -18,7 +18,7 @@ from types import TracebackType
 from gpulab.core.events import AnyEvent
 from gpulab.core.jobs import AnyJob, ScenarioFile, TimedJob, subject_of
 from gpulab.core.wire import job_message
-from gpulab.session.orphans import Strays
+from gpulab.session.orphans import Orphans
 from gpulab.session.streams import CapturedOutput, Lines, Stream, pipe, read_available
 from gpulab.session.transcript import WorkerTranscript
 
@@ -71,10 +71,10 @@ class StartedWorker:
         self, environment: Mapping[str, str], command: Sequence[str], *, ready: bool = False
     ) -> None:
         self._resources = ExitStack()
-        self.take_strays: Callable[[int], None] = lambda count: None
+        self.take_orphans: Callable[[int], None] = lambda count: None
         """Is told how many processes outlived the supervisor as well."""
         with self._resources, ExitStack() as worker_ends:
-            self._strays = self._resources.enter_context(Strays())
+            self._orphans = self._resources.enter_context(Orphans())
             self._resources.callback(self.end_strays)
             self.events_fd, events_w = pipe(self._resources, worker_ends)
             self.output_fd, output_w = pipe(self._resources, worker_ends)
@@ -87,9 +87,9 @@ class StartedWorker:
                 # what a write leaves in a buffer would be written again when the pipe is closed
                 bufsize=0,
                 start_new_session=True,
-                env={**environment, **self._strays.environment},
+                env={**environment, **self._orphans.environment},
             )
-            self._strays.supervisor = self._process.pid
+            self._orphans.supervisor = self._process.pid
             self._resources.enter_context(self._process)
             self._resources.callback(self._kill)
             self.exit_fd = os.pidfd_open(self._process.pid)
@@ -113,7 +113,7 @@ class StartedWorker:
 
     def end_strays(self) -> None:
         """End what the supervisor can no longer end; it is gone."""
-        self.take_strays(self._strays.end())
+        self.take_orphans(self._orphans.end())
 
     def close(self) -> None:
         self._resources.close()
@@ -188,7 +188,7 @@ class WorkerProcess:
         started = self._started = ready or StartedWorker(
             worker_environment(self._job), self._command
         )
-        started.take_strays = self._add_strays
+        started.take_orphans = self._add_strays
         self.streams = [
             Stream(started.events_fd, lambda: self._take_events(started.events_fd)),
             Stream(started.output_fd, lambda: self._take_output(started.output_fd)),

@@ -20,7 +20,7 @@ from gpulab.core.finding import Finding, finding
 from gpulab.core.jobs import Measure, TimedJob, TimeFunctions, VariantInfo
 from gpulab.core.statuses import CheckKind, CheckState, Grade, IntervalUnit, Verdict
 from gpulab.scenario import CONTROL
-from gpulab.stats.series import Key, Pair
+from gpulab.stats.series import Pair, Quantity
 from gpulab.stats.statistics import (
     CONFIDENCE,
     FEWEST,
@@ -118,7 +118,7 @@ class Sustained(msgspec.Struct, frozen=True, kw_only=True):
     """The speedup of a variant alone over that of the baseline, per item; no ends where there are
     too few processes.
 
-    `heads` says why it stands before the interleaved speedup, where it does.
+    `headline_reason` says why it stands before the interleaved speedup, where it does.
     """
 
     speedup: float
@@ -127,7 +127,7 @@ class Sustained(msgspec.Struct, frozen=True, kw_only=True):
     processes: int = 0
     """In which both ran alone."""
     items_per_s: float | None = None
-    heads: Finding | None = None
+    headline_reason: Finding | None = msgspec.field(default=None, name="heads")
 
 
 def alone_interval(values: Sequence[float], fewest: int = FEWEST_ALONE) -> Interval | None:
@@ -235,11 +235,11 @@ def pairs_of(job: TimedJob, measured: Container[str]) -> list[Pair]:
     return pairs
 
 
-def keys_of(job: TimedJob) -> list[Key]:
+def keys_of(job: TimedJob) -> list[Quantity]:
     """Every time and every pair that may be asked for, whichever variants come to be measured."""
     infos = job.subject.variants if isinstance(job, (Measure, TimeFunctions)) else ()
     names = [info.name for info in infos]
-    keys: dict[Key, None] = {(name,): None for name in (*names, CONTROL)}
+    keys: dict[Quantity, None] = {(name,): None for name in (*names, CONTROL)}
     keys |= {
         (CONTROL, name): None for name in (names if isinstance(job, TimeFunctions) else names[:1])
     }

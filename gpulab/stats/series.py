@@ -23,7 +23,7 @@ from gpulab.stats.time_spans import Span, union
 
 Pair = tuple[str, str]
 """A variant, and what it is compared with."""
-Key = tuple[str, ...]
+Quantity = tuple[str, ...]
 """What a series is of: (name,) of a time, (variant, against) of a log-ratio."""
 
 
@@ -66,7 +66,7 @@ class Epoch:
     def end(self) -> float:
         return max((end for _, end in self._all_spans()), default=0.0)
 
-    def values(self, key: Key) -> list[float]:
+    def values(self, key: Quantity) -> list[float]:
         """Times of a variant, or log-ratios of a pair, of every round that has them."""
         values = self._values.get(key)
         if values is None:
@@ -89,10 +89,10 @@ class Epoch:
         return Epoch(rounds, self.spans, self.process)
 
     @cached_property
-    def _values(self) -> dict[Key, list[float]]:
+    def _values(self) -> dict[Quantity, list[float]]:
         return {}
 
-    def _computed(self, key: Key) -> list[float]:
+    def _computed(self, key: Quantity) -> list[float]:
         if len(key) == 1:
             return [times[key[0]] for times in self.rounds if key[0] in times]
         variant, against = key
@@ -113,7 +113,7 @@ def _touches(span: Span, invalid: Sequence[Span]) -> bool:
     return index < len(invalid) and invalid[index][0] < span[1]
 
 
-Values = tuple[int | None, Sequence[float]]
+ProcessValues = tuple[int | None, Sequence[float]]
 """The process of an epoch, and its values of one quantity."""
 
 
@@ -141,7 +141,7 @@ class Series:
         self._epochs.append(median(values))
         self.count += len(values)
 
-    def processes(self, unsettled: Sequence[Values] = ()) -> list[float]:
+    def processes(self, unsettled: Sequence[ProcessValues] = ()) -> list[float]:
         """The median of every process, in their order; `unsettled` are epochs that may still
         change.
         """
@@ -155,7 +155,7 @@ class Series:
             epochs.append(value)
         return [*medians, median(epochs)] if epochs else medians
 
-    def interval(self, unsettled: Sequence[Values] = ()) -> Interval | None:
+    def interval(self, unsettled: Sequence[ProcessValues] = ()) -> Interval | None:
         """The interval over processes, wider by their correlation; None of fewer than carry one."""
         if any(values for _, values in unsettled):
             return correlated_interval(self.processes(unsettled))
@@ -164,7 +164,7 @@ class Series:
             self._interval = (*state, correlated_interval(self.processes()))
         return self._interval[2]
 
-    def rough(self, unsettled: Sequence[Values] = ()) -> float | None:
+    def rough(self, unsettled: Sequence[ProcessValues] = ()) -> float | None:
         """The median of whatever there is, where there is too little for an interval."""
         medians = self.processes(unsettled)
         return median(medians) if medians else None
@@ -178,7 +178,7 @@ class Series:
 class EpochSeries:
     """The series of every time and every pair that may be asked for."""
 
-    def __init__(self, keys: Iterable[Key]) -> None:
+    def __init__(self, keys: Iterable[Quantity]) -> None:
         self._series = {key: Series() for key in keys}
         self.epochs = 0
 
@@ -187,8 +187,8 @@ class EpochSeries:
         for key, series in self._series.items():
             series.add(epoch.process, epoch.values(key))
 
-    def __getitem__(self, key: Key) -> Series:
+    def __getitem__(self, key: Quantity) -> Series:
         return self._series[key]
 
-    def __iter__(self) -> Iterator[Key]:
+    def __iter__(self) -> Iterator[Quantity]:
         return iter(self._series)

@@ -15,7 +15,7 @@ from gpulab.tui.panels.tabs import TABS
 
 
 @dataclass(frozen=True)
-class Key:
+class KeyBinding:
     """`id` is its name in the user's file of keys; `footer` its word in the last line of the
     screen.
     """
@@ -44,42 +44,52 @@ class Key:
 
 KEYS = (
     # The list takes Enter for itself, with the same effect.
-    Key("open", "enter", "open", "open it: its run, or its lesson", "open", "enter"),
-    Key("run", "r", "run", "run it", "run"),
-    Key(
+    KeyBinding("open", "enter", "open", "open it: its run, or its lesson", "open", "enter"),
+    KeyBinding("run", "r", "run", "run it", "run"),
+    KeyBinding(
         "run_longer",
         "t",
         "app.run_longer",
         "run it again for four times as long: intervals half as wide",
     ),
-    Key("options", "p", "app.options", "parameters, device, time, sweep"),
-    Key("sweep", "S", "app.sweep", "sweep: a run for each value of a parameter"),
-    Key("predict", "g", "app.predict", "guess how many times as fast it will be, then run"),
-    Key("stop", "s", "stop", "stop what runs, when pressed twice; what was measured stays", "stop"),
-    Key("back", "escape", "back", "back; it never stops a run", "back"),
-    Key("list", "l", "back", "back to the list"),
+    KeyBinding("options", "p", "app.options", "parameters, device, time, sweep"),
+    KeyBinding("sweep", "S", "app.sweep", "sweep: a run for each value of a parameter"),
+    KeyBinding("predict", "g", "app.predict", "guess how many times as fast it will be, then run"),
+    KeyBinding(
+        "stop", "s", "stop", "stop what runs, when pressed twice; what was measured stays", "stop"
+    ),
+    KeyBinding("back", "escape", "back", "back; it never stops a run", "back"),
+    KeyBinding("list", "l", "back", "back to the list"),
     *(
-        Key(name, str(number), f"show({name!r})", f"show its {tab.title.lower()}")
+        KeyBinding(name, str(number), f"show({name!r})", f"show its {tab.title.lower()}")
         for number, (name, tab) in enumerate(TABS.items(), 1)
     ),
-    Key("search", "slash", "search", "search names, lessons and code", "search", "/", at_once=True),
-    Key("course", "c", "app.course", "list the scenarios in the order of the course, or by topic"),
-    Key("freeze", "space", "freeze", "in the list: pick a scenario; beside a run: freeze the view"),
-    Key("run_picked", "R", "run_picked", "run what was picked, one after the other"),
-    Key("next_panel", "tab,right", "next_panel(1)", "choose the next panel of the run"),
-    Key("previous_panel", "left", "next_panel(-1)", "choose the panel before it"),
-    Key("zoom", "z", "zoom", "let the chosen panel fill the screen"),
-    Key("family", "f", "next_family", "roofline: the next type of numbers"),
-    Key(
+    KeyBinding(
+        "search", "slash", "search", "search names, lessons and code", "search", "/", at_once=True
+    ),
+    KeyBinding(
+        "course", "c", "app.course", "list the scenarios in the order of the course, or by topic"
+    ),
+    KeyBinding(
+        "freeze", "space", "freeze", "in the list: pick a scenario; beside a run: freeze the view"
+    ),
+    KeyBinding("run_picked", "R", "run_picked", "run what was picked, one after the other"),
+    KeyBinding("next_panel", "tab,right", "next_panel(1)", "choose the next panel of the run"),
+    KeyBinding("previous_panel", "left", "next_panel(-1)", "choose the panel before it"),
+    KeyBinding("zoom", "z", "zoom", "let the chosen panel fill the screen"),
+    KeyBinding("family", "f", "next_family", "roofline: the next type of numbers"),
+    KeyBinding(
         "hide_list", "left_square_bracket", "hide_list", "hide the list, or show it again", "", "["
     ),
-    Key("edit", "e", "app.edit", "open the file in $EDITOR, where it failed if it did"),
-    Key("copy", "y", "app.copy", "copy the result, and keep it as a file"),
-    Key("history", "h", "app.history", "all runs of this machine; c compares two", "history"),
-    Key("theme", "T", "app.next_theme", "another theme: terminal, dark, light, mono"),
-    Key("redraw", "ctrl+l", "app.redraw", "draw the screen again"),
-    Key("commands", "ctrl+p", "app.command_palette", "every command, by its name"),
-    Key(
+    KeyBinding("edit", "e", "app.edit", "open the file in $EDITOR, where it failed if it did"),
+    KeyBinding("copy", "y", "app.copy", "copy the result, and keep it as a file"),
+    KeyBinding(
+        "history", "h", "app.history", "all runs of this machine; c compares two", "history"
+    ),
+    KeyBinding("theme", "T", "app.next_theme", "another theme: terminal, dark, light, mono"),
+    KeyBinding("redraw", "ctrl+l", "app.redraw", "draw the screen again"),
+    KeyBinding("commands", "ctrl+p", "app.command_palette", "every command, by its name"),
+    KeyBinding(
         "help",
         "question_mark,f1",
         "app.help",
@@ -87,7 +97,7 @@ KEYS = (
         "help",
         "?",
     ),
-    Key("quit", "q", "quit", "quit; what runs is stopped", "quit"),
+    KeyBinding("quit", "q", "quit", "quit; what runs is stopped", "quit"),
 )
 LAB: list[BindingType] = [
     *(key.binding for key in KEYS),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpulab.catalog.catalog import Entry
-from gpulab.catalog.view import Mark, mark
+from gpulab.catalog.view import OutcomeMark, mark
 from gpulab.features.history.view import ago
 from gpulab.session.history_index import HistoryIndex
 from gpulab.session.run_files import at_home, state_folder
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpulab.report.report import RunReport
 
 
-def newest_marks(entries: Iterable[Entry]) -> dict[str, tuple[Mark, str]]:
+def newest_marks(entries: Iterable[Entry]) -> dict[str, tuple[OutcomeMark, str]]:
     """By the name of an entry what its newest run came to, and how long ago that was."""
     now = datetime.now(UTC)
     newest = {

@@ -14,7 +14,7 @@ from gpulab.features.live.progress import one_line, progress_view
 from gpulab.headless.output import PlainConsole
 from gpulab.headless.run import run_line
 from gpulab.report.results import failures, result
-from gpulab.tui.panels.selection import Look, Selection
+from gpulab.tui.panels.selection import Selection, TabLayout
 from gpulab.tui.panels.tabs import TABS
 
 ROW = ScenarioRow(name="x")
@@ -34,7 +34,7 @@ def show(run):
     glyphs = Glyphs()
     for tab in TABS.values():
         tab.changing(run)
-        console.print(tab.content(Selection(ROW, "", run, glyphs, Look(SIZE))))
+        console.print(tab.content(Selection(ROW, "", run, glyphs, TabLayout(SIZE))))
     for shown in (result(report, glyphs), failures(report, glyphs), progress_view(report, glyphs)):
         console.print(shown)
     console.print(one_line(report), run_line(report, glyphs, 1, 2), mark(report).text)

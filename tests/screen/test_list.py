@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from recorded import run_file
 
 from gpulab.catalog.catalog import catalog
-from gpulab.catalog.view import Mark
+from gpulab.catalog.view import OutcomeMark
 from gpulab.core.finding import finding
 from gpulab.core.run_file import read_run_file
 from gpulab.features.course.report import course
@@ -127,7 +127,7 @@ def test_a_broken_file_is_explained_and_not_offered(tmp_path):
 def test_marks_stand_apart_from_the_longest_name(tmp_path):
     async def journey(pilot):
         scenarios = pilot.app.screen.query_one(ScenarioList)
-        scenarios.mark("gradient_accumulation", Mark("stopped", "dim"))
+        scenarios.mark("gradient_accumulation", OutcomeMark("stopped", "dim"))
         await choose(pilot, "gradient_accumulation")
         (line,) = [line for line in listed(pilot) if "gradient_accumulation" in line]
         assert " stopped" in line

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpulab.engine.measure.candidate import Candidate, even_out
+from gpulab.engine.measure.candidate import Candidate, equalize_blocks
 from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.plan import lead_in_steps, longest_block_s
 
@@ -17,7 +17,9 @@ def evened(*blocks, most_s=5e-3, clock=None):
     """
     events = []
     candidates = [Candidate(f"v{place}", None, 1.0, *block) for place, block in enumerate(blocks)]
-    even_out(clock or WallClock(None), SimpleNamespace(emit=events.append), candidates, most_s)
+    equalize_blocks(
+        clock or WallClock(None), SimpleNamespace(emit=events.append), candidates, most_s
+    )
     calibrated = {event.variant: event.steps_per_block for event in events}
     steps = [candidate.steps for candidate in candidates]
     assert calibrated == {
@@ -38,7 +40,7 @@ def test_twins_of_which_one_was_disturbed_while_it_was_calibrated_have_as_many_s
 def test_twins_have_as_many_untimed_steps_too():
     twins = [Candidate(name, None, 1.0, 2, step_s) for name, step_s in (("a", 1e-3), ("b", 1.9e-3))]
     assert twins[0].lead_in != twins[1].lead_in
-    even_out(WallClock(None), SimpleNamespace(emit=lambda event: None), twins, 5e-3)
+    equalize_blocks(WallClock(None), SimpleNamespace(emit=lambda event: None), twins, 5e-3)
     assert twins[0].lead_in == twins[1].lead_in == 3
 
 

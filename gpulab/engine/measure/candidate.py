@@ -148,7 +148,7 @@ def warm_up(
     channel.emit(_calibrated(clock, candidate))
 
 
-def even_out(
+def equalize_blocks(
     clock: WallClock, channel: Channel, candidates: Sequence[Candidate], most_s: float
 ) -> None:
     """Make all blocks as long as the longest, up to `most_s`, and give those of like steps as many

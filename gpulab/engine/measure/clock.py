@@ -191,7 +191,7 @@ class WallClock:
         """Seconds per step of blocks of so many, as of now."""
         return median(self.block(build, steps).time_s for _ in range(3))
 
-    def held_wrong(self, build: Build, steps: int, lead_in: int) -> tuple[float, float]:
+    def naive_step_s(self, build: Build, steps: int, lead_in: int) -> tuple[float, float]:
         """Seconds per step (until the calls have returned, with a wait after every step), as people
         also time.
         """

@@ -6,7 +6,7 @@ import msgspec
 
 from gpulab.core.payloads import Choice
 from gpulab.engine.measure.plan import Plan
-from gpulab.stats.series import Key
+from gpulab.stats.series import Quantity
 
 
 class CandidateFacts(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan | None = None
     epochs: int = 0
     """Of the run so far."""
-    values: list[tuple[Key, list[list[float]]]] = []
+    values: list[tuple[Quantity, list[list[float]]]] = []
     """Of each quantity, its values in every epoch of the process."""
     exclusive: bool = False
     baseline_lost: bool = False

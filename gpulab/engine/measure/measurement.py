@@ -27,7 +27,7 @@ from gpulab.features.checks.timed_steps import TimedChecks
 from gpulab.features.roofline.roof_probes import RoofProbes
 from gpulab.scenario import CONTROL
 from gpulab.stats.comparison import keys_of
-from gpulab.stats.series import Epoch, Key
+from gpulab.stats.series import Epoch, Quantity
 from gpulab.stats.statistics import FEWEST
 
 _EVERY_S = 0.1
@@ -41,14 +41,14 @@ class Recorder:
         channel: Channel,
         buffer: SampleBuffer,
         items: Mapping[str, float],
-        keys: Iterable[Key],
+        keys: Iterable[Quantity],
         first: int,
     ) -> None:
         self._channel, self._buffer, self._items = channel, buffer, items
         self._keys = list(keys)
         self.epochs = first
         """Of the run, that have ended."""
-        self.values: list[tuple[Key, list[list[float]]]] = [(key, []) for key in self._keys]
+        self.values: list[tuple[Quantity, list[list[float]]]] = [(key, []) for key in self._keys]
         """Of each quantity, its values in every epoch of this process."""
         self._rounds: list[dict[str, float]] = []
         self._sent_at = monotonic()
@@ -112,7 +112,7 @@ def observe(context: WorkerContext, candidate: Candidate) -> None:
         return
     _time_by_other_clock(context, candidate, build)
     if context.shows == Shows.CLOCKS and candidate.name != CONTROL:
-        _time_held_wrong(context, candidate, build)
+        _time_naively(context, candidate, build)
     _record_phases(context, candidate, build)
 
 
@@ -136,12 +136,12 @@ def _time_by_other_clock(context: WorkerContext, candidate: Candidate, build: Bu
     )
 
 
-def _time_held_wrong(context: WorkerContext, candidate: Candidate, build: Build) -> None:
+def _time_naively(context: WorkerContext, candidate: Candidate, build: Build) -> None:
     """One block by the host's clock as it is also held: where the clocks themselves are the
     lesson.
     """
     steps = min(candidate.steps, _MOST_QUEUED)
-    times = context.wall_clock.held_wrong(build, steps, candidate.lead_in)
+    times = context.wall_clock.naive_step_s(build, steps, candidate.lead_in)
     for clock, time_s in zip((Clock.RETURN, Clock.STEP), times, strict=True):
         context.reporter.channel.emit(
             OtherClock(variant=candidate.name, clock=clock, times_s=[time_s])

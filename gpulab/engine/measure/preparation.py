@@ -16,7 +16,7 @@ from gpulab.engine.build.build import Build
 from gpulab.engine.measure.candidate import (
     Candidate,
     calibrate,
-    even_out,
+    equalize_blocks,
     known_candidate,
     warm,
     warm_up,
@@ -101,7 +101,7 @@ class Preparation:
             release(self._context, code=not self._kept)
             self._prepared()
         most_s = longest_block_s(self._context.job.time_s, 1 + len(candidates))
-        even_out(self._context.clock, self._reporter.channel, candidates, most_s)
+        equalize_blocks(self._context.clock, self._reporter.channel, candidates, most_s)
         return [*candidates[:1], *map(_control, candidates[:1]), *candidates[1:]]
 
     def _prepare(self, variant: Variant, baseline_items: float | None) -> Candidate | None:

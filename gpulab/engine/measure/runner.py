@@ -36,7 +36,7 @@ from gpulab.features.alone.worker import solo_run
 from gpulab.features.checks.stepping import warm_checks
 from gpulab.features.checks.streams import Streams
 from gpulab.features.checks.worker import Checker
-from gpulab.features.first_steps.worker import planned, take_first_steps, whose_turn
+from gpulab.features.first_steps.worker import planned, take_first_steps, variant_of_process
 from gpulab.features.roofline.calibration import Calibration
 from gpulab.features.roofline.roof_probes import RoofProbes, roof_probes
 from gpulab.features.tuning.worker import Tuner
@@ -208,7 +208,7 @@ class Runner:
 
     def _first_steps(self, variants: list[Variant], before: Handover) -> None:
         """The first steps of the variant whose turn it is; one that fails has no other turn."""
-        candidates, turn = before.candidates, whose_turn(before.candidates, self._number)
+        candidates, turn = before.candidates, variant_of_process(before.candidates, self._number)
         try:
             take_first_steps(
                 self._context, next(variant for variant in variants if variant.name == turn.variant)
@@ -237,7 +237,7 @@ class Runner:
         roof = job.roof if isinstance(job, Measure) else None
         try:
             release(self._context)
-            self._calibration.beside_a_run(self._preparation.declared, roof)
+            self._calibration.measure_for_run(self._preparation.declared, roof)
         except Exception as error:  # the run does not depend on them, as long as the device lives
             self._reporter.notice("ceilings_failed", message=first_line(error))
             self._reporter.require_device(Stage.CEILINGS)

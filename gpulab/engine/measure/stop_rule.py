@@ -26,7 +26,7 @@ from gpulab.stats.comparison import (
     keys_of,
     pairs_of,
 )
-from gpulab.stats.series import Epoch, EpochSeries, Key
+from gpulab.stats.series import Epoch, EpochSeries, Quantity
 from gpulab.stats.statistics import FEWEST, Interval
 
 _PATIENCE = 1.3
@@ -107,7 +107,7 @@ class StopRule:
         values = dict(handover.values)
         for epoch in range(max(map(len, values.values()), default=0)):
             present = {key: epochs[epoch] for key, epochs in values.items() if epoch < len(epochs)}
-            self._series.add(_Values(present, self._processes))
+            self._series.add(_EpochValues(present, self._processes))
         self._processes += 1
         for name in handover.alone_s:
             self._alone[name] += 1
@@ -195,7 +195,7 @@ class StopRule:
         of_effect = DECIDED_OF_EFFECT if self._processes < PROCESSES else LATER_OF_EFFECT
         return bool(control) and are_decided(control[0], others, of_effect)
 
-    def _interval(self, key: Key) -> Interval | None:
+    def _interval(self, key: Quantity) -> Interval | None:
         return self._series[key].interval()
 
     def _is_settled(self, names: set[str], required: float) -> bool:
@@ -207,12 +207,12 @@ class StopRule:
         return bool(settled) and (False in settled or None not in settled)
 
 
-class _Values(Epoch):
+class _EpochValues(Epoch):
     """An epoch of which the values of each quantity are known, and not its blocks."""
 
-    def __init__(self, values: dict[Key, list[float]], process: int) -> None:
+    def __init__(self, values: dict[Quantity, list[float]], process: int) -> None:
         super().__init__((), (), process)
         self._values.update(values)
 
-    def _computed(self, key: Key) -> list[float]:
+    def _computed(self, key: Quantity) -> list[float]:
         return []

@@ -32,7 +32,7 @@ from gpulab.engine.measure.handover import Handover, Progress
 from gpulab.engine.measure.stop_rule import StopRule
 from gpulab.engine.processes.children import Child, Imports, Pipes
 from gpulab.engine.processes.device import may_stay
-from gpulab.engine.processes.forking import Forks, adopt_orphans, die_as, kill_orphans
+from gpulab.engine.processes.forking import Forks, adopt_orphans, exit_like, kill_orphans
 from gpulab.engine.processes.reporting import Reporter
 
 _ASK_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
@@ -182,7 +182,7 @@ class Conductor:
     def _wait_until_open(self) -> None:
         for child in self._waiting:
             if not child.is_ready():
-                self._die_as(child)
+                self._exit_like(child)
 
     def _dismiss_waiting(self) -> None:
         for child in self._waiting:
@@ -219,7 +219,7 @@ class Conductor:
         child.begin(before)
         handover = child.handover(self._tell)
         if handover is None:
-            self._die_as(child)
+            self._exit_like(child)
         process_s = monotonic() - started
         reason = self._stop_rule.reason(handover, process_s)
         child.answer(reason)
@@ -227,15 +227,15 @@ class Conductor:
         if reason is not None and self._job.profile is not None and self._starts_early:
             self._preparing = self._fork_profile(self._names_to_profile(handover), handover.choices)
         if not child.has_finished():
-            self._die_as(child)
+            self._exit_like(child)
         if child.is_there:
             self._staying.append(child)
         self._kill_orphans()
         return handover, process_s, reason is not None or not handover.candidates
 
-    def _die_as(self, child: Child[Handover]) -> NoReturn:
+    def _exit_like(self, child: Child[Handover]) -> NoReturn:
         self._dismiss_waiting()
-        die_as(child.status)
+        exit_like(child.status)
 
     def _fork_profile(self, names: Sequence[str], choices: Sequence[Choice]) -> tuple[int, int]:
         """(a process that will profile, the descriptor of its pipe that lets it begin)."""
@@ -269,7 +269,7 @@ class Conductor:
                 return
             # the run is being stopped
             if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM:
-                die_as(status)
+                exit_like(status)
             variant = self._position.variant
             channel.adopt()
             channel.emit(Noticed(finding=_profiling_ended(variant, status)))

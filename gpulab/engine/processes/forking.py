@@ -61,7 +61,7 @@ def die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-def die_as(status: int | None) -> NoReturn:
+def exit_like(status: int | None) -> NoReturn:
     """End as a process below ended: the supervisor, which sees the first one alone, tells the
     session of it.
     """

@@ -30,7 +30,7 @@ from gpulab.engine.measure.plan import PROCESSES
 from gpulab.engine.processes import startup
 from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition
 from gpulab.engine.processes.children import Child, Imports, Pipes
-from gpulab.engine.processes.forking import Forks, adopt_orphans, die_as
+from gpulab.engine.processes.forking import Forks, adopt_orphans, exit_like
 from gpulab.engine.processes.layout import move_libraries, seed_of
 from gpulab.engine.processes.supervisor import Receive, name_variants, work
 from gpulab.stats.statistics import FEWEST
@@ -197,11 +197,11 @@ class _Conductors:
             child.begin(progress)
             after = child.handover(partial(self._spread, place))
             if after is None:
-                self._die_as(child)
+                self._exit_like(child)
             progress = after
             if progress.ended:
                 if not child.has_finished():
-                    self._die_as(child)
+                    self._exit_like(child)
                 break
         for child in self._children:
             child.dismiss()
@@ -241,12 +241,12 @@ class _Conductors:
         while self._owed[place]:
             self._owed[place] -= 1
             if not child.is_ready():
-                self._die_as(child)
+                self._exit_like(child)
 
-    def _die_as(self, child: Child[Progress]) -> NoReturn:
+    def _exit_like(self, child: Child[Progress]) -> NoReturn:
         for other in self._children:
             other.dismiss()
-        die_as(child.status)
+        exit_like(child.status)
 
 
 def _import_torch() -> None:

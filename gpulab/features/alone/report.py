@@ -157,7 +157,7 @@ def _with_sustained(
         high=ratio.high if ratio.low < ratio.high else None,
         processes=ratio.n,
         items_per_s=_items_per_s(state, after, capped=capped),
-        heads=_heads(comparison, ratio, samples, capped=capped)
+        headline_reason=_headline_reason(comparison, ratio, samples, capped=capped)
         if ratio.low < ratio.high or capped
         else None,
     )
@@ -212,7 +212,7 @@ def _per_item(variant: VariantReport) -> Interval:
     return Interval(solo.time_s / items, ends[0] / items, ends[1] / items, 0)
 
 
-def _heads(
+def _headline_reason(
     comparison: Comparison, ratio: Interval, samples: SampleView, *, capped: bool
 ) -> Finding | None:
     """Why the sustained speedup is what a user gets, where it is not the interleaved one."""

@@ -16,10 +16,10 @@ def headline(report: RunReport) -> tuple[str, str]:
     """
     parts, reasons = [], []
     for comparison, sustained in _sustained(report):
-        if sustained.heads:
+        if sustained.headline_reason:
             interleaved = f"interleaved {times(comparison.speedup)}"
             parts.append(f"{comparison.variant} sustained {_speedup(sustained)}, {interleaved}")
-            reasons.append(sentence(sustained.heads))
+            reasons.append(sentence(sustained.headline_reason))
     why = "; ".join(dict.fromkeys(reasons))
     return "; ".join(parts), f"production runs one variant: {why}" if why else ""
 
@@ -32,7 +32,7 @@ def alone(report: RunReport) -> str:
     for comparison, sustained in _sustained(report):
         several = report.variant(comparison.variant).items not in (None, 1.0)
         per_second = sustained.items_per_s if several else None
-        facts = [] if sustained.heads else [_speedup(sustained)]
+        facts = [] if sustained.headline_reason else [_speedup(sustained)]
         facts += [f"{rate(per_second)} items/s"] if per_second else []
         parts += [f"{comparison.variant} {', '.join(facts)}"] if facts else []
     return f"sustained, each alone: {'; '.join(parts)}" if parts else ""

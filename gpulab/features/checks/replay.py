@@ -62,7 +62,7 @@ class StepTimes:
 
 
 @dataclass(frozen=True)
-class Subject:
+class TimedBuild:
     """One candidate with what is known of it."""
 
     candidate: Candidate
@@ -74,8 +74,8 @@ class Subject:
 def examine(
     builder: Builder,
     clocks: Clocks,
-    variant: Subject,
-    baseline: Subject,
+    variant: TimedBuild,
+    baseline: TimedBuild,
     draw: random.Random,
     known: StepTimes | None = None,
 ) -> tuple[StepTimes, StepTimes, Finding | None]:
@@ -100,7 +100,7 @@ def examine(
 
 
 def _reason(
-    variant: Subject, ours: StepTimes, baseline: Subject, theirs: StepTimes
+    variant: TimedBuild, ours: StepTimes, baseline: TimedBuild, theirs: StepTimes
 ) -> Finding | None:
     items, baseline_items = variant.candidate.items, baseline.candidate.items
     own_s, base_s = ours.block_s / items, theirs.block_s / baseline_items
@@ -127,7 +127,7 @@ def _is_longer(time_s: float, usual_s: float) -> bool:
     return time_s > _LONGER * usual_s
 
 
-def _repeats(*subjects: Subject) -> int:
+def _repeats(*subjects: TimedBuild) -> int:
     step_s = sum(subject.candidate.step_s for subject in subjects)
     return max(1, min(_REPEATS, int(_MOST_S / (step_s * (2 + 2 * _STEPS)))))
 
@@ -159,7 +159,7 @@ class _Taken:
 def _take(
     builder: Builder,
     clocks: Clocks,
-    subjects: Sequence[Subject],
+    subjects: Sequence[TimedBuild],
     repeats: int,
     pause_s: float,
     draw: random.Random,
@@ -190,7 +190,7 @@ def _usual(times: list[float]) -> float:
     return median(times) if times else 0.0
 
 
-def _alone_s(clocks: Clocks, subject: Subject, block_s: float, pause_s: float) -> float:
+def _alone_s(clocks: Clocks, subject: TimedBuild, block_s: float, pause_s: float) -> float:
     """Seconds of a step after a pause.
 
     On a GPU by the device's clock: a single step shows what a queue of them hides, its launches and
@@ -217,7 +217,7 @@ def _pause(pause_s: float) -> None:
 
 
 def _pair_on_written(
-    builder: Builder, subject: Subject, draw: random.Random
+    builder: Builder, subject: TimedBuild, draw: random.Random
 ) -> tuple[float, float]:
     """Seconds of a step and the write before it: of the same values each time, and of new ones.
 
@@ -235,7 +235,7 @@ def _pair_on_written(
 
 
 def _on_written(
-    builder: Builder, subject: Subject, draw: random.Random, *, few: bool, changes: bool
+    builder: Builder, subject: TimedBuild, draw: random.Random, *, few: bool, changes: bool
 ) -> float:
     """Seconds of a step and the write before it, where each writes other values than the one
     before, or the same.
@@ -264,7 +264,7 @@ def _on_written(
 
 
 def _writes(
-    subject: Subject, draw: random.Random, *, few: bool, changes: bool
+    subject: TimedBuild, draw: random.Random, *, few: bool, changes: bool
 ) -> tuple[list[Write], Write]:
     """Writes to the inputs, each with values of its own or all with the same; and what puts
     everything back.

@@ -45,7 +45,9 @@ def read(build: Build, returned: Any) -> list[torch.Tensor]:
     return tensors.leaves(tensors.in_plain_memory(output))
 
 
-def spoil(build: Build, live: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> None:
+def poison_output(
+    build: Build, live: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]
+) -> None:
     """Poison what of an output lies neither in inputs nor in state."""
     shared = tensors.storages([*inputs, *build.state])
     tensors.poison([tensor for tensor in live if not tensors.storages([tensor]) & shared])

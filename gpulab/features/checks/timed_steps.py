@@ -34,7 +34,7 @@ from gpulab.engine.processes.failure import (
 )
 from gpulab.features.checks import replay
 from gpulab.features.checks.effects import compare_updates
-from gpulab.features.checks.replay import StepTimes, Subject
+from gpulab.features.checks.replay import StepTimes, TimedBuild
 from gpulab.features.checks.stepping import read
 from gpulab.features.checks.values import AllValues, Exchange, Expected, Own, Write, judged
 from gpulab.scenario import CONTROL
@@ -357,9 +357,9 @@ class TimedChecks:
         if reason is not None:
             raise RefusedError(reason)
 
-    def _subject(self, candidate: Candidate, build: Build) -> Subject:
+    def _subject(self, candidate: Candidate, build: Build) -> TimedBuild:
         inputs = tensors.live_leaves("inputs", build.work.inputs)
-        return Subject(candidate, build, inputs, self._checker.own[candidate.variant.name])
+        return TimedBuild(candidate, build, inputs, self._checker.own[candidate.variant.name])
 
     def _draws_once(self, build: Build) -> bool:
         """Whether only the first step after the generators were seeded draws anything."""

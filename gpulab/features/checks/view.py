@@ -93,7 +93,7 @@ def several_comparisons(report: RunReport) -> str:
     )
 
 
-def in_short(reason: Finding) -> str:
+def short_reason(reason: Finding) -> str:
     """A reason of a grade in a few words."""
     template = REASONS.get(reason.code)
     if template is not None:
@@ -115,7 +115,7 @@ def _grade(comparison: Comparison, trust: Trust) -> str:
         return f"{trust.grade}: {plural(trust.ran, 'check')} ran"
     own = {reason.code: reason for reason in trust.reasons if reason.variant == comparison.variant}
     reasons = [own.get(reason.code, reason) for reason in trust.reasons]
-    return f"{trust.grade}: {', '.join(dict.fromkeys(map(in_short, reasons)))}"
+    return f"{trust.grade}: {', '.join(dict.fromkeys(map(short_reason, reasons)))}"
 
 
 def _first(report: RunReport) -> list[Comparison]:

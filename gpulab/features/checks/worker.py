@@ -36,8 +36,8 @@ from gpulab.features.checks.stepping import (
     ReadingTimes,
     Stepping,
     output_lies_in,
+    poison_output,
     require_quick,
-    spoil,
     timed_step,
 )
 from gpulab.features.checks.values import Change, Own
@@ -206,7 +206,7 @@ class Checker:
         repeated = self.stepping.agree(build, live, usual)
         if not repeated.ok:
             return self._moving(name, build, first, tensors.kept(live), repeated)
-        spoil(build, live, inputs)
+        poison_output(build, live, inputs)
         del live
         again, more_times = timed_step(self._builder, build)
         times += more_times

@@ -66,7 +66,7 @@ def _closing_brace(code: str, start: int) -> int:
 
 
 @dataclass(frozen=True)
-class Function:
+class SourceFunction:
     """A function or class: its first line, decorators included, and its lines, indented as at the
     top of a file.
     """
@@ -82,8 +82,8 @@ class VariantCode:
     variant does.
     """
 
-    function: Function
-    helpers: Sequence[Function]
+    function: SourceFunction
+    helpers: Sequence[SourceFunction]
 
 
 @dataclass
@@ -92,7 +92,7 @@ class _Module:
     name uses.
     """
 
-    functions: dict[str, list[Function]] = field(default_factory=dict)
+    functions: dict[str, list[SourceFunction]] = field(default_factory=dict)
     variants: set[str] = field(default_factory=set)
     uses: dict[str, set[str]] = field(default_factory=dict)
 
@@ -117,7 +117,7 @@ def variant_code(source: str, variants: Sequence[str]) -> dict[str, VariantCode]
     }
 
 
-def _helpers(module: _Module, names: Collection[str]) -> list[Function]:
+def _helpers(module: _Module, names: Collection[str]) -> list[SourceFunction]:
     return sorted(
         (each for name in names for each in module.functions.get(name, ())),
         key=lambda each: each.first,
@@ -134,7 +134,9 @@ def _module_of(source: str) -> _Module:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             text = dedent("\n".join(lines[first - 1 : node.end_lineno])).split("\n")
-            module.functions.setdefault(node.name, []).append(Function(node.name, first, text))
+            module.functions.setdefault(node.name, []).append(
+                SourceFunction(node.name, first, text)
+            )
             if any(_is_variant(decorator) for decorator in node.decorator_list):
                 module.variants.add(node.name)
     return module

@@ -16,7 +16,7 @@ from rich.text import Text
 from gpulab.core.payloads import KernelText
 from gpulab.core.units import plus_minus, seconds, times
 from gpulab.draw.text import STYLES, Glyphs
-from gpulab.features.code.analysis import Function, VariantCode, definition_of, variant_code
+from gpulab.features.code.analysis import SourceFunction, VariantCode, definition_of, variant_code
 from gpulab.features.goodput.operations import operations
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
@@ -25,7 +25,7 @@ _MOST_PAIRS = 10_000_000
 """Of lines that are compared with one another: more would take seconds."""
 
 
-def differing(lines: Sequence[str], others: Sequence[str]) -> set[int]:
+def changed_lines(lines: Sequence[str], others: Sequence[str]) -> set[int]:
     """Places of the lines that the others do not have, nor in their order; of long texts those they
     have nowhere.
     """
@@ -76,7 +76,7 @@ def machine_code(
 
 
 def _differing(lines: Sequence[str], others: Sequence[str]) -> set[int]:
-    places = differing([_alike(line) for line in lines], [_alike(line) for line in others])
+    places = changed_lines([_alike(line) for line in lines], [_alike(line) for line in others])
     return {place for place in places if not _PLACE.match(lines[place])}
 
 
@@ -107,13 +107,13 @@ def code_view(
     """
     codes = variant_code(source, variants)
     if not codes:
-        whole = Function("", 1, source.splitlines() or ["the file cannot be read"])
+        whole = SourceFunction("", 1, source.splitlines() or ["the file cannot be read"])
         return _lines(whole, set(), "", _failed_lines(None, report), glyphs, width)
     parts: list[RenderableType] = []
-    functions: dict[int, Function] = {}
+    functions: dict[int, SourceFunction] = {}
     for name, code in codes.items():
         against, sign = _against(name, codes)
-        differ = _differing_lines(code.function, against.function if against else None)
+        differ = _changed_lines(code.function, against.function if against else None)
         failed = _failed_lines(name, report)
         parts += [
             _heading(name, report, glyphs, width, first=sign == "-"),
@@ -157,7 +157,7 @@ def _against(name: str, codes: Mapping[str, VariantCode]) -> tuple[VariantCode |
 def _helper_parts(
     code: VariantCode,
     against: VariantCode | None,
-    functions: Mapping[int, Function],
+    functions: Mapping[int, SourceFunction],
     sign: str,
     failed: Mapping[int, str],
     glyphs: Glyphs,
@@ -168,15 +168,15 @@ def _helper_parts(
     for helper in code.helpers:
         if helper.first not in functions:
             yield ""
-            yield _lines(helper, _differing_lines(helper, reference), sign, failed, glyphs, width)
+            yield _lines(helper, _changed_lines(helper, reference), sign, failed, glyphs, width)
     repeated = dict.fromkeys(helper.name for helper in code.helpers if helper.first in functions)
     if repeated:
         text = glyphs(f"{'':{_NUMBER}}   {', '.join(repeated)}: above")
         yield Text(text, "dim", no_wrap=True, overflow=glyphs.overflow if width else "ignore")
 
 
-def _joined(functions: Iterable[Function]) -> Function:
-    return Function("", 1, [line for function in functions for line in function.lines])
+def _joined(functions: Iterable[SourceFunction]) -> SourceFunction:
+    return SourceFunction("", 1, [line for function in functions for line in function.lines])
 
 
 def _kernel_parts(
@@ -201,11 +201,11 @@ def _kernel_parts(
         code = _kernel_code(text)
         block = "" if text.threads is None else f", {prod(text.threads)} threads a block"
         yield Text(glyphs(f"{'':{_NUMBER}}   {text.name}{block}"), "italic")
-        yield _lines(code, _differing_lines(code, whole), sign, {}, glyphs, width, language="cuda")
+        yield _lines(code, _changed_lines(code, whole), sign, {}, glyphs, width, language="cuda")
 
 
-def _kernel_code(text: KernelText) -> Function:
-    return Function(text.name, *definition_of(text))
+def _kernel_code(text: KernelText) -> SourceFunction:
+    return SourceFunction(text.name, *definition_of(text))
 
 
 def _heading(
@@ -244,8 +244,8 @@ def _measured(name: str, report: RunReport | None) -> tuple[str, str]:
 
 
 def _lines(
-    code: Function,
-    differing: set[int],
+    code: SourceFunction,
+    changed: set[int],
     sign: str,
     failed: Mapping[int, str],
     glyphs: Glyphs,
@@ -260,7 +260,7 @@ def _lines(
     text = Text(no_wrap=True, overflow=glyphs.overflow if width else "ignore")
     for place, line in enumerate(highlighted.split("\n", allow_blank=True)[: len(code.lines)]):
         number = code.first + place
-        mark = sign if place in differing else " "
+        mark = sign if place in changed else " "
         text.append(f"{number:>{_NUMBER}} ", "dim")
         text.append(f"{mark} ", "bold" if mark != " " else "")
         text.append_text(line)
@@ -273,16 +273,16 @@ def _lines(
     return text
 
 
-def _differing_lines(code: Function, other: Function | None) -> set[int]:
+def _changed_lines(code: SourceFunction, other: SourceFunction | None) -> set[int]:
     """Places of the lines that the other function does not have."""
     if other is None:
         return set()
-    return {place for place in differing(code.lines, other.lines) if code.lines[place].strip()}
+    return {place for place in changed_lines(code.lines, other.lines) if code.lines[place].strip()}
 
 
 def _failed_elsewhere(
-    source: str, functions: Iterable[Function], report: RunReport | None
-) -> Iterator[tuple[int, Function]]:
+    source: str, functions: Iterable[SourceFunction], report: RunReport | None
+) -> Iterator[tuple[int, SourceFunction]]:
     """(number, the lines around it) of each that failed outside of these functions: in a helper, or
     at load.
     """
@@ -291,7 +291,7 @@ def _failed_elsewhere(
     for number in sorted(_failed_lines(None, report).keys() - inside):
         if number <= len(lines):
             first = max(1, number - _AROUND)
-            yield number, Function("", first, lines[first - 1 : number + _AROUND])
+            yield number, SourceFunction("", first, lines[first - 1 : number + _AROUND])
 
 
 def _failed_lines(name: str | None, report: RunReport | None) -> Mapping[int, str]:

@@ -22,7 +22,7 @@ _AFTER_THE_FIRST_S = 1.0
 """Seconds of steps that follow the first, where `_FEWEST_STEPS` do not take longer."""
 
 
-def whose_turn(candidates: Sequence[CandidateFacts], number: int) -> CandidateFacts:
+def variant_of_process(candidates: Sequence[CandidateFacts], number: int) -> CandidateFacts:
     """The one variant whose first steps a process takes, by its number from 1: each round begins
     with another.
     """

@@ -66,7 +66,7 @@ def _draw(run: LiveRun, area: Area) -> None:
             area.put_right(row, rate(variant.items_per_s))
 
 
-def _draw_parts(area: Area, parts: Sequence[bars.Part], goodput: str) -> None:
+def _draw_parts(area: Area, parts: Sequence[bars.StepPart], goodput: str) -> None:
     """Cells in proportion, each part with its words in the middle where they fit."""
     end, placed = 0.0, 0
     for part in parts:

@@ -75,7 +75,7 @@ def accesses(body: str, threads: tuple[int, int, int]) -> Accesses:
     """What the first warp accesses, by the PTX of one kernel (between its braces) and the threads
     of a block.
     """
-    values = _Values(threads)
+    values = _Registers(threads)
     conflicts: list[int] = []
     use: dict[str, list[tuple[int, float]]] = {"ld": [], "st": []}
     lines = body.splitlines()
@@ -100,7 +100,7 @@ def accesses(body: str, threads: tuple[int, int, int]) -> Accesses:
     return Accesses(max(conflicts, default=None), _of_widest(use["ld"]), _of_widest(use["st"]))
 
 
-class _Values:
+class _Registers:
     """What each register holds, as far as it is known."""
 
     def __init__(self, threads: tuple[int, int, int]) -> None:

@@ -29,7 +29,7 @@ _TIMEOUT_S = 30.0
 _CACHED = 256
 
 
-class _Line(msgspec.Struct):
+class _Instruction(msgspec.Struct):
     opcode: str
     operands: str = ""
     predicate: str = ""
@@ -37,7 +37,7 @@ class _Line(msgspec.Struct):
 
 class _Function(msgspec.Struct, rename={"name": "function-name", "lines": "sass-instructions"}):
     name: str = ""
-    lines: list[_Line] = []
+    lines: list[_Instruction] = []
 
 
 @lru_cache(1)
@@ -87,7 +87,7 @@ def sass_lines(cubin: bytes, entry: str) -> tuple[str, ...] | None:
     return None if lines is None else _without_padding(lines)
 
 
-def _without_padding(lines: list[_Line]) -> tuple[str, ...]:
+def _without_padding(lines: list[_Instruction]) -> tuple[str, ...]:
     """Without what fills the last cache line: a branch to itself, and nothing."""
     while lines and lines[-1].opcode == "NOP":
         lines = lines[:-1]

@@ -16,7 +16,7 @@ _ROOM = 0.35
 
 
 def _heading(run: LiveRun) -> tuple[str, str]:
-    comparison = run.foremost
+    comparison = run.main_comparison
     if comparison is None:
         return "how sure", ""
     return f"how sure: {comparison.variant} over {comparison.against}, process by process", ""
@@ -27,7 +27,7 @@ def _rows(run: LiveRun, width: int) -> Rows:
 
 
 def _draw(run: LiveRun, area: Area) -> None:
-    comparison = run.foremost
+    comparison = run.main_comparison
     looks = run.looks(comparison) if comparison else ()
     if comparison is None or not looks:
         done = max((len(values) for values in run.detail.times_s.values()), default=0)

@@ -36,7 +36,7 @@ _HIGH = 20
 
 
 def _heading(run: LiveRun) -> tuple[str, str]:
-    comparison = run.foremost
+    comparison = run.main_comparison
     left = f"{comparison.variant} over {comparison.against}" if comparison else run.report.scenario
     return left, f"you said {times(run.guess)}" if run.guess else ""
 
@@ -46,7 +46,7 @@ def _rows(run: LiveRun, width: int) -> Rows:
 
 
 def _draw(run: LiveRun, area: Area) -> None:
-    comparison = run.foremost
+    comparison = run.main_comparison
     text, words, style = _said(run, comparison)
     twice = area.height >= _HIGH and area.width >= max(_LARGE, 2 * _width(text) + 8)
     scale = 2 if twice else 1

@@ -29,7 +29,7 @@ class LiveRun:
         return list(first.values())
 
     @property
-    def foremost(self) -> Comparison | None:
+    def main_comparison(self) -> Comparison | None:
         """The comparison that a panel for one of them is about: the best so far, or the first that
         has a number.
         """

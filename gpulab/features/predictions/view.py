@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from gpulab.catalog.listing import ScenarioRow
-from gpulab.catalog.view import best_comparison, title_beside_name, variants_table
+from gpulab.catalog.view import best_comparison, title_without_name, variants_table
 from gpulab.core.units import span, times
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis
@@ -55,7 +55,7 @@ def question(row: ScenarioRow, glyphs: Glyphs) -> list[RenderableType]:
     """What is to be guessed: the variants, and the question. The answer is the best variant's
     speedup.
     """
-    name = Text(glyphs(f"{row.name}: {title_beside_name(row)}".removesuffix(": ")), "bold")
+    name = Text(glyphs(f"{row.name}: {title_without_name(row)}".removesuffix(": ")), "bold")
     what = row.variants[1] if len(row.variants) == 2 else "the best of them"
     return [
         name,

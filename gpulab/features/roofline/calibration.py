@@ -85,7 +85,7 @@ class Calibration:
         """Every ceiling that the device has."""
         self._pass(lambda probe: True, _LONG_S, brief=False)
 
-    def beside_a_run(self, dtypes: Collection[str], roof: str | None) -> None:
+    def measure_for_run(self, dtypes: Collection[str], roof: str | None) -> None:
         """One short pass over what work in these dtypes can be limited by, and the link that a
         scenario names.
         """

@@ -83,7 +83,7 @@ extern "C" __global__ void read_l2(
 
 
 @dataclass(frozen=True)
-class Kernel:
+class ProbeKernel:
     """A step that launches it once, and what that does: FLOPs or bytes."""
 
     step: Callable[[], Any]
@@ -95,7 +95,7 @@ def available() -> bool:
     return util.find_spec("cupy") is not None
 
 
-def fma_chain(device: torch.device, info: Device, dtype: str) -> Kernel:
+def fma_chain(device: torch.device, info: Device, dtype: str) -> ProbeKernel:
     """Fused multiply-adds that need nothing but registers, on all SMs."""
     import numpy as np
 
@@ -112,10 +112,12 @@ def fma_chain(device: torch.device, info: Device, dtype: str) -> Kernel:
         return out
 
     flops = 2 * CHAINS * iterations * blocks * THREADS
-    return Kernel(step, flops, finding("fma_chains", chains=CHAINS, blocks=blocks, threads=THREADS))
+    return ProbeKernel(
+        step, flops, finding("fma_chains", chains=CHAINS, blocks=blocks, threads=THREADS)
+    )
 
 
-def l2_reads(device: torch.device, info: Device, footprint: int) -> Kernel:
+def l2_reads(device: torch.device, info: Device, footprint: int) -> ProbeKernel:
     """The same bytes, read again and again in one launch."""
     import numpy as np
 
@@ -130,7 +132,7 @@ def l2_reads(device: torch.device, info: Device, footprint: int) -> Kernel:
         kernel((blocks,), (THREADS,), arguments)
         return data, out  # alive for as long as the step is
 
-    return Kernel(
+    return ProbeKernel(
         step, passes * count * 16, finding("repeated_reads", passes=passes, bytes=footprint)
     )
 
@@ -288,7 +290,7 @@ def _stream(device: torch.device, kind: str, array: int) -> Probe:
     return Probe(Work(partial(torch.sum, a)), size, method, footprint=footprint)
 
 
-def _of_kernel(make: Callable[..., Kernel], *arguments: Any) -> Probe:
+def _of_kernel(make: Callable[..., ProbeKernel], *arguments: Any) -> Probe:
     kernel = make(*arguments)
     return Probe(Work(kernel.step), kernel.amount, kernel.method)
 

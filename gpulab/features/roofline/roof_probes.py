@@ -23,8 +23,8 @@ from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.plan import lead_in_steps
 from gpulab.engine.processes.failure import forget
 from gpulab.features.roofline.probes import (
-    Kernel,
     Probe,
+    ProbeKernel,
     array_bytes,
     available,
     fma_chain,
@@ -202,7 +202,7 @@ def _arithmetic(device: torch.device, info: Device, dtype: str) -> RoofProbe:
     return RoofProbe(MATRIX, dtype, partial(products_of, device, dtype, _SIZES, _PRODUCT_S))
 
 
-def _of_kernel(make: Callable[[], Kernel]) -> Probe:
+def _of_kernel(make: Callable[[], ProbeKernel]) -> Probe:
     kernel = make()
     return Probe(Work(kernel.step), kernel.amount, kernel.method)
 

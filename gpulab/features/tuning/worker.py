@@ -38,7 +38,7 @@ from gpulab.engine.processes.failure import (
     type_name,
 )
 from gpulab.engine.processes.reporting import Reporter
-from gpulab.features.checks.stepping import read, spoil, step
+from gpulab.features.checks.stepping import poison_output, read, step
 from gpulab.features.kernels.worker import forget_kernels, kernels_made
 from gpulab.features.tuning.analysis import FEWEST_FINAL_ROUNDS, Tournament
 from gpulab.scenario import Param, ScenarioError, Work, as_candidates
@@ -51,7 +51,7 @@ _SAID_EVERY_S = 0.5
 
 
 @dataclass
-class _Candidate:
+class _BuiltConfig:
     """One that was built, computes what the first does, and is measured."""
 
     text: str
@@ -203,9 +203,9 @@ class Tuner:
         make: Callable[..., Work],
         generators: Generators,
         clock: WallClock,
-    ) -> tuple[list[_Candidate], dict[str, str]]:
+    ) -> tuple[list[_BuiltConfig], dict[str, str]]:
         """Those that compute what the first that works does, and of the others the reasons."""
-        built: list[_Candidate] = []
+        built: list[_BuiltConfig] = []
         failed: dict[str, str] = {}
         expected: list[torch.Tensor] = []
         out_of_memory = False
@@ -228,7 +228,7 @@ class Tuner:
                 forget(error)
                 self._require_device()
             else:
-                built.append(_Candidate(text, build, steps, step_s, lead_in_steps(steps, step_s)))
+                built.append(_BuiltConfig(text, build, steps, step_s, lead_in_steps(steps, step_s)))
         if out_of_memory and not built:
             raise torch.OutOfMemoryError(next(iter(failed.values())))
         return built, failed
@@ -245,7 +245,7 @@ class Tuner:
         ):
             raise ScenarioError("its output has NaN")
         before = tensors.kept(live)
-        spoil(build, live, tensors.live_leaves("inputs", build.work.inputs))
+        poison_output(build, live, tensors.live_leaves("inputs", build.work.inputs))
         returned, _ = step(self._builder, build)
         output = read(build, returned)
         if not _agree(build, output, before):
@@ -253,7 +253,7 @@ class Tuner:
         return output
 
     def _play(
-        self, variant: str, tournament: Tournament, built: list[_Candidate], clock: WallClock
+        self, variant: str, tournament: Tournament, built: list[_BuiltConfig], clock: WallClock
     ) -> None:
         started = reported = perf_counter()
         final_started: float | None = started if tournament.final else None
@@ -333,7 +333,7 @@ def _reason(error: Exception) -> str:
     return cut(one_line(f"{first} {rest[-1]}" if where else first), TEXT_LENGTH)
 
 
-def _results(tournament: Tournament, built: list[_Candidate]) -> list[Tried]:
+def _results(tournament: Tournament, built: list[_BuiltConfig]) -> list[Tried]:
     """The best, then what it cannot be told from, the other finalists, and those eliminated, the
     fastest first.
     """

@@ -21,11 +21,11 @@ from textual.widgets.option_list import Option
 
 from gpulab.catalog.catalog import Entry, by_name, read_again, search
 from gpulab.catalog.listing import ScenarioRow
-from gpulab.catalog.view import Mark, by_course, by_topic, title_beside_name
+from gpulab.catalog.view import OutcomeMark, by_course, by_topic, title_without_name
 from gpulab.draw.text import Glyphs
 from gpulab.report.sentences import sentence
 from gpulab.tui import status
-from gpulab.tui.panels.field import Field
+from gpulab.tui.panels.field import InputLine
 
 _ROOM_FOR_TITLES = 60
 _MARK, _BESIDE_NAME = 7, 4
@@ -59,7 +59,7 @@ class ScenarioList(OptionList):
         twice.
         """
         self._glyphs = glyphs
-        self._marks: dict[str, tuple[Mark, str]] = {}
+        self._marks: dict[str, tuple[OutcomeMark, str]] = {}
         """What the last run of each came to, and how long ago."""
         self._name_width = max((len(row.name) for row in rows), default=0)
         self._rows = {row.name: row for row in rows}
@@ -130,7 +130,7 @@ class ScenarioList(OptionList):
         if names:
             self.highlighted = self.get_option_index(before if before in names else names[0])
 
-    def mark(self, name: str, mark: Mark, ago: str = "now") -> None:
+    def mark(self, name: str, mark: OutcomeMark, ago: str = "now") -> None:
         """Put what a run came to beside its scenario, and how long ago it was."""
         if name in self._rows and self._marks.get(name) != (mark, ago):
             self._marks[name] = mark, ago
@@ -193,14 +193,14 @@ class ScenarioList(OptionList):
         """Name, title where there is room, and at the right edge what the last run came to: no
         column ever moves.
         """
-        mark, ago = self._marks.get(row.name, (Mark("", ""), ""))
+        mark, ago = self._marks.get(row.name, (OutcomeMark("", ""), ""))
         faint = "red" if row.error else "dim" if row.missing else ""
         line = Text(no_wrap=True, overflow=self._glyphs.overflow)
         sign = "*" if row.name in self._chosen else " "
         line.append(self._glyphs(f"{sign}{row.name:<{self._name_width}} "), faint)
         if self._with_titles:
             room = max(0, self._width - line.cell_len - _BESIDE_TITLE - bool(mark.text) * _MARKS)
-            title = Text(self._glyphs(f" {_beside(row)}"), faint or "dim", no_wrap=True, end="")
+            title = Text(self._glyphs(f" {_row_note(row)}"), faint or "dim", no_wrap=True, end="")
             title.truncate(room, overflow=self._glyphs.overflow, pad=bool(mark.text))
             line.append_text(title)
         if not mark.text:
@@ -211,14 +211,14 @@ class ScenarioList(OptionList):
         return line
 
 
-def _beside(row: ScenarioRow) -> str:
+def _row_note(row: ScenarioRow) -> str:
     """What the list has room for beside a name: what is wrong with it, or its title."""
     if row.error:
         return row.error
-    return sentence(row.missing) if row.missing else title_beside_name(row)
+    return sentence(row.missing) if row.missing else title_without_name(row)
 
 
-class SearchBar(Field):
+class SearchBar(InputLine):
     """Left with Enter, which keeps what was found, or with Esc, which does not."""
 
     def __init__(
@@ -281,7 +281,7 @@ class CatalogColumn(Vertical):
         self.scenarios.change(entry.row)
         return entry
 
-    def mark(self, name: str, mark: Mark) -> None:
+    def mark(self, name: str, mark: OutcomeMark) -> None:
         """Put beside a scenario what its run of now came to."""
         self._marked.add(name)
         self.scenarios.mark(name, mark)
@@ -303,7 +303,7 @@ class CatalogColumn(Vertical):
 
         self.app.call_from_thread(self._show_history, newest_marks(list(self.entries.values())))
 
-    def _show_history(self, marks: dict[str, tuple[Mark, str]]) -> None:
+    def _show_history(self, marks: dict[str, tuple[OutcomeMark, str]]) -> None:
         for name, (mark, ago) in marks.items():
             if name not in self._marked:
                 self.scenarios.mark(name, mark, ago)

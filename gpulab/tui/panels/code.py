@@ -20,7 +20,7 @@ def content(selection: Selection) -> RenderableType:
     made = kernels(report, glyphs) if report is not None else None
     if made is None and (texts or "triton" in source):
         made = kernel_page(shipped_kernels(source), row.against, glyphs)
-    return code_view(source, row.variants, report, glyphs, selection.look.size[0], texts, made)
+    return code_view(source, row.variants, report, glyphs, selection.layout.size[0], texts, made)
 
 
 def first_in_sight(selection: Selection) -> str:

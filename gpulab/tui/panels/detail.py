@@ -9,7 +9,7 @@ from textual.widgets import TabbedContent, TabPane, Tabs
 
 from gpulab.draw.text import Glyphs
 from gpulab.tui.panels.pane import Pane
-from gpulab.tui.panels.selection import Look, Selection
+from gpulab.tui.panels.selection import Selection, TabLayout
 from gpulab.tui.panels.tabs import TABS
 
 if TYPE_CHECKING:
@@ -81,20 +81,20 @@ class Detail(TabbedContent):
         run, tab = runs.of(name), TABS[self.tab]
         if self.frozen and runs.current is run:
             return
-        look = Look(
+        layout = TabLayout(
             (pane.scrollable_content_region.width, pane.size.height),
             self._panel,
             self.zoomed,
             self._family,
         )
         settings = runs.settings(name)
-        drawn = (name, self.tab, look, entry.sha256, repr(settings), tab.changing(run))
+        drawn = (name, self.tab, layout, entry.sha256, repr(settings), tab.changing(run))
         if drawn != self._drawn:
             opened = self._drawn[:2] != drawn[:2]
             self._drawn = drawn
             prediction, sweep = runs.predictions.get(name), runs.sweeps.get(name)
             selection = Selection(
-                entry.row, entry.source, run, self._glyphs, look, prediction, sweep, settings
+                entry.row, entry.source, run, self._glyphs, layout, prediction, sweep, settings
             )
             pane.show(tab.content(selection), follow=tab.follows_end)
             if opened and (words := tab.first_in_sight(selection)):

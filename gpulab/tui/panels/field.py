@@ -10,7 +10,7 @@ from textual.events import Key
 from textual.widgets import Input
 
 
-class Field(Input):
+class InputLine(Input):
     """`on_keys`: what a key does instead of being typed.
 
     Textual queues keys at the widget that had the focus when they came. One that moves the focus
@@ -37,7 +37,7 @@ class Field(Input):
             action()
 
     def _next(self) -> None:
-        self.screen.focus_next(Field)
+        self.screen.focus_next(InputLine)
 
     def _previous(self) -> None:
-        self.screen.focus_previous(Field)
+        self.screen.focus_previous(InputLine)

@@ -20,19 +20,19 @@ from gpulab.tui.status import before_a_run
 
 
 def content(selection: Selection) -> RenderableType:
-    run, glyphs, look = selection.run, selection.glyphs, selection.look
+    run, glyphs, layout = selection.run, selection.glyphs, selection.layout
     if run is None:
         return before_a_run(selection.row, glyphs)
-    width, height = look.size
+    width, height = layout.size
     sweep = selection.sweep
-    if run.ended and not look.zoomed and sweep is not None and sweep.reports:
+    if run.ended and not layout.zoomed and sweep is not None and sweep.reports:
         return sweep_view(sweep.sweep, sweep.reports, glyphs, width)
     guess = selection.prediction.middle if selection.prediction else None
     pairs = [(entry.variant, entry.against) for entry in run.report.comparisons]
     live = LiveRun(run.report, live_detail(run.state, pairs), guess)
-    if look.zoomed or not run.ended:
+    if layout.zoomed or not run.ended:
         return live_view(
-            live, glyphs, width=width, height=height, chosen=look.panel, zoomed=look.zoomed
+            live, glyphs, width=width, height=height, chosen=layout.panel, zoomed=layout.zoomed
         )
     guessed = (
         outcome(run.report, selection.prediction, glyphs, width=width)

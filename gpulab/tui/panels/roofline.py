@@ -21,9 +21,9 @@ def content(selection: Selection) -> RenderableType:
     roofline = roofline_of(run.report)
     if roofline is None:
         return Group(no_roofline(glyphs), causes(run.report.variants, glyphs))
-    width, height = selection.look.size
+    width, height = selection.layout.size
     drawn = roofline_view(
-        roofline, glyphs, width=width, height=height, family=selection.look.family
+        roofline, glyphs, width=width, height=height, family=selection.layout.family
     )
     hint = "f draws another type of numbers\n" if len(families(roofline)) > 1 else ""
     return Group(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Look:
+class TabLayout:
     """How a tab is drawn."""
 
     size: tuple[int, int]
@@ -38,7 +38,7 @@ class Selection:
     source: str
     run: Run | None
     glyphs: Glyphs
-    look: Look
+    layout: TabLayout
     prediction: Prediction | None = None
     sweep: SweepRuns | None = None
     """The one that the run is a part of."""

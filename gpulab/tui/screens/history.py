@@ -48,7 +48,7 @@ from gpulab.report.page import result_page
 from gpulab.report.report import RunReport
 from gpulab.session.history_index import HistoryIndex, Part
 from gpulab.session.run_files import at_home, state_folder
-from gpulab.tui.panels.field import Field
+from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import KeysLine, Pane
 from gpulab.tui.past import Opened, read_run
 from gpulab.tui.screens.lab import LabScreen
@@ -246,7 +246,7 @@ class HistoryScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield Pane(id="status")
-        bar = Field(placeholder="scenario, verdict, device, date, parameter", id="search")
+        bar = InputLine(placeholder="scenario, verdict, device, date, parameter", id="search")
         bar.on_keys = {
             "enter": self._leave_search,
             "down": self._leave_search,
@@ -339,7 +339,7 @@ class HistoryScreen(Screen[None]):
         status.show(text)
 
     def action_search(self) -> None:
-        bar = self.query_one(Field)
+        bar = self.query_one(InputLine)
         bar.display = True
         self.set_focus(bar)
 
@@ -361,7 +361,7 @@ class HistoryScreen(Screen[None]):
 
     def action_back(self) -> None:
         """Leave the search, then the screen."""
-        bar = self.query_one(Field)
+        bar = self.query_one(InputLine)
         if bar.display:
             bar.value, bar.display = "", False
             self._leave_search()

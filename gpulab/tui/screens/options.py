@@ -24,7 +24,7 @@ from gpulab.draw.text import Glyphs
 from gpulab.features.sweeps.runs import SweepRuns
 from gpulab.session.requests import request_for, usual_time_s
 from gpulab.session.settings import Settings, UsageError
-from gpulab.tui.panels.field import Field
+from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import KeysLine, Pane
 
 _DEVICE, _TIME, _SWEEP = "device", "time", "sweep"
@@ -41,7 +41,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class _Line:
+class _FormLine:
     """A line of the form. An empty one takes the default, which stands in it as long as nothing is
     typed.
     """
@@ -79,7 +79,9 @@ class OptionsScreen(Screen[Chosen | None]):
                     label = Label(Text(self._glyphs(f" {field.name}")), classes="name")
                     label.styles.width = width
                     yield label
-                    yield Field(field.value, placeholder=self._glyphs(field.default), id=field.id)
+                    yield InputLine(
+                        field.value, placeholder=self._glyphs(field.default), id=field.id
+                    )
                     yield Label(Text(self._glyphs(field.hint), "dim"), classes="hint")
         yield Pane(id="problem")
         yield KeysLine(self._glyphs)
@@ -87,7 +89,7 @@ class OptionsScreen(Screen[Chosen | None]):
     def on_mount(self) -> None:
         for pane in self.query(Pane):
             pane.can_focus = False
-        for field in self.query(Field):
+        for field in self.query(InputLine):
             field.on_keys = {**field.on_keys, "enter": partial(self.action_close, run=True)}
         self.set_focus(self.query_one(f"#{self._first}", Input))
         self.call_after_refresh(self._draw)
@@ -152,15 +154,19 @@ class OptionsScreen(Screen[Chosen | None]):
 _HINT = " an empty field takes the default that it shows; up and down: another field"
 
 
-def _fields(row: ScenarioRow, settings: Settings) -> Iterator[_Line]:
+def _fields(row: ScenarioRow, settings: Settings) -> Iterator[_FormLine]:
     device = settings.device or default_device()
     for place, (name, default) in enumerate(row.params.items()):
         here = row.cpu.get(name, default) if device == "cpu" else default
         both = f"{default} on a GPU, {row.cpu[name]} on a CPU" if name in row.cpu else ""
-        yield _Line(f"{_PARAMETER}{place}", name, str(here), settings.chosen.get(name, ""), both)
-    yield _Line(_DEVICE, "device", default_device(), settings.device or "", "cpu, cuda or cuda:N")
+        yield _FormLine(
+            f"{_PARAMETER}{place}", name, str(here), settings.chosen.get(name, ""), both
+        )
+    yield _FormLine(
+        _DEVICE, "device", default_device(), settings.device or "", "cpu, cuda or cuda:N"
+    )
     usual = f"{settings.time_s:g}" if settings.time_s else ""
-    yield _Line(
+    yield _FormLine(
         _TIME,
         "time",
         f"{usual_time_s(settings):g}",
@@ -171,6 +177,6 @@ def _fields(row: ScenarioRow, settings: Settings) -> Iterator[_Line]:
         own = "; ".join(
             f"{name}={','.join(map(str, values))}" for name, values in row.sweep.items()
         )
-        yield _Line(
+        yield _FormLine(
             _SWEEP, "sweep", "name=a,b,c", "", f"its own: {own}" if own else "a run for each value"
         )

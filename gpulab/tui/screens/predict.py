@@ -19,7 +19,7 @@ from gpulab.draw.text import Glyphs
 from gpulab.features.predictions.report import LIMITS, Prediction
 from gpulab.features.predictions.view import axis_view, guesses_of, limit_of, question, record_line
 from gpulab.session.guesses import record
-from gpulab.tui.panels.field import Field
+from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import KeysLine, Pane
 
 if TYPE_CHECKING:
@@ -47,16 +47,18 @@ class PredictScreen(Screen["Prediction | None"]):
     def compose(self) -> ComposeResult:
         yield Pane(id="status")
         yield Pane(id="question")
-        yield Field(placeholder="a number", id="guess")
+        yield InputLine(placeholder="a number", id="guess")
         yield Pane(id="limit-question")
-        yield Field(placeholder=f"{', '.join(LIMITS)}: a letter is enough, or nothing", id="limit")
+        yield InputLine(
+            placeholder=f"{', '.join(LIMITS)}: a letter is enough, or nothing", id="limit"
+        )
         yield Pane(id="page")
         yield KeysLine(self._glyphs)
 
     def on_mount(self) -> None:
         for pane in self.query(Pane):
             pane.can_focus = False
-        for field in self.query(Field):
+        for field in self.query(InputLine):
             field.on_keys = {**field.on_keys, "enter": self.action_commit}
         self.query_one("#question").styles.height = len(self._row.variants) + 4
         self.query_one("#limit-question").styles.height = 2

@@ -32,7 +32,7 @@ def comparison_of(a_s, b_s, *, spread=0.001, ratio=0.5, capped=False, **options)
 def test_the_sustained_speedup_is_per_item_with_an_interval_of_both_times():
     comparison, report = comparison_of(1e-3, 0.5e-3)
     sustained = comparison.sustained
-    assert (sustained.speedup, sustained.heads) == (pytest.approx(2), None)
+    assert (sustained.speedup, sustained.headline_reason) == (pytest.approx(2), None)
     assert (sustained.low, sustained.high) == (
         pytest.approx(2 * 0.999 / 1.001),
         pytest.approx(2 * 1.001 / 0.999),
@@ -44,13 +44,15 @@ def test_the_sustained_speedup_is_per_item_with_an_interval_of_both_times():
 
 
 def test_a_sustained_speedup_that_lies_apart_heads_the_result():
-    assert comparison_of(1e-3, 0.56e-3)[0].sustained.heads == finding("differs_alone", "b")
+    assert comparison_of(1e-3, 0.56e-3)[0].sustained.headline_reason == finding(
+        "differs_alone", "b"
+    )
     for seconds, options in (
         (0.51e-3, {}),
         (0.56e-3, {"spread": 0.1}),
         (0.56e-3, {"spread": None}),
     ):
-        assert comparison_of(1e-3, seconds, **options)[0].sustained.heads is None
+        assert comparison_of(1e-3, seconds, **options)[0].sustained.headline_reason is None
     noisy = comparison_of(1e-3, 0.56e-3)[1]
     assert noisy.comparison("b").verdict == "faster"
 
@@ -63,8 +65,11 @@ def test_without_the_spread_of_a_solo_run_it_has_no_interval():
 
 def test_at_a_power_cap_it_heads_the_result_where_it_is_another_one():
     capped = comparison_of(1e-3, 0.51e-3, spread=None, capped=True, run_request=ON)[0]
-    assert capped.sustained.heads == finding("power_cap_alone", "b")
-    assert comparison_of(1e-3, 0.5e-3, capped=True, run_request=ON)[0].sustained.heads is None
+    assert capped.sustained.headline_reason == finding("power_cap_alone", "b")
+    assert (
+        comparison_of(1e-3, 0.5e-3, capped=True, run_request=ON)[0].sustained.headline_reason
+        is None
+    )
 
 
 def test_at_a_power_cap_solo_runs_say_how_much_and_processes_how_sure():
@@ -82,7 +87,7 @@ def test_at_a_power_cap_solo_runs_say_how_much_and_processes_how_sure():
     assert (sustained.speedup, sustained.low, sustained.high) == pytest.approx(
         (1.25, 1.1875, 1.3125)
     )
-    assert (sustained.processes, sustained.heads) == (8, finding("power_cap_alone", "b"))
+    assert (sustained.processes, sustained.headline_reason) == (8, finding("power_cap_alone", "b"))
 
 
 def test_a_verdict_that_it_contradicts_is_inconclusive_and_reaches_nothing():
@@ -121,8 +126,8 @@ def test_of_processes_that_differ_by_as_much_it_says_nothing():
                 )
             ]
     calm = report_of([*run[:-2], alone("a", 1e-3), alone("b", 0.545e-3), *run[-2:]])
-    assert calm.comparison("b").sustained.heads is None
+    assert calm.comparison("b").sustained.headline_reason is None
     assert not [entry for entry in calm.findings if entry.code == "solo_run_differs"]
     apart = report_of([*run[:-2], alone("a", 1e-3), alone("b", 0.8e-3), *run[-2:]])
-    assert apart.comparison("b").sustained.heads == finding("differs_alone", "b")
+    assert apart.comparison("b").sustained.headline_reason == finding("differs_alone", "b")
     assert [entry.variant for entry in apart.findings if entry.code == "solo_run_differs"] == ["b"]

@@ -10,7 +10,7 @@ from conftest import printed
 from gpulab.catalog.kernels import kernels_of
 from gpulab.core.payloads import KernelText
 from gpulab.draw.text import Glyphs
-from gpulab.features.code.view import code_view, differing, machine_code
+from gpulab.features.code.view import changed_lines, code_view, machine_code
 
 HANGS_S = 10
 SOURCE = '''from gpulab.cuda import CudaSource
@@ -114,10 +114,10 @@ def test_a_long_source_is_compared_too():
 @pytest.mark.parametrize("times", [1, 4000], ids=["in order", "anywhere"])
 def test_lines_that_the_others_do_not_have_differ(times):
     others = ["a", "b"] * times
-    assert differing([*others, "c"], others) == {2 * times}
-    assert differing(others, [*others, "c"]) == set()
-    assert differing([], others) == set()
-    assert differing(["a", "b"], []) == {0, 1}
+    assert changed_lines([*others, "c"], others) == {2 * times}
+    assert changed_lines(others, [*others, "c"]) == set()
+    assert changed_lines([], others) == set()
+    assert changed_lines(["a", "b"], []) == {0, 1}
 
 
 def listed(listings, against=None, shown=None):

@@ -9,7 +9,7 @@ from recorded import run_file
 from run_reports import compared, run, two_variants, variant
 
 from gpulab.catalog.listing import ScenarioRow
-from gpulab.catalog.view import age, by_topic, listing, mark, title_beside_name
+from gpulab.catalog.view import age, by_topic, listing, mark, title_without_name
 from gpulab.core.finding import finding
 from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
@@ -71,9 +71,9 @@ def test_a_line_a_scenario_under_its_topic():
 
 
 def test_a_title_beside_a_name_leaves_out_what_the_name_says():
-    assert title_beside_name(ROWS[2]) == "one call"
-    assert title_beside_name(ROWS[0]) == ""
-    assert title_beside_name(ScenarioRow(name="n", title="No colon here")) == "No colon here"
+    assert title_without_name(ROWS[2]) == "one call"
+    assert title_without_name(ROWS[0]) == ""
+    assert title_without_name(ScenarioRow(name="n", title="No colon here")) == "No colon here"
 
 
 @pytest.mark.parametrize(

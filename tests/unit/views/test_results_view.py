@@ -366,7 +366,9 @@ def test_the_best_is_named_where_it_is_shown_to_be():
 
 def test_a_sustained_speedup_that_heads_the_result_stands_above_the_table_and_in_the_claim():
     heads = finding("power_cap_alone", "new")
-    sustained = Sustained(speedup=6.923, low=6.9, high=6.95, items_per_s=176e12, heads=heads)
+    sustained = Sustained(
+        speedup=6.923, low=6.9, high=6.95, items_per_s=176e12, headline_reason=heads
+    )
     report = run(
         variant("old"),
         variant("new"),
@@ -383,6 +385,7 @@ def test_a_sustained_speedup_that_heads_the_result_stands_above_the_table_and_in
     assert "claim: 10x; measured here: new 6.92x sustained (faster)" in lines
     assert "sustained, each alone: new 176 T items/s" in lines
     beside = run(
-        *report.variants, comparisons=[compared("new", sustained=replace(sustained, heads=None))]
+        *report.variants,
+        comparisons=[compared("new", sustained=replace(sustained, headline_reason=None))],
     )
     assert "sustained, each alone: new 6.92x (6.90 to 6.95), 176 T items/s" in lines_of(beside)

@@ -9,7 +9,7 @@ from gpulab.core.finding import finding
 from gpulab.core.statuses import CheckKind, CheckState, Grade
 from gpulab.draw.text import Glyphs
 from gpulab.features.checks.report import DOUBTS, RESULTS
-from gpulab.features.checks.view import checks, grades, in_short
+from gpulab.features.checks.view import checks, grades, short_reason
 from gpulab.features.checks.words import REASONS
 from gpulab.report.report import Method
 from gpulab.report.sentences import WORDS
@@ -102,9 +102,9 @@ def test_what_one_interval_means_for_several_is_said_once():
 def test_reasons_in_short_are_of_findings_that_there_are():
     assert REASONS.keys() <= WORDS.keys()
     assert DOUBTS.keys() <= WORDS.keys()
-    assert in_short(finding("xid", xid=31)) == "the driver reported Xid 31"
-    assert in_short(finding("off_the_cpu", share="?")) == "off the cpu, share ?"
-    assert in_short(finding("of_another_gpulab", x=1)) == "of another gpulab, x 1"
+    assert short_reason(finding("xid", xid=31)) == "the driver reported Xid 31"
+    assert short_reason(finding("off_the_cpu", share="?")) == "off the cpu, share ?"
+    assert short_reason(finding("of_another_gpulab", x=1)) == "of another gpulab, x 1"
 
 
 @pytest.mark.parametrize("width", [80, 120])
