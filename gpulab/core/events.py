@@ -6,7 +6,9 @@ Names and numbers only: callables, tensors and exceptions never cross a process 
 from __future__ import annotations
 
 from collections.abc import Sized
+from enum import Flag, auto
 from time import monotonic
+from typing import ClassVar
 
 import msgspec
 
@@ -43,6 +45,20 @@ from gpulab.core.values import (
 )
 
 
+class Sender(Flag):
+    """Which processes may send an event: a worker with one of these jobs, or another."""
+
+    MEASURE = auto()
+    TIME_FUNCTIONS = auto()
+    CALIBRATE = auto()
+    SUPERVISOR = auto()
+    """Its samples are those that a worker had not sent when it ended."""
+    TELEMETRY = auto()
+    SESSION = auto()
+    TIMING = MEASURE | TIME_FUNCTIONS
+    WORKER = TIMING | CALIBRATE
+
+
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
     """`t`: seconds on the monotonic clock that all processes of a machine share; `rank`: 0 for the
     only worker.
@@ -50,6 +66,14 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_de
 
     t: Moment = msgspec.field(default_factory=monotonic)
     rank: Count = 0
+    sent_by: ClassVar[Sender]
+    """From any other process it was forged, and makes a run invalid."""
+
+
+class VariantEvent(Event, frozen=True, kw_only=True):
+    """What is said of one variant."""
+
+    variant: Name
 
 
 class ProcessStarted(Event, frozen=True):
@@ -60,6 +84,7 @@ class ProcessStarted(Event, frozen=True):
     after the same import of torch.
     """
 
+    sent_by = Sender.TIMING
     process: Index
     seed: Integer
     conductor: Index = 0
@@ -76,6 +101,7 @@ class Examined(Event, frozen=True):
     says why it could not run at all.
     """
 
+    sent_by = Sender.TIMING | Sender.SESSION
     variant: Name | None
     check: CheckKind
     ok: bool = True
@@ -86,7 +112,7 @@ class Examined(Event, frozen=True):
     skipped: Finding | None = None
 
 
-class Phases(Event, frozen=True):
+class Phases(VariantEvent, frozen=True):
     """One window of steps with phases on and no timed sample in it: seconds of the innermost phase,
     '' outside all.
 
@@ -94,13 +120,13 @@ class Phases(Event, frozen=True):
     are none.
     """
 
-    variant: Name
+    sent_by = Sender.TIMING
     steps: PositiveCount
     seconds: dict[Name, Seconds]
     running_s: dict[Name, Seconds] = {}
 
 
-class MemoryUsed(Event, frozen=True):
+class MemoryUsed(VariantEvent, frozen=True):
     """What a variant needs of the device's memory when it runs by itself, beyond what was there
     before it (bytes).
 
@@ -109,13 +135,13 @@ class MemoryUsed(Event, frozen=True):
     CPU, where it reserves nothing.
     """
 
-    variant: Name
+    sent_by = Sender.TIMING
     held_bytes: Count
     peak_bytes: Count
     reserved_bytes: Count | None = None
 
 
-class Profiled(Event, frozen=True):
+class Profiled(VariantEvent, frozen=True):
     """A window under the profiler, in a worker of its own.
 
     `plain_s` and `profiled_s` are per step, without and with the profiler. `repeatable`: two
@@ -127,7 +153,7 @@ class Profiled(Event, frozen=True):
     was not looked at.
     """
 
-    variant: Name
+    sent_by = Sender.TIMING
     steps: PositiveCount
     plain_s: StepTime
     profiled_s: Seconds
@@ -149,6 +175,7 @@ class RoofProbed(Event, frozen=True):
     rounds.
     """
 
+    sent_by = Sender.TIMING
     process: Index
     roof: Name
     kind: Name
@@ -159,10 +186,10 @@ class RoofProbed(Event, frozen=True):
     ratios: dict[Name, PositiveAmount] = {}
 
 
-class Built(Event, frozen=True):
+class Built(VariantEvent, frozen=True):
     """The first build of a variant in this process, and its very first step (both in seconds)."""
 
-    variant: Name
+    sent_by = Sender.TIMING
     build_s: Seconds
     first_step_s: Seconds
     items: Items
@@ -171,14 +198,14 @@ class Built(Event, frozen=True):
     dtype: Name | None = None
 
 
-class Counted(Event, frozen=True):
+class Counted(VariantEvent, frozen=True):
     """One untimed step: the operations that the host started, and the FLOPs that torch counts of
     them.
 
     `flops` is None where some operation has no formula.
     """
 
-    variant: Name
+    sent_by = Sender.TIMING
     operations: Count
     flops: Count | None
     operand_bytes: Count | None = None
@@ -195,17 +222,17 @@ class Counted(Event, frozen=True):
     """
 
 
-class KernelsCompiled(Event, frozen=True):
+class KernelsCompiled(VariantEvent, frozen=True):
     """What the compiler made of the CUDA C++ kernels of a variant's first build."""
 
-    variant: Name
+    sent_by = Sender.TIMING
     kernels: list[KernelCode]
 
 
-class Tuned(Event, frozen=True):
+class Tuned(VariantEvent, frozen=True):
     """What a variant chose with `gpulab.tune`; `cached`: in an earlier run."""
 
-    variant: Name
+    sent_by = Sender.TIMING
     choice: Choice
     cached: bool = False
 
@@ -219,6 +246,7 @@ class CeilingsMeasured(Event, frozen=True):
     where its size is not in doubt.
     """
 
+    sent_by = Sender.WORKER | Sender.SESSION
     ceilings: tuple[Ceiling, ...]
     at: Name
     cache_bytes: Count | None = None
@@ -229,12 +257,12 @@ class CeilingsMeasured(Event, frozen=True):
     """
 
 
-class Checked(Event, frozen=True):
+class Checked(VariantEvent, frozen=True):
     """Outputs against the baseline's: `error` is the relative Frobenius error, None where nothing
     was compared.
     """
 
-    variant: Name
+    sent_by = Sender.MEASURE
     when: CheckTime
     ok: bool
     error: Amount | None = None
@@ -242,58 +270,58 @@ class Checked(Event, frozen=True):
     reason: Finding | None = None
 
 
-class Unchecked(Event, frozen=True):
+class Unchecked(VariantEvent, frozen=True):
     """The outputs of a variant could not be compared: there is nothing to compare, for this
     reason.
     """
 
-    variant: Name
+    sent_by = Sender.MEASURE
     reason: Finding
 
 
-class VariantRefused(Event, frozen=True):
+class VariantRefused(VariantEvent, frozen=True):
     """The variant breaks the rules of a fair comparison (items, global settings): it is not
     measured.
     """
 
-    variant: Name
+    sent_by = Sender.TIMING
     reason: Finding
 
 
-class VariantSkipped(Event, frozen=True):
+class VariantSkipped(VariantEvent, frozen=True):
     """Left out: the device cannot do it (`lab.skip`), or a smaller one did not fit."""
 
-    variant: Name
+    sent_by = Sender.TIMING
     reason: Finding
 
 
-class OutOfMemory(Event, frozen=True):
+class OutOfMemory(VariantEvent, frozen=True):
     """A variant of a scenario with increasing memory does not fit. Others report it as
     `VariantFailed`.
     """
 
-    variant: Name
+    sent_by = Sender.MEASURE
     stage: Stage
     cause: Finding
 
 
-class Calibrated(Event, frozen=True):
+class Calibrated(VariantEvent, frozen=True):
     """Steps per block, and the time of an empty block of that clock (what a block costs beside its
     steps).
     """
 
-    variant: Name
+    sent_by = Sender.TIMING
     steps_per_block: PositiveCount
     step_s: StepTime
     empty_block_s: Seconds
 
 
-class WarmedUp(Event, frozen=True):
+class WarmedUp(VariantEvent, frozen=True):
     """The warm-up's own samples (seconds per step), kept apart; `drift` is the last relative
     change.
     """
 
-    variant: Name
+    sent_by = Sender.TIMING
     times_s: list[StepTime]
     drift: Number
     drifting: bool
@@ -309,6 +337,7 @@ class Planned(Event, frozen=True, kw_only=True):
     builds and steps took.
     """
 
+    sent_by = Sender.TIMING
     rounds: Index
     epochs: Index
     floor: Fraction = 0.01
@@ -326,6 +355,7 @@ class Samples(Event, frozen=True):
     columns do not fit together: a line that a scenario wrote, not the lab.
     """
 
+    sent_by = Sender.TIMING | Sender.SUPERVISOR
     names: tuple[Name, ...]
     complete: Index
     epoch: list[Index]
@@ -356,7 +386,7 @@ class Samples(Event, frozen=True):
             raise ValueError("samples whose columns do not fit together")
 
 
-class AloneRun(Event, frozen=True, kw_only=True):
+class AloneRun(VariantEvent, frozen=True, kw_only=True):
     """Seconds per step of a variant, back to back, before others were built for the rounds of a
     process.
 
@@ -364,17 +394,17 @@ class AloneRun(Event, frozen=True, kw_only=True):
     process before.
     """
 
-    variant: Name
+    sent_by = Sender.TIMING
     process: Index
     time_s: StepTime
     later_s: StepTime | None = None
     first: bool = True
 
 
-class SoloRun(Event, frozen=True):
+class SoloRun(VariantEvent, frozen=True):
     """A variant ran alone from `started` to `ended`: so many steps, of `time_s` in the median."""
 
-    variant: Name
+    sent_by = Sender.TIMING
     started: Moment
     ended: Moment
     steps: PositiveCount
@@ -386,26 +416,26 @@ class SoloRun(Event, frozen=True):
     """The ends of the interval of `time_s` over its blocks."""
 
 
-class OtherClock(Event, frozen=True):
+class OtherClock(VariantEvent, frozen=True):
     """The same blocks by the clock that the verdict does not take: one per epoch, seconds per step.
 
     `exposed`: it is the device's, and holds gaps between launches that could not be hidden.
     """
 
-    variant: Name
+    sent_by = Sender.TIMING
     clock: Clock
     times_s: list[Seconds]
     exposed: bool = False
 
 
-class FirstSteps(Event, frozen=True):
+class FirstSteps(VariantEvent, frozen=True):
     """The first steps of a variant in a process where nothing else ran, each timed by itself
     (seconds).
 
     `build_s` came before them.
     """
 
-    variant: Name
+    sent_by = Sender.TIMING
     process: Index
     build_s: Seconds
     times_s: list[StepTime]
@@ -414,12 +444,14 @@ class FirstSteps(Event, frozen=True):
 class Stopped(Event, frozen=True):
     """Why measuring ended."""
 
+    sent_by = Sender.TIMING
     reason: StopReason
 
 
 class Reported(Event, frozen=True):
     """`lab.report(name, value)` of a variant."""
 
+    sent_by = Sender.TIMING
     variant: Name | None
     name: Name
     value: float | None
@@ -442,6 +474,7 @@ class TelemetryStarted(Event, frozen=True):
     `unsupported` maps a field to the code of the reason why it will never have a value.
     """
 
+    sent_by = Sender.TELEMETRY | Sender.SESSION
     gpu: Line | None = None
     uuid: Line | None = None
     driver: Line | None = None
@@ -460,6 +493,7 @@ class Telemetry(Event, frozen=True):
     where it has changed.
     """
 
+    sent_by = Sender.TELEMETRY
     since: Moment
     values: dict[Name, Number]
     reasons: Count | None = None
@@ -473,12 +507,14 @@ class Telemetry(Event, frozen=True):
 class TelemetryLost(Event, frozen=True):
     """The GPU, or the telemetry process, is gone: what was read stays."""
 
+    sent_by = Sender.TELEMETRY | Sender.SESSION
     reason: Finding
 
 
 class TelemetrySwitched(Event, frozen=True):
     """The sampler pauses or goes on."""
 
+    sent_by = Sender.TELEMETRY
     on: bool
 
 
@@ -486,6 +522,8 @@ class TelemetryEnded(Event, frozen=True):
     """The sampler was stopped because its part of the run is over: nothing more will come, and
     nothing is wrong.
     """
+
+    sent_by = Sender.TELEMETRY | Sender.SESSION
 
 
 PIPE_LOST, DEVICE_LOST = 97, 98
@@ -497,6 +535,7 @@ for good.
 class RunStarted(Event, frozen=True):
     """Written by the session before anything runs. `at` is UTC, ISO 8601."""
 
+    sent_by = Sender.SESSION
     request: RunRequest
     at: Name
     host: Line
@@ -515,6 +554,7 @@ class EarlierRuns(Event, frozen=True):
     and versions.
     """
 
+    sent_by = Sender.SESSION
     comparisons: tuple[PastSpeedups, ...]
 
 
@@ -523,6 +563,7 @@ class WorkerReady(Event, frozen=True):
     installed.
     """
 
+    sent_by = Sender.WORKER
     pid: Count
     device: Device
     environment: dict[Name, Line | None]
@@ -531,6 +572,7 @@ class WorkerReady(Event, frozen=True):
 class StageStarted(Event, frozen=True):
     """`detail` is what a stage without variants is at, such as the roof that is measured."""
 
+    sent_by = Sender.WORKER
     stage: Stage
     variant: Name | None = None
     detail: Line | None = None
@@ -539,6 +581,7 @@ class StageStarted(Event, frozen=True):
 class VariantFailed(Event, frozen=True):
     """`variant` None: the whole run. `line` is in the scenario's file."""
 
+    sent_by = Sender.WORKER | Sender.SESSION
     variant: Name | None
     kind: FailureKind
     stage: Stage
@@ -550,6 +593,7 @@ class VariantFailed(Event, frozen=True):
 class Log(Event, frozen=True):
     """Lines that the scenario wrote to stdout or stderr, made safe to show."""
 
+    sent_by = Sender.SESSION
     lines: list[Line]
     skipped: Count = 0
     """Lines left out just before these: the log has its first and its last KEPT_LINES."""
@@ -558,6 +602,7 @@ class Log(Event, frozen=True):
 class Noticed(Event, frozen=True):
     """Something the reader of the result must know. `explains`: it weakens nothing."""
 
+    sent_by = Sender.WORKER | Sender.SESSION
     finding: Finding
     explains: bool = False
 
@@ -567,6 +612,7 @@ class WorkerExited(Event, frozen=True):
     wrote.
     """
 
+    sent_by = Sender.SUPERVISOR
     code: Count | None
     signal: SignalNumber | None
     stage: Stage
@@ -581,60 +627,25 @@ class WorkerExited(Event, frozen=True):
 class WorkerDone(Event, frozen=True):
     """The worker did its whole job; `sent` counts its events before this one."""
 
+    sent_by = Sender.WORKER
     sent: Count
 
 
 class RunInvalid(Event, frozen=True):
     """What makes the whole run no evidence, whatever was measured: none of its verdicts holds."""
 
+    sent_by = Sender.WORKER | Sender.SESSION
     reason: Finding
 
 
 class RunEnded(Event, frozen=True):
+    sent_by = Sender.SESSION
     outcome: Outcome
 
 
-AnyEvent = (
-    RunStarted
-    | WorkerReady
-    | EarlierRuns
-    | StageStarted
-    | Built
-    | Counted
-    | CeilingsMeasured
-    | Phases
-    | Profiled
-    | MemoryUsed
-    | KernelsCompiled
-    | Tuned
-    | Checked
-    | Unchecked
-    | VariantRefused
-    | VariantSkipped
-    | OutOfMemory
-    | VariantFailed
-    | Calibrated
-    | WarmedUp
-    | Planned
-    | Samples
-    | AloneRun
-    | SoloRun
-    | OtherClock
-    | FirstSteps
-    | TelemetryStarted
-    | Telemetry
-    | TelemetryLost
-    | TelemetrySwitched
-    | TelemetryEnded
-    | ProcessStarted
-    | Examined
-    | RoofProbed
-    | Stopped
-    | Reported
-    | Log
-    | Noticed
-    | WorkerExited
-    | WorkerDone
-    | RunInvalid
-    | RunEnded
+EVENTS = tuple(
+    kind
+    for kind in (*Event.__subclasses__(), *VariantEvent.__subclasses__())
+    if kind is not VariantEvent
 )
+"""All of them."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from gpulab.core.events import AnyEvent, Event
+from gpulab.core.events import Event
 from gpulab.core.files import open_regular
 from gpulab.core.finding import Finding, finding
 from gpulab.core.limits import RUN_FILE_LINE_BYTES
@@ -82,11 +82,11 @@ class RunFileReader:
         self._lines = 0
         self._file = open_regular(path)
 
-    def take(self) -> list[AnyEvent]:
+    def take(self) -> list[Event]:
         """The events since the last call. RunFileError where it is no run file, or where it has
         another version.
         """
-        events: list[AnyEvent] = []
+        events: list[Event] = []
         while data := self._file.read(_CHUNK):
             *lines, rest = (self._rest + data).split(b"\n")
             # of a line that is too long the beginning, which is no event
@@ -118,8 +118,8 @@ class RunFileReader:
             problems.append(finding("unknown_events", count=self.unknown))
         return problems
 
-    def _decoded(self, lines: list[bytes]) -> list[AnyEvent]:
-        events: list[AnyEvent] = []
+    def _decoded(self, lines: list[bytes]) -> list[Event]:
+        events: list[Event] = []
         for line in lines:
             self._lines += 1
             try:
@@ -139,7 +139,7 @@ class Recording:
     """What a run file holds: its events, and what could not be read of it."""
 
     header: Header
-    events: list[AnyEvent]
+    events: list[Event]
     findings: list[Finding]
     garbled: list[int]
     unknown: int

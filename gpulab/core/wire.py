@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import os
 import secrets
-from typing import Any
+from typing import Any, Union
 
 import msgspec
 
-from gpulab.core.events import AnyEvent, Event
+from gpulab.core.events import EVENTS, Event
 from gpulab.core.jobs import AnyJob
 from gpulab.core.limits import LINE_BYTES
 from gpulab.core.text import plain_json
 
-TAGS: frozenset[str] = frozenset(
-    event_type.__struct_config__.tag for event_type in AnyEvent.__args__
-)
+TAGS = frozenset(kind.__struct_config__.tag for kind in EVENTS)
 UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 """What msgspec raises for text that is not JSON, or is not of the type asked for."""
-_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Union[EVENTS])  # noqa: UP007
 _raw_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -33,7 +31,7 @@ def encode(message: msgspec.Struct) -> bytes:
     return plain_json(msgspec.json.encode(message)) + b"\n"
 
 
-def decode(line: bytes) -> AnyEvent | None:
+def decode(line: bytes) -> Event | None:
     """One event, or None where its type is not known here. ValueError where the line is no
     event.
     """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from gpulab.core.events import AnyEvent
+from gpulab.core.events import Event
 from gpulab.core.statuses import ExitCode, Stage
 from gpulab.features.live import progress
 from gpulab.headless.output import Terminal
@@ -106,7 +106,7 @@ def drive(
     *,
     before: Sequence[Text] = (),
     watchers: Sequence[Callable[[Run], None]] = (),
-    listeners: Sequence[Callable[[Sequence[AnyEvent]], None]] = (),
+    listeners: Sequence[Callable[[Sequence[Event]], None]] = (),
     last: bool = True,
 ) -> RunReport:
     """The report of a run that was started after `interrupts` was entered; what was measured before

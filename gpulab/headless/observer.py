@@ -14,7 +14,7 @@ from time import monotonic
 
 import msgspec
 
-from gpulab.core.events import AnyEvent
+from gpulab.core.events import Event
 from gpulab.core.jobs import TELEMETRY_OFF, RunRequest
 from gpulab.core.statuses import Stage
 from gpulab.features.observer_effect.report import exit_code_of, observer_effect_of
@@ -70,7 +70,7 @@ def observer_effect(names: Sequence[str], options: Options) -> int:
     path = options.output or default_path(f"{launch.label}-observer")
     check_run_file(path)
     check_json(options.json_file, [path])
-    events: list[AnyEvent] = []
+    events: list[Event] = []
     with Interrupts() as interrupts:
         live = start(request, path)
         switch = _Switch(live, options.seed)

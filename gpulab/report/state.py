@@ -10,19 +10,18 @@ from collections import deque
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import assert_never
 
 from msgspec.structs import replace
 
 from gpulab.core.events import (
     AloneRun,
-    AnyEvent,
     Built,
     Calibrated,
     CeilingsMeasured,
     Checked,
     Counted,
     EarlierRuns,
+    Event,
     Examined,
     FirstSteps,
     KernelsCompiled,
@@ -51,6 +50,7 @@ from gpulab.core.events import (
     TelemetrySwitched,
     Tuned,
     Unchecked,
+    VariantEvent,
     VariantFailed,
     VariantRefused,
     VariantSkipped,
@@ -154,27 +154,6 @@ def _is_number(value: Value) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-VariantEvent = (
-    Built
-    | Counted
-    | Phases
-    | Profiled
-    | Checked
-    | Unchecked
-    | VariantRefused
-    | VariantSkipped
-    | OutOfMemory
-    | Calibrated
-    | WarmedUp
-    | AloneRun
-    | SoloRun
-    | OtherClock
-    | FirstSteps
-    | MemoryUsed
-    | KernelsCompiled
-    | Tuned
-)
-"""Events that are of one variant alone."""
 _FROM_OUTSIDE = frozenset({FailureKind.CANCELLED, FailureKind.TIMEOUT})
 """Ends of a run that say nothing about the variant that was on the clock."""
 _MOST_OTHER_TIMES = 1000
@@ -278,8 +257,6 @@ class VariantState:
                     event.cause,
                     event,
                 )
-            case _:
-                assert_never(event)
 
     def fail(self, event: VariantFailed) -> None:
         if self.failure is None:
@@ -398,7 +375,7 @@ class RunState:
         """
         return IntervalUnit.PROCESSES if self.processes else IntervalUnit.EPOCH_MEDIANS
 
-    def fold(self, event: AnyEvent) -> None:
+    def fold(self, event: Event) -> None:
         """Take one more event in."""
         self.t = event.t
         match event:
@@ -456,7 +433,7 @@ class RunState:
                 self._close()
             case VariantFailed():
                 self._fail(event)
-            case _:
+            case VariantEvent():
                 if variant := self.variants.get(event.variant):
                     variant.fold(event)
                     if isinstance(event, SoloRun):
@@ -525,7 +502,7 @@ class RunState:
                 windows.drop(self.samples.undecided_from)
 
 
-def fold_all(events: Iterable[AnyEvent]) -> RunState:
+def fold_all(events: Iterable[Event]) -> RunState:
     """The state after all of the events."""
     state = RunState()
     for event in events:

@@ -12,9 +12,9 @@ import msgspec
 from msgspec.structs import replace
 
 from gpulab.core.events import (
-    AnyEvent,
     Built,
     CeilingsMeasured,
+    Event,
     RunEnded,
     RunInvalid,
     TelemetryStarted,
@@ -79,7 +79,7 @@ class CeilingCache:
         self._dtypes: set[str] = set()
         """Of the work that variants declare."""
 
-    def see(self, event: AnyEvent) -> CeilingsMeasured | None:
+    def see(self, event: Event) -> CeilingsMeasured | None:
         """Take an event in; what is known of the device, as soon as it is clear which one it is."""
         if not self._used:
             return None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from gpulab.core.events import AnyEvent, RunEnded, RunInvalid, Tuned
+from gpulab.core.events import Event, RunEnded, RunInvalid, Tuned
 from gpulab.core.files import read_regular, write_whole
 from gpulab.core.jobs import RunRequest, subject_of
 from gpulab.core.limits import CACHE_FILE_BYTES
@@ -44,7 +44,7 @@ class ChoiceCache:
         except (OSError, *UNREADABLE):
             return ()
 
-    def see(self, event: AnyEvent) -> None:
+    def see(self, event: Event) -> None:
         match event:
             case Tuned(cached=False):
                 self._new.append(event.choice)

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from time import monotonic
 
 from gpulab.core.events import (
-    AnyEvent,
     Built,
     Calibrated,
+    Event,
     Log,
     Noticed,
     Planned,
@@ -68,7 +68,7 @@ class Deadline:
             return self._started + self._timeout_s
         return min(self._heard + self._silence_s, self._overdue_at or float("inf"))
 
-    def see(self, event: AnyEvent) -> None:
+    def see(self, event: Event) -> None:
         """Take an event in, as soon as it came."""
         if isinstance(event, _NO_PROGRESS):
             return

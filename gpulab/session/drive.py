@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-from gpulab.core.events import AnyEvent
+from gpulab.core.events import Event
 from gpulab.session.run import Live, Run
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -95,7 +95,7 @@ def drive_to_end(
     live: Live,
     required_speedup: float | None = None,
     watchers: Sequence[Callable[[Run], None]] = (),
-    listeners: Sequence[Callable[[Sequence[AnyEvent]], None]] = (),
+    listeners: Sequence[Callable[[Sequence[Event]], None]] = (),
 ) -> Run:
     """The run, once it has ended. After every poll `listeners` are called with its events,
     `watchers` with the run.

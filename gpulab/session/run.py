@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Protocol
 
 from gpulab.catalog.exercises import handed_out
-from gpulab.core.events import AnyEvent, RunEnded, RunStarted, VariantFailed
+from gpulab.core.events import Event, RunEnded, RunStarted, VariantFailed
 from gpulab.core.finding import Finding, finding
 from gpulab.core.run_file import RunFileError, RunFileReader, read_run_file
 from gpulab.core.statuses import Conclusion, FailureKind
@@ -39,7 +39,7 @@ class Source(Protocol):
     def findings(self) -> Sequence[Finding]:
         """What of the run could not be read."""
 
-    def take(self) -> list[AnyEvent]:
+    def take(self) -> list[Event]:
         """The events since the last call."""
 
     def now(self) -> float:
@@ -67,7 +67,7 @@ class Live:
     def ended(self) -> bool:
         return self._taken
 
-    def take(self) -> list[AnyEvent]:
+    def take(self) -> list[Event]:
         ended = self._session.ended  # asked before: what comes between is for the next call
         events = self._session.take()
         self._taken = ended
@@ -105,7 +105,7 @@ class File:
     def ended(self) -> bool:
         return not self._events
 
-    def take(self) -> list[AnyEvent]:
+    def take(self) -> list[Event]:
         events, self._events = self._events, []
         return events
 
@@ -122,7 +122,7 @@ class Follow:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._reader = RunFileReader(path)
-        self._last: AnyEvent | None = None
+        self._last: Event | None = None
         self._delay_s = inf
         """The shortest time by which an event was behind this machine's clock."""
 
@@ -134,7 +134,7 @@ class Follow:
     def ended(self) -> bool:
         return isinstance(self._last, RunEnded)
 
-    def take(self) -> list[AnyEvent]:
+    def take(self) -> list[Event]:
         events = self._reader.take()
         if events:
             self._last = events[-1]
@@ -164,7 +164,7 @@ class Run:
         self._understood = True
         self._lives = isinstance(source, Live)
 
-    def poll(self) -> list[AnyEvent]:
+    def poll(self) -> list[Event]:
         """Take in what came since the last call; returns it."""
         events = self.source.take()
         for event in events:

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from gpulab.core.events import (
     DEVICE_LOST,
-    AnyEvent,
+    Event,
     Noticed,
     RunEnded,
     RunInvalid,
@@ -91,7 +91,7 @@ class Session:
     def start(self) -> None:
         self._thread.start()
 
-    def take(self) -> list[AnyEvent]:
+    def take(self) -> list[Event]:
         """All events since the last call, in order."""
         return self._log.take()
 
@@ -226,12 +226,12 @@ class Session:
             return bool(os.read(self._wake_r, 64))
         return False
 
-    def _take_from(self, batch: tuple[list[AnyEvent], bool]) -> bool:
+    def _take_from(self, batch: tuple[list[Event], bool]) -> bool:
         events, more = batch
         self._append(*events)
         return more
 
-    def _append(self, *events: AnyEvent) -> None:
+    def _append(self, *events: Event) -> None:
         self._log.append(*events)
         for event in events:
             self._deadline.see(event)
@@ -245,12 +245,12 @@ class Session:
             if isinstance(event, Stopped) and self._worker and self._ceilings.is_enough:
                 self._worker.tell(CEILINGS_KNOWN)
 
-    def _last_events(self) -> list[AnyEvent]:
+    def _last_events(self) -> list[Event]:
         """How the run ended, from the supervisor's report, or from the lack of one."""
         transcript = self._transcript
         if self._stopped is None and self._cancel_asked():  # while nobody waited for that
             self._stopped = Outcome.CANCELLED
-        events: list[AnyEvent] = [Noticed(finding=notice) for notice in transcript.findings]
+        events: list[Event] = [Noticed(finding=notice) for notice in transcript.findings]
         events += [Noticed(finding=notice, explains=True) for notice in self._ceilings.findings]
         events += [RunInvalid(reason=problem) for problem in transcript.problems]
         # a timeout that came too late changes nothing

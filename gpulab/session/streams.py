@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpulab.core.events import AnyEvent, Log, Noticed
+from gpulab.core.events import Event, Log, Noticed
 from gpulab.core.finding import finding
 from gpulab.core.limits import KEPT_LINES, LINE_BYTES, TEXT_LENGTH
 from gpulab.core.run_file import RunFile
@@ -74,13 +74,13 @@ class EventLog:
     def __init__(self, file: RunFile) -> None:
         self._file = file
         self._recording = True
-        self._events: deque[AnyEvent] = deque()
+        self._events: deque[Event] = deque()
 
     @property
     def path(self) -> Path:
         return self._file.path
 
-    def append(self, *events: AnyEvent) -> None:
+    def append(self, *events: Event) -> None:
         if self._recording and events:
             try:
                 self._file.append(events)
@@ -89,7 +89,7 @@ class EventLog:
                 self._events.append(Noticed(finding=finding("run_file_cut", message=str(error))))
         self._events.extend(events)
 
-    def take(self) -> list[AnyEvent]:
+    def take(self) -> list[Event]:
         """Everything since the last call. Safe beside an `append` of another thread."""
         events = []
         with suppress(IndexError):
@@ -109,7 +109,7 @@ class Stream:
     """`take` gives the events that can be read from `fd` now, and whether more may come."""
 
     fd: int
-    take: Callable[[], tuple[list[AnyEvent], bool]]
+    take: Callable[[], tuple[list[Event], bool]]
 
 
 def pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:

@@ -8,16 +8,27 @@ import re
 import signal
 from dataclasses import dataclass, field
 
-from gpulab.core import senders
-from gpulab.core.events import PIPE_LOST, AnyEvent, Samples, VariantFailed, WorkerDone, WorkerExited
+from gpulab.core.events import (
+    PIPE_LOST,
+    Event,
+    Samples,
+    Sender,
+    VariantFailed,
+    WorkerDone,
+    WorkerExited,
+)
 from gpulab.core.finding import Finding, finding
-from gpulab.core.jobs import AnyJob, RunRequest, subject_of
+from gpulab.core.jobs import AnyJob, Calibrate, Measure, RunRequest, TimeFunctions, subject_of
 from gpulab.core.statuses import FailureKind, Outcome, Stage
 from gpulab.core.text import plain
 from gpulab.core.wire import decode, new_secret, split
 from gpulab.scenario import CONTROL
 
-"""Kinds of checks that the session makes itself."""
+_WORKERS = {
+    Measure: Sender.MEASURE,
+    TimeFunctions: Sender.TIME_FUNCTIONS,
+    Calibrate: Sender.CALIBRATE,
+}
 
 
 @dataclass
@@ -46,7 +57,7 @@ class WorkerTranscript:
         infos = subject.variants if subject else ()
         self._names = (*(info.name for info in infos), CONTROL)
 
-    def take(self, line: bytes) -> AnyEvent | None:
+    def take(self, line: bytes) -> Event | None:
         """The event of a line; None where there is none to be believed."""
         parts = split(line, self.secret)
         try:
@@ -59,8 +70,8 @@ class WorkerTranscript:
         number = parts[0]
         if number is not None and not self._in_order(number):
             return None
-        allowed = senders.SUPERVISOR if number is None else senders.WORKER[type(self.job)]
-        if event is None or type(event) not in allowed or not self._is_about_the_job(event):
+        sender = Sender.SUPERVISOR if number is None else _WORKERS[type(self.job)]
+        if event is None or sender not in event.sent_by or not self._is_about_the_job(event):
             self._note(
                 finding("event_not_allowed", type="" if event is None else type(event).__name__)
             )
@@ -123,7 +134,7 @@ class WorkerTranscript:
         self.events = number + 1
         return True
 
-    def _is_about_the_job(self, event: AnyEvent) -> bool:
+    def _is_about_the_job(self, event: Event) -> bool:
         if isinstance(event, Samples):
             return event.names == self._names
         variant = getattr(event, "variant", None)

@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from select import PIPE_BUF
 from types import TracebackType
 
-from gpulab.core.events import AnyEvent
+from gpulab.core.events import Event
 from gpulab.core.jobs import AnyJob, ScenarioFile, TimedJob, subject_of
 from gpulab.core.wire import job_message
 from gpulab.session.orphans import Orphans
@@ -209,11 +209,11 @@ class WorkerProcess:
     def _add_strays(self, count: int) -> None:
         self._transcript.strays += count
 
-    def _take_events(self, fd: int) -> tuple[list[AnyEvent], bool]:
+    def _take_events(self, fd: int) -> tuple[list[Event], bool]:
         data = read_available(fd) or b""
         taken = (self._transcript.take(line) for line in self._lines.take(data) if line)
         return [event for event in taken if event is not None], bool(data)
 
-    def _take_output(self, fd: int) -> tuple[list[AnyEvent], bool]:
+    def _take_output(self, fd: int) -> tuple[list[Event], bool]:
         data = read_available(fd)
         return [*self._output.take(data)] if data and self._output else [], bool(data)

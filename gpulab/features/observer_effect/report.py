@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import exp, log
 from statistics import median
 
-from gpulab.core.events import AnyEvent, Samples, TelemetrySwitched
+from gpulab.core.events import Event, Samples, TelemetrySwitched
 from gpulab.core.statuses import ExitCode
 from gpulab.report.commands import ObserverEffect
 from gpulab.report.report import RunReport
@@ -24,7 +24,7 @@ _Block = tuple[float, float, float]
 """Start, end, and time over the variant's median."""
 
 
-def log_ratios(events: Sequence[AnyEvent]) -> list[float]:
+def log_ratios(events: Sequence[Event]) -> list[float]:
     """log(time on / time off) of each pair of neighbouring windows, every block against its
     variant's median.
 
@@ -57,7 +57,7 @@ def ratio_interval(logarithms: Sequence[float]) -> Interval | None:
     return Interval(exp(interval.median), exp(interval.low), exp(interval.high), interval.n)
 
 
-def _blocks(events: Sequence[AnyEvent]) -> list[_Block]:
+def _blocks(events: Sequence[Event]) -> list[_Block]:
     # Against the whole run's median: an epoch is shorter than a window, and its own would take the
     # effect away.
     timings: dict[str, list[_Block]] = defaultdict(list)
@@ -77,7 +77,7 @@ SMALL_EFFECT = 0.01
 """The share of a time within which the whole interval must lie for the effect to be small."""
 
 
-def observer_effect_of(report: RunReport, events: Sequence[AnyEvent]) -> ObserverEffect:
+def observer_effect_of(report: RunReport, events: Sequence[Event]) -> ObserverEffect:
     """The effect, from the switches and the samples of the run that the report is of."""
     logarithms = log_ratios(events)
     interval = ratio_interval(logarithms)

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
 from gpulab.core.events import (
-    AnyEvent,
+    Event,
     SamplingTarget,
+    Sender,
     TelemetryEnded,
     TelemetryLost,
     TelemetryStarted,
@@ -19,7 +20,6 @@ from gpulab.core.events import (
 )
 from gpulab.core.finding import finding
 from gpulab.core.jobs import TELEMETRY_ON
-from gpulab.core.senders import TELEMETRY as TELEMETRY_EVENTS
 from gpulab.core.wire import decode, encode
 from gpulab.session.streams import Lines, Stream, pipe, read_available
 
@@ -63,7 +63,7 @@ class TelemetryProcess:
         if self._targeted:
             self._tell(b"resume\n" if on else b"pause\n")
 
-    def stop(self) -> list[AnyEvent]:
+    def stop(self) -> list[Event]:
         """End it; what it still sent, and its end. One that hangs in the driver is killed, and not
         waited for.
         """
@@ -78,7 +78,7 @@ class TelemetryProcess:
             self._process.kill()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_PATIENCE_S)
-        events: list[AnyEvent] = []
+        events: list[Event] = []
         more = True
         while more:
             batch, more = self.stream.take()
@@ -89,16 +89,17 @@ class TelemetryProcess:
             events.append(TelemetryStarted(no_gpu_reason=finding("driver_did_not_answer")))
         return [*events, TelemetryEnded()]
 
-    def _take(self, fd: int) -> tuple[list[AnyEvent], bool]:
+    def _take(self, fd: int) -> tuple[list[Event], bool]:
         data = read_available(fd)
         if data is None:
             return [], True
-        events: list[AnyEvent] = []
+        events: list[Event] = []
         for line in self._lines.take(data):
             with suppress(ValueError):
                 event = decode(line)
                 self._started = self._started or isinstance(event, TelemetryStarted)
-                events += [event] if event is not None and type(event) in TELEMETRY_EVENTS else []
+                if event is not None and Sender.TELEMETRY in event.sent_by:
+                    events.append(event)
         if not data and not self._stopped:
             self._stopped = True
             reason = finding("telemetry_process_ended")
