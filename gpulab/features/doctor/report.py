@@ -38,7 +38,7 @@ from gpulab.session.run_files import default_path
 from gpulab.version import __version__
 
 TORCH_PROBE = (sys.executable, "-P", "-m", "gpulab.engine.probe")
-DRIVER_PROBE = (sys.executable, "-P", "-m", "gpulab.features.telemetry.probe")
+DRIVER_PROBE = (sys.executable, "-P", "-m", "gpulab.features.telemetry", "probe")
 TIMEOUT_S = 120.0
 Answer = TypeVar("Answer", TorchProbe, DriverProbe)
 

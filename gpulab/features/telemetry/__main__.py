@@ -1,5 +1,5 @@
 """`python -m gpulab.features.telemetry FD`: samples the worker's device and the host, and sends
-events to FD.
+events to FD. With `probe` instead of FD: what the driver reports of itself, as JSON on stdout.
 
 Lines on stdin: first who is to be sampled, later "pause" and "resume"; its end is the end.
 """
@@ -25,21 +25,22 @@ from gpulab.core.events import (
     TelemetryStarted,
     TelemetrySwitched,
 )
-from gpulab.core.finding import finding
+from gpulab.core.finding import Finding, finding
+from gpulab.core.machine import DriverProbe
 from gpulab.core.wire import encode
 from gpulab.features.telemetry.fields import RATE_HZ
 
 if TYPE_CHECKING:
-    from gpulab.features.telemetry.gpu import Gpu, Xids
+    from gpulab.features.telemetry.gpu import Gpu
 
 
 @dataclass(frozen=True)
 class _Use:
     """What a process has used since it started."""
 
-    cpu_s: float
-    switches: int
-    rss: int
+    cpu_s: float = 0.0
+    switches: int = 0
+    rss: int = 0
 
 
 class Host:
@@ -68,19 +69,17 @@ class Host:
         uses = self._uses()
         if not uses:
             return values
-        before, self._before = self._before, (now, uses)
         values["rss"] = float(max(use.rss for use in uses.values()))
+        before, self._before = self._before, (now, uses)
         if before is None or now <= before[0]:
             return values
-        seconds, nothing = now - before[0], _Use(0.0, 0, 0)
-        # Of a process that has ended meanwhile its last part is not known.
-        changes = [(use, before[1].get(pid, nothing)) for pid, use in uses.items()]
-        values["worker_cpu"] = (
-            100 * sum(use.cpu_s - earlier.cpu_s for use, earlier in changes) / seconds
-        )
-        values["switches"] = (
-            sum(use.switches - earlier.switches for use, earlier in changes) / seconds
-        )
+        cpu_s = switches = 0.0
+        for pid, use in uses.items():  # of a process that has ended meanwhile the last part is lost
+            earlier = before[1].get(pid, _Use())
+            cpu_s += use.cpu_s - earlier.cpu_s
+            switches += use.switches - earlier.switches
+        values["worker_cpu"] = 100 * cpu_s / (now - before[0])
+        values["switches"] = switches / (now - before[0])
         return values
 
     def _uses(self) -> dict[int, _Use]:
@@ -92,21 +91,15 @@ class Host:
         except psutil.Error:
             self._worker = None
             return {}
-        return {process.pid: use for process in processes if (use := _use_of(process)) is not None}
-
-
-def _use_of(process: psutil.Process) -> _Use | None:
-    """None of one that has ended, perhaps without having been collected."""
-    try:
-        with process.oneshot():
-            times, rss = process.cpu_times(), process.memory_info().rss
-            return (
-                _Use(times.user + times.system, process.num_ctx_switches().involuntary, rss)
-                if rss
-                else None
-            )
-    except psutil.Error:
-        return None
+        uses = {}
+        for process in processes:
+            with suppress(psutil.Error), process.oneshot():  # it may have ended
+                times = process.cpu_times()
+                switches = process.num_ctx_switches().involuntary
+                rss = process.memory_info().rss
+                if rss:  # else it has ended, and nobody has waited for it
+                    uses[process.pid] = _Use(times.user + times.system, switches, rss)
+        return uses
 
 
 class Sampler:
@@ -115,12 +108,11 @@ class Sampler:
     def __init__(self, target: SamplingTarget, fd: int) -> None:
         self._fd = fd
         self._host = Host(target.worker)
-        self._gpu: Gpu | None = None
         self._others_since = self._last = monotonic()
-        self._unsupported: dict[str, str] = {}
-        self._xids: Xids | None = None
         self._on = True
-        self._emit(self._open(target))
+        self._gpu, started = _open(target)
+        self._unsupported = started.unsupported
+        self._emit(started)
 
     def run(self) -> None:
         period = 1 / RATE_HZ
@@ -140,89 +132,43 @@ class Sampler:
             due = max(due + period, monotonic())
 
     def _switch(self, on: bool) -> None:
-        self._on, self._last = on, monotonic()
+        self._on = on
+        self._last = monotonic()
         if on and self._gpu is not None:
             self._gpu.forget()
         self._emit(TelemetrySwitched(on=on))
 
     def _tick(self) -> None:
         began = monotonic()
-        values = self._host.sample(began)
-        reasons = others = others_since = None
+        event = Telemetry(since=self._last, values=self._host.sample(began))
         if self._gpu is not None:
-            from gpulab.features.telemetry.gpu import GpuLostError
-
-            try:
-                gpu_values, reasons = self._gpu.sample()
-                values |= gpu_values
-                others = self._gpu.others
-            except GpuLostError as error:
-                self._gpu = None
-                self._emit(TelemetryLost(reason=error.reason))
-        now = monotonic()
-        if others is not None:
-            others_since, self._others_since = self._others_since, began
-        unsupported = {}
-        if self._gpu is not None and self._gpu.unsupported_fields != self._unsupported:
-            unsupported = self._unsupported = self._gpu.unsupported_fields
-        self._emit(
-            Telemetry(
-                t=now,
-                since=self._last,
-                values=values,
-                reasons=reasons,
-                others=others,
-                others_since=others_since,
-                unsupported=unsupported,
-                problems=self._xids.take() if self._gpu is not None and self._xids else [],
-            )
-        )
+            event = self._with_gpu(event, self._gpu, began)
+        self._emit(msgspec.structs.replace(event, t=monotonic()))
         # What happens while a reading is taken may be in it or not: so the next one covers that
         # time too.
         self._last = began
 
-    def _open(self, target: SamplingTarget) -> TelemetryStarted:
-        if target.gpu is None:
-            return TelemetryStarted(no_gpu_reason=finding("run_on_cpu"))
-        try:
-            import pynvml
-
-            from gpulab.features.telemetry.gpu import (
-                Gpu,
-                NoGpuError,
-                Xids,
-                call,
-                connect,
-                fault,
-                find,
-                health,
-                same,
-            )
-        except ImportError as error:
-            return TelemetryStarted(no_gpu_reason=finding("nvml_client_broken", message=str(error)))
-        try:
-            connect()
-            handle = find(target.gpu)
-            uuid = call(pynvml.nvmlDeviceGetUUID, handle)
-            self._gpu = Gpu(handle, target.worker, own=same(uuid, target.worker_gpu))
-            facts, problems = health(handle)
-            self._xids = Xids(handle)
-            self._unsupported = self._gpu.unsupported_fields
-            return TelemetryStarted(
-                gpu=call(pynvml.nvmlDeviceGetName, handle),
-                uuid=uuid,
-                driver=call(pynvml.nvmlSystemGetDriverVersion),
-                unsupported=self._unsupported,
-                limits=self._gpu.limits(),
-                health=facts,
-                problems=problems,
-            )
-        except NoGpuError as error:
+    def _with_gpu(self, event: Telemetry, gpu: Gpu, began: float) -> Telemetry:
+        reading = gpu.read()
+        if reading.lost is not None:
             self._gpu = None
-            return TelemetryStarted(no_gpu_reason=error.reason)
-        except pynvml.NVMLError as error:
-            self._gpu = None
-            return TelemetryStarted(no_gpu_reason=fault(error))
+            self._emit(TelemetryLost(reason=reading.lost))
+            return event
+        others_since = None
+        if reading.others is not None:
+            others_since, self._others_since = self._others_since, began
+        unsupported = {}
+        if gpu.unsupported_fields != self._unsupported:
+            unsupported = self._unsupported = gpu.unsupported_fields
+        return msgspec.structs.replace(
+            event,
+            values=event.values | reading.values,
+            reasons=reading.reasons,
+            others=reading.others,
+            others_since=others_since,
+            unsupported=unsupported,
+            problems=reading.problems,
+        )
 
     def _emit(self, event: Event) -> None:
         try:
@@ -231,7 +177,35 @@ class Sampler:
             os._exit(0)
 
 
+def _open(target: SamplingTarget) -> tuple[Gpu | None, TelemetryStarted]:
+    if target.gpu is None:
+        return None, TelemetryStarted(no_gpu_reason=finding("run_on_cpu"))
+    try:
+        from gpulab.features.telemetry.gpu import NoGpuError, open_gpu
+    except ImportError as error:
+        return None, TelemetryStarted(no_gpu_reason=_broken_client(error))
+    try:
+        return open_gpu(target.gpu, target)
+    except NoGpuError as error:
+        return None, TelemetryStarted(no_gpu_reason=error.reason)
+
+
+def _probe() -> DriverProbe:
+    try:
+        from gpulab.features.telemetry.gpu import probe
+    except ImportError as error:
+        return DriverProbe(problem=_broken_client(error))
+    return probe()
+
+
+def _broken_client(error: ImportError) -> Finding:
+    return finding("nvml_client_broken", message=str(error))
+
+
 def main() -> None:
+    if sys.argv[1] == "probe":
+        sys.stdout.buffer.write(msgspec.json.encode(_probe()))
+        return
     line = bytearray()
     while not line.endswith(b"\n"):
         byte = os.read(0, 1)

@@ -1,5 +1,5 @@
-"""The fields of telemetry with their units, the driver's clock-event reasons, and the rates of
-sampling.
+"""The fields of telemetry with their units and where they are shown, the driver's clock-event
+reasons, and the rates of sampling.
 """
 
 from __future__ import annotations
@@ -23,17 +23,27 @@ HELD_BACK = SLOWED | POWER_CAP | 0x10
 
 @dataclass(frozen=True)
 class Field:
-    """A column of telemetry."""
+    """A quantity that is sampled, and where it is shown."""
 
     label: str
     unit: str
+    short: str = ""
+    """Its label where there is little room."""
+    chart: bool = False
+    """Whether the lines beside a run have a chart of it."""
+    column: bool = False
+    """Whether the table of solo runs has a column of it."""
+    row: int = 0
+    """Its place in the panel of the device, 1 being the first; 0 where it has none."""
+    host: bool = False
+    """Whether it is of the host, not of a GPU."""
 
 
 FIELDS = {
-    "sm": Field("SM", "%"),
-    "occupancy": Field("occupancy", "%"),
-    "tensor": Field("tensor", "%"),
-    "dram": Field("DRAM", "%"),
+    "sm": Field("SM", "%", chart=True, column=True, row=1),
+    "occupancy": Field("occupancy", "%", short="occ", chart=True, column=True, row=4),
+    "tensor": Field("tensor", "%", chart=True, column=True, row=5),
+    "dram": Field("DRAM", "%", chart=True, column=True, row=2),
     "fp64": Field("FP64", "%"),
     "fp32": Field("FP32", "%"),
     "fp16": Field("FP16", "%"),
@@ -42,22 +52,40 @@ FIELDS = {
     "pcie_rx": Field("PCIe in", "B/s"),
     "nvlink_tx": Field("NVLink out", "B/s"),
     "nvlink_rx": Field("NVLink in", "B/s"),
-    "power": Field("power", "W"),
+    "power": Field("power", "W", column=True, row=3),
     "power_average": Field("power 1 s", "W"),
-    "energy": Field("energy", "J"),
-    "sm_clock": Field("SM clock", "MHz"),
+    "energy": Field("energy", "J", column=True),
+    "sm_clock": Field("SM clock", "MHz", column=True, row=6),
     "memory_clock": Field("memory clock", "MHz"),
-    "temperature": Field("temperature", "C"),
-    "memory_used": Field("memory", "B"),
+    "temperature": Field("temperature", "C", column=True, row=8),
+    "memory_used": Field("memory", "B", row=7),
     "reasons": Field("clocks", ""),
     "processes": Field("processes", ""),
-    "worker_cpu": Field("worker CPU", "%"),
-    "machine_cpu": Field("machine CPU", "%"),
-    "rss": Field("RSS", "B"),
-    "switches": Field("preempted", "/s"),
-    "frequency": Field("CPU clock", "MHz"),
+    "worker_cpu": Field("worker CPU", "%", chart=True, column=True, row=1, host=True),
+    "machine_cpu": Field("machine CPU", "%", chart=True, column=True, row=2, host=True),
+    "rss": Field("RSS", "B", column=True, row=3, host=True),
+    "switches": Field("preempted", "/s", column=True, host=True),
+    "frequency": Field("CPU clock", "MHz", column=True, host=True),
 }
 """Every field, in the order in which it is shown."""
+
+
+def charts(*, host: bool) -> list[str]:
+    """Fields that the lines beside a run chart, of the host or of a GPU."""
+    return [name for name, field in FIELDS.items() if field.chart and field.host == host]
+
+
+def columns(*, host: bool) -> list[str]:
+    """Fields that the table of solo runs has columns of."""
+    return [name for name, field in FIELDS.items() if field.column and field.host == host]
+
+
+def rows(*, host: bool) -> list[str]:
+    """Fields that the panel of the device has rows of, the most important first."""
+    names = [name for name, field in FIELDS.items() if field.row and field.host == host]
+    return sorted(names, key=lambda name: FIELDS[name].row)
+
+
 CLOCK_REASONS = {
     0x4: ("P", "power cap"),
     0x8: ("H", "hardware slowdown"),

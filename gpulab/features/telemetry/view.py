@@ -19,7 +19,15 @@ from gpulab.core.units import byte_count, rate, seconds, three_digits
 from gpulab.draw.area import Area
 from gpulab.draw.text import Glyphs
 from gpulab.features.live.panel import LiveRun, Panel, Rows
-from gpulab.features.telemetry.fields import CLOCK_LETTERS, FIELDS, PERCENT, RATE_HZ
+from gpulab.features.telemetry.fields import (
+    CLOCK_LETTERS,
+    FIELDS,
+    PERCENT,
+    RATE_HZ,
+    charts,
+    columns,
+    rows,
+)
 from gpulab.report.report import RunReport, SoloReport, TelemetryReport
 from gpulab.report.sentences import sentence
 
@@ -27,23 +35,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 _ASCII_BARS = "_.,-=+*#"
 _SHORTEST_NAME = 8
 _MOST_CELLS = 12
-_SHORT_LABELS = {"occupancy": "occ"}
-_GPU_CHARTS = ("sm", "occupancy", "tensor", "dram")
-_HOST_CHARTS = ("worker_cpu", "machine_cpu")
-_GPU_COLUMNS = (
-    "time",
-    "sm",
-    "occupancy",
-    "tensor",
-    "dram",
-    "power",
-    "energy",
-    "sm_clock",
-    "temperature",
-    "clocks",
-)
 _DERIVED_COLUMNS = ("bytes_per_s", "flops_per_s")
-_HOST_COLUMNS = ("time", "worker_cpu", "machine_cpu", "rss", "switches", "frequency")
 _HEADS = {
     "time": "time/step",
     "energy": "J/item",
@@ -53,7 +45,6 @@ _HEADS = {
 }
 """Of columns that are no field as it was sampled."""
 _SEEMS_BUSY = 75.0
-_SHORT_HEADS = {"occupancy": "occ."}
 
 
 @dataclass(frozen=True)
@@ -72,10 +63,10 @@ class TelemetryRows:
                 yield Text("telemetry: waiting for the driver", "dim", no_wrap=True)
             return
         if telemetry.gpu and "sm" in telemetry.unsupported:
-            charts = _derived_rates(self.report)
+            line = _derived_rates(self.report)
         else:
-            fields = _GPU_CHARTS if telemetry.gpu else _HOST_CHARTS
-            charts = _charts(telemetry, fields, glyphs, options.max_width)
+            fields = charts(host=telemetry.gpu is None)
+            line = _charts(telemetry, fields, glyphs, options.max_width)
         figures, style = "  ".join(_figures(telemetry)), ""
         if telemetry.stale:
             figures, style = (
@@ -86,8 +77,8 @@ class TelemetryRows:
             figures, style = f"{sentence(telemetry.lost)}  {figures}", "bold red"
         elif telemetry.gpu is None and telemetry.no_gpu_reason:
             figures = f"{figures}  no GPU telemetry: {sentence(telemetry.no_gpu_reason)}"
-        for line, line_style in ((charts or "telemetry: no reading so far", ""), (figures, style)):
-            yield Text(glyphs(line.strip()), line_style, no_wrap=True, overflow=glyphs.overflow)
+        for text, text_style in ((line or "telemetry: no reading so far", ""), (figures, style)):
+            yield Text(glyphs(text.strip()), text_style, no_wrap=True, overflow=glyphs.overflow)
 
 
 def bars(values: Sequence[float], top: float, glyphs: Glyphs) -> str:
@@ -107,17 +98,14 @@ def solo_runs(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
     if not runs:
         return None
     telemetry = report.telemetry
-    columns: Sequence[str] = _HOST_COLUMNS
+    fields = ["time", *columns(host=True)]
     if telemetry is not None and telemetry.gpu is not None:
-        # Where the device counts nothing, rates from declared work and measured time: labelled so.
-        busy = ("busy",) if any(_only_seems_busy(solo) for _, solo in runs) else ()
-        columns = (
-            *_GPU_COLUMNS[:1],
-            *busy,
-            *_GPU_COLUMNS[1:],
-            *(_DERIVED_COLUMNS if "sm" in telemetry.unsupported else ()),
-        )
-    shown = [column for column in columns if any(_cell(solo, column) for _, solo in runs)]
+        fields = ["time", *columns(host=False), "clocks"]
+        if any(_only_seems_busy(solo) for _, solo in runs):
+            fields.insert(1, "busy")
+        if "sm" in telemetry.unsupported:
+            fields += _DERIVED_COLUMNS
+    shown = [column for column in fields if any(_cell(solo, column) for _, solo in runs)]
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     head = f"solo run, {max(solo.seconds for _, solo in runs):.0f} s"
     longest = max(len(name) for name, _ in runs)
@@ -156,7 +144,7 @@ def _charts(telemetry: TelemetryReport, fields: Sequence[str], glyphs: Glyphs, w
     texts = {}
     for field in fields:
         if values := telemetry.recent.get(field):
-            label = _SHORT_LABELS.get(field, FIELDS[field].label)
+            label = FIELDS[field].short or FIELDS[field].label
             texts[field] = f"{label} ", f" {values[-1]:.0f}% ^{telemetry.peaks[field]:.0f}"
     if not texts:
         return ""
@@ -227,7 +215,7 @@ def _head(column: str) -> str:
     if column in _HEADS:
         return _HEADS[column]
     field = FIELDS[column]
-    label = _SHORT_HEADS.get(column, field.label)
+    label = f"{field.short}." if field.short else field.label
     return {"%": f"{label} %", "/s": f"{label}/s", "B": label}.get(field.unit, field.unit)
 
 
@@ -247,8 +235,6 @@ def _cell(solo: SoloReport, column: str) -> str:
     return byte_count(mean) if column == "rss" else three_digits(mean)
 
 
-_GPU = ("sm", "dram", "power", "occupancy", "tensor", "sm_clock", "memory_used", "temperature")
-_HOST = ("worker_cpu", "machine_cpu", "rss")
 _HOTTEST_C = 100.0
 _LABEL, _VALUE = 11, 13
 _CHART = _LABEL + _VALUE + 3
@@ -278,13 +264,13 @@ def _heading(run: LiveRun) -> tuple[str, str]:
 
 def _fields(run: LiveRun) -> Sequence[str]:
     """Those of the device that is sampled: it may be another than the one that the run is on."""
-    return _GPU if run.report.telemetry and run.report.telemetry.gpu else _HOST
+    return rows(host=not (run.report.telemetry and run.report.telemetry.gpu))
 
 
 def _rows(run: LiveRun, width: int) -> Rows:
-    return (
-        Rows(3, len(_GPU if run.detail.on_gpu else _HOST) + 2) if run.detail.sampled else Rows(1, 1)
-    )
+    if not run.detail.sampled:
+        return Rows(1, 1)
+    return Rows(3, len(rows(host=not run.detail.on_gpu)) + 2)
 
 
 def _draw(run: LiveRun, area: Area) -> None:

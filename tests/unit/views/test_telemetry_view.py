@@ -183,7 +183,7 @@ def test_without_a_reading_there_is_no_table():
 
 
 def test_heads_of_columns_have_the_unit_of_their_field(monkeypatch):
-    monkeypatch.setitem(FIELDS, "power", Field("power", "kW"))
+    monkeypatch.setitem(FIELDS, "power", Field("power", "kW", column=True))
     report = run(variant("v", solo_run=solo(means={"power": 1.0, "sm": 2.0})), telemetry=of_gpu())
     assert "kW" in solo_lines(report)[1].split()
     assert "410/700 kW" in rows_of(of_gpu())[1]
