@@ -29,8 +29,11 @@ def _passes(streams, name, build, steps, step_s):
     return Examined(variant=name, check=CheckKind.STREAMS)
 
 
-_CHECKER, _OTHER_VALUES = "checks.Checker", "checking.other_values.OtherValues"
-_TIMED, _STEP_TIMES = "checking.timed_steps.TimedChecks", "checking.replay.StepTimes"
+_CHECKER, _OTHER_VALUES = (
+    "features.checks.worker.Checker",
+    "features.checks.other_values.OtherValues",
+)
+_TIMED, _STEP_TIMES = "features.checks.timed_steps.TimedChecks", "features.checks.replay.StepTimes"
 SWITCHES = {
     "outputs": {f"{_CHECKER}._against_reference": _any_output},
     "other seed": {f"{_OTHER_VALUES}._refer": _nothing},
@@ -42,21 +45,21 @@ SWITCHES = {
     "draws": {f"{_TIMED}._draws_once": lambda checks, build: False},
     "null answers": {f"{_CHECKER}._try_null_answers": _nothing},
     "gradients": {f"{_CHECKER}._compare_gradients": _nothing},
-    "unnamed": {"checking.unnamed.unnamed_of": lambda build, inputs: []},
+    "unnamed": {"features.checks.other_values.unnamed_of": lambda build, inputs: []},
     "effect and layout": {f"{_OTHER_VALUES}._note_without_effect": _nothing},
     "small elements": {f"{_CHECKER}._note_small_elements": _nothing},
-    "parts not computed": {"building.tensors._rms_of_missing": lambda actual, expected: 0.0},
-    "poison": {"checking.outputs.poison_output": _nothing},
-    "reading time": {"checking.reading.require_quick": _nothing},
-    "streams": {"checking.streams.Streams.examine": _passes},
-    "lab functions": {"process.integrity.LabFunctions.replaced": lambda functions: []},
+    "parts not computed": {"engine.build.tensors._rms_of_missing": lambda actual, expected: 0.0},
+    "poison": {"features.checks.stepping.poison_output": _nothing},
+    "reading time": {"features.checks.stepping.require_quick": _nothing},
+    "streams": {"features.checks.streams.Streams.examine": _passes},
+    "lab functions": {"engine.processes.integrity.LabFunctions.replaced": lambda functions: []},
     "torch functions": {
-        "building.torch_functions.TorchFunctions.__eq__": lambda functions, other: True
+        "engine.build.settings.TorchFunctions.__eq__": lambda functions, other: True
     },
-    "settings": {"building.settings.put_back": lambda before: []},
-    "wobble": {"checks._MORE_STEPS": 0},
+    "settings": {"engine.build.settings.put_back": lambda before: []},
+    "wobble": {"features.checks.worker._MORE_STEPS": 0},
 }
-"""By name: what stands in the place of what, by its path within `gpulab.engine`."""
+"""By name: what stands in the place of what, by its path within `gpulab`."""
 
 
 def switch_off(*names):
@@ -74,7 +77,7 @@ def _holder(path):
     """The module or class that an attribute is of, and its name there."""
     *parts, attribute = path.split(".")
     inner = [part for part in parts if part[0].isupper()]
-    holder = import_module(".".join(["gpulab.engine", *parts[: len(parts) - len(inner)]]))
+    holder = import_module(".".join(["gpulab", *parts[: len(parts) - len(inner)]]))
     for part in inner:
         holder = getattr(holder, part)
     return holder, attribute

@@ -10,7 +10,7 @@ from scripted import SCENARIO, CommandLine
 
 from gpulab.headless import plot
 from gpulab.headless.output import open_terminal
-from gpulab.headless.plot import picture
+from gpulab.headless.picture import picture
 from gpulab.session.settings import UsageError
 
 BRIEFLY = """

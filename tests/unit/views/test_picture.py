@@ -9,7 +9,7 @@ from rooflines import H200, h200
 
 from gpulab.core.statuses import Status, Verdict
 from gpulab.core.text import one_line
-from gpulab.headless.plot import image, picture
+from gpulab.headless.picture import image, picture
 from gpulab.report.report import CeilingsReport, RunReport, Time, VariantReport
 from gpulab.stats.comparison import Comparison
 

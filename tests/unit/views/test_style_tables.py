@@ -4,7 +4,7 @@ import pytest
 
 from gpulab.core.statuses import Conclusion, Status, Verdict
 from gpulab.draw.text import OUTCOME_STYLES, STYLES
-from gpulab.headless.plot import VERDICT_COLOURS
+from gpulab.headless.picture import VERDICT_COLOURS
 
 
 @pytest.mark.parametrize(
