@@ -29,84 +29,120 @@ class FlagError(ValueError):
     """A flag that the chosen mode does not take."""
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Add every group of flags to the parser."""
-    modes = parser.add_argument_group("what to do").add_mutually_exclusive_group()
-    for mode_flag in MODES:
-        modes.add_argument(mode_flag.mode, default=argparse.SUPPRESS, **mode_flag.options)
-    for title, flags in GROUPS.items():
-        group = parser.add_argument_group(title)
-        for flag in flags:
-            group.add_argument(flag.name, default=argparse.SUPPRESS, **flag.options)
-
-
-def mode_of(given: argparse.Namespace) -> Mode:
-    """The mode that the flags choose; the screen where none does."""
-    chosen = next(
-        (mode_flag.mode for mode_flag in MODES if mode_flag.is_chosen(given)), Mode.SCREEN
-    )
-    return Mode.OBSERVER if chosen == Mode.RUN and hasattr(given, "observer_effect") else chosen
-
-
-def check_flags(mode: Mode, given: argparse.Namespace) -> None:
-    """FlagError where flags were given that the mode would ignore."""
-    flags = [flag for flags in GROUPS.values() for flag in flags]
-    ignored = [
-        flag for flag in flags if hasattr(given, flag.destination) and mode not in flag.modes
-    ]
-    if ignored:
-        names = ", ".join(flag.name for flag in ignored)
-        taking = [other for other in Mode if all(other in flag.modes for flag in ignored)]
-        modes = " or ".join(
-            dict.fromkeys(Mode.RUN if other == Mode.OBSERVER else other for other in taking)
-        )
-        takes = (
-            f"; {'it requires' if len(ignored) == 1 else 'they require'} {modes}" if modes else ""
-        )
-        raise FlagError(f"{mode} does not take {names}{takes}")
-
-
 Refined = TypeVar("Refined", bound="Settings")
+_FLAGS = [flag for flags in GROUPS.values() for flag in flags]
+_HELP = ("-h", "--help")
 _INTERRUPTED = 130
-_DESCRIPTION = """\
-A lab for GPU performance. A scenario holds variants of the same work; gpulab
-measures them in a background process, side by side and again and again on fresh
-builds, checks that they compute the same, and says which is faster, by how much,
-and how sure that is.
+_OVERVIEW = """\
+A lab for GPU performance: it runs variants of the same work in turn, checks
+that they compute the same, and says which is faster and by how much.
+
+usage: gpulab [PATH ...] [flags]    the screen: choose a scenario, run it, watch
+       gpulab MODE ... [flags]      without the screen
+{modes}
+  --version      gpulab {version}
+flags of a mode: gpulab --run --help, ...; flags of the screen: gpulab . --help
+
+gpulab --doctor                     is this machine ready?
+gpulab --run batched_matmul         measure a lesson
+gpulab --calibrate                  the limits of this device, as a roofline
+gpulab --new my_step.py             write a scenario to start from
+gpulab --run my_step.py             measure it
+gpulab --run train.py:step          time and profile a function of any file
 """
-_EXAMPLES = """\
+_SCREEN_USAGE = "[PATH ...]"
+_SCREEN_ABOUT = """\
+Open the screen, with the scenarios of PATH first. The flags apply to every run
+that is started there.
+"""
+_OF_RUN = """\
 examples:
-  gpulab                                     open the screen: choose, run, watch
-  gpulab train.py                            the same, with the scenarios of a file first
-  gpulab --guide                             the manual: verdicts, roofline, own scenarios
-  gpulab --calibrate                         what this device can do at best
-  gpulab --list                              the scenarios, and missing requirements
-  gpulab --run batched_matmul                measure a lesson, print the table
-  gpulab --run batched_matmul --set n=128    with another parameter
-  gpulab --run batched_matmul --sweep n=16,64,256   a curve: one run a value
-  gpulab --run my_step.py --repeat 8         eight runs, and the interval over them
-  gpulab --new my_step.py                    write a scenario to start from
-  gpulab --run my_step.py                    measure a scenario of your own
-  gpulab --run train.py:step --trace t.json  time a function of any file, see its goodput
-  gpulab --from-trace t.json                 its heaviest operations as a scenario
-  gpulab --run my_step.py --fail-below 1.2x  in CI: exit 5 where it is slower
-  gpulab --run all                           the whole library, one table at its end
-  gpulab --run all --quick --json all.json   shorter and less precise, as JSON for a script
+  gpulab --run batched_matmul --set n=128         another parameter
+  gpulab --run batched_matmul --sweep n=16,64,256 a curve: a run for each value
+  gpulab --run my_step.py --repeat 8              eight runs and their interval
+  gpulab --run my_step.py --fail-below 1.2x       in CI: exit code 5 if slower
+  gpulab --run all --quick --json all.json        all scenarios, for a script
 
 verdicts:
   faster, slower  the 99 % interval of the speedup lies beyond 1 %
-  same            it lies within 2 % of 1x
-  inconclusive    it is too wide for either
-  unchecked       measured, but its output was compared with nothing
+  same            the interval lies within 2 % of 1x
+  inconclusive    the interval is too wide for either
+  unchecked       measured, but the output was not compared with anything
   wrong           the output differs from the baseline's
   invalid         no fair comparison, or the lab's own control failed
 
 exit codes:
   0 measured   2 usage   3 the scenario failed, or its needs are unmet
-  4 wrong output   5 slower than --fail-below   6 inconclusive against --fail-below
+  4 wrong output   5 slower than --fail-below   6 inconclusive with --fail-below
   7 invalid   130 interrupted; of several the first of 130 2 3 4 7 5 6
-  74 a file or a stream cannot be read or written, such as stdout, --json, --plot
+  74 a file or a stream cannot be read or written (stdout, --json, --plot)
 """
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of every mode to the parser."""
+    modes = parser.add_mutually_exclusive_group()
+    for mode_flag in MODES:
+        modes.add_argument(mode_flag.mode, default=argparse.SUPPRESS, **mode_flag.options)
+    for flag in _FLAGS:
+        parser.add_argument(flag.name, default=argparse.SUPPRESS, **flag.options)
+
+
+def mode_of(given: argparse.Namespace) -> Mode:
+    """The mode that the flags choose; the screen where none does."""
+    for mode_flag in MODES:
+        if mode_flag.is_chosen(given):
+            return mode_flag.mode
+    return Mode.SCREEN
+
+
+def check_flags(mode: Mode, given: argparse.Namespace) -> None:
+    """FlagError where flags were given that the mode would ignore."""
+    ignored = [
+        flag for flag in _FLAGS if hasattr(given, flag.destination) and mode not in flag.modes
+    ]
+    if not ignored:
+        return
+    message = f"{mode} does not take {', '.join(flag.name for flag in ignored)}"
+    taking = [other for other in Mode if all(other in flag.modes for flag in ignored)]
+    if taking:
+        they = "it requires" if len(ignored) == 1 else "they require"
+        message += f"; {they} {' or '.join(taking)}"
+    raise FlagError(message)
+
+
+def help_text(arguments: Sequence[str]) -> str:
+    """The modes, where help alone is asked for; else the page of the mode that is chosen."""
+    if all(argument in _HELP for argument in arguments):
+        modes = "\n".join(f"  {mode_flag.mode:<14} {mode_flag.help}" for mode_flag in MODES)
+        return _OVERVIEW.format(modes=modes, version=__version__)
+    mode = _mode_named(arguments)
+    usage, about = _SCREEN_USAGE, _SCREEN_ABOUT
+    for mode_flag in MODES:
+        if mode_flag.mode == mode:
+            usage = f"{mode} {mode_flag.usage}"
+            about = f"{mode_flag.help[0].upper()}{mode_flag.help[1:]}.\n{mode_flag.about}"
+    page = argparse.ArgumentParser(
+        usage=f"gpulab {usage} [flags]",
+        description=about,
+        epilog=_OF_RUN if mode == Mode.RUN else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
+    )
+    for title, flags in GROUPS.items():
+        group = page.add_argument_group(title)
+        for flag in flags:
+            if mode in flag.modes:
+                group.add_argument(flag.name, **flag.options)
+    return page.format_help()
+
+
+def _mode_named(arguments: Sequence[str]) -> Mode:
+    """The mode, by its flag alone: what else there is may be no command yet."""
+    for mode_flag in MODES:
+        if mode_flag.mode in arguments:
+            return mode_flag.mode
+    return Mode.SCREEN
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -127,29 +163,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:  # no file descriptor is left, or no space
-        print_error(
-            f"{error.filename}: {error.strerror}"
-            if error.filename
-            else str(error.strerror or error)
-        )
+        message = str(error.strerror or error)
+        print_error(f"{error.filename}: {message}" if error.filename else message)
         return OUTPUT_LOST
 
 
 class _Parser(argparse.ArgumentParser):
     """Its messages quote what was given, which may hold anything."""
 
+    asked = "gpulab --help"
+    """The command that prints the help of the mode."""
+
     def error(self, message: str) -> NoReturn:
-        super().error(one_line(message))
+        self.exit(2, f"gpulab: {one_line(message)}\nsee {self.asked}\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         super()._print_message(plain(message), file)
 
 
 def _run_command(arguments: Sequence[str] | None) -> int:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if any(argument in _HELP for argument in arguments):
+        print(help_text(arguments), end="")
+        return 0
+    parser = _parser(_mode_named(arguments))
     try:
-        parser = _parser()
         return _run_mode(parser, parser.parse_args(arguments))
-    except SystemExit as ended:  # by argparse: a mistake, or --help
+    except SystemExit as ended:  # by argparse: a mistake, or --version
         return int(ended.code or 0)
     except (ValueError, LookupError) as error:
         from gpulab.catalog.catalog import ScenarioNotFoundError
@@ -183,41 +223,30 @@ def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int
         return _open_screen(parser, given)
     from gpulab.headless.options import Options
 
-    options = _refined(Options, parser, given)
-    if mode == Mode.OBSERVER:
-        from gpulab.headless.observer import observer_effect
-
-        return observer_effect(given.run, options)
     chosen = next(mode_flag for mode_flag in MODES if mode_flag.mode == mode)
-    return chosen.carry_out(given, options)
+    return chosen.carry_out(given, _refined(Options, parser, given))
 
 
 def _open_screen(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         parser.error(
-            "the screen needs a terminal; without one there are --list, --run, --guide and --help"
+            "the screen needs a terminal; without one use --list, --run, --guide or --help"
         )
-    # until the screen stands: nothing of what is made by then is garbage, and looking takes 40 ms
+    # Nothing that is made before the first frame is garbage, and a collection takes 40 ms.
     gc.disable()
     from gpulab.session.settings import Settings
     from gpulab.tui.app import open_lab
 
-    return open_lab(
-        given.paths, _refined(Settings, parser, given), ascii_only=hasattr(given, "ascii")
-    )
+    settings = _refined(Settings, parser, given)
+    return open_lab(given.paths, settings, ascii_only=hasattr(given, "ascii"))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="gpulab",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _parser(mode: Mode) -> argparse.ArgumentParser:
+    parser = _Parser(prog="gpulab", add_help=False)
+    if mode != Mode.SCREEN:
+        parser.asked = f"gpulab {mode} --help"
     parser.add_argument("--version", action="version", version=f"gpulab {__version__}")
-    parser.add_argument(
-        "paths", nargs="*", metavar="PATH", help="open the screen, with the scenarios of PATH first"
-    )
+    parser.add_argument("paths", nargs="*")
     add_flags(parser)
     return parser
 

@@ -1,6 +1,4 @@
-"""The flags of the command line: their values, those that choose a mode, and those that refine
-it.
-"""
+"""The flags of the command line: the values they take, the modes they choose and refine."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ def setting(text: str) -> tuple[str, str]:
 def seconds(text: str) -> float:
     value = _number(text)
     if not 0 < value <= TIME_S:
-        message = f"{shown(text)} is not a number of seconds above 0, and at most {TIME_S:.0f}"
+        message = f"{shown(text)} is not a number of seconds above 0 and at most {TIME_S:.0f}"
         raise argparse.ArgumentTypeError(message)
     return value
 
@@ -133,13 +131,113 @@ class Mode(StrEnum):
     SCREEN = "the screen"
     LIST = "--list"
     RUN = "--run"
-    OBSERVER = "--observer-effect"
+    SHOW = "--show"
     CALIBRATE = "--calibrate"
-    DOCTOR = "--doctor"
     NEW = "--new"
     FROM_TRACE = "--from-trace"
-    SHOW = "--show"
+    DOCTOR = "--doctor"
     GUIDE = "--guide"
+
+
+@dataclass(frozen=True)
+class ModeFlag:
+    """A flag that chooses a mode.
+
+    `function`, as module:name, carries the mode out: it gets the value of the flag, where it has
+    one, and the options of the command, and returns the exit code. It is imported only then.
+    `options` are those of argparse; `help` is its line of `gpulab --help`, `about` what its own
+    page of help adds.
+    """
+
+    mode: Mode
+    function: str
+    usage: str
+    help: str
+    about: str
+    options: Mapping[str, Any]
+
+    @property
+    def destination(self) -> str:
+        return self.mode.lstrip("-").replace("-", "_")
+
+    def is_chosen(self, given: argparse.Namespace) -> bool:
+        return hasattr(given, self.destination)
+
+    def carry_out(self, given: argparse.Namespace, options: Any) -> int:
+        module, _, name = self.function.partition(":")
+        value = getattr(given, self.destination)
+        function = getattr(import_module(module), name)
+        if value is True:
+            return int(function(options))
+        return int(function(value, options))
+
+
+MODES: Sequence[ModeFlag] = (
+    ModeFlag(
+        Mode.LIST,
+        "gpulab.headless.list:show_list",
+        "[PATH ...]",
+        "the scenarios, and what is missing to run them",
+        "Scenarios of the files and folders in PATH come first.",
+        {"nargs": "*"},
+    ),
+    ModeFlag(
+        Mode.RUN,
+        "gpulab.headless.run:run",
+        "WHAT [WHAT ...]",
+        "measure scenarios or functions, print the result",
+        "WHAT is a scenario's name, FILE, FILE:function[,function], a folder, or all.",
+        {"nargs": "+", "action": "extend"},
+    ),
+    ModeFlag(
+        Mode.SHOW,
+        "gpulab.headless.show:show",
+        "WHAT[:VARIANT]",
+        "the code of a scenario's variants and of their kernels",
+        "Lines that differ from the baseline are marked. WHAT: a scenario or a file.",
+        {},
+    ),
+    ModeFlag(
+        Mode.CALIBRATE,
+        "gpulab.headless.calibrate:calibrate",
+        "",
+        "measure the device's ceilings and draw its roofline",
+        "The ceilings are kept for later runs on the same device.",
+        {"action": "store_true"},
+    ),
+    ModeFlag(
+        Mode.NEW,
+        "gpulab.headless.new:new",
+        "FILE | --new --exercise NAME",
+        "write a scenario to start from, or an exercise",
+        "The file runs as it is. A file that exists is never overwritten.",
+        {"nargs": "?", "const": ""},
+    ),
+    ModeFlag(
+        Mode.FROM_TRACE,
+        "gpulab.headless.from_trace:from_trace",
+        "TRACE [FILE]",
+        "write a scenario of the heaviest operations of a trace",
+        "TRACE: a torch.profiler trace with shapes. FILE: default TRACE_operations.py.",
+        {"nargs": "+"},
+    ),
+    ModeFlag(
+        Mode.DOCTOR,
+        "gpulab.headless.doctor:show_doctor",
+        "",
+        "what this machine has, what is missing, how to fix it",
+        "Exit code 3 where something is broken or torch is missing.",
+        {"action": "store_true"},
+    ),
+    ModeFlag(
+        Mode.GUIDE,
+        "gpulab.headless.guide:show_guide",
+        "[PAGE] | course LESSON",
+        "the manual",
+        "Without PAGE: the list of pages. course LESSON: the questions of a lesson.",
+        {"nargs": "*"},
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -155,112 +253,16 @@ class Flag:
         return str(self.options.get("dest", self.name.lstrip("-").replace("-", "_")))
 
 
-@dataclass(frozen=True)
-class ModeFlag:
-    """A flag that chooses a mode, with its options of argparse.
-
-    `function`, as module:name, carries the mode out: it gets the value of the flag, where it has
-    one, and the options of the command, and returns the exit code. It is imported only then.
-    """
-
-    mode: Mode
-    function: str
-    options: Mapping[str, Any]
-
-    @property
-    def destination(self) -> str:
-        return self.mode.lstrip("-").replace("-", "_")
-
-    def is_chosen(self, given: argparse.Namespace) -> bool:
-        return hasattr(given, self.destination)
-
-    def carry_out(self, given: argparse.Namespace, options: Any) -> int:
-        module, _, name = self.function.partition(":")
-        value = getattr(given, self.destination)
-        function = getattr(import_module(module), name)
-        return int(function(options) if value is True else function(value, options))
-
-
 def _flag(name: str, modes: frozenset[Mode], **options: Any) -> Flag:
     return Flag(name, modes, options)
 
 
-MODES = (
-    ModeFlag(
-        Mode.LIST,
-        "gpulab.headless.list:show_list",
-        {"nargs": "*", "metavar": "PATH", "help": "list the scenarios, those of PATH first"},
-    ),
-    ModeFlag(
-        Mode.RUN,
-        "gpulab.headless.run:run",
-        {
-            "nargs": "+",
-            "action": "extend",
-            "metavar": "WHAT",
-            "help": "a scenario's name, FILE, FILE:function[,function], a folder, or all",
-        },
-    ),
-    ModeFlag(
-        Mode.SHOW,
-        "gpulab.headless.show:show",
-        {
-            "metavar": "WHAT[:VARIANT]",
-            "help": (
-                "print the code of a scenario's variants with the lines that differ, and what "
-                "the compiler made of CUDA kernels"
-            ),
-        },
-    ),
-    ModeFlag(
-        Mode.GUIDE,
-        "gpulab.headless.guide:show_guide",
-        {
-            "nargs": "*",
-            "metavar": "PAGE",
-            "help": "print a page of the manual, or its pages; course LESSON: its questions",
-        },
-    ),
-    ModeFlag(
-        Mode.DOCTOR,
-        "gpulab.headless.doctor:show_doctor",
-        {"action": "store_true", "help": "what this machine has, what is missing, how to fix it"},
-    ),
-    ModeFlag(
-        Mode.CALIBRATE,
-        "gpulab.headless.calibrate:calibrate",
-        {"action": "store_true", "help": "measure the device's ceilings, and draw its roofline"},
-    ),
-    ModeFlag(
-        Mode.NEW,
-        "gpulab.headless.new:new",
-        {
-            "nargs": "?",
-            "const": "",
-            "metavar": "FILE",
-            "help": "write a small scenario to start from, or an exercise",
-        },
-    ),
-    ModeFlag(
-        Mode.FROM_TRACE,
-        "gpulab.headless.from_trace:from_trace",
-        {
-            "nargs": "+",
-            "metavar": ("TRACE", "FILE"),
-            "help": (
-                "write a scenario of the heaviest operations of a torch trace (to "
-                "TRACE_operations.py)"
-            ),
-        },
-    ),
-)
-
-_SHOWS = frozenset({Mode.SHOW})
-_ONLY_RUN = frozenset({Mode.RUN})
-_RUNS = frozenset({Mode.SCREEN, Mode.RUN})
-_MEASURES = _RUNS | {Mode.OBSERVER}
+_RUN = frozenset({Mode.RUN})
+_SHOW = frozenset({Mode.SHOW})
+_NEW = frozenset({Mode.NEW})
+_MEASURES = frozenset({Mode.SCREEN, Mode.RUN})
 _ON_A_DEVICE = _MEASURES | {Mode.CALIBRATE}
-_WITH_FILES = frozenset({Mode.RUN, Mode.OBSERVER, Mode.CALIBRATE})
+_WITH_FILES = frozenset({Mode.RUN, Mode.CALIBRATE})
 
 GROUPS: Mapping[str, Sequence[Flag]] = {
     "how to run it": (
@@ -268,7 +270,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             "--device",
             _ON_A_DEVICE,
             metavar="cuda:N|cpu",
-            help="default: cuda:0 where there is one, else cpu",
+            help="default: cuda:0 if available, otherwise cpu",
         ),
         _flag(
             "--set",
@@ -281,7 +283,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--sweep",
-            _ONLY_RUN,
+            _RUN,
             nargs="?",
             const="",
             metavar="NAME=A,B,C",
@@ -292,18 +294,18 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--repeat",
-            _ONLY_RUN,
+            _RUN,
             type=repetitions,
             metavar="N",
-            help="measure N times in fresh processes: the interval over runs, 99 %% from 8 on",
+            help="N runs in fresh processes: 99 %% interval over runs (needs N >= 8)",
         ),
         _flag(
             "--every",
-            _ONLY_RUN,
+            _RUN,
             dest="every_s",
             type=seconds,
             metavar="S",
-            help="with --repeat: start one every S seconds",
+            help="with --repeat: start a run every S seconds",
         ),
         _flag(
             "--time",
@@ -312,113 +314,107 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             type=seconds,
             metavar="S",
             help=(
-                "seconds of rounds a scenario may take (10; it stops early when intervals are "
-                "narrow)"
+                "time limit of the measurement in seconds (default: 10); it stops earlier when "
+                "intervals are narrow"
             ),
         ),
         _flag(
             "--width",
-            _RUNS,
+            _MEASURES,
             type=width,
             metavar="0.2%",
             help=(
-                "measure until every interval is within so much of its speedup (1%%), or --time "
-                "is spent"
+                "stop when the half-width of every interval is below this share of its speedup "
+                "(default: 1%%)"
             ),
         ),
-        _flag("--threads", _ON_A_DEVICE, type=count, metavar="N", help="CPU threads of torch (1)"),
+        _flag(
+            "--threads",
+            _ON_A_DEVICE,
+            type=count,
+            metavar="N",
+            help="CPU threads of torch (default: 1)",
+        ),
         _flag(
             "--seed",
             _ON_A_DEVICE,
             type=seed,
             metavar="N",
-            help="seed for data and variant order (fresh)",
+            help="seed of data and order of variants (default: random)",
         ),
-        _flag("--smoke", _MEASURES, action="store_true", help="tiny sizes, to see whether it runs"),
+        _flag("--smoke", _MEASURES, action="store_true", help="tiny sizes: check that it runs"),
         _flag(
             "--timeout",
             _ON_A_DEVICE,
             dest="timeout_s",
             type=seconds,
             metavar="S",
-            help="stop a run after so long (by default after 10 minutes without progress)",
+            help="stop a run after S seconds (default: after 10 minutes without progress)",
         ),
         _flag(
             "--telemetry",
             _ON_A_DEVICE,
             type=telemetry,
             metavar="on|off|GPU",
-            help="sample the run's own device (on), nothing, or a GPU by its index or UUID",
-        ),
-        _flag(
-            "--observer-effect",
-            frozenset({Mode.OBSERVER}),
-            action="store_true",
-            help=(
-                "measure what telemetry does to the times of one scenario: on and off in turn, a "
-                "ratio with its interval; requires --run"
-            ),
+            help="sample the device of the run (on, default), nothing, or a GPU by index or UUID",
         ),
         _flag(
             "--retune",
-            _ONLY_RUN,
+            _RUN,
             action="store_true",
-            help="measure again what gpulab.tune chose in earlier runs",
+            help="tune again instead of reusing choices of gpulab.tune",
         ),
         _flag(
             "--quick",
-            _RUNS,
+            _MEASURES,
             action="store_true",
-            help="shorter and less precise runs, each marked as such",
+            help="shorter and less precise; results are marked with *",
         ),
         _flag(
             "--profile",
-            _RUNS,
+            _MEASURES,
             choices=("on", "off", "all"),
             help=(
-                "show where the time of a step goes, in a second process after the measurement: "
-                "of the baseline and the fastest variant (on; with --repeat in the first run), "
-                "or of all"
+                "profile a step after the measurement, in a second process: the baseline and the "
+                "fastest variant (on, default; with --repeat only in the first run), or all"
             ),
         ),
     ),
     "what to show": (
-        _flag("--ptx", _SHOWS, action="store_true", help="the kernels as PTX"),
-        _flag(
-            "--sass", _SHOWS, action="store_true", help="the kernels as machine code, disassembled"
-        ),
+        _flag("--ptx", _SHOW, action="store_true", help="kernels as PTX"),
+        _flag("--sass", _SHOW, action="store_true", help="kernels as disassembled machine code"),
         _flag(
             "--arch",
-            _SHOWS,
+            _SHOW,
             type=architecture,
             metavar="sm_90",
-            help="the architecture to compile for (sm_90)",
+            help="architecture to compile for (default: sm_90)",
         ),
     ),
     "what to write": (
         _flag(
             "--exercise",
-            frozenset({Mode.NEW}),
+            _NEW,
             nargs="?",
             const="",
             metavar="NAME",
             help=(
-                "a slow function to make fast, which --run then judges; without NAME: which "
-                "there are"
+                "write a slow function to make fast, which --run then judges; without NAME: the "
+                "list of exercises"
             ),
         ),
         _flag(
             "--solution",
-            frozenset({Mode.NEW}),
+            _NEW,
             action="store_true",
-            help="with --exercise: a reference solution, once you have run an attempt of your own",
+            help="with --exercise: the reference solution, after a run of your own attempt",
         ),
         _flag(
             "--top",
             frozenset({Mode.FROM_TRACE}),
             type=operations,
             metavar="N",
-            help="so many of them (10)",
+            help="number of operations (default: 10)",
         ),
     ),
     "what to print and keep": (
@@ -428,61 +424,61 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             nargs="?",
             const="-",
             metavar="FILE",
-            help="the result as JSON, to FILE or to stdout",
+            help="result as JSON, to FILE or to stdout",
         ),
         _flag(
             "--output",
             _WITH_FILES,
             type=path,
             metavar="FILE",
-            help="the run file: every event and raw sample (a folder for several)",
+            help="run file: all events and raw samples (a folder for several runs)",
         ),
         _flag(
             "--fail-below",
-            _ONLY_RUN,
+            _RUN,
             dest="required_speedup",
             type=speedup,
             metavar="1.2x",
-            help="exit 5 where a comparison is below, 6 where it is inconclusive",
+            help="exit code 5 if a speedup is below, 6 if inconclusive",
         ),
         _flag(
             "--plot",
-            frozenset({Mode.RUN, Mode.CALIBRATE}),
+            _WITH_FILES,
             type=path,
             metavar="FILE.png|svg|pdf",
-            help="a picture for slides: roofline, and times with intervals",
+            help="picture for slides: roofline, and times with intervals",
         ),
         _flag(
             "--trace",
-            _ONLY_RUN,
+            _RUN,
             type=trace,
             metavar="FILE.json",
-            help="a trace of the profiled steps, for Perfetto or chrome://tracing",
+            help="trace of the profiled steps, for Perfetto or chrome://tracing",
         ),
         _flag(
             "--memory",
-            _ONLY_RUN,
+            _RUN,
             action="store_true",
-            help="the most memory that a step allocates; on a GPU with a snapshot of it",
+            help="peak memory of a step; on a GPU also a memory snapshot",
         ),
         _flag(
             "--from-start",
-            _ONLY_RUN,
+            _RUN,
             nargs="?",
             const=0,
             type=steps,
             metavar="STEPS",
             help=(
-                "goodput of a whole job from process start: imports, build, first step, and so "
-                "many steps (those that the baseline takes in a minute)"
+                "goodput of a whole job from process start: imports, build, first step and STEPS "
+                "steps (default: those that the baseline takes in a minute)"
             ),
         ),
         _flag(
             "--verbose",
-            _ONLY_RUN,
+            _RUN,
             action="store_true",
-            help="every check of each comparison, and all notes",
+            help="all checks of each comparison and all findings",
         ),
-        _flag("--ascii", frozenset(Mode), action="store_true", help="no character outside ASCII"),
+        _flag("--ascii", frozenset(Mode), action="store_true", help="ASCII characters only"),
     ),
 }

@@ -511,13 +511,6 @@ class TelemetryLost(Event, frozen=True):
     reason: Finding
 
 
-class TelemetrySwitched(Event, frozen=True):
-    """The sampler pauses or goes on."""
-
-    sent_by = Sender.TELEMETRY
-    on: bool
-
-
 class TelemetryEnded(Event, frozen=True):
     """The sampler was stopped because its part of the run is over: nothing more will come, and
     nothing is wrong.

@@ -79,21 +79,6 @@ def calibration_report(report: RunReport) -> CalibrationReport:
     )
 
 
-class ObserverEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """Time with telemetry over time without: the median of the pairs, and its 99 % interval.
-
-    What `--observer-effect --json` writes.
-    """
-
-    schema: str = "gpulab.observer/1"
-    scenario: str
-    ratio: float | None = None
-    low: float | None = None
-    high: float | None = None
-    pairs: int = 0
-    run_file: str = ""
-
-
 class CommandReport(msgspec.Struct, frozen=True, kw_only=True):
     """All runs of one command: what `--run --json` writes."""
 

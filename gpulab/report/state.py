@@ -47,7 +47,6 @@ from gpulab.core.events import (
     TelemetryEnded,
     TelemetryLost,
     TelemetryStarted,
-    TelemetrySwitched,
     Tuned,
     Unchecked,
     VariantEvent,
@@ -423,7 +422,7 @@ class RunState:
                 self.telemetry.lost = event.reason
             case TelemetryEnded():
                 self.telemetry.ended = True
-            case TelemetrySwitched() | WorkerExited() | WorkerDone():
+            case WorkerExited() | WorkerDone():
                 pass
             case RunInvalid():
                 # each process says it

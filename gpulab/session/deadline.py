@@ -25,7 +25,6 @@ from gpulab.core.events import (
     TelemetryEnded,
     TelemetryLost,
     TelemetryStarted,
-    TelemetrySwitched,
 )
 from gpulab.core.finding import Finding, finding
 from gpulab.core.statuses import Stage
@@ -43,7 +42,6 @@ _NO_PROGRESS = (
     TelemetryEnded,
     TelemetryLost,
     TelemetryStarted,
-    TelemetrySwitched,
 )
 """What comes while a step hangs, too."""
 

@@ -86,10 +86,6 @@ class Live:
         """
         return self._session.wait(timeout_s)
 
-    def switch_telemetry(self, *, on: bool) -> None:
-        """Pause the sampler, or let it go on."""
-        self._session.switch_telemetry(on=on)
-
 
 class File:
     """A run file, whole or cut. RunFileError where it is none; OSError where it cannot be read."""

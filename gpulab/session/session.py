@@ -99,11 +99,6 @@ class Session:
         """Wait for the end, at most so long; returns whether it has come."""
         return self._ended.wait(timeout_s)
 
-    def switch_telemetry(self, *, on: bool) -> None:
-        """Pause the sampler, or let it go on; the run goes on in any case."""
-        if self._telemetry:
-            self._telemetry.switch(on=on)
-
     def cancel(self) -> None:
         """Stop the worker and all it started. What was measured stays; the end arrives as an event.
 

@@ -29,9 +29,8 @@ from recorded import run_file
 import gpulab
 from gpulab.core.events import Telemetry
 from gpulab.features.live.report import live_detail
-from gpulab.features.observer_effect.report import ratio_interval
 from gpulab.session.run import File, Run
-from gpulab.stats.statistics import FEWEST
+from gpulab.stats.statistics import FEWEST, median_interval
 
 RECORDED = "precision-h200"
 SMALL, LARGE = (80, 24), (120, 40)
@@ -261,34 +260,41 @@ def memory(options, env):
 
 
 def observer(options, env):
-    """the times of a scenario measured in the app over those measured headless, in turn"""
+    """the times of a scenario with each observer over those without it, in turn: the app over
+    headless, and telemetry on over off
+    """
     compute = options.folder / "compute.py"
     compute.write_text(COMPUTE)
     name = options.scenario
     own, named = ([str(compute)], str(compute)) if name == "compute" else ([], name)
     flags = ["--device", "cpu", "--time", str(options.time), "--profile", "off"]
-    ways = {"headless": (headless, named, flags), "app": (in_the_app, name, [*own, *flags])}
+    ways = {
+        "no telemetry": (headless, named, [*flags, "--telemetry", "off"]),
+        "headless": (headless, named, flags),
+        "app": (in_the_app, name, [*own, *flags]),
+    }
     headless(named, flags, env)  # which measures the ceilings for all that follow
     ratios = {}
     for number in range(options.pairs):
         order = sorted(ways, reverse=bool(number % 2))
         times = {way: ways[way][0](*ways[way][1:], env) for way in order}
-        for variant, time_s in times["headless"].items():
-            ratios.setdefault(variant, []).append(log(times["app"][variant] / time_s))
-    for variant, logarithms in ratios.items():
+        for variant in times["headless"]:
+            for of, over in (("app", "headless"), ("headless", "no telemetry")):
+                ratio = times[of][variant] / times[over][variant]
+                ratios.setdefault((variant, of, over), []).append(log(ratio))
+    for (variant, of, over), logarithms in ratios.items():
         measured = (
             f"{exp(median(logarithms)):.4f}, {len(logarithms)} pairs of {FEWEST} for an interval"
         )
         limit, held = f"±{EFFECT:.0%}", None
-        if interval := ratio_interval(logarithms):
-            measured = (
-                f"{interval.median:.4f}, 99 % interval {interval.low:.4f} to {interval.high:.4f}"
-            )
-            within = interval.low >= 1 - EFFECT and interval.high <= 1 + EFFECT
-            beyond = interval.low > 1 + EFFECT or interval.high < 1 - EFFECT
+        if interval := median_interval(logarithms):
+            middle, low, high = exp(interval.median), exp(interval.low), exp(interval.high)
+            measured = f"{middle:.4f}, 99 % interval {low:.4f} to {high:.4f}"
+            within = low >= 1 - EFFECT and high <= 1 + EFFECT
+            beyond = low > 1 + EFFECT or high < 1 - EFFECT
             held = within if within or beyond else None
             limit += "  undecided: more pairs" * (held is None)
-        yield f"{name}, {variant}: in the app / headless", measured, limit, held
+        yield f"{name}, {variant}: {of} / {over}", measured, limit, held
 
 
 def headless(name, flags, env):

@@ -1,5 +1,5 @@
-"""What telemetry costs: CPU time of the sampler per second of a run, and the observer effect on a
-step.
+"""What telemetry costs: CPU time of the sampler per second of a run. screen.py measures what it does
+to the times of a step (observer).
 
 python tests/benchmarks/telemetry.py [DRIVER]     # the folder of a stand-in libnvidia-ml.so.1,
 compiled if missing
@@ -62,28 +62,6 @@ def main():
     folder = compiled(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
     share("host alone", "on")
     share("host and stand-in GPU", "0", LD_LIBRARY_PATH=str(folder), STANDIN="")
-    with tempfile.TemporaryDirectory() as where:
-        file = Path(where) / "compute.py"
-        file.write_text(
-            (Path(__file__).parent / "screen.py")
-            .read_text()
-            .split("COMPUTE = '''")[1]
-            .split("'''")[0]
-        )
-        command = [
-            sys.executable,
-            "-m",
-            "gpulab",
-            "--run",
-            str(file),
-            "--device",
-            "cpu",
-            "--telemetry",
-            "0",
-        ]
-        subprocess.run(
-            [*command, "--observer-effect", "--time", "60"], check=True, stderr=subprocess.DEVNULL
-        )
 
 
 if __name__ == "__main__":

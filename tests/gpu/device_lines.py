@@ -117,38 +117,6 @@ def counter_rows(report, sms, bus_bits):
     )
 
 
-def observer(place):
-    """What telemetry does to the times of a product."""
-    out = place.folder / "observer.json"
-    command = [
-        *GPULAB,
-        "--run",
-        str(STEPS / "busy.py"),
-        "--device",
-        place.device,
-        "--observer-effect",
-        "--time",
-        "40",
-    ]
-    subprocess.run(
-        [*command, "--json", str(out)],
-        check=False,
-        stderr=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )
-    effect = json.loads(out.read_text())
-    measured = (
-        f"{effect['ratio']:.4f} [{effect['low']:.4f}, {effect['high']:.4f}], {effect['pairs']} "
-        "pairs"
-    )
-    yield row(
-        "observer effect of telemetry",
-        "inside 1 %",
-        measured,
-        0.99 <= effect["low"] <= effect["high"] <= 1.01,
-    )
-
-
 def below_100_ms(place):
     """What GPM returns where two samples are too close."""
     code = f"""

@@ -72,7 +72,6 @@ LINES = {
         Line(device_lines.phases, 60),
         Line(device_lines.below_100_ms, 60),
         Line(device_lines.unprivileged, 60),
-        Line(device_lines.observer, 150),
         Line(lesson_lines.memory, 240),
         Line(device_lines.tests, 400),
         Line(kernel_lines.kernels, 590),

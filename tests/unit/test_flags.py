@@ -3,12 +3,13 @@ where it belongs.
 """
 
 import argparse
+import re
 from types import SimpleNamespace
 
 import pytest
 
 from gpulab import flags
-from gpulab.cli import FlagError, add_flags, check_flags, mode_of
+from gpulab.cli import FlagError, add_flags, check_flags, help_text, mode_of
 from gpulab.flags import GROUPS, MODES, Mode
 
 FLAGS = [flag for group in GROUPS.values() for flag in group]
@@ -67,9 +68,7 @@ def test_a_flag_is_taken_by_its_modes_and_refused_by_all_others(flag, mode):
         return
     with pytest.raises(FlagError) as caught:
         check_flags(mode, namespace)
-    shown = [Mode.RUN if other == Mode.OBSERVER else other for other in Mode if other in flag.modes]
-    # the observer's effect is measured by --run --observer-effect
-    modes = " or ".join(dict.fromkeys(shown))
+    modes = " or ".join(other for other in Mode if other in flag.modes)
     assert str(caught.value) == f"{mode} does not take {flag.name}; it requires {modes}"
 
 
@@ -81,9 +80,9 @@ def test_several_flags_are_refused_together():
         == "--doctor does not take --device, --smoke; they require the screen or --run"
     )
     with pytest.raises(FlagError) as caught:
-        check_flags(Mode.LIST, given("--quick", "--observer-effect"))
+        check_flags(Mode.LIST, given("--quick", "--ptx"))
     # no mode takes both
-    assert str(caught.value) == "--list does not take --observer-effect, --quick"
+    assert str(caught.value) == "--list does not take --quick, --ptx"
 
 
 @pytest.mark.parametrize(
@@ -94,11 +93,10 @@ def test_several_flags_are_refused_together():
         (["--list"], Mode.LIST),
         (["--list", "folder"], Mode.LIST),
         (["--run", "a", "b"], Mode.RUN),
-        (["--run", "a", "--observer-effect"], Mode.OBSERVER),
         (["--guide"], Mode.GUIDE),
         (["--guide", "telemetry"], Mode.GUIDE),
         (["--doctor"], Mode.DOCTOR),
-        (["--calibrate", "--observer-effect"], Mode.CALIBRATE),
+        (["--calibrate", "--seed", "1"], Mode.CALIBRATE),
         (["--new", "x.py"], Mode.NEW),
         (["--show", "x.py"], Mode.SHOW),
         (["--from-trace", "t.json", "x.py"], Mode.FROM_TRACE),
@@ -140,9 +138,22 @@ def test_a_mode_is_carried_out_with_the_value_of_its_flag_where_it_has_one(
     assert calls == [passed]
 
 
-def test_every_mode_but_the_screen_and_the_observer_has_a_flag_with_its_help():
-    assert {mode_flag.mode for mode_flag in MODES} == set(Mode) - {Mode.SCREEN, Mode.OBSERVER}
-    assert all(mode_flag.options["help"] for mode_flag in MODES)
+def test_help_alone_is_one_screen_with_every_mode():
+    lines = help_text(["--help"]).splitlines()
+    assert {mode_flag.mode for mode_flag in MODES} == set(Mode) - {Mode.SCREEN}
+    assert all(any(line.startswith(f"  {flag.mode} ") for line in lines) for flag in MODES)
+    assert len(lines) <= 22  # a terminal of 24, with the command and the next prompt
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_the_help_of_a_mode_has_its_flags_and_no_others(mode, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    page = help_text(["." if mode == Mode.SCREEN else mode, "-h"])
+    flags_of_page, _, _ = page.partition("examples:")
+    listed = re.findall(r"^  (--[a-z-]+)", flags_of_page, re.MULTILINE)
+    assert sorted(listed) == sorted(flag.name for flag in FLAGS if mode in flag.modes)
+    assert max(map(len, page.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(
@@ -174,7 +185,6 @@ def test_the_screen_takes_what_refines_its_runs():
         "--fail-below",
         "--plot",
         "--trace",
-        "--observer-effect",
     }
 
 

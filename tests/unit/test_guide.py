@@ -17,7 +17,6 @@ CI, JSON = ((GUIDE / page).read_text() for page in ("08-ci.md", "07-json.md"))
 COLUMNS = (
     (Mode.SCREEN,),
     (Mode.RUN,),
-    (Mode.OBSERVER,),
     (Mode.CALIBRATE,),
     (Mode.LIST, Mode.DOCTOR),
 )
@@ -39,9 +38,7 @@ def table_of_flags():
 
 def test_the_table_of_flags_is_that_of_the_code():
     listed = {mode for column in COLUMNS for mode in column}
-    expected = {
-        flag.name: listed & flag.modes for flag in FLAGS if flag.name != "--observer-effect"
-    }
+    expected = {flag.name: listed & flag.modes for flag in FLAGS}
     assert dict(table_of_flags()) == expected
 
 

@@ -23,7 +23,6 @@ from gpulab.core.events import (
     Telemetry,
     TelemetryLost,
     TelemetryStarted,
-    TelemetrySwitched,
 )
 from gpulab.core.finding import Finding, finding
 from gpulab.core.machine import DriverProbe
@@ -109,7 +108,6 @@ class Sampler:
         self._fd = fd
         self._host = Host(target.worker)
         self._others_since = self._last = monotonic()
-        self._on = True
         self._gpu, started = _open(target)
         self._unsupported = started.unsupported
         self._emit(started)
@@ -120,23 +118,10 @@ class Sampler:
         while True:
             ready, _, _ = select.select([0], [], [], max(0.0, due - monotonic()))
             if ready:
-                commands = os.read(0, 4096)
-                if not commands:
-                    return
-                for command in commands.split():
-                    self._switch(command == b"resume")
-                continue
-            if self._on:
-                self._tick()
+                return
+            self._tick()
             # A slow driver makes fewer samples, never a queue of them.
             due = max(due + period, monotonic())
-
-    def _switch(self, on: bool) -> None:
-        self._on = on
-        self._last = monotonic()
-        if on and self._gpu is not None:
-            self._gpu.forget()
-        self._emit(TelemetrySwitched(on=on))
 
     def _tick(self) -> None:
         began = monotonic()

@@ -58,11 +58,6 @@ class TelemetryProcess:
         self._tell(encode(SamplingTarget(worker=ready.pid, gpu=gpu, worker_gpu=worker_gpu)))
         self._targeted = True
 
-    def switch(self, *, on: bool) -> None:
-        """Pause, or go on."""
-        if self._targeted:
-            self._tell(b"resume\n" if on else b"pause\n")
-
     def stop(self) -> list[Event]:
         """End it; what it still sent, and its end. One that hangs in the driver is killed, and not
         waited for.

@@ -63,16 +63,6 @@ def gpulab(lab, monkeypatch, capsys):
             ["--run", "mine.py:before", "mine.py:before", "--trace", "t.json"],
             "--trace: two of the runs have the same name",
         ),
-        (["--run", "all", "--observer-effect"], "scenarios: name one"),
-        (
-            ["--run", "mine.py", "other.py", "--observer-effect"],
-            "--observer-effect takes one scenario",
-        ),
-        (
-            ["--run", "mine.py", "--observer-effect", "--telemetry", "off"],
-            "takes one scenario, with its telemetry",
-        ),
-        (["--run", "mine.py:before", "--observer-effect"], "mine.py:before is a plain function"),
     ],
 )
 def test_mistakes_say_what_to_write(gpulab, arguments, message):
@@ -97,24 +87,15 @@ def test_mistakes_say_what_to_write(gpulab, arguments, message):
             ["--guide", "--quick", "--plot", "x.png"],
             "--quick, --plot; they require --run",
         ),
-        (
-            Mode.OBSERVER,
-            ["--run", "mine.py", "--observer-effect", "--plot", "x.svg"],
-            "--plot; it requires --run",
-        ),
-        (
-            Mode.OBSERVER,
-            ["--run", "mine.py", "--observer-effect", "--sweep"],
-            "--sweep; it requires --run",
-        ),
         (Mode.SCREEN, ["--fail-below", "1.2"], "--fail-below; it requires --run"),
-        (Mode.SCREEN, ["--observer-effect"], "--observer-effect; it requires --run"),
     ],
 )
 def test_a_flag_that_the_mode_does_not_take_is_refused(lab, gpulab, mode, flags, message):
     process = gpulab(*flags)
     assert (process.code, process.stdout) == (2, "")
     assert f"{mode} does not take {message}" in process.stderr
+    page = "" if mode == Mode.SCREEN else f"{mode} "
+    assert process.stderr.endswith(f"\nsee gpulab {page}--help\n")
     assert not (lab.folder / "x.py").exists()
 
 
@@ -125,7 +106,7 @@ def test_every_mode_takes_ascii(gpulab):
 
 def test_a_run_file_is_never_overwritten(lab, gpulab):
     (lab.folder / "old.jsonl").write_text("precious")
-    for mode in (["--run", "mine.py"], ["--run", "mine.py", "--observer-effect"], ["--calibrate"]):
+    for mode in (["--run", "mine.py"], ["--calibrate"]):
         process = gpulab(*mode, "--output", "old.jsonl")
         assert process.code == 2
         assert "--output old.jsonl exists: runs are never overwritten" in process.stderr

@@ -15,7 +15,6 @@ from gpulab.core.events import (
     TelemetryEnded,
     TelemetryLost,
     TelemetryStarted,
-    TelemetrySwitched,
 )
 from gpulab.core.finding import finding
 from gpulab.features.telemetry.fields import RATE_HZ
@@ -140,24 +139,6 @@ def test_a_process_that_is_killed_before_its_first_word_is_not_taken_for_a_drive
     started, ended = sampling.stop()
     assert started.no_gpu_reason == finding("telemetry_process_ended")
     assert isinstance(ended, TelemetryEnded)
-
-
-def test_a_pause_makes_no_readings_and_what_follows_covers_none_of_it(driver):
-    sampling = driver.sample("")
-    sampling.readings(2)
-    sampling.process.switch(on=False)
-    (off,) = sampling.wait_for(TelemetrySwitched)
-    time.sleep(0.6)
-    sampling.process.switch(on=True)
-    off, on = sampling.wait_for(TelemetrySwitched, 2)
-    sampling.readings(len(sampling.of_type(Telemetry)) + 1)
-    times = [event.t for event in sampling.events if isinstance(event, Telemetry)]
-    assert (off.on, on.on) == (False, True)
-    assert not any(off.t < t < on.t for t in times)
-    first = next(
-        event for event in sampling.events if isinstance(event, Telemetry) and event.t > on.t
-    )
-    assert first.since >= on.t - 0.01
 
 
 def test_what_slows_or_shares_the_gpu_is_in_the_readings(driver):

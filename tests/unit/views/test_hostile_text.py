@@ -36,7 +36,6 @@ from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.report import LiveDetail
 from gpulab.features.live.screen import ZOOMED, live_view
 from gpulab.features.memory.view import memory_over
-from gpulab.features.observer_effect import view as observer_effect
 from gpulab.features.predictions import view as predict
 from gpulab.features.predictions.report import Prediction
 from gpulab.features.repeats import view as over_runs
@@ -51,7 +50,6 @@ from gpulab.headless import run as summary
 from gpulab.report import page as result
 from gpulab.report import results
 from gpulab.report import sentences as findings
-from gpulab.report.commands import ObserverEffect
 from gpulab.report.report import MemoryReport
 from gpulab.tui import log, status
 
@@ -91,7 +89,6 @@ def of_report(report, glyphs):
     """Every view of a report, by its name."""
     roofline = roofline_of(report)
     parameter = next(iter(report.params), "")
-    effect = ObserverEffect(scenario=report.scenario, pairs=1)
     yield "result", results.result(report, glyphs, verbose=True)
     yield "failures", results.failures(report, glyphs)
     yield "log", log.log(report, glyphs)
@@ -104,7 +101,6 @@ def of_report(report, glyphs):
     yield "sweep_view", sweep.sweep_view(sweep_of(parameter, [report]), [report], glyphs)
     yield "over_runs_view", over_runs.over_runs_view(over_runs_of([report, report]), glyphs)
     yield "ceilings", ceilings.ceilings(report, glyphs)
-    yield "effect_line", glyphs(observer_effect.effect_line(effect, report.reason, 0.5))
     for width, height in ((80, 20), (120, 36)):
         live = LiveRun(report, LiveDetail())
         yield "live_view", live_view(live, glyphs, width=width, height=height)
