@@ -284,9 +284,6 @@ class Lab(Protocol):
         name counts.
         """
 
-    def attempt(self, name: str) -> Callable[..., Any]:
-        """Of a file that an exercise judges, the function of that name."""
-
     def skip(self, reason: str) -> NoReturn:
         """Leave this variant out, from within its build: the device cannot do it. The others go
         on.

@@ -25,6 +25,7 @@ are, and a result must stay what it is when the function is called again.
 import torch
 
 from gpulab import Scenario, Work
+from gpulab.engine.build.exercise import called, drawn, judged_step
 
 scenario = Scenario(
     topic="exercises",
@@ -52,22 +53,20 @@ def step(query, key, value, lengths):
 @scenario.variant
 def given(lab, batch, heads, length, channels):
     """The function as it is handed out."""
-    cases = _cases(lab, batch, heads, length, channels)
-    return _judged(step, cases)
+    return _judged(step, _cases(lab, batch, heads, length, channels))
 
 
 @scenario.variant
 def attempt(lab, batch, heads, length, channels):
     """The function of the file that is judged."""
-    cases = _cases(lab, batch, heads, length, channels)
-    return _judged(lab.attempt("step"), cases)
+    return _judged(judged_step(), _cases(lab, batch, heads, length, channels))
 
 
 def _cases(lab, batch, heads, length, channels):
     """The advertised size, two odd ones whose heads lie beside their channels, a single query, and
     an empty batch.
     """
-    few, keys, odd = _size(2, 6), _size(9, 30), 2 * _size(2, 10) + 1
+    few, keys, odd = drawn(2, 6), drawn(9, 30), 2 * drawn(2, 10) + 1
     sizes = [
         (batch, heads, length, length, channels),
         *[(2, 3, few, keys, odd)] * 2,
@@ -92,32 +91,12 @@ def _heads(lab, batch, heads, length, channels):
     return torch.randn(batch, length, heads, channels, device=lab.device).transpose(1, 2)
 
 
-def _size(low, high):
-    """Drawn anew in every process, and alike for both variants."""
-    return int(torch.randint(low, high, ()))
-
-
-def _called(function, arguments, shape):
-    """One result. It has to be a tensor of its shape, of which the lab compares the numbers
-    alone.
-    """
-    result = function(*arguments)
-    if not isinstance(result, torch.Tensor) or result.shape != shape:
-        returned = (
-            f"shape {tuple(result.shape)}"
-            if isinstance(result, torch.Tensor)
-            else type(result).__name__
-        )
-        raise TypeError(f"step() returned {returned}, and here the result has shape {shape}")
-    return result
-
-
 def _judged(function, cases):
     def step():
         # Lengths are made anew of numbers, which the lab can change: whole numbers it would leave
         # as they are.
         return [
-            _called(
+            called(
                 function,
                 (query, key, value, (share * key.shape[2]).long().clamp_(0, key.shape[2] - 1) + 1),
                 tuple(query.shape),

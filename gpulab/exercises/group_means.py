@@ -23,6 +23,7 @@ function is called again.
 import torch
 
 from gpulab import Scenario, Work
+from gpulab.engine.build.exercise import called, drawn, judged_step
 
 scenario = Scenario(
     topic="exercises",
@@ -47,20 +48,18 @@ def step(labels, rows, groups):
 @scenario.variant
 def given(lab, count, columns, groups):
     """The function as it is handed out."""
-    cases = _cases(lab, count, columns, groups)
-    return _judged(step, cases)
+    return _judged(step, _cases(lab, count, columns, groups))
 
 
 @scenario.variant
 def attempt(lab, count, columns, groups):
     """The function of the file that is judged."""
-    cases = _cases(lab, count, columns, groups)
-    return _judged(lab.attempt("step"), cases)
+    return _judged(judged_step(), _cases(lab, count, columns, groups))
 
 
 def _cases(lab, count, columns, groups):
     """The advertised size, two odd ones with more groups than rows, a single row, and none."""
-    few, odd, many = _size(5, 15), 2 * _size(3, 30) + 1, _size(16, 40)
+    few, odd, many = drawn(5, 15), 2 * drawn(3, 30) + 1, drawn(16, 40)
     sizes = [(count, columns, groups), *[(few, odd, many)] * 2, (1, few, 3), (0, odd, 4)]
     return [
         (
@@ -78,32 +77,12 @@ def _cases(lab, count, columns, groups):
     ]
 
 
-def _size(low, high):
-    """Drawn anew in every process, and alike for both variants."""
-    return int(torch.randint(low, high, ()))
-
-
-def _called(function, arguments, shape):
-    """One result. It has to be a tensor of its shape, of which the lab compares the numbers
-    alone.
-    """
-    result = function(*arguments)
-    if not isinstance(result, torch.Tensor) or result.shape != shape:
-        returned = (
-            f"shape {tuple(result.shape)}"
-            if isinstance(result, torch.Tensor)
-            else type(result).__name__
-        )
-        raise TypeError(f"step() returned {returned}, and here the result has shape {shape}")
-    return result
-
-
 def _judged(function, cases):
     def step():
         # Labels are made anew of numbers, which the lab can change: whole numbers it would leave as
         # they are.
         return [
-            _called(
+            called(
                 function,
                 ((draws * groups).long().clamp_(0, groups - 1), rows, groups),
                 (groups, rows.shape[1]),

@@ -23,6 +23,7 @@ what it is when the function is called again.
 import torch
 
 from gpulab import Scenario, Work
+from gpulab.engine.build.exercise import called, drawn, judged_step
 
 scenario = Scenario(
     topic="exercises",
@@ -44,22 +45,20 @@ def step(left, right, scale):
 @scenario.variant
 def given(lab, count, size):
     """The function as it is handed out."""
-    cases = _cases(lab, count, size)
-    return _judged(step, cases)
+    return _judged(step, _cases(lab, count, size))
 
 
 @scenario.variant
 def attempt(lab, count, size):
     """The function of the file that is judged."""
-    cases = _cases(lab, count, size)
-    return _judged(lab.attempt("step"), cases)
+    return _judged(judged_step(), _cases(lab, count, size))
 
 
 def _cases(lab, count, size):
     """The advertised size, two stacks of an odd size with transposed right matrices, a stack of
     one, and none.
     """
-    few, rows, inner, columns = _size(3, 9), _size(2, 20), _size(2, 40), _size(2, 20)
+    few, rows, inner, columns = drawn(3, 9), drawn(2, 20), drawn(2, 40), drawn(2, 20)
     stacks = [
         (count, size, size, size),
         *[(few, rows, inner, columns)] * 2,
@@ -82,30 +81,10 @@ def _transposed(lab, number, rows, columns):
     return torch.randn(number, columns, rows, device=lab.device).mT
 
 
-def _size(low, high):
-    """Drawn anew in every process, and alike for both variants."""
-    return int(torch.randint(low, high, ()))
-
-
-def _called(function, arguments, shape):
-    """One result. It has to be a tensor of its shape, of which the lab compares the numbers
-    alone.
-    """
-    result = function(*arguments)
-    if not isinstance(result, torch.Tensor) or result.shape != shape:
-        returned = (
-            f"shape {tuple(result.shape)}"
-            if isinstance(result, torch.Tensor)
-            else type(result).__name__
-        )
-        raise TypeError(f"step() returned {returned}, and here the result has shape {shape}")
-    return result
-
-
 def _judged(function, cases):
     return Work(
         lambda: [
-            _called(function, case, (len(case[0]), case[0].shape[1], case[1].shape[2]))
+            called(function, case, (len(case[0]), case[0].shape[1], case[1].shape[2]))
             for case in cases
         ],
         flops=sum(2 * left.numel() * right.shape[2] for left, right, _ in cases),

@@ -22,6 +22,7 @@ function is called again.
 import torch
 
 from gpulab import Scenario, Work
+from gpulab.engine.build.exercise import called, drawn, judged_step
 
 scenario = Scenario(
     topic="exercises",
@@ -45,26 +46,24 @@ def step(rows, weight, bias):
 @scenario.variant
 def given(lab, rows, columns):
     """The function as it is handed out."""
-    cases = _cases(lab, rows, columns)
-    return _judged(step, cases)
+    return _judged(step, _cases(lab, rows, columns))
 
 
 @scenario.variant
 def attempt(lab, rows, columns):
     """The function of the file that is judged."""
-    cases = _cases(lab, rows, columns)
-    return _judged(lab.attempt("step"), cases)
+    return _judged(judged_step(), _cases(lab, rows, columns))
 
 
 def _cases(lab, rows, columns):
     """The advertised size, two matrices of one odd size that are not contiguous, a single row, and
     none.
     """
-    few, odd = _size(3, 9), 2 * _size(20, 90) + 1
+    few, odd = drawn(3, 9), 2 * drawn(20, 90) + 1
     matrices = [
         torch.randn(rows, columns, device=lab.device) * 3 + 1,
         *(torch.randn(odd, few, device=lab.device).mT + 100 for _ in range(2)),  # far from zero
-        torch.randn(1, _size(2, 200), device=lab.device) - 5,
+        torch.randn(1, drawn(2, 200), device=lab.device) - 5,
         torch.randn(0, few, device=lab.device),
     ]
     return [
@@ -77,29 +76,9 @@ def _columns(lab, count):
     yield torch.randn(count, device=lab.device)
 
 
-def _size(low, high):
-    """Drawn anew in every process, and alike for both variants."""
-    return int(torch.randint(low, high, ()))
-
-
-def _called(function, arguments, shape):
-    """One result. It has to be a tensor of its shape, of which the lab compares the numbers
-    alone.
-    """
-    result = function(*arguments)
-    if not isinstance(result, torch.Tensor) or result.shape != shape:
-        returned = (
-            f"shape {tuple(result.shape)}"
-            if isinstance(result, torch.Tensor)
-            else type(result).__name__
-        )
-        raise TypeError(f"step() returned {returned}, and here the result has shape {shape}")
-    return result
-
-
 def _judged(function, cases):
     return Work(
-        lambda: [_called(function, case, tuple(case[0].shape)) for case in cases],
+        lambda: [called(function, case, tuple(case[0].shape)) for case in cases],
         bytes=sum(2 * rows.nbytes for rows, _, _ in cases),
         dtype="fp32",
         inputs=cases,

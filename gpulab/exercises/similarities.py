@@ -27,6 +27,7 @@ is when the function is called again.
 import torch
 
 from gpulab import Scenario, Work
+from gpulab.engine.build.exercise import called, drawn, judged_step
 
 scenario = Scenario(
     topic="exercises",
@@ -49,20 +50,18 @@ def step(points, centres, width):
 @scenario.variant
 def given(lab, points, centres, dimensions):
     """The function as it is handed out."""
-    cases = _cases(lab, points, centres, dimensions)
-    return _judged(step, cases)
+    return _judged(step, _cases(lab, points, centres, dimensions))
 
 
 @scenario.variant
 def attempt(lab, points, centres, dimensions):
     """The function of the file that is judged."""
-    cases = _cases(lab, points, centres, dimensions)
-    return _judged(lab.attempt("step"), cases)
+    return _judged(judged_step(), _cases(lab, points, centres, dimensions))
 
 
 def _cases(lab, points, centres, dimensions):
     """The advertised size, two odd ones far from zero and transposed, a single point, and none."""
-    few, odd, deep = _size(5, 15), 2 * _size(5, 15) + 1, _size(8, 40)
+    few, odd, deep = drawn(5, 15), 2 * drawn(5, 15) + 1, drawn(8, 40)
     sizes = [(points, centres, dimensions), *[(few, odd, deep)] * 2, (1, odd, deep), (0, few, 3)]
     cases = []
     for number, (m, n, k) in enumerate(sizes):
@@ -78,29 +77,9 @@ def _cases(lab, points, centres, dimensions):
     return cases
 
 
-def _size(low, high):
-    """Drawn anew in every process, and alike for both variants."""
-    return int(torch.randint(low, high, ()))
-
-
-def _called(function, arguments, shape):
-    """One result. It has to be a tensor of its shape, of which the lab compares the numbers
-    alone.
-    """
-    result = function(*arguments)
-    if not isinstance(result, torch.Tensor) or result.shape != shape:
-        returned = (
-            f"shape {tuple(result.shape)}"
-            if isinstance(result, torch.Tensor)
-            else type(result).__name__
-        )
-        raise TypeError(f"step() returned {returned}, and here the result has shape {shape}")
-    return result
-
-
 def _judged(function, cases):
     return Work(
-        lambda: [_called(function, case, (len(case[0]), len(case[1]))) for case in cases],
+        lambda: [called(function, case, (len(case[0]), len(case[1]))) for case in cases],
         flops=sum(2 * points.numel() * len(centres) for points, centres, _ in cases),
         dtype="fp32",
         inputs=[(points, centres) for points, centres, _ in cases],

@@ -4,7 +4,6 @@ step.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from gpulab.core.finding import finding
 from gpulab.core.limits import NAME_LENGTH, NAMES, TEXT_LENGTH
 from gpulab.core.machine import Device
 from gpulab.core.payloads import TRACE_PREFIX, UNMARKED, USEFUL
-from gpulab.engine.build.load import ANSWER
 from gpulab.engine.processes.channel import WorkerPosition
 from gpulab.engine.processes.failure import SkippedError, short, text_of
 from gpulab.scenario import Param, ScenarioError, Work
@@ -216,14 +214,6 @@ class WorkerLab:
                 f"lab.report({figure!r}, {short(value)}): a figure is a number"
             ) from None
         self.figures[self._position.variant, figure] = number
-
-    def attempt(self, name: str) -> Callable[..., Any]:
-        function = getattr(sys.modules.get(ANSWER), name, None)
-        if not callable(function):
-            raise ScenarioError(
-                f"the file has no function {name!r}: that is the one that is judged"
-            )
-        return function  # type: ignore[no-any-return]
 
     @property
     def tuning_s(self) -> float:

@@ -24,6 +24,7 @@ import torch
 
 from gpulab.core.jobs import FunctionFile, ScenarioFile
 from gpulab.core.text import BYTE_ORDER_MARK
+from gpulab.engine.build.exercise import ANSWER
 from gpulab.engine.processes.integrity import watch
 from gpulab.engine.processes.startup import FILE, timed
 from gpulab.scenario import Lab, Scenario, ScenarioError, Variant, Work
@@ -94,8 +95,8 @@ def _threads() -> int:
     return sum(1 for _ in Path("/proc/self/task").iterdir())
 
 
-ANSWER, _JUDGE = "_answer", "_judge"
-"""Modules of an exercise: the file that is judged, and the scenario that judges it."""
+_JUDGE = "_judge"
+"""The module of the scenario that judges an exercise."""
 
 
 class _Text(ExecutionLoader):
