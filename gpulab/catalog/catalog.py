@@ -30,44 +30,24 @@ from gpulab.core.files import read_regular
 from gpulab.core.finding import Finding, finding
 from gpulab.core.limits import SOURCE_BYTES, TEXT_LENGTH
 from gpulab.core.text import one_line, plain
+from gpulab.features.course.report import lesson_places
 from gpulab.scenario import FIRST, Scenario
 
-COURSE = {
-    "data movement": (
-        "pinned_memory preallocation double_buffering input_pipeline memory_layout channels_last "
-        "utilization cache_footprint"
-    ),
-    "launch and host overhead": (
-        "cuda_graphs batched_matmul sync_every_step small_kernels optimizer_step cold_start "
-        "timing_without_sync graph_breaks dynamic_shapes"
-    ),
-    "compute": (
-        "batch_size roofline_tour precision autocast_training gradient_accumulation "
-        "recomputation training_step latency_throughput compile_workloads matmul_epilogue"
-    ),
-    "CUDA C++ kernels": (
-        "coalescing vectorized_loads arithmetic_intensity roofline_walk loop_unrolling "
-        "launch_bounds restrict_pointers shared_memory_tiling shared_memory_prefetch divergence "
-        "occupancy reduction batched_gemm_cublas"
-    ),
-    "Triton, compilers, attention": (
-        "vector_add fused_softmax layernorm_gelu triton_matmul persistent_matmul attention "
-        "compile_modes jax_jit"
-    ),
-    "distributed": (
-        "gradient_buckets collectives pipeline_handoff hybrid_sharding kv_cache model_pool "
-        "speculative_decoding"
-    ),
-}
-"""The order in which the sources teach: topics, and the scenarios in each. Others follow by their
-names.
+TOPICS = (
+    "data movement",
+    "launch and host overhead",
+    "compute",
+    "CUDA C++ kernels",
+    "Triton, compilers, attention",
+)
+"""The order of a list: these topics, in each the lessons in the order of the course, then others by
+their names.
 """
 _NOTHING_TO_RUN = UnreadableError(
     1,
     "no Scenario and no public function",
     "define a Scenario (gpulab --new FILE), or a function to time",
 )
-_PLACE = {name: place for place, name in enumerate(" ".join(COURSE.values()).split())}
 
 
 class ScenarioNotFoundError(LookupError):
@@ -331,9 +311,10 @@ def _against(scenario: Scenario) -> dict[str, str]:
 
 
 def _order(entry: Entry) -> tuple[int, str, int, str]:
-    topics, topic = list(COURSE), entry.scenario.topic if entry.scenario else ""
-    place = topics.index(topic) if topic in COURSE else len(topics)
-    return place, topic, _PLACE.get(entry.name, len(_PLACE)), entry.name
+    topic = entry.scenario.topic if entry.scenario else ""
+    place = TOPICS.index(topic) if topic in TOPICS else len(TOPICS)
+    lessons = lesson_places()
+    return place, topic, lessons.get(entry.name, len(lessons)), entry.name
 
 
 def search(entries: Iterable[Entry], text: str) -> dict[str, str]:

@@ -89,7 +89,7 @@ def test_what_is_named_comes_first_in_its_order_and_all_else_by_topic(tmp_path):
     ]
     assert not any(entry.own for entry in entries[3:])
     topics = list(dict.fromkeys(entry.scenario.topic for entry in entries[3:]))
-    assert topics == [topic for topic in catalogs.COURSE if topic in topics]
+    assert topics == [topic for topic in catalogs.TOPICS if topic in topics]
 
 
 def test_each_public_function_of_a_named_file_without_a_scenario_is_an_entry(tmp_path):
@@ -192,7 +192,7 @@ def test_what_ships_can_be_read_and_says_what_it_claims():
     assert len(shipped) >= 2
     for entry in shipped:
         assert entry.error is None
-        assert entry.scenario.topic in catalogs.COURSE
+        assert entry.scenario.topic in catalogs.TOPICS
         assert entry.scenario.claim or entry.name in WITHOUT_NUMBERS
         assert entry.scenario.smoke
         assert len(entry.text.lesson) > 200
