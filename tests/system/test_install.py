@@ -4,6 +4,7 @@ README's command.
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,8 @@ def test_ci_runs_the_test_command_of_the_readme_as_written():
     tests = [command for command in commands if "pytest" in command and "\n" not in command]
     assert len(tests) == 1
     assert tests[0] in (ROOT / ".ci" / "run").read_text().splitlines()
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    assert re.findall(r"run: (.*)", workflow) == [".ci/run"]
 
 
 def test_every_version_of_the_tested_set_is_pinned():
