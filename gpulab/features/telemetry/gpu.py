@@ -333,12 +333,6 @@ class Gpu:
             }
         )
 
-    def forget(self) -> None:
-        """After a pause: what accumulated meanwhile belongs to no reading."""
-        self._counted.clear()
-        with suppress(NoGpuError):  # the next reading says so
-            self._read_gpm()
-
     def read(self) -> Reading:
         """All that is due now."""
         try:
