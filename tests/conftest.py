@@ -22,9 +22,9 @@ from rich.console import Console
 from gpulab.core.run_file import read_run_file
 from gpulab.report.state import fold_all
 
-# Benchmarks, the checks that a GPU must pass, and what runs kernels on the CPU are tested too.
+TESTS = Path(__file__).parent
 sys.path += [
-    str(Path(__file__).parent / folder) for folder in ("benchmarks", "gpu", "cuda", "gauntlet")
+    str(folder) for folder in (TESTS / "cuda", TESTS / "gauntlet", TESTS.parent / "benchmarks")
 ]
 GPULAB = (sys.executable, "-m", "gpulab")
 MARK = "GPULAB_TEST_MARK"

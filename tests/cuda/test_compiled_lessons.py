@@ -61,7 +61,7 @@ def test_what_is_kept_of_it_is_what_the_compiler_makes(entry):
     in_cuda = {name: codes for name, codes in kept.items() if not needs_triton(entry, name)}
     assert {
         name: [(code.name, code.registers) for code in codes] for name, codes in in_cuda.items()
-    } == made, "run: python tests/kernels.py"
+    } == made, "run: python benchmarks/kernels.py"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_is_kept_of_it_is_what_the_compiler_makes(entry):
 )
 def test_what_is_kept_of_its_kernels_in_triton_is_of_the_lesson_as_it_is(entry):
     kept = shipped_kernels(entry.source)
-    assert kept, "run: python tests/kernels.py"
+    assert kept, "run: python benchmarks/kernels.py"
     in_triton = {name: codes for name, codes in kept.items() if needs_triton(entry, name)}
     assert in_triton
     assert all(
@@ -83,7 +83,7 @@ def test_what_is_kept_of_its_kernels_in_triton_is_of_the_lesson_as_it_is(entry):
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.name)
 def test_all_that_is_kept_of_it_is_what_the_compiler_makes(entry):
-    assert shipped_kernels(entry.source) == compiled(entry), "run: python tests/kernels.py"
+    assert shipped_kernels(entry.source) == compiled(entry), "run: python benchmarks/kernels.py"
 
 
 @pytest.mark.parametrize("entry", LESSONS, ids=NAMES)

@@ -3,7 +3,7 @@ honest twin of each.
 
 A variant of `cheats/` says in its last line what catches it, and is judged in a file of its own.
 Its namesake in `honest/` does something that looks alike and is right: nothing may accuse it. What
-runs on a GPU alone has its lines in `tests/gpu/verify.py`.
+runs on a GPU alone has its lines in `benchmarks/device/verify.py`.
 """
 
 import subprocess

@@ -13,7 +13,7 @@ pytestmark = [
     pytest.mark.skipif(missing("cuda") is not None, reason="no CUDA device"),
 ]
 
-BUSY = (Path(__file__).parent / "steps" / "busy.py").read_text()
+BUSY = (Path(__file__).parents[2] / "benchmarks" / "device" / "steps" / "busy.py").read_text()
 CROWD = '''
 
 @scenario.variant(against=None)
