@@ -90,11 +90,6 @@ EXAMPLES = {
         {},
         "its output is memory of its inputs, where the baseline writes one of its own",
     ),
-    "output_wobbles": (
-        {"step": 3},
-        "its output changed once and no more by step 3: state that moves changes every output, "
-        "so name it, or compute the same in each step",
-    ),
     "output_computes_when_read": (
         {},
         "its output is computed when it is read, after the clock: it follows changed inputs "

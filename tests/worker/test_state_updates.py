@@ -5,7 +5,7 @@ import torch
 
 from gpulab.engine.build import tensors
 from gpulab.features.checks import effects as state_updates
-from gpulab.features.checks import worker as null_answers
+from gpulab.features.checks import null_answers
 
 
 def trained(steps, *, skip=(), dtype=torch.float32, lr=1e-3, seed=0):

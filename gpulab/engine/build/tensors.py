@@ -440,7 +440,7 @@ def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Ag
         return Agreement(True, 0.0, tolerance)  # a tenth of the time of the passes below, on a CPU
     squares = total = largest = missing = 0.0
     for narrow in _chunks(actual, expected):
-        a, b = map(_wide, narrow)
+        a, b = map(wide, narrow)
         difference = torch.where(a == b, 0.0, (a - b).abs())  # infinities may be equal
         size = b.abs()
         beyond = difference - _OWN_ERROR * tolerance * size
@@ -508,5 +508,6 @@ def computable(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.element_size() > 1 else tensor.float()
 
 
-def _wide(tensor: torch.Tensor) -> torch.Tensor:
+def wide(tensor: torch.Tensor) -> torch.Tensor:
+    """In double precision."""
     return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)

@@ -1,6 +1,4 @@
-"""Whether variants influence each other: each alone, where no other had been built, against the
-rounds.
-"""
+"""Whether variants influence each other: each built alone, against the rounds."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ from gpulab.stats.statistics import Interval, median
 
 
 def with_influence(state: RunState, samples: SampleView) -> RunState:
-    """The state, with what the variants' times alone say; what differs by more than a cache or a
-    clock is invalid.
-    """
+    """The state, with variants invalid whose times alone differ too much from the rounds."""
     job = state.timed_job
     if not isinstance(job, Measure) or not state.variants:
         return state
@@ -47,9 +43,7 @@ def with_influence(state: RunState, samples: SampleView) -> RunState:
 def alone_ratios(
     variants: Mapping[str, VariantState], pair: Pair, *, first: bool = False
 ) -> list[float]:
-    """log(t_variant / t_against) per item of each process in which both ran alone; `first`: the
-    variant before it.
-    """
+    """log(t_variant / t_against) per item by process; `first`: the variant was built first."""
     if not set(pair) <= variants.keys():
         return []
     after, before = (variants[name] for name in pair)
@@ -120,9 +114,7 @@ def with_sustained(
     comparisons: Sequence[Comparison],
     variants: Sequence[VariantReport],
 ) -> list[Comparison]:
-    """The comparisons, each with its sustained speedup; a verdict that it contradicts becomes
-    inconclusive.
-    """
+    """Comparisons with sustained speedups; a contradicted verdict becomes inconclusive."""
     job = state.timed_job
     # By the device's clock they are not what a user waits for, and of a cold one most is flushing.
     if job is None or job.clock != Clock.WALL or job.cache != Cache.HOT:
@@ -177,9 +169,7 @@ def _of_processes(state: RunState, pair: Pair) -> Interval | None:
 
 
 def _of_solo_runs(after: VariantReport, before: VariantReport) -> Interval | None:
-    """From a run of each by itself in one process: of short runs, and in files from before there
-    were others.
-    """
+    """From a solo run of each in one process."""
     if after.solo_run is None or before.solo_run is None:
         return None
     ratio = ratio_of(_per_item(before), _per_item(after))
@@ -188,9 +178,7 @@ def _of_solo_runs(after: VariantReport, before: VariantReport) -> Interval | Non
 
 
 def _as_unsure_as(processes: Interval | None, solo: Interval | None) -> Interval | None:
-    """The ratio of solo runs, which alone are long enough to reach the power cap; the width is that
-    of processes.
-    """
+    """The ratio of solo runs, long enough for the power cap, as wide as that of processes."""
     if solo is None or processes is None:
         return solo
     moved = solo.median / processes.median

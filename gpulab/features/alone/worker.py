@@ -41,9 +41,7 @@ _MOST_STEPS = 1 << 20
 
 
 def solo_run(clock: WallClock, channel: Channel, candidate: Candidate, time_s: float) -> SoloRun:
-    """The candidate's blocks back to back: so long that a GPU's counters are read several times,
-    and two at least.
-    """
+    """Blocks back to back, at least two: a GPU's counters are read several times."""
     build = candidate.build
     assert build is not None
     step_s = clock.block(build, candidate.steps).time_s

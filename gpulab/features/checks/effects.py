@@ -18,10 +18,8 @@ from gpulab.engine.build.build import Build
 _DEEPEST, _MOST_VALUES = 4, 10_000
 
 
-def left_by(build: Build) -> list[torch.Tensor]:
-    """Gradients of all parameters that the step can be seen to reach, in the order in which it
-    names them.
-    """
+def gradients_of(build: Build) -> list[torch.Tensor]:
+    """Gradients of all parameters that the step can be seen to reach, in order of appearance."""
     found: dict[int, torch.Tensor] = {}
     visited: set[int] = set()
     for leaf in _leaves((build.work.inputs, build.work.state, build.work.step), _DEEPEST, visited):
@@ -31,9 +29,7 @@ def left_by(build: Build) -> list[torch.Tensor]:
 
 
 def _leaves(value: Any, depth: int, visited: set[int]) -> Iterator[torch.Tensor]:
-    """Leaves of the graph of autograd that a value holds: in collections, modules, and what
-    functions close over.
-    """
+    """Leaves of autograd's graph in collections, modules, and what functions close over."""
     if isinstance(value, torch.Tensor):
         if value.is_leaf and value.requires_grad:
             yield value
@@ -84,9 +80,7 @@ _MOST = 48
 
 @dataclass(frozen=True)
 class Updates:
-    """State tensors that were compared, the mean relative error of their updates, and what is wrong
-    with them.
-    """
+    """State tensors that were compared, the mean relative error of their updates, what is wrong."""
 
     compared: int
     error: float | None = None
@@ -99,45 +93,43 @@ State = Sequence[torch.Tensor]
 def compare_updates(
     before: State, after: State, baseline_before: State, baseline_after: State, *, steps: int = 1
 ) -> Updates:
-    """A variant's state before and after some steps against the baseline's. Only what begins alike
-    is compared.
+    """Catches a training step without its update: a variant's state before and after some steps
+    against the baseline's. Only what begins alike is compared.
     """
-    allowed = min(_ALLOWED, _OF_A_STEP / steps)
     errors: list[float] = []
-    moved = expected_moved = 0
+    has_moved = False
     for own, other in _pairs(before, baseline_before):
         expected = _moved(baseline_before[other], baseline_after[other])
         actual = _moved(before[own], after[own]).reshape(expected.shape).to(expected.device)
         changed = int(expected.count_nonzero())
         if not changed or not bool(torch.isfinite(expected).all()):
             continue
-        unchanged = not bool(actual.any())
+        moved = bool(actual.any())
         same_dtype = after[own].dtype == baseline_after[other].dtype
-        if unchanged and same_dtype and changed >= _FEWEST_CHANGED and expected.numel() >= _FEWEST:
-            missing = finding("state_not_updated", tensor=own + 1, tensors=len(before))
-            return Updates(len(errors) + 1, 1.0, missing)
-        moved += not unchanged
-        expected_moved += 1
-        errors.append(
-            float(torch.linalg.vector_norm(actual - expected) / torch.linalg.vector_norm(expected))
-        )
+        enough = changed >= _FEWEST_CHANGED and expected.numel() >= _FEWEST
+        if not moved and same_dtype and enough:
+            return _not_updated(own, before, len(errors) + 1)
+        has_moved |= moved
+        difference = torch.linalg.vector_norm(actual - expected)
+        errors.append(float(difference / torch.linalg.vector_norm(expected)))
     if not errors:
         return Updates(0)
-    if expected_moved and not moved:
-        return Updates(
-            len(errors), 1.0, finding("state_not_updated", tensor=1, tensors=len(before))
-        )
+    if not has_moved:
+        return _not_updated(0, before, len(errors))
     error = sum(errors) / len(errors)
-    reason = (
-        finding("state_differs", error=error, allowed=allowed) if not error <= allowed else None
-    )
-    return Updates(len(errors), error, reason)
+    allowed = min(_ALLOWED, _OF_A_STEP / steps)
+    if error <= allowed:
+        return Updates(len(errors), error)
+    return Updates(len(errors), error, finding("state_differs", error=error, allowed=allowed))
+
+
+def _not_updated(place: int, state: State, compared: int) -> Updates:
+    reason = finding("state_not_updated", tensor=place + 1, tensors=len(state))
+    return Updates(compared, 1.0, reason)
 
 
 def _pairs(state: State, baseline: State) -> Iterator[tuple[int, int]]:
-    """Places of tensors that begin with the same values: in their order, or each with the only one
-    like it.
-    """
+    """Places of tensors that begin alike: in their order, or each with the only one like it."""
     if [tensor.numel() for tensor in state] == [tensor.numel() for tensor in baseline]:
         places = random.SystemRandom().sample(range(len(state)), min(len(state), _MOST))
         yield from (
@@ -163,16 +155,13 @@ def _begin_alike(tensor: torch.Tensor, other: torch.Tensor) -> bool:
         return False
     if tensor.device == other.device and tensor.shape == other.shape and torch.equal(tensor, other):
         return True
-    expected = _wide(other).reshape(-1)
-    difference = torch.linalg.vector_norm(_wide(tensor).reshape(-1).to(expected.device) - expected)
+    expected = tensors.wide(other).reshape(-1)
+    difference = torch.linalg.vector_norm(
+        tensors.wide(tensor).reshape(-1).to(expected.device) - expected
+    )
     return bool(difference <= _ALIKE * torch.linalg.vector_norm(expected))
 
 
 def _moved(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
     """By how much, where the later copy lies: each was kept where there was room for it."""
-    return _wide(after) - _wide(before.to(after.device))
-
-
-def _wide(tensor: torch.Tensor) -> torch.Tensor:
-    tensor = tensors.computable(tensor)
-    return tensor if tensor.is_complex() else tensor.double()
+    return tensors.wide(after) - tensors.wide(before.to(after.device))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -26,7 +27,7 @@ from gpulab.engine.processes.failure import (
     is_out_of_memory,
 )
 from gpulab.features.checks import values
-from gpulab.features.checks.stepping import Stepping
+from gpulab.features.checks.stepping import Stepping, Tensors, unless_it_fails
 from gpulab.features.checks.values import AllValues, Change, Own
 from gpulab.scenario import Param, Variant
 
@@ -50,9 +51,7 @@ Figures = tuple[int, float, float, float]
 
 
 class _Reads(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Collects tensors that an operation reads before any operation of the step has written to
-    their memory.
-    """
+    """Collects tensors that operations read before any operation of the step writes to them."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -174,7 +173,8 @@ def unknown(own: Sequence[Figures], known: Sequence[Figures]) -> list[int]:
 
 
 def _alike(entry: Figures, other: Figures) -> bool:
-    (numel, total, size, squares), (numel_2, total_2, size_2, squares_2) = entry, other
+    numel, total, size, squares = entry
+    numel_2, total_2, size_2, squares_2 = other
     if numel != numel_2 or abs(squares - squares_2) > _ALIKE * max(squares, squares_2):
         return False
     allowed = _ALIKE * max(size, size_2)
@@ -186,29 +186,31 @@ _OTHER_SEED = 700_001
 _MOST_INPUTS = 8
 """That are changed one by one."""
 OTHER, _DIRECT = "another seed", "another seed, by its own build"
-Tensors = list[torch.Tensor]
 Case = str | Mapping[str, Param]
 
 
 class OtherValues:
     """Of one process: the baseline's outputs for other values, to which the variants' are compared.
 
-    `own` is what each variant gives, `doubt` is told what weakens what is known of the inputs of a
-    variant, `passed` what was compared.
+    `own` is what each variant gives, `note` is told what casts doubt on a variant, `passed` what
+    was compared.
     """
 
     def __init__(
         self,
         stepping: Stepping,
         own: MutableMapping[str, Own],
-        doubt: Callable[[str, Finding], None],
+        note: Callable[[CheckKind, Finding], None],
         passed: Callable[..., None],
         cases: Sequence[Case],
     ) -> None:
-        self._stepping, self._own, self._doubt, self._passed = stepping, own, doubt, passed
-        self._cases = [
-            name for case in cases for name in (values.FREE if case == "free" else (case,))
-        ]
+        self._stepping = stepping
+        self._own = own
+        self._note = note
+        self._passed = passed
+        self._cases: list[Case] = []
+        for case in cases:
+            self._cases += values.FREE if case == "free" else (case,)
         self.outputs: dict[str, Tensors] = {}
         """The baseline's, by what its values are."""
         self._known: list[Figures] = []
@@ -225,44 +227,47 @@ class OtherValues:
     def compare(
         self, variant: Variant, build: Build, inputs: Tensors, *, first_process: bool
     ) -> None:
-        """Copy the values of a build with another seed, and compare: WrongOutputError where the
-        output stays.
+        """Catches results that the build computed, and inputs that are decoys: copies the values of
+        a build with another seed, and compares. WrongOutputError where the output stays.
 
-        A case in which the baseline fails, or is not finite, is none.
+        Values with which the baseline fails, or is not finite, say nothing.
         """
-        name, is_baseline = variant.name, variant.name == self._stepping.baseline
+        name = variant.name
+        is_baseline = name == self._stepping.baseline
+        required = not is_baseline and OTHER in self.outputs
         if not inputs:
             return
-        other = self._build_again(variant, required=not is_baseline and OTHER in self.outputs)
+        other = self._build_again(variant, required=required)
         if other is None:
             return
         try:
             donated = tensors.kept(tensors.live_leaves("inputs", other.work.inputs))
-            changes = values.differ(inputs, donated)
+            differ = values.differ(inputs, donated)
             if first_process:
                 self._note_unnamed(name, build, other, inputs)
                 self._note_without_effect(
-                    name, build, inputs, donated if changes is not None else inputs
+                    name, build, inputs, inputs if differ is None else donated
                 )
-            if changes is False and not is_baseline and OTHER in self.outputs:
+            if differ is False and required:
                 raise RefusedError(finding("inputs_not_from_the_seed"), check=CheckKind.INPUTS)
-            if not changes:
-                code = "seed_changes_shapes" if changes is None else "seed_changes_nothing"
-                self._doubt(name, finding(code, name)) if first_process else None
+            if not differ:
+                code = "seed_changes_shapes" if differ is None else "seed_changes_nothing"
+                if first_process:
+                    self._doubt(finding(code, name))
                 return
             change = AllValues(OTHER, donated)
             if is_baseline:
                 self._refer(name, build, other, change, inputs)
-            elif OTHER in self.outputs:
+            elif required:
                 self._follow(name, build, other, change, inputs)
         finally:
             other.close()
 
     def _build_again(self, variant: Variant, *, required: bool) -> Build | None:
+        """With another seed; None where that fails, and nothing is to be compared with it."""
+        builder = self._stepping.builder
         try:
-            return self._stepping.builder.build(
-                variant, other_seed=self._stepping.builder.data_seed + _OTHER_SEED
-            )
+            return builder.build(variant, other_seed=builder.data_seed + _OTHER_SEED)
         except Exception as error:
             if required and not is_out_of_memory(error):
                 raise
@@ -271,29 +276,24 @@ class OtherValues:
     def _refer(
         self, name: str, build: Build, other: Build, change: Change, inputs: Tensors
     ) -> None:
-        """The baseline's outputs for the values of another seed: copied, and as that build itself
-        computes them.
-        """
-        try:
-            output = self._stepping.output(build, change, inputs)
-            self._stepping.builder.first_step(other)
-            direct = tensors.kept(self._stepping.step(other))
-        except (RuntimeError, ValueError, IndexError) as error:
-            if is_out_of_memory(error):
-                raise
+        """The baseline's outputs for another seed: values copied, and by that seed's own build."""
+        output = unless_it_fails(lambda: self._stepping.output(build, change, inputs))
+        direct = None if output is None else unless_it_fails(lambda: self._first_output(other))
+        if output is None or direct is None or not tensors.finite(output):
             return
-        if not tensors.finite(output):
-            return
-        self.outputs[OTHER], self.outputs[_DIRECT] = output, direct
+        self.outputs[OTHER] = output
+        self.outputs[_DIRECT] = direct
         if not self._own[name].add(change, output):
-            self._doubt(name, finding("output_ignores_change", name))
+            self._doubt(finding("output_ignores_change", name))
+
+    def _first_output(self, build: Build) -> Tensors:
+        self._stepping.builder.first_step(build)
+        return tensors.kept(self._stepping.step(build))
 
     def _follow(
         self, name: str, build: Build, other: Build, change: AllValues, inputs: Tensors
     ) -> None:
-        """A variant's output for the values of another seed: the baseline's for the same.
-        WrongOutputError.
-        """
+        """A variant's output for another seed's values is the baseline's. WrongOutputError."""
         with checking(CheckKind.OUTPUTS):
             output = self._stepping.output(build, change, inputs)
             agreement = self._stepping.agree(build, output, self.outputs[OTHER])
@@ -308,107 +308,92 @@ class OtherValues:
             if place := self._ignored(build, change, inputs):
                 ignored = finding("ignores_its_inputs", input=place, inputs=len(inputs))
                 raise WrongOutputError(ignored, agreement.error)
-            self._stepping.builder.first_step(other)
-            if self._stepping.agree(build, self._stepping.step(other), self.outputs[_DIRECT]).ok:
+            if self._stepping.agree(build, self._first_output(other), self.outputs[_DIRECT]).ok:
                 # Its own build of these values is right: what it names is not all that it reads.
                 incomplete = finding("inputs_incomplete", name, error=agreement.error)
                 if name in self._unnamed:
                     raise RefusedError(incomplete, check=CheckKind.INPUTS)
-                self._doubt(name, incomplete)
+                self._doubt(incomplete)
                 return
             assert agreement.reason is not None
-            reason = Finding(
-                code=agreement.reason.code, values={**agreement.reason.values, "other_inputs": True}
-            )
+            known = {**agreement.reason.values, "other_inputs": True}
+            reason = Finding(code=agreement.reason.code, values=known)
             raise WrongOutputError(reason, agreement.error)
 
     def _require_step(self, build: Build, change: AllValues, inputs: Tensors) -> None:
-        """RefusedError where an output that is read once its inputs have changed follows them
-        without a step.
+        """Catches work that is done when the output is read: RefusedError where one that is read
+        once its inputs have changed follows them without a step.
         """
-        late = self._stepping.late_output(build, change, inputs)
-        usual = self._own[build.variant].usual
-        if self._stepping.agree(build, late, self.outputs[OTHER]).ok and tensors.changed(
-            late, usual
-        ):
+        late = self._stepping.output(build, change, inputs, late=True)
+        follows = self._stepping.agree(build, late, self.outputs[OTHER]).ok
+        if follows and tensors.changed(late, self._own[build.variant].usual):
             raise RefusedError(finding("output_computes_when_read"), check=CheckKind.CONTEXT)
 
     def _note_without_effect(
         self, name: str, build: Build, inputs: Tensors, others: Tensors
     ) -> None:
-        """Say which input a variant's output does not follow where the baseline's does, each
-        changed by itself.
+        """Catches an input, such as a mask, that a variant's output does not follow where the
+        baseline's does, each changed by itself; and a layout that the build made of the data.
 
         They may belong together, so this is no proof of anything.
         """
         kinds = [tensor.shape for tensor in inputs]
-        if name == self._stepping.baseline:
-            self._kinds, self._items = kinds, build.work.items
+        is_baseline = name == self._stepping.baseline
+        if is_baseline:
+            self._kinds = kinds
+            self._items = build.work.items
             self._samples = [sample_of(tensor) for tensor in inputs]
         elif self._kinds and not self._holds_baselines(inputs):
             if build.work.items == self._items:
-                self._doubt(name, finding("layout_made_in_build", name))
+                self._doubt(finding("layout_made_in_build", name))
             return
         elif kinds != self._kinds:
             return
         effective = set()
         for place, (tensor, other) in enumerate(zip(inputs[:_MOST_INPUTS], others, strict=False)):
             changed = other if tensors.changed([tensor], [other]) else values.flipped(tensor)
-            if changed is None or not self._has_effect(build, tensor, changed):
-                continue
-            effective.add(place)
-        if name == self._stepping.baseline:
+            if changed is not None and self._has_effect(build, tensor, changed):
+                effective.add(place)
+        if is_baseline:
             self._effective = effective
         elif missing := sorted(self._effective - effective):
-            self._doubt(
-                name,
-                finding("input_without_effect", name, input=missing[0] + 1, inputs=len(inputs)),
-            )
+            place = missing[0] + 1
+            self._doubt(finding("input_without_effect", name, input=place, inputs=len(inputs)))
 
     def _holds_baselines(self, inputs: Tensors) -> bool:
-        """Whether each input holds the values of one of the baseline's, in their order or in that
-        of its memory.
-        """
-        known = list(zip(self._kinds, self._samples, strict=True))
+        """Whether each input holds one of the baseline's, in logical order or in memory order."""
         return all(
-            any(
-                shape == view.shape and torch.allclose(sample, sample_of(view), rtol=5e-2)
-                for view in (tensor, in_memory_order(tensor))
-                for shape, sample in known
-            )
+            self._is_baselines(tensor) or self._is_baselines(in_memory_order(tensor))
             for tensor in inputs
         )
 
+    def _is_baselines(self, tensor: torch.Tensor) -> bool:
+        for shape, sample in zip(self._kinds, self._samples, strict=True):
+            if shape == tensor.shape and torch.allclose(sample, sample_of(tensor), rtol=5e-2):
+                return True
+        return False
+
     def _has_effect(self, build: Build, tensor: torch.Tensor, value: torch.Tensor) -> bool:
-        """Whether the output is another for other values of one input; where a step fails with
-        them, it is.
-        """
+        """Whether the output changes with one input; where a step fails with it, it does."""
         usual = tensors.kept(self._stepping.step(build))
-        try:
-            return tensors.changed(
-                self._stepping.output(build, AllValues(OTHER, [value]), [tensor]), usual
-            )
-        except (RuntimeError, ValueError, IndexError):
-            return True
+        change = AllValues(OTHER, [value])
+        output = unless_it_fails(lambda: self._stepping.output(build, change, [tensor]))
+        return output is None or tensors.changed(output, usual)
 
     def _ignored(self, build: Build, change: AllValues, inputs: Tensors) -> int | None:
-        """The first input, from 1, whose values another seed changes and the output does not follow
-        at all.
-        """
+        """The first input, from 1, that another seed changes and the output does not follow."""
         for place, (tensor, value) in enumerate(zip(inputs, change.values, strict=True)):
             if tensors.changed([tensor], [value]) and not self._has_effect(build, tensor, value):
                 return place + 1
         return None
 
     def reads_unknown(self, build: Build) -> bool:
-        """Whether a step of a variant that names nothing reads values which the baseline does not
-        have.
-        """
+        """Whether a step that names nothing reads values which the baseline does not have."""
         return bool(unknown([figures(tensor) for tensor in unnamed_of(build, ())], self._known))
 
     def _note_unnamed(self, name: str, build: Build, other: Build, inputs: Tensors) -> None:
-        """Say that a variant reads tensors which its build made of random values, and nobody
-        names.
+        """Catches what the build computed and nobody names: tensors that a step reads, and that are
+        others with another seed.
         """
         read = unnamed_of(build, inputs)
         own = [figures(tensor) for tensor in read]
@@ -424,52 +409,46 @@ class OtherValues:
         if places:
             size = sum(read[place].nbytes for place in places)
             self._unnamed.add(name)
-            self._doubt(name, finding("unnamed_tensors", name, count=len(places), bytes=size))
+            self._doubt(finding("unnamed_tensors", name, count=len(places), bytes=size))
+
+    def _doubt(self, reason: Finding) -> None:
+        self._note(CheckKind.INPUTS, reason)
 
     def try_cases(self, variant: Variant, build: Build, inputs: Tensors) -> None:
-        """What the scenario says that its inputs may also be: WrongOutputError where the output is
-        another there.
+        """Catches what is left out for values that are rare, such as NaN: on all that the scenario
+        says that its inputs may also be. WrongOutputError where the output is another there.
         """
         for number, case in enumerate(self._cases):
-            key = case if isinstance(case, str) else f"case {number}"
-            text = (
-                case
-                if isinstance(case, str)
-                else " ".join(f"{name}={value}" for name, value in case.items())
-            )
-            if variant.name == self._stepping.baseline:
-                output = self._in_case(variant, build, inputs, case)
+            if isinstance(case, str):
+                key = text = case
+            else:
+                key = f"case {number}"
+                text = " ".join(f"{name}={value}" for name, value in case.items())
+            is_baseline = variant.name == self._stepping.baseline
+            if not is_baseline and key not in self.outputs:
+                continue
+            output = unless_it_fails(partial(self._in_case, variant, build, inputs, case))
+            if is_baseline:
                 if output is not None and tensors.finite(output):
                     self.outputs[key] = output
                 continue
-            if key not in self.outputs:
-                continue
-            output = self._in_case(variant, build, inputs, case)
-            agreement = (
-                None if output is None else self._stepping.agree(build, output, self.outputs[key])
+            if output is None:
+                error, allowed = None, 0.0
+            else:
+                agreement = self._stepping.agree(build, output, self.outputs[key])
+                if agreement.ok:
+                    continue
+                error, allowed = agreement.error, agreement.tolerance
+            reason = finding(
+                "wrong_in_case", case=text, fails=output is None, error=error, allowed=allowed
             )
-            if agreement is None or not agreement.ok:
-                error = agreement.error if agreement else None
-                allowed = agreement.tolerance if agreement else 0.0
-                reason = finding(
-                    "wrong_in_case", case=text, fails=output is None, error=error, allowed=allowed
-                )
-                raise WrongOutputError(reason, error, check=CheckKind.OUTPUTS)
+            raise WrongOutputError(reason, error, check=CheckKind.OUTPUTS)
 
-    def _in_case(
-        self, variant: Variant, build: Build, inputs: Tensors, case: Case
-    ) -> Tensors | None:
-        """The output of a variant in a case; None where it fails there."""
+    def _in_case(self, variant: Variant, build: Build, inputs: Tensors, case: Case) -> Tensors:
+        if isinstance(case, str):
+            return self._stepping.output(build, values.case(case, inputs), inputs)
+        other = self._stepping.builder.build(variant, params=case)
         try:
-            if isinstance(case, str):
-                return self._stepping.output(build, values.case(case, inputs), inputs)
-            other = self._stepping.builder.build(variant, params=case)
-            try:
-                self._stepping.builder.first_step(other)
-                return tensors.kept(self._stepping.step(other))
-            finally:
-                other.close()
-        except (RuntimeError, ValueError, IndexError) as error:
-            if is_out_of_memory(error):
-                raise
-            return None
+            return self._first_output(other)
+        finally:
+            other.close()

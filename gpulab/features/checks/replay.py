@@ -42,9 +42,7 @@ Clocks = tuple[WallClock, WallClock | None]
 
 @dataclass(frozen=True)
 class StepTimes:
-    """Seconds of one step: in a block, alone after a pause, and on values that are written before
-    each step.
-    """
+    """Seconds of a step: in a block, alone after a pause, and on values written before it."""
 
     block_s: float
     alone_s: float
@@ -121,9 +119,7 @@ def _reason(
 
 
 def _is_longer(time_s: float, usual_s: float) -> bool:
-    """By more than cold caches and predictors explain: a step of NumPy after a pause took 1.26
-    times as long.
-    """
+    """By more than cold caches and predictors explain: NumPy after a pause took 1.26x."""
     return time_s > _LONGER * usual_s
 
 
@@ -237,9 +233,7 @@ def _pair_on_written(
 def _on_written(
     builder: Builder, subject: TimedBuild, draw: random.Random, *, few: bool, changes: bool
 ) -> float:
-    """Seconds of a step and the write before it, where each writes other values than the one
-    before, or the same.
-    """
+    """Seconds of a step and the write before it, of other values each time or of the same."""
     build = subject.build
     writes, undo = _writes(subject, draw, few=few, changes=changes)
     try:
@@ -266,9 +260,7 @@ def _on_written(
 def _writes(
     subject: TimedBuild, draw: random.Random, *, few: bool, changes: bool
 ) -> tuple[list[Write], Write]:
-    """Writes to the inputs, each with values of its own or all with the same; and what puts
-    everything back.
-    """
+    """Writes to the inputs, each with values of its own or all alike; and what undoes them."""
     inputs = subject.inputs
     whole = [entry.change for entry in subject.own.expected if isinstance(entry.change, AllValues)]
     drawn = (

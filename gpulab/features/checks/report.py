@@ -1,6 +1,4 @@
-"""The trust report of every comparison: what was checked, what it showed, and whether the number
-may be believed.
-"""
+"""The trust report of every comparison: what was checked, and whether it may be believed."""
 
 from __future__ import annotations
 
@@ -82,9 +80,7 @@ DOUBTS = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that is known of one comparison. `doubts` are the findings among `DOUBTS` that concern
-    it.
-    """
+    """All that is known of one comparison. `doubts`: the findings among `DOUBTS` about it."""
 
     state: RunState
     comparison: Comparison
@@ -124,9 +120,7 @@ def _check(evidence: Evidence, kind: CheckKind) -> Check:
 
 
 def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:
-    """What the worker reported: of the variant before the baseline and the run, a failure before
-    all.
-    """
+    """What the worker reported: the variant before the baseline and the run, failures first."""
     sources = [variant.examined for variant in evidence.variants] + [evidence.state.examined]
     reported = [examined for source in sources if (examined := source.get(kind))]
     ranked = sorted(
@@ -169,9 +163,7 @@ def _not_run(kind: CheckKind, reason: Finding) -> Check:
 
 
 def _not_recorded(evidence: Evidence, kind: CheckKind) -> Check:
-    """Of a run file from before such checks were recorded, or of a run that ended before this
-    one.
-    """
+    """Of a run that ended before this check, or never had processes to make it."""
     return _not_run(
         kind, finding("check_not_made" if evidence.state.processes else "check_not_recorded")
     )

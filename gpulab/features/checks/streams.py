@@ -23,9 +23,7 @@ from gpulab.engine.processes.activity import CpuOfOthers
 _SHARE = 0.1
 """Of a stretch's time, that may be left over: what is not timed is less than this."""
 _CPU_S, _DEVICE_S = 100e-6, 30e-6
-"""As much may be left over of any stretch: a thread of a pool that puts its tools away, a wait for
-an idle device.
-"""
+"""Left over of any stretch: a pool that puts its tools away, a wait for an idle device."""
 _LOOK_S, _MOST_LOOK_S = 3e-3, 0.05
 _QUIET = 0.02
 _SINGLE_STEPS = 3
@@ -75,9 +73,7 @@ class Streams:
         )
 
     def _others_while_idle(self) -> float:
-        """CPU seconds per second of all others while this thread sleeps, once they are done with
-        what was before.
-        """
+        """CPU seconds per second of all others while this thread sleeps, once they are quiet."""
         until = perf_counter() + _MOST_LOOK_S
         while True:
             busy = CpuOfOthers().watch(_LOOK_S) / _LOOK_S
@@ -85,9 +81,7 @@ class Streams:
                 return busy
 
     def _left_over(self, build: Build, steps: int, times: int, busy: float) -> _LeftOver:
-        """The median of some stretches: what others spent after each, and how long the device went
-        on.
-        """
+        """Medians of some stretches: what others spent after each, how long the device went on."""
         stretches = [self._stretch(build, steps, busy) for _ in range(times)]
         return _LeftOver(
             median(stretch.time_s for stretch in stretches),
@@ -115,9 +109,7 @@ class Streams:
             return _LeftOver(time_s, max(0.0, spent_s - busy * look_s), time_s - joined_s)
 
     def _wait_for_stream(self) -> float:
-        """Wait for what the current stream has, as an event of a device clock does; the time after
-        it.
-        """
+        """Wait for the current stream, as an event of a device clock does; the time after it."""
         if self._device.type == "cuda":
             torch.cuda.current_stream(self._device).synchronize()
         return perf_counter()
@@ -129,9 +121,7 @@ class Streams:
 
 
 class _LeftOver:
-    """Of a stretch of `time_s`: CPU seconds of others after it, and how long the device outlasted
-    its stream.
-    """
+    """Of a stretch: CPU seconds of others after it; how long the device outlasted its stream."""
 
     def __init__(self, time_s: float, cpu_s: float, device_s: float) -> None:
         self.time_s, self.cpu_s, self.device_s = time_s, cpu_s, device_s

@@ -40,9 +40,7 @@ from gpulab.features.checks.values import AllValues, Exchange, Expected, Own, Wr
 from gpulab.scenario import CONTROL
 
 _SHARE = 0.1
-"""Of the time since the measurement began, for comparing outputs and for steps that are checked
-alone.
-"""
+"""Of the time since the measurement began, for comparing outputs and for single steps."""
 _ALLOWANCE_S = 0.01
 """Beside that share, in every process."""
 _FIRST_INTERRUPTED, _INTERRUPTED = 0.5, 0.15
@@ -89,9 +87,7 @@ class _Values:
 
 @dataclass
 class _Block:
-    """A timed block that is under way: what its last step has to return, and what puts the values
-    back.
-    """
+    """A timed block that is under way: what its last step has to return, and how to undo."""
 
     expected: Expected | None
     undo: Write
@@ -110,9 +106,7 @@ class TimedChecks:
         self._context, self._builder, self._checker = context, context.builder, context.checker
         self._started, self._spent_s = perf_counter(), 0.0
         self._values: WeakKeyDictionary[Build, _Values] = WeakKeyDictionary()
-        """They hold the inputs of a build, so they go with it: there may be no room for the next
-        one beside them.
-        """
+        """They hold the inputs of a build, so they go with it: memory may be short."""
         self._shown: dict[str, _Shown] = {}
         self._interrupted: set[str] = set()
         """Candidates of which some block was."""
@@ -121,9 +115,7 @@ class TimedChecks:
         """As they were beside the last variant, of those that are looked at together."""
 
     def prepare(self, candidate: Candidate) -> Interruption | None:
-        """Choose the values of the block that comes next; what is to happen between two of its
-        steps, if anything.
-        """
+        """Choose the next block's values; what is to happen between two of its steps."""
         self._block = None
         values = self._values_of(candidate)
         if values is None or not values.writes:
@@ -148,9 +140,7 @@ class TimedChecks:
         return None
 
     def compare(self, candidate: Candidate) -> None:
-        """After a block: put the values back, and look at what its last step returned.
-        WrongOutputError.
-        """
+        """After a block: put the values back, and compare its last output. WrongOutputError."""
         clock, block = self._context.clock, self._block
         returned, self._block = clock.returned, None
         clock.forget()
@@ -173,9 +163,7 @@ class TimedChecks:
         self._spent_s += perf_counter() - started
 
     def check(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, BaseException]]:
-        """Take steps of each variant alone, and with state between; returns those that failed, and
-        why.
-        """
+        """Steps of each variant alone, and with state; those that failed, and why."""
         baseline, *others = candidates
         if not self._can_check(baseline):
             return []
@@ -248,9 +236,7 @@ class TimedChecks:
         return True
 
     def _values_of(self, candidate: Candidate) -> _Values | None:
-        """Of the build that a candidate has now; None where its output says nothing of the values
-        of its inputs.
-        """
+        """Of a candidate's build; None where its output says nothing of its inputs' values."""
         build, name = candidate.build, candidate.variant.name
         own = self._checker.own.get(name)
         if (
@@ -280,9 +266,7 @@ class TimedChecks:
         return values
 
     def _can_interrupt(self, name: str, values: _Values, expected: Expected) -> bool:
-        """A few elements, of memory that the device reads in the order of its work: no wait is
-        needed.
-        """
+        """A few elements in memory that the device reads in order: no wait is needed."""
         device = self._context.device.type
         on_device = all(tensor.device.type == device for tensor in values.inputs)
         asynchronous = self._checker.own[name].asynchronous
@@ -315,9 +299,7 @@ class TimedChecks:
         return self._spent_s < _ALLOWANCE_S + _SHARE * (perf_counter() - self._started)
 
     def _in_turn(self, candidates: list[Candidate], baseline: Candidate) -> list[Candidate]:
-        """Those that have not been looked at, in a random order; others where there is time for
-        it.
-        """
+        """Those not yet looked at, in a random order; others where there is time for it."""
         self._draw.shuffle(candidates)
         return [
             candidate
@@ -435,9 +417,7 @@ class TimedChecks:
 
 @dataclass(frozen=True)
 class _Stepped:
-    """What some steps from restored state left: their output, and the state before and after
-    them.
-    """
+    """What some steps left: their output, and the state before and after them."""
 
     output: Tensors
     before: Tensors

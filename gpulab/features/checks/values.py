@@ -21,13 +21,9 @@ from gpulab.engine.build import tensors
 Tensors = list[torch.Tensor]
 
 _VISIBLE = 8.0
-"""Times the difference of two steps on the same values by which a change of the values must be
-seen.
-"""
+"""Times the difference of two steps on the same values by which a change must be seen."""
 _OLD, _NEW = 0.25, 0.5
-"""A stale output is as near as this part of the change to the old values' output, and as far from
-the new ones'.
-"""
+"""A stale output is this near to the old values' output, and this far from the new ones'."""
 _LEAST = {torch.float64: 1e-13, torch.float32: 1e-6, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 """Rounding that two algorithms of one library may differ by, of the largest element."""
 _OF_OTHERS = 0.2
@@ -43,9 +39,7 @@ class Expected:
 
 @dataclass
 class Own:
-    """What a variant itself gives in this process: for its inputs as they are, and for changes of
-    them.
-    """
+    """What a variant gives in this process: for its inputs as they are, and for changes."""
 
     usual: Tensors
     """Finite."""
@@ -73,9 +67,7 @@ class Own:
 
 
 def distance(output: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> float:
-    """The largest difference of two elements, as a part of the largest one; infinite where they
-    cannot be compared.
-    """
+    """The largest difference, as a part of the largest element; infinite where incomparable."""
     if [tensor.numel() for tensor in output] != [tensor.numel() for tensor in other]:
         return float("inf")
     pairs = zip(*tensors.joined(output, other), strict=True)
@@ -103,9 +95,7 @@ def _rounding(output: Sequence[torch.Tensor]) -> float:
 def judged(
     own: Own, expected: Expected, output: Tensors, agreement: tensors.Agreement, name: str
 ) -> Finding | None:
-    """What is wrong with the output of a timed step on changed values; None where it is what it
-    should be.
-    """
+    """What is wrong with a timed step's output on changed values; None where nothing is."""
     if own.stale(output, expected):
         return finding("timed_step_is_stale", name, change=expected.change.name)
     if agreement.ok:
@@ -125,9 +115,7 @@ Kind = tuple[torch.Size, torch.dtype]
 _EXCHANGED = 3
 _MOVED = 0.8
 _LATE = 0.75
-"""The part of a tensor in which one of the elements lies: what samples the beginning does not see
-it.
-"""
+"""One element lies in this last part of a tensor: samples of the beginning miss it."""
 
 
 @dataclass(frozen=True)
@@ -147,9 +135,7 @@ class AllValues:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A few elements of floating-point inputs move to the values of others, or are many times the
-    largest.
-    """
+    """A few floating-point elements move to the values of others, or many times the largest."""
 
     name: str
     places: Sequence[tuple[int, float, float]]
@@ -158,9 +144,7 @@ class Exchange:
     """Of the largest value; 0 takes that of the other element."""
 
     def on(self, inputs: Sequence[torch.Tensor]) -> tuple[Write, Write]:
-        """(writes them, puts back what is there now), both without a wait: the views are made
-        here.
-        """
+        """(writes them, puts back what is there now), both without a wait: views are made here."""
         elements = [_element(inputs[index], place) for index, place, _ in self.places]
         saved = tensors.copies(elements)
         values = [self._value(inputs[index], place, other) for index, place, other in self.places]
@@ -190,9 +174,7 @@ Change = AllValues | Exchange
 def exchange(
     inputs: Sequence[torch.Tensor], draw: random.Random, times: float = 0.0
 ) -> Exchange | None:
-    """A random one; None where no input holds floating-point numbers. Whole numbers may be places
-    in memory.
-    """
+    """A random one; None where no input holds floats. Whole numbers may be places in memory."""
     floats = [
         index
         for index, tensor in enumerate(inputs)
@@ -208,9 +190,7 @@ def exchange(
 
 
 def flipped(tensor: torch.Tensor) -> torch.Tensor | None:
-    """Other values for a tensor that has the same with every seed; None of whole numbers, which may
-    be places.
-    """
+    """Other values where every seed gives the same; None of whole numbers, maybe places."""
     if tensor.dtype == torch.bool:
         return ~tensor
     if not tensor.is_floating_point() or not tensor.dim():
@@ -219,9 +199,7 @@ def flipped(tensor: torch.Tensor) -> torch.Tensor | None:
 
 
 def differ(inputs: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool | None:
-    """Whether any element differs; None where the shapes do, so that none of the values can be
-    copied.
-    """
+    """Whether any element differs; None where shapes do, so that no value can be copied."""
     if [kind(tensor) for tensor in inputs] != [kind(tensor) for tensor in others]:
         return None
     return tensors.changed(inputs, others)
@@ -262,9 +240,7 @@ CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "nan": lambda values: torch.where(_rare(values), torch.nan, values),
     "ties": lambda values: (values * 4).round() / 4,
 }
-"""What a case does with floating-point inputs: functions of the value alone, so alike whatever the
-layout.
-"""
+"""What a case does with floating-point inputs, by value alone: alike in any layout."""
 FREE = ("zeros", "signs", "scales", "infinities")
 
 

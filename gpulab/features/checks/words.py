@@ -61,10 +61,6 @@ CHECK_WORDS = {
     "output_is_its_input": Words(
         "its output is memory of its inputs, where the baseline writes one of its own"
     ),
-    "output_wobbles": Words(
-        "its output changed once and no more by step {step}: state that moves changes every "
-        "output, so name it, or compute the same in each step"
-    ),
     "output_computes_when_read": Words(
         "its output is computed when it is read, after the clock: it follows changed inputs "
         "without another step"

@@ -9,7 +9,7 @@ values, and those values are copied into the first build: its output has to foll
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from time import perf_counter
 
@@ -30,92 +30,22 @@ from gpulab.engine.processes.failure import (
     is_out_of_memory,
 )
 from gpulab.features.checks import values
-from gpulab.features.checks.effects import left_by
+from gpulab.features.checks.effects import gradients_of
+from gpulab.features.checks.null_answers import passing
 from gpulab.features.checks.other_values import OTHER, Case, OtherValues
 from gpulab.features.checks.stepping import (
+    FAILS,
     ReadingTimes,
     Stepping,
-    output_lies_in,
+    Tensors,
     poison_output,
-    require_quick,
-    timed_step,
+    unless_it_fails,
 )
 from gpulab.features.checks.values import Change, Own
 from gpulab.scenario import Variant
 
-_MOST_DIMENSIONS = 4
-Agree = Callable[[list[torch.Tensor], list[torch.Tensor]], bool]
-"""Whether an output passes for a reference."""
-
-
-def passing(
-    reference: list[torch.Tensor], inputs: Sequence[torch.Tensor], agree: Agree
-) -> dict[str, bool]:
-    """By the name of each null answer whether it passes for the reference; all should fail.
-
-    A single number has no spread: of it only zero is tried.
-    """
-    return {name: agree(answer, reference) for name, answer in _answers(reference, inputs)}
-
-
-def _answers(
-    reference: list[torch.Tensor], inputs: Sequence[torch.Tensor]
-) -> Iterator[tuple[str, list[torch.Tensor]]]:
-    yield "zeros", [torch.zeros_like(tensor) for tensor in reference]
-    if all(tensor.numel() <= 1 for tensor in reference):
-        return
-    yield "the mean", [_mean(tensor, range(tensor.dim())) for tensor in reference]
-    for axis in range(min(max(tensor.dim() for tensor in reference), _MOST_DIMENSIONS)):
-        # One number along an axis, and all the others as they should be.
-        if any(tensor.dim() > axis and tensor.shape[axis] > 1 for tensor in reference):
-            yield f"one value along axis {axis}", [_mean(tensor, (axis,)) for tensor in reference]
-    yield "noise", [_noise(tensor) for tensor in reference]
-    for index, tensor in enumerate(inputs):
-        # A copy is right where the step copies.
-        if (
-            len(reference) == 1
-            and tensor.numel() == reference[0].numel()
-            and not _is_copy(tensor, reference[0])
-        ):
-            yield f"input {index + 1}", [tensor.detach().clone()]
-
-
-def _mean(tensor: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
-    axes = [axis for axis in axes if axis < tensor.dim()]
-    if not axes or not tensor.numel():
-        return tensor.clone()
-    wide = _wide(tensor)
-    mean = wide.mean(dim=axes, keepdim=True).expand(tensor.shape)
-    return _narrow(mean, tensor)
-
-
-def _noise(tensor: torch.Tensor) -> torch.Tensor:
-    if tensor.numel() < 2:
-        return tensor.clone()
-    wide = _wide(tensor)
-    draw = torch.Generator(tensor.device).manual_seed(tensor.numel())
-    noise = torch.randn(tensor.shape, generator=draw, device=tensor.device, dtype=wide.dtype)
-    return _narrow(noise * wide.std() + wide.mean(), tensor)
-
-
-def _is_copy(tensor: torch.Tensor, reference: torch.Tensor) -> bool:
-    return bool(
-        (_wide(tensor).reshape(-1).to(reference.device) == _wide(reference).reshape(-1)).all()
-    )
-
-
-def _wide(tensor: torch.Tensor) -> torch.Tensor:
-    tensor = tensors.computable(tensor)
-    return tensor if tensor.is_floating_point() or tensor.is_complex() else tensor.double()
-
-
-def _narrow(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    is_float = like.is_floating_point() or like.is_complex()
-    return (values if is_float else values.round()).to(like.dtype)
-
-
-_MORE_STEPS = 3
-"""Steps by which an output that changed once has to show that it changes every time."""
+_LATER_STEPS = 3
+"""Further steps of an output that changes from step to step, which are compared as well."""
 _TIMES = (0.0, 4.0, 64.0)
 """Of the largest value of an input, until a few elements of it can be seen in the output."""
 _GIANT, _MANY, _OF_SMALL = 1e5, 256, 10.0
@@ -126,13 +56,10 @@ _OF_GRADIENT = 0.5
 """Relative error of a gradient that was not computed, or is of something else."""
 _QUICK_S = 0.005
 """What comparing an output may take to be done several times in each process."""
-Tensors = list[torch.Tensor]
 
 
 class Checker:
-    """Holds the baseline's outputs and compares each variant with them; says with `emit` what each
-    check showed.
-    """
+    """Compares each variant with the baseline's outputs; `emit` takes what each check showed."""
 
     def __init__(
         self,
@@ -145,32 +72,25 @@ class Checker:
         """`roomy`: there is memory for a variant's outputs and a second build of it, beside what it
         needs itself.
         """
-        self._builder, self._roomy = builder, roomy
+        self._builder = builder
+        self._roomy = roomy
         self._emit: Callable[[Event], None] = emit or (lambda event: None)
         self._draw = random.Random(f"values {builder.data_seed}")
         self.stepping = Stepping(builder)
         self.own: dict[str, Own] = {}
-        """By variant what it gives in this process, for its inputs as they are and for changes of
-        them.
-        """
-        self._others = OtherValues(self.stepping, self.own, self._doubt, self._examined, cases)
+        """By variant what it gives in this process, for its inputs and for changes of them."""
+        self._others = OtherValues(self.stepping, self.own, self._note, self._examined, cases)
+        self._names_inputs = self._output_in_inputs = self.baseline_has_state = False
+        """Of the baseline, as are the outputs that others are compared with:"""
         self._reference: Tensors = []
-        self._names_inputs = self._reads_inputs = False
-        """Whether the baseline names any, and whether its output lies in them."""
-        self.baseline_has_state = False
         self._later: list[Tensors] = []
-        """The baseline's outputs step by step, where they change."""
+        """Step by step, where they change."""
         self._gradients: Tensors = []
-        self._null_answers: dict[
-            tuple[float | None, tuple[float, ...]], tuple[dict[str, bool], float]
-        ] = {}
-        """By what a variant declares which of them pass, and the tolerance; variants differ in
-        nothing else there.
-        """
         self._small: list[torch.Tensor | None] | None = None
         """Of each reference that has giants, which elements are none."""
         self._times = ReadingTimes(0.0, 0.0)
-        """Of the baseline."""
+        self._null_answers: dict[object, tuple[dict[str, bool], float]] = {}
+        """By what a variant declares: which of them pass, and the tolerance."""
         self.stateful: set[str] = set()
         """Variants whose output changes from step to step."""
         self.drawing: set[str] = set()
@@ -197,37 +117,27 @@ class Checker:
         name = variant.name
         self._require_inputs(name, build, inputs)
         with checking(CheckKind.OUTPUTS):
-            first = self._first(name, build, inputs, saved)
+            first = self._first_output(name, build, inputs, saved)
         # NaN never equals itself, which is no state that changes from step to step
         if not tensors.finite(first):
             return self._against_reference(name, CheckTime.BEFORE, build, first)
-        live, times = timed_step(self._builder, build)
+        live, times = self.stepping.timed_step(build)
         usual = self._usual(name, build, first)
         repeated = self.stepping.agree(build, live, usual)
         if not repeated.ok:
-            return self._moving(name, build, first, tensors.kept(live), repeated)
+            return self._follow_state(name, build, first, tensors.kept(live), repeated)
         poison_output(build, live, inputs)
-        del live
-        again, more_times = timed_step(self._builder, build)
-        times += more_times
-        if not self.stepping.agree(build, again, usual).ok:
+        del live  # so that the next step may be given its memory
+        live, more_times = self.stepping.timed_step(build)
+        if not self.stepping.agree(build, live, usual).ok:
             raise WrongOutputError(finding("does_not_write_its_output"), check=CheckKind.OUTPUTS)
         self._examined(name, CheckKind.DETERMINISM, count=3)
         checked = self._against_reference(name, CheckTime.BEFORE, build, first)
-        self._note_cap(name, build, first)
+        self._note_tolerance(name, build, first)
         self._note_small_elements(name, first, checked.tolerance or 0.0)
-        lies_in = output_lies_in(again, inputs)
-        del again
-        if name == self.stepping.baseline:
-            self._reads_inputs, self._times = lies_in, times
-        elif lies_in and not self._reads_inputs:
-            raise WrongOutputError(finding("output_is_its_input"), check=CheckKind.OUTPUTS)
-        with checking(CheckKind.CONTEXT):
-            require_quick(self._builder, build, times, self._times)
-        context = build.work.context is not None
-        self._examined(
-            name, CheckKind.CONTEXT, output_s=times.read_s, step_s=times.step_s, context=context
-        )
+        self._require_own_memory(name, live, inputs)
+        del live
+        self._require_quick_reading(name, build, times + more_times)
         if self._roomy:
             self.own[name] = Own(first, asynchronous=self.stepping.asynchronous)
         self._compare_gradients(name, build)
@@ -241,8 +151,10 @@ class Checker:
         self, baseline: str, dtype: str | None, stateful: Iterable[str], drawing: Iterable[str]
     ) -> None:
         """Go on from what an earlier process found out; the baseline's output is this one's own."""
-        self.stepping.baseline, self.stepping.dtype = baseline, dtype
-        self.stateful, self.drawing = set(stateful), set(drawing)
+        self.stepping.baseline = baseline
+        self.stepping.dtype = dtype
+        self.stateful = set(stateful)
+        self.drawing = set(drawing)
 
     def again(self, variant: Variant, build: Build, *, in_turn: bool, cheap: bool) -> float:
         """In a later process: the first step, and its output on this one's data.
@@ -258,7 +170,7 @@ class Checker:
         if known:
             self.still(name, build)
             return seconds
-        if name == self.stepping.baseline:
+        if name == self.baseline:
             self.baseline_has_state = bool(build.state)
         inputs = tensors.live_leaves("inputs", build.work.inputs)
         live = self.stepping.step(build)
@@ -267,7 +179,8 @@ class Checker:
         quick = perf_counter() - started < _QUICK_S
         if not (in_turn or quick) or not tensors.finite(live):
             return seconds
-        own = self.own[name] = Own(tensors.kept(live), asynchronous=self.stepping.asynchronous)
+        own = Own(tensors.kept(live), asynchronous=self.stepping.asynchronous)
+        self.own[name] = own
         del live
         if cheap and in_turn:
             self._if_it_fits(
@@ -278,9 +191,7 @@ class Checker:
         return seconds
 
     def still(self, name: str, build: Build) -> None:
-        """Once the build has been stepped for a while: WrongOutputError where its output is another
-        by now.
-        """
+        """Once the build has been stepped for a while. WrongOutputError."""
         if name not in self.stateful:
             self._against_reference(name, CheckTime.BEFORE, build, self.stepping.step(build))
 
@@ -309,73 +220,70 @@ class Checker:
             release_memory(self._builder.device)
 
     def _require_inputs(self, name: str, build: Build, inputs: Tensors) -> None:
-        """RefusedError where only the baseline names inputs, and a variant reads what its build
-        made of the data.
+        """Catches inputs that nobody can change: RefusedError where only the baseline names some,
+        and a variant reads what its build made of the data.
         """
-        if self.stepping.baseline is None:
-            self.stepping.baseline, self.stepping.dtype = name, build.work.dtype
-            self._names_inputs, self.baseline_has_state = bool(inputs), bool(build.state)
-        if not inputs and name == self.stepping.baseline:
+        if self.baseline is None:
+            self.stepping.baseline = name
+            self.stepping.dtype = build.work.dtype
+            self._names_inputs = bool(inputs)
+            self.baseline_has_state = bool(build.state)
+        if inputs:
+            return
+        if name == self.baseline:
             skipped = finding("no_inputs_named", name)
             self.findings.append(skipped)
             self._emit(Examined(variant=name, check=CheckKind.INPUTS, skipped=skipped))
-        elif not inputs and self._names_inputs:
+        elif self._names_inputs:
+            reason = finding("inputs_not_named", name)
             if self._others.reads_unknown(build):
-                raise RefusedError(finding("inputs_not_named", name), check=CheckKind.INPUTS)
-            self._doubt(name, finding("inputs_not_named", name))
+                raise RefusedError(reason, check=CheckKind.INPUTS)
+            self._note(CheckKind.INPUTS, reason)
 
-    def _first(self, name: str, build: Build, inputs: Tensors, saved: Tensors) -> Tensors:
+    def _first_output(self, name: str, build: Build, inputs: Tensors, saved: Tensors) -> Tensors:
+        """Of the second step. Catches inputs that are changed for whoever comes after."""
         first = tensors.kept(self.stepping.step(build))
         if have_moved(self._builder):
             self.drawing.add(name)
         if tensors.changed(inputs, saved):
             raise WrongOutputError(finding("changes_inputs"))
-        if not first or (
-            name == self.stepping.baseline and not any(tensor.numel() for tensor in first)
-        ):
+        is_empty = not any(tensor.numel() for tensor in first)
+        if not first or (is_empty and name == self.baseline):
             raise UncheckedError(finding("returns_nothing", name))
         return first
 
     def _usual(self, name: str, build: Build, first: Tensors) -> Tensors:
-        """What each further step has to agree with: two that are right differ by up to twice the
-        tolerance.
-        """
-        if (
-            name == self.stepping.baseline
-            or self.stepping.baseline in self.stateful
-            or not self._reference
-        ):
+        """What further steps have to agree with: two right ones differ by up to two tolerances."""
+        if name == self.baseline or self.baseline in self.stateful or not self._reference:
             return first
-        return self._reference if self.stepping.agree(build, first, self._reference).ok else first
+        agrees = self.stepping.agree(build, first, self._reference).ok
+        return self._reference if agrees else first
 
-    def _moving(
+    def _follow_state(
         self, name: str, build: Build, first: Tensors, second: Tensors, repeated: tensors.Agreement
     ) -> Checked:
-        """An output that changed: no state is named, or other state than it depends on. It has to
-        change every time.
+        """An output that changes: no state is named, or other state than it depends on. It has to
+        change as the baseline's does, step by step.
 
         Three steps since the build, and so are the re-check's.
         """
         self.stateful.add(name)
-        code = "state_not_restored" if build.state else "state_not_named"
-        place = {"output": repeated.tensor + 1, "outputs": len(first), "error": repeated.error}
-        self.findings.append(finding(code, name, **place))
-        if name != self.stepping.baseline and self.stepping.baseline not in self.stateful:
+        reason = finding(
+            "state_not_restored" if build.state else "state_not_named",
+            name,
+            output=repeated.tensor + 1,
+            outputs=len(first),
+            error=repeated.error,
+        )
+        self.findings.append(reason)
+        if name != self.baseline and self.baseline not in self.stateful:
             self._against_reference(name, CheckTime.BEFORE, build, first)
         later = [first, second]
-        for step in range(_MORE_STEPS):
-            later.append(tensors.kept(self.stepping.step(build)))
-            if self.stepping.agree(build, later[-1], later[-2]).ok:
-                raise RefusedError(
-                    finding("output_wobbles", step=step + 3), check=CheckKind.DETERMINISM
-                )
-        if name == self.stepping.baseline:
+        later += [tensors.kept(self.stepping.step(build)) for _ in range(_LATER_STEPS)]
+        if name == self.baseline:
             self._later = later
         for output, expected in zip(later, self._later, strict=False):
-            agreement = self.stepping.agree(build, output, expected)
-            if agreement.reason:
-                raise WrongOutputError(agreement.reason, agreement.error)
-        reason = finding(code, name, **place)
+            self.stepping.require(build, output, expected)
         self._emit(
             Examined(variant=name, check=CheckKind.DETERMINISM, count=len(later), reason=reason)
         )
@@ -384,72 +292,23 @@ class Checker:
     def _against_reference(
         self, name: str, when: CheckTime, build: Build, output: Tensors
     ) -> Checked:
+        """Catches any other output than the baseline's. WrongOutputError."""
         with checking(CheckKind.OUTPUTS):
-            if name == self.stepping.baseline and not self._reference:
+            if name == self.baseline and not self._reference:
                 self._set_reference(output)
-            agreement = self.stepping.agree(build, output, self._reference)
-            if agreement.reason:
-                raise WrongOutputError(agreement.reason, agreement.error)
+            agreement = self.stepping.require(build, output, self._reference)
         self._examined(
             name,
             CheckKind.OUTPUTS,
             error=agreement.error,
             allowed=agreement.tolerance,
-            cap=self._cap(build, output),
+            cap=self._largest(tensors.cap_of, build, output),
             elements=sum(tensor.numel() for tensor in output),
             bytes=sum(tensor.nbytes for tensor in output),
         )
         return Checked(
             variant=name, when=when, ok=True, error=agreement.error, tolerance=agreement.tolerance
         )
-
-    def _cap(self, build: Build, output: Tensors) -> float:
-        dtypes = (build.work.dtype, self.stepping.dtype)
-        pairs = zip(output, self._reference, strict=False)
-        return max(
-            (tensors.cap_of(actual, expected, dtypes) for actual, expected in pairs), default=0.0
-        )
-
-    def _note_cap(self, name: str, build: Build, output: Tensors) -> None:
-        declared, cap = build.work.tolerance, self._cap(build, output)
-        if declared is None:
-            return
-        dtypes = (build.work.dtype, self.stepping.dtype)
-        pairs = zip(output, self._reference, strict=False)
-        usual = max(
-            (tensors.tolerance_of(actual, expected, dtypes) for actual, expected in pairs),
-            default=0.0,
-        )
-        if declared > cap:
-            self.findings.append(finding("tolerance_capped", name, declared=declared, cap=cap))
-        elif declared > usual:
-            self.findings.append(finding("tolerance_widened", name, declared=declared, usual=usual))
-
-    def _note_small_elements(self, name: str, output: Tensors, tolerance: float) -> None:
-        """Say where a few elements are so large that the error of all others is next to nothing
-        beside them.
-        """
-        if self._small is None:
-            self._small = [_small_elements(expected) for expected in self._reference]
-        for own, expected, small in zip(output, self._reference, self._small, strict=False):
-            if small is None or own.numel() != expected.numel():
-                continue
-            wanted = tensors.computable(expected).double().reshape(-1)
-            differences = (tensors.computable(own).double().reshape(-1).to(wanted.device) - wanted)[
-                small
-            ]
-            error = float(differences.norm() / wanted[small].norm())
-            if error > _OF_SMALL * tolerance:
-                values = {"times": _GIANT, "error": error, "allowed": _OF_SMALL * tolerance}
-                self._emit(
-                    Examined(
-                        variant=name,
-                        check=CheckKind.OUTPUTS,
-                        reason=finding("norm_in_few_elements", name, **values),
-                    )
-                )
-                self.findings.append(finding("norm_in_few_elements", name, **values))
-                return
 
     def _set_reference(self, output: Tensors) -> None:
         reference = tensors.kept(output)
@@ -459,24 +318,77 @@ class Checker:
             self.findings.append(finding("baseline_is_zeros"))
         self._reference = reference
 
-    def _compare_gradients(self, name: str, build: Build) -> None:
-        """What steps leave in `.grad`, where the baseline leaves the same each time:
-        WrongOutputError.
+    def _largest(self, limit: Callable[..., float], build: Build, output: Tensors) -> float:
+        """A limit of `tensors`, the largest of all tensors of an output."""
+        dtypes = self.stepping.dtypes(build)
+        pairs = zip(output, self._reference, strict=False)
+        return max((limit(actual, expected, dtypes) for actual, expected in pairs), default=0.0)
+
+    def _require_own_memory(self, name: str, live: Tensors, inputs: Tensors) -> None:
+        """Catches a view instead of a copy: WrongOutputError where an output is memory of the
+        inputs, and the baseline's is not.
         """
-        left = tensors.kept(left_by(build))
-        if name == self.stepping.baseline:
+        in_inputs = bool(tensors.storages(live) & tensors.storages(inputs))
+        if name == self.baseline:
+            self._output_in_inputs = in_inputs
+        elif in_inputs and not self._output_in_inputs:
+            raise WrongOutputError(finding("output_is_its_input"), check=CheckKind.OUTPUTS)
+
+    def _require_quick_reading(self, name: str, build: Build, times: ReadingTimes) -> None:
+        if name == self.baseline:
+            self._times = times
+        with checking(CheckKind.CONTEXT):
+            self.stepping.require_quick_reading(build, times, self._times)
+        context = build.work.context is not None
+        self._examined(
+            name, CheckKind.CONTEXT, output_s=times.read_s, step_s=times.step_s, context=context
+        )
+
+    def _note_tolerance(self, name: str, build: Build, output: Tensors) -> None:
+        """Catches a tolerance by which much would pass."""
+        declared = build.work.tolerance
+        if declared is None:
+            return
+        cap = self._largest(tensors.cap_of, build, output)
+        usual = self._largest(tensors.tolerance_of, build, output)
+        if declared > cap:
+            self.findings.append(finding("tolerance_capped", name, declared=declared, cap=cap))
+        elif declared > usual:
+            self.findings.append(finding("tolerance_widened", name, declared=declared, usual=usual))
+
+    def _note_small_elements(self, name: str, output: Tensors, tolerance: float) -> None:
+        """Catches an output of which only a few elements are computed that are so large that the
+        error of all others is next to nothing beside them.
+        """
+        if self._small is None:
+            self._small = [_small_elements(tensor) for tensor in self._reference]
+        allowed = _OF_SMALL * tolerance
+        for own, expected, small in zip(output, self._reference, self._small, strict=False):
+            if small is None or own.numel() != expected.numel():
+                continue
+            wanted = tensors.wide(expected).reshape(-1)
+            difference = tensors.wide(own).reshape(-1).to(wanted.device) - wanted
+            error = float(difference[small].norm() / wanted[small].norm())
+            if error > allowed:
+                values = {"times": _GIANT, "error": error, "allowed": allowed}
+                self._note(CheckKind.OUTPUTS, finding("norm_in_few_elements", name, **values))
+                return
+
+    def _compare_gradients(self, name: str, build: Build) -> None:
+        """Catches a backward pass that is left out: WrongOutputError where steps do not leave in
+        `.grad` what the baseline leaves there each time.
+        """
+        left = tensors.kept(gradients_of(build))
+        if name == self.baseline:
             self.stepping.step(build)
-            steady = self.stepping.agree(build, left_by(build), left).ok if left else False
-            self._gradients = left if steady else []
+            if left and self.stepping.agree(build, gradients_of(build), left).ok:
+                self._gradients = left
             return
         if not self._gradients:
             return
         if [tensor.shape for tensor in left] != [tensor.shape for tensor in self._gradients]:
-            reason = finding(
-                "gradients_not_left", name, count=len(left), baseline=len(self._gradients)
-            )
-            self._emit(Examined(variant=name, check=CheckKind.OUTPUTS, reason=reason))
-            self.findings.append(reason)
+            counts = {"count": len(left), "baseline": len(self._gradients)}
+            self._note(CheckKind.OUTPUTS, finding("gradients_not_left", name, **counts))
             return
         for place, (own, expected) in enumerate(zip(left, self._gradients, strict=True)):
             agreement = tensors.agree([own], [expected], tolerance=_OF_GRADIENT)
@@ -498,73 +410,71 @@ class Checker:
             inputs = tensors.live_leaves("inputs", build.work.inputs)
             change = values.exchange(inputs, self._draw)
             return None if change is None else (change, self.stepping.output(build, change, inputs))
-        except (RuntimeError, ValueError, IndexError, MemoryError):
+        except (*FAILS, MemoryError):
             return None
         finally:
             if build is not None:
                 build.close()
 
     def _exchange(self, name: str, build: Build, inputs: Tensors) -> None:
-        """Find an exchange of elements that the variant's output shows."""
+        """Find an exchange of elements that the variant's output shows, for timed steps."""
         for times in _TIMES:
             change = values.exchange(inputs, self._draw, times)
             if change is None:
                 return
-            try:
-                output = self.stepping.output(build, change, inputs)
-                steady = self.stepping.agree(
-                    build, self.stepping.output(build, change, inputs), output
-                ).ok
-            except (RuntimeError, ValueError, IndexError) as error:
-                if is_out_of_memory(error):
-                    raise
+            outputs = unless_it_fails(
+                lambda change=change: [  # type: ignore[misc]
+                    self.stepping.output(build, change, inputs) for _ in range(2)
+                ]
+            )
+            if outputs is None:
                 return
-            if steady and self.own[name].add(change, output):
+            steady = self.stepping.agree(build, outputs[1], outputs[0]).ok
+            if steady and self.own[name].add(change, outputs[0]):
                 return
 
     def _try_null_answers(self, name: str, build: Build, saved: Tensors) -> None:
-        """What knows nothing of the step must fail the check, or the check proves nothing."""
+        """Catches a comparison that proves nothing: what knows nothing of the step must fail it."""
+        dtypes = self.stepping.dtypes(build)
+        usual = tuple(tensors.tolerance_of(tensor, tensor, dtypes) for tensor in self._reference)
+        key = build.work.tolerance, usual
+        if key not in self._null_answers:
+            self._null_answers[key] = self._passing(build, saved)
+        passed, allowed = self._null_answers[key]
+        answer = next((answer for answer, passes in passed.items() if passes), None)
+        if answer is None:
+            self._examined(name, CheckKind.NULL_ANSWERS, count=len(passed), allowed=allowed)
+            return
+        reason = finding("null_answer_passes", name, answer=answer, allowed=allowed)
+        self._emit(
+            Examined(
+                variant=name,
+                check=CheckKind.NULL_ANSWERS,
+                ok=False,
+                count=len(passed),
+                reason=reason,
+            )
+        )
+        self._emit(Unchecked(variant=name, reason=reason))
+
+    def _passing(self, build: Build, saved: Tensors) -> tuple[dict[str, bool], float]:
+        """Which null answers pass for the baseline's output, and another seed's; the tolerance."""
 
         def agree(answer: Tensors, reference: Tensors) -> bool:
             return self.stepping.agree(build, answer, reference).ok
 
-        dtypes = build.work.dtype, self.stepping.dtype
-        key = (
-            build.work.tolerance,
-            tuple(tensors.tolerance_of(tensor, tensor, dtypes) for tensor in self._reference),
-        )
-        if key not in self._null_answers:
-            passed = passing(self._reference, saved, agree)
-            if OTHER in self._others.outputs:
-                again = passing(self._others.outputs[OTHER], (), agree)
-                passed = {
-                    answer: passes and again.get(answer, True) for answer, passes in passed.items()
-                }
-            self._null_answers[key] = (
-                passed,
-                self.stepping.agree(build, self._reference, self._reference).tolerance,
-            )
-        passed, allowed = self._null_answers[key]
-        answer = next((answer for answer, passes in passed.items() if passes), None)
-        if answer is not None:
-            reason = finding("null_answer_passes", name, answer=answer, allowed=allowed)
-            self._emit(
-                Examined(
-                    variant=name,
-                    check=CheckKind.NULL_ANSWERS,
-                    ok=False,
-                    count=len(passed),
-                    reason=reason,
-                )
-            )
-            self._emit(Unchecked(variant=name, reason=reason))
-        else:
-            self._examined(name, CheckKind.NULL_ANSWERS, count=len(passed), allowed=allowed)
+        passed = passing(self._reference, saved, agree)
+        if OTHER in self._others.outputs:
+            again = passing(self._others.outputs[OTHER], (), agree)
+            passed = {
+                answer: passes and again.get(answer, True) for answer, passes in passed.items()
+            }
+        return passed, self.stepping.agree(build, self._reference, self._reference).tolerance
 
-    def _doubt(self, name: str, reason: Finding) -> None:
-        """Something that weakens what is known of the inputs of a variant."""
+    def _note(self, kind: CheckKind, reason: Finding) -> None:
+        """Something that casts doubt on what a check showed of a variant."""
         self.findings.append(reason)
-        self._emit(Examined(variant=name, check=CheckKind.INPUTS, reason=reason))
+        self._emit(Examined(variant=reason.variant, check=kind, reason=reason))
 
     def _examined(self, name: str, kind: CheckKind, *, count: int = 1, **shown: Value) -> None:
         self._emit(Examined(variant=name, check=kind, count=count, values=shown))
@@ -574,6 +484,6 @@ def _small_elements(reference: torch.Tensor) -> torch.Tensor | None:
     """Which elements are no giants, of a reference that has some; None where all are alike."""
     if not reference.is_floating_point() or reference.numel() < _MANY:
         return None
-    sizes = tensors.computable(reference).double().reshape(-1).abs()
+    sizes = tensors.wide(reference).reshape(-1).abs()
     small = sizes < _GIANT * sizes.median()
     return small if bool(small.any()) and not bool(small.all()) else None

@@ -90,9 +90,7 @@ def partition(
 
 
 class _Phases:
-    """The phases of the main thread, and the turns of DataLoaders there, which wait for data as a
-    phase would.
-    """
+    """Phases of the main thread, and turns of DataLoaders, which wait for data like one."""
 
     def __init__(self, trace: Trace) -> None:
         own = [event for event in trace.inside(trace.annotations) if event.thread == trace.main]
@@ -181,9 +179,7 @@ def _is_host_copy(event: TraceEvent) -> bool:
 
 
 def _is_backward(trace: Trace, thread: Thread) -> bool:
-    """Whether autograd's engine ran there: on threads of its own for CUDA, while the one that
-    called it waits.
-    """
+    """Whether autograd's engine ran there: for CUDA on threads of its own."""
     return thread != trace.main and any(
         event.name.startswith("autograd::engine::evaluate_function")
         for event in trace.operations[thread]
@@ -191,9 +187,7 @@ def _is_backward(trace: Trace, thread: Thread) -> bool:
 
 
 def _main_thread_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
-    """The main thread as the device: waits are by the innermost phase, and what allocates is useful
-    where marked so.
-    """
+    """The main thread as the device: waits by innermost phase; allocation may be useful."""
     work = trace.operations.get(trace.main, [])
     busy = [event.span for event in work]
     waits = {
@@ -419,26 +413,20 @@ def parts_on_cpu(
 
 
 def taken_by_others_s(partition: Partition, steps: int, plain_s: float) -> float:
-    """Of a CPU's window, what was off the CPU beyond what the same steps are without the
-    profiler.
-    """
+    """Of a CPU's window, what was off the CPU beyond what the same steps are unprofiled."""
     excess_s = max(0.0, partition.window_s - plain_s * steps)
     return min(excess_s, max(0.0, partition.seconds.get("preempted", 0.0)))
 
 
 def is_disturbed(partition: Partition, steps: int, plain_s: float) -> bool:
-    """Whether others took much of a CPU's window, and not of the same steps before it: then its
-    parts are guesses.
-    """
+    """Whether others took much of a CPU's window alone: then its parts are guesses."""
     preempted_s = partition.seconds.get("preempted", 0.0)
     excess_s = partition.window_s - plain_s * steps
     return preempted_s > _MUCH * partition.window_s and excess_s > preempted_s / 2
 
 
 def share_without_overhead(partition: Partition, steps: int, plain_s: float) -> tuple[float, float]:
-    """The least and the most that the useful share of a CPU can be, wherever what recording took
-    fell.
-    """
+    """The least and the most that a CPU's useful share can be, wherever overhead fell."""
     useful_s, whole_s = partition.seconds.get(USEFUL, 0.0) / steps, partition.window_s / steps
     plain_s = min(plain_s, whole_s)
     if not plain_s:

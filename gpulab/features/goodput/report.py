@@ -35,9 +35,7 @@ from gpulab.report.report import GoodputReport, StepSource, Time
 from gpulab.report.state import RunState, VariantState
 
 TOLERANCE = 0.05
-"""Within which a goodput is certain, and a step that is too short for what was recorded of it still
-holds it.
-"""
+"""A goodput is certain within this, and a step this much too short is still right."""
 
 
 class OtherWay(StrEnum):
@@ -83,9 +81,7 @@ class StepGoodput:
 def step_goodput(
     state: RunState, variant: VariantState, profiled: Profiled, time: Time | None
 ) -> StepGoodput:
-    """Goodput and parts of the step of a variant that was profiled; `time` is what its rounds
-    say.
-    """
+    """Goodput and parts of a profiled variant's step; `time` is what its rounds say."""
     partition, steps, plain_s = profiled.partition, profiled.steps, profiled.plain_s
     on_gpu = state.device is not None and state.device.on_gpu
     rounds_s = _rounds_s(state, variant, time)
@@ -125,9 +121,7 @@ def step_goodput(
 
 
 def _rounds_s(state: RunState, variant: VariantState, time: Time | None) -> float | None:
-    """The step of the rounds by the host's clock; None with cold caches, which the profiler's are
-    not.
-    """
+    """The step by the host's clock; None with cold caches, which the profiler's are not."""
     job = state.timed_job
     if job is None or job.cache != Cache.HOT:
         return None
@@ -177,9 +171,7 @@ def _by_device(
 
 
 def _by_host(variant: VariantState, profiled: Profiled) -> Iterator[_Estimate]:
-    """The goodput by the other recording, by another place for what recording takes, and by the
-    phases.
-    """
+    """Goodput by the other recording, by overhead placed elsewhere, and by the phases."""
     partition, steps, plain_s = profiled.partition, profiled.steps, profiled.plain_s
     if profiled.repeated is not None:
         yield _cpu_share(profiled, repeated=True), OtherWay.SECOND_RECORDING
@@ -215,9 +207,7 @@ def _cpu_share(profiled: Profiled, *, inside: float = 0.0, repeated: bool = Fals
 
 
 def _ran(phases: Phases) -> float | None:
-    """The share of the phase "useful" in what ran, or waited in a phase for that; None where no
-    time was recorded.
-    """
+    """The share of "useful" in what ran or waited for it; None where no time is known."""
     total_s = sum(
         seconds if name in WAITING else phases.running_s.get(name, 0.0)
         for name, seconds in phases.seconds.items()
@@ -297,9 +287,7 @@ def _phases(phases: Phases | None) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _operations(profiled: Profiled, step: StepGoodput) -> list[Operation]:
-    """Of one step. A kernel takes as long without the profiler; an operation of the host its share
-    of the step.
-    """
+    """Of one step. A kernel's time is the recording's, a host operation's is scaled."""
     recorded_s = (profiled.repeated or profiled.partition).window_s / profiled.steps
     rows = []
     for row in profiled.operations[:_MOST_ROWS]:
@@ -336,9 +324,7 @@ _LEAST = 0.5
 
 
 def with_step_work(state: RunState) -> RunState:
-    """The state with variants invalid whose products run in some steps only, where the baseline's
-    run in each.
-    """
+    """The state with variants invalid that skip products which the baseline always makes."""
     baseline = next(iter(state.variants.values()), None)
     usual = _products_per_step(baseline) if baseline else None
     if usual is None or usual < 1:

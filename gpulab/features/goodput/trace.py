@@ -20,9 +20,7 @@ WINDOW = f"{TRACE_PREFIX}window"
 DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 CALLS = frozenset({"cuda_runtime", "cuda_driver"})
 _ANNOTATIONS = frozenset({"user_annotation", "cpu_op"})
-"""The lab's own phases are of the second: the profiler takes hundreds of microseconds for each of
-the first.
-"""
+"""The lab's phases are of the second kind: the profiler takes 100x for the first."""
 RELEVANT = DEVICE | CALLS | _ANNOTATIONS
 
 Thread = tuple[int | str, int | str]
@@ -94,9 +92,7 @@ class Trace:
 
 
 def read(document: dict[str, Any]) -> Trace:
-    """Read a Chrome trace, in microseconds there. ValueError where no window was recorded, or it is
-    not a trace.
-    """
+    """Read a Chrome trace. ValueError where no window was recorded, or it is not a trace."""
     complete, skipped = _complete(document)
     windows = [raw for raw in complete if _is_window(raw)]
     if not windows:
@@ -105,9 +101,7 @@ def read(document: dict[str, Any]) -> Trace:
 
 
 def read_any(document: object) -> Trace:
-    """Read a trace that anyone recorded: without a window of the lab, the whole is one. ValueError:
-    not a trace.
-    """
+    """Read anyone's trace; without a window of the lab the whole is one. ValueError."""
     complete, skipped = _complete(document)
     windows = [raw for raw in complete if _is_window(raw)]
     if windows:
@@ -245,9 +239,7 @@ def _problems(raw: object) -> Iterator[str]:
 
 
 _WAITS = ("StreamWaitEvent", "EventSynchronize", "EventQuery", "StreamSynchronize", "StreamQuery")
-"""Calls by which a stream, or the host, waits for another; waiting for the whole device says
-nothing of streams.
-"""
+"""Calls by which a stream, or the host, waits for another stream."""
 _GRAPH = "GraphLaunch"
 """A graph joins its streams by itself."""
 

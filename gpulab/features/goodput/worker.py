@@ -48,9 +48,7 @@ _FEWEST_TICKS = 20
 
 
 def interpreted_share(step: Callable[[], object]) -> float | None:
-    """Of the time in which some steps run on this thread, the main one; None where too little of it
-    was seen.
-    """
+    """Of some steps' time on this, the main thread; None where too little was seen."""
     ran_s = interpreted_s = armed_at = 0.0
     ticks = 0
 
@@ -90,9 +88,7 @@ _FEWEST, _LONGEST_WINDOW_S, _WITHIN = 3, 3.0, 0.1
 mean that unsure.
 """
 _MOST_STEPS, _MOST_STATEFUL_STEPS = 200, 20
-"""Steps between two restores of their state, where they have one: as a cache it may be full after
-some.
-"""
+"""Steps between two restores of state, which as a cache may be full after some."""
 _MOST_EVENTS = 10_000
 """A trace of more takes longer to read than the steps took."""
 _MOST_EVENTS_NEEDED = 100_000
@@ -100,14 +96,11 @@ _MUCH_OUTSIDE = 0.2
 _PLAIN_GROUPS = 5
 _MOST_WINDOWS = 2
 _WAITING_TIME = 1
-"""Of the numbers of a thread's schedstat: nanoseconds in which it could have run, and another did.
-"""
+"""Of a thread's schedstat: nanoseconds in which it could have run, and another did."""
 
 
 class Profiler:
-    """Records the variants named. What cannot be profiled is reported, and fails nothing: it has
-    been measured.
-    """
+    """Records the variants named. What cannot be profiled is reported, and fails nothing."""
 
     def __init__(
         self,
@@ -120,9 +113,7 @@ class Profiler:
         self._options = job.profile or ProfileOptions()
 
     def prepare(self) -> None:
-        """Open the device, run the file, and start the profiler once, which takes a second. It says
-        nothing.
-        """
+        """Open the device, run the file, and start the profiler once, which takes a second."""
         job = self._job
         device, info = open_device(job.device, job.threads)
         self._device, self._wait = device, waiter(device) or _nothing
@@ -230,9 +221,7 @@ class Profiler:
         return groups
 
     def _interpreted(self, build: Build, parts: Partition) -> float | None:
-        """Of a CPU whose time is not torch's; a step that changes its state may not do the same
-        again and again.
-        """
+        """Of a CPU whose time is not torch's, and of steps without state."""
         if (
             self._device.type != "cpu"
             or build.state
@@ -245,9 +234,7 @@ class Profiler:
     def _window(
         self, build: Build, steps: int, plain_s: float, *, shapes: bool, file: Path | None = None
     ) -> tuple[Trace, Partition]:
-        """A recording of some steps and its partition; another one where the machine was too busy
-        for the first.
-        """
+        """A recording and its partition; another where the machine was too busy for it."""
         for _ in range(_MOST_WINDOWS):
             trace, times = self._recorded(build, steps, shapes=shapes)
             off_cpu = {
@@ -310,9 +297,7 @@ class Profiler:
 
 
 def _window_steps(plain_s: float, spread: float | None, single: Trace, *, stateful: bool) -> int:
-    """How many steps a recording should have: those that fill it, and as many as their spread
-    needs.
-    """
+    """How many steps a recording needs: to fill it, and for their spread."""
     events = max(1, single.size)
     enough = max(int(_WINDOW_S / plain_s), min(_ENOUGH, int(_LONG_WINDOW_S / plain_s)))
     needed = _ENOUGH if spread is None else ceil((spread / _WITHIN) ** 2)
@@ -355,9 +340,7 @@ def _middle_s(steps: Sequence[_Plain]) -> float:
 
 
 def _taken_s() -> float:
-    """Seconds in which this thread waited for a CPU so far; 0 where the system does not count
-    them.
-    """
+    """Seconds in which this thread waited for a CPU so far; 0 where nobody counts them."""
     try:
         return int(Path("/proc/thread-self/schedstat").read_text().split()[_WAITING_TIME]) * 1e-9
     except (OSError, ValueError, IndexError):

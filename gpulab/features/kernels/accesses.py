@@ -72,9 +72,7 @@ class Accesses(NamedTuple):
 
 
 def accesses(body: str, threads: tuple[int, int, int]) -> Accesses:
-    """What the first warp accesses, by the PTX of one kernel (between its braces) and the threads
-    of a block.
-    """
+    """What the first warp accesses, by one kernel's PTX and the threads of a block."""
     values = _Registers(threads)
     conflicts: list[int] = []
     use: dict[str, list[tuple[int, float]]] = {"ld": [], "st": []}
@@ -120,9 +118,7 @@ class _Registers:
         """Where a register was assigned last."""
 
     def address(self, operands: str) -> tuple[int, ...] | None:
-        """The lanes' addresses of an access, beside what they have in common; None where they are
-        not known.
-        """
+        """Lanes' addresses of an access, without their common part; None where unknown."""
         found = _ADDRESS.search(operands)
         value = self._read(found["base"]) if found else None
         return value.lanes if value else None
@@ -130,9 +126,7 @@ class _Registers:
     def follow(
         self, base: str, modifiers: list[str], operands: list[str], place: int, loop: int | None
     ) -> None:
-        """Take in an instruction at a place, which is in a loop that begins at another, or in
-        none.
-        """
+        """Take in an instruction at a place, in a loop that begins at another, or in none."""
         target = operands[0]
         next_round = loop is not None and self._assigned.get(target, place) < loop
         if target.startswith("%") and not next_round:
@@ -236,9 +230,7 @@ def _bytes(opcode: str, modifiers: list[str]) -> int:
 
 
 def _passes(addresses: tuple[int, ...], size: int) -> int:
-    """Passes of a shared access over those that its width needs anyway: the words of the busiest
-    bank.
-    """
+    """Passes of a shared access: the words of the busiest bank."""
     together = _LANES if size <= _WORD else _LANES * _WORD // size
     worst = 1
     for first in range(0, len(addresses), together):
@@ -254,8 +246,6 @@ def _passes(addresses: tuple[int, ...], size: int) -> int:
 
 
 def _used(addresses: tuple[int, ...], size: int) -> float:
-    """The share of the touched sectors' bytes that some lane accesses, of a tensor that begins with
-    a sector.
-    """
+    """The share of the touched sectors that lanes access, if a tensor begins with one."""
     used = {address + place for address in addresses for place in range(size)}
     return len(used) / (_SECTOR * len({place // _SECTOR for place in used}))

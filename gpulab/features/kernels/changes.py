@@ -47,9 +47,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KernelDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """Kernels of a variant against those of another; no changes where the code and the launch are
-    the same.
-    """
+    """Kernels of a variant against another's; no changes where code and launch are alike."""
 
     against: str
     changes: list[Change]

@@ -29,13 +29,9 @@ _PARAMETER = re.compile(
     r"\.param (?:\.align \d+ )?\.(\w+) (?:\.ptr[^\w]*(?:\.\w+ )*(?:\d+ )?)?\w+(?:\[(\d+)\])?"
 )
 _NO_CACHE = "-no-cache"
-"""NVRTC keeps machine code of earlier compilations, and says nothing of registers where it takes it
-from there.
-"""
+"""NVRTC's cache of machine code says nothing of registers."""
 KERNELS_FOLDER = "GPULAB_KERNELS"
-"""The variable of the environment that names the folder in which processes of one run share what
-they compiled.
-"""
+"""Environment variable: the folder in which a run's processes share what they compiled."""
 _HEADER = "cuda_fp16.h"
 _CACHED = 256
 
@@ -54,9 +50,7 @@ class NoCompilerError(ImportError):
 
 @dataclass(frozen=True)
 class Compiled:
-    """One kernel for one architecture. `entry` is its name in the machine code, `parameters` their
-    types in PTX.
-    """
+    """One kernel for one architecture. `entry`: its name in machine code."""
 
     name: str
     arch: str
@@ -66,9 +60,7 @@ class Compiled:
     parameters: tuple[str, ...]
     registers: int
     spill_bytes: int
-    """Bytes that a thread stores to and loads from local memory, because registers did not
-    suffice.
-    """
+    """Bytes that a thread stores to and loads from local memory for want of registers."""
     stack_bytes: int
     shared_bytes: int
     """Static shared memory of a block."""
@@ -89,9 +81,7 @@ def compile_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> Comp
 def _compile(
     name: str, code: str, line: int, options: tuple[str, ...], arch: str, file: str
 ) -> Compiled:
-    """From the folder of the run, where another process of it has compiled the same; else by the
-    compiler.
-    """
+    """From the run's folder, where another process compiled it; else by the compiler."""
     folder = os.environ.get(KERNELS_FOLDER)
     if folder is None:
         return _compiled(name, code, line, options, arch, file)
@@ -152,9 +142,7 @@ def architectures() -> tuple[str, ...]:
 
 @lru_cache(1)
 def header_folders() -> tuple[str, ...]:
-    """Where CUDA's own headers are, such as cuda_fp16.h: of a toolkit, or of the wheels that torch
-    brings.
-    """
+    """Folders of CUDA's headers, such as cuda_fp16.h: a toolkit's, or a wheel's."""
     spec = util.find_spec("nvidia")
     wheels = [Path(place) for place in (spec.submodule_search_locations if spec else None) or ()]
     folders = [

@@ -35,9 +35,7 @@ _ACCESSES = {
 }
 _MATRIX = re.compile(r"^(?P<memory>UTC)?(?P<kind>[A-Z])?(?P<group>G)?MMA$")
 MATRIX = ("tcgen05", "wgmma", "mma")
-"""Classes of matrix instructions, the newest first: of Blackwell's tensor memory, of a warp group
-(Hopper), of a warp.
-"""
+"""Matrix instructions, newest first: Blackwell's, a warp group's (Hopper), a warp's."""
 _CLASSES = {
     "fma": ("FFMA", "FFMA2", "DFMA", "HFMA2"),
     "add_or_multiply": ("FADD", "FMUL", "FADD2", "FMUL2", "DADD", "DMUL", "HADD2", "HMUL2"),
@@ -101,9 +99,7 @@ def count_sass(lines: Sequence[str]) -> dict[str, int]:
 
 
 def count_ptx(body: str) -> dict[str, int]:
-    """The same of one kernel's PTX; what the assembler makes of it (spills, divergence, merged
-    loads) is not in it.
-    """
+    """The same of a kernel's PTX, without what the assembler makes of it, such as spills."""
     counts: Counter[str] = Counter()
     seen: set[str] = set()
     for line in body.splitlines():
@@ -150,9 +146,7 @@ def entry_body(ptx: str, entry: str) -> str:
 
 
 def _half_fma(operands: str) -> str:
-    """The class of an HFMA2: with zeros as its factors it moves a constant, with one as the addend
-    it multiplies.
-    """
+    """The class of an HFMA2: with zeros it moves a constant, or only multiplies."""
     zeros = [operand.strip().lstrip("-") == "RZ" for operand in operands.split(",")]
     if zeros[1:3] == [True, True]:
         return ""

@@ -63,9 +63,7 @@ def disassembler() -> str | None:
 
 @lru_cache(_CACHED)
 def sass_lines(cubin: bytes, entry: str) -> tuple[str, ...] | None:
-    """The instructions of one kernel, such as `@P0 LDG.E.128 R4, desc[UR4][R2.64]`; None where
-    nobody can read them.
-    """
+    """A kernel's instructions, such as `@P0 LDG.E.128 R4, desc[UR4][R2.64]`; None: unreadable."""
     program = disassembler()
     if program is None:
         return None
@@ -103,9 +101,7 @@ _REGISTER = re.compile(r"\b(U?[RP]|%[a-z]+)\d+(?:\.reuse)?")
 
 
 def read_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> KernelCode:
-    """Compile a kernel for an architecture, and say what came out. CompileError,
-    NoCompilerError.
-    """
+    """Compile a kernel, and say what came out. CompileError, NoCompilerError."""
     compiled = compile_kernel(text, arch, file)
     lines, body = (
         sass_lines(compiled.cubin, compiled.entry),
@@ -134,9 +130,7 @@ def read_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> KernelC
 
 
 def digest(lines: Sequence[str], entry: str) -> str:
-    """Of the code without names of kernels and numbers of registers: the compiler gives these out
-    anew each time.
-    """
+    """Of code without names of kernels and numbers of registers, which vary."""
     code = "\n".join(line.replace(entry, "") for line in lines if ".loc" not in line)
     return sha256(_REGISTER.sub(r"\1", code).encode()).hexdigest()[:_DIGITS]
 
@@ -175,9 +169,7 @@ def launched() -> Iterator[list[Any]]:
 def read_triton_kernel(
     kernel: Any, *, registers: int | None = None, spill_bytes: int | None = None
 ) -> KernelCode:
-    """What is in a compiled kernel. Registers and spills are given, or asked of one that is
-    loaded.
-    """
+    """What is in a compiled kernel. Registers and spills are given, or asked of one loaded."""
     metadata, ptx = kernel.metadata, str(kernel.asm["ptx"])
     name, arch = str(metadata.name), f"sm_{metadata.target.arch}"
     lines, body = sass_lines(kernel.asm["cubin"], name), entry_body(ptx, name)

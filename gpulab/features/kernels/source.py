@@ -1,6 +1,4 @@
-"""What the author of a scenario writes to have a CUDA C++ kernel: its source, its name, and a call
-that launches it.
-"""
+"""What a scenario's author writes for a CUDA C++ kernel: its source, and its launch."""
 
 from __future__ import annotations
 
@@ -64,9 +62,7 @@ def current_arch() -> str:
 
 
 def _converters(compiled: Compiled) -> list[Callable[[Any], Any]]:
-    """What makes of an argument what the kernel declares: CuPy takes a Python int for 64 bits, and
-    a float too.
-    """
+    """What converts an argument: CuPy takes a Python int or float for 64 bits."""
     import numpy as np
 
     floats = {"f16": np.float16, "f32": np.float32, "f64": np.float64}

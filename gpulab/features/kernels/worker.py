@@ -1,6 +1,4 @@
-"""Kernels of a build, in CUDA C++ and in Triton: which there are, and what the compiler made of
-them.
-"""
+"""Kernels of a build, in CUDA C++ and Triton, and what the compiler made of them."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ def forget_kernels(*, but: list[Made]) -> None:
 
 
 def launched_kernels(step: Callable[[], object]) -> list[KernelCode]:
-    """What Triton's compiler made of the kernels that a step launches; nothing where no scenario
-    has imported it.
-    """
+    """Triton kernels that a step launches; nothing where no scenario has imported it."""
     if "triton.runtime.jit" not in sys.modules:
         return []
     from gpulab.features.kernels.reading import launched, read_triton_kernel

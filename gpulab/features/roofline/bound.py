@@ -33,13 +33,9 @@ from gpulab.features.roofline.evidence import StepFacts as StepFacts
 NEAR = 0.6
 """A step is bound by a roof this near; where none is, something else limits it."""
 _WAITING, _WAITING_FOR_ONE = 0.2, 0.5
-"""From which share of waiting for the host it limits the step: one operation alone cannot be made
-fewer.
-"""
+"""A share of waiting that limits the step; one operation alone cannot be made fewer."""
 _PART, _LEAST = 1 / 3, 0.2
-"""What takes this part of the time between a step and its roof, and this share of the step,
-explains it.
-"""
+"""What takes this part of the way to the roof, and this share of the step, explains it."""
 _STRIDED = 0.5
 _MOST_OF_IT = 0.5
 """From which share of the step on what its thread does otherwise limits it."""
@@ -81,9 +77,7 @@ class Bound:
 
 
 def bound_of(facts: StepFacts, roofs: RoofSet) -> Bound | None:
-    """None where nothing is known: no ceiling that declared work could be held against, and no
-    profile.
-    """
+    """None where nothing is known: no ceiling for declared work, and no profile."""
     judge = _of_link if facts.roof in LINKS else _judged
     bounds = [judge(facts, roofs, end) for end in End]
     bound = bounds[End.MEDIAN]
@@ -110,9 +104,7 @@ _Judgement = tuple[BoundKind, str, Mapping[str, Value]]
 
 
 def _near_a_roof(facts: StepFacts, shares: RoofShares) -> _Judgement | None:
-    """The roof that declared work reaches, or that its bytes reach in a cache; None where every one
-    is far.
-    """
+    """The roof that declared work reaches, in a cache too; None where every one is far."""
     byte_share, arithmetic = shares.bytes or 0.0, shares.arithmetic or 0.0
     if arithmetic >= byte_share and above(arithmetic, shares.units):
         return BoundKind.COMPUTE, "above_compute_roof", {}
@@ -184,9 +176,7 @@ def _counted_near_a_roof(facts: StepFacts, roofs: RoofSet, end: End) -> _Judgeme
 
 
 def _while_on_device(facts: StepFacts) -> _Judgement | None:
-    """By what the device counted while the variant ran alone; None where it counted nothing, or
-    that says nothing.
-    """
+    """By what the device counted in the solo run; None where that says nothing."""
     counted = facts.counters
     if counted is None:
         return None
@@ -204,9 +194,7 @@ def _while_on_device(facts: StepFacts) -> _Judgement | None:
 
 
 def _on_host(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> _Judgement | None:
-    """What a CPU was seen to do beside the work: the largest part, where that explains what is
-    lost.
-    """
+    """What else a CPU did: the largest part, where that explains what is lost."""
     if facts.on_gpu:
         return None
     if facts.waited is not None and facts.waited >= _MOST_OF_IT:
@@ -378,9 +366,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Roofline:
-    """What is drawn: ceilings, points, and the indices of the points that arrows lead from and
-    to.
-    """
+    """What is drawn: ceilings, points, and indices of the points that arrows connect."""
 
     ceilings: Sequence[Ceiling]
     points: Sequence[Point] = ()

@@ -86,9 +86,7 @@ class Calibration:
         self._pass(lambda probe: True, _LONG_S, brief=False)
 
     def measure_for_run(self, dtypes: Collection[str], roof: str | None) -> None:
-        """One short pass over what work in these dtypes can be limited by, and the link that a
-        scenario names.
-        """
+        """One short pass over what limits work in these dtypes, and the link of a scenario."""
         roofs = (MEMORY, CACHE, *COSTS, *(link for link in LINKS if link == roof))
         self._pass(lambda probe: probe.roof in roofs or probe.kind in dtypes, _BRIEF_S, brief=True)
 
@@ -185,9 +183,7 @@ class Calibration:
             count += 1
 
     def _cache_bytes(self) -> int | None:
-        """The largest footprint that was faster than memory; None on a GPU, and where none was
-        looked at.
-        """
+        """The largest footprint faster than memory; None on a GPU, or where none was tried."""
         footprints = [timings for timings in self._timings.values() if timings.roof == CACHE]
         if self._device.type == "cuda" or not footprints:
             return None
@@ -227,9 +223,7 @@ class Calibration:
 
 
 def _vector_ceiling(product: Ceiling) -> Ceiling:
-    """A CPU multiplies matrices with its vector units: what a product reaches, any arithmetic
-    could.
-    """
+    """A CPU's products run on its vector units: any arithmetic could reach as much."""
     return Ceiling(
         roof=VECTOR,
         kind=product.kind,

@@ -139,9 +139,7 @@ class RoofSet:
         return next((ceiling for ceiling in self.ceilings if ceiling.key == (roof, kind)), None)
 
     def unsteady(self) -> list[Ceiling]:
-        """Measured, but too unsteady to be used, and not measured between the blocks of the run
-        instead.
-        """
+        """Measured, too unsteady to be used, and not measured between the run's blocks instead."""
         beside = {ceiling.key for ceiling in self.ceilings if ceiling.processes}
         return [
             ceiling
@@ -213,9 +211,7 @@ _L2_BYTES_PER_CLOCK = 64
 
 
 def nominal_ceilings(device: Device) -> list[Ceiling]:
-    """The datasheet's ceilings where the GPU is in the table, and those derived from its own clocks
-    and widths.
-    """
+    """A GPU's datasheet ceilings, where it is listed, and those derived from clocks and widths."""
     return [*_from_sheet(device), *_derived(device)] if device.on_gpu else []
 
 

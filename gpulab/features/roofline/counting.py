@@ -25,29 +25,21 @@ _ONLY_WRITES = re.compile(r"aten::(_foreach_)?(copy|fill|zero)_\b")
 _NO_FORMULA = re.compile(
     r"aten::(\w*attention\w*|_transformer\w*|\w*(rnn|lstm|gru)\w*|_int_mm|(add)?mv|v?dot)\b"
 )
-"""Operations that multiply and add, of which torch may have no formula: attention on a CPU, whole
-recurrent layers.
-"""
+"""Operations that multiply and add, of which torch may have no formula."""
 _PRODUCT = re.compile(r"aten::(addmv_?|mv|v?dot|addr_?|ger)\b")
 """Products that torch has no formula of, and libraries compute in whatever order suits them."""
 _FEWER_FLOPS = re.compile(r"aten::\w*conv\w*\b")
-"""Those that libraries compute by Winograd's or Fourier's transforms, with fewer multiplications
-than the formula.
-"""
+"""Libraries compute these by Winograd's or Fourier's transforms, with fewer FLOPs."""
 
 
 class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts what the host starts: every operation that is no mere view, its operands, FLOPs by
-    torch's formulas.
-    """
+    """Counts operations that are no views, their operands, and FLOPs by torch's formulas."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.operations = self.flops = 0
         self.incomplete = self.fewer_flops = False
-        """Whether something multiplied and added that is not in `flops`, and whether it may have
-        done fewer.
-        """
+        """Whether some FLOPs are not in `flops`, and whether fewer may have been done."""
         self.operand_bytes = self.strided_bytes = 0
         self._extents: dict[int, tuple[int, set[tuple[int, int]]]] = {}
         """By the storage's address its size, and the parts of it that operands are."""
@@ -96,9 +88,7 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return returned
 
     def _look_at(self, operands: list[torch.Tensor], *, reorders: bool) -> None:
-        """The bytes of one operation. Products reorder what they read: strides cost them
-        nothing.
-        """
+        """The bytes of one operation. Products reorder what they read: strides are free."""
         orders = Counter((operand.shape, _order(operand)) for operand in operands)
         for operand in operands:
             size = operand.numel() * operand.element_size()
@@ -152,9 +142,7 @@ def _order(operand: torch.Tensor) -> tuple[int, ...]:
 
 
 def _in_order(operand: torch.Tensor) -> bool:
-    """Whether its last dimension is the innermost in memory, or channels are, as convolutions like
-    them.
-    """
+    """Whether its last dimension is innermost in memory, or channels are (convolutions)."""
     channels_last = operand.dim() == 4 and operand.is_contiguous(memory_format=torch.channels_last)
     return channels_last or list(_order(operand)) == sorted(_order(operand))
 
@@ -178,9 +166,7 @@ def _span(operand: torch.Tensor) -> int:
 
 
 class _ThreadActivity:
-    """Whether threads of Python beside this one worked, or were started: the counter sees nothing
-    of them.
-    """
+    """Whether other Python threads worked, or were started: the counter does not see them."""
 
     def __enter__(self) -> None:
         self.worked = False
@@ -212,9 +198,7 @@ def _cpu_ns() -> dict[int, int]:
 
 
 def count(variant: str, build: Build) -> Counted | None:
-    """Count one step; None where it works, and does not under a dispatch mode: that is no fault of
-    it.
-    """
+    """Count one step; None where it does not work under a dispatch mode: that is no fault."""
     build.restore()
     threads = _ThreadActivity()
     try:

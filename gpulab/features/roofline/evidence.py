@@ -55,9 +55,7 @@ class DeviceCounters:
         return busiest if pipes[busiest] >= least else None
 
     def at_power_cap(self, least: float) -> bool:
-        """Whether power held the clocks back, and at least this share of the limit was drawn in the
-        mean.
-        """
+        """Whether power capped the clocks, and the mean was at least this share of the limit."""
         return (
             self.capped
             and self.power is not None
@@ -68,9 +66,7 @@ class DeviceCounters:
 
 @dataclass(frozen=True)
 class StepFacts:
-    """What is known of one step. Bytes and FLOPs are declared; the rest was measured, and None
-    where it was not.
-    """
+    """One step. Bytes and FLOPs are declared; the rest was measured, or is None."""
 
     seconds: float
     low_s: float | None = None
@@ -87,9 +83,7 @@ class StepFacts:
     """Operations that the host starts in a step."""
     on_gpu: bool = False
     waiting: float | None = None
-    """Share of the step in which the device waits for the host; None where the time is the device's
-    own.
-    """
+    """Share of the step in which the device waits for the host; None by a device clock."""
     launching: float | None = None
     """Share of the step in which it does so while the host starts operations, as recorded."""
     device_s: float | None = None
@@ -117,9 +111,7 @@ class StepFacts:
     """Share of the bytes of its operands that lie apart from each other."""
     cache_bytes: int = 0
     cache_seen: bool = False
-    """Whether so much was seen to stay in the cache; else it is the nominal size, of which half is
-    safe.
-    """
+    """Whether that was measured; else it is the nominal size, of which half is safe."""
     hot: bool = True
     roof: str | None = None
     """The roof that the scenario names: of the links only, all others follow from the work."""
@@ -241,9 +233,7 @@ class HostCosts:
         return {name: share for name, share in known.items() if share is not None}
 
     def launching_of_waiting(self, facts: StepFacts) -> float | None:
-        """The share of the step that launches keep a device waiting: as recorded, else at most what
-        they cost bare.
-        """
+        """The share of the step that launches keep a device waiting: recorded, else at most."""
         return facts.launching if facts.launching is not None else self.launches
 
 
@@ -255,9 +245,7 @@ def _cost(count: float | None, ceiling: Ceiling | None, end: End, running_s: flo
 
 
 OVER = 1.05
-"""Above this share of a roof the model is wrong: the bytes were in a cache, or other work was done
-than declared.
-"""
+"""Above this share the model is wrong: bytes came from a cache, or work was not done."""
 _FITS = 0.5
 _COUNTED = 0.5
 _STREAM = 0.8
@@ -318,9 +306,7 @@ class RoofShares:
 
 
 def _in_cache(facts: StepFacts, memory_share: float) -> bool:
-    """Whether a step's bytes come out of the cache: counted by the device, or too fast, or too few
-    to leave it.
-    """
+    """Whether a step's bytes come from the cache: counted, too fast, or too few to leave it."""
     if facts.dram_bytes is not None and facts.bytes:
         return facts.dram_bytes < _COUNTED * facts.bytes
     fits = facts.hot and 0 < (facts.bytes or 0) <= facts.cache_bytes * (
@@ -332,9 +318,7 @@ def _in_cache(facts: StepFacts, memory_share: float) -> bool:
 def attainable_below(
     facts: StepFacts, bandwidth: Ceiling | None, arithmetic: Ceiling | None
 ) -> tuple[Ceiling | None, float]:
-    """The lower of the two roofs at the step's intensity, in FLOP/s; in B/s where it does no
-    FLOPs.
-    """
+    """The lower of two roofs at the step's intensity, in FLOP/s; in B/s without FLOPs."""
     if not facts.flops:
         return bandwidth, bandwidth.median if bandwidth else 0.0
     slope = bandwidth.median * facts.flops / facts.bytes if bandwidth and facts.bytes else None
@@ -346,9 +330,7 @@ def attainable_below(
 
 
 def above(share: float, ceiling: Ceiling | None) -> bool:
-    """Whether it is more than was ever seen of the roof: then what is declared, or the ceiling, is
-    wrong.
-    """
+    """Whether it is more than the roof ever reached: the declaration or ceiling is wrong."""
     return ceiling is not None and share * ceiling.median > OVER * ceiling.highest
 
 

@@ -24,17 +24,13 @@ MOST = 1.1
 MOST_WITHOUT_INTERVAL = 2.0
 """The same where there are too few values for an interval."""
 MOST_OF_UNSTEADY = 10.0
-"""The same where no steady roof is known: a machine that is disturbed is not ten times as fast for
-a moment.
-"""
+"""Without a steady roof: a disturbed machine is not ten times as fast for a moment."""
 _EMULATED = {"fp32": (("tf32", 3), ("bf16", 9)), "fp64": (("int8", 28),)}
 """Libraries make a product in one dtype of several in another, as exact: so many for each."""
 _FEWER_FLOPS = 4.0
 """Winograd's F(4x4, 3x3) multiplies so many times less than the convolution that it computes."""
 _NEARER_CACHES = 4 << 20
-"""What is smaller may lie in a nearer cache of a CPU than the one that was measured, and is no ten
-times as fast.
-"""
+"""Fewer bytes may lie in a nearer cache than was measured, which is not 10x as fast."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +84,7 @@ class _Limit:
 
 
 def rate_checks(work: DeclaredWork, roofs: RoofSet) -> list[RateCheck]:
-    """FLOPs and bytes, as far as roofs are known that they could be held against, the worst
-    first.
-    """
+    """FLOPs and bytes that a known roof can be held against, the worst first."""
     checks = []
     if work.flops and (limit := _arithmetic(work, roofs)):
         checks.append(
@@ -113,9 +107,7 @@ def _check(
 
 
 def _arithmetic(work: DeclaredWork, roofs: RoofSet) -> _Limit | None:
-    """The roof of the dtype, or of what it may be made of; the highest of all where no dtype is
-    declared.
-    """
+    """The roof of the dtype, or of what emulates it; the highest of all without a dtype."""
     if work.dtype is None:
         kinds = {ceiling.kind for ceiling in roofs.ceilings if ceiling.roof in (MATRIX, VECTOR)}
         limits = [limit for kind in kinds for limit in _units(roofs, kind)]
@@ -159,9 +151,7 @@ def _bytes(work: DeclaredWork, roofs: RoofSet) -> Iterable[tuple[float, _Limit]]
 
 
 def _limit(roofs: RoofSet, roof: str, kinds: Collection[str] | None = None) -> _Limit | None:
-    """The highest end of everything that was measured of a roof; where nothing was, what is known
-    of it otherwise.
-    """
+    """The most that was measured of a roof; where nothing was, what else is known of it."""
     measured = [
         ceiling
         for ceiling in roofs.ceilings
@@ -177,9 +167,7 @@ def _limit(roofs: RoofSet, roof: str, kinds: Collection[str] | None = None) -> _
 
 
 def with_physics(state: RunState, samples: SampleView, roofs: RoofSet | None) -> RunState:
-    """The state with what the roofs say of every variant; those that are faster than they allow are
-    invalid.
-    """
+    """The state with every variant held against the roofs; faster ones are invalid."""
     judged = {
         name: _judged(state, variant, samples, roofs) for name, variant in state.variants.items()
     }
@@ -223,9 +211,7 @@ def physics_of(
 
 
 def _declared(state: RunState, variant: VariantState, samples: SampleView) -> DeclaredWork | None:
-    """None where nothing is declared or measured, or the bytes are those of a link, which has a
-    roof of its own.
-    """
+    """None where nothing is declared or measured, or the bytes are those of a link."""
     built, job, device, counted = variant.built, state.timed_job, state.device, variant.counted
     if built is None or job is None or device is None:
         return None

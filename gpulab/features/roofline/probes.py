@@ -34,9 +34,7 @@ from gpulab.scenario import GiB, KiB, MiB, Work
 
 THREADS, BLOCKS_PER_SM = 256, 8
 CHAINS = 8
-"""Independent accumulators per thread: an FMA's latency is 4 clocks, and an SM must not wait for
-it.
-"""
+"""Independent accumulators per thread: an FMA's latency is 4 clocks."""
 _ITERATIONS = 4096
 _L2_BYTES_PER_LAUNCH = 4 << 30  # so that a launch's own microseconds do not show
 
@@ -182,16 +180,12 @@ class Probe:
     footprint: int = 0
     """Bytes that stay in a cache, if it holds so many; 0 where that is not the question."""
     rests: bool = False
-    """Whether the device slows down under it, and so gets pauses at first: its best is before
-    that.
-    """
+    """Whether the device slows down under it, and gets pauses first: its best is before."""
 
 
 @dataclass(frozen=True)
 class PlannedProbe:
-    """A ceiling to measure; `make` builds its probe, which may fail where the device or the memory
-    is not up to it.
-    """
+    """A ceiling to measure; `make` builds its probe, which may fail on this device."""
 
     roof: str
     kind: str
@@ -199,9 +193,7 @@ class PlannedProbe:
 
 
 def plan(device: torch.device, info: Device, *, brief: bool = False) -> Iterator[PlannedProbe]:
-    """All that the device has. `brief`: only the fastest and the slowest way, and no footprints
-    that take long.
-    """
+    """All ceilings of a device. `brief`: only extremes, and no footprints that take long."""
     array = array_bytes(device, info)
     for kind in ("copy", "update") if brief else ("copy", "triad", "update", "read"):
         yield PlannedProbe(MEMORY, kind, partial(_stream, device, kind, array))
@@ -296,9 +288,7 @@ def _of_kernel(make: Callable[..., ProbeKernel], *arguments: Any) -> Probe:
 
 
 def _kinds(device: torch.device) -> list[str]:
-    """The dtypes that the device has matrix units or instructions for. Never fp16 on a CPU: it is
-    emulated there.
-    """
+    """Dtypes with matrix units or instructions. No fp16 on a CPU: it is emulated there."""
     if device.type == "cpu":
         return ["fp64", "fp32", "bf16", "int8"]
     capability = torch.cuda.get_device_capability(device)
@@ -312,9 +302,7 @@ def _kinds(device: torch.device) -> list[str]:
 
 
 def _product(device: torch.device, kind: str) -> Probe:
-    """A product of two random matrices, as large as takes some milliseconds: on zeros it would run
-    faster.
-    """
+    """A product of random matrices that takes milliseconds: zeros would run faster."""
     size, context = 256 if device.type == "cpu" else 2048, _tf32 if kind == "tf32" else None
     while True:
         step = _multiply(device, kind, size)

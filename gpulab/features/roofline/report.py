@@ -1,6 +1,4 @@
-"""A variant's declared work against what was measured: its place on the roofline, and the evidence
-for what limits it.
-"""
+"""A variant's declared work against the roofs, and the evidence for what limits it."""
 
 from __future__ import annotations
 
@@ -48,9 +46,7 @@ _BUSY = ("useful", "other busy", "communication", "copies")
 _SLICE_S = 0.004
 """What another thread has of a CPU before it is this one's turn again."""
 _SHORT, _SHORT_S = 3, 3e-6
-"""An operation of so many times what starting one costs, or of so many seconds where that is not
-known, is mostly starting it.
-"""
+"""An operation of so many launch costs, or seconds without one, is mostly its start."""
 _SEVERAL = 2
 _GATHERS = re.compile(r"aten::(index|gather|take|embedding|scatter|_index_put_impl_|_unsafe_index)")
 """Operations at indices that may lie anywhere."""
@@ -118,9 +114,7 @@ def _off_the_cpu(variant: VariantState) -> tuple[float | None, float | None]:
 
 
 def _profile_of_thread(variant: VariantState, roofs: RoofSet) -> dict[str, Any]:
-    """What the profile says that the main thread of a CPU does; nothing where there is none, or no
-    operation either.
-    """
+    """What the profile says of a CPU's main thread; nothing without a profile or operations."""
     profiled, counted = variant.profiled, variant.counted
     if profiled is None:
         none_of_torch = counted is not None and not counted.operations
@@ -144,9 +138,7 @@ def _profile_of_thread(variant: VariantState, roofs: RoofSet) -> dict[str, Any]:
 
 
 def dram_bytes_per_step(state: RunState, variant: VariantState, roofs: RoofSet) -> float | None:
-    """Bytes a step between the device and its memory, by the share of its bandwidth that the device
-    counted.
-    """
+    """Bytes a step moves between device and memory, by the counted share of its bandwidth."""
     solo, job = variant.solo_run, state.timed_job
     nominal = next(
         (
@@ -172,9 +164,7 @@ def dram_bytes_per_step(state: RunState, variant: VariantState, roofs: RoofSet) 
 
 
 def _waiting_phase(variant: VariantState) -> tuple[str, float] | None:
-    """The longest of the phases that wait by their name, and its share; None where there is
-    none.
-    """
+    """The longest phase that waits by its name, and its share; None where there is none."""
     seconds = variant.phases.seconds if variant.phases else {}
     longest = max(WAITING & seconds.keys(), key=lambda name: seconds[name], default=None)
     return (
@@ -280,9 +270,7 @@ def cause_and_point(
     time: Time | None,
     clocks: dict[str, float],
 ) -> tuple[Cause | None, Point | None]:
-    """What limits a variant, None where nothing is known; and where it stands, None where its work
-    is not declared.
-    """
+    """What limits a variant, None if unknown; its point, None where no work is declared."""
     if time is None or variant.built is None or not time.median or state.timed_job is None:
         return None, None
     name, known = variant.info.name, roofs or RoofSet(())
@@ -305,9 +293,7 @@ def cause_and_point(
 
 
 def _bound_by_counts(facts: StepFacts, variant: VariantState, roofs: RoofSet) -> Bound | None:
-    """What limits a step that declares nothing: by what torch counted of it, where no rate of that
-    is impossible.
-    """
+    """The bound of a step without declared work: by torch's counts, where possible."""
     counted = variant.counted
     if counted and counted.operand_bytes:
         bound = bound_of(
@@ -319,9 +305,7 @@ def _bound_by_counts(facts: StepFacts, variant: VariantState, roofs: RoofSet) ->
 
 
 def roofline_of(report: RunReport) -> Roofline | None:
-    """The run's roofline, with an arrow to each variant from the one that it is compared with
-    last.
-    """
+    """The run's roofline, with an arrow to each variant from its last comparison's other."""
     if report.ceilings is None:
         return None
     points = [variant.roofline for variant in report.variants if variant.roofline]

@@ -1,6 +1,4 @@
-"""Roofs measured between the blocks of a run: what the device could do just then, whatever it could
-at another time.
-"""
+"""Roofs measured between the blocks of a run: what the device could do just then."""
 
 from __future__ import annotations
 
@@ -70,9 +68,7 @@ class _Probing:
 
 
 def roof_probes(device: torch.device, info: Device, works: Iterable[Work]) -> list[RoofProbe]:
-    """The roofs that the declared work of some variants is held against: none for what is not
-    declared.
-    """
+    """The roofs that the variants' declared work is held against."""
     works = list(works)
     moved = [work.bytes for work in works if work.bytes]
     dtypes = dict.fromkeys(work.dtype or "fp32" for work in works if work.flops)
@@ -103,9 +99,7 @@ class RoofProbes:
             self._probing = list(self._built())
 
     def after_round(self, times: Mapping[str, float], round_s: float) -> None:
-        """Measure what the time allows, at least once; `times` are the seconds per step of the
-        round's blocks.
-        """
+        """Measure what the time allows, at least once; `times`: seconds per step of the round."""
         self.prepare()
         assert self._probing is not None
         first = not any(probing.times_s for probing in self._probing)
@@ -174,9 +168,7 @@ def _memory(device: torch.device, info: Device) -> RoofProbe:
 
 
 def _cache(device: torch.device, info: Device, moved: list[int]) -> list[RoofProbe]:
-    """Of work whose bytes may stay there. On a CPU by as many bytes, which is no roof for work of
-    other sizes.
-    """
+    """For work whose bytes may stay there; on a CPU by as many bytes, if all are alike."""
     cached = [amount for amount in moved if amount <= info.l2_bytes // 2]
     if device.type == "cuda" and cached and available():
         footprint = info.l2_bytes // 4
@@ -208,9 +200,7 @@ def _of_kernel(make: Callable[[], ProbeKernel]) -> Probe:
 
 
 def _walk(array: int, chunk: int) -> Probe:
-    """An update in place that goes on through an array, chunk by chunk: few bytes a step, and none
-    still in a cache.
-    """
+    """An update in place, chunk by chunk through an array: few bytes a step, none cached."""
     count, length = array // 4, min(chunk, array) // 4
     data, added = (torch.rand(_PATTERN).repeat(1 + count // _PATTERN)[:count] for _ in range(2))
     places = range(0, count - length + 1, length)

@@ -43,9 +43,7 @@ class _Use:
 
 
 class Host:
-    """Samples the whole machine and a worker: its process, and those that it forks to measure
-    in.
-    """
+    """Samples the machine and a worker: its process, and those that it forks."""
 
     def __init__(self, worker: int) -> None:
         self._worker: psutil.Process | None = None
@@ -56,9 +54,7 @@ class Host:
         psutil.cpu_percent()
 
     def sample(self, now: float) -> dict[str, float]:
-        """Percent of a core (of all cores for the machine), bytes, switches per second, MHz; what
-        is known of it.
-        """
+        """What is known: percent of a core (machine: of all), bytes, switches per second, MHz."""
         values = {"machine_cpu": psutil.cpu_percent()}
         if now - self._frequency_at >= 1.0:  # it asks every core of the machine
             self._frequency_at = now

@@ -1,6 +1,4 @@
-"""The fields of telemetry with their units and where they are shown, the driver's clock-event
-reasons, and the rates of sampling.
-"""
+"""Fields of telemetry and where they are shown, clock-event reasons, rates of sampling."""
 
 from __future__ import annotations
 
@@ -8,15 +6,11 @@ from dataclasses import dataclass
 
 RATE_HZ = 5
 PROCESSES_S = 2.0
-"""How often other processes on the GPU are looked for: each look holds the driver for
-milliseconds.
-"""
+"""How often other processes on the GPU are looked for: each look takes milliseconds."""
 PERCENT = 100.0
 POWER_CAP = 0x4
 SLOWED = 0x8 | 0x20 | 0x40 | 0x80
-"""Reasons that no result survives: hardware slowdown, software and hardware thermal slowdown, power
-brake.
-"""
+"""No result survives: hardware slowdown, thermal slowdowns, power brake."""
 HELD_BACK = SLOWED | POWER_CAP | 0x10
 """Reasons worth showing: those above, the power cap, and sync boost."""
 
@@ -107,9 +101,7 @@ def reason_names(reasons: int) -> list[str]:
 
 
 def reason_letters(reasons: int | None) -> str:
-    """One letter for each reason that holds the clocks back; ok where none does, n/a where nobody
-    could tell.
-    """
+    """A letter for each reason that throttles the clocks; ok for none, n/a if unknown."""
     if reasons is None:
         return "n/a"
     held = (letter for bit, (letter, _) in CLOCK_REASONS.items() if reasons & bit & HELD_BACK)

@@ -1,6 +1,4 @@
-"""One GPU, sampled by the driver's library: every field is a value, or unsupported for a reason, or
-not due at this tick.
-"""
+"""One GPU, sampled by NVML: a field has a value, is unsupported, or is not due."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ _FIELD_VALUES = {186: "power", 185: "power_average", 83: "energy"}
 _BYTE_COUNTERS = {197: "pcie_tx", 198: "pcie_rx"}
 """Those that stand for GPM's rates where there is no GPM."""
 _REASON_COUNTERS = {269: 0x20, 270: 0x40, 271: 0x80}
-"""Cumulative time under a clock-event reason, and the reason's bit: what happened between two
-readings.
-"""
+"""Cumulative time under a clock-event reason, which shows what fell between readings."""
 
 
 def _clock(kind: int) -> Callable[[Any], float]:
@@ -226,9 +222,7 @@ def _problems(health: dict[str, float]) -> list[Finding]:
 
 
 class Gpm:
-    """GPU performance monitoring: two sample buffers in turn, and one request that is prepared
-    once. NVMLError where the device has none.
-    """
+    """GPU performance monitoring: two buffers in turn, one request. NVMLError: unsupported."""
 
     def __init__(self, handle: Any) -> None:
         # A MIG slice is sampled through its parent.
@@ -362,9 +356,7 @@ class Gpu:
         return reading
 
     def _try(self, name: str, query: Callable[..., Any], *arguments: Any) -> Any:
-        """The answer, or None: the field is left out now, or for good where it will never come.
-        NoGpuError where the GPU is lost.
-        """
+        """The answer, or None: now, or for good. NoGpuError where the GPU is lost."""
         if name in self._unsupported:
             return None
         try:
@@ -421,9 +413,7 @@ class Gpu:
                 self._unsupported[name] = code
 
     def _field_values(self) -> dict[str, float]:
-        """Power, energy and, without GPM, PCIe bytes: one call, each entry with an error of its
-        own.
-        """
+        """Power, energy and, without GPM, PCIe bytes: one call, an error for each entry."""
         names = dict(_FIELD_VALUES)
         if self._gpm is None:
             names |= _BYTE_COUNTERS
@@ -451,9 +441,7 @@ class Gpu:
         return (count - before[1]) / (now - before[0])
 
     def _reasons_since_last(self) -> int | None:
-        """Bits of the reasons whose time grew since the last reading; None where the device does
-        not count them.
-        """
+        """Reasons whose time grew since the last reading; None where nobody counts it."""
         bits = None
         for entry in pynvml.nvmlDeviceGetFieldValues(self._whole, list(_REASON_COUNTERS)):
             if entry.nvmlReturn != pynvml.NVML_SUCCESS:

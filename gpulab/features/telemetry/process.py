@@ -1,6 +1,4 @@
-"""The telemetry process, as the session sees it: started with the run, told whom to sample, stopped
-with it.
-"""
+"""The telemetry process, as the session sees it: started, told whom to sample, stopped."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ _PATIENCE_S = 0.3
 
 
 class TelemetryProcess:
-    """Never waits for the process: a driver that hangs holds it, and nothing else. OSError where it
-    cannot start.
-    """
+    """Never waits for the process, which may hang in the driver. OSError: cannot start."""
 
     def __init__(self, gpu: str, command: Sequence[str] = TELEMETRY) -> None:
         """`gpu`: that of the run, or an index or UUID."""
@@ -59,9 +55,7 @@ class TelemetryProcess:
         self._targeted = True
 
     def stop(self) -> list[Event]:
-        """End it; what it still sent, and its end. One that hangs in the driver is killed, and not
-        waited for.
-        """
+        """End it; what it still sent, and its end. One that hangs in the driver is killed."""
         # else its end is still to be read
         self._stopped = self._stopped or self._process.poll() is None
         assert self._process.stdin is not None

@@ -1,6 +1,4 @@
-"""Readings folded as they come: what is shown of them, and what they mean for the measurement.
-Bounded in memory.
-"""
+"""Readings folded as they come: what is shown, and what they mean. Bounded in memory."""
 
 from __future__ import annotations
 
@@ -28,13 +26,9 @@ from gpulab.stats.series import Window
 STALE_S = 3 / RATE_HZ
 SLOWED_CODE, SHARED_CODE = "clocks_slowed", "gpu_shared"
 _AVERAGED, _AVERAGED_S = ("busy", "power_average"), 1.0
-"""Fields that the driver averages over as much as a second: before that they still hold what ran
-before.
-"""
+"""Fields that the driver averages over a second: until then they hold what ran before."""
 _COUNTERS_LAG_S = 0.1
-"""GPM returns counters that are up to this old: a reading just after a change still shows what was
-before.
-"""
+"""GPM's counters are up to this old: a reading just after a change shows the past."""
 
 
 class InvalidWindows:
@@ -69,9 +63,7 @@ class InvalidWindows:
                 self._begin(Window(began, reading.t + PROCESSES_S, SHARED_CODE, names))
 
     def drop(self, until: float) -> None:
-        """Drop the windows that end by `until`; no block that began before it may be asked about
-        any more.
-        """
+        """Drop the windows that end by `until`: earlier blocks are not asked about any more."""
         for cause, windows in list(self._by_cause.items()):
             rest = [window for window in windows if window.end > until]
             if rest:
@@ -80,9 +72,7 @@ class InvalidWindows:
                 del self._by_cause[cause]
 
     def windows(self) -> list[Window]:
-        """All that are not dropped, slowdowns first; those that overlap for the same cause are
-        one.
-        """
+        """All that are not dropped, slowdowns first; overlapping ones of a cause are one."""
         merged = {cause: [*windows] for cause, windows in self._by_cause.items()}
         for code in (SLOWED_CODE, SHARED_CODE):
             if window := self._open.get(code):
@@ -111,9 +101,7 @@ def _merge(windows: list[Window], window: Window) -> None:
 
 @dataclass(frozen=True)
 class SoloMeans:
-    """Means over a variant's solo run, by field; `energy_j` per step; None where nothing was
-    read.
-    """
+    """Means over a solo run, by field; `energy_j` per step; None where nothing was read."""
 
     means: dict[str, float]
     energy_j: float | None

@@ -44,7 +44,7 @@ def claims_four_times_the_items(lab):
 def computes_half_of_the_batch(lab):
     """Leaves out rows that `output=` does not show.
 
-    Caught by: said as fewer_flops or said as items
+    Caught by: said as fewer_flops
     """
     x, weight, out = operands()
     half = ROWS // 2
