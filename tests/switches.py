@@ -49,15 +49,14 @@ SWITCHES = {
     "effect and layout": {f"{_OTHER_VALUES}._note_without_effect": _nothing},
     "small elements": {f"{_CHECKER}._note_small_elements": _nothing},
     "parts not computed": {"engine.build.tensors._rms_of_missing": lambda actual, expected: 0.0},
-    "poison": {"features.checks.stepping.poison_output": _nothing},
-    "reading time": {"features.checks.stepping.require_quick": _nothing},
+    "poison": {"features.checks.worker.poison_output": _nothing},
+    "reading time": {"features.checks.stepping.Stepping.require_quick_reading": _nothing},
     "streams": {"features.checks.streams.Streams.examine": _passes},
     "lab functions": {"engine.processes.integrity.LabFunctions.replaced": lambda functions: []},
     "torch functions": {
         "engine.build.settings.TorchFunctions.__eq__": lambda functions, other: True
     },
     "settings": {"engine.build.settings.put_back": lambda before: []},
-    "wobble": {"features.checks.worker._MORE_STEPS": 0},
 }
 """By name: what stands in the place of what, by its path within `gpulab`."""
 
