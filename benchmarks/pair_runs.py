@@ -92,25 +92,25 @@ def processes_of(events):
 
 
 def halves(events):
-    """The run twice, of processes that alternate in time: those of its even conductors, and those
+    """The run twice, of processes that alternate in time: those of its even fork servers, and those
     of its odd ones.
 
     Processes that were forked after the same import of torch have its place in memory in common.
     """
     started = [event for event in events if isinstance(event, ProcessStarted)]
-    conductors = list(dict.fromkeys(event.conductor for event in started))
+    fork_servers = list(dict.fromkeys(event.fork_server for event in started))
     process_of = process_of_epochs(events)
     return [
         [
             _half(
                 event,
-                {place for place, process in enumerate(started) if process.conductor in chosen},
+                {place for place, process in enumerate(started) if process.fork_server in chosen},
                 process_of,
             )
             for event in events
-            if not isinstance(event, ProcessStarted) or event.conductor in chosen
+            if not isinstance(event, ProcessStarted) or event.fork_server in chosen
         ]
-        for chosen in (conductors[0::2], conductors[1::2])
+        for chosen in (fork_servers[0::2], fork_servers[1::2])
     ]
 
 

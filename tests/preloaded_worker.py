@@ -46,7 +46,7 @@ def main(path, fd=None):
 def serve(path):
     from switches import SWITCHED_OFF, switch_off
 
-    import gpulab.engine.processes.job  # noqa: F401
+    import gpulab.engine.processes.fork_server  # noqa: F401
     from gpulab.engine.__main__ import main as work
     from gpulab.engine.measure import candidate
 

@@ -80,14 +80,14 @@ class ProcessStarted(Event, frozen=True):
     """A process began to measure: its number, its entropy, and the first epoch that is built in it.
 
     `startup_s`: what it took until then, by part (interpreter, imports, device, file). Those after
-    the first find what that one imported. `conductor`: the first of the processes that were forked
-    after the same import of torch.
+    the first find what that one imported. `fork_server`: the first process that the same fork
+    server has forked.
     """
 
     sent_by = Sender.TIMING
     process: Index
     seed: Integer
-    conductor: Index = 0
+    fork_server: Index = msgspec.field(default=0, name="conductor")
     epoch: Index = 0
     startup_s: dict[Name, Seconds] = {}
 

@@ -22,7 +22,7 @@ def main() -> None:
 
 def _serve(*arguments: Any) -> None:
     """In the forked worker."""
-    from gpulab.engine.processes.relay import serve
+    from gpulab.engine.processes.scheduler import serve
 
     serve(*arguments, ready="--ready" in sys.argv)
 

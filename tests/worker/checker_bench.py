@@ -17,6 +17,7 @@ from gpulab.engine.processes.reporting import Reporter
 from gpulab.features.checks.streams import Streams
 from gpulab.features.checks.timed_steps import TimedChecks
 from gpulab.features.checks.worker import Checker
+from gpulab.features.tuning.worker import Tuner
 from gpulab.scenario import Variant
 
 N = 64
@@ -84,15 +85,17 @@ class TimedBench(Bench):
         job = Measure(subject=ScenarioFile(scenario="s", path="", source_sha256="", variants=()))
         self.names = []
         clock = WallClock(None)
+        reporter = Reporter(self.channel, job, WorkerPosition(self.names))
         self.context = WorkerContext(
             job=job,
             number=0,
             seed=0,
             device=self.builder.device,
             wait=None,
-            reporter=Reporter(self.channel, job, WorkerPosition(self.names)),
+            reporter=reporter,
             buffer=SampleBuffer(()),
             builder=self.builder,
+            tuner=Tuner(job, self.builder, reporter, clock, (), first=True),
             checker=self.checker,
             clock=clock,
             other_clock=None,

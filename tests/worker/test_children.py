@@ -4,34 +4,32 @@ import json
 import subprocess
 import sys
 
-DISMISSED = """
+KILLED = """
 import json, os, time
 import psutil
-from gpulab.engine.measure.handover import Progress
-from gpulab.engine.processes.children import Child
-from gpulab.engine.processes.forking import Forks
-from gpulab.engine.processes.forking import adopt_orphans
+from gpulab.engine.measure.process_result import RunResults
+from gpulab.engine.processes.child import Child, Forks, adopt_orphans
 
-def become(number, pipes):
+def serve(number, pipe):
     for _ in range(2):
         if forks.fork() == 0:
             time.sleep(60)
-    pipes.ready()
+    pipe.ready()
     time.sleep(60)
 
 adopt_orphans()
 forks = Forks([])
-child = Child(forks, 0, Progress, become)
-assert child.is_ready()
+child = Child(forks, 0, RunResults, serve)
+assert child.wait_until_ready()
 forked = len(psutil.Process().children(recursive=True))
-child.dismiss()
+child.kill()
 print(json.dumps([forked, len(psutil.Process().children(recursive=True))]))
 """
 
 
-def test_what_a_dismissed_child_forked_is_gone_with_it():
+def test_what_a_killed_child_forked_is_gone_with_it():
     """A supervisor that finds it takes it for something that the scenario left running."""
     done = subprocess.run(
-        [sys.executable, "-c", DISMISSED], check=True, capture_output=True, timeout=60
+        [sys.executable, "-c", KILLED], check=True, capture_output=True, timeout=60
     )
     assert json.loads(done.stdout) == [3, 0]

@@ -11,7 +11,7 @@ import time
 import pytest
 import torch
 
-import gpulab.engine.processes.job  # noqa: F401  # all that a worker has loaded before its scenario
+import gpulab.engine.processes.fork_server  # noqa: F401  # all that a worker has loaded before its scenario
 from gpulab.engine.build import build, tensors
 from gpulab.engine.measure import clock
 from gpulab.engine.measure.clock import WallClock

@@ -13,7 +13,7 @@ from checker_bench import RecordingChannel
 from gpulab.core import events as e
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.statuses import Outcome, StopReason
-from gpulab.engine.measure.runner import Runner
+from gpulab.engine.measure.runner import Process, measure
 from gpulab.engine.processes.channel import SampleBuffer, WorkerPosition
 from gpulab.engine.processes.layout import seed_of
 from gpulab.engine.processes.reporting import Reporter
@@ -39,6 +39,24 @@ VARIANT = """
 def {name}(lab):
     {body}
 """
+
+
+class LastTurn:
+    """The turn of the last process of a run."""
+
+    def __init__(self, before):
+        self.before = before
+        self.result = None
+
+    def begin(self):
+        return self.before
+
+    def preload(self, preload):
+        pass
+
+    def end(self, result):
+        self.result = result
+        return StopReason.TIME if result.candidates else StopReason.FAILED
 
 
 @pytest.fixture
@@ -71,19 +89,18 @@ def job_events(tmp_path, monkeypatch):
         )
         job = Measure(subject=subject, solo_runs=False, **options)
         channel, names = RecordingChannel(), (*bodies, CONTROL)
-        handovers = []
-
-        def ask(handover):
-            handovers.append(handover)
-            return StopReason.TIME if handover.candidates else StopReason.FAILED
-
-        reporter, buffer = Reporter(channel, job, WorkerPosition(names)), SampleBuffer(names)
+        reporter = Reporter(channel, job, WorkerPosition(names))
+        turn = LastTurn(before)
         number = 0 if before is None else 1
-        seed = seed_of(job.seed, number)
-        Runner(
-            job, reporter, buffer, number, 0, seed, lambda: before, lambda imports: None, ask
-        ).serve()
-        run.handover = handovers[-1]
+        process = Process(
+            number=number,
+            seed=seed_of(job.seed, number),
+            fork_server=0,
+            buffer=SampleBuffer(names),
+            turn=turn,
+        )
+        measure(job, reporter, process)
+        run.result = turn.result
         started = e.RunStarted(request=RunRequest(job=job, telemetry="off"), at="", host="")
         return [started, *channel.events, e.RunEnded(outcome=Outcome.DONE)]
 
@@ -134,13 +151,13 @@ def test_an_expensive_build_stays_for_the_epochs_of_its_process_and_the_others_a
     assert epochs > 2
     # the control is a second build of the first
     assert built == {"first": 1 + 2 * epochs, "slow": 1}
-    assert [facts.kept for facts in job_events.handover.candidates] == [False, False, True]
+    assert [facts.kept for facts in job_events.result.candidates] == [False, False, True]
 
 
 def test_builds_that_a_process_keeps_take_nothing_of_its_rounds(job_events):
     bodies = {"slow": "time.sleep(0.35); return work(1)", "second": "return work(1)"}
     job_events(bodies, time_s=10.0)
-    events = job_events(bodies, before=job_events.handover, time_s=10.0)
+    events = job_events(bodies, before=job_events.result, time_s=10.0)
     rounds = {
         row
         for batch in of_kind(events, e.Samples)
@@ -149,10 +166,10 @@ def test_builds_that_a_process_keeps_take_nothing_of_its_rounds(job_events):
     assert len(rounds) >= 5  # of a stretch that is shorter than the control's build
 
 
-def test_a_later_process_starts_from_what_the_first_handed_over(job_events):
+def test_a_later_process_starts_from_the_result_of_the_first(job_events):
     bodies = {"first": "return work(1)", "second": "return work(3)"}
     first = job_events(bodies, time_s=0.3)
-    second = job_events(bodies, before=job_events.handover, time_s=0.3)
+    second = job_events(bodies, before=job_events.result, time_s=0.3)
     assert (
         of_kind(second, e.Built)
         == of_kind(second, e.Calibrated)
@@ -184,7 +201,7 @@ def test_in_a_later_process_the_baseline_is_built_at_random_places(job_events, t
     orders = set()
     for _ in range(8):
         log.unlink()
-        job_events(bodies, before=job_events.handover, time_s=0.1)
+        job_events(bodies, before=job_events.result, time_s=0.1)
         orders.add(log.read_text())
     assert all(order.startswith("f") for order in orders), "the others are compared with its output"
     assert all(order.count("f") >= 3 for order in orders), (
@@ -202,6 +219,6 @@ def test_a_later_process_finds_a_wrong_output_of_its_own(job_events):
         **right,
         "second": "data = torch.rand(1000); return Work(lambda: data * 3, inputs=data)",
     }
-    events = job_events(wrong, before=job_events.handover, time_s=0.3)
+    events = job_events(wrong, before=job_events.result, time_s=0.3)
     (checked,) = [event for event in of_kind(events, e.Checked) if not event.ok]
     assert (checked.variant, checked.reason.code) == ("second", "relative_error")

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from gpulab.core.jobs import Measure, ScenarioFile, VariantInfo
-from gpulab.engine.measure.handover import CandidateFacts, Handover
+from gpulab.engine.measure.process_result import CandidateFacts, ProcessResult
 from gpulab.engine.measure.stop_rule import StopRule
 from gpulab.scenario import CONTROL
 
@@ -32,7 +32,7 @@ def stopped(speedup, spread, *, most=64, process_s=0.5, **options):
         pairs = {("new", "old"): ratio - log(speedup), (CONTROL, "old"): control}
         values = [(key, [[value] * 5]) for key, value in pairs.items()]
         reason = rule.reason(
-            Handover(candidates=FACTS, values=values, measured_s=process_s), process_s
+            ProcessResult(candidates=FACTS, values=values, measured_s=process_s), process_s
         )
         if reason is not None:
             return reason, number
@@ -72,7 +72,7 @@ def test_a_control_that_shows_an_effect_decides_nothing():
     pairs = {("new", "old"): -3.0, (CONTROL, "old"): 0.02}
     values = [(key, [[value] * 5]) for key, value in pairs.items()]
     reasons = [
-        rule.reason(Handover(candidates=FACTS, values=values, measured_s=0.1), 0.1)
+        rule.reason(ProcessResult(candidates=FACTS, values=values, measured_s=0.1), 0.1)
         for _ in range(8)
     ]
     assert reasons == [None] * 7 + ["width"]
@@ -83,7 +83,7 @@ def test_the_fastest_is_profiled_beside_the_baseline():
     rule = StopRule(Measure(subject=replace(SUBJECT, variants=infos)))
     assert rule.extremes() == {"old", "new", "third"}
     values = [(("new", "old"), [[-0.5] * 5]), (("third", "old"), [[-0.7] * 5])]
-    rule.add(Handover(candidates=FACTS, values=values), 0.1)
+    rule.add(ProcessResult(candidates=FACTS, values=values), 0.1)
     assert rule.extremes() == {"old", "third"}
 
 
@@ -103,15 +103,15 @@ def order_of_firsts(processes, *, alone=lambda first, process: {}, slower=0.0):
     for process in range(processes):
         seconds = {"old": 1.0, "new": 0.625, "third": 0.5} | alone(firsts[-1], process)
         known = {"old", "third", firsts[-1]} if process else {"old"}
-        handover = Handover(
+        result = ProcessResult(
             candidates=BRIEF,
             values=values,
             first=firsts[-1],
             alone_s={name: seconds[name] for name in known},
             slower=slower if firsts[-1] == "old" else None,
         )
-        rule.add(handover, 0.1)
-        told.append(rule.to_time_alone(handover))
+        rule.add(result, 0.1)
+        told.append(rule.to_time_alone(result))
         firsts.append(told[-1][0])
     return firsts, told
 
@@ -139,7 +139,7 @@ def test_a_variant_that_differs_alone_is_the_first_until_that_is_sure(suspect):
 def test_what_seems_to_differ_alone_keeps_a_run_from_ending():
     rule = StopRule(Measure(subject=SUBJECT, alone=True))
     values = [(("new", "old"), [[-1.0] * 5]), ((CONTROL, "old"), [[0.0] * 5])]
-    first = Handover(
+    first = ProcessResult(
         candidates=FACTS,
         values=values,
         measured_s=0.5,
@@ -147,17 +147,15 @@ def test_what_seems_to_differ_alone_keeps_a_run_from_ending():
         alone_s={"old": 1.0, "new": 1.0},
     )
     later = replace(first, first=None, alone_s={})
-    reasons = [rule.reason(handover, 0.5) for handover in [first, *[later] * 8]]
+    reasons = [rule.reason(result, 0.5) for result in [first, *[later] * 8]]
     assert reasons == [None] * 9
     assert [rule.reason(first, 0.5) for _ in range(3)] == [None, None, "width"]
 
 
 def test_nothing_is_timed_alone_where_variants_run_one_at_a_time():
-    handover = Handover(candidates=BRIEF, exclusive=True)
-    assert StopRule(Measure(subject=SUBJECT, alone=True)).to_time_alone(handover) == []
-    assert (
-        StopRule(Measure(subject=SUBJECT)).to_time_alone(replace(handover, exclusive=False)) == []
-    )
+    result = ProcessResult(candidates=BRIEF, exclusive=True)
+    assert StopRule(Measure(subject=SUBJECT, alone=True)).to_time_alone(result) == []
+    assert StopRule(Measure(subject=SUBJECT)).to_time_alone(replace(result, exclusive=False)) == []
 
 
 def test_a_smoke_run_has_one_process():
@@ -165,9 +163,9 @@ def test_a_smoke_run_has_one_process():
 
 
 def test_a_run_whose_baseline_is_lost_has_failed():
-    lost = Handover(candidates=FACTS, baseline_lost=True)
+    lost = ProcessResult(candidates=FACTS, baseline_lost=True)
     assert StopRule(Measure(subject=SUBJECT)).reason(lost, 0.1) == "failed"
-    assert StopRule(Measure(subject=SUBJECT)).reason(Handover(), 0.1) == "failed"
+    assert StopRule(Measure(subject=SUBJECT)).reason(ProcessResult(), 0.1) == "failed"
 
 
 def test_it_goes_on_beyond_its_time_where_it_takes_that_long_to_have_enough_processes():

@@ -11,8 +11,8 @@ from time import perf_counter
 from gpulab.core.events import Calibrated, WarmedUp
 from gpulab.engine.build.build import Build
 from gpulab.engine.measure.clock import WallClock
-from gpulab.engine.measure.handover import CandidateFacts
 from gpulab.engine.measure.plan import lead_in_steps
+from gpulab.engine.measure.process_result import CandidateFacts
 from gpulab.engine.processes.channel import Channel
 from gpulab.scenario import Variant
 

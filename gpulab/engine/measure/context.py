@@ -1,27 +1,80 @@
-"""What the parts of a worker that measures share."""
+"""What the parts of a measuring process share, and how it comes to be: the device is opened, the
+scenario's file is run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
-from gpulab.core.jobs import Measure, TimeFunctions
+from gpulab.core.events import WorkerReady
+from gpulab.core.jobs import Measure, ScenarioFile, TimeFunctions
+from gpulab.core.machine import Device
 from gpulab.core.statuses import Shows, Stage
 from gpulab.engine.build.build import Build, Builder
+from gpulab.engine.build.lab import WorkerLab
+from gpulab.engine.build.load import load
 from gpulab.engine.measure.clock import WallClock
+from gpulab.engine.measure.device_clock import clocks_for
+from gpulab.engine.measure.process_result import ProcessResult
 from gpulab.engine.processes.channel import SampleBuffer
+from gpulab.engine.processes.device import (
+    environment,
+    limit_to_free_memory,
+    open_device,
+    waiter,
+    warm_context,
+)
 from gpulab.engine.processes.reporting import Reporter
+from gpulab.features.checks.other_values import Case
+from gpulab.features.checks.stepping import warm_checks
 from gpulab.features.checks.streams import Streams
 from gpulab.features.checks.worker import Checker
+from gpulab.features.roofline.calibration import Calibration
+from gpulab.features.tuning.worker import Tuner
 from gpulab.scenario import Variant
+
+_ROOM_FOR_CONTEXTS = 64 << 30
+"""Memory of a device that has room for the contexts of sixteen processes, half a gigabyte each."""
+
+
+@dataclass(frozen=True)
+class LoadedJob:
+    """An open device, and the variants of a file that has run."""
+
+    device: torch.device
+    info: Device
+    wait: Callable[[], None] | None
+    variants: list[Variant]
+    calibration: Calibration
+
+
+def load_job(job: Measure | TimeFunctions, reporter: Reporter, *, first: bool) -> LoadedJob:
+    """Open the device and run the scenario's file. Only the first process sends an event of it."""
+    device, info = open_device(job.device, job.threads)
+    if isinstance(job, Measure) and job.increasing_memory and device.type == "cpu":
+        limit_to_free_memory()
+    if first:  # the worker's first process is the parent of everything that belongs to the run
+        ready = WorkerReady(pid=os.getpgid(0), device=info, environment=environment())
+        reporter.channel.emit(ready)
+    wait = reporter.wait = waiter(device)
+    calibration = Calibration(reporter, device, info, wait)
+    scenario = load(job.subject)
+    early = not first and not job.starts_matter
+    if early and device.type == "cuda" and info.memory_bytes >= _ROOM_FOR_CONTEXTS:
+        warm_context(device)
+        warm_checks(device)
+    present = [variant for variant in job.subject.variants if variant.missing is None]
+    variants = [scenario.variants[variant.name] for variant in present]
+    return LoadedJob(device, info, wait, variants, calibration)
 
 
 @dataclass
 class WorkerContext:
-    """One job on one device: its pipe and position are in `reporter`, its builds come from
-    `builder`.
+    """One job on one device, in one measuring process.
 
     `clock` is the verdict's; `other_clock`, on a GPU, the one beside it.
     """
@@ -36,6 +89,7 @@ class WorkerContext:
     reporter: Reporter
     buffer: SampleBuffer
     builder: Builder
+    tuner: Tuner
     checker: Checker
     clock: WallClock
     other_clock: WallClock | None
@@ -71,6 +125,12 @@ class WorkerContext:
         """What the scenario is to show."""
         return self.job.shows if isinstance(self.job, Measure) else Shows.SPEEDUP
 
+    @property
+    def wall_clock(self) -> WallClock:
+        if self.other_clock is not None and self.other_clock.name == "wall":
+            return self.other_clock
+        return self.clock
+
     def close(self, variant: Variant, build: Build) -> None:
         """Tear a build down."""
         self.reporter.position.move(Stage.TEARDOWN, variant.name)
@@ -79,8 +139,64 @@ class WorkerContext:
         except BaseException as error:
             self.reporter.failed(variant.name, Stage.TEARDOWN, error)
 
-    @property
-    def wall_clock(self) -> WallClock:
-        if self.other_clock is not None and self.other_clock.name == "wall":
-            return self.other_clock
-        return self.clock
+
+def open_context(
+    job: Measure | TimeFunctions,
+    loaded: LoadedJob,
+    before: ProcessResult | None,
+    reporter: Reporter,
+    buffer: SampleBuffer,
+    *,
+    number: int,
+    seed: int,
+) -> WorkerContext:
+    """The context of process `number`, which continues from what the one `before` left."""
+    lab = WorkerLab(loaded.device, loaded.info, reporter.position)
+    params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
+    builder = Builder(lab, params, seed, loaded.wait)
+    clock, other_clock = clocks_for(job, loaded.device, loaded.info, loaded.wait)
+    cases: Sequence[Case] = ()
+    roomy = True
+    checked: set[str] = set()
+    if isinstance(job, Measure):
+        cases = job.cases
+        roomy = not job.increasing_memory
+        checked = _compared(loaded.variants)
+    with_phases: set[str] = set()
+    choices = () if job.retune else job.choices
+    if before is not None:
+        checked = set(before.checked)
+        with_phases = set(before.with_phases)
+        choices = tuple(before.choices)
+    tuner = Tuner(job, builder, reporter, clock, choices, first=before is None)
+    lab.tuner = tuner
+    return WorkerContext(
+        job=job,
+        number=number,
+        seed=seed,
+        device=loaded.device,
+        wait=loaded.wait,
+        reporter=reporter,
+        buffer=buffer,
+        builder=builder,
+        tuner=tuner,
+        checker=Checker(builder, reporter.channel.emit, cases, roomy=roomy),
+        clock=clock,
+        other_clock=other_clock,
+        streams=Streams(loaded.device),
+        with_phases=with_phases,
+        checked=checked,
+    )
+
+
+def _compared(variants: list[Variant]) -> set[str]:
+    """The variants whose output is compared: none without the baseline's, nor those that are there
+    for scale alone.
+    """
+    if not variants or variants[0].unchecked is not None:
+        return set()
+    return {
+        variant.name
+        for variant in variants
+        if variant.unchecked is None and variant.against is not None
+    }

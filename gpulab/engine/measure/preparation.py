@@ -24,8 +24,8 @@ from gpulab.engine.measure.candidate import (
 from gpulab.engine.measure.clock import returns_later
 from gpulab.engine.measure.context import WorkerContext
 from gpulab.engine.measure.device_clock import DeviceClock
-from gpulab.engine.measure.handover import Handover
 from gpulab.engine.measure.plan import is_kept, longest_block_s
+from gpulab.engine.measure.process_result import ProcessResult
 from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import RefusedError, UncheckedError, first_line
 from gpulab.features.alone.worker import AloneTimes
@@ -57,7 +57,7 @@ class Preparation:
     def __init__(
         self,
         context: WorkerContext,
-        before: Handover | None,
+        before: ProcessResult | None,
         prepared: Callable[[], None] | None = None,
     ) -> None:
         self._context, self._reporter, self._before = context, context.reporter, before
@@ -155,7 +155,7 @@ class Preparation:
                 context.close(variant, build)
         return candidate
 
-    def _again(self, variants: list[Variant], before: Handover) -> list[Candidate]:
+    def _again(self, variants: list[Variant], before: ProcessResult) -> list[Candidate]:
         """The candidates of an earlier process, their outputs compared on this one's data, and
         their code warm.
 

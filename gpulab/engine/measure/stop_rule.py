@@ -8,8 +8,8 @@ from math import log
 
 from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.statuses import Shows, StopReason
-from gpulab.engine.measure.handover import Handover
 from gpulab.engine.measure.plan import CURVE_PROCESSES, FEWEST_CURVE_PROCESSES, PROCESSES
+from gpulab.engine.measure.process_result import ProcessResult
 from gpulab.scenario import CONTROL
 from gpulab.stats.comparison import (
     DECIDED_OF_EFFECT,
@@ -53,21 +53,21 @@ class StopRule:
         self._elapsed_s = 0.0
         """Of all processes but what the first one takes to prepare."""
 
-    def reason(self, handover: Handover, process_s: float) -> StopReason | None:
+    def reason(self, result: ProcessResult, process_s: float) -> StopReason | None:
         """Why measuring ends with the process that handed over; None where it goes on. It took
         `process_s`.
         """
-        self.add(handover, process_s)
-        if not handover.candidates or handover.baseline_lost:
+        self.add(result, process_s)
+        if not result.candidates or result.baseline_lost:
             return StopReason.FAILED
         job = self._job
         if isinstance(job, Measure) and job.shows == Shows.CURVE:
-            return self._reason_of_curves(len(handover.candidates) - 1)
+            return self._reason_of_curves(len(result.candidates) - 1)
         if job.smoke:
             return StopReason.EPOCHS
         if self._processes < FEWEST:
             return None
-        names = {candidate.name for candidate in handover.candidates}
+        names = {candidate.name for candidate in result.candidates}
         required = job.required_speedup
         if required is not None and self._is_settled(names, required):
             return StopReason.SETTLED
@@ -100,24 +100,24 @@ class StopRule:
             else None
         )
 
-    def add(self, handover: Handover, process_s: float) -> None:
+    def add(self, result: ProcessResult, process_s: float) -> None:
         """Take a process into account, without a question."""
         first = self._processes == 0
-        self._elapsed_s += handover.start_s + handover.measured_s if first else process_s
-        values = dict(handover.values)
+        self._elapsed_s += result.start_s + result.measured_s if first else process_s
+        values = dict(result.values)
         for epoch in range(max(map(len, values.values()), default=0)):
             present = {key: epochs[epoch] for key, epochs in values.items() if epoch < len(epochs)}
             self._series.add(_EpochValues(present, self._processes))
         self._processes += 1
-        for name in handover.alone_s:
+        for name in result.alone_s:
             self._alone[name] += 1
-        if handover.first is not None:
-            self._firsts[handover.first].append(self._value_of_first(handover, handover.first))
+        if result.first is not None:
+            self._firsts[result.first].append(self._value_of_first(result, result.first))
 
-    def _value_of_first(self, handover: Handover, first: str) -> float | None:
-        baseline, alone_s = self._job.subject.variants[0].name, handover.alone_s
+    def _value_of_first(self, result: ProcessResult, first: str) -> float | None:
+        baseline, alone_s = self._job.subject.variants[0].name, result.alone_s
         if first == baseline:
-            return handover.slower
+            return result.slower
         return (
             log(alone_s[first] / alone_s[baseline]) if {first, baseline} <= alone_s.keys() else None
         )
@@ -144,19 +144,19 @@ class StopRule:
             return {info.name for info in infos}
         return {baseline, max(speedups, key=lambda name: speedups[name])}
 
-    def to_time_alone(self, handover: Handover) -> list[str]:
+    def to_time_alone(self, result: ProcessResult) -> list[str]:
         """The variants that the next process times alone, in their order: the first before any
         other is built there.
 
         Variants take turns at being the first, the baseline and the fastest most often; one whose
         figures were all far from the rounds' has the turns that it takes to be sure.
         """
-        if not self._job.alone or handover.exclusive or handover.baseline_lost:
+        if not self._job.alone or result.exclusive or result.baseline_lost:
             return []
         if isinstance(self._job, Measure) and self._job.increasing_memory:
             return []
         baseline, extremes = self._job.subject.variants[0].name, self.extremes()
-        measured = [facts.variant for facts in handover.candidates if facts.name != CONTROL]
+        measured = [facts.variant for facts in result.candidates if facts.name != CONTROL]
         turns = {name: len(self._firsts[name]) for name in measured}
         usual = [name for name in measured if name in extremes] if all(turns.values()) else measured
         first = min(

@@ -26,7 +26,7 @@ from gpulab.core.limits import MESSAGE_LENGTH
 from gpulab.core.statuses import Stage
 from gpulab.core.wire import job_message, read_job, read_secret
 from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition, to_high_number
-from gpulab.engine.processes.forking import Forks, adopt_orphans, die_with_parent, kill_orphans
+from gpulab.engine.processes.child import Forks, adopt_orphans, die_with_parent, kill_orphans
 from gpulab.scenario import CONTROL
 
 Receive = Callable[[], AnyJob]

@@ -13,8 +13,8 @@ from gpulab.engine.build.compiled import mark_step
 from gpulab.engine.measure.candidate import Candidate
 from gpulab.engine.measure.clock import wait_for
 from gpulab.engine.measure.context import WorkerContext
-from gpulab.engine.measure.handover import CandidateFacts
 from gpulab.engine.measure.plan import CURVE_PROCESSES
+from gpulab.engine.measure.process_result import CandidateFacts
 from gpulab.scenario import CONTROL, Variant
 
 _MOST_STEPS, _FEWEST_STEPS = 64, 8

@@ -78,11 +78,11 @@ def test_a_run_with_a_seed_has_one_of_its_own(lab, worker):
     assert events[-1].outcome == "done"
 
 
-@pytest.mark.parametrize("whose", ["worker", "conductor"])
-def test_a_run_takes_none_of_which_a_process_was_killed(lab, worker, whose):
+@pytest.mark.parametrize("which", ["worker", "fork server"])
+def test_a_run_takes_none_of_which_a_process_was_killed(lab, worker, which):
     """As the system does where memory ends."""
     forked = worker.children(recursive=True)
-    forked[0 if whose == "worker" else -1].kill()
+    forked[0 if which == "worker" else -1].kill()
     worker.wait(10)
     events = events_of(lab)
     assert events[-1].outcome == "done"

@@ -44,7 +44,7 @@ def test_the_processes_of_a_verdict_have_the_libraries_at_several_places(lab):
     assert all(parents[:8].count(parent) <= 3 for parent in parents)
     started = events_of(finished, ProcessStarted)
     firsts = dict(zip(parents[::-1], [process.process for process in started][::-1], strict=True))
-    assert [process.conductor for process in started] == [firsts[parent] for parent in parents]
+    assert [process.fork_server for process in started] == [firsts[parent] for parent in parents]
 
 
 @pytest.mark.slow

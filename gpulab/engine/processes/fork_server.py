@@ -1,0 +1,443 @@
+"""A fork server: a process that has imported torch, forks the measuring processes of its turns one
+after the other, and decides when the run stops. It runs no code of a scenario.
+
+Each measuring process has a device context, a stack, a heap, a moment and a seed of its own. The
+difference between two of them is the error that an interval has to cover, and that no number of
+rounds in one process shows.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import random
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import NoReturn
+
+from msgspec.structs import replace
+
+from gpulab.core.events import Noticed, RunInvalid, WorkerReady
+from gpulab.core.finding import Finding, finding
+from gpulab.core.jobs import Calibrate, Measure, TimeFunctions
+from gpulab.core.payloads import Choice
+from gpulab.core.statuses import Stage, StopReason
+from gpulab.engine.build import compiled
+from gpulab.engine.measure import runner
+from gpulab.engine.measure.process_result import ProcessResult, RunResults
+from gpulab.engine.measure.stop_rule import StopRule
+from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition
+from gpulab.engine.processes.child import (
+    Child,
+    Forks,
+    ParentPipe,
+    Preload,
+    adopt_orphans,
+    exit_like,
+    kill_orphans,
+)
+from gpulab.engine.processes.device import environment, may_stay, open_device, waiter
+from gpulab.engine.processes.failure import first_line
+from gpulab.engine.processes.integrity import LabFunctions
+from gpulab.engine.processes.layout import in_own_layout, seed_of
+from gpulab.engine.processes.reporting import Reporter
+from gpulab.engine.processes.supervisor import work
+from gpulab.features.goodput.worker import Profiler
+from gpulab.features.roofline.calibration import Calibration
+
+_ASK_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
+"""With it torch asks whether there is a GPU without opening it."""
+_MOST_NAMES = 10
+_LAYOUT_SEED = 4
+"""Added to the seed of a process, so that its layout says nothing of its order."""
+
+
+def serve(
+    channel: Channel,
+    job: Measure | TimeFunctions,
+    buffer: SampleBuffer,
+    position: WorkerPosition,
+    forks: Forks,
+    numbers: range,
+    pipe: ParentPipe[RunResults],
+) -> None:
+    """Serve its turns; returns when all events have left. `numbers`: of the processes of its first
+    turn.
+    """
+    _ForkServer(channel, job, buffer, position, forks, numbers, pipe).serve()
+    channel.adopt()
+    channel.flush()
+
+
+def calibrate(channel: Channel, job: Calibrate, position: WorkerPosition) -> None:
+    """Measure every ceiling of the device."""
+    reporter = Reporter(channel, job, position)
+
+    def measure() -> None:
+        reporter.stage(Stage.LOAD)
+        device, info = open_device(job.device, job.threads)
+        channel.emit(WorkerReady(pid=os.getpid(), device=info, environment=environment()))
+        reporter.wait = waiter(device)
+        reporter.stage(Stage.CEILINGS)
+        Calibration(reporter, device, info, reporter.wait).everything()
+
+    _Guard(channel, position).run(measure, reporter)
+
+
+class _Guard:
+    """Runs code of a scenario: whatever it does ends as an event, and the functions of the lab are
+    compared with what they were.
+    """
+
+    def __init__(self, channel: Channel, position: WorkerPosition) -> None:
+        self._channel = channel
+        self._position = position
+        self._lab_functions = LabFunctions()
+
+    def run(self, run: Callable[[], None], reporter: Reporter) -> None:
+        self._channel.adopt()
+        reporter.compare_lab = self._compare_lab
+        try:
+            run()
+        except BaseException as error:  # from where no code of a scenario was expected to raise
+            if self._position.stage == Stage.PROFILE:
+                reporter.notice("profiling_failed", message=first_line(error))
+            else:
+                reporter.failed(None, self._position.stage, error)
+        reporter.compare_lab()
+        compiled.end()
+        self._channel.flush()
+
+    def _compare_lab(self) -> None:
+        replaced = self._lab_functions.replaced()
+        if replaced:
+            names = replaced[:_MOST_NAMES]
+            reason = finding("lab_functions_replaced", names=names, count=len(replaced))
+            self._channel.emit(RunInvalid(reason=reason))
+
+
+class _ForkServer:
+    """Runs the measuring processes of a turn, unless the run is to stop before."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        job: Measure | TimeFunctions,
+        buffer: SampleBuffer,
+        position: WorkerPosition,
+        forks: Forks,
+        numbers: range,
+        pipe: ParentPipe[RunResults],
+    ) -> None:
+        self._channel = channel
+        self._job = job
+        self._buffer = buffer
+        self._position = position
+        self._forks = forks
+        self._pipe = pipe
+        self._reporter = Reporter(channel, job, position)
+        self._guard = _Guard(channel, position)
+        self._stop_rule = StopRule(job)
+        self._first = numbers.start
+        """The first of its processes in the whole run, which tells its own from those of others."""
+        self._numbers = numbers
+        """Of the processes of this turn."""
+        self._next = numbers.start
+        """The process to be forked next."""
+        self._waiting: list[Child[ProcessResult]] = []
+        """Processes that were forked early and had no turn yet."""
+        self._staying: list[Child[ProcessResult]] = []
+        """Processes that have done everything: each takes 0.1 s to let go of a GPU."""
+        self._left_running = 0
+        self._profiling: tuple[int, int] | None = None
+        """A process that prepares to profile, and the descriptor that lets it begin."""
+
+    def serve(self) -> None:
+        """Wait for its turns, and send the results after each; where a process dies, this one dies
+        like it.
+        """
+        adopt_orphans()
+        # A process that is told to stop ends by itself, and this one ends like it.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _freeze()
+        self._pipe.ready()
+        ended = False
+        while not ended:
+            results = self._pipe.begin(self._preload) or RunResults()
+            done = len(results.processes)
+            self._numbers = range(done, done + len(self._numbers))
+            self._next = max(self._next, done)
+            after = self._turn(results)
+            ended = after.ended
+            if ended:
+                kill_orphans()
+            self._pipe.send_result(after)
+
+    def _turn(self, results: RunResults) -> RunResults:
+        """Run the processes of a turn; the results of the run after it."""
+        self._stop_rule = StopRule(self._job)
+        before: ProcessResult | None = None
+        for before, process_s in results.processes:
+            self._stop_rule.add(before, process_s)
+        if self._starts_early and results.processes and not self._waiting:  # of a later turn
+            self._start_all()
+            self._wait_until_open()
+        done = list(results.processes)
+        last = False
+        while not last and len(done) < self._numbers.stop:
+            result, process_s, last = self._run_process(before)
+            before = replace(result, time_alone=self._stop_rule.to_time_alone(result))
+            done.append((before, process_s))
+        self._kill_waiting()
+        if last and before is not None and self._job.profile is not None:
+            self._profile(self._names_to_profile(before), before.choices)
+        left_running = max(results.left_running, self._left_running)
+        return RunResults(processes=done, left_running=left_running, ended=last)
+
+    def _run_process(self, before: ProcessResult | None) -> tuple[ProcessResult, float, bool]:
+        """Give the next process its turn: its result, the seconds until then, whether it was the
+        last.
+        """
+        started = monotonic()
+        if not self._waiting:
+            self._start()
+        child = self._waiting.pop(0)
+        child.begin(before)
+        result = child.result(self._pass_on)
+        if result is None:
+            self._exit_like(child)
+        process_s = monotonic() - started
+        reason = self._stop_rule.reason(result, process_s)
+        child.answer(reason)
+        # What the last process does after its rounds leaves other cores free.
+        if reason is not None and self._job.profile is not None and self._starts_early:
+            names = self._names_to_profile(result)
+            self._profiling = self._fork_profiling(names, result.choices)
+        if not child.has_finished():
+            self._exit_like(child)
+        if child.status is None:
+            self._staying.append(child)
+        self._kill_orphans()
+        return result, process_s, reason is not None or not result.candidates
+
+    @property
+    def _starts_early(self) -> bool:
+        """Whether processes that wait for their turns may open the device meanwhile."""
+        job = self._job
+        if job.device == "cpu" or job.smoke or job.starts_matter:
+            return False
+        return not (isinstance(job, Measure) and (job.exclusive or job.increasing_memory))
+
+    def _start(self) -> None:
+        """Fork the next process, which waits for its turn."""
+        sys.stdout.flush()
+        self._channel.flush()
+        self._waiting.append(Child(self._forks, self._next, ProcessResult, self._serve_process))
+        self._next += 1
+
+    def _start_all(self) -> None:
+        while self._next < self._numbers.stop:
+            self._start()
+
+    def _serve_process(self, number: int, pipe: ParentPipe[ProcessResult]) -> NoReturn:
+        """In the forked process: measure."""
+        seed = seed_of(self._job.seed, number)
+        turn = _Turn(pipe, self._channel, self._position)
+        process = runner.Process(
+            number=number, seed=seed, fork_server=self._first, buffer=self._buffer, turn=turn
+        )
+
+        def measure() -> None:
+            runner.measure(self._job, self._reporter, process)
+
+        def serve() -> None:
+            draw = random.Random(seed + _LAYOUT_SEED)
+            self._guard.run(lambda: in_own_layout(draw, measure), self._reporter)
+            pipe.finish(stays=self._starts_early and may_stay())
+
+        _serve_and_exit(serve, silent=number > 0)
+
+    def _pass_on(self, preload: Preload) -> None:
+        """Have all fork servers import what the first process did, this one too."""
+        self._pipe.send_preload(preload)
+        self._preload(preload)
+        self._pipe.wait_for_preload()
+
+    def _preload(self, preload: Preload) -> None:
+        """Import what each process would have to. Those that wait for their turns were forked
+        without it, and are forked anew.
+        """
+        missing = [name for name in preload.modules if name not in sys.modules]
+        if missing:
+            self._next -= len(self._waiting)
+            self._kill_waiting()
+            _import_all(missing)
+        if preload.vector_instructions is not None:
+            with suppress(Exception):  # then each process asks for itself
+                compiled.know_vector_instructions(preload.vector_instructions)
+        _freeze()
+        if self._starts_early and preload.opened:
+            self._start_all()
+        if preload.rounds_next:  # no device is opened during them
+            self._wait_until_open()
+
+    def _wait_until_open(self) -> None:
+        for child in self._waiting:
+            if not child.wait_until_ready():
+                self._exit_like(child)
+
+    def _exit_like(self, child: Child[ProcessResult]) -> NoReturn:
+        self._kill_waiting()
+        exit_like(child.status)
+
+    def _kill_waiting(self) -> None:
+        for child in self._waiting:
+            child.kill()
+        self._waiting = []
+
+    def _kill_orphans(self) -> None:
+        spare = {child.pid for child in (*self._waiting, *self._staying)}
+        if self._profiling is not None:
+            spare.add(self._profiling[0])
+        self._left_running = max(self._left_running, kill_orphans(spare))
+
+    def _names_to_profile(self, last: ProcessResult) -> list[str]:
+        measured = {candidate.variant for candidate in last.candidates}
+        if self._job.profile is not None and not self._job.profile.every:
+            measured &= self._stop_rule.extremes()
+        return [info.name for info in self._job.subject.variants if info.name in measured]
+
+    def _profile(self, names: list[str], choices: Sequence[Choice]) -> None:
+        """Profile, in a process that nothing is measured in; where it dies, the variants after that
+        one in another.
+        """
+        while names:
+            self._channel.adopt()
+            self._channel.flush()
+            pid, begin = self._profiling or self._fork_profiling(names, choices)
+            self._profiling = None
+            os.write(begin, b"\n")
+            os.close(begin)
+            status = os.waitpid(pid, 0)[1]
+            kill_orphans()
+            if status == 0:
+                return
+            if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM:
+                exit_like(status)  # the run is being stopped
+            variant = self._position.variant
+            self._channel.adopt()
+            self._channel.emit(Noticed(finding=_profiling_ended(variant, status)))
+            if variant not in names:
+                return
+            names = names[names.index(variant) + 1 :]
+
+    def _fork_profiling(self, names: Sequence[str], choices: Sequence[Choice]) -> tuple[int, int]:
+        """Fork a process that will profile. Returns its number, and the descriptor that lets it
+        begin.
+        """
+        begun, begin = os.pipe2(os.O_CLOEXEC)
+        pid = self._forks.fork()
+        if pid == 0:
+            os.close(begin)
+            _serve_and_exit(lambda: self._serve_profiling(names, choices, begun), silent=True)
+        os.close(begun)
+        return pid, begin
+
+    def _serve_profiling(self, names: Sequence[str], choices: Sequence[Choice], begun: int) -> None:
+        """In the forked process: prepare, wait for a line, and profile."""
+        profiler = Profiler(self._job, names, choices, self._reporter)
+        failure: BaseException | None = None
+        try:
+            profiler.prepare()
+        except BaseException as error:
+            failure = error
+        os.read(begun, 1)
+        os.close(begun)
+        self._position.adopt()
+        self._channel.adopt()
+        self._reporter.stage(Stage.PROFILE)
+
+        def profile() -> None:
+            if failure is not None:
+                raise failure
+            profiler.serve()
+
+        self._guard.run(profile, self._reporter)
+
+
+class _Turn:
+    """The turn of one measuring process. Before it begins the process sends no event."""
+
+    def __init__(
+        self, pipe: ParentPipe[ProcessResult], channel: Channel, position: WorkerPosition
+    ) -> None:
+        self._pipe = pipe
+        self._channel = channel
+        self._position = position
+
+    def begin(self) -> ProcessResult | None:
+        self._pipe.ready()
+        before = self._pipe.begin()
+        self._position.adopt()
+        self._channel.adopt()
+        return before
+
+    def preload(self, preload: Preload) -> None:
+        self._pipe.send_preload(preload)
+        self._pipe.wait_for_preload()
+
+    def end(self, result: ProcessResult) -> StopReason | None:
+        return self._pipe.ask(result)
+
+
+def _import_all(names: Sequence[str]) -> None:
+    """Import without a call to a GPU's driver: after one, a forked process cannot use the GPU."""
+    # a warning of JAX, before it has a thread
+    warnings.filterwarnings("ignore", message=r"os\.fork\(\) was called")
+    before = os.environ.get(_ASK_NVML)
+    os.environ[_ASK_NVML] = "1"
+    for name in names:
+        with suppress(Exception):
+            importlib.import_module(name)
+    if before is None:
+        del os.environ[_ASK_NVML]
+    else:
+        os.environ[_ASK_NVML] = before
+
+
+def _freeze() -> None:
+    """Keep the collector of a child from writing to the memory that it shares with this process."""
+    gc.collect()
+    gc.freeze()
+
+
+def _serve_and_exit(serve: Callable[[], None], *, silent: bool) -> NoReturn:
+    """Serve in a forked process, and end it. `silent`: what the scenario prints is dropped, since
+    the first process has printed it.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if silent:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        for fd in (1, 2):
+            os.dup2(nothing, fd)
+        os.close(nothing)
+    work(serve)
+
+
+def _profiling_ended(variant: str | None, status: int) -> Finding:
+    cause = _cause(os.waitstatus_to_exitcode(status))
+    return finding("profiling_ended", variant, cause=cause.code, **cause.values)
+
+
+def _cause(code: int) -> Finding:
+    if code >= 0:
+        return finding("worker_exited", code=code)
+    if -code == signal.SIGKILL:
+        return finding("killed")
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
+    return finding("crashed", signal=name, meaning=signal.strsignal(-code))

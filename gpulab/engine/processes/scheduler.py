@@ -1,0 +1,266 @@
+"""The worker's first process: forks the fork servers of a run, which import torch, and schedules
+their turns.
+
+torch's libraries lie at one address in all processes of a fork server, and short operations of a
+CPU differ by up to 10 % between two such addresses: a run has several fork servers. The first one's
+process loads and checks while the others import torch; during its rounds nothing is imported.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from math import ceil
+from typing import NoReturn
+
+from gpulab.core.events import Noticed, WorkerDone
+from gpulab.core.finding import finding
+from gpulab.core.jobs import Calibrate, Measure, TimeFunctions
+from gpulab.core.statuses import Stage
+from gpulab.engine.build.compiled import keep_code_of_the_run
+from gpulab.engine.measure.plan import PROCESSES
+from gpulab.engine.measure.process_result import RunResults
+from gpulab.engine.processes import startup
+from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition
+from gpulab.engine.processes.child import (
+    Child,
+    Forks,
+    ParentPipe,
+    Preload,
+    adopt_orphans,
+    exit_like,
+)
+from gpulab.engine.processes.layout import move_libraries, seed_of
+from gpulab.engine.processes.supervisor import Receive, name_variants, work
+from gpulab.stats.statistics import FEWEST
+
+_TURNS = 2
+"""Turns of a fork server."""
+_SHARE = 8
+"""In each turn it runs this share of the processes before it, where that is more than a verdict
+needs: a long run imports ever less often.
+"""
+_SERVERS, _SERVERS_ON_FEW_CORES = 4, 3
+"""Fork servers of a run: while the first one's process checks, one core has time to import torch
+for the third, and not for a fourth.
+"""
+_IMPORTED_BY_TORCH = (
+    "numpy",
+    "asyncio",
+    "email",
+    "inspect",
+    "typing_extensions",
+    "unittest.mock",
+    "urllib.request",
+)
+"""Imported once, before the fork: no step spends its time in them."""
+_SHORT_S = 5.0
+"""A shorter run does not wait for more than one fork server."""
+_LIBRARIES_SEED = 5
+"""Added to a seed, so that the addresses say nothing of the data."""
+ServeForks = Callable[[range, ParentPipe[RunResults]], None]
+"""Serves as a fork server, whose processes have these numbers."""
+
+
+def serve(
+    channel: Channel,
+    receive: Receive,
+    buffer: SampleBuffer,
+    position: WorkerPosition,
+    forks: Forks,
+    *,
+    ready: bool = False,
+) -> None:
+    """Do a job; returns when the last event has left. `ready`: a fork server imports torch before
+    there is a job.
+    """
+
+    def serve_forks(
+        job: Measure | TimeFunctions | None, numbers: range, pipe: ParentPipe[RunResults]
+    ) -> None:
+        pinned = job.seed if job else None
+        move_libraries(random.Random(seed_of(pinned, numbers.start) + _LIBRARIES_SEED))
+        _import_torch()
+        from gpulab.engine.processes import fork_server
+
+        if job is None:
+            job, numbers = pipe.receive_job()
+            name_variants(job, position, buffer)
+            keep_code_of_the_run(job)
+        gc.enable()
+        fork_server.serve(channel, job, buffer, position, forks, numbers, pipe)
+
+    first = None
+    if ready:
+        first = _ready_server(forks, partial(serve_forks, None))
+        # nobody is to take a worker whose fork server has died
+        signal.signal(signal.SIGCHLD, lambda *_: os._exit(1))
+    job = receive()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    keep_code_of_the_run(job)
+    if isinstance(job, Calibrate):
+        _import_torch()
+        from gpulab.engine.processes.fork_server import calibrate
+
+        calibrate(channel, job, position)
+    else:
+        left_running = _run(job, forks, partial(serve_forks, job), first)
+        channel.adopt()
+        if left_running:
+            channel.emit(Noticed(finding=finding("processes_left_running", count=left_running)))
+    position.move(Stage.END)
+    channel.emit(WorkerDone(sent=channel.sent))
+    channel.flush()
+
+
+def _run(
+    job: Measure | TimeFunctions,
+    forks: Forks,
+    serve_forks: ServeForks,
+    first: Child[RunResults] | None,
+) -> int:
+    """Run fork servers until the run has ended, beginning with `first` where it is there. Returns
+    how many processes were left running.
+    """
+    adopt_orphans()  # a fork server that is killed leaves the processes that it forked early
+    # A fork server that is told to stop ends by itself, and this process ends like it.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    single = job.smoke or job.starts_matter or job.time_s < _SHORT_S
+    if not single:
+        _import_before_torch()
+    cores = len(os.sched_getaffinity(0))
+    servers = _SERVERS if cores >= _SERVERS else _SERVERS_ON_FEW_CORES
+    if single:
+        servers = 1
+    results = RunResults()
+    preload = Preload()
+    while not results.ended:
+        done = len(results.processes)
+        each = PROCESSES if single else max(ceil(FEWEST / servers), done // _SHARE)
+        numbers = range(done, done + servers * each, each)
+        round_of_servers = _ForkServers(forks, serve_forks, numbers, preload)
+        if first is not None:
+            round_of_servers.add(first, job)
+            first = None
+        results = round_of_servers.run(results, at_once=cores)
+        preload = round_of_servers.preload
+    return results.left_running
+
+
+def _ready_server(forks: Forks, serve_forks: ServeForks) -> Child[RunResults]:
+    """One that imports torch, and then waits for its job."""
+    _import_before_torch()
+    return Child(forks, 0, RunResults, partial(_serve_child, serve_forks, 1))
+
+
+def _serve_child(
+    serve_forks: ServeForks, processes: int, first: int, pipe: ParentPipe[RunResults]
+) -> NoReturn:
+    def serve() -> None:
+        serve_forks(range(first, first + processes), pipe)
+        pipe.finish()
+
+    work(serve)
+
+
+def _import_before_torch() -> None:
+    gc.disable()  # an import is 10 % faster without it
+    for name in _IMPORTED_BY_TORCH:
+        with suppress(ImportError):
+            import_module(name)
+
+
+def _import_torch() -> None:
+    with startup.timed(startup.IMPORTS):
+        import torch  # noqa: F401
+
+
+class _ForkServers:
+    """Fork servers that take turns. The first has its turn while the others still import torch."""
+
+    def __init__(
+        self, forks: Forks, serve_forks: ServeForks, numbers: range, preload: Preload
+    ) -> None:
+        """`numbers`: of the first process of each."""
+        self._forks = forks
+        self._serve_forks = serve_forks
+        self._numbers = numbers
+        self.preload = preload
+        """What all of them are to import."""
+        self._children: list[Child[RunResults]] = []
+        self._owed: list[int] = []
+        """How often each has yet to say that it is ready."""
+
+    def add(self, child: Child[RunResults], job: Measure | TimeFunctions) -> None:
+        """Use a fork server that was ready before there was a job as the first."""
+        start = self._numbers.start
+        child.give_job(job, range(start, start + self._numbers.step))
+        self._children.append(child)
+        self._owed.append(1)
+
+    def run(self, results: RunResults, at_once: int) -> RunResults:
+        """Give each its turns, unless the run ends before. `at_once`: how many import at the same
+        time until one has begun.
+        """
+        servers = len(self._numbers)
+        self._start(min(at_once, servers))
+        for place in [*range(servers)] * _TURNS:
+            self._start(place + 1)
+            self._wait_until_ready(place)
+            child = self._children[place]
+            child.begin(results)
+            after = child.result(partial(self._preload_others, place))
+            if after is None:
+                self._exit_like(child)
+            results = after
+            if results.ended:
+                if not child.has_finished():
+                    self._exit_like(child)
+                break
+        for child in self._children:
+            child.kill()
+        return results
+
+    def _start(self, count: int) -> None:
+        """Have at least `count` of them import torch."""
+        while len(self._children) < count:
+            first = self._numbers[len(self._children)]
+            serve = partial(_serve_child, self._serve_forks, self._numbers.step)
+            self._children.append(Child(self._forks, first, RunResults, serve))
+            self._owed.append(1)
+            self._preload(len(self._children) - 1)
+
+    def _preload_others(self, begun: int, preload: Preload) -> None:
+        """Have all others import what the first process did, and finish that before its rounds."""
+        self.preload = preload
+        known = len(self._children)
+        self._start(len(self._numbers))
+        others = [place for place in range(len(self._children)) if place != begun]
+        for place in others:
+            if place < known:
+                self._preload(place)
+        if preload.rounds_next:
+            for place in others:
+                self._wait_until_ready(place)
+
+    def _preload(self, place: int) -> None:
+        self._children[place].preload(self.preload)
+        self._owed[place] += 1
+
+    def _wait_until_ready(self, place: int) -> None:
+        child = self._children[place]
+        while self._owed[place]:
+            self._owed[place] -= 1
+            if not child.wait_until_ready():
+                self._exit_like(child)
+
+    def _exit_like(self, child: Child[RunResults]) -> NoReturn:
+        for other in self._children:
+            other.kill()
+        exit_like(child.status)
