@@ -32,8 +32,7 @@ from gpulab.core.events import (
 )
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
-from gpulab.report.build import build_report
-from gpulab.report.state import RunState
+from gpulab.report.build import build_report, new_state
 
 EVENTS, LOG_LINES, TICK_EVENTS, TICKS = 1_000_000, 10_000, 50, 20
 NAMES = ("before", "after", "control")
@@ -130,7 +129,7 @@ def batch(t, number, noise):
 
 def folded(count, condition):
     """The state after so many events, and the CPU time that the folding alone took."""
-    state, spent = RunState(), 0.0
+    state, spent = new_state(), 0.0
     for event in beginning():
         state.fold(event)
     pending = []

@@ -19,7 +19,7 @@ from fold import beginning, day
 from gpulab.core.events import Log, Phases, Reported, Samples
 from gpulab.core.run_file import RunFile
 from gpulab.core.wire import encode
-from gpulab.report.state import RunState
+from gpulab.report.build import new_state
 
 CHUNK = 1 << 18
 
@@ -34,7 +34,7 @@ def main(count=200_000):
         for _ in range(3):
             taken, taken_s = take_in(started, lines)
             rates["checked and decoded"].append(count / taken_s)
-            state = RunState()
+            state = new_state()
             for event in (started, *others):
                 state.fold(event)
             folding_s = seconds(

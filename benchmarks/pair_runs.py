@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from gpulab.core.events import Built, ProcessStarted, Samples
 from gpulab.core.run_file import read_run_file
-from gpulab.report.build import build_report
-from gpulab.report.state import fold_all
+from gpulab.report.build import build_report, fold_all
 from gpulab.stats.series import Epoch
 
 FOLDER = Path(__file__).parent / "pairs"

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from pseudo_terminal import Pty
 
 from gpulab.core.run_file import read_run_file
-from gpulab.report.state import fold_all
+from gpulab.report.build import fold_all
 from gpulab.session.scripting import load
 
 EVERY_S, LINE_S = 5.0, 60.0

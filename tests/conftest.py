@@ -20,7 +20,7 @@ import pytest
 from rich.console import Console
 
 from gpulab.core.run_file import read_run_file
-from gpulab.report.state import fold_all
+from gpulab.report.build import fold_all
 
 TESTS = Path(__file__).parent
 sys.path += [

@@ -1,0 +1,40 @@
+"""What the lab can do: one folder for each feature, and the list of those that have a part of the
+report.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpulab.report.feature import Feature
+
+
+@cache
+def features() -> tuple[Feature, ...]:
+    """In the order in which the fold and the report call them, at each step the first one first."""
+    # imported at the first call: a worker imports from these folders, and folds nothing
+    from gpulab.features.alone.report import ALONE
+    from gpulab.features.checks.report import CHECKS
+    from gpulab.features.first_steps.report import FIRST_STEPS
+    from gpulab.features.goodput.report import GOODPUT
+    from gpulab.features.history.report import HISTORY
+    from gpulab.features.kernels.report import KERNELS
+    from gpulab.features.memory.report import MEMORY
+    from gpulab.features.roofline.report import ROOFLINE
+    from gpulab.features.telemetry.report import TELEMETRY
+    from gpulab.features.tuning.report import TUNING
+
+    return (
+        TELEMETRY,  # which samples do not count: all else is of those that are left
+        FIRST_STEPS,  # where they are the lesson, what the time of a step is
+        MEMORY,
+        KERNELS,
+        TUNING,
+        ROOFLINE,  # of that time; what is faster than its device is invalid, whatever else it is
+        GOODPUT,  # its efficiency is of the roofline's point
+        ALONE,  # reads solo runs with their clocks; what it contradicts has no verdict
+        HISTORY,  # of the comparisons that are left
+        CHECKS,  # what a comparison is worth, by all that was found before
+    )

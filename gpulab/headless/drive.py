@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from gpulab.core.events import Event
+from gpulab.core.events import Event, StageStarted
 from gpulab.core.statuses import ExitCode, Stage
 from gpulab.features.live import progress
 from gpulab.headless.output import Terminal
@@ -83,7 +83,8 @@ class _PlainProgress:
 
     def show(self, run: Run) -> None:
         state = run.state
-        position = (state.stage, state.stage_variant)
+        started = state.last(StageStarted)
+        position = (state.stage, started.variant if started else None)
         due = state.stage == Stage.MEASURE and monotonic() - self._shown >= _PLAIN_EVERY_S
         if state.outcome is None and (position != self._last or due) and state.stage not in _BRIEF:
             self._last, self._shown = position, monotonic()

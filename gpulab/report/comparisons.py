@@ -7,11 +7,11 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from gpulab.core.events import VariantFailed
+from gpulab.core.events import Examined, ProcessStarted, Stopped, VariantFailed
 from gpulab.core.finding import Finding, finding
 from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.statuses import CheckKind, ExitCode, Outcome, Status, Verdict
-from gpulab.report.report import VariantReport
+from gpulab.report.feature import Draft
 from gpulab.report.samples import SampleView
 from gpulab.report.state import CHECKED_ELSEWHERE, RunState
 from gpulab.stats.comparison import Comparison, compare, pairs_of, refused
@@ -22,13 +22,11 @@ _FAILED = (Status.FAILED, Status.OUT_OF_MEMORY)
 _DIFFERS = (Verdict.FASTER, Verdict.SLOWER)
 
 
-def comparisons_of(
-    state: RunState, samples: SampleView
-) -> tuple[Comparison | None, list[Comparison]]:
+def comparisons_of(draft: Draft) -> tuple[Comparison | None, list[Comparison]]:
     """(the control, the comparisons). A control that differs, or an invalid run, takes back all the
     others.
     """
-    job = state.timed_job
+    state, samples, job = draft.state, draft.samples, draft.state.timed_job
     if job is None:
         return None, []
     refusals = {name for name, variant in state.variants.items() if variant.status in _REFUSED}
@@ -60,34 +58,28 @@ def comparisons_of(
     control, *others = compared
     if reason := control_differs(control):
         others = [refused(comparison, Verdict.INVALID, reason) for comparison in others]
-    return control, [_with_status(state, comparison, samples) for comparison in others]
+    return control, [_with_status(draft, comparison) for comparison in others]
 
 
 def is_above_roof(state: RunState, name: str) -> bool:
     """Whether a variant was faster than its device can be: what is compared with it says so."""
-    examined = (
-        state.variants[name].examined.get(CheckKind.PHYSICS) if name in state.variants else None
-    )
+    variant = state.variants.get(name)
+    examined = variant.last(Examined, CheckKind.PHYSICS) if variant else None
     return examined is not None and not examined.ok
 
 
-def failed_after(state: RunState, samples: SampleView, comparison: Comparison) -> Finding | None:
+def failed_after(draft: Draft, comparison: Comparison) -> Finding | None:
     """That one of the two failed later on, and after how much; None where both came to their
     end.
     """
-    pair = comparison.variant, comparison.against
-    name = next(
-        (
-            name
-            for name in pair
-            if name in state.variants and state.variants[name].status in _FAILED
-        ),
-        None,
-    )
-    if name is None or comparison.speedup is None:
+    if comparison.speedup is None:
         return None
-    unit = "processes" if state.processes else "epochs"
-    return finding("failed_after", name, count=len(samples.units(pair)), unit=unit)
+    state, pair = draft.state, (comparison.variant, comparison.against)
+    for name in pair:
+        if name in state.variants and state.variants[name].status in _FAILED:
+            unit = "processes" if state.last(ProcessStarted) else "epochs"
+            return finding("failed_after", name, count=len(draft.samples.units(pair)), unit=unit)
+    return None
 
 
 def control_differs(control: Comparison | None) -> Finding | None:
@@ -99,34 +91,33 @@ def control_differs(control: Comparison | None) -> Finding | None:
     return finding("control_differs", verdict=control.verdict.value, speedup=control.speedup)
 
 
-def _with_status(state: RunState, comparison: Comparison, samples: SampleView) -> Comparison:
-    variant = state.variants.get(comparison.variant)
-    if variant is None:
+def _with_status(draft: Draft, comparison: Comparison) -> Comparison:
+    state = draft.state
+    variant, baseline = state.variants.get(comparison.variant), state.baseline
+    if variant is None or baseline is None:
         return comparison
     if verdict := _REFUSED.get(variant.status):
         return refused(comparison, verdict, variant.reason)
     if is_above_roof(state, comparison.against):
         return refused(comparison, Verdict.INVALID, state.variants[comparison.against].reason)
-    baseline = next(iter(state.variants.values()))
     unchecked = variant.unchecked or baseline.unchecked
     if unchecked is None or unchecked.code == CHECKED_ELSEWHERE or comparison.speedup is None:
-        failed = failed_after(state, samples, comparison)
+        failed = failed_after(draft, comparison)
         return replace(comparison, reason=failed) if failed else comparison
     return replace(comparison, verdict=Verdict.UNCHECKED, reason=unchecked)
 
 
-def best_of(
-    variants: Sequence[VariantReport], comparisons: Sequence[Comparison], samples: SampleView
-) -> tuple[str | None, list[str]]:
+def best_of(draft: Draft) -> tuple[str | None, list[str]]:
     """(the best variant or None, those among which it is, the largest speedup first).
 
     The variant with the largest speedup over the baseline must be shown to beat each of the others,
     at a confidence that holds for all of these comparisons together.
     """
+    variants, samples = draft.variants, draft.samples
     ok = {variant.name for variant in variants if variant.status in (Status.OK, Status.PENDING)}
     speedups = {
         comparison.variant: comparison.speedup
-        for comparison in comparisons
+        for comparison in draft.comparisons
         if comparison.speedup
         and comparison.against == variants[0].name
         and comparison.variant in ok
@@ -161,30 +152,25 @@ def _beats(
 
 
 def outcome_of(
-    state: RunState,
-    control: Comparison | None,
-    comparisons: Sequence[Comparison],
-    required_speedup: float | None,
-    *,
-    under_way: bool,
+    draft: Draft, required_speedup: float | None
 ) -> tuple[ExitCode | None, Finding | None]:
     """(exit code, reason), both None of a run under way. `required_speedup` is what every
     comparison must reach.
     """
-    if under_way:
+    if draft.under_way:
         return None, None
+    state, control, comparisons = draft.state, draft.control, draft.comparisons
     statuses = {variant.status for variant in state.variants.values()}
     if state.outcome is None:
         return ExitCode.INTERRUPTED, finding("no_end")
     if state.outcome == Outcome.CANCELLED:
         return ExitCode.INTERRUPTED, finding(
-            "stopped_after_measuring" if state.stopped else "stopped_while_measuring"
+            "stopped_after_measuring" if state.last(Stopped) else "stopped_while_measuring"
         )
     if state.failures or Status.FAILED in statuses or state.outcome != Outcome.DONE:
         return ExitCode.FAILED, next((_placed(failure) for failure in state.failures), None)
-    baseline = next(iter(state.variants.values()), None)
-    if baseline is not None and baseline.status == Status.SKIPPED:
-        return ExitCode.FAILED, _baseline_skipped(baseline.reason)
+    if state.baseline is not None and state.baseline.status == Status.SKIPPED:
+        return ExitCode.FAILED, _baseline_skipped(state.baseline.reason)
     if Status.WRONG in statuses:
         return ExitCode.WRONG, None
     if state.invalid:

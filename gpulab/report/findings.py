@@ -4,16 +4,16 @@ views.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from gpulab.core.events import Checked, Noticed, OtherClock, Profiled, SoloRun, WarmedUp
 from gpulab.core.finding import Finding, finding
 from gpulab.core.jobs import TimeFunctions, subject_of
 from gpulab.core.statuses import Cache, Clock, Verdict
-from gpulab.features.telemetry.report import SLOWED_CODE
-from gpulab.report.report import Control, Together, VariantReport
+from gpulab.features.telemetry.report import SLOWED_CODE, TelemetryHistory
+from gpulab.report.feature import Draft
+from gpulab.report.report import Together, VariantReport
 from gpulab.report.samples import SampleView
 from gpulab.report.state import CHECKED_ELSEWHERE, RunState, VariantState
-from gpulab.stats.comparison import Comparison, differ, of_another_process
+from gpulab.stats.comparison import differ, of_another_process
 from gpulab.stats.statistics import FEWEST, Interval
 
 _BUSY = 0.1
@@ -23,34 +23,31 @@ _SETTING_UP_S, _SETTING_UP = 0.5, 100
 """A first step as long as this, and as many times the median, compiled something or set it up."""
 
 
-def warnings_of(
-    state: RunState, samples: SampleView, variants: Sequence[VariantReport]
-) -> list[Finding]:
+def warnings_of(draft: Draft) -> list[Finding]:
     """What weakens the result, of the run first."""
-    warnings = [*state.findings, *_disturbances(state, samples)]
+    state, samples = draft.state, draft.samples
+    noticed = [event.finding for event in state.all(Noticed) if not event.explains]
+    warnings = [*noticed, *_disturbances(state, samples)]
     functions = isinstance(state.job, TimeFunctions)
     if functions:
         warnings.append(finding("plain_functions"))
-    checked = (variant.checked.tolerance for variant in state.variants.values() if variant.checked)
-    tolerance = next(checked, None)
-    for variant, report in zip(state.variants.values(), variants, strict=True):
+    checked = (variant.last(Checked) for variant in state.variants.values())
+    tolerance = next((event.tolerance for event in checked if event), None)
+    for variant, report in zip(state.variants.values(), draft.variants, strict=True):
         warnings += _warnings_of_variant(state, variant, tolerance, functions=functions)
         warnings += _solo_differs(state, samples, variant, report)
     return warnings
 
 
 def explanations_of(
-    state: RunState,
-    variants: Sequence[VariantReport],
-    comparisons: Sequence[Comparison],
-    control: Control | None,
-    together: Together | None,
-    no_effect_reason: str,
+    draft: Draft, together: Together | None, no_effect_reason: str
 ) -> list[Finding]:
     """What explains the result: why there is no effect, what was paid once, and costs that no line
     of code shows.
     """
-    explanations = [*state.explanations]
+    state, variants, comparisons = draft.state, draft.variants, draft.comparisons
+    control = draft.control
+    explanations = [event.finding for event in state.all(Noticed) if event.explains]
     subject = subject_of(state.request.job) if state.request else None
     if subject and subject.hides:
         explanations.append(subject.hides)
@@ -103,7 +100,7 @@ def explanations_of(
 
 def _disturbances(state: RunState, samples: SampleView) -> list[Finding]:
     """What telemetry saw of a device that was not as it should be."""
-    telemetry = state.telemetry
+    telemetry = state.part(TelemetryHistory)
     disturbances = list(telemetry.problems.values())
     if telemetry.lost:
         lost = telemetry.lost
@@ -130,7 +127,7 @@ def _operations(state: RunState, name: str) -> set[tuple[str, str, float]] | Non
     step.
     """
     variant = state.variants.get(name)
-    profiled = variant.profiled if variant else None
+    profiled = variant.last(Profiled) if variant else None
     if profiled is None or not profiled.repeatable:
         return None
     rows = [operation for operation in profiled.operations if operation.rows == 1]
@@ -142,15 +139,16 @@ def _warnings_of_variant(
 ) -> list[Finding]:
     """`tolerance` is the relative error that the baseline's dtype allows."""
     warnings, name, job = [], variant.info.name, state.timed_job
-    if variant.warmed and variant.warmed.drifting:
-        warnings.append(finding("warm_up_drifts", name, drift=variant.warmed.drift))
+    warmed, checked = variant.last(WarmedUp), variant.last(Checked)
+    if warmed and warmed.drifting:
+        warnings.append(finding("warm_up_drifts", name, drift=warmed.drift))
     # elsewhere the host waits for the device, and may sleep
     on_cpu = job is not None and job.device == "cpu"
     if on_cpu and variant.contention is not None and variant.contention > _BUSY:
         warnings.append(finding("off_the_cpu", name, share=variant.contention))
     if variant.unchecked and not functions and variant.unchecked.code != CHECKED_ELSEWHERE:
         warnings.append(finding(variant.unchecked.code, name, **variant.unchecked.values))
-    allowed = variant.checked.tolerance if variant.checked else None
+    allowed = checked.tolerance if checked else None
     if allowed and tolerance and allowed > tolerance:
         warnings.append(finding("lower_precision", name, allowed=allowed, baseline=tolerance))
     return warnings
@@ -165,7 +163,7 @@ def _solo_differs(
     A solo run is of one process: it differs where it lies outside of what one more process may come
     to.
     """
-    interleaved_s, solo = report.clocks.get(Clock.WALL), variant.solo_run
+    interleaved_s, solo = report.clocks.get(Clock.WALL), variant.last(SoloRun)
     job = state.timed_job
     # flushing is most of a cold one
     if solo is None or not interleaved_s or job is None or job.cache == Cache.COLD:
@@ -173,7 +171,7 @@ def _solo_differs(
     if job.clock == Clock.WALL:
         times = [time * variant.items for time in samples.units((variant.info.name,))]
     else:
-        wall = variant.other_clocks.get(Clock.WALL)
+        wall = variant.last(OtherClock, Clock.WALL)
         times = wall.times_s if wall else []
     if len(times) < FEWEST:
         return []

@@ -8,7 +8,7 @@ sizes bytes, `at` is in UTC, ISO 8601.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import assert_never
+from typing import Any, assert_never
 
 import msgspec
 
@@ -35,6 +35,11 @@ from gpulab.features.roofline.bound import Cause, Point
 from gpulab.scenario import Param
 from gpulab.stats.comparison import FLOOR, Comparison
 from gpulab.stats.statistics import CONFIDENCE
+
+
+def fields_of(source: object | None, *names: str) -> dict[str, Any]:
+    """These fields of a struct, for another one: those that it has, and of None none."""
+    return {name: getattr(source, name) for name in names if hasattr(source, name)}
 
 
 class StepSource(StrEnum):

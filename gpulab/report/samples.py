@@ -1,4 +1,6 @@
-"""Blocks folded into epochs: of an epoch that is complete and settled only its medians stay."""
+"""Blocks folded into epochs: of an epoch that is complete and settled only its medians stay. What
+touches a window in which nothing can be believed is dropped before.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,61 @@ _Rounds = dict[int, tuple[dict[str, float], dict[str, Span]]]
 _Cause = tuple[str, tuple[str, ...]]
 
 
+class InvalidWindows:
+    """Windows of time in which samples do not count, each for a cause: a code with its names.
+
+    They are added in order. The last window of a code stays open until the next one of that code
+    begins, or it is closed.
+    """
+
+    def __init__(self) -> None:
+        self._by_cause: dict[_Cause, list[Window]] = {}
+        """Of each cause sorted and disjoint."""
+        self._order: dict[_Cause, int] = {}
+        """Causes in the order in which they appeared, also those whose windows are all dropped."""
+        self._open: dict[str, Window] = {}
+        """The last window, by code."""
+
+    def begin(self, window: Window) -> None:
+        """A window that lasts as long as it says, or until it is closed."""
+        self._order.setdefault(window.cause, len(self._order))
+        self._open[window.code] = window
+
+    def close(self, code: str, end: float) -> None:
+        """The open window of a code, where there is one, ends."""
+        if window := self._open.pop(code, None):
+            closed = Window(window.start, end, window.code, window.names)
+            _merge(self._by_cause.setdefault(closed.cause, []), closed)
+
+    def drop(self, until: float) -> None:
+        """Drop the windows that end by `until`; no block that began before it may be asked about
+        any more.
+        """
+        for cause, windows in list(self._by_cause.items()):
+            rest = [window for window in windows if window.end > until]
+            if rest:
+                self._by_cause[cause] = rest
+            else:
+                del self._by_cause[cause]
+
+    def all(self) -> list[Window]:
+        """All that are not dropped, by their code; those that overlap for the same cause are
+        one.
+        """
+        merged = {cause: [*windows] for cause, windows in self._by_cause.items()}
+        for window in self._open.values():
+            _merge(merged.setdefault(window.cause, []), window)
+        causes = sorted(merged, key=lambda cause: (cause[0], self._order[cause]))
+        return [window for cause in causes for window in merged[cause]]
+
+
+def _merge(windows: list[Window], window: Window) -> None:
+    if windows and window.start <= windows[-1].end:
+        end = max(windows[-1].end, window.end)
+        window = Window(windows.pop().start, end, window.code, window.names)
+    windows.append(window)
+
+
 class SampleHistory:
     """The samples of a run so far."""
 
@@ -33,6 +90,9 @@ class SampleHistory:
         self.dropped_pairs: Counter[Pair] = Counter()
         self.dropped_blocks: Counter[_Cause] = Counter()
         """Both of the settled epochs."""
+        self.windows = InvalidWindows()
+        self.final_until = inf
+        """Until when no later event can add a window."""
         self._open: dict[int, _Rounds] = {}
         self._complete_below = 0
         self._first_epochs: list[int] = []
@@ -83,10 +143,13 @@ class SampleHistory:
         """Nothing more will come: what is open counts as complete."""
         self._complete(max(self._open, default=-1) + 1)
 
-    def settle(self, until: float, windows: Sequence[Window]) -> None:
+    def settle(self, until: float) -> None:
         """Reduce every epoch that ended before `until`, from when on windows may still be added, to
         its medians.
         """
+        if not self.unsettled or self.unsettled[0].end > until:
+            return
+        windows = self.windows.all()
         while self.unsettled and self.unsettled[0].end <= until:
             epoch = self.unsettled.popleft()
             valid = epoch.outside(windows)
@@ -94,10 +157,11 @@ class SampleHistory:
             if valid is not epoch:
                 self.dropped_pairs += self.lost_pairs(epoch, valid)
                 self.dropped_blocks += _lost_blocks(epoch, windows)
+        self.windows.drop(self.undecided_from)
 
-    def view(self, windows: Sequence[Window]) -> SampleView:
+    def view(self) -> SampleView:
         """What is left of the samples outside of the windows, as they are now."""
-        return SampleView(self, windows)
+        return SampleView(self, self.windows.all())
 
     def lost_pairs(self, epoch: Epoch, valid: Epoch) -> Counter[Pair]:
         """How many pairs of an epoch are not in its valid part."""

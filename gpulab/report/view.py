@@ -14,7 +14,7 @@ from gpulab.core.statuses import Clock, ExitCode, Shows, Status, Verdict
 from gpulab.core.units import plural, plus_minus, seconds, span, times
 from gpulab.draw.text import STYLES, Glyphs, with_star
 from gpulab.features.history.view import earlier_runs
-from gpulab.report.build import CLOSE
+from gpulab.features.memory.report import CLOSE
 from gpulab.report.report import Control, RunReport, VariantReport
 from gpulab.report.sentences import lines, sentence, sentence_with_place
 from gpulab.stats.comparison import Comparison

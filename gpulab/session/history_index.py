@@ -27,8 +27,7 @@ from gpulab.core.run_file import read_run_file
 from gpulab.core.text import plain_json
 from gpulab.core.wire import UNREADABLE
 from gpulab.features.history.report import PastRun, past_run
-from gpulab.report.build import build_report
-from gpulab.report.state import fold_all
+from gpulab.report.build import build_report, fold_all
 from gpulab.session.run_files import run_files
 
 _NAME, _LOCK = "history.jsonl", "history.lock"

@@ -10,14 +10,15 @@ from pathlib import Path
 from time import monotonic
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from gpulab.catalog.exercises import handed_out
 from gpulab.core.events import Event, RunEnded, RunStarted, VariantFailed
 from gpulab.core.finding import Finding, finding
 from gpulab.core.run_file import RunFileError, RunFileReader, read_run_file
 from gpulab.core.statuses import Conclusion, FailureKind
-from gpulab.report.build import build_report
+from gpulab.report.build import build_report, new_state
 from gpulab.report.report import RunReport
-from gpulab.report.state import RunState
 from gpulab.session import history
 from gpulab.session.history_index import HistoryIndex
 from gpulab.session.run_files import state_folder
@@ -154,7 +155,7 @@ class Run:
 
     def __init__(self, source: Source, required_speedup: float | None = None) -> None:
         self.source = source
-        self.state = RunState()
+        self.state = new_state()
         self._required_speedup = required_speedup
         self._report: RunReport | None = None
         self._understood = True
@@ -211,15 +212,16 @@ class Run:
         were forged.
         """
         self._understood = False
-        before, self.state = self.state, RunState()
-        if before.request is not None:
-            self.state.fold(RunStarted(t=before.started_t, request=before.request, at="", host=""))
+        before, self.state = self.state, new_state()
+        if started := before.last(RunStarted):
+            self.state.fold(replace(started, at="", host=""))
         cause = finding("events_make_no_sense", message=f"{type(error).__name__}: {error}")
         kind = FailureKind.ERROR
         self.state.fold(
             VariantFailed(t=before.t, variant=None, kind=kind, stage=before.stage, cause=cause)
         )
-        self.state.outcome = before.outcome
+        if ended := before.last(RunEnded):
+            self.state.fold(ended)
 
 
 _TOLD = (Conclusion.MEASURED, Conclusion.SLOWER, Conclusion.INCONCLUSIVE)

@@ -42,8 +42,7 @@ def read_run(run: PastRun) -> Opened | str:
     """The run of the past as its file tells it; or the problem where it cannot be read."""
     from gpulab.core.jobs import subject_of
     from gpulab.core.run_file import RunFileError, read_run_file
-    from gpulab.report.build import build_report
-    from gpulab.report.state import fold_all
+    from gpulab.report.build import build_report, fold_all
 
     try:
         state = fold_all(read_run_file(Path(run.run_file)).events)

@@ -12,8 +12,7 @@ from recorded import run_file, write_run
 
 from gpulab.core.run_file import read_run_file
 from gpulab.features.history.report import past_run
-from gpulab.report.build import build_report
-from gpulab.report.state import fold_all
+from gpulab.report.build import build_report, fold_all
 from gpulab.session import history_index
 from gpulab.session.history_index import HistoryIndex
 from gpulab.session.run_files import state_folder

@@ -15,8 +15,7 @@ from gpulab.core.finding import finding
 from gpulab.core.run_file import read_run_file
 from gpulab.features.course.report import course
 from gpulab.features.history.report import past_run
-from gpulab.report.build import build_report
-from gpulab.report.state import fold_all
+from gpulab.report.build import build_report, fold_all
 from gpulab.session.history_index import HistoryIndex
 from gpulab.session.run import File
 from gpulab.session.run_files import state_folder

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from math import exp, log
 
 from msgspec.structs import replace
 
-from gpulab.core.events import Examined
-from gpulab.core.finding import Finding, Value, finding
+from gpulab.core.events import AloneRun, Event, Examined, RunInvalid
+from gpulab.core.finding import Finding, finding
 from gpulab.core.jobs import Measure
 from gpulab.core.statuses import Cache, CheckKind, Clock, Status, Verdict
+from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import VariantReport
 from gpulab.report.samples import SampleView
-from gpulab.report.state import RunState, VariantState
+from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.comparison import (
     FEWEST_FIRST,
     INFLUENCED,
@@ -30,14 +30,18 @@ from gpulab.stats.series import Pair
 from gpulab.stats.statistics import Interval, median
 
 
-def with_influence(state: RunState, samples: SampleView) -> RunState:
-    """The state, with variants invalid whose times alone differ too much from the rounds."""
-    job = state.timed_job
-    if not isinstance(job, Measure) or not state.variants:
-        return state
-    slowed = _baseline_slowed(next(iter(state.variants.values())))
-    judged = {name: _judged(state, variant, samples) for name, variant in state.variants.items()}
-    return dataclasses.replace(state, variants=judged, invalid=[*state.invalid, *slowed])
+def _judge(draft: Draft) -> Iterator[Event]:
+    """What the variants' times alone say: what differs by more than a cache or a clock is
+    invalid.
+    """
+    state = draft.state
+    if not isinstance(state.timed_job, Measure) or state.baseline is None:
+        return
+    if slowed := _baseline_slowed(state.baseline):
+        yield RunInvalid(reason=slowed)
+    for variant in state.variants.values():
+        if examined := _examined(state, variant, draft.samples):
+            yield examined
 
 
 def alone_ratios(
@@ -47,52 +51,44 @@ def alone_ratios(
     if not set(pair) <= variants.keys():
         return []
     after, before = (variants[name] for name in pair)
-    before_s = {run.process: run.time_s / before.items for run in before.alone}
+    before_s = {run.process: run.time_s / before.items for run in before.all(AloneRun)}
     return [
         log(run.time_s / after.items / before_s[run.process])
-        for run in after.alone
+        for run in after.all(AloneRun)
         if run.process in before_s and (run.first or not first)
     ]
 
 
-def _baseline_slowed(baseline: VariantState) -> list[Finding]:
+def _baseline_slowed(baseline: VariantState) -> Finding | None:
     """Its steps before others were built, against those after the rounds of the same process."""
-    times = [(run.time_s, run.later_s) for run in baseline.alone if run.first and run.later_s]
+    firsts = [run for run in baseline.all(AloneRun) if run.first]
+    times = [(run.time_s, run.later_s) for run in firsts if run.later_s]
     slower = alone_interval([log(later_s / before_s) for before_s, later_s in times], FEWEST_FIRST)
     if slower is None or slower.low <= log(SLOWED):
-        return []
+        return None
     before_s, later_s = (median(seconds) for seconds in zip(*times, strict=True))
-    return [
-        finding("baseline_slowed", before_s=before_s, later_s=later_s, ratio=exp(slower.median))
-    ]
+    ratio = exp(slower.median)
+    return finding("baseline_slowed", before_s=before_s, later_s=later_s, ratio=ratio)
 
 
-def _judged(state: RunState, variant: VariantState, samples: SampleView) -> VariantState:
-    against = variant.info.against
+def _examined(state: RunState, variant: VariantState, samples: SampleView) -> Examined | None:
+    name, against = variant.name, variant.info.against
     if against is None or against not in state.variants:
-        return variant
-    pair = variant.info.name, against
-    ratios = alone_ratios(state.variants, pair, first=True)
-    alone, rounds = alone_interval(ratios, 1), samples.interval(pair)
-    if alone is None or rounds is None:
-        return variant
-    reason = _differs(variant.info.name, alone, rounds)
-    values: dict[str, Value] = {"alone": exp(-alone.median), "interleaved": exp(-rounds.median)}
-    examined = Examined(
-        variant=variant.info.name,
+        return None
+    ratios = alone_ratios(state.variants, (name, against), first=True)
+    alone, rounds = alone_interval(ratios, 1), samples.interval((name, against))
+    known = variant.last(Examined, CheckKind.ALONE)
+    if alone is None or rounds is None or (known and not known.ok):
+        return None
+    reason = _differs(name, alone, rounds)
+    return Examined(
+        variant=name,
         check=CheckKind.ALONE,
         ok=reason is None,
         count=len(ratios),
-        values=values,
+        values={"alone": exp(-alone.median), "interleaved": exp(-rounds.median)},
         reason=reason,
     )
-    known = variant.examined.get(CheckKind.ALONE)
-    if known is not None and not known.ok:
-        return variant
-    judged = dataclasses.replace(variant, examined={**variant.examined, CheckKind.ALONE: examined})
-    if reason is None or variant.status not in (Status.PENDING, Status.OK):
-        return judged
-    return dataclasses.replace(judged, status=Status.INVALID, reason=reason)
 
 
 def _differs(name: str, alone: Interval, rounds: Interval) -> Finding | None:
@@ -108,28 +104,14 @@ _POWER_CAP = "P"
 """Its letter among those of the clocks of a solo run."""
 
 
-def with_sustained(
-    state: RunState,
-    samples: SampleView,
-    comparisons: Sequence[Comparison],
-    variants: Sequence[VariantReport],
-) -> list[Comparison]:
-    """Comparisons with sustained speedups; a contradicted verdict becomes inconclusive."""
-    job = state.timed_job
+def _with_sustained(draft: Draft, comparison: Comparison) -> Comparison:
+    """With its sustained speedup; a verdict that this contradicts becomes inconclusive."""
+    state, samples, job = draft.state, draft.samples, draft.state.timed_job
     # By the device's clock they are not what a user waits for, and of a cold one most is flushing.
     if job is None or job.clock != Clock.WALL or job.cache != Cache.HOT:
-        return list(comparisons)
-    reports = {variant.name: variant for variant in variants}
-    return [_with_sustained(state, samples, comparison, reports) for comparison in comparisons]
-
-
-def _with_sustained(
-    state: RunState,
-    samples: SampleView,
-    comparison: Comparison,
-    reports: Mapping[str, VariantReport],
-) -> Comparison:
-    after, before = reports.get(comparison.variant), reports.get(comparison.against)
+        return comparison
+    after = draft.variant(comparison.variant)
+    before = draft.variant(comparison.against)
     if comparison.speedup is None or after is None or before is None:
         return comparison
     if after.status not in (Status.OK, Status.PENDING):
@@ -186,7 +168,7 @@ def _as_unsure_as(processes: Interval | None, solo: Interval | None) -> Interval
 
 
 def _items_per_s(state: RunState, variant: VariantReport, *, capped: bool) -> float | None:
-    alone = state.variants[variant.name].alone
+    alone = state.variants[variant.name].all(AloneRun)
     if alone and not capped:
         return (variant.items or 1.0) / median([run.time_s for run in alone])
     return variant.solo_run.items_per_s if variant.solo_run else None
@@ -225,3 +207,6 @@ def _contradicts(comparison: Comparison, sustained: Sustained) -> Finding | None
         return None
     values = {"interleaved": comparison.speedup, "sustained": sustained.speedup}
     return finding("sustained_contradicts", comparison.variant, **values)
+
+
+ALONE = Feature("alone", keeps={AloneRun: Keep(1000)}, judge=_judge, of_comparison=_with_sustained)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
+from operator import attrgetter
 
 from msgspec.structs import replace
 
-from gpulab.core.events import Examined
-from gpulab.core.finding import Finding, finding
-from gpulab.core.jobs import TELEMETRY_OFF
+from gpulab.core.events import Checked, Examined, ProcessStarted
+from gpulab.core.finding import Finding, Value, finding
 from gpulab.core.statuses import CheckKind, CheckState, Verdict
+from gpulab.features.telemetry.report import TelemetryHistory
 from gpulab.report.comparisons import failed_after
+from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import VariantReport
-from gpulab.report.samples import SampleView
-from gpulab.report.state import RunState, VariantState
+from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.comparison import Check, Comparison, Trust, grade_of
 from gpulab.stats.statistics import FEWEST, MOST_CORRELATION, positive_correlation
 
@@ -82,10 +83,8 @@ DOUBTS = {
 class Evidence:
     """All that is known of one comparison. `doubts`: the findings among `DOUBTS` about it."""
 
-    state: RunState
+    draft: Draft
     comparison: Comparison
-    control: Comparison | None
-    reports: Mapping[str, VariantReport]
     doubts: Sequence[Finding]
     units: Sequence[float] = ()
     """The values that its interval is over, in their order."""
@@ -95,13 +94,18 @@ class Evidence:
         return self.comparison.variant, self.comparison.against
 
     @property
+    def state(self) -> RunState:
+        return self.draft.state
+
+    @property
     def variants(self) -> list[VariantState]:
         """The variant, and what it is compared with."""
         return [self.state.variants[name] for name in self.names if name in self.state.variants]
 
     @property
-    def on_gpu(self) -> bool:
-        return self.state.device is not None and self.state.device.on_gpu
+    def reports(self) -> list[VariantReport]:
+        found = (self.draft.variant(name) for name in self.names)
+        return [report for report in found if report]
 
 
 def checks_of(evidence: Evidence) -> list[Check]:
@@ -121,8 +125,8 @@ def _check(evidence: Evidence, kind: CheckKind) -> Check:
 
 def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:
     """What the worker reported: the variant before the baseline and the run, failures first."""
-    sources = [variant.examined for variant in evidence.variants] + [evidence.state.examined]
-    reported = [examined for source in sources if (examined := source.get(kind))]
+    sources = (*evidence.variants, evidence.state)
+    reported = [examined for source in sources if (examined := source.last(Examined, kind))]
     ranked = sorted(
         reported,
         key=lambda examined: (examined.ok, examined.reason is None, bool(examined.skipped)),
@@ -164,16 +168,15 @@ def _not_run(kind: CheckKind, reason: Finding) -> Check:
 
 def _not_recorded(evidence: Evidence, kind: CheckKind) -> Check:
     """Of a run that ended before this check, or never had processes to make it."""
-    return _not_run(
-        kind, finding("check_not_made" if evidence.state.processes else "check_not_recorded")
-    )
+    recorded = evidence.state.last(ProcessStarted) is not None
+    return _not_run(kind, finding("check_not_made" if recorded else "check_not_recorded"))
 
 
 def _outputs(evidence: Evidence, kind: CheckKind) -> Check:
     variant, *_ = evidence.variants
     if reason := next((other.unchecked for other in evidence.variants if other.unchecked), None):
         return _not_run(kind, reason)
-    checked = variant.checked
+    checked = variant.last(Checked)
     if checked is None:
         return _not_recorded(evidence, kind)
     if not checked.ok:
@@ -182,12 +185,10 @@ def _outputs(evidence: Evidence, kind: CheckKind) -> Check:
 
 
 def _work(evidence: Evidence, kind: CheckKind) -> Check:
-    after, before = (evidence.reports.get(name) for name in evidence.names)
-    if (
-        after is None
-        or before is None
-        or (after.operations is None and after.flops_counted is None)
-    ):
+    if len(evidence.reports) < 2:
+        return _not_recorded(evidence, kind)
+    after, before = evidence.reports
+    if after.operations is None and after.flops_counted is None:
         return _not_recorded(evidence, kind)
     if fewer := _fewer(after, before):
         return Check(kind=kind, state=CheckState.DOUBTFUL, result=fewer)
@@ -214,7 +215,7 @@ def _fewer(after: VariantReport, before: VariantReport) -> Finding | None:
 
 
 def _control(evidence: Evidence, kind: CheckKind) -> Check:
-    control = evidence.control
+    control = evidence.draft.control
     if control is None:
         return _not_recorded(evidence, kind)
     values = {"speedup": control.speedup, "low": control.low, "high": control.high}
@@ -241,8 +242,8 @@ def _may_explain(control: Comparison, comparison: Comparison) -> bool:
 
 
 def _processes(evidence: Evidence, kind: CheckKind) -> Check:
-    processes, units = evidence.state.processes, len(evidence.units)
-    if not processes:
+    units = len(evidence.units)
+    if evidence.state.last(ProcessStarted) is None:
         return Check(
             kind=kind, state=CheckState.DOUBTFUL, result=finding("measured_in_one_process")
         )
@@ -261,9 +262,9 @@ def _processes(evidence: Evidence, kind: CheckKind) -> Check:
 
 
 def _contention(evidence: Evidence, kind: CheckKind) -> Check:
-    if evidence.on_gpu:
+    if evidence.state.on_gpu:
         return _watched_on_gpu(evidence, kind, "processes")
-    reports = [evidence.reports[name] for name in evidence.names if name in evidence.reports]
+    reports = evidence.reports
     shares = [report.contention for report in reports if report.contention is not None]
     if not shares:
         return _not_run(kind, finding("contention_of_threads"))
@@ -275,15 +276,15 @@ def _contention(evidence: Evidence, kind: CheckKind) -> Check:
 
 
 def _clocks(evidence: Evidence, kind: CheckKind) -> Check:
-    if not evidence.on_gpu:
+    if not evidence.state.on_gpu:
         return _not_run(kind, finding("clocks_of_cpu"))
     return _watched_on_gpu(evidence, kind, "reasons")
 
 
 def _watched_on_gpu(evidence: Evidence, kind: CheckKind, field: str) -> Check:
     """By telemetry: other processes on the GPU, or what holds its clocks back."""
-    state, telemetry = evidence.state, evidence.state.telemetry
-    if state.request is not None and state.request.telemetry == TELEMETRY_OFF:
+    telemetry = evidence.state.part(TelemetryHistory)
+    if not telemetry.sampling:
         return _not_run(kind, finding("telemetry_off"))
     started = telemetry.started
     if started is None or started.gpu is None:
@@ -315,33 +316,22 @@ _OF_THE_RUN = frozenset(
 """Findings that cast doubt and are of no check."""
 
 
-def with_trust(
-    state: RunState,
-    samples: SampleView,
-    control: Comparison | None,
-    comparisons: Sequence[Comparison],
-    variants: Sequence[VariantReport],
-    findings: Sequence[Finding],
-) -> list[Comparison]:
-    """The comparisons, each with its trust report; `findings` are all that weaken the result."""
-    reports = {variant.name: variant for variant in variants}
-    graded = []
-    for comparison in comparisons:
-        pair = comparison.variant, comparison.against
-        doubts = [
-            doubt for doubt in findings if doubt.variant in (None, *pair) and doubt.code in DOUBTS
-        ]
-        units = samples.units(pair) if comparison.speedup is not None else ()
-        evidence = Evidence(state, comparison, control, reports, doubts, units)
-        others = [
-            doubt
-            for doubt in findings
-            if doubt.code in _OF_THE_RUN and doubt.variant in (None, comparison.variant)
-        ]
-        if failed := failed_after(state, samples, comparison):
-            others.insert(0, failed)
-        graded.append(replace(comparison, trust=_trust(evidence, others)))
-    return graded
+def _with_trust(draft: Draft, comparison: Comparison) -> Comparison:
+    """With its trust report."""
+    pair = comparison.variant, comparison.against
+    doubts = [
+        doubt for doubt in draft.findings if doubt.variant in (None, *pair) and doubt.code in DOUBTS
+    ]
+    units = draft.samples.units(pair) if comparison.speedup is not None else ()
+    others = [
+        doubt
+        for doubt in draft.findings
+        if doubt.code in _OF_THE_RUN and doubt.variant in (None, comparison.variant)
+    ]
+    if failed := failed_after(draft, comparison):
+        others.insert(0, failed)
+    evidence = Evidence(draft, comparison, doubts, units)
+    return replace(comparison, trust=_trust(evidence, others))
 
 
 def _trust(evidence: Evidence, others: Sequence[Finding]) -> Trust:
@@ -356,7 +346,7 @@ def _trust(evidence: Evidence, others: Sequence[Finding]) -> Trust:
     without = [outputs] if outputs.state == CheckState.NOT_RUN else []
     without += [null_answers] if null_answers.state == CheckState.FAILED else []
     compared, unchecked = not without, [check.result for check in without if check.result]
-    doubts = [*others, *evidence.doubts, *_reasons(checks, on_gpu=evidence.on_gpu)]
+    doubts = [*others, *evidence.doubts, *_reasons(checks, on_gpu=evidence.state.on_gpu)]
     claims = comparison.speedup is not None and comparison.verdict != Verdict.INCONCLUSIVE
     grade = grade_of(claims=claims, compared=compared, doubts=doubts)
     return Trust(grade=grade, reasons=_each_once([*unchecked, *doubts]), checks=checks)
@@ -381,3 +371,50 @@ def _each_once(findings: Sequence[Finding]) -> list[Finding]:
         if not any(entry.code == other.code and entry.variant == other.variant for other in once):
             once.append(entry)
     return once
+
+
+_SUMMED = frozenset({"late"})
+"""Counts of what a process did; of other numbers the largest stands, and of all else the last."""
+
+
+def _together(before: Examined, event: Examined) -> Examined:
+    """What fails outlives what casts doubt, that outlives what passed, and that what did not
+    run.
+    """
+    decisive = event if _rank(event) <= _rank(before) else before
+    count = sum(report.count for report in (before, event) if report.skipped is None)
+    if not _ran(before) or not _ran(event):
+        return replace(decisive, count=count)
+    values = {**before.values, **event.values}
+    both = before.values.keys() & event.values.keys()
+    merged = {name: _merged(name, before.values[name], event.values[name]) for name in both}
+    return replace(decisive, count=count, values={**values, **merged})
+
+
+def _rank(event: Examined) -> int:
+    if not event.ok:
+        return 0
+    return 1 if event.reason else 3 if event.skipped else 2
+
+
+def _ran(event: Examined) -> bool:
+    return event.ok and event.skipped is None
+
+
+def _merged(name: str, before: Value, after: Value) -> Value:
+    if not _is_number(before) or not _is_number(after):
+        return before if after is None else after
+    assert isinstance(before, (int, float))
+    assert isinstance(after, (int, float))
+    return before + after if name in _SUMMED else max(before, after)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+CHECKS = Feature(
+    "checks",
+    keeps={Examined: Keep(by=attrgetter("check"), merge=_together)},
+    grade=_with_trust,
+)

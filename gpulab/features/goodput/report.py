@@ -8,7 +8,6 @@ launches longer, so that step is not taken otherwise.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,11 +16,20 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from gpulab.core.events import Phases, Profiled
+from gpulab.core.events import (
+    Built,
+    Checked,
+    Event,
+    OtherClock,
+    Phases,
+    Profiled,
+    SoloRun,
+    VariantRefused,
+)
 from gpulab.core.finding import Finding, finding
 from gpulab.core.jobs import Measure
 from gpulab.core.payloads import LINKS, USEFUL, WAITING, Operation
-from gpulab.core.statuses import Cache, Clock, Status
+from gpulab.core.statuses import Cache, Clock
 from gpulab.features.goodput.analysis import (
     HALF_INSIDE,
     busy_s,
@@ -31,8 +39,9 @@ from gpulab.features.goodput.analysis import (
     taken_by_others_s,
 )
 from gpulab.features.roofline.bound import Point
-from gpulab.report.report import GoodputReport, StepSource, Time
-from gpulab.report.state import RunState, VariantState
+from gpulab.report.feature import Draft, Feature
+from gpulab.report.report import GoodputReport, StepSource, Time, VariantReport
+from gpulab.report.state import Keep, RunState, VariantState
 
 TOLERANCE = 0.05
 """A goodput is certain within this, and a step this much too short is still right."""
@@ -83,7 +92,6 @@ def step_goodput(
 ) -> StepGoodput:
     """Goodput and parts of a profiled variant's step; `time` is what its rounds say."""
     partition, steps, plain_s = profiled.partition, profiled.steps, profiled.plain_s
-    on_gpu = state.device is not None and state.device.on_gpu
     rounds_s = _rounds_s(state, variant, time)
     if partition.on_device:
         device_busy_s = busy_s(partition) / steps
@@ -115,7 +123,7 @@ def step_goodput(
         seconds=seconds,
         busy_s=device_busy_s,
         overhead=(profiled.profiled_s - taken_s) / unprofiled_s - 1,
-        host_only=on_gpu and not partition.on_device,
+        host_only=state.on_gpu and not partition.on_device,
         farthest=max(estimates, key=lambda estimate: abs(estimate[0] - goodput), default=None),
     )
 
@@ -139,7 +147,7 @@ def _device_s(state: RunState, variant: VariantState, time: Time | None) -> floa
 
 
 def _other_clock_s(variant: VariantState, clock: Clock) -> float | None:
-    other = variant.other_clocks.get(clock)
+    other = variant.last(OtherClock, clock)
     return median(other.times_s) if other and other.times_s else None
 
 
@@ -164,8 +172,8 @@ def _by_device(
     if source == StepSource.PROFILER:  # which the profiler may have made longer already
         yield _share(useful_s, profiled.profiled_s), OtherWay.PROFILED_STEP
         return
-    if variant.solo_run is not None:
-        yield _share(useful_s, variant.solo_run.time_s), OtherWay.SOLO_RUN
+    if solo := variant.last(SoloRun):
+        yield _share(useful_s, solo.time_s), OtherWay.SOLO_RUN
     if profiled.plain_s < step_s:
         yield _share(useful_s, profiled.plain_s), OtherWay.PLAIN_STEP
 
@@ -181,11 +189,9 @@ def _by_host(variant: VariantState, profiled: Profiled) -> Iterator[_Estimate]:
         for share in share_without_overhead(partition, steps, plain_s):
             middle_share = (share + partition.goodput) / 2  # neither end is likely
             yield middle_share, OtherWay.OVERHEAD_INSIDE
-    if (
-        partition.marked
-        and variant.phases is not None
-        and (share_of_phases := _ran(variant.phases)) is not None
-    ):
+    phases = variant.last(Phases)
+    share_of_phases = _ran(phases) if phases and partition.marked else None
+    if share_of_phases is not None:
         off_s = parts_on_cpu(partition, steps, plain_s, 1.0).get("preempted", 0.0)
         yield share_of_phases * (1 - off_s), OtherWay.PHASES
 
@@ -229,9 +235,9 @@ def goodput_of(
     state: RunState, variant: VariantState, time: Time | None, point: Point | None
 ) -> GoodputReport | None:
     """None where neither phases nor a profiler recorded anything."""
-    phases, running = _phases(variant.phases)
+    phases, running = _phases(variant.last(Phases))
     waiting = [name for name, share in running.items() if share < _WAITS]
-    profiled, job = variant.profiled, state.timed_job
+    profiled, job = variant.last(Profiled), state.timed_job
     if profiled is None:
         return GoodputReport(phases=phases, running=running, waiting=waiting) if phases else None
     step = step_goodput(state, variant, profiled, time)
@@ -241,7 +247,8 @@ def goodput_of(
     ideal_s = point.fraction * time.median if point and time and not cold else None
     on_link = isinstance(job, Measure) and job.roof in LINKS  # which no useful time is spent on
     useful_s = step.seconds.get(USEFUL, 0.0)
-    right = variant.checked is not None and variant.checked.ok
+    checked = variant.last(Checked)
+    right = checked is not None and checked.ok
     unreliable = _why_unreliable(profiled, step)
     overhead = [finding("profiler_overhead", profiled.variant, overhead=step.overhead)]
     reasons = unreliable or (overhead if step.overhead > _MOST_OVERHEAD else [])
@@ -260,7 +267,7 @@ def goodput_of(
         hidden=max(0.0, 1 - partition.seconds["copies"] / partition.copied_s)
         if partition.copied_s
         else None,
-        items_per_s=variant.items / time.median if variant.built and time and right else None,
+        items_per_s=variant.items / time.median if variant.last(Built) and time and right else None,
         overhead=step.overhead,
         uncertainty=step.uncertainty,
         reliable=not unreliable,
@@ -323,34 +330,53 @@ _LEAST = 0.5
 """Products in each step on average, below which most steps do without."""
 
 
-def with_step_work(state: RunState) -> RunState:
-    """The state with variants invalid that skip products which the baseline always makes."""
-    baseline = next(iter(state.variants.values()), None)
+def _judge(draft: Draft) -> Iterator[Event]:
+    """Variants whose products run in some steps only, where the baseline's run in each, are
+    refused.
+    """
+    baseline = draft.state.baseline
     usual = _products_per_step(baseline) if baseline else None
     if usual is None or usual < 1:
-        return state
-    return dataclasses.replace(
-        state, variants={name: _judged(variant, usual) for name, variant in state.variants.items()}
-    )
-
-
-def _judged(variant: VariantState, usual: float) -> VariantState:
-    products = _products_per_step(variant)
-    if (
-        products is None
-        or not 0 < products < _LEAST
-        or variant.status not in (Status.PENDING, Status.OK)
-    ):
-        return variant
-    reason = finding("computes_in_some_steps", variant.info.name, products=products, baseline=usual)
-    return dataclasses.replace(variant, status=Status.INVALID, reason=reason)
+        return
+    for name, variant in draft.state.variants.items():
+        products = _products_per_step(variant)
+        if products is not None and 0 < products < _LEAST and not variant.judged:
+            reason = finding("computes_in_some_steps", name, products=products, baseline=usual)
+            yield VariantRefused(variant=name, reason=reason)
 
 
 def _products_per_step(variant: VariantState) -> float | None:
-    profiled = variant.profiled
+    profiled = variant.last(Profiled)
     if profiled is None or profiled.steps * _LEAST < 1:
         return None
     calls = (
         row.calls for row in profiled.operations if not row.on_device and _PRODUCTS.match(row.name)
     )
     return sum(calls) / profiled.steps
+
+
+def _added(before: Phases, event: Phases) -> Phases:
+    """One window together with those before it."""
+    return replace(
+        event,
+        steps=before.steps + event.steps,
+        seconds=_sums(before.seconds, event.seconds),
+        running_s=_sums(before.running_s, event.running_s),
+    )
+
+
+def _sums(first: dict[str, float], second: dict[str, float]) -> dict[str, float]:
+    return {name: first.get(name, 0.0) + second.get(name, 0.0) for name in {**first, **second}}
+
+
+def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+    goodput = goodput_of(draft.state, variant, report.time_s, report.roofline)
+    return replace(report, goodput=goodput)
+
+
+GOODPUT = Feature(
+    "goodput",
+    keeps={Phases: Keep(merge=_added)},
+    judge=_judge,
+    of_variant=_of_variant,
+)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import msgspec
 from msgspec.structs import replace
 
-from gpulab.core.events import EarlierRuns
+from gpulab.core.events import EarlierRuns, RunStarted
 from gpulab.core.finding import Finding, finding
-from gpulab.core.jobs import Job, Measure, RunRequest, subject_of
+from gpulab.core.jobs import Job, Measure, subject_of
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, Per, Verdict
 from gpulab.core.values import (
@@ -23,6 +23,7 @@ from gpulab.core.values import (
     StepTime,
     Text,
 )
+from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport
 from gpulab.report.state import RunState
 from gpulab.stats.comparison import Comparison, earlier_of
@@ -120,15 +121,15 @@ def has_contenders(job: Job) -> bool:
 
 def past_run(state: RunState, report: RunReport) -> PastRun | None:
     """What is kept of a run; None of one that measured no file, or never had its device."""
-    request: RunRequest | None = state.request
-    subject = subject_of(request.job) if request else None
+    started = state.last(RunStarted)
+    subject = subject_of(started.request.job) if started else None
     device, code = report.device, report.exit_code
     if (
-        request is None
+        started is None
         or subject is None
         or device is None
         or code is None
-        or has_contenders(request.job)
+        or has_contenders(started.request.job)
     ):
         return None
     comparisons = tuple(
@@ -143,8 +144,8 @@ def past_run(state: RunState, report: RunReport) -> PastRun | None:
         for comparison in report.comparisons
     )
     return PastRun(
-        at=state.at,
-        host=state.host,
+        at=started.at,
+        host=started.host,
         run_file=report.run_file,
         scenario=report.scenario,
         title=report.title,
@@ -176,33 +177,32 @@ def _major(version: str | None) -> str | None:
     return None if version is None else ".".join(version.split(".")[:2])
 
 
-def with_earlier(
-    comparisons: Sequence[Comparison], earlier: EarlierRuns | None
-) -> list[Comparison]:
-    """The comparisons, each with what earlier runs gave."""
+def _with_earlier(draft: Draft, comparison: Comparison) -> Comparison:
+    """With what earlier runs gave."""
+    earlier = draft.state.last(EarlierRuns)
     if earlier is None:
-        return list(comparisons)
-    speedups = {(past.variant, past.against): past.speedups for past in earlier.comparisons}
-    placed = []
-    for comparison in comparisons:
-        low, high = comparison.low, comparison.high
-        interval = None if low is None or high is None else (low, high)
-        past = speedups.get((comparison.variant, comparison.against), [])
-        placed.append(replace(comparison, earlier=earlier_of(past, interval)))
-    return placed
+        return comparison
+    low, high = comparison.low, comparison.high
+    interval = None if low is None or high is None else (low, high)
+    for past in earlier.comparisons:
+        if (past.variant, past.against) == (comparison.variant, comparison.against):
+            return replace(comparison, earlier=earlier_of(past.speedups, interval))
+    return comparison
 
 
-def outside_of_earlier(comparisons: Sequence[Comparison]) -> list[Finding]:
+def _outside_of_earlier(draft: Draft) -> Iterator[Finding]:
     """Results that earlier runs do not bear out."""
-    return [
-        finding(
-            "outside_earlier_runs",
-            comparison.variant,
-            speedup=comparison.speedup,
-            runs=comparison.earlier.runs,
-            low=comparison.earlier.low,
-            high=comparison.earlier.high,
-        )
-        for comparison in comparisons
-        if comparison.earlier is not None and comparison.earlier.outside
-    ]
+    for comparison in draft.comparisons:
+        earlier = comparison.earlier
+        if earlier is not None and earlier.outside:
+            yield finding(
+                "outside_earlier_runs",
+                comparison.variant,
+                speedup=comparison.speedup,
+                runs=earlier.runs,
+                low=earlier.low,
+                high=earlier.high,
+            )
+
+
+HISTORY = Feature("history", of_comparison=_with_earlier, findings=_outside_of_earlier)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from gpulab.core.events import StageStarted, Telemetry
 from gpulab.core.jobs import TELEMETRY_OFF
+from gpulab.features.telemetry.report import TelemetryHistory
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState
 from gpulab.stats.series import Pair
@@ -44,14 +45,14 @@ class LiveDetail:
 
 def live_detail(state: RunState, pairs: Iterable[Pair]) -> LiveDetail:
     """As of the last event, with the looks of these pairs. The state stays as it is."""
-    view = state.samples.view(state.telemetry.windows.windows())
+    view = state.samples.view()
     keys = list(state.samples.series)
     job = state.job
     return LiveDetail(
         looks={pair: looks for pair in pairs if (looks := _looks(view, pair))},
         times_s={key[0]: values for key in keys if len(key) == 1 and (values := view.units(key))},
-        readings=state.telemetry.recent,
-        stages=tuple(state.stages),
+        readings=state.part(TelemetryHistory).recent,
+        stages=tuple(state.all(StageStarted)),
         sampled=state.request is not None and state.request.telemetry != TELEMETRY_OFF,
         on_gpu=job is not None and job.device != "cpu",
     )

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from gpulab.core.events import Examined
+from gpulab.core.events import Built, CeilingsMeasured, Counted, Examined
 from gpulab.core.finding import Finding, Value, finding
 from gpulab.core.jobs import Measure
 from gpulab.core.payloads import CACHE, LINKS, MATRIX, MEASURED, MEMORY, VECTOR
-from gpulab.core.statuses import Cache, CheckKind, Status
+from gpulab.core.statuses import Cache, CheckKind
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState, VariantState
@@ -166,26 +166,6 @@ def _limit(roofs: RoofSet, roof: str, kinds: Collection[str] | None = None) -> _
     return _Limit(known.name, known.highest, steady=True, measured=False) if known else None
 
 
-def with_physics(state: RunState, samples: SampleView, roofs: RoofSet | None) -> RunState:
-    """The state with every variant held against the roofs; faster ones are invalid."""
-    judged = {
-        name: _judged(state, variant, samples, roofs) for name, variant in state.variants.items()
-    }
-    return replace(state, variants=judged)
-
-
-def _judged(
-    state: RunState, variant: VariantState, samples: SampleView, roofs: RoofSet | None
-) -> VariantState:
-    examined = physics_of(state, variant, samples, roofs)
-    if examined is None:
-        return variant
-    by_kind = {**variant.examined, CheckKind.PHYSICS: examined}
-    if examined.ok or variant.status not in (Status.PENDING, Status.OK):
-        return replace(variant, examined=by_kind)
-    return replace(variant, examined=by_kind, status=Status.INVALID, reason=examined.reason)
-
-
 def physics_of(
     state: RunState, variant: VariantState, samples: SampleView, roofs: RoofSet | None
 ) -> Examined | None:
@@ -212,7 +192,12 @@ def physics_of(
 
 def _declared(state: RunState, variant: VariantState, samples: SampleView) -> DeclaredWork | None:
     """None where nothing is declared or measured, or the bytes are those of a link."""
-    built, job, device, counted = variant.built, state.timed_job, state.device, variant.counted
+    built, job, device, counted = (
+        variant.last(Built),
+        state.timed_job,
+        state.device,
+        variant.last(Counted),
+    )
     if built is None or job is None or device is None:
         return None
     moved = built.bytes or _written(variant)
@@ -224,7 +209,8 @@ def _declared(state: RunState, variant: VariantState, samples: SampleView) -> De
     if not per_item_s:
         return None
     on_link = isinstance(job, Measure) and job.roof in LINKS
-    cache_bytes = state.ceilings.cache_bytes if state.ceilings else None
+    ceilings = state.last(CeilingsMeasured)
+    cache_bytes = ceilings.cache_bytes if ceilings else None
     return DeclaredWork(
         seconds=per_item_s * items,
         high_s=interval.high * items if interval else None,
@@ -243,12 +229,10 @@ def _declared(state: RunState, variant: VariantState, samples: SampleView) -> De
 
 def _written(variant: VariantState) -> int | None:
     """Bytes of the output, of a variant that declares none and was seen to write all of it."""
-    examined = variant.examined.get(CheckKind.OUTPUTS)
-    size = (
-        examined.values.get("bytes")
-        if examined and CheckKind.DETERMINISM in variant.examined
-        else None
-    )
+    examined = variant.last(Examined, CheckKind.OUTPUTS)
+    if examined is None or variant.last(Examined, CheckKind.DETERMINISM) is None:
+        return None
+    size = examined.values.get("bytes")
     return int(size) if isinstance(size, (int, float)) and size else None
 
 

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from gpulab.core.events import RoofProbed
+from msgspec import structs
+
+from gpulab.core.events import (
+    Built,
+    Calibrated,
+    CeilingsMeasured,
+    Counted,
+    Examined,
+    OtherClock,
+    Phases,
+    Profiled,
+    RoofProbed,
+    SoloRun,
+)
 from gpulab.core.finding import Finding, finding
 from gpulab.core.jobs import Calibrate, Measure
 from gpulab.core.payloads import (
     CACHE,
     DERIVED,
+    LAUNCH,
     LINKS,
     MATRIX,
     MEMORY,
@@ -36,9 +50,12 @@ from gpulab.features.roofline.bound import (
 )
 from gpulab.features.roofline.ceilings import RoofSet, nominal_ceilings
 from gpulab.features.roofline.evidence import DeviceCounters, StepFacts
+from gpulab.features.roofline.physics import physics_of
 from gpulab.features.telemetry.fields import PERCENT, POWER_CAP
-from gpulab.report.report import RunReport, Time
-from gpulab.report.state import RunState, VariantState
+from gpulab.features.telemetry.report import TelemetryHistory
+from gpulab.report.feature import Draft, Feature
+from gpulab.report.report import CeilingsReport, RunReport, Time, VariantReport, fields_of
+from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.statistics import median_interval
 
 _BUSY = ("useful", "other busy", "communication", "copies")
@@ -60,19 +77,18 @@ def step_facts(
     clocks: Mapping[str, float],
 ) -> StepFacts:
     """What the events of a run say of one step of a variant."""
-    built, job, counted = variant.built, state.timed_job, variant.counted
+    built, job, counted = variant.last(Built), state.timed_job, variant.last(Counted)
     assert built is not None
     assert job is not None
-    on_gpu = state.device is not None and state.device.on_gpu
+    on_gpu = state.on_gpu
     device_s = _device_s(variant, clocks)
     waiting, launching = _waiting(state, variant, step_s, device_s)
     one_thread = not on_gpu and state.device is not None and state.device.threads == 1
     preempted, waited = _off_the_cpu(variant) if one_thread else (None, None)
+    cache_seen, cache_bytes = _cache_bytes(state)
     return StepFacts(
+        **fields_of(built, "bytes", "flops", "dtype"),
         seconds=step_s,
-        bytes=built.bytes,
-        flops=built.flops,
-        dtype=built.dtype,
         launches=counted.operations if counted else None,
         on_gpu=on_gpu,
         waiting=waiting if on_gpu else None,
@@ -87,8 +103,8 @@ def step_facts(
         strided=counted.strided_bytes / counted.operand_bytes
         if counted and counted.operand_bytes
         else None,
-        cache_bytes=_cache_bytes(state),
-        cache_seen=bool(state.ceilings and state.ceilings.cache_bytes is not None),
+        cache_bytes=cache_bytes,
+        cache_seen=cache_seen,
         hot=job.cache == Cache.HOT,
         roof=job.roof if isinstance(job, Measure) else None,
         waiting_phase=_waiting_phase(variant),
@@ -105,7 +121,7 @@ def _off_the_cpu(variant: VariantState) -> tuple[float | None, float | None]:
     off = variant.contention
     if off is None:
         return None, None
-    profiled = variant.profiled
+    profiled = variant.last(Profiled)
     if profiled and profiled.waited is not None:
         waited = min(off, profiled.waited)
     else:
@@ -115,7 +131,7 @@ def _off_the_cpu(variant: VariantState) -> tuple[float | None, float | None]:
 
 def _profile_of_thread(variant: VariantState, roofs: RoofSet) -> dict[str, Any]:
     """What the profile says of a CPU's main thread; nothing without a profile or operations."""
-    profiled, counted = variant.profiled, variant.counted
+    profiled, counted = variant.last(Profiled), variant.last(Counted)
     if profiled is None:
         none_of_torch = counted is not None and not counted.operations
         return {"outside": 1.0} if none_of_torch else {}
@@ -139,7 +155,7 @@ def _profile_of_thread(variant: VariantState, roofs: RoofSet) -> dict[str, Any]:
 
 def dram_bytes_per_step(state: RunState, variant: VariantState, roofs: RoofSet) -> float | None:
     """Bytes a step moves between device and memory, by the counted share of its bandwidth."""
-    solo, job = variant.solo_run, state.timed_job
+    solo, job = variant.last(SoloRun), state.timed_job
     nominal = next(
         (
             ceiling
@@ -148,7 +164,7 @@ def dram_bytes_per_step(state: RunState, variant: VariantState, roofs: RoofSet) 
         ),
         None,
     )
-    means = state.telemetry.solo_means(variant.info.name)
+    means = state.part(TelemetryHistory).solo_means(variant.info.name)
     if (
         solo is None
         or means is None
@@ -165,7 +181,8 @@ def dram_bytes_per_step(state: RunState, variant: VariantState, roofs: RoofSet) 
 
 def _waiting_phase(variant: VariantState) -> tuple[str, float] | None:
     """The longest phase that waits by its name, and its share; None where there is none."""
-    seconds = variant.phases.seconds if variant.phases else {}
+    phases = variant.last(Phases)
+    seconds = phases.seconds if phases else {}
     longest = max(WAITING & seconds.keys(), key=lambda name: seconds[name], default=None)
     return (
         (longest, seconds[longest] / sum(seconds.values()))
@@ -174,19 +191,21 @@ def _waiting_phase(variant: VariantState) -> tuple[str, float] | None:
     )
 
 
-def _cache_bytes(state: RunState) -> int:
-    """What the last-level cache holds for this run: as it was seen, else as the system reports.
+def _cache_bytes(state: RunState) -> tuple[bool, int]:
+    """(whether it was seen, what the last-level cache holds for this run): else as the system
+    reports.
 
     A virtual machine reports the cache of its whole socket, and gets a slice of it.
     """
-    if state.ceilings and state.ceilings.cache_bytes is not None:
-        return state.ceilings.cache_bytes
-    return state.device.l2_bytes if state.device else 0
+    ceilings = state.last(CeilingsMeasured)
+    if ceilings and ceilings.cache_bytes is not None:
+        return True, ceilings.cache_bytes
+    return False, state.device.l2_bytes if state.device else 0
 
 
 def _device_s(variant: VariantState, clocks: Mapping[str, float]) -> float | None:
     """The device's own time of a step; None where its clock has gaps between launches in it."""
-    device = variant.other_clocks.get(Clock.DEVICE)
+    device = variant.last(OtherClock, Clock.DEVICE)
     return None if device and device.exposed else clocks.get(Clock.DEVICE)
 
 
@@ -199,7 +218,7 @@ def _waiting(
     By the profile where there is one: kernels take as long under it, and what is left of the step
     was idle.
     """
-    job, profiled = state.timed_job, variant.profiled
+    job, profiled = state.timed_job, variant.last(Profiled)
     if (
         profiled
         and profiled.repeatable
@@ -219,13 +238,14 @@ def _waiting(
 
 def _counters(state: RunState, variant: VariantState, device_s: float) -> DeviceCounters | None:
     """What the device counted in the solo run, over its own time; None where it counted nothing."""
-    solo, means = variant.solo_run, state.telemetry.solo_means(variant.info.name)
+    telemetry = state.part(TelemetryHistory)
+    solo, means = variant.last(SoloRun), telemetry.solo_means(variant.name)
     # flushing is most of such a run
     cold = state.timed_job is not None and state.timed_job.cache == Cache.COLD
-    if solo is None or means is None or cold or state.device is None or not state.device.on_gpu:
+    if solo is None or means is None or cold or not state.on_gpu:
         return None
     longer = max(1.0, solo.time_s / device_s)
-    started = state.telemetry.started
+    started = telemetry.started
     shares = {
         name: min(1.0, means.means[name] / PERCENT * longer)
         for name in ("sm", "occupancy", "tensor", "fp64", "fp32", "fp16", "dram")
@@ -244,8 +264,10 @@ def _counters(state: RunState, variant: VariantState, device_s: float) -> Device
 
 def _faults_per_step(variant: VariantState) -> float | None:
     """Page faults of a step in its timed blocks."""
-    steps = variant.calibrated.steps_per_block if variant.calibrated else 0
-    return variant.faults / variant.blocks / steps if variant.blocks and steps else None
+    calibrated = variant.last(Calibrated)
+    if calibrated is None or not variant.blocks:
+        return None
+    return variant.faults / variant.blocks / calibrated.steps_per_block
 
 
 _FLOPS_AGREE = 0.1
@@ -258,7 +280,8 @@ def roofs_of(state: RunState) -> RoofSet | None:
     wanted = isinstance(job, Calibrate) or (job is not None and job.ceilings != CeilingChoice.NONE)
     if not wanted or state.device is None:
         return None
-    measured = state.ceilings.ceilings if state.ceilings else ()
+    event = state.last(CeilingsMeasured)
+    measured = event.ceilings if event else ()
     beside = [_probed_ceiling(events, measured) for events in _probed(state).values()]
     return RoofSet((*beside, *measured, *nominal_ceilings(state.device)))
 
@@ -271,9 +294,10 @@ def cause_and_point(
     clocks: dict[str, float],
 ) -> tuple[Cause | None, Point | None]:
     """What limits a variant, None if unknown; its point, None where no work is declared."""
-    if time is None or variant.built is None or not time.median or state.timed_job is None:
+    built = variant.last(Built)
+    if time is None or built is None or not time.median or state.timed_job is None:
         return None, None
-    name, known = variant.info.name, roofs or RoofSet(())
+    name, known = variant.name, roofs or RoofSet(())
     beside = {
         key: [event.ratios[name] / event.amount for event in events if name in event.ratios]
         for key, events in _probed(state).items()
@@ -284,7 +308,7 @@ def cause_and_point(
         high_s=time.high,
         beside=beside,
     )
-    declared = bool(variant.built.bytes or variant.built.flops)
+    declared = bool(built.bytes or built.flops)
     bound = bound_of(facts, known) if declared else _bound_by_counts(facts, variant, known)
     cause = (
         Cause(bound=bound.kind, or_else=list(bound.or_else), reason=bound.reason) if bound else None
@@ -294,7 +318,7 @@ def cause_and_point(
 
 def _bound_by_counts(facts: StepFacts, variant: VariantState, roofs: RoofSet) -> Bound | None:
     """The bound of a step without declared work: by torch's counts, where possible."""
-    counted = variant.counted
+    counted = variant.last(Counted)
     if counted and counted.operand_bytes:
         bound = bound_of(
             replace(facts, bytes=counted.operand_bytes, flops=counted.flops or None), roofs
@@ -320,12 +344,14 @@ def roofline_of(report: RunReport) -> Roofline | None:
     return Roofline(report.ceilings.ceilings, points, arrows)
 
 
-def disagreements(state: RunState, roofs: RoofSet | None) -> list[Finding]:
+def _disagreements(draft: Draft) -> list[Finding]:
     """Where what was declared is not what was counted, and ceilings that cannot be used."""
+    state, roofs = draft.state, draft.once(roofs_of)
     if roofs is None:
         return []
     findings = []
-    dtypes = {variant.built.dtype or "fp32" for variant in state.variants.values() if variant.built}
+    builds = [variant.last(Built) for variant in state.variants.values()]
+    dtypes = {built.dtype or "fp32" for built in builds if built}
     roof = state.job.roof if isinstance(state.job, Measure) else None
     every = isinstance(state.job, Calibrate)
     unsteady = [
@@ -336,7 +362,7 @@ def disagreements(state: RunState, roofs: RoofSet | None) -> list[Finding]:
     if unsteady:
         findings.append(finding("ceilings_not_used", ceilings=unsteady, times=UNSTEADY))
     for name, variant in state.variants.items():
-        built, counted = variant.built, variant.counted
+        built, counted = variant.last(Built), variant.last(Counted)
         flops = (built.flops, counted.flops) if built and counted else (None, None)
         if flops[0] and flops[1] and abs(flops[0] / flops[1] - 1) > _FLOPS_AGREE:
             findings.append(finding("flops_differ", name, declared=flops[0], counted=flops[1]))
@@ -358,7 +384,7 @@ def disagreements(state: RunState, roofs: RoofSet | None) -> list[Finding]:
 def _probed(state: RunState) -> dict[tuple[str, str], list[RoofProbed]]:
     """What was measured of roofs between the blocks, by roof and kind."""
     by_key: dict[tuple[str, str], list[RoofProbed]] = defaultdict(list)
-    for event in state.roofs_probed:
+    for event in state.all(RoofProbed):
         by_key[event.roof, event.kind].append(event)
     return by_key
 
@@ -383,3 +409,49 @@ def _probed_ceiling(events: list[RoofProbed], measured: tuple[Ceiling, ...]) -> 
         processes=len(events),
         method=method,
     )
+
+
+def _with_older(before: CeilingsMeasured, event: CeilingsMeasured) -> CeilingsMeasured:
+    """The event; until it has the launches, which come last, also what it lacks of those before: of
+    an earlier run.
+    """
+    if any(ceiling.roof == LAUNCH for ceiling in event.ceilings):
+        return event
+    fresh = {ceiling.key for ceiling in event.ceilings}
+    older = [ceiling for ceiling in before.ceilings if ceiling.key not in fresh]
+    cache_bytes = before.cache_bytes if event.cache_bytes is None else event.cache_bytes
+    ceilings = (*event.ceilings, *older)
+    return structs.replace(event, ceilings=ceilings, cache_bytes=cache_bytes)
+
+
+def _judge(draft: Draft) -> Iterator[Examined]:
+    """What the roofs say of every variant; those that are faster than they allow are invalid."""
+    roofs = draft.once(roofs_of)
+    for variant in draft.state.variants.values():
+        if examined := physics_of(draft.state, variant, draft.samples, roofs):
+            yield examined
+
+
+def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+    roofs = draft.once(roofs_of)
+    cause, point = cause_and_point(draft.state, variant, roofs, report.time_s, report.clocks)
+    return structs.replace(report, cause=cause, roofline=point)
+
+
+def _of_run(draft: Draft, report: RunReport) -> RunReport:
+    roofs = draft.once(roofs_of)
+    if roofs is None or not roofs.ceilings:
+        return report
+    event = draft.state.last(CeilingsMeasured)
+    ceilings = CeilingsReport(**fields_of(event, "at", "cached"), ceilings=list(roofs.ceilings))
+    return structs.replace(report, ceilings=ceilings)
+
+
+ROOFLINE = Feature(
+    "roofline",
+    keeps={CeilingsMeasured: Keep(merge=_with_older), RoofProbed: Keep(1000)},
+    judge=_judge,
+    of_variant=_of_variant,
+    findings=_disagreements,
+    of_run=_of_run,
+)

@@ -10,8 +10,22 @@ from math import inf
 from operator import or_
 from statistics import fmean
 
-from gpulab.core.events import SoloRun, Telemetry, TelemetryStarted
+from msgspec.structs import replace
+
+from gpulab.core.events import (
+    Built,
+    RunStarted,
+    Samples,
+    SoloRun,
+    StageStarted,
+    Telemetry,
+    TelemetryEnded,
+    TelemetryLost,
+    TelemetryStarted,
+)
 from gpulab.core.finding import Finding
+from gpulab.core.jobs import TELEMETRY_OFF
+from gpulab.core.statuses import Cache
 from gpulab.features.telemetry.fields import (
     POWER_CAP,
     PROCESSES_S,
@@ -20,7 +34,11 @@ from gpulab.features.telemetry.fields import (
     reason_letters,
     reason_names,
 )
-from gpulab.report.report import TelemetryReport
+from gpulab.report.feature import Draft, Feature
+from gpulab.report.report import RunReport, SoloReport, TelemetryReport, VariantReport, fields_of
+from gpulab.report.samples import InvalidWindows
+from gpulab.report.state import RunState, VariantState
+from gpulab.report.variants import rate
 from gpulab.stats.series import Window
 
 STALE_S = 3 / RATE_HZ
@@ -29,74 +47,6 @@ _AVERAGED, _AVERAGED_S = ("busy", "power_average"), 1.0
 """Fields that the driver averages over a second: until then they hold what ran before."""
 _COUNTERS_LAG_S = 0.1
 """GPM's counters are up to this old: a reading just after a change shows the past."""
-
-
-class InvalidWindows:
-    """Windows around each reading of a slowdown, or of another process on the GPU: up to the
-    reading after it.
-
-    Readings are added in order. What began before `settled_until` will not change any more.
-    """
-
-    def __init__(self) -> None:
-        self._by_cause: dict[tuple[str, tuple[str, ...]], list[Window]] = {}
-        """Of each cause sorted and disjoint."""
-        self._order: dict[tuple[str, tuple[str, ...]], int] = {}
-        """Causes in the order in which they appeared, also those whose windows are all dropped."""
-        self._open: dict[str, Window] = {}
-        """The window of the last reading, by code: the next reading ends it."""
-        self.clocks_settled_until = self.processes_settled_until = -inf
-
-    def add(self, reading: Telemetry) -> None:
-        if reading.reasons is not None:
-            self._close(SLOWED_CODE, reading.t)
-            self.clocks_settled_until = reading.since
-            if slowed := reading.reasons & SLOWED:
-                names = tuple(reason_names(slowed))
-                self._begin(Window(reading.since, reading.t + 1 / RATE_HZ, SLOWED_CODE, names))
-        if reading.others is not None:
-            began = reading.since if reading.others_since is None else reading.others_since
-            self._close(SHARED_CODE, reading.t)
-            self.processes_settled_until = began
-            if reading.others:
-                names = tuple(reading.others)
-                self._begin(Window(began, reading.t + PROCESSES_S, SHARED_CODE, names))
-
-    def drop(self, until: float) -> None:
-        """Drop the windows that end by `until`: earlier blocks are not asked about any more."""
-        for cause, windows in list(self._by_cause.items()):
-            rest = [window for window in windows if window.end > until]
-            if rest:
-                self._by_cause[cause] = rest
-            else:
-                del self._by_cause[cause]
-
-    def windows(self) -> list[Window]:
-        """All that are not dropped, slowdowns first; overlapping ones of a cause are one."""
-        merged = {cause: [*windows] for cause, windows in self._by_cause.items()}
-        for code in (SLOWED_CODE, SHARED_CODE):
-            if window := self._open.get(code):
-                _merge(merged.setdefault(window.cause, []), window)
-        causes = sorted(merged, key=lambda cause: (cause[0] != SLOWED_CODE, self._order[cause]))
-        return [window for cause in causes for window in merged[cause]]
-
-    def _begin(self, window: Window) -> None:
-        self._order.setdefault(window.cause, len(self._order))
-        self._open[window.code] = window
-
-    def _close(self, code: str, end: float) -> None:
-        if window := self._open.pop(code, None):
-            closed = Window(window.start, end, window.code, window.names)
-            _merge(self._by_cause.setdefault(closed.cause, []), closed)
-
-
-def _merge(windows: list[Window], window: Window) -> None:
-    if windows and window.start <= windows[-1].end:
-        window = Window(
-            windows[-1].start, max(windows[-1].end, window.end), window.code, window.names
-        )
-        windows.pop()
-    windows.append(window)
 
 
 @dataclass(frozen=True)
@@ -141,24 +91,19 @@ _RECENT, _CHARTED = 120, 160
 _SHOWN = 10
 """A field that none of so many readings had has no last value."""
 _MOST_OF_A_STAGE = 6000
-_OVERDUE_S = 60.0
-"""A reading is not waited for any longer: one whose driver hangs may never come, and samples that
-wait for it pile up.
-
-Readings are 0.2 s apart and looks at processes 2 s, so no driver that works comes near it.
-"""
 
 
 class TelemetryHistory:
     """Everything that any face shows of the readings so far."""
 
     def __init__(self) -> None:
+        self.sampling = True
+        """Whether any readings are to come at all."""
         self.started: TelemetryStarted | None = None
         self.unsupported: dict[str, str] = {}
         self.lost: Finding | None = None
         self.ended = False
         self.readings = 0
-        self.windows = InvalidWindows()
         self.problems: dict[str, Finding] = {}
         """Errors of the device, each once."""
         self.power_capped = self.while_measuring = 0
@@ -171,6 +116,7 @@ class TelemetryHistory:
         self._solo: dict[str, tuple[SoloRun, list[Telemetry]]] = {}
         self._means: dict[str, tuple[int, SoloMeans]] = {}
         self._measured: tuple[float, float] | None = None
+        self.clocks_final_until = self.processes_final_until = -inf
         self._undecided: deque[tuple[float, bool]] = deque(maxlen=_MOST_OF_A_STAGE)
         """Readings after the last block that is known: its successor decides whether they count."""
 
@@ -195,7 +141,6 @@ class TelemetryHistory:
         for solo, readings in self._solo.values():
             if belongs_to(reading, solo):
                 readings.append(reading)
-        self.windows.add(reading)
         if reading.reasons is not None:
             self._reasons = reading.reasons
             self._slowed = self._slowed or bool(reading.reasons & SLOWED)
@@ -227,29 +172,24 @@ class TelemetryHistory:
             cached = self._means[variant] = len(readings), solo_means(readings, solo)
         return cached[1]
 
-    def settled_until(self, now: float, *, sampling: bool) -> float:
-        """Until when no later reading can add a window, or one that does comes too late to count.
-
-        A window of a late reading applies only to what is not settled by then. `now` is on the
-        events' clock; `sampling`: whether any readings are to come at all.
-        """
-        if not sampling or self.ended or self.lost is not None:
+    def final_until(self) -> float:
+        """Until when no later reading can add a window."""
+        if not self.sampling or self.ended or self.lost is not None:
             return inf
-        overdue = now - _OVERDUE_S
         if self.started is None:
-            return overdue
+            return -inf
         if self.started.gpu is None:
             return inf
-        clocks = inf if "reasons" in self.unsupported else self.windows.clocks_settled_until
-        processes = inf if "processes" in self.unsupported else self.windows.processes_settled_until
-        return max(min(clocks, processes), overdue)
+        clocks = inf if "reasons" in self.unsupported else self.clocks_final_until
+        processes = inf if "processes" in self.unsupported else self.processes_final_until
+        return min(clocks, processes)
 
-    def report(self, now: float) -> TelemetryReport | None:
-        """`now` is on the events' clock."""
+    def report(self, now: float, *, over: bool) -> TelemetryReport | None:
+        """`now` is on the events' clock; `over`: no more readings come."""
         started = self.started
         if started is None:
             return None
-        over = self.ended or self.lost is not None
+        over = over or self.ended or self.lost is not None
         newest = list(self._readings)[-_RECENT:]
         age_s = now - (newest[-1].t if newest else started.t)
         last: dict[str, float] = {}
@@ -260,14 +200,10 @@ class TelemetryHistory:
             for field, value in reading.values.items():
                 recent.setdefault(field, []).append(value)
         return TelemetryReport(
-            gpu=started.gpu,
-            uuid=started.uuid,
-            no_gpu_reason=started.no_gpu_reason,
+            **fields_of(started, "gpu", "uuid", "no_gpu_reason", "limits", "health"),
             lost=self.lost,
             readings=self.readings,
             unsupported=self.unsupported,
-            limits=started.limits,
-            health=started.health,
             last=last,
             recent=recent,
             peaks=dict(self._peaks),
@@ -290,3 +226,123 @@ class TelemetryHistory:
             if t >= start:
                 self.while_measuring += 1
                 self.power_capped += capped
+
+
+def _run_started(state: RunState, event: RunStarted) -> None:
+    state.part(TelemetryHistory).sampling = event.request.telemetry != TELEMETRY_OFF
+    _settle(state)
+
+
+def _started(state: RunState, event: TelemetryStarted) -> None:
+    state.part(TelemetryHistory).start(event)
+    _settle(state)
+
+
+def _add(state: RunState, reading: Telemetry) -> None:
+    history = state.part(TelemetryHistory)
+    history.add(reading)
+    _add_windows(state.samples.windows, reading)
+    if reading.reasons is not None:
+        history.clocks_final_until = reading.since
+    if reading.others is not None:
+        history.processes_final_until = _looked_since(reading)
+    _settle(state)
+
+
+def _lost(state: RunState, event: TelemetryLost) -> None:
+    state.part(TelemetryHistory).lost = event.reason
+    _settle(state)
+
+
+def _ended(state: RunState, event: TelemetryEnded) -> None:
+    state.part(TelemetryHistory).ended = True
+    _settle(state)
+
+
+def _settle(state: RunState) -> None:
+    if not state.over:
+        state.samples.final_until = state.part(TelemetryHistory).final_until()
+
+
+def _add_windows(windows: InvalidWindows, reading: Telemetry) -> None:
+    """Around each reading of a slowdown, or of another process on the GPU: up to the reading after
+    it.
+    """
+    if reading.reasons is not None:
+        windows.close(SLOWED_CODE, reading.t)
+        if slowed := reading.reasons & SLOWED:
+            names = tuple(reason_names(slowed))
+            windows.begin(Window(reading.since, reading.t + 1 / RATE_HZ, SLOWED_CODE, names))
+    if reading.others is not None:
+        windows.close(SHARED_CODE, reading.t)
+        if reading.others:
+            began, end = _looked_since(reading), reading.t + PROCESSES_S
+            windows.begin(Window(began, end, SHARED_CODE, tuple(reading.others)))
+
+
+def _looked_since(reading: Telemetry) -> float:
+    return reading.since if reading.others_since is None else reading.others_since
+
+
+def _measured(state: RunState, _: Samples) -> None:
+    samples = state.samples
+    if samples.start <= samples.end:
+        state.part(TelemetryHistory).measured(samples.start, samples.end)
+
+
+def _stage_started(state: RunState, _: StageStarted) -> None:
+    state.part(TelemetryHistory).stage_started()
+
+
+def _solo_run(state: RunState, event: SoloRun) -> None:
+    state.part(TelemetryHistory).solo_run(event)
+
+
+def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+    """With what was read while the variant ran alone."""
+    solo, built = variant.last(SoloRun), variant.last(Built)
+    means = draft.state.part(TelemetryHistory).solo_means(variant.name)
+    if solo is None or means is None:
+        return report
+    job = draft.state.timed_job
+    cold = job is not None and job.cache == Cache.COLD
+    solo_report = SoloReport(
+        **fields_of(solo, "time_s", "low_s", "high_s"),
+        seconds=solo.ended - solo.started,
+        readings=means.readings,
+        items_per_s=variant.items / solo.time_s,
+        energy_j=None if means.energy_j is None or cold else means.energy_j / variant.items,
+        means=means.means,
+        clocks=reason_letters(means.reasons),
+        bytes_per_s=rate(built.bytes if built else None, solo.time_s),
+        flops_per_s=rate(built.flops if built else None, solo.time_s),
+    )
+    return replace(report, solo_run=solo_report)
+
+
+def _of_run(draft: Draft, report: RunReport) -> RunReport:
+    history = draft.state.part(TelemetryHistory)
+    waits = history.sampling and history.started is None
+    on = waits and draft.state.outcome is None and draft.state.device is not None
+    return replace(
+        report,
+        telemetry=history.report(draft.now, over=draft.state.over),
+        progress=replace(report.progress, awaiting_telemetry=on),
+    )
+
+
+TELEMETRY = Feature(
+    "telemetry",
+    folds={
+        RunStarted: _run_started,
+        TelemetryStarted: _started,
+        Telemetry: _add,
+        TelemetryLost: _lost,
+        TelemetryEnded: _ended,
+        StageStarted: _stage_started,
+        Samples: _measured,
+        SoloRun: _solo_run,
+    },
+    of_variant=_of_variant,
+    of_run=_of_run,
+)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
+from gpulab.core.events import StageStarted
 from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.report import live_detail
 from gpulab.features.live.screen import ZOOMED, live_view
@@ -44,8 +45,8 @@ def content(selection: Selection) -> RenderableType:
 
 def changing(run: Run) -> Hashable:
     """Once a second, and at a new stage, until it has ended."""
-    progress = run.state.stage, run.state.stage_variant
-    return run.source.path, run.ended or (progress, int(run.source.now()))
+    progress = run.state.last(StageStarted)
+    return run.source.path, run.ended or (id(progress), int(run.source.now()))
 
 
 def next_panel(name: str | None, by: int) -> str:

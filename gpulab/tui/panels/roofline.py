@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from gpulab.core.events import CeilingsMeasured
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import causes, families, first_family, reasons, roofline_view
 from gpulab.session.run import Run
@@ -36,7 +37,7 @@ def content(selection: Selection) -> RenderableType:
 
 def changing(run: Run) -> Hashable:
     """At most once a second."""
-    return run.source.path, run.ended, int(run.state.t), id(run.state.ceilings)
+    return run.source.path, run.ended, int(run.state.t), id(run.state.last(CeilingsMeasured))
 
 
 def next_family(run: Run, current: str | None) -> str | None:

@@ -7,8 +7,7 @@ from faults import HEAD, VARIANT
 from worker_without_torch import events_of_session
 
 from gpulab.core.statuses import Verdict
-from gpulab.report.build import build_report
-from gpulab.report.state import fold_all
+from gpulab.report.build import build_report, fold_all
 
 FORGE = """
 import os, time

@@ -16,7 +16,7 @@ from conftest import wait_for
 
 from gpulab.core import events as e
 from gpulab.core.run_file import read_run_file
-from gpulab.report.state import fold_all
+from gpulab.report.build import fold_all
 
 TIME_S, BEFORE_S, STOP_S = 4.0, 1.0, 2.0
 HERE = Path(__file__).parent

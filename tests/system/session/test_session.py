@@ -16,8 +16,7 @@ from gpulab.core import events as e
 from gpulab.core.finding import finding
 from gpulab.core.run_file import RunFile, read_run_file
 from gpulab.core.statuses import ExitCode, FailureKind, Outcome, Stage
-from gpulab.report.build import build_report
-from gpulab.report.state import fold_all
+from gpulab.report.build import build_report, fold_all
 from gpulab.session.session import Session
 from gpulab.session.streams import CapturedOutput
 

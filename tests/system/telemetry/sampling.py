@@ -7,7 +7,7 @@ from conftest import MARK, wait_for
 from gpulab.core.events import Telemetry, TelemetryLost, TelemetryStarted, WorkerReady
 from gpulab.core.machine import Device
 from gpulab.features.telemetry.process import TelemetryProcess
-from gpulab.report.state import fold_all
+from gpulab.report.build import fold_all
 
 
 class Sampling:

@@ -7,8 +7,7 @@ import pytest
 from gpulab.core.events import RunEnded, RunStarted, Samples, Telemetry, TelemetryStarted
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.statuses import Outcome
-from gpulab.report.build import build_report
-from gpulab.report.state import fold_all
+from gpulab.report.build import build_report, fold_all
 from gpulab.scenario import CONTROL
 
 PERIOD_S, LOOK_S, BLOCK_S, TIME_S = 0.2, 2.0, 0.01, 30.0

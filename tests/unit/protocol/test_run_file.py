@@ -8,8 +8,7 @@ from recorded import SMALL_RUN, write_run
 from gpulab.core.finding import finding
 from gpulab.core.run_file import VERSION, RunFile, RunFileError, is_run_file, read_run_file
 from gpulab.core.statuses import Conclusion
-from gpulab.report.build import build_report
-from gpulab.report.state import fold_all
+from gpulab.report.build import build_report, fold_all
 from gpulab.session.run_files import at_home
 
 

@@ -16,8 +16,7 @@ from gpulab.core.jobs import (
 )
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Outcome, Stage, StopReason
-from gpulab.report.build import build_report
-from gpulab.report.state import fold_all
+from gpulab.report.build import build_report, fold_all
 
 NAMES = ("a", "control", "b")
 INFOS = (VariantInfo(name="a"), VariantInfo(name="b", against="a"))

@@ -11,8 +11,8 @@ from synthetic_runs import batches, opening, report_of, request, samples
 
 from gpulab.core import events as e
 from gpulab.core.statuses import Stage
-from gpulab.report.build import build_report
-from gpulab.report.state import KEPT_LINES, fold_all
+from gpulab.report.build import build_report, fold_all
+from gpulab.report.state import KEPT_LINES
 from gpulab.stats.series import Epoch, Window
 
 READINGS, LINES = 50_000, 20_000

@@ -15,8 +15,7 @@ from gpulab.core import events as e
 from gpulab.core.finding import finding
 from gpulab.core.statuses import IntervalUnit
 from gpulab.features.telemetry.report import InvalidWindows
-from gpulab.report.build import build_report
-from gpulab.report.state import RunState, fold_all
+from gpulab.report.build import build_report, fold_all, new_state
 from gpulab.stats.comparison import compare
 from gpulab.stats.statistics import correlated_interval, median
 
@@ -180,7 +179,7 @@ def test_dropped_pairs_and_blocks_are_those_of_a_recomputation(arriving):
 @settings(max_examples=15, deadline=None)
 @given(disturbed_runs())
 def test_while_a_run_goes_on_too(arriving):
-    state, events = RunState(), []
+    state, events = new_state(), []
     for event in [*opening(ON), STARTED, *arriving]:
         state.fold(event)
         events.append(event)

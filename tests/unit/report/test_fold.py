@@ -14,8 +14,7 @@ from gpulab.core.finding import finding
 from gpulab.core.payloads import Ceiling
 from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import CheckTime, FailureKind, Stage
-from gpulab.report.build import build_report
-from gpulab.report.state import RunState, fold_all
+from gpulab.report.build import build_report, fold_all, new_state
 
 RECORDED = [
     "cancelled",
@@ -45,7 +44,7 @@ def test_batching_changes_nothing(size):
 
 
 def test_reports_while_a_run_goes_on_change_nothing(recorded):
-    state = RunState()
+    state = new_state()
     for event in recorded:
         state.fold(event)
         build_report(state, live=True)
@@ -64,7 +63,7 @@ def test_a_report_of_a_cut_run_does_not_end_it(recorded):
 
 
 def test_a_report_stays_as_it_was_when_the_run_goes_on(recorded):
-    state, reports, texts = RunState(), [], []
+    state, reports, texts = new_state(), [], []
     for event in recorded:
         state.fold(event)
         reports.append(build_report(state, live=True))

@@ -10,8 +10,9 @@ from gpulab.core.payloads import Operation, Partition
 from gpulab.core.statuses import Cache, CheckTime, Clock
 from gpulab.features.goodput.report import goodput_of
 from gpulab.features.roofline.bound import BoundKind, Point
+from gpulab.report.build import fold_all
 from gpulab.report.report import StepSource, Time
-from gpulab.report.state import RunState, VariantState, fold_all
+from gpulab.report.state import RunState, VariantState
 
 STEPS = 10
 TIME = Time(median=1e-3, low=0.9e-3, high=1.1e-3)

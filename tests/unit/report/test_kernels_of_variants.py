@@ -13,9 +13,8 @@ from gpulab.core.jobs import VariantInfo
 from gpulab.core.payloads import KernelCode
 from gpulab.core.run_file import RunFile, read_run_file
 from gpulab.core.wire import decode, encode
-from gpulab.report.build import build_report
+from gpulab.report.build import build_report, fold_all
 from gpulab.report.report import RunReport
-from gpulab.report.state import fold_all
 
 FOUR = (
     *INFOS,

@@ -8,8 +8,7 @@ from recorded import run_file
 
 from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import ExitCode
-from gpulab.report.build import build_report
-from gpulab.report.state import RunState, fold_all
+from gpulab.report.build import build_report, fold_all, new_state
 
 CUT = [
     *("double_buffering-h100", "calibration", "cancelled", "crash-late", "fixes"),
@@ -20,7 +19,7 @@ CUT = [
 @pytest.mark.parametrize("name", CUT)
 def test_any_part_of_a_run_has_a_report(name, tmp_path):
     events = read_run_file(run_file(name, tmp_path)).events
-    live = RunState()
+    live = new_state()
     for count in range(len(events) + 1):
         check(
             build_report(live, live=True, now=live.t + 1.0),

@@ -10,8 +10,8 @@ from gpulab.core.payloads import Ceiling
 from gpulab.core.statuses import CeilingChoice, CheckKind, ExitCode, Status, Verdict
 from gpulab.features.roofline.physics import physics_of
 from gpulab.features.roofline.report import roofs_of
+from gpulab.report.build import fold_all
 from gpulab.report.sentences import sentence
-from gpulab.report.state import fold_all
 
 ROOF = 1e11
 """FLOP/s that were measured of the device; a step of a takes 1 ms."""

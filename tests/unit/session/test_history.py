@@ -18,8 +18,7 @@ from gpulab.core.limits import HISTORY_BYTES
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode
 from gpulab.features.history.report import PastComparison, PastRun, past_run
-from gpulab.report.build import build_report
-from gpulab.report.state import fold_all
+from gpulab.report.build import build_report, fold_all
 from gpulab.session import history_index
 from gpulab.session.history import History, keep
 from gpulab.session.history_index import HistoryIndex

@@ -13,8 +13,7 @@ from gpulab.core import events as e
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
 from gpulab.features.history.report import past_run
-from gpulab.report.build import build_report
-from gpulab.report.state import fold_all
+from gpulab.report.build import build_report, fold_all
 from gpulab.session import history_index
 from gpulab.session.history_index import HistoryIndex
 

@@ -15,8 +15,7 @@ from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.draw.text import Glyphs
 from gpulab.features.history.report import past_run
-from gpulab.report.build import build_report
-from gpulab.report.state import fold_all
+from gpulab.report.build import build_report, fold_all
 
 GLYPHS = Glyphs()
 ROWS = (

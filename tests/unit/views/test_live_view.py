@@ -16,8 +16,7 @@ from gpulab.draw.text import Glyphs
 from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.report import live_detail
 from gpulab.features.live.screen import ZOOMED, live_view, places
-from gpulab.report.build import build_report
-from gpulab.report.state import RunState
+from gpulab.report.build import build_report, new_state
 from gpulab.session.run import File
 
 RUNS = (
@@ -42,7 +41,7 @@ def events(name):
 
 def at(name, share, guess=None):
     """The run after this share of its events."""
-    state = RunState()
+    state = new_state()
     for event in events(name)[: max(1, round(share * len(events(name))))]:
         state.fold(event)
     report = build_report(state, "run.jsonl", live=True)
@@ -118,7 +117,7 @@ def test_an_interval_stays_as_it_was_when_it_had_as_many_processes():
 
 
 def _folded(some):
-    state = RunState()
+    state = new_state()
     for event in some:
         state.fold(event)
     return state

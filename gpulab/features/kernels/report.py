@@ -1,0 +1,38 @@
+"""The kernels of each variant, as a part of the report, with what they differ in."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from gpulab.core.events import KernelsCompiled
+from gpulab.core.jobs import Measure
+from gpulab.features.kernels.changes import differences
+from gpulab.report.feature import Draft, Feature
+from gpulab.report.report import RunReport, VariantReport, fields_of
+from gpulab.report.state import VariantState
+
+
+def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+    return replace(report, **fields_of(variant.last(KernelsCompiled), "kernels"))
+
+
+def _of_run(draft: Draft, report: RunReport) -> RunReport:
+    """With what the kernels of each variant have more or less than those that they are held
+    against.
+    """
+    job = draft.state.timed_job
+    ladder = isinstance(job, Measure) and job.ladder
+    # On a ladder a rung is held against the one below it, unless it names another than the
+    # baseline.
+    against = {
+        name: None if ladder and variant.info.against == report.baseline else variant.info.against
+        for name, variant in draft.state.variants.items()
+    }
+    found = differences({variant.name: variant.kernels for variant in report.variants}, against)
+    variants = [
+        replace(variant, kernel_difference=found.get(variant.name)) for variant in report.variants
+    ]
+    return replace(report, variants=variants)
+
+
+KERNELS = Feature("kernels", of_variant=_of_variant, of_run=_of_run)

@@ -1,0 +1,45 @@
+"""What a variant needs of the device's memory, as a part of the report."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from gpulab.core.events import MemoryUsed
+from gpulab.core.jobs import Measure
+from gpulab.core.statuses import ExitCode
+from gpulab.report.feature import Draft, Feature
+from gpulab.report.report import MemoryReport, RunReport, VariantReport
+from gpulab.report.state import VariantState
+
+CLOSE = 0.05
+"""A time per item within this of the best one is as good, where what it costs is memory or
+latency.
+"""
+
+
+def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+    used = variant.last(MemoryUsed)
+    if used is None:
+        return report
+    memory = MemoryReport(held=used.held_bytes, peak=used.peak_bytes, reserved=used.reserved_bytes)
+    return replace(report, memory=memory)
+
+
+def _of_run(draft: Draft, report: RunReport) -> RunReport:
+    """With the smallest variant whose time per item comes close to the best."""
+    job = draft.state.job
+    if not isinstance(job, Measure) or not job.increasing_memory:
+        return report
+    if report.exit_code != ExitCode.MEASURED:
+        return report
+    times = {}
+    for variant in report.variants:
+        time = variant.time_per_item
+        if time and time.low:
+            times[variant.name] = time.median
+    best = min(times.values(), default=0.0)
+    sweet_spot = next((name for name, time in times.items() if time <= best * (1 + CLOSE)), None)
+    return replace(report, sweet_spot=sweet_spot)
+
+
+MEMORY = Feature("memory", of_variant=_of_variant, of_run=_of_run)

@@ -1,0 +1,24 @@
+"""What a variant chose with `gpulab.tune`, as a part of the report."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from gpulab.core.events import Tuned
+from gpulab.report.feature import Draft, Feature
+from gpulab.report.report import VariantReport
+from gpulab.report.state import Keep, VariantState
+
+
+def _first(before: Tuned, _: Tuned) -> Tuned:
+    return before
+
+
+def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+    tuned = variant.last(Tuned)
+    if tuned is None:
+        return report
+    return replace(report, tuning=tuned.choice.tuning, tuning_cached=tuned.cached)
+
+
+TUNING = Feature("tuning", keeps={Tuned: Keep(merge=_first)}, of_variant=_of_variant)

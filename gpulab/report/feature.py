@@ -1,0 +1,87 @@
+"""What a feature of the lab adds to a run: plain functions, which the fold and the report call in
+the order of `gpulab.features`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from gpulab.core.events import Event
+from gpulab.core.finding import Finding
+from gpulab.report.report import RunReport, Time, VariantReport
+from gpulab.report.samples import SampleView
+from gpulab.report.state import Keep, RunState, VariantState
+from gpulab.stats.comparison import Comparison
+
+T = TypeVar("T")
+
+
+@dataclass
+class Draft:
+    """A report in the making: each step of `build_report` reads what those before it found out."""
+
+    state: RunState
+    samples: SampleView
+    now: float
+    under_way: bool
+    """Whether nothing is final."""
+    control: Comparison | None = None
+    comparisons: list[Comparison] = field(default_factory=list)
+    variants: list[VariantReport] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    """What weakens the result."""
+    _once: dict[Any, Any] = field(default_factory=dict)
+
+    def once(self, make: Callable[[RunState], T]) -> T:
+        """What a function makes of the state, made once for this report."""
+        if make not in self._once:
+            self._once[make] = make(self.state)
+        made: T = self._once[make]
+        return made
+
+    def variant(self, name: str) -> VariantReport | None:
+        return next((variant for variant in self.variants if variant.name == name), None)
+
+
+def _nothing(*_: object) -> tuple[()]:
+    return ()
+
+
+def _no_time(_: VariantState) -> None:
+    return None
+
+
+def _of_variant(_: Draft, __: VariantState, report: VariantReport) -> VariantReport:
+    return report
+
+
+def _of_comparison(_: Draft, comparison: Comparison) -> Comparison:
+    return comparison
+
+
+def _of_run(_: Draft, report: RunReport) -> RunReport:
+    return report
+
+
+@dataclass(frozen=True)
+class Feature:
+    """Each function adds its part to what it is given, or gives it back as it is."""
+
+    name: str
+    keeps: Mapping[type[Event], Keep] = field(default_factory=dict)
+    """Of its events more than the last one."""
+    folds: Mapping[type[Event], Callable[[RunState, Any], None]] = field(default_factory=dict)
+    """What it makes of events as they come, in a part of its own of the state."""
+    judge: Callable[[Draft], Iterable[Event]] = _nothing
+    """Events that follow from what was measured: what is wrong with a variant, or the run."""
+    step_time: Callable[[VariantState], Time | None] = _no_time
+    """What stands for the time of a variant's step, where that is not the median of its blocks."""
+    of_variant: Callable[[Draft, VariantState, VariantReport], VariantReport] = _of_variant
+    of_comparison: Callable[[Draft, Comparison], Comparison] = _of_comparison
+    findings: Callable[[Draft], Iterable[Finding]] = _nothing
+    """What weakens the result."""
+    grade: Callable[[Draft, Comparison], Comparison] = _of_comparison
+    """What a comparison is worth, by everything that was found."""
+    of_run: Callable[[Draft, RunReport], RunReport] = _of_run
