@@ -32,6 +32,7 @@ from gpulab.core.events import (
 )
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
+from gpulab.features.telemetry.report import TelemetryHistory
 from gpulab.report.build import build_report, new_state
 
 EVENTS, LOG_LINES, TICK_EVENTS, TICKS = 1_000_000, 10_000, 50, 20
@@ -197,7 +198,7 @@ def retained(count, condition):
     gc.collect()
     size = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    return size if state.telemetry.readings else 0
+    return size if state.part(TelemetryHistory).readings else 0
 
 
 def peak_mib():

@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from pseudo_terminal import Pty
 
 from gpulab.core.run_file import read_run_file
+from gpulab.features.telemetry.report import TelemetryHistory
 from gpulab.report.build import fold_all
 from gpulab.session.scripting import load
 
@@ -115,7 +116,7 @@ def soak(time_s, folder):
         f"asked for {job.time_s:.0f} s of rounds: they and their builds took "
         f"{state.samples.end - state.samples.start:.0f} s; stopped on {report.method.stopped}; "
         f"{report.method.epochs:,} epochs, {state.samples.blocks:,} blocks, "
-        f"{state.telemetry.readings:,} readings; {report.outcome}, "
+        f"{state.part(TelemetryHistory).readings:,} readings; {report.outcome}, "
         f"{file.stat().st_size / 1e6:.0f} MB"
     )
 

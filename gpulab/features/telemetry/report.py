@@ -241,7 +241,7 @@ def _started(state: RunState, event: TelemetryStarted) -> None:
 def _add(state: RunState, reading: Telemetry) -> None:
     history = state.part(TelemetryHistory)
     history.add(reading)
-    _add_windows(state.samples.windows, reading)
+    add_windows(state.samples.windows, reading)
     if reading.reasons is not None:
         history.clocks_final_until = reading.since
     if reading.others is not None:
@@ -264,7 +264,7 @@ def _settle(state: RunState) -> None:
         state.samples.final_until = state.part(TelemetryHistory).final_until()
 
 
-def _add_windows(windows: InvalidWindows, reading: Telemetry) -> None:
+def add_windows(windows: InvalidWindows, reading: Telemetry) -> None:
     """Around each reading of a slowdown, or of another process on the GPU: up to the reading after
     it.
     """

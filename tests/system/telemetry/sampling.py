@@ -7,6 +7,7 @@ from conftest import MARK, wait_for
 from gpulab.core.events import Telemetry, TelemetryLost, TelemetryStarted, WorkerReady
 from gpulab.core.machine import Device
 from gpulab.features.telemetry.process import TelemetryProcess
+from gpulab.features.telemetry.report import TelemetryHistory
 from gpulab.report.build import fold_all
 
 
@@ -49,7 +50,7 @@ class Sampling:
     @property
     def telemetry(self):
         """What the events so far mean."""
-        return fold_all(self.events).telemetry
+        return fold_all(self.events).part(TelemetryHistory)
 
 
 class Driver:

@@ -21,10 +21,13 @@ from gpulab.features.telemetry.fields import (
 from gpulab.features.telemetry.report import (
     SHARED_CODE,
     SLOWED_CODE,
-    InvalidWindows,
+    TelemetryHistory,
+    add_windows,
     belongs_to,
     solo_means,
 )
+from gpulab.report.build import new_state
+from gpulab.report.samples import InvalidWindows
 from gpulab.stats.series import Window
 
 THERMAL, BRAKE, POWER_CAP = 0x40, 0x80, 0x4
@@ -96,8 +99,8 @@ def by_time(windows):
 def test_windows_reading_by_reading_are_those_of_all_readings_at_once(events):
     windows = InvalidWindows()
     for index, event in enumerate(events, 1):
-        windows.add(event)
-        assert by_time(windows.windows()) == by_time(recomputed(events[:index]))
+        add_windows(windows, event)
+        assert by_time(windows.all()) == by_time(recomputed(events[:index]))
 
 
 def before(windows, code, until):
@@ -109,14 +112,15 @@ def before(windows, code, until):
 @settings(deadline=None)
 @given(readings())
 def test_nothing_changes_any_more_before_the_instant_that_is_settled(events):
-    windows, final = InvalidWindows(), recomputed(events)
+    state, final = new_state(), recomputed(events)
     for event in events:
-        windows.add(event)
+        state.fold(event)
+        windows, history = state.samples.windows.all(), state.part(TelemetryHistory)
         for code, until in (
-            (SLOWED_CODE, windows.clocks_settled_until),
-            (SHARED_CODE, windows.processes_settled_until),
+            (SLOWED_CODE, history.clocks_final_until),
+            (SHARED_CODE, history.processes_final_until),
         ):
-            assert before(windows.windows(), code, until) == before(final, code, until)
+            assert before(windows, code, until) == before(final, code, until)
 
 
 def after(windows, until):
@@ -132,25 +136,26 @@ def test_dropping_windows_of_the_past_changes_nothing_after_it_nor_the_order_of_
 ):
     everything, rest = InvalidWindows(), InvalidWindows()
     for event in events:
-        everything.add(event)
-        rest.add(event)
+        add_windows(everything, event)
+        add_windows(rest, event)
         until = event.t - delay
         rest.drop(until)
-        assert after(rest.windows(), until) == after(everything.windows(), until)
+        assert after(rest.all(), until) == after(everything.all(), until)
     rest.drop(1e9)
-    assert len(rest.windows()) <= 2  # those of the last readings may still grow
+    assert len(rest.all()) <= 2  # those of the last readings may still grow
 
 
 def test_a_power_cap_is_no_window_and_slowdowns_come_before_other_processes():
     windows = InvalidWindows()
-    windows.add(
+    add_windows(
+        windows,
         Telemetry(
             t=1.0, since=0.8, values={}, reasons=POWER_CAP, others=["python 1"], others_since=0.0
-        )
+        ),
     )
-    assert [window.code for window in windows.windows()] == [SHARED_CODE]
-    windows.add(Telemetry(t=1.2, since=1.0, values={}, reasons=THERMAL | POWER_CAP))
-    assert [(window.code, window.names) for window in windows.windows()] == [
+    assert [window.code for window in windows.all()] == [SHARED_CODE]
+    add_windows(windows, Telemetry(t=1.2, since=1.0, values={}, reasons=THERMAL | POWER_CAP))
+    assert [(window.code, window.names) for window in windows.all()] == [
         (SLOWED_CODE, ("thermal slowdown by the hardware",)),
         (SHARED_CODE, ("python 1",)),
     ]

@@ -127,7 +127,7 @@ def test_an_hour_of_slowdowns_leaves_the_windows_that_can_still_touch_a_block():
     state, most = fold_all([*opening(request(telemetry="0")), STARTED]), 0
     for event in epoch_a_second(1):
         state.fold(event)
-        most = max(most, len(state.telemetry.windows.windows()))
+        most = max(most, len(state.samples.windows.all()))
     assert 1 <= most <= 2
     assert sum(state.samples.dropped_blocks.values()) >= HOUR_S / 10
     assert count(state, Window) <= 2

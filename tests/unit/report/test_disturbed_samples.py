@@ -14,8 +14,9 @@ from synthetic_runs import END, SLOT_S, batches, opening, report_of, request, ro
 from gpulab.core import events as e
 from gpulab.core.finding import finding
 from gpulab.core.statuses import IntervalUnit
-from gpulab.features.telemetry.report import InvalidWindows
+from gpulab.features.telemetry.report import add_windows
 from gpulab.report.build import build_report, fold_all, new_state
+from gpulab.report.samples import InvalidWindows
 from gpulab.stats.comparison import compare
 from gpulab.stats.statistics import correlated_interval, median
 
@@ -94,11 +95,11 @@ def blocks_of(events):
 
 def recomputed(events):
     """(comparisons of the control and of b, dropped blocks by cause), from all events at once."""
-    telemetry = InvalidWindows()
+    invalid = InvalidWindows()
     for event in events:
         if isinstance(event, e.Telemetry):
-            telemetry.add(event)
-    windows = telemetry.windows()
+            add_windows(invalid, event)
+    windows = invalid.all()
 
     def touched(block, cause=None):
         return any(

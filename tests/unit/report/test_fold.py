@@ -117,7 +117,7 @@ def test_phases_of_several_windows_are_added():
         e.Phases(variant="a", steps=2, seconds={"": 1.0, name: 2.0}, running_s={"": 0.5})
         for name in "xy"
     ]
-    phases = fold_all([*opening(), *windows]).variants["a"].phases
+    phases = fold_all([*opening(), *windows]).variants["a"].last(e.Phases)
     assert (phases.steps, phases.seconds, phases.running_s) == (
         4,
         {"": 2.0, "x": 2.0, "y": 2.0},
@@ -145,20 +145,23 @@ def ceilings(best, *roofs, **fields):
 
 
 def best_by_roof(state):
-    return {ceiling.roof: ceiling.best for ceiling in state.ceilings.ceilings}
+    return {ceiling.roof: ceiling.best for ceiling in state.last(e.CeilingsMeasured).ceilings}
 
 
 def test_ceilings_of_an_earlier_run_stand_in_for_those_still_to_be_measured():
     earlier = ceilings(1.0, "device memory", "matrix", "link", cached=True, cache_bytes=5)
     state = fold_all([*opening(), earlier, ceilings(2.0, "device memory")])
     assert best_by_roof(state) == {"device memory": 2.0, "matrix": 1.0, "link": 1.0}
-    assert (state.ceilings.cached, state.ceilings.cache_bytes) == (False, 5)
+    assert (state.last(e.CeilingsMeasured).cached, state.last(e.CeilingsMeasured).cache_bytes) == (
+        False,
+        5,
+    )
     state.fold(ceilings(3.0, "device memory", "matrix", cache_bytes=6))
     assert best_by_roof(state) == {"device memory": 3.0, "matrix": 3.0, "link": 1.0}
-    assert state.ceilings.cache_bytes == 6
+    assert state.last(e.CeilingsMeasured).cache_bytes == 6
     last = ceilings(4.0, "device memory", "matrix", "launch")
     state.fold(last)
-    assert state.ceilings == last
+    assert state.last(e.CeilingsMeasured) == last
 
 
 def test_an_event_after_the_end_changes_only_the_clock():

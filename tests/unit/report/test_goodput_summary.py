@@ -2,7 +2,16 @@
 
 import pytest
 
-from gpulab.core.events import Built, Checked, OtherClock, Phases, Profiled, RunStarted, SoloRun
+from gpulab.core.events import (
+    Built,
+    Checked,
+    OtherClock,
+    Phases,
+    Profiled,
+    RunStarted,
+    SoloRun,
+    WorkerReady,
+)
 from gpulab.core.finding import finding
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
@@ -12,7 +21,6 @@ from gpulab.features.goodput.report import goodput_of
 from gpulab.features.roofline.bound import BoundKind, Point
 from gpulab.report.build import fold_all
 from gpulab.report.report import StepSource, Time
-from gpulab.report.state import RunState, VariantState
 
 STEPS = 10
 TIME = Time(median=1e-3, low=0.9e-3, high=1.1e-3)
@@ -23,10 +31,10 @@ SUBJECT = ScenarioFile(
 
 
 def state(kind="cpu", **job):
-    return RunState(
-        request=RunRequest(job=Measure(subject=SUBJECT, **job)),
-        device=Device(kind=kind, name="d"),
-    )
+    request = RunRequest(job=Measure(subject=SUBJECT, **job))
+    device = Device(kind=kind, name="d")
+    start = RunStarted(request=request, at="", host="")
+    return fold_all([start, WorkerReady(pid=1, device=device, environment={})])
 
 
 def profiled(
@@ -76,12 +84,13 @@ def recording(useful, copies, step_s, *, on_device, copied=0.0):
 
 
 def variant(**changes):
+    """The state of one after these events, by default those of one that is right and profiled."""
     built = Built(variant="v", build_s=0.1, first_step_s=0.1, items=8.0)
-    return VariantState(
-        VariantInfo(name="v"),
-        built=built,
-        **{"checked": CHECKED, "profiled": profiled(), **changes},
-    )
+    run = state()
+    for event in {"built": built, "checked": CHECKED, "profiled": profiled(), **changes}.values():
+        if event is not None:
+            run.fold(event)
+    return run.variants["v"]
 
 
 def point(fraction):
@@ -124,7 +133,7 @@ def test_phases_alone_are_shares_of_all_their_windows():
     assert report.phases == {"data": 0.75, "": 0.125, "x": 0.125}
     assert report.running == pytest.approx({"data": 0.2, "": 0.8, "x": 0.8})
     assert report.waiting == ["data"]
-    assert run.variants["v"].phases.steps == 2
+    assert run.variants["v"].last(Phases).steps == 2
 
 
 def test_a_reliable_window():
@@ -203,9 +212,7 @@ def test_the_other_clock_times_the_step_where_the_verdict_is_the_devices():
         profiled=profiled(
             on_device=True, profiled_s=1.9e-3, plain_s=1.8e-3, useful=0.4, copies=0.0
         ),
-        other_clocks={
-            Clock.WALL: OtherClock(variant="v", clock=Clock.WALL, times_s=[1.5e-3, 1.6e-3, 1.7e-3])
-        },
+        other=OtherClock(variant="v", clock=Clock.WALL, times_s=[1.5e-3, 1.6e-3, 1.7e-3]),
     )
     report = goodput(recorded, state("cuda", clock=Clock.DEVICE))
     assert (report.step_s, report.goodput) == (1.6e-3, pytest.approx(0.76 / 1.6))

@@ -181,10 +181,9 @@ def test_the_first_and_the_last_lines_and_how_many_were_between(chunks, most):
         history = LogHistory()
         for chunk in chunks:
             history.add(e.Log(lines=chunk))
-        log = history.report()
-    assert log.head == lines[:most]
-    assert log.tail == lines[most:][-most:]
-    assert log.skipped == len(lines) - len(log.head) - len(log.tail)
+    assert history.head == lines[:most]
+    assert list(history.tail) == lines[most:][-most:]
+    assert history.skipped == len(lines) - len(history.head) - len(history.tail)
     assert history.count == len(lines)
 
 

@@ -85,7 +85,7 @@ def test_nobody_is_accused_below_the_roof_or_without_a_steady_one(b, options):
 
 def test_what_the_check_showed_is_data():
     state = fold_all(run(0.5, flops=4 * 10**7))
-    samples, roofs = state.samples.view(()), roofs_of(state)
+    samples, roofs = state.samples.view(), roofs_of(state)
     examined = physics_of(state, state.variants["b"], samples, roofs)
     assert (examined.check, examined.ok, examined.count, examined.reason) == (
         CheckKind.PHYSICS,

@@ -60,8 +60,7 @@ def test_a_report_has_every_line_that_the_session_has():
     output, history = CapturedOutput(), LogHistory()
     for log in [*output.take(b"x\n" * (2 * KEPT_LINES + 7)), *output.end()]:
         history.add(log)
-    log = history.report()
-    assert (len(log.head), log.skipped, len(log.tail)) == (KEPT_LINES, 7, KEPT_LINES)
+    assert (len(history.head), history.skipped, len(history.tail)) == (KEPT_LINES, 7, KEPT_LINES)
 
 
 def test_lines_that_are_no_text_fit_into_lines_of_the_run_file():

@@ -102,6 +102,6 @@ def test_an_event_that_the_fold_cannot_take_in_fails_the_run_and_no_face():
 def test_a_report_that_cannot_be_made_is_one_of_a_failed_run():
     run = Run(Script(SMALL_RUN))
     run.poll()
-    run.state.planned = "no plan"
+    run.state.variants = "no variants"
     assert run.report.reason.code == "events_make_no_sense"
     assert run.report.exit_code == ExitCode.FAILED
