@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from textwrap import wrap
+from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -50,70 +51,90 @@ def _sustained(report: RunReport, variant: VariantReport) -> str | None:
     return times(comparison.sustained.speedup) if comparison and comparison.sustained else None
 
 
-def _solo(field: str, unit: str) -> Fact:
-    """A mean of telemetry while it ran alone."""
-
-    def fact(_: RunReport, variant: VariantReport) -> str | None:
-        mean = variant.solo_run.means.get(field) if variant.solo_run else None
-        return None if mean is None else f"{mean:.0f} {unit}"
-
-    return fact
-
-
-def _part(name: str) -> Fact:
-    """A share of the step."""
-
-    def fact(_: RunReport, variant: VariantReport) -> str | None:
-        goodput = variant.goodput
-        return f"{goodput.partition.get(name, 0.0):.0%}" if goodput and goodput.partition else None
-
-    return fact
-
-
-def _clock(clock: Clock) -> Fact:
-    return lambda _, variant: seconds(variant.clocks[clock]) if clock in variant.clocks else None
-
-
 def _verdict(report: RunReport, variant: VariantReport) -> str | None:
     comparison = report.comparison(variant.name)
     return str(comparison.verdict) if comparison else None
 
 
-def _step(place: int) -> Fact:
+def _time(report: RunReport, variant: VariantReport) -> str | None:
+    time = variant.time_per(report.per)
+    return seconds(time.median) if time else None
+
+
+def _field(path: str, text: Callable[[Any], str | None]) -> Fact:
+    """A field of the variant by its dotted path; None where any part of it is None."""
+
     def fact(_: RunReport, variant: VariantReport) -> str | None:
-        curve = variant.first_steps
-        if curve is None:
-            return (
-                seconds(variant.first_step_s)
-                if place == 0 and variant.first_step_s is not None
-                else None
-            )
-        return seconds(curve.steps[place].median) if place < len(curve.steps) else None
+        value: Any = variant
+        for name in path.split("."):
+            value = getattr(value, name)
+            if value is None:
+                return None
+        return text(value)
 
     return fact
 
 
-def _build(_: RunReport, variant: VariantReport) -> str | None:
-    if variant.first_steps is not None:
-        return seconds(variant.first_steps.build_s.median)
-    return None if variant.build_s is None else seconds(variant.build_s)
+def _rate(path: str, unit: str) -> Fact:
+    return _field(path, lambda value: f"{rate(value)}{unit}" if value else None)
 
 
-def _goodput(_: RunReport, variant: VariantReport) -> str | None:
-    share = variant.goodput.goodput if variant.goodput else None
-    return None if share is None else f"{share:.0%}"
+def _entry(path: str, name: str, text: Callable[[Any], str]) -> Fact:
+    """One value of a mapping of the variant; None where it has none of that name."""
+
+    def fact(_: RunReport, variant: VariantReport) -> str | None:
+        mapping: Any = variant
+        for part in path.split("."):
+            mapping = mapping and getattr(mapping, part)
+        return text(mapping[name]) if mapping and name in mapping else None
+
+    return fact
 
 
-def _hidden(_: RunReport, variant: VariantReport) -> str | None:
-    share = variant.goodput.hidden if variant.goodput else None
-    return None if share is None else f"{share:.0%}"
+def _part(name: str) -> Fact:
+    """A share of the step; 0 where the step has no such part."""
+
+    def fact(_: RunReport, variant: VariantReport) -> str | None:
+        if variant.goodput is None or not variant.goodput.partition:
+            return None
+        return f"{variant.goodput.partition.get(name, 0.0):.0%}"
+
+    return fact
+
+
+def _solo(name: str, unit: str) -> Fact:
+    """A mean of telemetry while the variant ran alone."""
+    return _entry("solo_run.means", name, lambda mean: f"{mean:.0f} {unit}")
+
+
+def _clock(clock: Clock) -> Fact:
+    return _entry("clocks", clock, seconds)
+
+
+def _step(place: int) -> Fact:
+    def fact(_: RunReport, variant: VariantReport) -> str | None:
+        if variant.first_steps is not None:
+            steps = variant.first_steps.steps
+            return seconds(steps[place].median) if place < len(steps) else None
+        if place or variant.first_step_s is None:
+            return None
+        return seconds(variant.first_step_s)
+
+    return fact
+
+
+def _build(report: RunReport, variant: VariantReport) -> str | None:
+    path = "build_s" if variant.first_steps is None else "first_steps.build_s.median"
+    return _field(path, seconds)(report, variant)
+
+
+def _status(_: RunReport, variant: VariantReport) -> str:
+    return sentence(variant.reason) if variant.reason else str(variant.status)
 
 
 FACTS: Mapping[str, Fact] = {
-    "time": lambda report, variant: (
-        seconds(time.median) if (time := variant.time_per(report.per)) else None
-    ),
-    "step": lambda _, variant: seconds(variant.time_s.median) if variant.time_s else None,
+    "time": _time,
+    "step": _field("time_s.median", seconds),
     "speedup": _speedup,
     "below": _against_below,
     "sustained": _sustained,
@@ -121,47 +142,25 @@ FACTS: Mapping[str, Fact] = {
     "first": _step(0),
     "second": _step(1),
     "build": _build,
-    "settled": lambda _, variant: (
-        seconds(variant.first_steps.settled_s.median) if variant.first_steps else None
-    ),
-    "cost": lambda _, variant: (
-        seconds(variant.first_steps.excess_s.median) if variant.first_steps else None
-    ),
-    "operations": lambda _, variant: (
-        None if variant.operations is None else f"{variant.operations:,}"
-    ),
-    "goodput": _goodput,
-    "hidden": _hidden,
+    "settled": _field("first_steps.settled_s.median", seconds),
+    "cost": _field("first_steps.excess_s.median", seconds),
+    "operations": _field("operations", "{:,}".format),
+    "goodput": _field("goodput.goodput", "{:.0%}".format),
+    "hidden": _field("goodput.hidden", "{:.0%}".format),
     "launches": _part("launch-bound"),
     "data": _part("data wait"),
     "copies": _part("copies"),
     "sync": _part("sync"),
     "alloc": _part("alloc"),
-    "bound": lambda _, variant: marked(variant.cause) if variant.cause else None,
-    "roof": lambda _, variant: (
-        f"{percent_of_roof(variant.roofline.fraction)} %" if variant.roofline else None
-    ),
-    "intensity": lambda _, variant: (
-        f"{variant.roofline.intensity:.3g} FLOP/byte"
-        if variant.roofline and variant.roofline.intensity
-        else None
-    ),
-    "rate": lambda _, variant: (
-        f"{rate(variant.flops_per_s)}FLOP/s" if variant.flops_per_s else None
-    ),
-    "bandwidth": lambda _, variant: (
-        f"{rate(variant.bytes_per_s)}B/s" if variant.bytes_per_s else None
-    ),
-    "items": lambda _, variant: (
-        f"{rate(variant.items_per_s)} items/s" if variant.items_per_s else None
-    ),
-    "peak": lambda _, variant: byte_count(variant.memory.peak) if variant.memory else None,
-    "held": lambda _, variant: byte_count(variant.memory.held) if variant.memory else None,
-    "reserved": lambda _, variant: (
-        byte_count(variant.memory.reserved)
-        if variant.memory and variant.memory.reserved is not None
-        else None
-    ),
+    "bound": _field("cause", marked),
+    "roof": _field("roofline.fraction", lambda share: f"{percent_of_roof(share)} %"),
+    "intensity": _field("roofline.intensity", "{:.3g} FLOP/byte".format),
+    "rate": _rate("flops_per_s", "FLOP/s"),
+    "bandwidth": _rate("bytes_per_s", "B/s"),
+    "items": _rate("items_per_s", " items/s"),
+    "peak": _field("memory.peak", byte_count),
+    "held": _field("memory.held", byte_count),
+    "reserved": _field("memory.reserved", byte_count),
     "sm": _solo("sm", "%"),
     "tensor": _solo("tensor", "%"),
     "dram": _solo("dram", "%"),
@@ -170,10 +169,8 @@ FACTS: Mapping[str, Fact] = {
     "returns": _clock(Clock.RETURN),
     "waits": _clock(Clock.STEP),
     "device": _clock(Clock.DEVICE),
-    "error": lambda _, variant: None if variant.error is None else f"{variant.error:.1e}",
-    "status": lambda _, variant: (
-        sentence(variant.reason) if variant.reason else str(variant.status)
-    ),
+    "error": _field("error", "{:.1e}".format),
+    "status": _status,
 }
 """What may be asked of a variant, and how it is written; None where this run did not measure it."""
 
