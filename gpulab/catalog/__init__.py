@@ -1,1 +1,1 @@
-"""Floor 3: the scenario files there are, read as text, and what the machine lacks for them."""
+"""The scenario files there are, read as text, and what the machine lacks for them."""

@@ -91,8 +91,9 @@ class Entry:
         nobody gives.
         """
         if function := self._plain_function:
-            required = list(function.required)
-            return finding("takes_arguments", arguments=required) if required else None
+            if not function.required:
+                return None
+            return finding("takes_arguments", arguments=list(function.required))
         return first_missing(self.scenario.needs) if self.scenario else None
 
     @property
@@ -229,11 +230,9 @@ def catalog(paths: Iterable[Path] = ()) -> list[Entry]:
                 f"{path}: no scenario in this folder; gpulab --new FILE writes one"
             )
         for entry in named:
-            namesake = entries.get(entry.name)
-            other_file = namesake is not None and namesake.path != entry.path
-            name = (
-                f"{shown_path(entry.path.parent.name)}/{entry.name}" if other_file else entry.name
-            )
+            name = entry.name
+            if name in entries and entries[name].path != entry.path:
+                name = f"{shown_path(entry.path.parent.name)}/{name}"
             entries.setdefault(name, replace(entry, name=name, own=True))
     others: dict[str, Entry] = {}
     *_, shipped = places = folders()
@@ -262,10 +261,10 @@ def find(name: str) -> Entry:
     if name in entries:
         return entries[name]
     close = get_close_matches(name, entries, n=3)
-    raise ScenarioNotFoundError(
-        f"there is no scenario {name!r}"
-        + (f"; did you mean {' or '.join(close)}?" if close else "")
-    )
+    message = f"there is no scenario {name!r}"
+    if close:
+        message += f"; did you mean {' or '.join(close)}?"
+    raise ScenarioNotFoundError(message)
 
 
 def _hiding(entry: Entry, hidden: Entry, *, lesson: bool) -> Entry:
@@ -303,10 +302,10 @@ def _against(scenario: Scenario) -> dict[str, str]:
     against = {}
     for above, name in pairwise(names):
         declared = scenario.variants[name].against
+        if declared == FIRST:
+            declared = above if scenario.ladder else names[0]
         if declared is not None:
-            against[name] = (
-                declared if declared != FIRST else above if scenario.ladder else names[0]
-            )
+            against[name] = declared
     return against
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,12 @@ from typing import Any
 from msgspec.json import decode
 
 from gpulab.catalog.reader import literal
-from gpulab.catalog.source import UnreadableError, module_of
+from gpulab.catalog.source import UnreadableError, assigned, module_of
 from gpulab.core.limits import LARGEST_INTEGER, LITERAL_DEPTH, SOURCE_BYTES, TEXT_LENGTH
 from gpulab.core.payloads import KernelCode, KernelText
 from gpulab.scenario import Param
 
 _SHIPPED = Path(__file__).parent.parent / "kernels.json"
-_SOURCE, _KERNEL = "CudaSource", "kernel"
 _DIMENSIONS = 3
 _ARITHMETIC = {
     ast.Add: operator.add,
@@ -79,25 +79,15 @@ def shipped_kernels(source: str) -> dict[str, list[KernelCode]]:
 
 def _source_of(node: ast.stmt) -> ast.Call | None:
     """The call of `NAME = CudaSource("...")`."""
-    call = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
-    if (
-        isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Name)
-        and call.func.id == _SOURCE
-        and call.args
-    ):
-        code = call.args[0]
-        if (
-            isinstance(code, ast.Constant)
-            and isinstance(code.value, str)
-            and len(code.value) <= SOURCE_BYTES
-        ):
-            return call
+    _, call = assigned(node)
+    match call:
+        case ast.Call(func=ast.Name(id="CudaSource"), args=[ast.Constant(value=str(code)), *_]):
+            return call if len(code) <= SOURCE_BYTES else None
     return None
 
 
 def _targets(node: ast.stmt) -> list[str]:
-    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    targets, _ = assigned(node)
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
@@ -105,25 +95,24 @@ def _numbers(tree: ast.Module) -> dict[str, Any]:
     """Numbers and texts that the module names."""
     values: dict[str, Any] = {}
     for node in tree.body:
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                names, value = _elements(target), node.value
-                parts = (
-                    value.elts
-                    if isinstance(value, ast.Tuple) and isinstance(target, ast.Tuple)
-                    else [value]
-                )
-                for name, part in zip(names, parts, strict=False):
-                    try:
-                        values[name] = _value(part, values)
-                    except ValueError:
-                        continue
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            for name, part in _named_parts(target, node.value):
+                with suppress(ValueError):
+                    values[name] = _value(part, values)
     return values
 
 
-def _elements(target: ast.expr) -> list[str]:
-    elements = target.elts if isinstance(target, ast.Tuple) else [target]
-    return [element.id if isinstance(element, ast.Name) else "" for element in elements]
+def _named_parts(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """Each plain name that is assigned to, with the part of the value that it gets."""
+    match target, value:
+        case ast.Name(id=name), _:
+            yield name, value
+        case ast.Tuple(elts=targets), ast.Tuple(elts=parts):
+            for element, part in zip(targets, parts, strict=False):
+                if isinstance(element, ast.Name):
+                    yield element.id, part
 
 
 def _known_in(
@@ -145,28 +134,19 @@ def _defaults(function: ast.FunctionDef) -> dict[str, Any]:
     for argument, default in zip(
         reversed(arguments), reversed(function.args.defaults), strict=False
     ):
-        try:
+        with suppress(ValueError):
             values[argument.arg] = literal(default)
-        except ValueError:
-            continue
     return values
 
 
 def _calls(function: ast.FunctionDef, sources: Mapping[str, ast.Call]) -> list[ast.Call]:
-    calls = [
-        node
-        for node in ast.walk(function)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    ]
-    named = [
-        call
-        for call in calls
-        if isinstance(call.func, ast.Attribute)
-        and call.func.attr == _KERNEL
-        and isinstance(call.func.value, ast.Name)
-        and call.func.value.id in sources
-    ]
-    return sorted(named, key=lambda call: (call.lineno, call.col_offset))
+    calls = []
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="kernel")) as call:
+                if name in sources:
+                    calls.append(call)
+    return sorted(calls, key=lambda call: (call.lineno, call.col_offset))
 
 
 def _kernel(
@@ -183,12 +163,13 @@ def _kernel(
     given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     options = dict(zip(("code", "options"), source.args, strict=False))
     options |= {keyword.arg: keyword.value for keyword in source.keywords if keyword.arg}
+    compiled_with, shared_bytes = (), 0
     try:
-        name, compiled_with = (
-            _value(given["name"], values),
-            literal(options["options"]) if "options" in options else (),
-        )
-        shared_bytes = _value(given["shared_bytes"], values) if "shared_bytes" in given else 0
+        name = _value(given["name"], values)
+        if "options" in options:
+            compiled_with = literal(options["options"])
+        if "shared_bytes" in given:
+            shared_bytes = _value(given["shared_bytes"], values)
     except (KeyError, ValueError):
         return None
     if not isinstance(name, str) or not isinstance(shared_bytes, int) or shared_bytes < 0:

@@ -10,6 +10,7 @@ from functools import cache
 from importlib import util
 from pathlib import Path
 
+from gpulab.catalog.source import assigned
 from gpulab.core.finding import Finding, finding
 
 _NEED_A_GPU = ("cuda", "cupy", "triton")
@@ -74,15 +75,10 @@ def torch_cuda() -> str | None:
         return NO_TORCH
     tree = ast.parse((Path(spec.submodule_search_locations[0]) / "version.py").read_text())
     for node in tree.body:
-        target = (
-            node.target if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [None])[0]
-        )
-        if (
-            isinstance(target, ast.Name)
-            and target.id == "cuda"
-            and isinstance(node, (ast.Assign, ast.AnnAssign))
-        ):
-            return ast.literal_eval(node.value) if node.value else None
+        match assigned(node):
+            case [ast.Name(id="cuda"), *_], ast.expr() as value:
+                cuda: str | None = ast.literal_eval(value)
+                return cuda
     return None
 
 
@@ -97,8 +93,8 @@ def installed(*packages: str) -> str | None:
 
 
 def fitting_cupy() -> str:
-    """The extra whose CuPy fits this torch: another one loads another CUDA's libraries beside it,
-    and fails.
+    """The extra whose CuPy fits this torch: another one loads the libraries of another
+    CUDA, and fails.
     """
     return "cuda12" if (torch_cuda() or "").startswith("12") else "cuda13"
 
@@ -122,7 +118,9 @@ def _no_triton() -> Finding | None:
 
 @cache
 def _no_jax() -> Finding | None:
-    return None if installed("jax") else finding("not_installed", package="JAX", install="jax")
+    if installed("jax"):
+        return None
+    return finding("not_installed", package="JAX", install="jax")
 
 
 @cache

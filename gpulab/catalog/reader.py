@@ -16,7 +16,7 @@ from inspect import cleandoc
 from math import isfinite
 from typing import Any
 
-from gpulab.catalog.source import UnreadableError, module_of, parsed
+from gpulab.catalog.source import UnreadableError, assigned, module_of, parsed
 from gpulab.core.limits import (
     LARGEST_EXPONENT,
     LARGEST_INTEGER,
@@ -145,7 +145,6 @@ class ScenarioText:
     """The name of the exercise that judges the file: EXERCISE = "NAME"."""
 
 
-_EXERCISE = "EXERCISE"
 _ATTRIBUTE = re.compile(r"\.[\s\\]*variant")
 EMPTY = ScenarioText("", None, {}, {})
 
@@ -288,23 +287,22 @@ def _literal_of(name: str, node: ast.expr) -> Any:
 
 
 def _exercise_of(node: ast.stmt) -> str | None:
-    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Constant):
-        return None
-    named = [target.id for target in node.targets if isinstance(target, ast.Name)]
-    return node.value.value if named == [_EXERCISE] and isinstance(node.value.value, str) else None
+    match node:
+        case ast.Assign(targets=[ast.Name(id="EXERCISE")], value=ast.Constant(value=str(name))):
+            return name
+    return None
 
 
 def _call_of(node: ast.stmt, name: str) -> ast.Call | None:
-    value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
-    if isinstance(value, ast.Call):
-        callee = value.func
-        if (callee.id if isinstance(callee, ast.Name) else getattr(callee, "attr", None)) == name:
+    _, value = assigned(node)
+    match value:
+        case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called)) if called == name:
             return value
     return None
 
 
 def _target(node: ast.stmt) -> str:
-    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    targets, _ = assigned(node)
     if len(targets) != 1 or not isinstance(targets[0], ast.Name):
         raise UnreadableError(
             node.lineno, "the Scenario has no plain name", "write scenario = Scenario(...)"

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -59,7 +59,7 @@ def expanded(path: Path) -> Path:
 
 
 def shown_path(path: Path | str) -> str:
-    """A path as a line of valid text: whatever is no character in it stands as its code."""
+    """A path as a line of valid text: what is not a character is escaped."""
     return " ".join(plain(str(path).encode(errors="backslashreplace").decode()).splitlines())
 
 
@@ -119,8 +119,9 @@ def module_of(source: str) -> ast.Module:
             1, f"more than {SOURCE_TOKENS} words, marks and lines", "split the file"
         )
     # Before Python 3.12 each braced part of an f-string walks over all of that string.
-    braces = source.count("{") if sys.version_info < (3, 12) else 0
-    if braces * len(source) > SOURCE_BRACES * SOURCE_BYTES and _F_STRING.search(source):
+    braces = source.count("{")
+    slow = sys.version_info < (3, 12) and braces * len(source) > SOURCE_BRACES * SOURCE_BYTES
+    if slow and _F_STRING.search(source):
         raise UnreadableError(
             1, f"{braces} braces in a file of {len(source)} characters", "split the file"
         )
@@ -138,6 +139,15 @@ def module_of(source: str) -> ast.Module:
         raise UnreadableError(
             1, f"not readable as Python: {error}", "is this a Python file?"
         ) from None
+
+
+def assigned(node: ast.stmt) -> tuple[Sequence[ast.expr], ast.expr | None]:
+    """What a statement assigns to, and the value; nothing where it is no assignment."""
+    if isinstance(node, ast.Assign):
+        return node.targets, node.value
+    if isinstance(node, ast.AnnAssign):
+        return [node.target], node.value
+    return [], None
 
 
 def _tokens(source: str) -> Iterator[re.Match[str]]:

@@ -1,1 +1,1 @@
-"""Floor 5: the modes of the command line, a file each."""
+"""The modes of the command line, a file each."""

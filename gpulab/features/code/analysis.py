@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from textwrap import dedent
 from typing import NamedTuple
 
+from gpulab.catalog.source import assigned
 from gpulab.core.payloads import KernelText
 
 
@@ -164,13 +165,7 @@ def _names(node: ast.stmt) -> list[str]:
     """What a statement defines."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return [node.name]
-    targets = (
-        node.targets
-        if isinstance(node, ast.Assign)
-        else [node.target]
-        if isinstance(node, ast.AnnAssign)
-        else []
-    )
+    targets, _ = assigned(node)
     return [
         part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)
     ]
