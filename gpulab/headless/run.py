@@ -14,16 +14,15 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from gpulab.core.finding import finding
-from gpulab.core.jobs import Measure, RunRequest
+from gpulab.core.jobs import RunRequest
 from gpulab.core.statuses import ExitCode, Verdict, conclusion_of
-from gpulab.core.units import plural, seconds, span, times
+from gpulab.core.units import seconds, span, times
 from gpulab.draw.text import QUICK, STYLES, Glyphs, with_star
 from gpulab.features.goodput.job import with_from_start
 from gpulab.features.goodput.view import UNRELIABLE, share
 from gpulab.features.repeats.report import over_runs_of
 from gpulab.features.repeats.view import over_runs_view
-from gpulab.features.sweeps.report import finalists_of, sweep_of
-from gpulab.features.sweeps.runs import final_request
+from gpulab.features.sweeps.runs import SweepRuns
 from gpulab.features.sweeps.view import sweep_view
 from gpulab.headless.drive import drive
 from gpulab.headless.options import Options
@@ -31,7 +30,7 @@ from gpulab.headless.output import Terminal, open_terminal, write_json
 from gpulab.headless.plot import plot
 from gpulab.headless.printed import show_failures, show_report
 from gpulab.headless.run_plan import PlannedRun, plan_runs
-from gpulab.report.commands import Sweep, combine
+from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence, sentence_with_place
 from gpulab.session.drive import Interrupts
@@ -41,68 +40,26 @@ from gpulab.session.settings import UsageError
 from gpulab.version import __version__
 
 
-@dataclass
-class SweptScenario:
-    """One scenario with its points, as far as they were made, and its final."""
-
-    parameter: str
-    planned: Sequence[PlannedRun]
-    reports: Sequence[RunReport]
-    final: RunReport | None = None
-
-    @property
-    def request(self) -> RunRequest | None:
-        """Of the final; None where there is none."""
-        points = [
-            planned_run.request
-            for planned_run in self.planned
-            if isinstance(planned_run.request, RunRequest)
-        ]
-        return final_request(points, self.parameter, finalists_of(self.parameter, self.reports))
-
-    @property
-    def announcement(self) -> str:
-        request = self.request
-        count = (
-            len(request.job.subject.variants) if request and isinstance(request.job, Measure) else 0
-        )
-        return (
-            f"{replace(self.planned[0].launch, point=None).label} final: "
-            f"{plural(count, 'point')} in turn"
-        )
-
-    @property
-    def sweep(self) -> Sweep:
-        return sweep_of(self.parameter, self.reports, self.final)
-
-    def path(self, options: Options) -> Path:
-        """Of the final's run file: beside those of the points."""
-        first = self.planned[0]
-        label = replace(first.launch, point=("final", self.parameter)).label
-        return first.path.with_name(f"{label}.jsonl") if options.output else default_path(label)
-
-
 def swept_scenarios(
-    planned: Sequence[PlannedRun], reports: Sequence[RunReport]
-) -> list[SweptScenario]:
+    planned: Sequence[PlannedRun], reports: Sequence[RunReport], options: Options
+) -> list[SweepRuns]:
     """Every scenario that is swept, with the runs that were made, should they have been
     interrupted.
     """
-    groups: dict[tuple[Path, str], list[tuple[PlannedRun, RunReport]]] = {}
+    sweeps: dict[tuple[Path, str], SweepRuns] = {}
     for planned_run, report in zip(planned, reports, strict=False):
-        if point := planned_run.launch.point:
-            groups.setdefault((planned_run.launch.entry.path, point[0]), []).append(
-                (planned_run, report)
-            )
-    return [
-        SweptScenario(
-            parameter, [planned_run for planned_run, _ in runs], [report for _, report in runs]
-        )
-        for (_, parameter), runs in groups.items()
-    ]
+        launch, request = planned_run.launch, planned_run.request
+        if launch.point is None:
+            continue
+        parameter, value = launch.point
+        whole = SweepRuns(replace(launch, point=None), parameter, [], options)
+        sweep = sweeps.setdefault((launch.entry.path, parameter), whole)
+        sweep.values.append(value)
+        sweep.add(request if isinstance(request, RunRequest) else None, report)
+    return list(sweeps.values())
 
 
-def show_sweeps(swept: Sequence[SweptScenario], terminal: Terminal) -> None:
+def show_sweeps(swept: Sequence[SweepRuns], terminal: Terminal) -> None:
     """Print each sweep, and where its files are."""
     for scenario in swept:
         width = terminal.results.width
@@ -250,7 +207,7 @@ class _Command:
         self._library = _is_library(planned, options)
         self._several = _SeveralRuns(planned, terminal) if self._library or options.repeat else None
         self._reports: list[RunReport] = []
-        self._swept: list[SweptScenario] = []
+        self._swept: list[SweepRuns] = []
         self._environment: dict[str, str | None] = {
             "gpulab": __version__,
             "torch": None,
@@ -292,7 +249,7 @@ class _Command:
             self._options,
             self._terminal,
         )
-        swept = self._swept or swept_scenarios(planned, reports)
+        swept = self._swept or swept_scenarios(planned, reports, options)
         over_runs = over_runs_of(reports) if options.repeat else None
         command = combine(
             reports,
@@ -370,13 +327,17 @@ class _Command:
 
     def _measure_finals(self, interrupts: Interrupts) -> None:
         """Of each scenario that was swept the points that may be the best, in turn."""
-        self._swept = swept_scenarios(self._planned, self._reports)
-        finals = [scenario for scenario in self._swept if scenario.request is not None]
+        self._swept = swept_scenarios(self._planned, self._reports, self._options)
+        finals = [scenario for scenario in self._swept if scenario.final_request is not None]
         for number, scenario in enumerate(finals, 1):
-            assert scenario.request is not None
+            request, label = scenario.final_request, scenario.final_label
+            assert request is not None
             self._terminal.note(scenario.announcement, "bold")
+            path = default_path(label)
+            if self._options.output:
+                path = self._options.output / f"{label}.jsonl"
             try:
-                live = start(scenario.request, scenario.path(self._options))
+                live = start(request, path)
             except UsageError as error:
                 self._terminal.note(str(error), "yellow")
                 continue

@@ -66,7 +66,7 @@ class Runs:
         from gpulab.features.sweeps.runs import SweepRuns
 
         try:
-            sweep = SweepRuns(entry, text, self.settings(entry.name))
+            sweep = SweepRuns.of_text(entry, text, self.settings(entry.name))
         except UsageError as error:
             return with_reason(str(error), error.reason)
         problem = self._start(entry, sweep.next_point)
@@ -116,9 +116,10 @@ class Runs:
         if (request := sweep.final_request) is None:
             return False
         from gpulab.session.launch import start
+        from gpulab.session.run_files import default_path
 
         try:
-            self._take(self._swept.name, start(request, sweep.final_path))
+            self._take(self._swept.name, start(request, default_path(sweep.final_label)))
         except UsageError:  # no file can be made: the points stay what they are
             return False
         return True

@@ -6,18 +6,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
 
 from msgspec.structs import replace
 
 from gpulab.catalog.catalog import Entry
 from gpulab.core.jobs import Measure, RunRequest, VariantInfo
 from gpulab.core.statuses import CeilingChoice, ExitCode, Per
+from gpulab.core.units import plural
 from gpulab.features.sweeps.report import Finalists, contenders_of, finalists_of, sweep_of
 from gpulab.report.commands import Sweep
 from gpulab.report.report import RunReport
 from gpulab.session.launch import Launch, sweep_launches
-from gpulab.session.run_files import default_path
 from gpulab.session.settings import Settings
 
 
@@ -71,58 +70,65 @@ def final_request(
 
 
 class SweepRuns:
-    """`text` is `name=a,b,c`, a name, or nothing where the scenario has one sweep of its own.
-    UsageError.
-    """
+    """The runs of one scenario that is swept: one for each value, and the final."""
 
-    def __init__(self, entry: Entry, text: str, settings: Settings) -> None:
+    def __init__(
+        self, launch: Launch, parameter: str, values: Sequence[str], settings: Settings
+    ) -> None:
+        self._launch = launch
         self._settings = settings
-        self._launch = Launch(entry)
-        points = [
-            launch.point for launch in sweep_launches(self._launch, text, settings) if launch.point
-        ]
-        self.parameter = points[0][0] if points else ""
-        self.values = [value for _, value in points]
+        self.parameter = parameter
+        self.values = list(values)
         self._requests: list[RunRequest] = []
         self.reports: list[RunReport] = []
         """Of the points, in the order of their values."""
         self.final: RunReport | None = None
 
+    @classmethod
+    def of_text(cls, entry: Entry, text: str, settings: Settings) -> SweepRuns:
+        """`text` is `name=a,b,c`, a name, or nothing where the scenario has one sweep of its own.
+        UsageError.
+        """
+        launch = Launch(entry)
+        points = [each.point for each in sweep_launches(launch, text, settings) if each.point]
+        parameter = points[0][0] if points else ""
+        return cls(launch, parameter, [value for _, value in points], settings)
+
     @property
     def next_point(self) -> Settings | None:
         """Those of the next run; None after the last value, or where a run was interrupted."""
         interrupted = any(report.exit_code == ExitCode.INTERRUPTED for report in self.reports)
-        if interrupted or len(self.reports) >= len(self.values):
+        if interrupted or self.in_final:
             return None
-        value = self.values[len(self.reports)]
-        return dataclasses.replace(
-            self._settings, chosen={**self._settings.chosen, self.parameter: value}
-        )
-
-    @property
-    def final_request(self) -> RunRequest | None:
-        """Of the final; None where there is nothing to tell apart, or not every value has run."""
-        if (
-            self.final is not None
-            or len(self.reports) < len(self.values)
-            or self.next_point is not None
-        ):
-            return None
-        return final_request(
-            self._requests, self.parameter, finalists_of(self.parameter, self.reports)
-        )
-
-    @property
-    def final_path(self) -> Path:
-        """A new one for the run file of the final."""
-        return default_path(
-            dataclasses.replace(self._launch, point=("final", self.parameter)).label
-        )
+        chosen = {**self._settings.chosen, self.parameter: self.values[len(self.reports)]}
+        return dataclasses.replace(self._settings, chosen=chosen)
 
     @property
     def in_final(self) -> bool:
         """Every value has run."""
         return len(self.reports) == len(self.values)
+
+    @property
+    def final_request(self) -> RunRequest | None:
+        """Of the final; None where there is nothing to tell apart, or not every value has run."""
+        if self.final is not None or not self.in_final:
+            return None
+        finalists = finalists_of(self.parameter, self.reports)
+        return final_request(self._requests, self.parameter, finalists)
+
+    @property
+    def final_label(self) -> str:
+        """The name of the final's run file."""
+        return dataclasses.replace(self._launch, point=("final", self.parameter)).label
+
+    @property
+    def announcement(self) -> str:
+        """What is said before the final."""
+        request = self.final_request
+        assert request is not None
+        assert isinstance(request.job, Measure)
+        points = plural(len(request.job.subject.variants), "point")
+        return f"{self._launch.label} final: {points} in turn"
 
     def add(self, request: RunRequest | None, report: RunReport) -> None:
         """What the run that has ended measured."""
@@ -130,7 +136,8 @@ class SweepRuns:
             self.final = report
             return
         self.reports.append(report)
-        self._requests += [request] if request else []
+        if request:
+            self._requests.append(request)
 
     @property
     def sweep(self) -> Sweep:

@@ -140,7 +140,7 @@ class OptionsScreen(Screen[Chosen | None]):
                 return None
             request_for(self._entry, settings)
             if sweep:
-                swept = SweepRuns(self._entry, sweep, settings)
+                swept = SweepRuns.of_text(self._entry, sweep, settings)
                 for value in swept.values:
                     request_for(
                         self._entry,

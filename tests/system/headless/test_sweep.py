@@ -8,8 +8,8 @@ from scripted import SCENARIO, CommandLine
 
 from gpulab.draw.text import Glyphs
 from gpulab.features.sweeps.report import sweep_of
+from gpulab.features.sweeps.runs import SweepRuns
 from gpulab.features.sweeps.view import sweep_view
-from gpulab.headless.run import SweptScenario
 from gpulab.report.report import RunReport, Time, VariantReport
 
 
@@ -75,13 +75,13 @@ def test_the_best_points_take_turns_in_one_run_that_decides(gpulab):
 
 
 def test_ctrl_c_in_the_final_keeps_the_points(gpulab, monkeypatch):
-    announce = SweptScenario.announcement.fget
+    announce = SweepRuns.announcement.fget
 
     def announcement(scenario):
         signal.raise_signal(signal.SIGINT)
         return announce(scenario)
 
-    monkeypatch.setattr(SweptScenario, "announcement", property(announcement))
+    monkeypatch.setattr(SweepRuns, "announcement", property(announcement))
     process = gpulab(
         "--run", "swept.py", "--json", "out.json", "--time", "0.2", "--sweep", "n=64,4096"
     )
