@@ -113,8 +113,6 @@ class TimedJob(Job, frozen=True, kw_only=True):
     smoke: bool = False
     quick: bool = False
     """A short run: fewer epochs and wider intervals, marked in every result."""
-    stop_early: bool = True
-    """Whether narrow intervals end the run before its time is spent."""
     brief: bool = False
     """Whether it may end as soon as each comparison is decided: nobody asked for a time or a
     width.

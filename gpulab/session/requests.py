@@ -37,9 +37,7 @@ _LEAST_FOR_ALONE_S = 5.0
 """A shorter run has no time for variants that are built and timed one by one."""
 
 
-def request_for(
-    entry: Entry, settings: Settings, functions: Sequence[str] = (), *, stop_early: bool = True
-) -> RunRequest:
+def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ()) -> RunRequest:
     """The request for one file: its scenario, or the functions of it that are named."""
     check_settings(settings)
     time_s = settings.time_s or usual_time_s(settings)
@@ -52,7 +50,6 @@ def request_for(
         "time_s": time_s,
         "smoke": settings.smoke,
         "quick": settings.quick,
-        "stop_early": stop_early,
         "brief": settings.time_s is None and settings.width is None,
         "width": settings.width,
         "required_speedup": settings.required_speedup,

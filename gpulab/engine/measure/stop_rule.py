@@ -75,13 +75,9 @@ class StopRule:
             return self._spent()
         # A narrow interval across what is required settles nothing, unless the width was asked for
         # as well.
-        if (
-            job.stop_early
-            and (required is None or job.width is not None)
-            and self._is_narrow(names)
-        ):
+        if (required is None or job.width is not None) and self._is_narrow(names):
             return StopReason.WIDTH
-        if job.brief and job.stop_early and required is None and self._are_decided(names):
+        if job.brief and required is None and self._are_decided(names):
             return StopReason.DECIDED
         return self._spent()
 

@@ -32,11 +32,8 @@ def _machine_with_a_gpu(monkeypatch):
 @pytest.fixture
 def request_of(tmp_path):
     def build(text=SCENARIO, functions=(), **options):
-        stop_early = options.pop("stop_early", True)
         entry = read_file(write(tmp_path / "x.py", text))
-        return request_for(
-            entry, Settings(**{"device": "cpu", **options}), functions, stop_early=stop_early
-        )
+        return request_for(entry, Settings(**{"device": "cpu", **options}), functions)
 
     return build
 
@@ -235,11 +232,6 @@ def test_functions_are_timed_and_nothing_is_compared(request_of):
     assert job.subject.scenario == "x:step,scale"
     assert [variant.name for variant in job.subject.variants] == ["step", "scale"]
     assert [variant.against for variant in job.subject.variants] == [None, None]
-
-
-def test_a_run_may_be_told_to_spend_its_whole_time(request_of):
-    assert request_of().job.stop_early is True
-    assert request_of(stop_early=False).job.stop_early is False
 
 
 def test_a_run_that_asks_for_no_time_and_no_width_ends_once_it_is_decided(request_of):
