@@ -34,10 +34,8 @@ def from_trace(files: Sequence[str], options: Options) -> int:
     if len(files) > 2:
         raise UsageError("--from-trace takes a trace, and FILE.py to write")
     trace = Path(files[0])
-    stem = (
-        re.sub(r"\W+", "_", re.sub(r"(\.pt)?(\.trace)?\.json(\.gz)?$", "", trace.name)).strip("_")
-        or "trace"
-    )
+    name = re.sub(r"(\.pt)?(\.trace)?\.json(\.gz)?$", "", trace.name)
+    stem = re.sub(r"\W+", "_", name).strip("_") or "trace"
     path = Path(files[1] if len(files) > 1 else f"{stem}_operations.py")
     recorded = _recorded(trace)
     try:
@@ -77,12 +75,10 @@ def _recorded(path: Path) -> RecordedCalls:
 def _content(path: Path) -> bytes:
     """The whole file, unpacked where it is a gzip archive."""
     with open_regular(path) as file:
-        packed = file.peek(2)[:2] == _GZIP if hasattr(file, "peek") else False
-        data = (
-            gzip.GzipFile(fileobj=file).read(TRACE_BYTES + 1)
-            if packed
-            else file.read(TRACE_BYTES + 1)
-        )
+        packed = file.read(2) == _GZIP
+        file.seek(0)
+        unpacked = gzip.GzipFile(fileobj=file) if packed else file
+        data = unpacked.read(TRACE_BYTES + 1)
     if len(data) > TRACE_BYTES:
         raise OSError(errno.EFBIG, f"larger than {TRACE_BYTES} bytes", str(path))
     return data

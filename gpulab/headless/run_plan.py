@@ -40,11 +40,13 @@ def plan_runs(names: Sequence[str], options: Options) -> list[PlannedRun]:
     """Everything that the names stand for; what is repeated as a whole. UsageError,
     ScenarioNotFoundError.
     """
-    launches = [launch for name in names for launch in launches_of(name)]
-    if options.sweep is not None:
-        launches = [
-            point for launch in launches for point in sweep_launches(launch, options.sweep, options)
-        ]
+    launches = []
+    for name in names:
+        for launch in launches_of(name):
+            if options.sweep is None:
+                launches.append(launch)
+            else:
+                launches += sweep_launches(launch, options.sweep, options)
     _check(launches, options)
     several = len({launch.entry.path for launch in launches}) > 1
     settings = replace_fields(options, required_speedup=None) if options.repeat else options
@@ -58,18 +60,17 @@ def plan_runs(names: Sequence[str], options: Options) -> list[PlannedRun]:
         for launch, request, picture in zip(launches, requests, pictures, strict=True):
             label = _numbered(launch.label, repetition, options.repeat)
             if isinstance(request, RunRequest):
-                again = repetition > 0 and options.profile != "on"
-                request = _times_only(request) if again else request
-                request = (
-                    _with_own_trace(request, label) if len(launches) > 1 or repetition else request
-                )
-            picture = None if repetition else picture
+                if repetition and options.profile != "on":
+                    request = _times_only(request)
+                if repetition or len(launches) > 1:
+                    request = _with_own_trace(request, label)
+            if repetition:
+                picture = None
             planned.append(PlannedRun(launch, request, Path(), picture, label, repetition))
     paths = _paths([planned_run.label for planned_run in planned], options)
     check_json(options.json_file, paths)
-    if options.trace and options.trace.resolve() in {
-        path.resolve() for path in (*paths, Path(options.json or "-"))
-    }:
+    written = {path.resolve() for path in (*paths, Path(options.json or "-"))}
+    if options.trace and options.trace.resolve() in written:
         raise UsageError(f"--trace {options.trace}: that is where the run file or --json goes")
     return [
         replace_fields(planned_run, path=path)
@@ -88,12 +89,10 @@ def _check(launches: Sequence[Launch], options: Options) -> None:
         raise UsageError("--repeat and --sweep: one or the other")
     if options.every_s and not options.repeat:
         raise UsageError("--every requires --repeat N")
-    available = {
-        name
-        for launch in launches
-        if launch.entry.scenario
-        for name in launch.entry.scenario.params
-    }
+    available: set[str] = set()
+    for launch in launches:
+        if launch.entry.scenario:
+            available.update(launch.entry.scenario.params)
     for name in options.chosen:
         if len(launches) > 1 and name not in available:
             raise UsageError(f"--set {name}=...: none of the scenarios has such a parameter")
@@ -101,7 +100,9 @@ def _check(launches: Sequence[Launch], options: Options) -> None:
 
 def _numbered(label: str, repetition: int, repeat: int | None) -> str:
     """The label of one of several runs of the same: sorted by name they are in their order."""
-    return f"{label}-{repetition + 1:0{len(str(repeat))}}" if repeat else label
+    if not repeat:
+        return label
+    return f"{label}-{repetition + 1:0{len(str(repeat))}}"
 
 
 def _times_only(request: RunRequest) -> RunRequest:
@@ -119,10 +120,8 @@ def _with_own_trace(request: RunRequest, label: str) -> RunRequest:
     if request.profile is None or request.profile.trace is None:
         return request
     trace = Path(request.profile.trace)
-    return replace(
-        request,
-        profile=replace(request.profile, trace=str(trace.with_stem(f"{trace.stem}-{label}"))),
-    )
+    own = trace.with_stem(f"{trace.stem}-{label}")
+    return replace(request, profile=replace(request.profile, trace=str(own)))
 
 
 def _paths(labels: Sequence[str], options: Options) -> list[Path]:
@@ -132,11 +131,9 @@ def _paths(labels: Sequence[str], options: Options) -> list[Path]:
             default_path(f"{label}-{number}" if number else label)
             for number, label in enumerate(labels)
         ]
-    paths = (
-        [options.output / f"{label}.jsonl" for label in labels]
-        if len(labels) > 1
-        else [options.output]
-    )
+    paths = [options.output]
+    if len(labels) > 1:
+        paths = [options.output / f"{label}.jsonl" for label in labels]
     for path in paths:
         check_run_file(path)
     if len(set(paths)) < len(paths):
@@ -153,10 +150,9 @@ def _pictures(labels: Sequence[str], options: Options) -> list[Path | None]:
         return [None] * len(labels)
     if options.json_file == target:
         raise UsageError(f"--plot {target}: that is where --json goes")
-    pictures = [
-        target.with_stem(f"{target.stem}-{label}") if len(labels) > 1 else target
-        for label in labels
-    ]
+    pictures = [target]
+    if len(labels) > 1:
+        pictures = [target.with_stem(f"{target.stem}-{label}") for label in labels]
     if len(set(pictures)) < len(pictures):
         raise UsageError("--plot: two of the runs have the same name; run them one by one")
     for picture in pictures:
