@@ -33,20 +33,15 @@ _DTYPES = {
     "c10::Float8_e4m3fn": "float8_e4m3fn",
     "c10::Float8_e5m2": "float8_e5m2",
 }
-_NUMBERED = (
-    "uint8",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float16",
-    "float32",
-    "float64",
-    None,
-    *("complex64",) * 2,
-)
 _NUMBERED_DTYPES = {
-    **dict(enumerate(_NUMBERED)),
+    0: "uint8",
+    1: "int8",
+    2: "int16",
+    3: "int32",
+    4: "int64",
+    5: "float16",
+    6: "float32",
+    7: "float64",
     9: "complex64",
     10: "complex128",
     11: "bool",
@@ -109,25 +104,22 @@ def isolated(recorded: RecordedCall, list_dtype: str) -> IsolatedCall:
     inputs = recorded.inputs or ()
     arguments = _Arguments([], [], [], [])
     for position, recorded_input in enumerate(inputs):
-        arguments.values.append(
-            _value(name, position, inputs, recorded_input, list_dtype, arguments)
-        )
+        value = _value(name, position, inputs, recorded_input, list_dtype, arguments)
+        arguments.values.append(value)
     made = dict(arguments.tensors)
-    in_place = name.endswith("_") and not name.endswith("__")  # __and__ is not
-    places = schemas.CHANGED.get(name, (0,) if in_place else ())
     changed = [
-        value for place, value in enumerate(arguments.values) if place in places and value in made
+        value
+        for place, value in enumerate(arguments.values)
+        if place in schemas.changed(name) and value in made
     ]
-    out = ""
-    if (
-        len(inputs) == schemas.WITHOUT_OUT.get(name, len(inputs)) + 1
-        and arguments.values[-1] in made
-    ):
+    words = []
+    has_out = len(inputs) == schemas.WITHOUT_OUT.get(name, len(inputs)) + 1
+    if has_out and arguments.values[-1] in made:
         changed.append(arguments.values[-1])
-        out = f"out={arguments.values.pop()}"
+        words.append(f"out={arguments.values.pop()}")
     if keyword := schemas.TEXT_KEYWORD.get(name):
         arguments.notes.append(f"The trace does not hold {keyword}=: the default is assumed")
-    words = [*_words(name, arguments.values), *([out] if out else [])]
+    words = [*_words(name, arguments.values), *words]
     call = f"torch.ops.aten.{name}({', '.join(words)})"
     return IsolatedCall(
         recorded,
@@ -260,15 +252,15 @@ def _tensor(
 
 def _overlaps(dims: Any, strides: Any) -> bool:
     """Whether a tensor, or one of a list, has elements in the same place."""
-    pairs = (
-        list(zip(dims, strides, strict=False))
-        if isinstance(dims, list) and isinstance(strides, list)
-        else []
-    )
-    return any(
-        _overlaps(*pair) if isinstance(pair[0], list) else pair[0] > 1 and pair[1] == 0
-        for pair in pairs
-    )
+    if not isinstance(dims, list) or not isinstance(strides, list):
+        return False
+    for size, stride in zip(dims, strides, strict=False):
+        if isinstance(size, list):
+            if _overlaps(size, stride):
+                return True
+        elif size > 1 and stride == 0:
+            return True
+    return False
 
 
 def _list(name: str, position: int, recorded: RecordedInput, dtype: str) -> str:

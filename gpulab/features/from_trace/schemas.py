@@ -6,6 +6,8 @@ The schemas are torch's, which this process does not import.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpulab.features.from_trace.calls import RecordedInput
 
 
@@ -97,6 +99,12 @@ log sqrt rsqrt pow reciprocal batch_norm bernoulli addcdiv adam binary_cross
 """)
 """Parts of the names of those that are defined for positive numbers only."""
 _MULTIPLY = _names("mul_ div_ _foreach_mul_ _foreach_div_")
+
+
+def changed(name: str) -> Sequence[int]:
+    """The positions of the arguments that an operation changes."""
+    in_place = name.endswith("_") and not name.endswith("__")  # __and__ is not
+    return CHANGED.get(name, (0,) if in_place else ())
 
 
 def range_of_indices(name: str, position: int, inputs: tuple[RecordedInput, ...]) -> int | None:
