@@ -12,7 +12,6 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from gpulab.draw.text import Glyphs
 from gpulab.features.roofline.view import roofline_view
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -47,24 +46,19 @@ def rich_table(points, width):
 def main():
     roofline = h200()
     for width, height in SIZES:
-        for glyphs in (Glyphs(), Glyphs(ascii=True)):
-            roofline_view(roofline, glyphs, width=width, height=height)
-            pairs = [
-                (
-                    seconds(lambda: roofline_view(roofline, glyphs, width=width, height=height)),  # noqa: B023
-                    seconds(lambda: rich_table(roofline.points, width)),  # noqa: B023
-                )
-                for _ in range(RUNS)
-            ]
-            own_s, ratio = (
-                median(own for own, _ in pairs),
-                median(own / other for own, other in pairs),
+        roofline_view(roofline, width=width, height=height)
+        pairs = [
+            (
+                seconds(lambda: roofline_view(roofline, width=width, height=height)),  # noqa: B023
+                seconds(lambda: rich_table(roofline.points, width)),  # noqa: B023
             )
-            form = "ASCII" if glyphs.ascii else "Unicode"
-            print(
-                f"{width}x{height} {form}: {own_s * 1e3:.2f} ms, {ratio:.2f} x a Rich table of 8 "
-                "rows"
-            )
+            for _ in range(RUNS)
+        ]
+        own_s, ratio = (
+            median(own for own, _ in pairs),
+            median(own / other for own, other in pairs),
+        )
+        print(f"{width}x{height}: {own_s * 1e3:.2f} ms, {ratio:.2f} x a Rich table of 8 rows")
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from gpulab.core.run_file import read_run_file
+from gpulab.headless.output import PlainConsole
 from gpulab.report.build import fold_all
 
 TESTS = Path(__file__).parent
@@ -98,11 +98,13 @@ class Finished:
         return fold_all(read_run_file(self.run_file).events)
 
 
-def printed(renderable, width=80):
+def printed(renderable, width=80, *, ascii_only=False):
     """What a terminal of that width shows of it."""
-    console = Console(width=width, file=io.StringIO())
+    file = io.StringIO()
+    console = PlainConsole(file, ascii_only=ascii_only)
+    console.width = width
     console.print(renderable)
-    return console.file.getvalue()
+    return file.getvalue()
 
 
 def wait_for(condition, within=60):

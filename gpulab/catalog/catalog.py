@@ -29,7 +29,7 @@ from gpulab.catalog.source import (
 from gpulab.core.files import read_regular
 from gpulab.core.finding import Finding, finding
 from gpulab.core.limits import SOURCE_BYTES, TEXT_LENGTH
-from gpulab.core.text import one_line, plain
+from gpulab.core.text import one_line, plain, readable
 from gpulab.features.course.report import lesson_places
 from gpulab.scenario import FIRST, Scenario
 
@@ -122,9 +122,9 @@ class Entry:
             variants=tuple(scenario.variants),
             summaries=tuple(one_line(variant.summary) for variant in scenario.variants.values()),
             against=_against(scenario),
-            params=scenario.params,
-            cpu=scenario.cpu,
-            sweep=scenario.sweep,
+            params=readable(scenario.params),
+            cpu=readable(scenario.cpu),
+            sweep=readable(scenario.sweep),
             missing=self.missing,
         )
 

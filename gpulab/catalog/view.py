@@ -16,7 +16,7 @@ from rich.text import Text
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.core.units import three_digits, times
-from gpulab.draw.text import STYLES, Glyphs, with_star
+from gpulab.draw.text import STYLES, with_star
 from gpulab.features.course.report import course, course_lesson
 from gpulab.features.course.view import lesson_questions
 from gpulab.report.sentences import sentence
@@ -33,7 +33,6 @@ _WIDEST = 78
 
 def lesson(
     row: ScenarioRow,
-    glyphs: Glyphs,
     *,
     chosen: Mapping[str, str] | None = None,
     hides_claim: bool = False,
@@ -42,19 +41,19 @@ def lesson(
     for its answer.
     """
     if row.error:
-        hides = [Text(glyphs(sentence(row.hides)), "yellow")] if row.hides else []
-        return Group(Text(glyphs(row.path), "bold"), Text(glyphs(row.error), "red"), *hides)
+        hides = [Text(sentence(row.hides), "yellow")] if row.hides else []
+        return Group(Text(row.path, "bold"), Text(row.error, "red"), *hides)
     title, _, rest = row.lesson.partition("\n")
-    parts: list[RenderableType] = [Text(glyphs(title or row.title), "bold"), ""]
+    parts: list[RenderableType] = [Text(title or row.title, "bold"), ""]
     if rest.strip():
-        parts += [_markdown(glyphs.block(rest)), ""]
+        parts += [_markdown(rest), ""]
     if row.function:
         parts += [
             Text("a plain function: it is timed and profiled, and compared with nothing", "dim"),
             "",
         ]
     else:
-        parts += [variants_table(row, glyphs), ""]
+        parts += [variants_table(row), ""]
     facts = Table.grid(padding=(0, 2, 0, 0))
     listed = _facts(row) | {
         "claim": "hidden until the verdict stands" if hides_claim and row.claim else row.claim
@@ -62,9 +61,9 @@ def lesson(
     listed["chosen"] = _assignments(chosen or {})
     for name, value in listed.items():
         if value:
-            facts.add_row(Text(name, "dim"), Text(glyphs(value), overflow="fold"))
+            facts.add_row(Text(name, "dim"), Text(value, overflow="fold"))
     asked = course_lesson(row.name) if not row.own else None
-    questions: list[RenderableType] = ["", *lesson_questions(asked, glyphs)] if asked else []
+    questions: list[RenderableType] = ["", *lesson_questions(asked)] if asked else []
     return Group(Constrain(Group(*parts), _WIDEST), facts, Constrain(Group(*questions), _WIDEST))
 
 
@@ -75,10 +74,10 @@ def _markdown(text: str) -> Markdown:
     return markdown
 
 
-def variants_table(row: ScenarioRow, glyphs: Glyphs) -> Table:
+def variants_table(row: ScenarioRow) -> Table:
     variants = Table.grid(padding=(0, 2, 0, 0))
     for name, summary in zip(row.variants, row.summaries, strict=True):
-        variants.add_row(Text(glyphs(name), "bold"), Text(glyphs(summary)))
+        variants.add_row(Text(name, "bold"), Text(summary))
     return variants
 
 
@@ -105,29 +104,29 @@ _UNREADABLE = "files that cannot be read"
 _SHORT_OUTCOMES = {Conclusion.INTERRUPTED: "stopped", Conclusion.SLOWER: "slower"}
 
 
-def listing(rows: Sequence[ScenarioRow], glyphs: Glyphs) -> Text:
+def listing(rows: Sequence[ScenarioRow]) -> Text:
     """A line a scenario under its topic; what the user named comes first."""
-    text = Text(no_wrap=True, overflow=glyphs.overflow)
+    text = Text(no_wrap=True, overflow="ellipsis")
     width = max((len(row.name) for row in rows), default=0) + 2
     for topic, members in by_topic(rows):
-        text.append(f"{glyphs(topic)}\n", style="bold")
+        text.append(f"{topic}\n", style="bold")
         for row in members:
-            text.append_text(_error(row, glyphs) if row.error else _line(row, width, glyphs))
+            text.append_text(_error(row) if row.error else _line(row, width))
             if row.hides:
-                text.append(f"    {glyphs(sentence(row.hides))}\n", style="yellow")
+                text.append(f"    {sentence(row.hides)}\n", style="yellow")
     text.rstrip()
     return text
 
 
-def _error(row: ScenarioRow, glyphs: Glyphs) -> Text:
-    return Text(f"  {glyphs(row.path)}\n    {glyphs(row.error or '')}\n", style="red")
+def _error(row: ScenarioRow) -> Text:
+    return Text(f"  {row.path}\n    {row.error or ''}\n", style="red")
 
 
-def _line(row: ScenarioRow, width: int, glyphs: Glyphs) -> Text:
+def _line(row: ScenarioRow, width: int) -> Text:
     missing = f"  ({sentence(row.missing)})" if row.missing else ""
     title = "" if row.title == row.name else row.title
     return Text(
-        glyphs(f"  {row.name:<{width}}{title}{missing}".rstrip()) + "\n",
+        f"  {row.name:<{width}}{title}{missing}".rstrip() + "\n",
         style="dim" if row.missing else "",
     )
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from gpulab.core.finding import Finding
-from gpulab.core.values import Amount, Count, Line, Name
+from gpulab.core.values import Amount, Capability, Count, Line, Name
 
 
 class Device(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +22,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: Count = 0
     l2_bytes: Count = 0
     """Of a CPU the last-level cache."""
-    capability: Name | None = None
+    capability: Capability | None = None
     """Compute capability, such as 9.0."""
     sms: Count = 0
     sm_mhz: Amount = 0.0

@@ -11,9 +11,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from types import NoneType
+from typing import Any, TypeVar, cast
+
+import msgspec
 
 from gpulab.core.limits import FILE_NAME_BYTES
 
+T = TypeVar("T")
 BYTE_ORDER_MARK = "\ufeff"
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_]|[ -/]+[0-~])?"
@@ -50,6 +55,46 @@ def plain(text: str) -> str:
 def one_line(text: str) -> str:
     """The same as one line: every run of blanks and newlines is a space."""
     return " ".join(plain(text).split())
+
+
+_BLOCKS = frozenset({"traceback", "lesson"})
+"""Fields whose text has lines of its own."""
+_SPACES = {ord("\n"): " ", ord("\t"): " "}
+
+
+def readable(value: T) -> T:
+    """The value with every text in it safe to show, and of one line where it is no block of lines:
+    the same one where that is so already.
+    """
+    return cast("T", _readable(value))
+
+
+_NUMBERS = {int, float, bool, NoneType}
+
+
+def _readable(value: Any) -> Any:
+    kind = type(value)
+    if kind is str:
+        return value if value.isprintable() else plain(value).translate(_SPACES)
+    if kind is dict:
+        if _NUMBERS.issuperset(map(type, value.values())) and all(map(str.isprintable, value)):
+            return value
+        return {_readable(key): _readable(item) for key, item in value.items()}
+    if kind is list or kind is tuple:
+        if _NUMBERS.issuperset(map(type, value)):
+            return value
+        return kind(map(_readable, value))
+    return _readable_struct(value) if isinstance(value, msgspec.Struct) else value
+
+
+def _readable_struct(value: msgspec.Struct) -> msgspec.Struct:
+    changed = {}
+    for name in value.__struct_fields__:
+        before = getattr(value, name)
+        after = plain(before or "") if name in _BLOCKS else _readable(before)
+        if after is not before:
+            changed[name] = after
+    return msgspec.structs.replace(value, **changed) if changed else value
 
 
 def without_boilerplate(text: str) -> str:

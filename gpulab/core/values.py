@@ -41,4 +41,6 @@ Name = Annotated[str, Meta(max_length=NAME_LENGTH)]
 Line = Annotated[str, Meta(max_length=TEXT_LENGTH)]
 Text = Annotated[str, Meta(max_length=MESSAGE_LENGTH)]
 Source = Annotated[str, Meta(max_length=SOURCE_BYTES)]
+Capability = Annotated[str, Meta(pattern=r"^[0-9]{1,3}\.[0-9]{1,3}$")]
+"""The compute capability of a GPU, such as 9.0."""
 ParamValue = bool | Integer | float | Line

@@ -11,10 +11,8 @@ from rich.text import Text
 
 from gpulab.draw.axis import LogAxis
 from gpulab.draw.canvas import Canvas, fit, wide
-from gpulab.draw.text import Glyphs
 
 EIGHTHS = " ▏▎▍▌▋▊▉█"
-_HALF = 4
 
 
 @dataclass(frozen=True)
@@ -29,19 +27,13 @@ class Area:
     width: int
     height: int
 
-    @property
-    def glyphs(self) -> Glyphs:
-        return self.canvas.glyphs
-
     def put(
         self, row: int, column: int, text: str, style: str = "", *, most: int | None = None
     ) -> None:
         """`most` cells, by default up to the right edge."""
         room = self.width - column if most is None else min(most, self.width - column)
         if 0 <= row < self.height and column >= 0 and room > 0:
-            self.canvas.put(
-                self.row + row, self.column + column, fit(text, room, self.glyphs), style
-            )
+            self.canvas.put(self.row + row, self.column + column, fit(text, room), style)
 
     def put_right(self, row: int, text: str, style: str = "") -> None:
         """Up to the right edge."""
@@ -90,7 +82,7 @@ class Area:
         """A bar of `share` of so many cells, in eighths of a cell; whatever there is of it is
         seen.
         """
-        self.put(row, column, bar(share, cells, self.glyphs), style, most=cells)
+        self.put(row, column, bar(share, cells), style, most=cells)
 
     def part(self, row: int, column: int, width: int, height: int) -> Area:
         """A rectangle in this one."""
@@ -100,11 +92,9 @@ class Area:
         )
 
 
-def bar(share: float, cells: int, glyphs: Glyphs) -> str:
+def bar(share: float, cells: int) -> str:
     eighths = round(min(max(share, 0.0), 1.0) * cells * 8)
     if share > 0:
         eighths = max(eighths, 1)
     whole, rest = divmod(eighths, 8)
-    if glyphs.ascii:
-        return "#" * max(whole + (rest >= _HALF), int(share > 0))
     return "█" * whole + EIGHTHS[rest].strip()

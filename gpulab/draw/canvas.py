@@ -10,20 +10,18 @@ from unicodedata import normalize
 from rich.cells import get_character_cell_size
 from rich.text import Span, Text
 
-from gpulab.draw.text import Glyphs
-
 _EMPTY = (" ", "")
 
 
 @lru_cache(maxsize=4096)
-def cells(text: str, glyphs: Glyphs) -> tuple[str, ...]:
+def cells(text: str) -> tuple[str, ...]:
     """The text cell by cell: a wide character is followed by an empty cell, and what has no width
     is left out.
     """
     if text.isascii() and text.isprintable():
         return tuple(text)
     row: list[str] = []
-    for character in normalize("NFC", glyphs(text)):
+    for character in normalize("NFC", text.expandtabs(4)):
         wide = get_character_cell_size(character)
         row += [character, ""] if wide == 2 else [character] * wide
     return tuple(row)
@@ -34,29 +32,29 @@ def wide(text: str) -> int:
     return sum(map(get_character_cell_size, text))
 
 
-def fit(text: str, most: int, glyphs: Glyphs) -> str:
+def fit(text: str, most: int) -> str:
     """The text in at most so many cells, cut where it must be."""
-    row = cells(text, glyphs)
+    row = cells(text)
     if len(row) <= most:
         return "".join(row)
     start = list(row[: max(0, most - 1)])
     if start and row[len(start)] == "":
         start[-1] = " "
-    return "".join(start).rstrip() + glyphs("…") if most > 0 else ""
+    return "".join(start).rstrip() + "…" if most > 0 else ""
 
 
 class Canvas:
     """Rows of cells. What does not fit into it is not drawn."""
 
-    def __init__(self, columns: int, rows: int, glyphs: Glyphs) -> None:
-        self.columns, self.glyphs = columns, glyphs
+    def __init__(self, columns: int, rows: int) -> None:
+        self.columns = columns
         self._rows = [[_EMPTY] * columns for _ in range(rows)]
 
     def put(self, row: int, column: int, text: str, style: str = "") -> None:
         if not 0 <= row < len(self._rows):
             return
         line = self._rows[row]
-        for at, cell in enumerate(cells(text, self.glyphs), column):
+        for at, cell in enumerate(cells(text), column):
             if 0 <= at < self.columns:
                 line[at] = (cell, style)
 
@@ -78,4 +76,4 @@ class Canvas:
                 if style:
                     spans.append(Span(at, at + len(part), style))
                 at += len(part)
-        return Text("".join(plain), no_wrap=True, overflow=self.glyphs.overflow, spans=spans)
+        return Text("".join(plain), no_wrap=True, overflow="ellipsis", spans=spans)

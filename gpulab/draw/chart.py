@@ -9,7 +9,6 @@ from rich.text import Text
 
 from gpulab.draw.axis import LogAxis, around
 from gpulab.draw.canvas import Canvas
-from gpulab.draw.text import Glyphs
 
 _ROOM = 0.08
 _LABELS = 9
@@ -43,14 +42,12 @@ def style_of(place: int) -> str:
     return LETTER_STYLES[place % len(LETTER_STYLES)]
 
 
-def chart(
-    marks: Sequence[Mark], x: Scale, y: Scale, glyphs: Glyphs, *, width: int, height: int
-) -> Text:
+def chart(marks: Sequence[Mark], x: Scale, y: Scale, *, width: int, height: int) -> Text:
     """`height` rows of points, the axis of x below them with its ticks, that of y on the left."""
     columns = max(20, width - _LABELS - 1)
     across = LogAxis(*around([mark.x for mark in marks], _ROOM), columns)
     up = LogAxis(*around([mark.y for mark in marks], _ROOM), height)
-    canvas = Canvas(width, height + 3, glyphs)
+    canvas = Canvas(width, height + 3)
     for row in range(height):
         canvas.put(row, _LABELS, "│", "dim")
     for cell, text in _rows_of(up, y.label):

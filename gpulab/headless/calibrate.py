@@ -30,7 +30,7 @@ def calibrate(options: Options) -> int:
     with Interrupts() as interrupts:
         report = drive(start(request, path), interrupts, terminal)
     show_failures(report, terminal)
-    terminal.results.print(ceilings(report, terminal.glyphs))
+    terminal.results.print(ceilings(report))
     show_roofline(report, terminal)
     terminal.say(f"run file: {path}")
     if options.json:

@@ -18,5 +18,5 @@ def show_doctor(options: Options) -> int:
         write_json(checks, options.json)
     if not options.json_on_stdout:
         terminal = open_terminal(ascii_only=options.ascii)
-        terminal.show(doctor(checks, terminal.glyphs))
+        terminal.show(doctor(checks))
     return ExitCode.MEASURED if can_measure(checks) else ExitCode.FAILED

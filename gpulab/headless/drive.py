@@ -42,7 +42,7 @@ def progress_of(terminal: Terminal, before: Sequence[Text] = ()) -> Iterator[Cal
     live = Display(console=terminal.err, auto_refresh=False, transient=True)
     with _cursor_while_stopped(live), live:
         yield lambda run: live.update(
-            Group(*lines, progress.progress_view(run.report, terminal.glyphs)), refresh=True
+            Group(*lines, progress.progress_view(run.report)), refresh=True
         )
 
 
@@ -96,7 +96,7 @@ class _PlainProgress:
             self._print(progress.one_line(report))
 
     def _print(self, line: str) -> None:
-        self._terminal.err.print(self._terminal.glyphs(line), style="dim", soft_wrap=True)
+        self._terminal.err.print(line, style="dim", soft_wrap=True)
 
 
 def drive(

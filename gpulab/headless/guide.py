@@ -42,13 +42,13 @@ def show_guide(names: Sequence[str], options: Options) -> int:
         raise UsageError(f"--guide {' '.join(names)}: one page, or course and a lesson")
     if more:
         return _show_lesson(more[0], terminal)
-    if terminal.out.is_terminal and not terminal.glyphs.ascii:
+    if terminal.out.is_terminal and not terminal.ascii_only:
         terminal.out.print(guide.page(name))
     else:
         terminal.say(*guide.page_text(name).splitlines())
     if name == _COURSE:
         rows = {entry.name: entry.row for entry in catalog()}
-        terminal.out.print("", *course_page(course(), rows, terminal.glyphs), sep="\n")
+        terminal.out.print("", *course_page(course(), rows), sep="\n")
     return 0
 
 
@@ -61,7 +61,7 @@ def _show_lesson(name: str, terminal: Terminal) -> int:
             f"--guide course {name}: no lesson of the course; {_hint(name, names, 'they are')}"
         )
     report = newest_report(name)
-    terminal.out.print(*lesson_page(lesson, report, terminal.glyphs), sep="\n")
+    terminal.out.print(*lesson_page(lesson, report), sep="\n")
     if report is None:
         terminal.say("", f"the answers come with a run: gpulab --run {name}")
     else:

@@ -23,5 +23,5 @@ def show_list(paths: Sequence[str], options: Options) -> int:
         write_json(rows, options.json)
         return 0
     terminal = open_terminal(ascii_only=options.ascii)
-    terminal.show(listing(rows, terminal.glyphs))
+    terminal.show(listing(rows))
     return 0

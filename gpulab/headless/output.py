@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import msgspec
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -16,9 +16,9 @@ from rich.segment import Segment
 
 from gpulab.core.files import check_writable, open_regular, write_whole
 from gpulab.core.run_file import is_run_file
-from gpulab.core.text import plain, plain_json
+from gpulab.core.text import plain, plain_json, readable
+from gpulab.draw.ascii import to_ascii
 from gpulab.draw.terminal import shows_unicode
-from gpulab.draw.text import Glyphs
 from gpulab.headless.standard_streams import OutputError
 from gpulab.session.settings import UsageError
 
@@ -26,15 +26,38 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
+class _AsciiFile:
+    """A stream that writes all text in ASCII."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def write(self, text: str) -> int:
+        return self._file.write(to_ascii(text))
+
+
+def _in_ascii(file: TextIO) -> TextIO:
+    return cast("TextIO", _AsciiFile(file))
+
+
 class PlainConsole(Console):
     """Prints what it is given: no markup, no emoji codes, and of every text only what a reader can
     see.
     """
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: TextIO, *, ascii_only: bool = False) -> None:
         # Names, texts and errors come from scenarios: nothing of them is markup, an emoji code or a
         # number to colour.
-        super().__init__(file=file, markup=False, emoji=False, highlight=False, soft_wrap=False)
+        super().__init__(
+            file=_in_ascii(file) if ascii_only else file,
+            markup=False,
+            emoji=False,
+            highlight=False,
+            soft_wrap=False,
+        )
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -55,7 +78,7 @@ class Terminal:
 
     out: PlainConsole
     err: PlainConsole
-    glyphs: Glyphs
+    ascii_only: bool = False
     json_on_stdout: bool = False
 
     @property
@@ -70,17 +93,18 @@ class Terminal:
 
     def say(self, *lines: str) -> None:
         """Print lines of a result in one piece each, so that paths can be copied."""
-        self.results.print(*map(self.glyphs, lines), sep="\n", soft_wrap=True)
+        self.results.print(*map(readable, lines), sep="\n", soft_wrap=True)
 
     def note(self, line: str, style: str = "") -> None:
         """Print a line on stderr, in one piece."""
-        self.err.print(self.glyphs(line), style=style, soft_wrap=True)
+        self.err.print(readable(line), style=style, soft_wrap=True)
 
 
 def open_terminal(*, ascii_only: bool, json_on_stdout: bool = False) -> Terminal:
     """Both consoles. Python and Rich claim UTF-8 even in LANG=C, so the locale is asked as well."""
-    glyphs = Glyphs(ascii_only or not shows_unicode())
-    return Terminal(PlainConsole(sys.stdout), PlainConsole(sys.stderr), glyphs, json_on_stdout)
+    ascii_only = ascii_only or not shows_unicode()
+    out, err = (PlainConsole(file, ascii_only=ascii_only) for file in (sys.stdout, sys.stderr))
+    return Terminal(out, err, ascii_only, json_on_stdout)
 
 
 _SURROGATES = re.compile("[\ud800-\udfff]")

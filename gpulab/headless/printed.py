@@ -13,15 +13,15 @@ _HEIGHT, _MOST_WIDTH = 24, 160
 
 def show_failures(report: RunReport, terminal: Terminal) -> None:
     """Print to stderr what a failure left: before the result, which ends with the cause."""
-    terminal.err.print(failures(report, terminal.glyphs), end="", soft_wrap=True)
+    terminal.err.print(failures(report), end="", soft_wrap=True)
 
 
 def show_report(report: RunReport, terminal: Terminal, *, verbose: bool = False) -> None:
     """Print the result of one run; `verbose`: with all notes and every check."""
-    terminal.show(result(report, terminal.glyphs, verbose=verbose))
+    terminal.show(result(report, verbose=verbose))
     if any(variant.roofline for variant in report.variants):
         show_roofline(report, terminal)
-    if undeclared := causes(report.variants, terminal.glyphs):
+    if undeclared := causes(report.variants):
         terminal.show(undeclared)
     terminal.say(*([f"run file: {report.run_file}"] if report.run_file else []), "")
 
@@ -32,6 +32,6 @@ def show_roofline(report: RunReport, terminal: Terminal) -> None:
     if roofline is not None:
         console = terminal.results
         width = min(console.width, _MOST_WIDTH)
-        drawn = roofline_view(roofline, terminal.glyphs, width=width, height=_HEIGHT)
+        drawn = roofline_view(roofline, width=width, height=_HEIGHT)
         console.print("", drawn, sep="\n", soft_wrap=True)
-        terminal.show(reasons(roofline.points, terminal.glyphs))
+        terminal.show(reasons(roofline.points))

@@ -17,7 +17,7 @@ from gpulab.core.finding import finding
 from gpulab.core.jobs import RunRequest
 from gpulab.core.statuses import ExitCode, Verdict, conclusion_of
 from gpulab.core.units import seconds, span, times
-from gpulab.draw.text import QUICK, STYLES, Glyphs, with_star
+from gpulab.draw.text import QUICK, STYLES, with_star
 from gpulab.features.goodput.job import with_from_start
 from gpulab.features.goodput.view import UNRELIABLE, share
 from gpulab.features.repeats.report import over_runs_of
@@ -63,7 +63,7 @@ def show_sweeps(swept: Sequence[SweepRuns], terminal: Terminal) -> None:
     """Print each sweep, and where its files are."""
     for scenario in swept:
         width = terminal.results.width
-        drawn = sweep_view(scenario.sweep, scenario.reports, terminal.glyphs, width)
+        drawn = sweep_view(scenario.sweep, scenario.reports, width)
         terminal.results.print(drawn, "", sep="\n")
         reports = [*scenario.reports, *([scenario.final] if scenario.final else [])]
         terminal.say(*(f"run file: {report.run_file}" for report in reports if report.run_file))
@@ -73,7 +73,7 @@ _HEADS = ("", "speedup", "99 % interval", "verdict", "step goodput")
 _LEFT_ALIGNED = (0, 3)
 
 
-def run_line(report: RunReport, glyphs: Glyphs, number: int, count: int) -> Text:
+def run_line(report: RunReport, number: int, count: int) -> Text:
     """One of several runs that has ended: its number, and what came out."""
     verdicts = [
         f"{comparison.variant} {times(comparison.speedup)} {comparison.verdict}"
@@ -88,18 +88,18 @@ def run_line(report: RunReport, glyphs: Glyphs, number: int, count: int) -> Text
         ]
     measured = report.exit_code == ExitCode.MEASURED
     text = Text(
-        glyphs(f"{number:>2} of {count}  {report.scenario}: "),
+        f"{number:>2} of {count}  {report.scenario}: ",
         no_wrap=True,
-        overflow=glyphs.overflow,
+        overflow="ellipsis",
     )
     text.append(with_star(report.outcome, quick=report.quick), "" if measured else "bold red")
     reason = (
         sentence_with_place(report.reason) if report.reason and not (measured and verdicts) else ""
     )
-    return text.append(glyphs(f"  {reason or ', '.join(verdicts)}"), "dim")
+    return text.append(f"  {reason or ', '.join(verdicts)}", "dim")
 
 
-def summary(reports: Sequence[RunReport], glyphs: Glyphs) -> RenderableType:
+def summary(reports: Sequence[RunReport]) -> RenderableType:
     """A heading for each run with its claim, a row for each comparison with its baseline, in
     columns that line up.
     """
@@ -110,12 +110,12 @@ def summary(reports: Sequence[RunReport], glyphs: Glyphs) -> RenderableType:
     ]
     parts: list[RenderableType] = [Text(_aligned(_HEADS, widths), "bold", no_wrap=True)]
     for report, rows_of_run in zip(reports, rows_of_runs, strict=True):
-        heading = Text(glyphs(report.scenario), "bold")
-        heading.append(glyphs(f"  {report.claim}") if report.claim else "", "not bold dim")
+        heading = Text(report.scenario, "bold")
+        heading.append(f"  {report.claim}" if report.claim else "", "not bold dim")
         parts.append(heading)
         if report.exit_code != ExitCode.MEASURED or not rows_of_run:
-            parts.append(_outcome(report, glyphs))
-        parts += [row.text(widths, glyphs) for row in rows_of_run]
+            parts.append(_outcome(report))
+        parts += [row.text(widths) for row in rows_of_run]
     if any(report.quick for report in reports):
         parts.append(Text(QUICK, "dim"))
     if any(row.cells[4].count(UNRELIABLE) for row in rows):
@@ -133,11 +133,11 @@ class _Row:
     verdict: Verdict
     claim: str
 
-    def text(self, widths: Sequence[int], glyphs: Glyphs) -> Text:
-        text = Text(glyphs(_aligned(self.cells, widths)), no_wrap=True, overflow=glyphs.overflow)
+    def text(self, widths: Sequence[int]) -> Text:
+        text = Text(_aligned(self.cells, widths), no_wrap=True, overflow="ellipsis")
         start = sum(widths[:3]) + 2 * 4
         text.stylize(STYLES[self.verdict], start, start + len(self.cells[3]))
-        return text.append(glyphs(f"  {self.claim}"), "dim")
+        return text.append(f"  {self.claim}", "dim")
 
 
 def _rows(report: RunReport) -> list[_Row]:
@@ -165,15 +165,13 @@ def _rows(report: RunReport) -> list[_Row]:
     return rows
 
 
-def _outcome(report: RunReport, glyphs: Glyphs) -> Text:
+def _outcome(report: RunReport) -> Text:
     measured = report.exit_code == ExitCode.MEASURED
     reason = sentence_with_place(report.reason) if report.reason else ""
     if measured and not reason:
         reason = "nothing is compared: see its roofline"
     outcome = with_star(report.outcome, quick=report.quick)
-    return Text(
-        glyphs(f"  {outcome}{': ' * bool(reason)}{reason}"), "dim" if measured else "bold red"
-    )
+    return Text(f"  {outcome}{': ' * bool(reason)}{reason}", "dim" if measured else "bold red")
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -260,12 +258,12 @@ class _Command:
             interrupted=self._interrupted,
         )
         if over_runs is not None:
-            terminal.show(over_runs_view(over_runs, terminal.glyphs))
+            terminal.show(over_runs_view(over_runs))
             terminal.say(*([sentence(command.reason)] if command.reason else []))
         elif options.sweep is not None:
             show_sweeps(swept, terminal)
         elif len(reports) > 1:
-            terminal.results.print(summary(reports, terminal.glyphs))
+            terminal.results.print(summary(reports))
         if self._several and len(reports) > 1:
             terminal.say(f"run files: {planned[0].path.parent}")
         if options.json:
@@ -375,7 +373,7 @@ class _SeveralRuns:
         self.lines: list[Text] = []
 
     def add(self, report: RunReport) -> None:
-        self.lines.append(run_line(report, self._terminal.glyphs, len(self.lines) + 1, self._count))
+        self.lines.append(run_line(report, len(self.lines) + 1, self._count))
         if not self._terminal.err.is_terminal:
             self._terminal.err.print(self.lines[-1], soft_wrap=True)
 

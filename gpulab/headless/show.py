@@ -59,7 +59,7 @@ def show(what: str, options: Options) -> int:
         else:
             _show_source(entry, kernels, shown, arch, options, terminal)
     except CompileError as error:
-        terminal.err.print(terminal.glyphs.block("\n".join(error.__notes__)), soft_wrap=True)
+        terminal.err.print("\n".join(error.__notes__), soft_wrap=True)
         raise UsageError(
             f"--show {what}: line {error.lineno} of {entry.path.name}: {error.msg}"
         ) from None
@@ -90,7 +90,7 @@ def _show_source(
     options: Options,
     terminal: Terminal,
 ) -> None:
-    row, glyphs = entry.row, terminal.glyphs
+    row = entry.row
     missing = None
     compiled = {} if options.chosen or options.arch else shipped_kernels(entry.source)
     try:
@@ -101,13 +101,11 @@ def _show_source(
     except NoCompilerError as error:
         missing = error
     in_order = {name: compiled[name] for name in row.variants if name in compiled}
-    made = kernel_page(in_order, row.against, glyphs)
+    made = kernel_page(in_order, row.against)
     order = [row.variants[0], *(name for name in row.variants[1:] if name in shown)]
     wanted = row.variants if set(shown) == set(row.variants) else order
     terminal.say(f"{entry.name} · {entry.title}", "")
-    terminal.out.print(
-        code_view(entry.source, wanted, None, glyphs, None, kernels, made), soft_wrap=True
-    )
+    terminal.out.print(code_view(entry.source, wanted, None, None, kernels, made), soft_wrap=True)
     if missing is not None:
         terminal.note(str(missing), "dim")
 
@@ -135,9 +133,7 @@ def _show_machine_code(
     except NoCompilerError as error:
         raise UsageError(f"--show {what}: {error}") from None
     terminal.say(f"{entry.name} · {'SASS' if options.sass else 'PTX'} for {arch}", "")
-    terminal.out.print(
-        machine_code(listings, entry.row.against, shown, terminal.glyphs), soft_wrap=True
-    )
+    terminal.out.print(machine_code(listings, entry.row.against, shown), soft_wrap=True)
 
 
 def _lines(text: KernelText, arch: str, entry: Entry, *, sass: bool) -> Sequence[str]:

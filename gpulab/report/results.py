@@ -10,7 +10,6 @@ from rich.text import Text
 from gpulab.core.statuses import FailureKind, Shows, Verdict
 from gpulab.core.text import without_boilerplate
 from gpulab.core.units import plural
-from gpulab.draw.text import Glyphs
 from gpulab.features.alone.view import alone, headline
 from gpulab.features.checks.view import checks, grades
 from gpulab.features.first_steps.view import first_steps
@@ -38,23 +37,23 @@ from gpulab.report.view import (
 _LAST_LINES = 10
 
 
-def result(report: RunReport, glyphs: Glyphs, *, verbose: bool = False) -> RenderableType:
+def result(report: RunReport, *, verbose: bool = False) -> RenderableType:
     """Header, table, grades, claim, notes, method: everything of a finished run but where its file
     is.
 
     `verbose`: all notes, and every check.
     """
-    parts: list[RenderableType] = [header(report, glyphs), ""]
+    parts: list[RenderableType] = [header(report), ""]
     sustained, reason = headline(report)
     if sustained:
-        parts += [Text(glyphs(sustained), "bold"), Text(glyphs(reason), "dim"), ""]
+        parts += [Text(sustained, "bold"), Text(reason, "dim"), ""]
     if report.compares and any(variant.time_s for variant in report.variants):
-        parts += [comparison_table(report, glyphs), ""]
+        parts += [comparison_table(report), ""]
     if of_table := below_table(report):
-        parts += [*(Text(glyphs(line), style) for line, style in of_table), ""]
-    if (figure := lesson_figure(report, glyphs)) is not None:
+        parts += [*(Text(line, style) for line, style in of_table), ""]
+    if (figure := lesson_figure(report)) is not None:
         parts += [figure, ""]
-    parts += tables(report, glyphs)
+    parts += tables(report)
     below = [
         *failure_causes(report),
         *required(report),
@@ -64,29 +63,29 @@ def result(report: RunReport, glyphs: Glyphs, *, verbose: bool = False) -> Rende
     ]
     below += [*inconclusive(report), *note_lines(report, verbose=verbose)]
     below += [(method(report), "dim")] if report.method.epochs else []
-    parts += [Text(glyphs(line), style) for line, style in below]
-    if verbose and (listed := checks(report, glyphs)) is not None:
+    parts += [Text(line, style) for line, style in below]
+    if verbose and (listed := checks(report)) is not None:
         parts += ["", listed]
     return Group(*parts)
 
 
-def lesson_figure(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+def lesson_figure(report: RunReport) -> RenderableType | None:
     """What the scenario is made to show where that is more than speedups."""
     views = {Shows.CURVE: first_steps, Shows.CLOCKS: clocks, Shows.MEMORY: memory}
-    return views[report.shows](report, glyphs) if report.shows in views else None
+    return views[report.shows](report) if report.shows in views else None
 
 
-def tables(report: RunReport, glyphs: Glyphs) -> list[RenderableType]:
+def tables(report: RunReport) -> list[RenderableType]:
     """What there is besides: memory, tuning, kernels, solo runs, parts of a step, operations."""
     parts: list[RenderableType] = []
     views = [tunings, kernels, solo_runs, phases, goodput, operations, job_goodput]
     for view in views if report.shows == Shows.MEMORY else [memory, *views]:
-        part = view(report, glyphs)
+        part = view(report)
         parts += [part, ""] if part is not None else []
     return parts
 
 
-def failures(report: RunReport, glyphs: Glyphs) -> Text:
+def failures(report: RunReport) -> Text:
     """What a failed run leaves to look at: the tracebacks, and the last lines that the scenario
     printed.
     """
@@ -97,13 +96,11 @@ def failures(report: RunReport, glyphs: Glyphs) -> Text:
         if failure.traceback and failure.kind not in (FailureKind.CANCELLED, FailureKind.TIMEOUT)
     )
     for traceback in tracebacks:
-        text.append(glyphs.block(traceback) + "\n", "dim")
+        text.append(traceback + "\n", "dim")
     printed = [*report.log.head, *report.log.tail][-_LAST_LINES:]
     cancelled = any(failure.kind == FailureKind.CANCELLED for failure in report.failures)
     if report.failures and printed and not cancelled:
-        text.append(
-            "last output lines:\n" + "".join(f"  {glyphs(line)}\n" for line in printed), "dim"
-        )
+        text.append("last output lines:\n" + "".join(f"  {line}\n" for line in printed), "dim")
     return text
 
 
@@ -112,10 +109,10 @@ def _is_faster(report: RunReport, name: str) -> bool:
     return comparison is not None and comparison.verdict == Verdict.FASTER
 
 
-def header(report: RunReport, glyphs: Glyphs) -> Text:
+def header(report: RunReport) -> Text:
     """What ran, on what, with which parameters."""
     title = f" · {report.title}" if report.title and report.title != report.scenario else ""
-    text = Text(glyphs(f"{report.scenario}{title}"), style="bold")
+    text = Text(f"{report.scenario}{title}", style="bold")
     facts = []
     if report.device:
         threads = "" if report.on_gpu else f", {plural(report.device.threads, 'thread')}"
@@ -128,7 +125,7 @@ def header(report: RunReport, glyphs: Glyphs) -> Text:
     facts += ["a smoke run: not for conclusions"] if report.smoke else []
     facts += ["a quick run: wide intervals"] if report.quick else []
     if facts:
-        text.append("\n" + glyphs(" · ".join(facts)), style="not bold dim")
+        text.append("\n" + " · ".join(facts), style="not bold dim")
     return text
 
 

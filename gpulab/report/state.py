@@ -45,6 +45,7 @@ from gpulab.core.jobs import Calibrate, RunRequest, TimedJob, TimeFunctions, Var
 from gpulab.core.limits import KEPT_LINES
 from gpulab.core.machine import Device
 from gpulab.core.statuses import CheckKind, FailureKind, IntervalUnit, Outcome, Stage, Status
+from gpulab.core.text import readable
 from gpulab.report.samples import SampleHistory
 from gpulab.stats.comparison import keys_of
 
@@ -320,7 +321,9 @@ class RunState(KeptEvents):
         return IntervalUnit.PROCESSES if processes else IntervalUnit.EPOCH_MEDIANS
 
     def fold(self, event: Event) -> None:
-        """Take one more event in."""
+        """Take one more event in, its texts such that none of them can forge a line of the lab."""
+        if not isinstance(event, Samples):  # of which there are many, with names alone
+            event = readable(event)
         self.t = event.t
         self.keep(event)
         match event:

@@ -12,7 +12,7 @@ from rich.text import Text
 from gpulab.core.finding import Finding
 from gpulab.core.statuses import Clock, ExitCode, Shows, Status, Verdict
 from gpulab.core.units import plural, plus_minus, seconds, span, times
-from gpulab.draw.text import STYLES, Glyphs, with_star
+from gpulab.draw.text import STYLES, with_star
 from gpulab.features.history.view import earlier_runs
 from gpulab.features.memory.report import CLOSE
 from gpulab.report.report import Control, RunReport, VariantReport
@@ -27,7 +27,7 @@ _HEADS = {
 }
 
 
-def clocks(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+def clocks(report: RunReport) -> RenderableType | None:
     """A row a variant, each clock beside the block of steps with one wait; None where clocks are
     not the lesson.
     """
@@ -48,13 +48,13 @@ def clocks(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
         for clock in known:
             value = variant.clocks.get(clock)
             beside = f" {times(value / true_s)}" if value and true_s and clock != Clock.WALL else ""
-            cells.append(glyphs(f"{seconds(value)}{beside}") if value else "")
-        table.add_row(glyphs(variant.name), *cells)
+            cells.append(f"{seconds(value)}{beside}" if value else "")
+        table.add_row(variant.name, *cells)
     legend = (
         "a block of steps with one wait at its end is what they take one after the other; "
         "without a wait the host's clock shows how long the calls take to return"
     )
-    return Group(table, Text(glyphs(legend), "dim"))
+    return Group(table, Text(legend, "dim"))
 
 
 MOST = 3
@@ -165,7 +165,7 @@ def notes(report: RunReport, *, most: int | None = MOST) -> tuple[list[str], lis
     return remarked, kept, len(weakening) + len(explaining) - len(kept) - len(remarked)
 
 
-def comparison_table(report: RunReport, glyphs: Glyphs) -> Table:
+def comparison_table(report: RunReport) -> Table:
     """A row a variant, one more for each further comparison, and the control. Under way, verdicts
     are so far.
     """
@@ -176,7 +176,7 @@ def comparison_table(report: RunReport, glyphs: Glyphs) -> Table:
     table.add_column(
         f"time/{report.per}", justify="right", no_wrap=True, min_width=7 * live or None
     )
-    table.add_column(glyphs("±"), justify="right", no_wrap=True, min_width=5 * live or None)
+    table.add_column("±", justify="right", no_wrap=True, min_width=5 * live or None)
     if not report.functions:
         table.add_column("speedup", justify="right", no_wrap=True, min_width=8)
         table.add_column(
@@ -190,17 +190,17 @@ def comparison_table(report: RunReport, glyphs: Glyphs) -> Table:
         comparisons = [
             comparison for comparison in report.comparisons if comparison.variant == variant.name
         ]
-        timing = _timing(report, variant, glyphs)
+        timing = _timing(report, variant)
         if report.functions:
             table.add_row(*timing, _status(report, variant))
             continue
         label = "baseline" if index == 0 else ""
-        table.add_row(*timing, *_conclusion(report, variant, comparisons[:1], label, glyphs))
+        table.add_row(*timing, *_conclusion(report, variant, comparisons[:1], label))
         for comparison in comparisons[1:]:
-            against = Text(glyphs(f"  vs {comparison.against}"), style="dim")
-            table.add_row(against, "", "", *_speedup(report, comparison, glyphs))
+            against = Text(f"  vs {comparison.against}", style="dim")
+            table.add_row(against, "", "", *_speedup(report, comparison))
     if report.control and report.control.speedup is not None and not report.functions:
-        table.add_row(*_control(report, report.control, glyphs))
+        table.add_row(*_control(report, report.control))
     return table
 
 
@@ -214,12 +214,12 @@ def preliminary(report: RunReport, comparison: Comparison) -> str:
     return f"about {times(other.median / own.median)}" if own and other and own.median else ""
 
 
-def _timing(report: RunReport, variant: VariantReport, glyphs: Glyphs) -> list[RenderableType]:
+def _timing(report: RunReport, variant: VariantReport) -> list[RenderableType]:
     time = variant.time_per(report.per)
     return [
-        Text(glyphs(variant.name)),
-        glyphs(seconds(time.median)) if time else "",
-        glyphs(plus_minus(time.low, time.high, time.median)) if time else "",
+        Text(variant.name),
+        seconds(time.median) if time else "",
+        plus_minus(time.low, time.high, time.median) if time else "",
     ]
 
 
@@ -228,7 +228,6 @@ def _conclusion(
     variant: VariantReport,
     comparisons: list[Comparison],
     label: str,
-    glyphs: Glyphs,
 ) -> list[RenderableType]:
     """Speedup, interval and verdict of a variant, or its status where it came to none."""
     if variant.status not in (Status.OK, Status.PENDING):
@@ -236,11 +235,11 @@ def _conclusion(
         kept = next(
             (comparison for comparison in comparisons if comparison.speedup is not None), None
         )
-        both = _speedup(report, kept, glyphs)[:2] if kept else ["", ""]
+        both = _speedup(report, kept)[:2] if kept else ["", ""]
         return [*both, _status(report, variant)]
     if not comparisons:
         return [Text(label, style="dim"), "", _status(report, variant)]
-    return _speedup(report, comparisons[0], glyphs)
+    return _speedup(report, comparisons[0])
 
 
 def _status(report: RunReport, variant: VariantReport) -> Text:
@@ -252,7 +251,7 @@ def _status(report: RunReport, variant: VariantReport) -> Text:
     )
 
 
-def _speedup(report: RunReport, comparison: Comparison, glyphs: Glyphs) -> list[RenderableType]:
+def _speedup(report: RunReport, comparison: Comparison) -> list[RenderableType]:
     verdict = Text(
         with_star(comparison.verdict, quick=report.quick), style=STYLES[comparison.verdict]
     )
@@ -262,18 +261,18 @@ def _speedup(report: RunReport, comparison: Comparison, glyphs: Glyphs) -> list[
         return [Text(preliminary(report, comparison), style="dim"), "", ""]
     return [
         Text(times(comparison.speedup)),
-        Text(glyphs(span(comparison.low, comparison.high))),
+        Text(span(comparison.low, comparison.high)),
         verdict,
     ]
 
 
-def _control(report: RunReport, control: Control, glyphs: Glyphs) -> list[RenderableType]:
+def _control(report: RunReport, control: Control) -> list[RenderableType]:
     return [
         Text("control", style="dim"),
         "",
         "",
         Text(times(control.speedup), style="dim"),
-        Text(glyphs(span(control.low, control.high)), style="dim"),
+        Text(span(control.low, control.high), style="dim"),
         Text(with_star(control.verdict, quick=report.quick), style=STYLES[control.verdict]),
     ]
 

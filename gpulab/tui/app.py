@@ -23,7 +23,6 @@ from textual.screen import Screen
 from gpulab.catalog.catalog import Entry, catalog
 from gpulab.core.statuses import ExitCode
 from gpulab.draw.terminal import over_ssh, shows_unicode
-from gpulab.draw.text import Glyphs
 from gpulab.session.drive import Interrupts
 from gpulab.session.settings import Settings, check_paths, check_settings
 from gpulab.tui import status
@@ -84,11 +83,10 @@ class LabApp(App[int]):
         self._choose_theme(kept_theme())
         self.animation_level = "none"
         tick_s = 1 / (_HZ_OVER_SSH if over_ssh() else _HZ)
-        self._glyphs = Glyphs(ascii_only)
         self._keymap_of_user: dict[str, str] = {}
         self._settings = settings or Settings()
         self._has_terminal = False
-        self._lab = LabScreen(catalog(paths), self._settings, self._glyphs, tick_s, starter)
+        self._lab = LabScreen(catalog(paths), self._settings, tick_s, starter)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         return [
@@ -139,14 +137,14 @@ class LabApp(App[int]):
         """All runs of this machine."""
         from gpulab.tui.screens.history import HistoryScreen
 
-        self.push_screen(HistoryScreen(self._glyphs))
+        self.push_screen(HistoryScreen())
 
     def action_help(self) -> None:
         """The keys, and the words that are on the screen."""
         from gpulab.tui.screens.page import help_page
 
         shown = "\n".join(pane.text for pane in self.screen.query(Pane) if pane.is_on_screen)
-        self.push_screen(help_page(self._lab.about, shown, self._keymap_of_user, self._glyphs))
+        self.push_screen(help_page(self._lab.about, shown, self._keymap_of_user))
 
     def action_edit(self) -> None:
         """Open the file of the scenario under the cursor in an editor, where it failed if it
@@ -186,7 +184,7 @@ class LabApp(App[int]):
                 self._lab.runs.predictions[entry.name] = prediction
                 self._lab.action_run()
 
-        self.push_screen(PredictScreen(entry.row, self._glyphs), run)
+        self.push_screen(PredictScreen(entry.row), run)
 
     def action_options(self, at_sweep: bool = False) -> None:
         """Ask for the parameters, the device and the time of the scenario under the cursor, and for
@@ -206,7 +204,7 @@ class LabApp(App[int]):
                     self._lab.run(sweep=chosen.sweep or None)
 
         settings = self._lab.runs.settings(entry.name)
-        self.push_screen(OptionsScreen(entry, settings, self._glyphs, at_sweep=at_sweep), take)
+        self.push_screen(OptionsScreen(entry, settings, at_sweep=at_sweep), take)
 
     def action_run_longer(self) -> None:
         """Run it again for longer, which makes intervals narrower: four times as long, half as

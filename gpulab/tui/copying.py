@@ -9,7 +9,6 @@ from pathlib import Path
 from textual.app import App
 
 from gpulab.core.text import plain
-from gpulab.draw.text import Glyphs
 from gpulab.report.report import RunReport
 from gpulab.report.results import result
 from gpulab.session.run_files import at_home
@@ -20,7 +19,7 @@ _WIDTH = 100
 def copy(app: App[int], report: RunReport) -> str:
     """Markdown: the table as a block of code. Returns what to say of it."""
     options = app.console.options.update(width=_WIDTH, height=None, highlight=False, markup=False)
-    rows = app.console.render_lines(result(report, Glyphs()), options, pad=False)
+    rows = app.console.render_lines(result(report), options, pad=False)
     lines = ["".join(segment.text for segment in row).rstrip() for row in rows]
     text = plain("\n".join(["```", *lines, "```", ""]))
     app.copy_to_clipboard(text)

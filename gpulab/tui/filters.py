@@ -8,7 +8,7 @@ from textual.color import Color
 from textual.filter import LineFilter
 
 from gpulab.core.text import plain
-from gpulab.draw.text import to_ascii
+from gpulab.draw.ascii import to_ascii
 
 
 class PlainFilter(LineFilter):
@@ -31,12 +31,17 @@ def _as_wide(mark: str) -> str:
 
 
 class AsciiFilter(LineFilter):
-    """Borders, scroll bars, key names: what no view has made, and so no view can make plain."""
+    """All that is drawn, in ASCII: views and Textual draw with whatever shows best."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        return [
-            segment
-            if segment.control or segment.text.isascii()
-            else Segment(to_ascii(segment.text), segment.style)
-            for segment in segments
-        ]
+        line: list[Segment] = []
+        for segment in segments:
+            if segment.control or segment.text.isascii():
+                line.append(segment)
+                continue
+            text = segment.text
+            if text.startswith("±") and line and line[-1].text.endswith(" "):
+                line[-1] = Segment(line[-1].text[:-1], line[-1].style)
+                text = f" {text}"
+            line.append(Segment(to_ascii(text), segment.style))
+        return line

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from gpulab.draw.text import Glyphs
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 
 _LIVE_LINES, _LIVE_WIDTH = 200, 200
 
 
-def log(report: RunReport, glyphs: Glyphs) -> Text:
+def log(report: RunReport) -> Text:
     """Every line that was kept, with the count of those that were not; the end of it while it still
     comes in.
     """
     head, tail = report.log.head, report.log.tail
     text = Text()
     if report.under_way:
-        text.append(
-            "".join(f"{glyphs(line[:_LIVE_WIDTH])}\n" for line in [*head, *tail][-_LIVE_LINES:])
-        )
+        text.append("".join(f"{line[:_LIVE_WIDTH]}\n" for line in [*head, *tail][-_LIVE_LINES:]))
         return text if text else Text("nothing printed so far", "dim")
-    text.append("".join(f"{glyphs(line)}\n" for line in head))
+    text.append("".join(f"{line}\n" for line in head))
     if report.log.skipped:
         text.append(f"... {report.log.skipped:,} lines left out ...\n", "dim")
-    text.append("".join(f"{glyphs(line)}\n" for line in tail))
+    text.append("".join(f"{line}\n" for line in tail))
     for failure in report.failures:
-        cause = glyphs(f"{failure.variant or 'the run'}: {failure.kind}, {sentence(failure.cause)}")
+        cause = f"{failure.variant or 'the run'}: {failure.kind}, {sentence(failure.cause)}"
         text.append(f"{cause}\n", "red")
-        text.append(glyphs.block(failure.traceback), "dim")
+        text.append(failure.traceback, "dim")
     return text if text else Text("it printed nothing", "dim")

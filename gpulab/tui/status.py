@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from gpulab.catalog.listing import ScenarioRow
-from gpulab.draw.text import Glyphs
 from gpulab.report.sentences import sentence
 
 NOTHING_PICKED = "space picks scenarios in the list, R then runs them one after the other"
@@ -56,17 +55,15 @@ def confirm_stop(name: str) -> str:
     return f"s again stops {name}; what was measured stays"
 
 
-def before_a_run(row: ScenarioRow, glyphs: Glyphs) -> Text:
+def before_a_run(row: ScenarioRow) -> Text:
     """Of a scenario that has not run: how to run it, or why it cannot."""
     if row.error:
-        return Text(glyphs(row.error), "red")
+        return Text(row.error, "red")
     return Text(
-        glyphs(f"It cannot run here: {sentence(row.missing)}" if row.missing else "r runs it."),
+        f"It cannot run here: {sentence(row.missing)}" if row.missing else "r runs it.",
         "dim",
     )
 
 
-def no_roofline(glyphs: Glyphs) -> Text:
-    return Text(
-        glyphs("No roofline so far: the ceilings of the device have not been measured."), "dim"
-    )
+def no_roofline() -> Text:
+    return Text("No roofline so far: the ceilings of the device have not been measured.", "dim")

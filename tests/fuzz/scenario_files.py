@@ -13,7 +13,6 @@ from fuzz.mutations import mutated_bytes
 from gpulab.catalog.catalog import function_entry, read_again, read_file
 from gpulab.catalog.view import lesson, listing
 from gpulab.core.jobs import RunRequest
-from gpulab.draw.text import Glyphs
 from gpulab.headless.output import PlainConsole
 from gpulab.session.launch import Launch, plan, sweep_launches
 from gpulab.session.settings import Settings, UsageError
@@ -259,7 +258,7 @@ def check(data, folder):
     rows = [entry.row for entry in entries]
     msgspec.json.encode(rows)
     console = PlainConsole(io.StringIO())
-    console.print(listing(rows, Glyphs()), *(lesson(row, Glyphs()) for row in rows))
+    console.print(listing(rows), *(lesson(row) for row in rows))
     assert "\x1b" not in console.file.getvalue()
     settings = Settings(device="cpu"), Settings(device="cpu", smoke=True)
     for entry in entries:

@@ -9,7 +9,6 @@ import msgspec
 
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.view import mark
-from gpulab.draw.text import Glyphs
 from gpulab.features.live.progress import one_line, progress_view
 from gpulab.headless.output import PlainConsole
 from gpulab.headless.run import run_line
@@ -31,12 +30,11 @@ def show(run):
     msgspec.json.encode(report)
     console = PlainConsole(io.StringIO())
     console.width = 80
-    glyphs = Glyphs()
     for tab in TABS.values():
         tab.changing(run)
-        console.print(tab.content(Selection(ROW, "", run, glyphs, TabLayout(SIZE))))
-    for shown in (result(report, glyphs), failures(report, glyphs), progress_view(report, glyphs)):
+        console.print(tab.content(Selection(ROW, "", run, TabLayout(SIZE))))
+    for shown in (result(report), failures(report), progress_view(report)):
         console.print(shown)
-    console.print(one_line(report), run_line(report, glyphs, 1, 2), mark(report).text)
+    console.print(one_line(report), run_line(report, 1, 2), mark(report).text)
     text = console.file.getvalue()
     assert not [mark for mark in set(text) if unicodedata.category(mark)[0] == "C" and mark != "\n"]

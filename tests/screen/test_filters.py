@@ -45,7 +45,7 @@ def test_whatever_a_widget_shows_has_been_looked_at(ascii_only, tmp_path):
     drawn = []
 
     def shown(pilot):
-        """Whether it is drawn: as of a view that forgot its glyphs, until the screen shows
+        """Whether it is drawn: until the screen shows
         something else there.
         """
         pilot.app.screen.query_one("#status", Pane).show(Text(HOSTILE.replace("\n", "")))

@@ -6,7 +6,6 @@ from conftest import printed
 from gpulab.catalog.needs import NO_TORCH
 from gpulab.core.finding import finding
 from gpulab.core.machine import CheckStatus, Device, DriverProbe, MachineCheck, TorchProbe
-from gpulab.draw.text import Glyphs
 from gpulab.features.doctor import report as doctor
 from gpulab.features.doctor.view import doctor as table
 from gpulab.report.sentences import sentence
@@ -159,7 +158,7 @@ def test_the_table_shows_what_a_fix_enables_and_nothing_that_drives_a_terminal(m
     machine()
     hostile = finding("torch_broken", message="[red]no\x1b[31m")
     text = printed(
-        table([doctor.check_torch(TorchProbe(problem=hostile)), doctor.check_cupy()], Glyphs()), 80
+        table([doctor.check_torch(TorchProbe(problem=hostile)), doctor.check_cupy()]), 80
     )
     assert "[red]no" in text
     assert "\x1b" not in text

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from conftest import printed
 
-from gpulab.draw.text import Glyphs
 from gpulab.features.course.report import course_lesson
 from gpulab.features.course.view import PLACE, answer
 from gpulab.report.results import result
@@ -28,7 +27,7 @@ def recorded(request, tmp_path_factory):
 
 
 def test_a_recorded_lesson_is_shown(recorded):
-    text = printed(result(recorded, Glyphs()), 80)
+    text = printed(result(recorded), 80)
     assert recorded.scenario in text
     assert "NVIDIA H200" in text
     assert "Traceback" not in text

@@ -16,7 +16,6 @@ from gpulab.core.statuses import CheckState, Grade
 from gpulab.core.text import one_line
 from gpulab.core.units import plural
 from gpulab.draw.templates import filled
-from gpulab.draw.text import Glyphs
 from gpulab.features.checks.words import REASONS
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
@@ -55,7 +54,7 @@ def _all(names: Sequence[str], *, alike: bool) -> str:
     )
 
 
-def checks(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+def checks(report: RunReport) -> RenderableType | None:
     """Every check of every comparison, and what an interval means where there are several; None
     without comparisons.
     """
@@ -74,9 +73,7 @@ def checks(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
             text = sentence(check.result) if check.result else ""
             named = f"{', '.join(names)}: " if len(names) < len(listed) else ""
             kind = "" if number else first.kind.value
-            table.add_row(
-                kind, Text(check.state, _STATE_STYLES[check.state]), glyphs(f"{named}{text}")
-            )
+            table.add_row(kind, Text(check.state, _STATE_STYLES[check.state]), f"{named}{text}")
     several = several_comparisons(report)
     return Group(table, Text(several, "dim")) if several else table
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from gpulab.core.payloads import KernelText
 from gpulab.core.units import plus_minus, seconds, times
-from gpulab.draw.text import STYLES, Glyphs
+from gpulab.draw.text import STYLES
 from gpulab.features.code.analysis import SourceFunction, VariantCode, definition_of, variant_code
 from gpulab.features.goodput.operations import operations
 from gpulab.report.report import RunReport
@@ -50,7 +50,6 @@ def machine_code(
     listings: Mapping[str, Sequence[tuple[str, Sequence[str]]]],
     against: Mapping[str, str],
     shown: Sequence[str],
-    glyphs: Glyphs,
 ) -> RenderableType:
     """A part for each of the `shown` variants; `listings` has (name, lines) of the kernels of all
     of them.
@@ -65,12 +64,12 @@ def machine_code(
         theirs = [line for _, lines in listings.get(other, ()) for line in lines]
         for kernel, lines in listings.get(name, ()):
             heading = f"── {name} · {kernel}{f' · + is not in {other}' if other else ''}"
-            text = Text(glyphs(heading), "bold")
+            text = Text(heading, "bold")
             marked = _differing(lines, theirs) if theirs else set()
             for place, line in enumerate(lines):
                 mark = "+" if place in marked else " "
                 text.append(f"\n{mark} ", "bold" if mark == "+" else "dim")
-                text.append(glyphs(line.expandtabs(4).rstrip()), "" if mark == "+" else "dim")
+                text.append(line.expandtabs(4).rstrip(), "" if mark == "+" else "dim")
             parts += [text, ""]
     return Group(*parts)
 
@@ -96,7 +95,6 @@ def code_view(
     source: str,
     variants: Sequence[str],
     report: RunReport | None,
-    glyphs: Glyphs,
     width: int | None,
     kernels: Mapping[str, Sequence[KernelText]] | None = None,
     made: RenderableType | None = None,
@@ -108,7 +106,7 @@ def code_view(
     codes = variant_code(source, variants)
     if not codes:
         whole = SourceFunction("", 1, source.splitlines() or ["the file cannot be read"])
-        return _lines(whole, set(), "", _failed_lines(None, report), glyphs, width)
+        return _lines(whole, set(), "", _failed_lines(None, report), width)
     parts: list[RenderableType] = []
     functions: dict[int, SourceFunction] = {}
     for name, code in codes.items():
@@ -116,22 +114,22 @@ def code_view(
         differ = _changed_lines(code.function, against.function if against else None)
         failed = _failed_lines(name, report)
         parts += [
-            _heading(name, report, glyphs, width, first=sign == "-"),
-            _lines(code.function, differ, sign, failed, glyphs, width),
-            *_helper_parts(code, against, functions, sign, failed, glyphs, width),
-            *_kernel_parts(name, codes, kernels or {}, sign, glyphs, width),
+            _heading(name, report, width, first=sign == "-"),
+            _lines(code.function, differ, sign, failed, width),
+            *_helper_parts(code, against, functions, sign, failed, width),
+            *_kernel_parts(name, codes, kernels or {}, sign, width),
             "",
         ]
         functions |= {each.first: each for each in (code.function, *code.helpers)}
     for number, around in _failed_elsewhere(source, functions.values(), report):
-        heading = _rule(f"line {number}, outside of the variants", "", glyphs, width)
+        heading = _rule(f"line {number}, outside of the variants", "", width)
         parts += [
             heading,
-            _lines(around, set(), "", _failed_lines(None, report), glyphs, width),
+            _lines(around, set(), "", _failed_lines(None, report), width),
             "",
         ]
     parts += [made, ""] if made is not None else []
-    if report is not None and (ran := operations(report, glyphs)) is not None:
+    if report is not None and (ran := operations(report)) is not None:
         parts += [ran, ""]
     opens = ": e opens it" if width else ""  # on the screen
     kept = len(source.splitlines()) - sum(len(code.lines) for code in functions.values())
@@ -160,7 +158,6 @@ def _helper_parts(
     functions: Mapping[int, SourceFunction],
     sign: str,
     failed: Mapping[int, str],
-    glyphs: Glyphs,
     width: int | None,
 ) -> Iterator[RenderableType]:
     """The helpers of a variant, each where it is met first; later it is named."""
@@ -168,11 +165,11 @@ def _helper_parts(
     for helper in code.helpers:
         if helper.first not in functions:
             yield ""
-            yield _lines(helper, _changed_lines(helper, reference), sign, failed, glyphs, width)
+            yield _lines(helper, _changed_lines(helper, reference), sign, failed, width)
     repeated = dict.fromkeys(helper.name for helper in code.helpers if helper.first in functions)
     if repeated:
-        text = glyphs(f"{'':{_NUMBER}}   {', '.join(repeated)}: above")
-        yield Text(text, "dim", no_wrap=True, overflow=glyphs.overflow if width else "ignore")
+        text = f"{'':{_NUMBER}}   {', '.join(repeated)}: above"
+        yield Text(text, "dim", no_wrap=True, overflow="ellipsis" if width else "ignore")
 
 
 def _joined(functions: Iterable[SourceFunction]) -> SourceFunction:
@@ -184,7 +181,6 @@ def _kernel_parts(
     codes: Mapping[str, VariantCode],
     kernels: Mapping[str, Sequence[KernelText]],
     sign: str,
-    glyphs: Glyphs,
     width: int | None,
 ) -> Iterator[RenderableType]:
     """The kernels of a variant as CUDA C++, against those of the baseline; of the baseline against
@@ -200,27 +196,25 @@ def _kernel_parts(
     for text in reversed(named.values()):
         code = _kernel_code(text)
         block = "" if text.threads is None else f", {prod(text.threads)} threads a block"
-        yield Text(glyphs(f"{'':{_NUMBER}}   {text.name}{block}"), "italic")
-        yield _lines(code, _changed_lines(code, whole), sign, {}, glyphs, width, language="cuda")
+        yield Text(f"{'':{_NUMBER}}   {text.name}{block}", "italic")
+        yield _lines(code, _changed_lines(code, whole), sign, {}, width, language="cuda")
 
 
 def _kernel_code(text: KernelText) -> SourceFunction:
     return SourceFunction(text.name, *definition_of(text))
 
 
-def _heading(
-    name: str, report: RunReport | None, glyphs: Glyphs, width: int | None, *, first: bool
-) -> Text:
+def _heading(name: str, report: RunReport | None, width: int | None, *, first: bool) -> Text:
     """A rule with the name at its left, and what was measured at its right."""
     right, style = _measured(name, report)
-    return _rule(f"{name}{' · the baseline' if first else ''}", right, glyphs, width, style)
+    return _rule(f"{name}{' · the baseline' if first else ''}", right, width, style)
 
 
-def _rule(left: str, right: str, glyphs: Glyphs, width: int | None, style: str = "") -> Text:
+def _rule(left: str, right: str, width: int | None, style: str = "") -> Text:
     left, right = f"── {left} ", f" {right} ──" if right else "──"
-    text = Text(glyphs(left), "bold", no_wrap=True, overflow=glyphs.overflow)
-    text.append(glyphs("─" * max(2, (width or _WIDTH) - len(left) - len(right))), "not bold dim")
-    return text.append(glyphs(right), f"not bold {style}".strip())
+    text = Text(left, "bold", no_wrap=True, overflow="ellipsis")
+    text.append("─" * max(2, (width or _WIDTH) - len(left) - len(right)), "not bold dim")
+    return text.append(right, f"not bold {style}".strip())
 
 
 def _measured(name: str, report: RunReport | None) -> tuple[str, str]:
@@ -248,16 +242,13 @@ def _lines(
     changed: set[int],
     sign: str,
     failed: Mapping[int, str],
-    glyphs: Glyphs,
     width: int | None,
     *,
     language: str = "python",
 ) -> Text:
     """Numbered lines in their colours; a sign before each that the other one does not have."""
-    highlighted = Syntax("", language, theme="ansi_dark").highlight(
-        glyphs.block("\n".join(code.lines))
-    )
-    text = Text(no_wrap=True, overflow=glyphs.overflow if width else "ignore")
+    highlighted = Syntax("", language, theme="ansi_dark").highlight("\n".join(code.lines))
+    text = Text(no_wrap=True, overflow="ellipsis" if width else "ignore")
     for place, line in enumerate(highlighted.split("\n", allow_blank=True)[: len(code.lines)]):
         number = code.first + place
         mark = sign if place in changed else " "
@@ -265,7 +256,7 @@ def _lines(
         text.append(f"{mark} ", "bold" if mark != " " else "")
         text.append_text(line)
         if number in failed:
-            message = glyphs(f"{FAILED_HERE}{failed[number]}")
+            message = f"{FAILED_HERE}{failed[number]}"
             fits = _NUMBER + 3 + line.cell_len + len(message) <= (width or _WIDTH)
             text.append(message if fits else f"\n{'':>{_NUMBER + 1}}{message}", "bold red")
         text.append("\n")

@@ -13,7 +13,6 @@ from rich.text import Text
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.core.statuses import Clock
 from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, span, times
-from gpulab.draw.text import Glyphs
 from gpulab.features.course.report import CourseLesson, CourseStage, course_lesson
 from gpulab.features.roofline.view import marked
 from gpulab.report.report import RunReport, VariantReport
@@ -197,7 +196,7 @@ def _fill(match: re.Match[str], report: RunReport) -> str | None:
 
 
 def course_page(
-    stages: Sequence[CourseStage], rows: Mapping[str, ScenarioRow], glyphs: Glyphs
+    stages: Sequence[CourseStage], rows: Mapping[str, ScenarioRow]
 ) -> list[RenderableType]:
     """The whole path, `rows` being the lessons by name: what to look at in each, and what to ask of
     it.
@@ -205,8 +204,8 @@ def course_page(
     parts: list[RenderableType] = []
     for number, stage in enumerate(stages, 1):
         parts += [
-            Text(glyphs(f"{number}. {stage.title}"), "bold"),
-            _indented(stage.text, glyphs, 3),
+            Text(f"{number}. {stage.title}", "bold"),
+            _indented(stage.text, 3),
             "",
         ]
         for lesson in stage.lessons:
@@ -214,45 +213,43 @@ def course_page(
             missing = f" ({sentence(row.missing)})" if row and row.missing else ""
             title = row.title.partition(": ")[2] or row.title if row else ""
             about = f"{title[:1].upper()}{title[1:]}{missing}"
-            parts += [Text("   ").append(glyphs(lesson.name), "bold"), _indented(about, glyphs, 5)]
-            parts += [_indented(f"Look at: {lesson.look}", glyphs, 5)]
-            parts += [_indented(line, glyphs, 5) for line in _questions(lesson, None)]
+            parts += [Text("   ").append(lesson.name, "bold"), _indented(about, 5)]
+            parts += [_indented(f"Look at: {lesson.look}", 5)]
+            parts += [_indented(line, 5) for line in _questions(lesson, None)]
             parts.append("")
     return parts
 
 
-def lesson_page(
-    lesson: CourseLesson, report: RunReport | None, glyphs: Glyphs
-) -> list[RenderableType]:
+def lesson_page(lesson: CourseLesson, report: RunReport | None) -> list[RenderableType]:
     """One lesson of the course; its questions with the answers that a run gives, where there is
     one.
     """
     parts: list[RenderableType] = [
-        Text(glyphs(lesson.name), "bold"),
-        _indented(f"Look at: {lesson.look}", glyphs, 0),
+        Text(lesson.name, "bold"),
+        _indented(f"Look at: {lesson.look}", 0),
     ]
-    return [*parts, "", *(_indented(line, glyphs, 0) for line in _questions(lesson, report))]
+    return [*parts, "", *(_indented(line, 0) for line in _questions(lesson, report))]
 
 
-def lesson_questions(lesson: CourseLesson, glyphs: Glyphs) -> list[RenderableType]:
+def lesson_questions(lesson: CourseLesson) -> list[RenderableType]:
     """What to look at in a lesson and what to ask of its run, below its text."""
-    look = _indented(f"Look at: {lesson.look}", glyphs, 0)
+    look = _indented(f"Look at: {lesson.look}", 0)
     return [
         look,
         "",
         Text("questions, which a run answers"),
-        *(_indented(f"{line}", glyphs, 0) for line in _questions(lesson, None)),
+        *(_indented(f"{line}", 0) for line in _questions(lesson, None)),
     ]
 
 
-def questions_of(report: RunReport, glyphs: Glyphs) -> list[RenderableType]:
+def questions_of(report: RunReport) -> list[RenderableType]:
     """The questions of the course on what has just run, each with what the run says; none of other
     scenarios.
     """
     lesson = course_lesson(report.scenario)
     if lesson is None or report.under_way or report.smoke:
         return []
-    return [_indented(line, glyphs, 0) for line in _questions(lesson, report)]
+    return [_indented(line, 0) for line in _questions(lesson, report)]
 
 
 def _questions(lesson: CourseLesson, report: RunReport | None) -> list[str]:
@@ -263,7 +260,7 @@ def _questions(lesson: CourseLesson, report: RunReport | None) -> list[str]:
     return lines
 
 
-def _indented(text: str, glyphs: Glyphs, cells: int) -> Text:
+def _indented(text: str, cells: int) -> Text:
     """Wrapped, each line that many cells to the right; what is indented by itself is an answer."""
     extra = len(text) - len(text.lstrip())
     indent = " " * (cells + extra)
@@ -275,4 +272,4 @@ def _indented(text: str, glyphs: Glyphs, cells: int) -> Text:
         subsequent_indent=hanging,
         break_on_hyphens=False,
     )
-    return Text("\n".join(map(glyphs, lines)), "bold" if extra else "")
+    return Text("\n".join(lines), "bold" if extra else "")

@@ -10,23 +10,20 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.machine import CheckStatus, MachineCheck
-from gpulab.draw.text import Glyphs
 from gpulab.features.doctor.words import ENABLES
 from gpulab.report.sentences import sentence
 
 _STYLES = {CheckStatus.OK: "green", CheckStatus.MISSING: "yellow", CheckStatus.BROKEN: "bold red"}
 
 
-def doctor(checks: Sequence[MachineCheck], glyphs: Glyphs) -> Table:
+def doctor(checks: Sequence[MachineCheck]) -> Table:
     """A row a check."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for check in checks:
-        text = Text(glyphs(sentence(check.result)), overflow="fold")
+        text = Text(sentence(check.result), overflow="fold")
         if check.enables:
-            text.append(f"\nenables: {glyphs(ENABLES[check.enables])}", "dim")
+            text.append(f"\nenables: {ENABLES[check.enables]}", "dim")
         if check.fix:
-            text.append(f"\nfix: {glyphs(sentence(check.fix))}", "bold")
-        table.add_row(
-            Text(check.status, _STYLES[check.status]), Text(glyphs(check.name), "bold"), text
-        )
+            text.append(f"\nfix: {sentence(check.fix)}", "bold")
+        table.add_row(Text(check.status, _STYLES[check.status]), Text(check.name, "bold"), text)
     return table

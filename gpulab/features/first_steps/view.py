@@ -8,14 +8,13 @@ from rich.text import Text
 
 from gpulab.core.units import plural, plus_minus, seconds
 from gpulab.draw.chart import Mark, Scale, chart, letter_of, style_of
-from gpulab.draw.text import Glyphs
 from gpulab.features.first_steps.analysis import SETTLED
 from gpulab.report.report import RunReport
 
 _WIDTH, _HEIGHT = 72, 11
 
 
-def first_steps(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+def first_steps(report: RunReport) -> RenderableType | None:
     """A row a variant and its curve; None where no first steps were taken."""
     known = [
         (place, variant.name, variant.first_steps) for place, variant in enumerate(report.variants)
@@ -24,29 +23,27 @@ def first_steps(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
         return None
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("first steps", overflow="fold", min_width=7)
-    for head in ("build", "step 1", "step 2", "settled", glyphs("±"), "after", "cost"):
+    for head in ("build", "step 1", "step 2", "settled", "±", "after", "cost"):
         table.add_column(head, justify="right", no_wrap=True)
     marks = []
     for place, name, curve in known:
         if curve is None:
             continue
-        label = Text(f"{letter_of(place)} ", style_of(place)).append(
-            glyphs(name), "not bold default"
-        )
+        label = Text(f"{letter_of(place)} ", style_of(place)).append(name, "not bold default")
         settled = curve.settled_s
         after = "never" if curve.settled_after is None else plural(curve.settled_after, "step")
         times = [curve.build_s.median, *(step.median for step in curve.steps[:2])]
-        cells = [glyphs(seconds(value)) for value in times] + [""] * (3 - len(times))
-        width = glyphs(plus_minus(settled.low, settled.high, settled.median))
-        cost = glyphs(seconds(curve.excess_s.median)) if curve.excess_s.median else "0"
-        table.add_row(label, *cells, glyphs(seconds(settled.median)), width, after, cost)
+        cells = [seconds(value) for value in times] + [""] * (3 - len(times))
+        width = plus_minus(settled.low, settled.high, settled.median)
+        cost = seconds(curve.excess_s.median) if curve.excess_s.median else "0"
+        table.add_row(label, *cells, seconds(settled.median), width, after, cost)
         marks += [
             Mark(letter_of(place), number, step.median, style_of(place))
             for number, step in enumerate(curve.steps, 1)
         ]
     processes = min(curve.processes for _, _, curve in known if curve)
     x = Scale("number of the step", lambda value: f"{value:g}")
-    y = Scale("time of a step", lambda value: glyphs(seconds(value)))
+    y = Scale("time of a step", lambda value: seconds(value))
     legend = (
         f"each step timed by itself, medians over {processes} fresh "
         f"process{'es' * (processes != 1)}; settled: within {SETTLED - 1:.0%} of the last third; "
@@ -55,6 +52,6 @@ def first_steps(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
     return Group(
         table,
         "",
-        chart(marks, x, y, glyphs, width=_WIDTH, height=_HEIGHT),
-        Text(glyphs(legend), "dim"),
+        chart(marks, x, y, width=_WIDTH, height=_HEIGHT),
+        Text(legend, "dim"),
     )

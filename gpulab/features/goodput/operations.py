@@ -15,7 +15,6 @@ from rich.text import Text
 from gpulab.core.payloads import Operation
 from gpulab.core.statuses import Per
 from gpulab.core.units import seconds
-from gpulab.draw.text import Glyphs
 from gpulab.report.report import RunReport, VariantReport
 
 _FIGURES = (("calls", "self", "share"), ("self", "share"), ("self",))
@@ -27,7 +26,7 @@ _Key = tuple[str, str]
 """Name and shapes."""
 
 
-def operations(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+def operations(report: RunReport) -> RenderableType | None:
     """The operations that a step, or an item, spends most in; of many variants the baseline and the
     last.
     """
@@ -40,7 +39,7 @@ def operations(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
         else [profiled[0], *profiled[1 - _MOST_VARIANTS :]]
     )
     omitted = [variant.name for variant in profiled if variant not in shown]
-    return _OperationTable(shown, omitted, report.per, glyphs) if profiled else None
+    return _OperationTable(shown, omitted, report.per) if profiled else None
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,6 @@ class _OperationTable:
     variants: Sequence[VariantReport]
     omitted: Sequence[str]
     per: Per
-    glyphs: Glyphs
 
     @property
     def _head(self) -> str:
@@ -76,13 +74,13 @@ class _OperationTable:
         shapes = [longest[key].shapes for key in order] if alone or width >= _WIDE else []
         yield self._table([name for name, _ in order], columns, shapes, width)
         if self.omitted:
-            yield Text(self.glyphs(f"not shown: {', '.join(self.omitted)}"), "dim")
+            yield Text(f"not shown: {', '.join(self.omitted)}", "dim")
 
     def _table(
         self, names: list[str], columns: list[list[str]], shapes: list[str], width: int
     ) -> Table:
         """Where room is short, variants are folded, names and shapes cut, figures never."""
-        glyphs, head = self.glyphs, self._head
+        head = self._head
         variants = [variant.name for variant in self.variants] if len(columns) > 1 else [""]
         widths = [len(column[0]) for column in columns]
         unfolded = [
@@ -102,22 +100,26 @@ class _OperationTable:
 
         table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
         table.add_column(
-            head, width=name_width, no_wrap=True, overflow=glyphs.overflow, vertical="bottom"
+            head, width=name_width, no_wrap=True, overflow="ellipsis", vertical="bottom"
         )
         for variant, column, cells in zip(variants, columns, widths, strict=True):
-            heading = f"{glyphs(variant)}\n{column[0]}".lstrip("\n")
+            heading = f"{variant}\n{column[0]}".lstrip("\n")
             table.add_column(
                 heading, justify="right", width=cells, overflow="fold", vertical="bottom"
             )
         contents = [names, *(column[1:] for column in columns)]
         if 0 < shapes_width <= rest:
-            cut = glyphs.overflow
             table.add_column(
-                "shapes", max_width=rest, no_wrap=True, overflow=cut, vertical="bottom", style="dim"
+                "shapes",
+                max_width=rest,
+                no_wrap=True,
+                overflow="ellipsis",
+                vertical="bottom",
+                style="dim",
             )
             contents.append(shapes)
         for row in zip(*contents, strict=True):
-            table.add_row(*(Text(glyphs(cell)) for cell in row))
+            table.add_row(*(Text(cell) for cell in row))
         return table
 
 

@@ -18,7 +18,6 @@ from rich.text import Text
 from gpulab.core.statuses import Cache
 from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, times
 from gpulab.draw import bars
-from gpulab.draw.text import Glyphs
 from gpulab.features.goodput.job import BEFORE_STEPS, STEPS
 from gpulab.features.roofline.bound import Point
 from gpulab.report.report import FromStart, GoodputReport, JobGoodput, RunReport, StepSource
@@ -41,7 +40,7 @@ class Whole:
 
 
 def parts_table(
-    profiled: Mapping[str, GoodputReport], letters: AbstractSet[str], glyphs: Glyphs
+    profiled: Mapping[str, GoodputReport], letters: AbstractSet[str]
 ) -> RenderableType | None:
     """A row for every part of which a bar shows the letter; None where nothing was drawn, or has no
     seconds.
@@ -58,7 +57,7 @@ def parts_table(
         part.words: part.mark for part in drawn if part.share >= LEAST or part.letter in letters
     }
     rows = [(visible[name], name) for name in bars.CATEGORIES if name in visible]
-    return PartsTable("of a step", "step", columns, rows, glyphs) if rows and columns else None
+    return PartsTable("of a step", "step", columns, rows) if rows and columns else None
 
 
 @dataclass(frozen=True)
@@ -73,10 +72,9 @@ class PartsTable:
     whole: str
     columns: Mapping[str, Whole]
     rows: Sequence[tuple[Text, str]]
-    glyphs: Glyphs
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        glyphs, names = self.glyphs, list(self.columns)
+        names = list(self.columns)
         shown = names if len(names) <= _MOST_VARIANTS else [names[0], *names[1 - _MOST_VARIANTS :]]
         words = [WORDS.get(name, name) for _, name in self.rows]
         names_width = max(len(self.head), 2 + max(map(cell_len, (*words, self.whole))))
@@ -89,21 +87,19 @@ class PartsTable:
         table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
         table.add_column(self.head, width=names_width, vertical="bottom", overflow="fold")
         for name, cells in zip(shown, widths, strict=True):
-            named = min(cell_len(glyphs(name)), cells + max(0, room))
+            named = min(cell_len(name), cells + max(0, room))
             room -= max(0, named - cells)
-            head = Text(glyphs(name), overflow="fold", justify="right")
+            head = Text(name, overflow="fold", justify="right")
             table.add_column(
                 head, justify="right", width=max(cells, named), overflow="fold", vertical="bottom"
             )
         for place, ((mark, _), word) in enumerate(zip(self.rows, words, strict=True)):
-            cells_of_row = (Text(glyphs(column[place])) for column in columns)
+            cells_of_row = (Text(column[place]) for column in columns)
             table.add_row(Text.assemble(mark, f" {word}"), *cells_of_row)
-        table.add_row(
-            Text(f"  {self.whole}", "bold"), *(Text(glyphs(column[-1])) for column in columns)
-        )
+        table.add_row(Text(f"  {self.whole}", "bold"), *(Text(column[-1]) for column in columns))
         yield table
         if omitted := [name for name in names if name not in shown]:
-            yield Text(glyphs(f"not shown: {', '.join(omitted)}"), "dim")
+            yield Text(f"not shown: {', '.join(omitted)}", "dim")
 
     def _column(self, whole: Whole, *, with_shares: bool) -> list[str]:
         """The parts, and all of them."""
@@ -137,7 +133,7 @@ _COLUMNS = (
 )
 
 
-def goodput(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+def goodput(report: RunReport) -> RenderableType | None:
     """The parts of each step that was profiled, and what must be known of them; None where none
     was.
     """
@@ -167,11 +163,9 @@ def goodput(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
         letters |= set(drawn.plain)
         if summary.reliable is False:
             drawn.stylize("dim")
-        table.add_row(
-            glyphs(name), share(summary), drawn, *(glyphs(texts[name][place]) for place in shown)
-        )
-    parts = parts_table(profiled, letters, glyphs)
-    return Group(table, "", *([parts] if parts else []), *_notes(report, profiled, glyphs))
+        table.add_row(name, share(summary), drawn, *(texts[name][place] for place in shown))
+    parts = parts_table(profiled, letters)
+    return Group(table, "", *([parts] if parts else []), *_notes(report, profiled))
 
 
 def share(summary: GoodputReport) -> str:
@@ -183,7 +177,7 @@ def share(summary: GoodputReport) -> str:
     return f"{summary.goodput:.0%}{UNRELIABLE if summary.reliable is False else ''}"
 
 
-def phases(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+def phases(report: RunReport) -> RenderableType | None:
     """The shares of the phases so far: live, and of the host's clock or the device's events, not of
     its kernels.
     """
@@ -206,12 +200,12 @@ def phases(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
             if part.share >= _LEAST:
                 shares.append(", " if shares else "").append_text(part.mark)
                 waits = " (waits)" if part.words in waiting else ""
-                shares.append(glyphs(f" {part.words} {part.share:.0%}{waits}"))
-        table.add_row(glyphs(name), bars.bar(parts), shares)
+                shares.append(f" {part.words} {part.share:.0%}{waits}")
+        table.add_row(name, bars.bar(parts), shares)
     return Group(Text(f"phase share{', an upper bound' if report.on_gpu else ''}", "bold"), table)
 
 
-def _notes(report: RunReport, profiled: dict[str, GoodputReport], glyphs: Glyphs) -> list[Text]:
+def _notes(report: RunReport, profiled: dict[str, GoodputReport]) -> list[Text]:
     notes = []
     if any(summary.hidden is not None for summary in profiled.values()):
         notes.append(Text("hidden: the share of copies behind other work", "dim"))
@@ -219,7 +213,7 @@ def _notes(report: RunReport, profiled: dict[str, GoodputReport], glyphs: Glyphs
     if unmarked:
         where = "nothing" if len(unmarked) == len(profiled) else f"in {', '.join(unmarked)} nothing"
         text = f"{where} is marked useful (lab.useful()), so everything that torch computes counts"
-        notes.append(Text(glyphs(text), "dim"))
+        notes.append(Text(text, "dim"))
     own_step = [
         name for name, summary in profiled.items() if summary.step_source == StepSource.PROFILER
     ]
@@ -230,12 +224,12 @@ def _notes(report: RunReport, profiled: dict[str, GoodputReport], glyphs: Glyphs
             else "in which kernels and copies took longer than in the rounds"
         )
         text = f"of the step in the profiler's process, {state}: {', '.join(own_step)}"
-        notes.append(Text(glyphs(text), "dim"))
+        notes.append(Text(text, "dim"))
     reasons = [reason for summary in profiled.values() for reason in summary.reasons]
-    notes += [Text(glyphs(line), "yellow") for line in lines(reasons)]
+    notes += [Text(line, "yellow") for line in lines(reasons)]
     for name, summary in profiled.items():
         if summary.trace:
-            notes.append(Text(glyphs(f"{name}: trace in {summary.trace}")))
+            notes.append(Text(f"{name}: trace in {summary.trace}"))
     return notes
 
 
@@ -261,7 +255,7 @@ _WORDS = {
 }
 
 
-def job_goodput(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+def job_goodput(report: RunReport) -> RenderableType | None:
     """The jobs of a report, where it has them."""
     jobs = report.from_start
     if jobs is None or not jobs.jobs:
@@ -271,7 +265,7 @@ def job_goodput(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
     for head in ("steps", "goodput", "speedup", "ahead after"):
         summary.add_column(head, justify="right", no_wrap=True)
     for job in jobs.jobs:
-        summary.add_row(glyphs(job.variant), *map(glyphs, _figures(job)))
+        summary.add_row(job.variant, *_figures(job))
     rows = [(Text(" "), part) for part in BEFORE_STEPS if _has(jobs, part)]
     rows += [
         (Text(letter, f"not bold {style}"), part)
@@ -281,9 +275,9 @@ def job_goodput(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
     rows += [(Text(" "), STEPS)] if _has(jobs, STEPS) else []
     columns = {job.variant: Whole(_named(job.seconds), job.total_s) for job in jobs.jobs}
     table = PartsTable(
-        "of a job", "job", columns, [(mark, _WORDS.get(part, part)) for mark, part in rows], glyphs
+        "of a job", "job", columns, [(mark, _WORDS.get(part, part)) for mark, part in rows]
     )
-    return Group(Text(glyphs(_title(report, jobs)), "bold"), summary, "", table, *_job_notes(jobs))
+    return Group(Text(_title(report, jobs), "bold"), summary, "", table, *_job_notes(jobs))
 
 
 def _title(report: RunReport, jobs: FromStart) -> str:

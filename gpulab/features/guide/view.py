@@ -10,8 +10,6 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
-from gpulab.draw.text import Glyphs
-
 _FOLDER = Path(__file__).parents[2] / "guide"
 
 
@@ -55,17 +53,13 @@ def words() -> dict[str, str]:
     }
 
 
-def help_view(
-    about: str, shown: str, keys: Sequence[tuple[str, str]], changed_by: str, glyphs: Glyphs
-) -> Group:
+def help_view(about: str, shown: str, keys: Sequence[tuple[str, str]], changed_by: str) -> Group:
     """What one looks at; the words of the manual that stand in what is shown; keys; without such
     words all of them.
     """
     every = words()
     here = {word: meaning for word, meaning in every.items() if _stands(word, shown)}
-    listed = _table(
-        [(word, meaning.replace("*", "")) for word, meaning in (here or every).items()], glyphs
-    )
+    listed = _table([(word, meaning.replace("*", "")) for word, meaning in (here or every).items()])
     of_words: list[RenderableType] = [
         Text("words on this screen" if here else "words", "bold"),
         listed,
@@ -73,20 +67,20 @@ def help_view(
     ]
     of_keys: list[RenderableType] = [
         Text("keys", "bold"),
-        _table(keys, glyphs),
-        Text(glyphs(changed_by), "dim"),
+        _table(keys),
+        Text(changed_by, "dim"),
         "",
     ]
     parts = [*of_words, *of_keys] if here else [*of_keys, *of_words]
-    first: list[RenderableType] = [Text(glyphs(about)), ""] if about else []
+    first: list[RenderableType] = [Text(about), ""] if about else []
     return Group(*first, *parts, Text("more: gpulab --guide, gpulab --help", "dim"))
 
 
-def _table(rows: Iterable[tuple[str, str]], glyphs: Glyphs) -> Table:
+def _table(rows: Iterable[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     for name, meaning in rows:
-        table.add_row(Text(glyphs(f"  {name}"), "bold"), Text(glyphs(meaning)))
+        table.add_row(Text(f"  {name}", "bold"), Text(meaning))
     return table
 
 

@@ -18,7 +18,6 @@ from gpulab.draw import bars
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, around, tick_seconds
 from gpulab.draw.canvas import Canvas, fit, wide
-from gpulab.draw.text import Glyphs
 from gpulab.report.report import RunReport, Time
 from gpulab.report.sentences import sentence
 from gpulab.stats.comparison import Comparison
@@ -41,7 +40,6 @@ _Draw = Callable[[Area, int], None]
 def compare_view(
     first: RunReport,
     second: RunReport,
-    glyphs: Glyphs,
     *,
     width: int,
     sources: tuple[str, str] = ("", ""),
@@ -50,7 +48,7 @@ def compare_view(
     """A is the first, B the second. Of the lines of their files that differ, the first ones, or
     all.
     """
-    rows = _Rows(width, glyphs)
+    rows = _Rows(width)
     rows.three(
         "",
         f"A  {first.at[:19].replace('T', ' ')}",
@@ -82,7 +80,7 @@ def compare_view(
         "means nothing."
     )
     for entry, other in pairs:
-        rows.line(_said(entry, other, glyphs))
+        rows.line(_said(entry, other))
     if not pairs:
         rows.line("They have no comparison in common that has an interval in both.")
     if first.source_sha256 != second.source_sha256:
@@ -156,12 +154,10 @@ def _same(report: RunReport, entry: Comparison) -> Comparison | None:
     )
 
 
-def _said(entry: Comparison, other: Comparison, glyphs: Glyphs) -> str:
+def _said(entry: Comparison, other: Comparison) -> str:
     low = max(entry.low or 0.0, other.low or 0.0)
     high = min(entry.high or 0.0, other.high or 0.0)
-    name = " over ".join(
-        fit(glyphs(name), _SAID_NAME, glyphs) for name in (entry.variant, entry.against)
-    )
+    name = " over ".join(fit(name, _SAID_NAME) for name in (entry.variant, entry.against))
     if low <= high:
         return (
             f"{name}: paired within each run, and they agree ({span(low, high)} is in both "
@@ -204,12 +200,12 @@ def _changes(a: str, b: str) -> list[tuple[str, str]]:
 class _Rows:
     """Rows as they come; the canvas is made once their number is known."""
 
-    def __init__(self, width: int, glyphs: Glyphs) -> None:
-        self._width, self._glyphs = width, glyphs
+    def __init__(self, width: int) -> None:
+        self._width = width
         self._rows: list[list[_Draw]] = []
 
     def text(self) -> Text:
-        canvas = Canvas(self._width, len(self._rows), self._glyphs)
+        canvas = Canvas(self._width, len(self._rows))
         area = Area(canvas, 0, 0, self._width, len(self._rows))
         for row, parts in enumerate(self._rows):
             for draw in parts:
@@ -218,7 +214,7 @@ class _Rows:
 
     def line(self, text: str) -> None:
         """A sentence, over as many rows as it takes."""
-        self._rows += [[_at(0, part)] for part in wrap(self._glyphs(text), self._width)]
+        self._rows += [[_at(0, part)] for part in wrap(text, self._width)]
 
     def heading(self, left: str, right: str) -> None:
         """What is right goes below where both have no room."""

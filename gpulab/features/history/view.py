@@ -14,7 +14,6 @@ from gpulab.core.units import duration, plural, seconds, span, times
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, around
 from gpulab.draw.canvas import Canvas, fit, wide
-from gpulab.draw.text import Glyphs
 from gpulab.stats.comparison import Comparison
 
 if TYPE_CHECKING:
@@ -52,31 +51,31 @@ def name_width(longest: int, width: int) -> int:
     return max(_LEAST_NAME, min(longest, _MOST_NAME, width - _OTHER_CELLS))
 
 
-def columns(glyphs: Glyphs, width: int, name: int) -> Text:
+def columns(width: int, name: int) -> Text:
     """What stands in the columns of `line`."""
     text = (
         f"{'when':>6}  {'lesson':<{name}} {'best':>8} {'verdict':<12} {'interval or time':<16} "
         "device"
     )
-    return Text(fit(text, width, glyphs), "bold", no_wrap=True, overflow=glyphs.overflow)
+    return Text(fit(text, width), "bold", no_wrap=True, overflow="ellipsis")
 
 
-def line(run: PastRun, now: datetime, glyphs: Glyphs, width: int, name: int = 24) -> Text:
+def line(run: PastRun, now: datetime, width: int, name: int = 24) -> Text:
     """When, what, what it came to, and where the best speedup lies; or the shortest time of what is
     not compared.
     """
     came_to, best = mark(run), best_comparison(run)
     word = came_to.verdict or ("inconclusive" if came_to.text.rstrip("*").endswith("?") else "")
     between = span(best.low, best.high) if best else _fastest(run)
-    text = Text(no_wrap=True, overflow=glyphs.overflow)
-    text.append(f"{ago(run, now):>6}  {_cell(run.scenario, name, glyphs)} ")
-    text.append(glyphs(f"{came_to.text:>8} {word:<12} "), came_to.style)
-    text.append(f"{_cell(between, 16, glyphs)} ")
+    text = Text(no_wrap=True, overflow="ellipsis")
+    text.append(f"{ago(run, now):>6}  {_cell(run.scenario, name)} ")
+    text.append(f"{came_to.text:>8} {word:<12} ", came_to.style)
+    text.append(f"{_cell(between, 16)} ")
     room = width - text.cell_len
     device = (
         run.device.name if wide(run.device.name) <= room else run.device.name.removeprefix(_VENDOR)
     )
-    text.append(fit(device, max(0, room), glyphs))
+    text.append(fit(device, max(0, room)))
     return text
 
 
@@ -120,12 +119,12 @@ def search_text(run: PastRun) -> str:
 
 
 def others_on_one_axis(
-    runs: Sequence[PastRun], chosen: PastRun, glyphs: Glyphs, *, width: int, height: int
+    runs: Sequence[PastRun], chosen: PastRun, *, width: int, height: int
 ) -> Text:
     """The runs of the chosen one's scenario, which come the oldest first: those around it with
     their best speedups.
     """
-    canvas = Canvas(width, height, glyphs)
+    canvas = Canvas(width, height)
     area = Area(canvas, 0, 0, width, height)
     area.put(0, 0, "─" * width)
     area.put(
@@ -187,9 +186,9 @@ def facts(run: PastRun) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _cell(text: str, width: int, glyphs: Glyphs) -> str:
+def _cell(text: str, width: int) -> str:
     """The text in exactly so many cells."""
-    text = fit(glyphs(text), width, glyphs)
+    text = fit(text, width)
     return text + " " * (width - wide(text))
 
 

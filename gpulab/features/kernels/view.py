@@ -13,7 +13,6 @@ from rich.text import Text
 
 from gpulab.core.payloads import KernelCode
 from gpulab.core.units import byte_count, seconds
-from gpulab.draw.text import Glyphs
 from gpulab.features.kernels.changes import Change, KernelDifference, differences
 from gpulab.features.kernels.instructions import ALL, MATRIX
 from gpulab.report.report import RunReport
@@ -61,7 +60,7 @@ _ACCESSES = {
 }
 
 
-def kernels(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+def kernels(report: RunReport) -> RenderableType | None:
     """The kernels of a run's variants, and their differences; None where it has none."""
     of_variants = {variant.name: variant.kernels for variant in report.variants if variant.kernels}
     if not of_variants:
@@ -73,25 +72,23 @@ def kernels(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
         for variant in report.variants
         if variant.kernel_difference
     }
-    return _page(of_variants, found, glyphs, times=shown, per=report.per)
+    return _page(of_variants, found, times=shown, per=report.per)
 
 
 def kernel_page(
     of_variants: Mapping[str, Sequence[KernelCode]],
     against: Mapping[str, str | None],
-    glyphs: Glyphs,
 ) -> RenderableType | None:
     """The same without a run: of kernels that were compiled only. `against` as in `differences`."""
     of_variants = {name: codes for name, codes in of_variants.items() if codes}
     if not of_variants:
         return None
-    return _page(of_variants, differences(of_variants, against), glyphs)
+    return _page(of_variants, differences(of_variants, against))
 
 
 def _page(
     of_variants: Mapping[str, Sequence[KernelCode]],
     found: Mapping[str, KernelDifference],
-    glyphs: Glyphs,
     *,
     times: Mapping[str, str] | None = None,
     per: str = "step",
@@ -115,21 +112,21 @@ def _page(
     for name, codes in of_variants.items():
         shown = [(times or {}).get(name, "")] if times else []
         shown += _launch(codes) if pipelined else []
-        table.add_row(*(Text(glyphs(cell)) for cell in (name, *shown, *_resources(codes))))
+        table.add_row(*(Text(cell) for cell in (name, *shown, *_resources(codes))))
     first = next(code for codes in of_variants.values() for code in codes)
     mixes = [(name, _mix(name, codes)) for name, codes in of_variants.items()]
-    parts: list[RenderableType] = [table, "", _Named(mixes, "dim", glyphs)]
+    parts: list[RenderableType] = [table, "", _Named(mixes, "dim")]
     if found:
         lines = [
             (name, f"against {each.against}: {difference_words(each)}")
             for name, each in found.items()
         ]
-        parts += ["", _Named(lines, "", glyphs)]
+        parts += ["", _Named(lines, "")]
     counted = (
         f"counted in the {first.read_from} for {first.arch}, each instruction once, however "
         "often it runs"
     )
-    return Group(*parts, Text(glyphs(counted), "dim"))
+    return Group(*parts, Text(counted, "dim"))
 
 
 @dataclass(frozen=True)
@@ -138,12 +135,11 @@ class _Named:
 
     lines: Sequence[tuple[str, str]]
     style: str
-    glyphs: Glyphs
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
     ) -> Iterator[RenderableType]:
-        rows = [(self.glyphs(name), self.glyphs(text)) for name, text in self.lines]
+        rows = [(name, text) for name, text in self.lines]
         if options.no_wrap and not console.is_terminal:
             widest = min(_WIDEST_NAME, max(len(name) for name, _ in rows))
             for name, text in rows:
@@ -151,7 +147,7 @@ class _Named:
             return
         table = Table.grid(padding=(0, 2, 0, 0))
         # The rest of a name that is folded would begin a line, and may read as one of the lab's.
-        table.add_column(no_wrap=True, overflow=self.glyphs.overflow, max_width=_WIDEST_NAME)
+        table.add_column(no_wrap=True, overflow="ellipsis", max_width=_WIDEST_NAME)
         table.add_column(overflow="fold")
         for name, text in rows:
             table.add_row(Text(name, f"bold {self.style}"), Text(text, self.style))

@@ -63,7 +63,7 @@ def _draw(run: LiveRun, area: Area) -> None:
             area.put(
                 row,
                 names + 1 + cell,
-                bars([count], most * 1.001, area.glyphs),
+                bars([count], most * 1.001),
                 "cyan" if row > 1 else "",
             )
         if time := variant.time_per(run.report.per):

@@ -7,7 +7,6 @@ from rich.text import Text
 
 from gpulab.core.statuses import Stage
 from gpulab.core.units import plus_minus, seconds, times
-from gpulab.draw.text import Glyphs
 from gpulab.features.goodput.view import goodput, phases
 from gpulab.features.telemetry.view import TelemetryRows
 from gpulab.report.report import RunReport
@@ -75,20 +74,17 @@ def verdict_lines(report: RunReport) -> list[str]:
     return lines
 
 
-def progress_view(report: RunReport, glyphs: Glyphs) -> RenderableType:
+def progress_view(report: RunReport) -> RenderableType:
     """The headline, the table so far, the claim, and the last lines that the scenario printed."""
-    parts: list[RenderableType] = [Text(glyphs(headline(report)), style="bold", no_wrap=True)]
+    parts: list[RenderableType] = [Text(headline(report), style="bold", no_wrap=True)]
     if report.variants:
-        parts += ["", comparison_table(report, glyphs), ""]
-    parts += [TelemetryRows(report, glyphs), ""] if report.device else []
-    for part in (phases(report, glyphs), goodput(report, glyphs)):
+        parts += ["", comparison_table(report), ""]
+    parts += [TelemetryRows(report), ""] if report.device else []
+    for part in (phases(report), goodput(report)):
         parts += [part, ""] if part is not None else []
-    parts += [Text(glyphs(line), style) for line, style in claims(report)]
+    parts += [Text(line, style) for line, style in claims(report)]
     printed = [*report.log.head, *report.log.tail][-_LAST_LINES:]
-    parts += [
-        Text(glyphs(f"  {line}"), style="dim", no_wrap=True, overflow=glyphs.overflow)
-        for line in printed
-    ]
+    parts += [Text(f"  {line}", style="dim", no_wrap=True, overflow="ellipsis") for line in printed]
     return Group(*parts)
 
 

@@ -15,7 +15,6 @@ from rich.text import Text
 from gpulab.core.statuses import Stage
 from gpulab.draw.area import Area, bar
 from gpulab.draw.canvas import Canvas
-from gpulab.draw.text import Glyphs
 from gpulab.features.goodput.panel import PARTS
 from gpulab.features.live.narrowing import NARROWING
 from gpulab.features.live.number import NUMBER
@@ -74,7 +73,7 @@ def _under_way(report: RunReport, area: Area) -> str:
         share = progress.process / (
             progress.process + max(progress.planned_processes - progress.process, 0) + 1
         )
-        filled = bar(share, _CELLS, area.glyphs)
+        filled = bar(share, _CELLS)
         empty = "░" * (_CELLS - len(filled))
         left = f", {left_s:.0f} s left" if left_s >= 1 else ""
         return f"▸{words} {filled}{empty} process {progress.process}{left}"
@@ -162,7 +161,6 @@ def _stacked(
 
 def live_view(
     run: LiveRun,
-    glyphs: Glyphs,
     *,
     width: int,
     height: int,
@@ -172,7 +170,7 @@ def live_view(
     """All panels that have room, one of them `chosen`; or, where `zoomed` or on a small screen,
     that one alone.
     """
-    canvas = Canvas(width, height, glyphs)
+    canvas = Canvas(width, height)
     draw_stages(run, Area(canvas, 0, 0, width, 1))
     layout = places(run, width, height)
     if zoomed or width < _SMALLEST[0] or height < _SMALLEST[1]:
@@ -185,10 +183,10 @@ def live_view(
     return canvas.text()
 
 
-def panel_view(panel: Panel, run: LiveRun, glyphs: Glyphs, *, width: int) -> Text:
+def panel_view(panel: Panel, run: LiveRun, *, width: int) -> Text:
     """One panel with its heading, as high as it can use."""
     height = panel.rows(run, width).most + 1
-    canvas = Canvas(width, height, glyphs)
+    canvas = Canvas(width, height)
     _draw_heading(panel, run, Area(canvas, 0, 0, width, 1), chosen=False)
     panel.draw(run, Area(canvas, 1, 0, width, height - 1))
     return canvas.text()

@@ -13,13 +13,12 @@ from rich.text import Text
 from gpulab.core.statuses import Shows
 from gpulab.core.units import byte_count, seconds, times
 from gpulab.draw.chart import Mark, Scale, chart, letter_of, style_of
-from gpulab.draw.text import Glyphs
 from gpulab.report.report import RunReport
 
 _WIDTH, _HEIGHT = 72, 9
 
 
-def memory(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+def memory(report: RunReport) -> RenderableType | None:
     """A row a variant; None where nothing is known of it."""
     known = [
         (place, variant)
@@ -39,27 +38,25 @@ def memory(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
         assert variant.memory is not None
         needs, time = variant.memory, variant.time_per(report.per)
         name = Text(f"{letter_of(place)} " if drawn else "", style_of(place))
-        name.append(glyphs(variant.name), "not bold default")
+        name.append(variant.name, "not bold default")
         reserved = (
             [byte_count(needs.reserved) if needs.reserved is not None else ""] if on_gpu else []
         )
-        shown = glyphs(seconds(time.median)) if time else ""
+        shown = seconds(time.median) if time else ""
         table.add_row(name, byte_count(needs.peak), byte_count(needs.held), *reserved, shown)
         if time and needs.peak:
             marks.append(Mark(letter_of(place), time.median, float(needs.peak), style_of(place)))
     parts: list[RenderableType] = [table]
     if drawn and len(marks) > 1:
-        x = Scale(f"time per {report.per}", lambda value: glyphs(seconds(value)))
+        x = Scale(f"time per {report.per}", lambda value: seconds(value))
         parts += [
             "",
-            chart(marks, x, Scale("peak memory", byte_count), glyphs, width=_WIDTH, height=_HEIGHT),
+            chart(marks, x, Scale("peak memory", byte_count), width=_WIDTH, height=_HEIGHT),
         ]
     return Group(*parts)
 
 
-def memory_over(
-    parameter: str, reports: Sequence[RunReport], glyphs: Glyphs
-) -> RenderableType | None:
+def memory_over(parameter: str, reports: Sequence[RunReport]) -> RenderableType | None:
     """Of a sweep about memory: the peak of each variant at each value, drawn over it, and how it
     grows at the end.
 
@@ -77,11 +74,11 @@ def memory_over(
     if not curves:
         return None
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column(glyphs(f"peak memory, {parameter}"), justify="right", overflow="fold")
+    table.add_column(f"peak memory, {parameter}", justify="right", overflow="fold")
     marks = []
     for place, name in enumerate(peaks):
         if name in curves:
-            table.add_column(f"{letter_of(place)} {glyphs(name)}", justify="right", overflow="fold")
+            table.add_column(f"{letter_of(place)} {name}", justify="right", overflow="fold")
             marks += [
                 Mark(letter_of(place), value, float(peak), style_of(place))
                 for value, peak in curves[name]
@@ -99,8 +96,6 @@ def memory_over(
         if values[-1] in points and values[-2] in points
     ]
     x = Scale(parameter, lambda value: f"{value:.0f}" if value >= 1 else f"{value:.3g}")
-    picture = chart(
-        marks, x, Scale("peak memory", byte_count), glyphs, width=_WIDTH, height=_HEIGHT
-    )
+    picture = chart(marks, x, Scale("peak memory", byte_count), width=_WIDTH, height=_HEIGHT)
     growth = f"from {parameter}={values[-2]:g} to {values[-1]:g} it grows: {', '.join(growths)}"
-    return Group(table, "", picture, Text(glyphs(growth if growths else "")))
+    return Group(table, "", picture, Text(growth if growths else ""))

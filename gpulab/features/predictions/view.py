@@ -15,7 +15,6 @@ from gpulab.core.units import span, times
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis
 from gpulab.draw.canvas import Canvas
-from gpulab.draw.text import Glyphs
 from gpulab.features.history.report import PastComparison
 from gpulab.features.predictions.report import LIMITS, Prediction, limit_right, promised
 from gpulab.report.report import RunReport
@@ -51,24 +50,23 @@ def limit_of(text: str) -> str | None:
     return limits[0]
 
 
-def question(row: ScenarioRow, glyphs: Glyphs) -> list[RenderableType]:
+def question(row: ScenarioRow) -> list[RenderableType]:
     """What is to be guessed: the variants, and the question. The answer is the best variant's
     speedup.
     """
-    name = Text(glyphs(f"{row.name}: {title_without_name(row)}".removesuffix(": ")), "bold")
+    name = Text(f"{row.name}: {title_without_name(row)}".removesuffix(": "), "bold")
     what = row.variants[1] if len(row.variants) == 2 else "the best of them"
     return [
         name,
         "",
-        variants_table(row, glyphs),
+        variants_table(row),
         "",
-        Text(glyphs(f"How many times as fast is {what}?"), "bold"),
+        Text(f"How many times as fast is {what}?", "bold"),
     ]
 
 
 def axis_view(
     guesses: Sequence[float],
-    glyphs: Glyphs,
     *,
     width: int,
     promise: tuple[float, float] | None = None,
@@ -80,7 +78,7 @@ def axis_view(
     """
     names = (_PROMISED, _MEASURED) if promise or measured else ()
     margin = max(map(len, names), default=0) + bool(names)
-    canvas = Canvas(width, rows + 3 + len(names), glyphs)
+    canvas = Canvas(width, rows + 3 + len(names))
     area = Area(canvas, 0, 0, width, rows + 3 + len(names))
     interval = _interval(measured)
     ends = [*guesses, *(promise or ()), *(interval or ())]
@@ -123,7 +121,7 @@ def record_line(answered: int, near: int) -> str:
     return f"your record: {near} of {answered} within a factor of 2" if answered else ""
 
 
-def outcome(report: RunReport, prediction: Prediction, glyphs: Glyphs, *, width: int) -> list[Text]:
+def outcome(report: RunReport, prediction: Prediction, *, width: int) -> list[Text]:
     """After a run: guess, promise and measurement on one axis, and in words. Empty where nothing
     came out.
     """
@@ -144,11 +142,11 @@ def outcome(report: RunReport, prediction: Prediction, glyphs: Glyphs, *, width:
     promise = promised(report.claim)
     rows = min(len(prediction.speedups), _ROWS)
     drawn = axis_view(
-        prediction.speedups, glyphs, width=width, promise=promise, measured=comparison, rows=rows
+        prediction.speedups, width=width, promise=promise, measured=comparison, rows=rows
     )
-    lines = [drawn, Text(glyphs(words), "bold")]
+    lines = [drawn, Text(words, "bold")]
     if (limit := limit_right(prediction, report)) is not None:
         bound, right = limit
         text = f"you said that {prediction.limit} limits {report.baseline}; it is {bound}-bound: "
-        lines.append(Text(glyphs(text + ("right" if right else "not so")), "bold"))
+        lines.append(Text(text + ("right" if right else "not so"), "bold"))
     return lines

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.units import duration, plural, seconds, span, times
-from gpulab.draw.text import STYLES, Glyphs
+from gpulab.draw.text import STYLES
 from gpulab.features.repeats.report import OverRuns
 from gpulab.stats.statistics import FEWEST
 
@@ -21,7 +21,7 @@ _LONG_S = 3600.0
 """Runs that take as long together have seen the machine in more than one state."""
 
 
-def over_runs_view(entries: Sequence[OverRuns], glyphs: Glyphs) -> RenderableType:
+def over_runs_view(entries: Sequence[OverRuns]) -> RenderableType:
     """A row an entry: the median over runs, its interval, or, of too few runs, the range."""
     if not entries:
         return Text("no run came to an end: nothing to say over runs", "bold")
@@ -47,9 +47,9 @@ def over_runs_view(entries: Sequence[OverRuns], glyphs: Glyphs) -> RenderableTyp
         numbers = head not in ("scenario", "variant", "verdict")
         table.add_column(head, justify="right" if numbers else "left", overflow="fold")
     for entry in entries:
-        cells: list[RenderableType] = [glyphs(entry.scenario)] if several else []
-        cells += [glyphs(entry.variant), str(entry.runs), glyphs(_median(entry))]
-        cells.append(glyphs(f"{'range ' * (mixed and entry.runs < FEWEST)}{_between(entry)}"))
+        cells: list[RenderableType] = [entry.scenario] if several else []
+        cells += [entry.variant, str(entry.runs), _median(entry)]
+        cells.append(f"{'range ' * (mixed and entry.runs < FEWEST)}{_between(entry)}")
         if compared:
             cells.append(Text(entry.verdict, STYLES[entry.verdict]) if entry.verdict else "")
         table.add_row(*cells)
@@ -63,7 +63,7 @@ def over_runs_view(entries: Sequence[OverRuns], glyphs: Glyphs) -> RenderableTyp
             times(value) if entry.speedups else seconds(value) for value in values[:_MOST_SHOWN]
         )
         more = f", and {len(values) - _MOST_SHOWN} more" if len(values) > _MOST_SHOWN else ""
-        parts.append(Text(glyphs(f"{entry.variant}: {shown}{more}"), "dim"))
+        parts.append(Text(f"{entry.variant}: {shown}{more}", "dim"))
     if fewest < FEWEST:
         parts.append(
             Text(

@@ -11,7 +11,6 @@ from math import ceil, floor, log10
 
 from gpulab.core.payloads import CACHE, MATRIX, MEMORY, SOURCES, VECTOR, Ceiling, family
 from gpulab.draw.canvas import cells
-from gpulab.draw.text import Glyphs
 from gpulab.features.roofline.ceilings import RoofSet
 
 THIRDS = 3
@@ -185,28 +184,6 @@ Cell = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Marks:
-    """The characters of a plot."""
-
-    thirds: str = "▁─▔"
-    steep: str = ""
-    """For a slope; empty where dots are finer."""
-    dot: str = "·"
-    trail: str = "∙"
-    left: str = "←"
-    right: str = "→"
-    up: str = "↑"
-    down: str = "↓"
-    off_left: str = "◂"
-    off_right: str = "▸"
-    off_top: str = "▲"
-    off_bottom: str = "▼"
-
-
-_ASCII = Marks('_-"', "/", ".", ":", "<", ">", "^", "v", "<", ">", "^", "v")
-
-
-@dataclass(frozen=True)
 class Anchor:
     """A cell that a text starts at, ends at, or has in its middle: `align` is 0, 1, or 0.5."""
 
@@ -240,16 +217,11 @@ class Plot:
     """What was drawn and placed inside the axes."""
 
     axes: Axes
-    glyphs: Glyphs
     lines: dict[Cell, tuple[str, str]] = field(default_factory=dict)
     placed: list[Placed] = field(default_factory=list)
     occupied: set[Cell] = field(default_factory=set)
     unlabelled: list[Ceiling] = field(default_factory=list)
     """Ceilings that found no place for a line with its label, nor in another's label."""
-
-    @property
-    def marks(self) -> Marks:
-        return _ASCII if self.glyphs.ascii else Marks()
 
     def dot(self, row: int, column: int, style: str) -> None:
         """A dot, in quarters of rows and halves of columns. Those in a cell stand together, but not
@@ -289,7 +261,7 @@ class Plot:
         style: str = "",
         points: tuple[int, ...] = (),
     ) -> Placed:
-        placed = Placed(kind, row, column, text, len(cells(text, self.glyphs)), style, points)
+        placed = Placed(kind, row, column, text, len(cells(text)), style, points)
         self.placed.append(placed)
         self.occupied |= placed.cells
         return placed
@@ -326,7 +298,7 @@ class Plot:
         anchors = list(anchors)
         best: tuple[float, Cell, str] | None = None
         for text in texts:
-            width = len(cells(text, self.glyphs))
+            width = len(cells(text))
             place = self.cheapest(anchors, width)
             if place and (self._covers(*place[1], width) or 0) < 1:
                 best = (*place, text)

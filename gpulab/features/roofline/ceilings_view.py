@@ -14,7 +14,6 @@ from rich.text import Text
 
 from gpulab.core.payloads import MEASURED, Ceiling
 from gpulab.core.units import plural, rate, seconds, times
-from gpulab.draw.text import Glyphs
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import lines, sentence, sentence_with_place
 
@@ -35,25 +34,21 @@ cut.
 _METHOD_WIDTH = 24
 
 
-def ceilings(report: RunReport, glyphs: Glyphs) -> RenderableType:
+def ceilings(report: RunReport) -> RenderableType:
     """Header, a row a ceiling, and what must be known of them."""
     parts: list[RenderableType] = []
     if report.device:
         threads = "" if report.on_gpu else f", {plural(report.device.threads, 'thread')}"
-        parts += [Text(glyphs(f"{report.device.name}{threads}"), "bold"), ""]
+        parts += [Text(f"{report.device.name}{threads}", "bold"), ""]
     if report.ceilings and report.ceilings.ceilings:
-        parts += [CeilingTable(report.ceilings.ceilings, glyphs), ""]
+        parts += [CeilingTable(report.ceilings.ceilings), ""]
         parts += (
-            [Text(glyphs(f"measured at {report.ceilings.at} (UTC)"), "dim")]
-            if report.ceilings.at
-            else []
+            [Text(f"measured at {report.ceilings.at} (UTC)", "dim")] if report.ceilings.at else []
         )
     if report.reason:
-        parts.append(
-            Text(glyphs(f"{report.outcome}: {sentence_with_place(report.reason)}"), "bold red")
-        )
-    parts += [Text(glyphs(line)) for line in lines(report.explanations)]
-    parts += [Text(glyphs(f"note: {line}"), "yellow") for line in lines(report.findings)]
+        parts.append(Text(f"{report.outcome}: {sentence_with_place(report.reason)}", "bold red"))
+    parts += [Text(line) for line in lines(report.explanations)]
+    parts += [Text(f"note: {line}", "yellow") for line in lines(report.findings)]
     return Group(*parts)
 
 
@@ -67,7 +62,6 @@ class CeilingTable:
     """A row a ceiling, with as many columns as there is room for."""
 
     ceilings: Sequence[Ceiling]
-    glyphs: Glyphs
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         rows = [_cells(ceiling) for ceiling in self.ceilings]
@@ -96,7 +90,7 @@ class CeilingTable:
                 overflow="fold",
             )
         for ceiling, row in zip(self.ceilings, rows, strict=True):
-            table.add_row(*(Text(self.glyphs(row[name]), _style(ceiling, name)) for name in shown))
+            table.add_row(*(Text(row[name], _style(ceiling, name)) for name in shown))
         yield table
 
 

@@ -57,13 +57,13 @@ def _plot(roofline: Roofline, area: Area) -> Text:
     """The plot with the table of its points, or alone, where that has no room: letters and names
     stand in the plot.
     """
-    height, width, glyphs = area.height, area.width, area.glyphs
-    layout = layout_of(roofline, glyphs, width=width, height=height)
+    height, width = area.height, area.width
+    layout = layout_of(roofline, width=width, height=height)
     if layout.plot and layout.height > height:
         below = layout.height - layout.table_at[0]
-        layout = layout_of(roofline, glyphs, width=width, height=height + below)
+        layout = layout_of(roofline, width=width, height=height + below)
         height += below - max(0, layout.table_at[0] - area.height)
-    return roofline_view(roofline, glyphs, width=width, height=height)
+    return roofline_view(roofline, width=width, height=height)
 
 
 def _why_none(run: LiveRun) -> str:

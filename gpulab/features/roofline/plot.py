@@ -14,7 +14,6 @@ from string import ascii_lowercase, ascii_uppercase
 from gpulab.core.payloads import CACHE, MEASURED, MEMORY, Ceiling
 from gpulab.core.units import rate
 from gpulab.draw.canvas import fit
-from gpulab.draw.text import Glyphs
 from gpulab.features.roofline.axes import (
     BADGE,
     BY_COUNT,
@@ -34,8 +33,8 @@ from gpulab.features.roofline.axes import (
 from gpulab.features.roofline.bound import Point, Roofline
 
 ROOF_STYLE = "cyan"
-_STEEP = 0.7
-"""Rows in a column from which a diagonal looks smoother than thirds of a row do."""
+_THIRDS = "▁─▔"
+"""A flat line in the lower, the middle and the upper third of a row."""
 _TWO_DOTS = 0.5
 """In rows: slopes nearer to each other than this are one line to the eye."""
 _ALIKE = 1.1
@@ -127,57 +126,42 @@ def _is_slope(ceiling: Ceiling) -> bool:
 
 
 def _apart(plot: Plot, first: Ceiling, second: Ceiling) -> bool:
-    """Whether two lines are distinct to the eye: flat ones by their rows, slopes by a row, or by
-    two dots.
-    """
+    """Whether two lines are distinct to the eye: flat ones by their rows, slopes by two dots."""
     axes = plot.axes
     if _is_slope(first) != _is_slope(second):
         return True
     if _is_slope(first):
-        return abs(axes.depth(first.median) - axes.depth(second.median)) >= (
-            1 if plot.marks.steep else _TWO_DOTS
-        )
+        return abs(axes.depth(first.median) - axes.depth(second.median)) >= _TWO_DOTS
     return axes.row(first.median) != axes.row(second.median)
 
 
-def _draw(
-    plot: Plot, ceiling: Ceiling, top: float, steepest: float, style: str
-) -> list[tuple[Cell, str]]:
+def _draw(plot: Plot, ceiling: Ceiling, top: float, steepest: float, style: str) -> list[Cell]:
     """One line; its cells, also where dots are finer."""
-    sloped, median = _is_slope(ceiling), ceiling.median
-    line = _slope(plot, median, top) if sloped else _flat(plot, median, median / steepest)
-    if sloped and not plot.marks.steep:
+    if _is_slope(ceiling):
         _dots(plot, ceiling, top, style)
-        return line
-    for index, (cell, glyph) in enumerate(line):
-        if ceiling.source != MEASURED:
-            if index % 2 == 0:
-                plot.lines[cell] = (plot.marks.dot, style)
-        elif ceiling.roof != CACHE or index % 3 < 2:
-            plot.lines[cell] = (glyph, style)
+        return _slope(plot, ceiling.median, top)
+    line = _flat(plot, ceiling.median, ceiling.median / steepest)
+    measured = ceiling.source == MEASURED
+    mark = _THIRDS[plot.axes.level(ceiling.median) % THIRDS] if measured else "·"
+    for cell in line if measured else line[::2]:
+        plot.lines[cell] = (mark, style)
     return line
 
 
-def _slope(plot: Plot, per_byte: float, top: float) -> list[tuple[Cell, str]]:
+def _slope(plot: Plot, per_byte: float, top: float) -> list[Cell]:
     """From the left up to the flat roof: a cell a column, or a cell a row where it climbs faster
     than that.
     """
-    axes, marks = plot.axes, plot.marks
-    line = []
-    if axes.steepness <= 1:
-        for column in range(min(axes.column(top / per_byte) + 1, axes.columns)):
-            value = min(per_byte * axes.intensity(column), top)
-            level = axes.level(value)
-            glyph = (
-                marks.steep
-                if axes.steepness > _STEEP and value < top
-                else marks.thirds[level % THIRDS]
-            )
-            line.append(((axes.rows - 1 - level // THIRDS, column), glyph))
+    axes = plot.axes
+    if axes.steepness > 1:
+        rows = range(axes.rows - 1, axes.row(top), -1)
+        line = [(row, axes.column(axes.rate(row) / per_byte)) for row in rows]
     else:
-        for row in range(axes.rows - 1, axes.row(top), -1):
-            line.append(((row, axes.column(axes.rate(row) / per_byte)), marks.steep))
-    return [(cell, glyph) for cell, glyph in line if plot.inside(*cell)]
+        columns = range(min(axes.column(top / per_byte) + 1, axes.columns))
+        line = [
+            (axes.row(min(per_byte * axes.intensity(column), top)), column) for column in columns
+        ]
+    return [cell for cell in line if plot.inside(*cell)]
 
 
 def _dots(plot: Plot, ceiling: Ceiling, top: float, style: str) -> None:
@@ -199,14 +183,9 @@ def _dots(plot: Plot, ceiling: Ceiling, top: float, style: str) -> None:
         last = row
 
 
-def _flat(plot: Plot, median: float, start: float) -> list[tuple[Cell, str]]:
-    axes = plot.axes
-    level = axes.level(median)
-    row, glyph = axes.rows - 1 - level // THIRDS, plot.marks.thirds[level % THIRDS]
-    first = max(0, axes.column(start))
-    return [
-        ((row, column), glyph) for column in range(first, axes.columns) if plot.inside(row, column)
-    ]
+def _flat(plot: Plot, median: float, start: float) -> list[Cell]:
+    row, first = plot.axes.row(median), max(0, plot.axes.column(start))
+    return [(row, column) for column in range(first, plot.axes.columns) if plot.inside(row, column)]
 
 
 def _texts(ceiling: Ceiling, beside: Sequence[Ceiling]) -> tuple[str, ...]:
@@ -220,22 +199,20 @@ def _texts(ceiling: Ceiling, beside: Sequence[Ceiling]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*full, *short, " ".join([value, *source])]))
 
 
-def _along(
-    plot: Plot, line: Sequence[tuple[Cell, str]], flat_rows: Collection[int]
-) -> tuple[Anchor, ...]:
+def _along(plot: Plot, line: Sequence[Cell], flat_rows: Collection[int]) -> tuple[Anchor, ...]:
     """Above or below a flat roof, where that is no other's row, or as the last resort on it."""
     if not line:
         return ()
-    row, first = line[0][0]
+    row, first = line[0]
     rows = [other for other in (row - 1, row + 1) if other not in flat_rows]
     ends = range(plot.axes.columns - 1, first, -3)
     return tuple(Anchor(label_row, end, 1) for label_row in (*rows, row) for end in ends)
 
 
-def _beside(line: Sequence[tuple[Cell, str]], *, left: bool) -> tuple[Anchor, ...]:
+def _beside(line: Sequence[Cell], *, left: bool) -> tuple[Anchor, ...]:
     """Left or right of a slope, its lower middle first."""
     rows: dict[int, list[int]] = defaultdict(list)
-    for (row, column), _ in line:
+    for row, column in line:
         rows[row].append(column)
     order = sorted(rows, key=lambda row: abs(row - (min(rows) + 2 * max(rows)) / 3))
     to_left = [Anchor(row, min(rows[row]) - 2, 1) for row in order]
@@ -259,11 +236,9 @@ def letters(indices: Iterable[int]) -> str:
     return ",".join(map(letter, indices))
 
 
-def plot_of(
-    roofline: Roofline, roofs: FamilyRoofs, axes: Axes, family: str, glyphs: Glyphs
-) -> Plot:
+def plot_of(roofline: Roofline, roofs: FamilyRoofs, axes: Axes, family: str) -> Plot:
     """All that is inside the axes."""
-    plot = Plot(axes, glyphs)
+    plot = Plot(axes)
     labels = draw_roofs(plot, roofs)
     points = _place_points(plot, roofline.points, family)
     _place_counted(plot, roofline.points, family)
@@ -332,13 +307,13 @@ def _badge(plot: Plot, index: int, row: int, column: int) -> Placed | None:
     """A letter and an arrow at the edge where the point left the frame, or as near to there as
     there is room.
     """
-    axes, marks, name = plot.axes, plot.marks, letter(index)
+    axes, name = plot.axes, letter(index)
     if column < 0:
-        text = marks.off_left + name
+        text = f"◂{name}"
     elif column >= axes.columns:
-        text = name + marks.off_right
+        text = f"{name}▸"
     else:
-        text = name + (marks.off_top if row < 0 else marks.off_bottom)
+        text = f"{name}▲" if row < 0 else f"{name}▼"
     at = max(0, min(row, axes.rows - 1)), max(0, min(column, axes.columns - 2))
     if 0 <= column < axes.columns:
         anchors = [
@@ -364,14 +339,13 @@ def _arrow(plot: Plot, start: Placed, end: Placed) -> None:
     head.
     """
     rows, columns = end.row - start.row, end.column - start.column
-    marks = plot.marks
     beside = (
         (end.row, end.column - 1 if columns > 0 else end.column + end.width),
-        marks.right if columns > 0 else marks.left,
+        "→" if columns > 0 else "←",
     )
     over = (
         (end.row - 1 if rows > 0 else end.row + 1, end.column),
-        marks.down if rows > 0 else marks.up,
+        "↓" if rows > 0 else "↑",
     )
     choices = [beside] * bool(columns) + [over] * bool(rows)
     if abs(columns) < 2 * abs(rows):  # A cell is twice as high as it is wide.
@@ -386,7 +360,7 @@ def _arrow(plot: Plot, start: Placed, end: Placed) -> None:
     steps = max(abs(rows), abs(columns))
     for at in range(steps - 2, 0, -2):
         cell = start.row + round(rows * at / steps), start.column + round(columns * at / steps)
-        plot.lines[cell] = marks.trail, _ARROW
+        plot.lines[cell] = "∙", _ARROW
 
 
 def _names(plot: Plot, points: Sequence[Point], family: str) -> None:
@@ -394,7 +368,7 @@ def _names(plot: Plot, points: Sequence[Point], family: str) -> None:
     marks = sorted(plot.of_kinds(POINT, BADGE), key=lambda mark: (mark.style == DIM, mark.points))
     for mark in marks:
         name = letters(mark.points) if len(mark.points) > 1 else points[mark.points[0]].variant
-        text = fit(name, _LONGEST_NAME, plot.glyphs)
+        text = fit(name, _LONGEST_NAME)
         if text:
             plot.label(NAME, (text,), _around(mark), DIM if mark.style == DIM else "", mark.points)
 

@@ -13,7 +13,6 @@ from gpulab.core.payloads import MEASURED, MEMORY
 from gpulab.core.payloads import family as family_of
 from gpulab.core.units import percent_of_roof, three_digits, times
 from gpulab.draw.canvas import Canvas, fit, wide
-from gpulab.draw.text import Glyphs
 from gpulab.features.roofline.axes import BY_COUNT, DIM, FamilyRoofs, Plot, axes_for, family_roofs
 from gpulab.features.roofline.bound import BoundKind, Cause, Point, Roofline
 from gpulab.features.roofline.ceilings import RoofSet
@@ -36,33 +35,33 @@ def marked(cause: Cause | Point) -> str:
     return f"{cause.bound}{'?' * bool(cause.or_else)}"
 
 
-def reasons(points: Sequence[Point], glyphs: Glyphs, *, letters: bool = True) -> Text:
+def reasons(points: Sequence[Point], *, letters: bool = True) -> Text:
     """A line a point: its letter beside a plot, its bound, and the evidence for it."""
     text = Text()
     for index, point in enumerate(points):
-        _add(text, f"{f'{letter(index)} ' * letters}{point.variant}", point, glyphs)
+        _add(text, f"{f'{letter(index)} ' * letters}{point.variant}", point)
     return text
 
 
-def causes(variants: Iterable[VariantReport], glyphs: Glyphs) -> Text:
+def causes(variants: Iterable[VariantReport]) -> Text:
     """The same of variants that no roofline has a point for."""
     text = Text()
     for variant in variants:
         if variant.cause and not variant.roofline:
-            _add(text, variant.name, variant.cause, glyphs)
+            _add(text, variant.name, variant.cause)
     return text
 
 
-def _add(text: Text, name: str, cause: Cause | Point, glyphs: Glyphs) -> None:
+def _add(text: Text, name: str, cause: Cause | Point) -> None:
     words = [_WORDS.get(kind, f"{kind}-bound") for kind in (cause.bound, *cause.or_else)]
     unsure = (
         f" (unsure: {' or '.join(words[1:])}, within the intervals of times and roofs)"
         if cause.or_else
         else ""
     )
-    text.append(glyphs(f"{name}: "))
+    text.append(f"{name}: ")
     text.append(f"{words[0]}{'?' * bool(cause.or_else)}", "bold")
-    text.append(glyphs(f": {sentence(cause.reason)}{unsure}") + "\n")
+    text.append(f": {sentence(cause.reason)}{unsure}" + "\n")
 
 
 _BAR = 9
@@ -112,13 +111,13 @@ class PointTable:
             offset += column.width
 
 
-def point_table(points: Sequence[Point], family: str, glyphs: Glyphs, *, width: int) -> PointTable:
+def point_table(points: Sequence[Point], family: str, *, width: int) -> PointTable:
     """At most `width` cells wide: names are cut, then columns go; letters and shares of the roof
     always stay.
 
     Bars repeat a share, so they go before names are too short to be read.
     """
-    bars = Column("", [_bar(point, glyphs) for point in points], dispensable=4)
+    bars = Column("", [_bar(point) for point in points], dispensable=4)
     columns = [
         Column(
             "rate",
@@ -127,10 +126,10 @@ def point_table(points: Sequence[Point], family: str, glyphs: Glyphs, *, width: 
             dispensable=1,
         ),
         Column("FLOP/byte", [_intensity(point) for point in points], right=True, dispensable=2),
-        Column("of roof", _shares(points, glyphs)),
+        Column("of roof", _shares(points)),
         Column("", ["" if point.source == MEASURED else "*" for point in points], gap=0),
         bars,
-        Column("bound", [glyphs(marked(point)) for point in points], dispensable=3),
+        Column("bound", [marked(point) for point in points], dispensable=3),
     ]
     columns = [column for column in columns if any(column.texts) or column.gap == 0]
     marks = [letter(index) for index in range(len(points))]
@@ -143,21 +142,17 @@ def point_table(points: Sequence[Point], family: str, glyphs: Glyphs, *, width: 
     while room() < _SHORTEST_NAME and any(column.dispensable for column in columns):
         columns.remove(max(columns, key=lambda column: column.dispensable))
     most = max(0, min(room(), _LONGEST_NAME))
-    names = Column(
-        fit("variant", most, glyphs), [fit(point.variant, most, glyphs) for point in points], gap=1
-    )
+    names = Column(fit("variant", most), [fit(point.variant, most) for point in points], gap=1)
     styles = ["" if point.family == family else DIM for point in points]
     return PointTable([Column("", marks, gap=0), names, *columns], styles)
 
 
-def notes(
-    points: Sequence[Point], family: str, plot: Plot | None, glyphs: Glyphs, *, width: int
-) -> list[str]:
+def notes(points: Sequence[Point], family: str, plot: Plot | None, *, width: int) -> list[str]:
     """What letters and marks alone do not say, in as few lines as it takes."""
     lines: list[str] = []
-    for note in map(glyphs, _notes(points, family, plot)):
+    for note in _notes(points, family, plot):
         if lines and len(lines[-1]) + 3 + len(note) <= width:
-            lines[-1] += f" {glyphs('·')} {note}"
+            lines[-1] += f" {'·'} {note}"
         else:
             lines += wrap(note, width, subsequent_indent="  ")
     return lines
@@ -170,22 +165,21 @@ def _intensity(point: Point) -> str:
     return three_digits(point.intensity) if point.intensity >= 0.1 else f"{point.intensity:.2g}"
 
 
-def _bar(point: Point, glyphs: Glyphs) -> str:
+def _bar(point: Point) -> str:
     """The share of the roof of a point that the plot has no place for."""
     if point.is_drawable:
         return ""
     cells = min(_BAR, max(0, round(point.fraction * _BAR)))
-    full, empty = "#." if glyphs.ascii else "█░"
-    return full * cells + empty * (_BAR - cells)
+    return "█" * cells + "░" * (_BAR - cells)
 
 
-def _shares(points: Sequence[Point], glyphs: Glyphs) -> list[str]:
+def _shares(points: Sequence[Point]) -> list[str]:
     """Percent of what is attainable, with its interval: the time's error and the roof's."""
     values = [f"{percent_of_roof(point.fraction)} %" for point in points]
     digits = max(map(len, values), default=0)
     shares = []
     for point, value in zip(points, values, strict=True):
-        shares.append(glyphs(f"{value:>{digits}}{_ends(point)}"))
+        shares.append(f"{value:>{digits}}{_ends(point)}")
     return shares
 
 
@@ -272,13 +266,13 @@ def first_family(roofline: Roofline) -> str:
 
 
 def roofline_view(
-    roofline: Roofline, glyphs: Glyphs, *, width: int, height: int, family: str | None = None
+    roofline: Roofline, *, width: int, height: int, family: str | None = None
 ) -> Text:
     """One family of dtypes below its roofs; higher than `height` where that leaves no room for a
     plot.
     """
-    layout = layout_of(roofline, glyphs, width=width, height=height, family=family)
-    canvas = Canvas(layout.width, layout.height, glyphs)
+    layout = layout_of(roofline, width=width, height=height, family=family)
+    canvas = Canvas(layout.width, layout.height)
     if layout.plot:
         _draw(canvas, layout.plot, layout.title)
     else:
@@ -308,9 +302,7 @@ class Layout:
     """Lines between the table and its notes."""
 
 
-def layout_of(
-    roofline: Roofline, glyphs: Glyphs, *, width: int, height: int, family: str | None = None
-) -> Layout:
+def layout_of(roofline: Roofline, *, width: int, height: int, family: str | None = None) -> Layout:
     width, points = max(width, _NARROWEST), roofline.points
     family = family or first_family(roofline)
     roofs = family_roofs(roofline.ceilings, family)
@@ -319,11 +311,11 @@ def layout_of(
     plotted = complete and (not points or any(point.is_drawable for point in points))
     beside = width >= BESIDE and bool(points) and plotted
     room = width - _GAP - max(_LEAST, int(_SHARE * width)) if beside else width
-    table = point_table(points, family, glyphs, width=room)
+    table = point_table(points, family, width=room)
     room = table.width if beside else width
-    lines = notes(points, family, None, glyphs, width=room)
+    lines = notes(points, family, None, width=room)
     reason = _levels(points, roofs) if complete else _missing(roofline, roofs, family)
-    why_no_plot = [] if plotted else wrap(glyphs(reason), width)
+    why_no_plot = [] if plotted else wrap(reason, width)
     plot: Plot | None = None
     while plotted:
         # What the notes say of points at one place, and of roofs, depends on the rows, and takes
@@ -333,14 +325,14 @@ def layout_of(
         if plot and rows >= plot.axes.rows:
             break
         columns = (width - table.width - _GAP if beside else width) - _TICK
-        plot = plot_of(roofline, roofs, axes_for(roofs, columns, rows), family, glyphs)
-        lines = notes(points, family, plot, glyphs, width=room)
+        plot = plot_of(roofline, roofs, axes_for(roofs, columns, rows), family)
+        lines = notes(points, family, plot, width=room)
     above = plot.axes.rows + _AROUND if plot else len(why_no_plot) + bool(points)
     lower = table.height + beside + len(lines)
     return Layout(
         width=width,
         height=max(above, lower) if beside else above + lower,
-        title=glyphs(f"{family}, ridge at {three_digits(roofs.ridge)} FLOP/byte"),
+        title=f"{family}, ridge at {three_digits(roofs.ridge)} FLOP/byte",
         why_no_plot=why_no_plot,
         plot=plot,
         table=table,
@@ -384,14 +376,13 @@ def _draw(canvas: Canvas, plot: Plot, title: str) -> None:
     """The axes with their decades, then lines, then all that has a place."""
     across, upward = plot.axes.ticks()
     rows, columns = plot.axes.rows, plot.axes.columns
-    bar, tick, corner, floor, foot = "|++-+" if plot.glyphs.ascii else "│┤└─┬"
     canvas.put(0, 0, "FLOP/s", "bold")
     canvas.put(0, len("FLOP/s") + 2, title, "bold")
     for row in range(rows):
         decade = upward.get(row, "")
-        canvas.put(1 + row, 0, f"{decade:>{_TICK - 1}}{tick if decade else bar}", DIM)
-    line = "".join(foot if column in across else floor for column in range(columns))
-    canvas.put(1 + rows, _TICK - 1, corner + line, DIM)
+        canvas.put(1 + row, 0, f"{decade:>{_TICK - 1}}{'┤' if decade else '│'}", DIM)
+    line = "".join("┬" if column in across else "─" for column in range(columns))
+    canvas.put(1 + rows, _TICK - 1, "└" + line, DIM)
     unit = "FLOP/byte"
     end = _TICK + columns - len(unit)
     canvas.put(2 + rows, end, unit, "bold")

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from gpulab.core.statuses import Status
 from gpulab.core.units import plural, plus_minus, seconds, span, times
-from gpulab.draw.text import OUTCOME_STYLES, QUICK, STYLES, Glyphs, with_star
+from gpulab.draw.text import OUTCOME_STYLES, QUICK, STYLES, with_star
 from gpulab.features.memory.view import memory_over
 from gpulab.report.commands import Sweep
 from gpulab.report.report import RunReport, Time, VariantReport
@@ -42,9 +42,7 @@ class _Point:
         return self.variant.time_per_item
 
 
-def sweep_view(
-    sweep: Sweep, reports: Sequence[RunReport], glyphs: Glyphs, width: int = 80
-) -> RenderableType:
+def sweep_view(sweep: Sweep, reports: Sequence[RunReport], width: int = 80) -> RenderableType:
     """The runs of one scenario, in the order of the parameter's values. The best of each variant is
     marked.
 
@@ -60,15 +58,15 @@ def sweep_view(
     values = ", ".join(str(report.params.get(parameter, "")) for report in reports)
     head = f"{sweep.scenario} · {parameter} = {values}"
     parts: list[RenderableType] = [
-        Text(glyphs(head), "bold"),
+        Text(head, "bold"),
         "",
-        _table(parameter, points, glyphs),
+        _table(parameter, points),
         "",
     ]
     if any(point.time for point in points):
-        parts += [_chart(parameter, points, glyphs, width), ""]
-    parts += [Text(glyphs(line), style) for line, style in _best(sweep, points)]
-    if (of_memory := memory_over(parameter, reports, glyphs)) is not None:
+        parts += [_chart(parameter, points, width), ""]
+    parts += [Text(line, style) for line, style in _best(sweep, points)]
+    if (of_memory := memory_over(parameter, reports)) is not None:
         parts += ["", of_memory]
     if any(report.quick for report in reports):
         parts.append(Text(QUICK, "dim"))
@@ -78,9 +76,9 @@ def sweep_view(
         place = f"{parameter}={report.params.get(parameter, '')}"
         if report.reason:
             text = f"{place}: {report.outcome}: {sentence_with_place(report.reason)}"
-            parts.append(Text(glyphs(text), OUTCOME_STYLES[report.outcome]))
-        parts += [Text(glyphs(f"{place}: {line}")) for line in lines(report.explanations)]
-        parts += [Text(glyphs(f"{place}: {line}"), "yellow") for line in lines(report.findings)]
+            parts.append(Text(text, OUTCOME_STYLES[report.outcome]))
+        parts += [Text(f"{place}: {line}") for line in lines(report.explanations)]
+        parts += [Text(f"{place}: {line}", "yellow") for line in lines(report.findings)]
     return Group(*parts)
 
 
@@ -142,7 +140,7 @@ def _rank(sweep: Sweep, variant: str, value: object) -> str:
     return "~best" if value in sweep.best_among.get(variant, ()) else ""
 
 
-def _table(parameter: str, points: Sequence[_Point], glyphs: Glyphs) -> Table:
+def _table(parameter: str, points: Sequence[_Point]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     time_head = (
         "time/item" if any((point.variant.items or 1) != 1 for point in points) else "time/step"
@@ -150,7 +148,7 @@ def _table(parameter: str, points: Sequence[_Point], glyphs: Glyphs) -> Table:
     for name in (parameter, "variant", time_head, "±", "speedup", "99 % interval", "verdict", ""):
         width = _NUMBER_WIDTHS.get(name)
         table.add_column(
-            glyphs(name),
+            name,
             justify="right" if width else "left",
             overflow="fold",
             min_width=width or 4,
@@ -162,14 +160,12 @@ def _table(parameter: str, points: Sequence[_Point], glyphs: Glyphs) -> Table:
         plain = comparison is None and point.variant.status == Status.OK
         verdict = comparison.verdict if comparison else point.variant.status
         table.add_row(
-            "" if point.value == last else glyphs(point.value),
-            glyphs(point.variant.name),
-            glyphs(seconds(time.median)) if time else "",
-            glyphs(plus_minus(time.low, time.high, time.median))
-            if time and time.low != time.high
-            else "",
+            "" if point.value == last else point.value,
+            point.variant.name,
+            seconds(time.median) if time else "",
+            plus_minus(time.low, time.high, time.median) if time and time.low != time.high else "",
             times(comparison.speedup) if comparison and comparison.speedup else "",
-            glyphs(span(comparison.low, comparison.high)) if comparison else "",
+            span(comparison.low, comparison.high) if comparison else "",
             Text(with_star("" if plain else verdict, quick=point.report.quick), STYLES[verdict]),
             Text(point.rank, "bold"),
         )
@@ -177,7 +173,7 @@ def _table(parameter: str, points: Sequence[_Point], glyphs: Glyphs) -> Table:
     return table
 
 
-def _chart(parameter: str, points: Sequence[_Point], glyphs: Glyphs, width: int) -> Text:
+def _chart(parameter: str, points: Sequence[_Point], width: int) -> Text:
     """A line a point: its interval and its median on one axis, which all variants share."""
     drawn = [(point, point.time) for point in points if point.time]
     low, high = min(time.ends[0] for _, time in drawn), max(time.ends[1] for _, time in drawn)
@@ -203,11 +199,11 @@ def _chart(parameter: str, points: Sequence[_Point], glyphs: Glyphs, width: int)
             row[lower : upper + 1] = "─" * (upper + 1 - lower)
             row[median] = "●"
             best = point.rank == "best"
-            text.append(glyphs(f"{_label(parameter, point):<{margin}}"))
-            text.append(glyphs("".join(row)), "bold" if best else "")
-            text.append(glyphs(f"{seconds(time.median):>9}{' best' if best else ''}") + "\n")
+            text.append(f"{_label(parameter, point):<{margin}}")
+            text.append("".join(row), "bold" if best else "")
+            text.append(f"{seconds(time.median):>9}{' best' if best else ''}" + "\n")
     left, right = seconds(low if logarithmic else 0.0), seconds(high)
-    text.append(glyphs(f"{'':<{margin}}{left}{right:>{max(1, cells - len(left))}}"), "dim")
+    text.append(f"{'':<{margin}}{left}{right:>{max(1, cells - len(left))}}", "dim")
     return text
 
 

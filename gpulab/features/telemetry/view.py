@@ -17,7 +17,6 @@ from rich.text import Text
 from gpulab.core.statuses import Stage
 from gpulab.core.units import byte_count, rate, seconds, three_digits
 from gpulab.draw.area import Area
-from gpulab.draw.text import Glyphs
 from gpulab.features.live.panel import LiveRun, Panel, Rows
 from gpulab.features.telemetry.fields import (
     CLOCK_LETTERS,
@@ -32,7 +31,6 @@ from gpulab.report.report import RunReport, SoloReport, TelemetryReport
 from gpulab.report.sentences import sentence
 
 _BARS = "▁▂▃▄▅▆▇█"
-_ASCII_BARS = "_.,-=+*#"
 _SHORTEST_NAME = 8
 _MOST_CELLS = 12
 _DERIVED_COLUMNS = ("bytes_per_s", "flops_per_s")
@@ -54,10 +52,9 @@ class TelemetryRows:
     """
 
     report: RunReport
-    glyphs: Glyphs
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        telemetry, glyphs = self.report.telemetry, self.glyphs
+        telemetry = self.report.telemetry
         if telemetry is None:
             if self.report.progress.awaiting_telemetry:
                 yield Text("telemetry: waiting for the driver", "dim", no_wrap=True)
@@ -66,7 +63,7 @@ class TelemetryRows:
             line = _derived_rates(self.report)
         else:
             fields = charts(host=telemetry.gpu is None)
-            line = _charts(telemetry, fields, glyphs, options.max_width)
+            line = _charts(telemetry, fields, options.max_width)
         figures, style = "  ".join(_figures(telemetry)), ""
         if telemetry.stale:
             figures, style = (
@@ -78,18 +75,17 @@ class TelemetryRows:
         elif telemetry.gpu is None and telemetry.no_gpu_reason:
             figures = f"{figures}  no GPU telemetry: {sentence(telemetry.no_gpu_reason)}"
         for text, text_style in ((line or "telemetry: no reading so far", ""), (figures, style)):
-            yield Text(glyphs(text.strip()), text_style, no_wrap=True, overflow=glyphs.overflow)
+            yield Text(text.strip(), text_style, no_wrap=True, overflow="ellipsis")
 
 
-def bars(values: Sequence[float], top: float, glyphs: Glyphs) -> str:
+def bars(values: Sequence[float], top: float) -> str:
     """A cell a value, on a fixed scale from 0 to `top`."""
-    marks = _ASCII_BARS if glyphs.ascii else _BARS
     return "".join(
-        marks[min(len(marks) - 1, max(0, int(value / top * len(marks))))] for value in values
+        _BARS[min(len(_BARS) - 1, max(0, int(value / top * len(_BARS))))] for value in values
     )
 
 
-def solo_runs(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+def solo_runs(report: RunReport) -> RenderableType | None:
     """A row a variant: what the device, or on a CPU the host, did while it ran by itself; None
     where none did.
     """
@@ -115,9 +111,9 @@ def solo_runs(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
         head, overflow="fold", min_width=min(longest, _SHORTEST_NAME), vertical="bottom"
     )
     for column in shown:
-        table.add_column(glyphs(_head(column)), justify="right", no_wrap=True, vertical="bottom")
+        table.add_column(_head(column), justify="right", no_wrap=True, vertical="bottom")
     for name, solo in runs:
-        table.add_row(glyphs(name), *(glyphs(_cell(solo, column) or "n/a") for column in shown))
+        table.add_row(name, *((_cell(solo, column) or "n/a") for column in shown))
     legend = _clock_legend(
         "".join(solo.clocks for _, solo in runs if solo.clocks not in ("ok", "n/a"))
     )
@@ -137,7 +133,7 @@ def _clock_legend(letters: str) -> str:
     return f"clocks: {', '.join(meanings)}" if meanings else ""
 
 
-def _charts(telemetry: TelemetryReport, fields: Sequence[str], glyphs: Glyphs, width: int) -> str:
+def _charts(telemetry: TelemetryReport, fields: Sequence[str], width: int) -> str:
     """For each field its label, the last readings as bars from 0 to 100, the last value, and the
     peak.
     """
@@ -155,7 +151,7 @@ def _charts(telemetry: TelemetryReport, fields: Sequence[str], glyphs: Glyphs, w
     )
     cells = max(3, min(_MOST_CELLS, room // len(texts)))
     charts = (
-        f"{before}{bars(telemetry.recent[field][-cells:], PERCENT, glyphs)}{after}"
+        f"{before}{bars(telemetry.recent[field][-cells:], PERCENT)}{after}"
         for field, (before, after) in texts.items()
     )
     return "  ".join(charts)
@@ -293,7 +289,7 @@ def _draw(run: LiveRun, area: Area) -> None:
         area.put(row, 0, FIELDS[field].label, most=_LABEL)
         for cell, column in places:
             if (value := column.values.get(field)) is not None:
-                mark = bars([value], top * 1.001, area.glyphs)
+                mark = bars([value], top * 1.001)
                 area.put(row, _CHART + cell, mark, "cyan" if column.variant else "")
         if (value := report.telemetry.last.get(field)) is not None:
             text = _value(report, field, value)

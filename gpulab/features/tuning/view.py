@@ -10,18 +10,17 @@ from rich.text import Text
 
 from gpulab.core.payloads import Tuning
 from gpulab.core.units import plural, seconds, span, times
-from gpulab.draw.text import Glyphs
 from gpulab.report.report import RunReport, VariantReport
 
 _MOST_ROWS = 24
 
 
-def tunings(report: RunReport, glyphs: Glyphs) -> RenderableType | None:
+def tunings(report: RunReport) -> RenderableType | None:
     """A table for each variant that chose; None where none did."""
     parts: list[RenderableType] = []
     for variant in report.variants:
         if variant.tuning is not None:
-            parts += [*([""] if parts else []), *_tuning(variant, variant.tuning, glyphs)]
+            parts += [*([""] if parts else []), *_tuning(variant, variant.tuning)]
     return Group(*parts) if parts else None
 
 
@@ -35,9 +34,9 @@ def chosen(variant: VariantReport) -> str:
     )
 
 
-def _tuning(variant: VariantReport, tuning: Tuning, glyphs: Glyphs) -> list[RenderableType]:
+def _tuning(variant: VariantReport, tuning: Tuning) -> list[RenderableType]:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column(glyphs(f"candidates of {variant.name}"), overflow="fold", min_width=12)
+    table.add_column(f"candidates of {variant.name}", overflow="fold", min_width=12)
     for head in ("time", "of best", "99 % interval"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
@@ -51,16 +50,14 @@ def _tuning(variant: VariantReport, tuning: Tuning, glyphs: Glyphs) -> list[Rend
             span(tried.low, tried.high) if tried.low and tried.high else "",
             "chosen" if place == 0 else "as good" if place <= tuning.tied else "",
         ]
-        table.add_row(*(glyphs(cell) for cell in cells), style=style)
+        table.add_row(*(cell for cell in cells), style=style)
     left_out = len(measured) - _MOST_ROWS
     parts: list[RenderableType] = [table]
     if left_out > 0:
         parts.append(Text(f"and {left_out} slower ones, which the JSON has", "dim"))
     failed = [tried for tried in tuning.tried if tried.time_s is None]
-    parts += [
-        Text(glyphs(f"{tried.config}: {tried.reason}"), "dim") for tried in failed[:_MOST_ROWS]
-    ]
-    return [*parts, Text(glyphs(_regret(tuning))), Text(glyphs(_method(variant, tuning)), "dim")]
+    parts += [Text(f"{tried.config}: {tried.reason}", "dim") for tried in failed[:_MOST_ROWS]]
+    return [*parts, Text(_regret(tuning)), Text(_method(variant, tuning), "dim")]
 
 
 def _regret(tuning: Tuning) -> str:

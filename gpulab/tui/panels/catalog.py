@@ -22,7 +22,6 @@ from textual.widgets.option_list import Option
 from gpulab.catalog.catalog import Entry, by_name, read_again, search
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.view import OutcomeMark, by_course, by_topic, title_without_name
-from gpulab.draw.text import Glyphs
 from gpulab.report.sentences import sentence
 from gpulab.tui import status
 from gpulab.tui.panels.field import InputLine
@@ -52,13 +51,10 @@ class ScenarioList(OptionList):
         Binding("enter", "screen.open", "open", key_display="enter")
     ]
 
-    def __init__(
-        self, rows: Sequence[ScenarioRow], glyphs: Glyphs, width: int, **options: str
-    ) -> None:
+    def __init__(self, rows: Sequence[ScenarioRow], width: int, **options: str) -> None:
         """`width` is as many cells as it will have, as far as that is known: what fits is not drawn
         twice.
         """
-        self._glyphs = glyphs
         self._marks: dict[str, tuple[OutcomeMark, str]] = {}
         """What the last run of each came to, and how long ago."""
         self._name_width = max((len(row.name) for row in rows), default=0)
@@ -185,7 +181,7 @@ class ScenarioList(OptionList):
     def _options_of(self, rows: Sequence[ScenarioRow]) -> list[Option]:
         options = []
         for topic, members in self._groups(rows):
-            options.append(Option(Text(self._glyphs(topic), "bold"), disabled=True))
+            options.append(Option(Text(topic, "bold"), disabled=True))
             options += [Option(self._prompt(row), id=row.name) for row in members]
         return options
 
@@ -195,19 +191,19 @@ class ScenarioList(OptionList):
         """
         mark, ago = self._marks.get(row.name, (OutcomeMark("", ""), ""))
         faint = "red" if row.error else "dim" if row.missing else ""
-        line = Text(no_wrap=True, overflow=self._glyphs.overflow)
+        line = Text(no_wrap=True, overflow="ellipsis")
         sign = "*" if row.name in self._chosen else " "
-        line.append(self._glyphs(f"{sign}{row.name:<{self._name_width}} "), faint)
+        line.append(f"{sign}{row.name:<{self._name_width}} ", faint)
         if self._with_titles:
             room = max(0, self._width - line.cell_len - _BESIDE_TITLE - bool(mark.text) * _MARKS)
-            title = Text(self._glyphs(f" {_row_note(row)}"), faint or "dim", no_wrap=True, end="")
-            title.truncate(room, overflow=self._glyphs.overflow, pad=bool(mark.text))
+            title = Text(f" {_row_note(row)}", faint or "dim", no_wrap=True, end="")
+            title.truncate(room, overflow="ellipsis", pad=bool(mark.text))
             line.append_text(title)
         if not mark.text:
             return line
-        line.append(self._glyphs(f"{' ' * self._with_titles}{mark.text:>{_MARK}}"), mark.style)
+        line.append(f"{' ' * self._with_titles}{mark.text:>{_MARK}}", mark.style)
         if self._with_titles:
-            line.append(self._glyphs(f" {mark.verdict:<{_VERDICT}}{ago:>{_AGE}}"), mark.style)
+            line.append(f" {mark.verdict:<{_VERDICT}}{ago:>{_AGE}}", mark.style)
         return line
 
 
@@ -254,16 +250,15 @@ WIDE = 100
 class CatalogColumn(Vertical):
     """Entries by name, each as its file was when it was last looked at."""
 
-    def __init__(self, entries: Sequence[Entry], glyphs: Glyphs) -> None:
+    def __init__(self, entries: Sequence[Entry]) -> None:
         super().__init__(id="catalog")
         self.entries = {entry.name: entry for entry in entries}
-        self._glyphs = glyphs
         self._bar: SearchBar | None = None
         self._marked: set[str] = set()
 
     def compose(self) -> ComposeResult:
         rows = [entry.row for entry in self.entries.values()]
-        yield ScenarioList(rows, self._glyphs, self._width(), id="list")
+        yield ScenarioList(rows, self._width(), id="list")
 
     def _width(self) -> int:
         """Of the list: all of a narrow terminal, else as much as the names take."""

@@ -15,17 +15,17 @@ from gpulab.tui.panels.selection import Selection
 
 def content(selection: Selection) -> RenderableType:
     report = selection.run.report if selection.run else None
-    row, source, glyphs = selection.row, selection.source, selection.glyphs
+    row, source = selection.row, selection.source
     texts = kernels_of(source, row.variants, row.params)
-    made = kernels(report, glyphs) if report is not None else None
+    made = kernels(report) if report is not None else None
     if made is None and (texts or "triton" in source):
-        made = kernel_page(shipped_kernels(source), row.against, glyphs)
-    return code_view(source, row.variants, report, glyphs, selection.layout.size[0], texts, made)
+        made = kernel_page(shipped_kernels(source), row.against)
+    return code_view(source, row.variants, report, selection.layout.size[0], texts, made)
 
 
 def first_in_sight(selection: Selection) -> str:
     """The line that failed."""
-    return selection.glyphs(FAILED_HERE) if selection.run and selection.run.state.failures else ""
+    return FAILED_HERE if selection.run and selection.run.state.failures else ""
 
 
 def changing(run: Run) -> Hashable:

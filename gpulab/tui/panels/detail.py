@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.widgets import TabbedContent, TabPane, Tabs
 
-from gpulab.draw.text import Glyphs
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.panels.selection import Selection, TabLayout
 from gpulab.tui.panels.tabs import TABS
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
 class Detail(TabbedContent):
     """A pane a tab; only the one in sight is ever drawn."""
 
-    def __init__(self, runs: Runs, glyphs: Glyphs) -> None:
+    def __init__(self, runs: Runs) -> None:
         super().__init__()
-        self._runs, self._glyphs = runs, glyphs
+        self._runs = runs
         self._family: str | None = None
         self._panel: str | None = None
         self._drawn: tuple[object, ...] = ()
@@ -93,9 +92,7 @@ class Detail(TabbedContent):
             opened = self._drawn[:2] != drawn[:2]
             self._drawn = drawn
             prediction, sweep = runs.predictions.get(name), runs.sweeps.get(name)
-            selection = Selection(
-                entry.row, entry.source, run, self._glyphs, layout, prediction, sweep, settings
-            )
+            selection = Selection(entry.row, entry.source, run, layout, prediction, sweep, settings)
             pane.show(tab.content(selection), follow=tab.follows_end)
             if opened and (words := tab.first_in_sight(selection)):
                 pane.scroll_to_text(words)

@@ -17,7 +17,7 @@ def content(selection: Selection) -> RenderableType:
     chosen |= {"device": settings.device} if settings and settings.device else {}
     chosen |= {"time": f"{settings.time_s:g}s"} if settings and settings.time_s else {}
     waits = selection.prediction is not None and run is not None and not run.ended
-    return lesson(selection.row, selection.glyphs, chosen=chosen, hides_claim=waits)
+    return lesson(selection.row, chosen=chosen, hides_claim=waits)
 
 
 def changing(run: Run) -> Hashable:

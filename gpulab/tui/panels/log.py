@@ -14,8 +14,8 @@ from gpulab.tui.status import before_a_run
 
 def content(selection: Selection) -> RenderableType:
     if selection.run is None:
-        return before_a_run(selection.row, selection.glyphs)
-    return log(selection.run.report, selection.glyphs)
+        return before_a_run(selection.row)
+    return log(selection.run.report)
 
 
 def changing(run: Run) -> Hashable:

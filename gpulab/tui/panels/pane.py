@@ -19,8 +19,6 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Input
 
-from gpulab.draw.text import Glyphs
-
 _NOTHING = Strip([])
 _BLANK = (" ", None)
 
@@ -47,9 +45,9 @@ class Pane(ScrollView, can_focus=True):
         if follow and at_end:
             self.scroll_end(animate=False)
 
-    def show_line(self, text: str, glyphs: Glyphs, style: str = "") -> None:
+    def show_line(self, text: str, style: str = "") -> None:
         """Show one line, in its style to the right edge."""
-        line = Text(glyphs(f" {text}"), style, no_wrap=True, overflow=glyphs.overflow)
+        line = Text(f" {text}", style, no_wrap=True, overflow="ellipsis")
         line.pad_right(max(0, self.size.width - line.cell_len))
         self.show(line)
 
@@ -124,9 +122,8 @@ class KeysLine(Pane, can_focus=False):
     last ones first.
     """
 
-    def __init__(self, glyphs: Glyphs) -> None:
+    def __init__(self) -> None:
         super().__init__(classes="keys")
-        self._glyphs = glyphs
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self._show_keys())
@@ -150,8 +147,8 @@ class KeysLine(Pane, can_focus=False):
                 continue
             shown.add(binding.action)
             key, what = (
-                self._glyphs(self.app.get_key_display(binding)),
-                self._glyphs(binding.description),
+                self.app.get_key_display(binding),
+                binding.description,
             )
             if text.cell_len + len(_BETWEEN) + len(key) + 1 + len(what) > self.size.width:
                 break

@@ -21,26 +21,22 @@ from gpulab.tui.status import before_a_run
 
 
 def content(selection: Selection) -> RenderableType:
-    run, glyphs, layout = selection.run, selection.glyphs, selection.layout
+    run, layout = selection.run, selection.layout
     if run is None:
-        return before_a_run(selection.row, glyphs)
+        return before_a_run(selection.row)
     width, height = layout.size
     sweep = selection.sweep
     if run.ended and not layout.zoomed and sweep is not None and sweep.reports:
-        return sweep_view(sweep.sweep, sweep.reports, glyphs, width)
+        return sweep_view(sweep.sweep, sweep.reports, width)
     guess = selection.prediction.middle if selection.prediction else None
     pairs = [(entry.variant, entry.against) for entry in run.report.comparisons]
     live = LiveRun(run.report, live_detail(run.state, pairs), guess)
     if layout.zoomed or not run.ended:
         return live_view(
-            live, glyphs, width=width, height=height, chosen=layout.panel, zoomed=layout.zoomed
+            live, width=width, height=height, chosen=layout.panel, zoomed=layout.zoomed
         )
-    guessed = (
-        outcome(run.report, selection.prediction, glyphs, width=width)
-        if selection.prediction
-        else []
-    )
-    return result_page(live, guessed, at_home(Path(run.report.run_file)), glyphs, width=width)
+    guessed = outcome(run.report, selection.prediction, width=width) if selection.prediction else []
+    return result_page(live, guessed, at_home(Path(run.report.run_file)), width=width)
 
 
 def changing(run: Run) -> Hashable:

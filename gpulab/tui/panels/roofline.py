@@ -16,22 +16,20 @@ from gpulab.tui.status import before_a_run, no_roofline
 
 
 def content(selection: Selection) -> RenderableType:
-    run, glyphs = selection.run, selection.glyphs
+    run = selection.run
     if run is None:
-        return before_a_run(selection.row, glyphs)
+        return before_a_run(selection.row)
     roofline = roofline_of(run.report)
     if roofline is None:
-        return Group(no_roofline(glyphs), causes(run.report.variants, glyphs))
+        return Group(no_roofline(), causes(run.report.variants))
     width, height = selection.layout.size
-    drawn = roofline_view(
-        roofline, glyphs, width=width, height=height, family=selection.layout.family
-    )
+    drawn = roofline_view(roofline, width=width, height=height, family=selection.layout.family)
     hint = "f draws another type of numbers\n" if len(families(roofline)) > 1 else ""
     return Group(
         drawn,
         Text(hint, "dim"),
-        reasons(roofline.points, glyphs),
-        causes(run.report.variants, glyphs),
+        reasons(roofline.points),
+        causes(run.report.variants),
     )
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpulab.catalog.listing import ScenarioRow
-    from gpulab.draw.text import Glyphs
     from gpulab.features.predictions.report import Prediction
     from gpulab.features.sweeps.runs import SweepRuns
     from gpulab.session.run import Run
@@ -37,7 +36,6 @@ class Selection:
     row: ScenarioRow
     source: str
     run: Run | None
-    glyphs: Glyphs
     layout: TabLayout
     prediction: Prediction | None = None
     sweep: SweepRuns | None = None

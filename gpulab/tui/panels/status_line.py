@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gpulab.draw.text import Glyphs
 from gpulab.tui import status
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.runs import Runs
@@ -11,9 +10,9 @@ from gpulab.tui.runs import Runs
 class StatusLine(Pane, can_focus=False):
     """A message stands until the next key that says nothing."""
 
-    def __init__(self, runs: Runs, device: str, glyphs: Glyphs) -> None:
+    def __init__(self, runs: Runs, device: str) -> None:
         super().__init__(id="status")
-        self._runs, self._device, self._glyphs = runs, device, glyphs
+        self._runs, self._device = runs, device
         self._message, self._style = "", ""
 
     def say(self, text: str = "", style: str = "") -> None:
@@ -23,7 +22,7 @@ class StatusLine(Pane, can_focus=False):
     def update_line(self, *, frozen: bool, in_sight: bool) -> None:
         """`in_sight`: the panels of what runs say how far it is."""
         message = self._message or f"gpulab · {self._activity(frozen=frozen, in_sight=in_sight)}"
-        self.show_line(message, self._glyphs, self._style)
+        self.show_line(message, self._style)
 
     def _activity(self, *, frozen: bool, in_sight: bool) -> str:
         run = self._runs.current

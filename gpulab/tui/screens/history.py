@@ -29,7 +29,6 @@ from textual.worker import get_current_worker
 
 from gpulab.core.text import plain
 from gpulab.draw.canvas import wide
-from gpulab.draw.text import Glyphs
 from gpulab.features.history.compare import compare_view
 from gpulab.features.history.report import PastRun
 from gpulab.features.history.view import (
@@ -76,9 +75,8 @@ class HistoryList(ScrollView, can_focus=True):
     class Moved(Message):
         """The cursor is on another run, or others are listed around it."""
 
-    def __init__(self, glyphs: Glyphs) -> None:
+    def __init__(self) -> None:
         super().__init__(id="runs")
-        self._glyphs = glyphs
         self._all: list[tuple[PastRun, str]] = []
         """With what one may look for, the newest first."""
         self._runs: list[PastRun] = []
@@ -159,9 +157,7 @@ class HistoryList(ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         name = name_width(self._longest, width - 2)
         if y < _HEAD:
-            return self._strip(
-                Text("  ").append_text(columns(self._glyphs, width - 2, name)), width
-            )
+            return self._strip(Text("  ").append_text(columns(width - 2, name)), width)
         place = y - _HEAD + self.scroll_offset.y
         if place >= len(self._runs):
             return Strip.blank(width, self.rich_style)
@@ -170,7 +166,7 @@ class HistoryList(ScrollView, can_focus=True):
             (sign for sign, marked in zip(_SIGNS, self.marked, strict=False) if marked is run), " "
         )
         text = Text(f"{'>' if place == self._cursor else ' '}{sign}")
-        text.append_text(line(run, self._now, self._glyphs, width - 2, name))
+        text.append_text(line(run, self._now, width - 2, name))
         return self._strip(text, width, _CURSOR if place == self._cursor else None)
 
     def _strip(self, text: Text, width: int, style: Style | None = None) -> Strip:
@@ -238,10 +234,9 @@ class HistoryScreen(Screen[None]):
             super().__init__()
             self.runs, self.part = runs, part
 
-    def __init__(self, glyphs: Glyphs) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._glyphs = glyphs
-        self._list = HistoryList(glyphs)
+        self._list = HistoryList()
         self._reading, self._message = "reading", ""
 
     def compose(self) -> ComposeResult:
@@ -256,7 +251,7 @@ class HistoryScreen(Screen[None]):
         yield bar
         yield self._list
         yield Pane(id="below")
-        yield KeysLine(self._glyphs)
+        yield KeysLine()
 
     def on_mount(self) -> None:
         for name in ("#status", "#below"):
@@ -314,10 +309,8 @@ class HistoryScreen(Screen[None]):
                 "" if self._reading else nothing_listed(any_runs=self._list.counts[1] > 0)
             )
         width, height = below.scrollable_content_region.width, _BELOW - 1
-        drawn = others_on_one_axis(
-            self._list.of_scenario(run), run, self._glyphs, width=width, height=height
-        )
-        about = Text(self._glyphs(facts(run)), no_wrap=True, overflow=self._glyphs.overflow)
+        drawn = others_on_one_axis(self._list.of_scenario(run), run, width=width, height=height)
+        about = Text(facts(run), no_wrap=True, overflow="ellipsis")
         below.show(Group(about, drawn))
 
     def _say(self, message: str = "") -> None:
@@ -328,13 +321,11 @@ class HistoryScreen(Screen[None]):
         shown, every = self._list.counts
         counts = count_of_runs(every) if shown == every else f"{shown:,} of {count_of_runs(every)}"
         parts = ("gpulab", "history", counts, self._reading, at_home(state_folder() / "runs"))
-        line = self._glyphs(f" {message or ' · '.join(part for part in parts if part)}")
+        line = f" {message or ' · '.join(part for part in parts if part)}"
         status, width = self.query_one("#status", Pane), max(1, self.size.width)
         rows = -(-wide(line) // width) if message else 1
         status.styles.height = rows
-        text = Text(
-            line, overflow="fold" if message else self._glyphs.overflow, no_wrap=not message
-        )
+        text = Text(line, overflow="fold" if message else "ellipsis", no_wrap=not message)
         text.pad_right(max(0, rows * width - text.cell_len))
         status.show(text)
 
@@ -397,11 +388,9 @@ class HistoryScreen(Screen[None]):
         if len(both) == 1:
             report = both[0][1].report
             title = f"history ▸ {runs[0].scenario}"
-            self.app.push_screen(
-                Page(title, lambda width: _opened(report, self._glyphs, width), self._glyphs)
-            )
+            self.app.push_screen(Page(title, lambda width: _opened(report, width)))
         else:
-            self.app.push_screen(ComparePage(both, self._list.of_scenario, self._glyphs))
+            self.app.push_screen(ComparePage(both, self._list.of_scenario))
 
 
 class ComparePage(Page):
@@ -421,20 +410,18 @@ class ComparePage(Page):
         self,
         both: Sequence[tuple[PastRun, Opened]],
         of_scenario: Callable[[PastRun], Sequence[PastRun]],
-        glyphs: Glyphs,
     ) -> None:
         """`of_scenario` gives the runs of a run's scenario, the oldest first."""
-        super().__init__(_TITLE, lambda width: self._text(glyphs, width), glyphs)
+        super().__init__(_TITLE, lambda width: self._text(width))
         self._both, self._of_scenario = list(both), of_scenario
         self._all_lines = False
 
-    def _text(self, glyphs: Glyphs, width: int) -> Text:
+    def _text(self, width: int) -> Text:
         (_, first), (_, second) = self._both
         sources = first.source, second.source
         return compare_view(
             first.report,
             second.report,
-            glyphs,
             width=width,
             sources=sources,
             all_lines=self._all_lines,
@@ -474,7 +461,7 @@ class ComparePage(Page):
         """As text: into the clipboard, as far as the terminal takes it, and into a file beside the
         run file of B.
         """
-        text = plain(f"```\n{self._text(Glyphs(), _COPY_WIDTH).plain}\n```\n")
+        text = plain(f"```\n{self._text(_COPY_WIDTH).plain}\n```\n")
         self.app.copy_to_clipboard(text)
         path = Path(self._both[1][0].run_file).with_suffix(".compared.md")
         try:
@@ -486,6 +473,6 @@ class ComparePage(Page):
         self._say(f"copied, and in {path.name}")
 
 
-def _opened(report: RunReport, glyphs: Glyphs, width: int) -> RenderableType:
+def _opened(report: RunReport, width: int) -> RenderableType:
     run_file = at_home(Path(report.run_file))
-    return result_page(LiveRun(report, LiveDetail()), [], run_file, glyphs, width=width)
+    return result_page(LiveRun(report, LiveDetail()), [], run_file, width=width)

@@ -20,7 +20,6 @@ from textual.widgets import Input, OptionList
 from gpulab.catalog.catalog import Entry
 from gpulab.catalog.needs import default_device
 from gpulab.catalog.view import CANNOT_RUN, mark
-from gpulab.draw.text import Glyphs
 from gpulab.session.settings import Settings
 from gpulab.tui import bindings, status
 from gpulab.tui.panels.catalog import ABOUT_LIST, CatalogColumn, ScenarioList
@@ -45,17 +44,16 @@ class LabScreen(Screen[int]):
         self,
         entries: Sequence[Entry],
         settings: Settings,
-        glyphs: Glyphs,
         tick_s: float,
         starter: Starter,
     ) -> None:
         super().__init__()
-        self._catalog = CatalogColumn(entries, glyphs)
-        self._glyphs, self._tick_s = glyphs, tick_s
+        self._catalog = CatalogColumn(entries)
+        self._tick_s = tick_s
         self.runs = Runs(settings, starter)
         self._quitting = self._complete = False
         self._stop_asked_at: float | None = None
-        self._line = StatusLine(self.runs, settings.device or default_device(), glyphs)
+        self._line = StatusLine(self.runs, settings.device or default_device())
         self._ticks: Timer | None = None
         self._detail: Detail | None = None
         self._tab = ""
@@ -64,7 +62,7 @@ class LabScreen(Screen[int]):
         yield self._line
         with Horizontal(id="body"):
             yield self._catalog
-        yield KeysLine(self._glyphs)
+        yield KeysLine()
 
     def on_mount(self) -> None:
         self._ticks = self.set_interval(self._tick_s, self._tick, pause=True)
@@ -78,7 +76,7 @@ class LabScreen(Screen[int]):
         """
         from gpulab.tui.panels.detail import Detail
 
-        detail = Detail(self.runs, self._glyphs)
+        detail = Detail(self.runs)
         await self.query_one("#body").mount(detail)
         self._detail = detail
         if self._tab:

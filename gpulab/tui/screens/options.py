@@ -20,7 +20,6 @@ from textual.widgets import Input, Label
 from gpulab.catalog.catalog import Entry
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.needs import default_device
-from gpulab.draw.text import Glyphs
 from gpulab.features.sweeps.runs import SweepRuns
 from gpulab.session.requests import request_for, usual_time_s
 from gpulab.session.settings import Settings, UsageError
@@ -62,29 +61,25 @@ class OptionsScreen(Screen[Chosen | None]):
         Binding("escape", "leave", "back"),
     ]
 
-    def __init__(
-        self, entry: Entry, settings: Settings, glyphs: Glyphs, *, at_sweep: bool = False
-    ) -> None:
+    def __init__(self, entry: Entry, settings: Settings, *, at_sweep: bool = False) -> None:
         super().__init__()
-        self._entry, self._settings, self._glyphs = entry, settings, glyphs
+        self._entry, self._settings = entry, settings
         self._fields = list(_fields(entry.row, settings))
         self._first = _SWEEP if at_sweep else self._fields[0].id
 
     def compose(self) -> ComposeResult:
         yield Pane(id="status")
-        width = max(len(self._glyphs(field.name)) for field in self._fields) + 2
+        width = max(len(field.name) for field in self._fields) + 2
         with VerticalScroll(id="form", can_focus=False):
             for field in self._fields:
                 with Horizontal(classes="field"):
-                    label = Label(Text(self._glyphs(f" {field.name}")), classes="name")
+                    label = Label(Text(f" {field.name}"), classes="name")
                     label.styles.width = width
                     yield label
-                    yield InputLine(
-                        field.value, placeholder=self._glyphs(field.default), id=field.id
-                    )
-                    yield Label(Text(self._glyphs(field.hint), "dim"), classes="hint")
+                    yield InputLine(field.value, placeholder=field.default, id=field.id)
+                    yield Label(Text(field.hint, "dim"), classes="hint")
         yield Pane(id="problem")
-        yield KeysLine(self._glyphs)
+        yield KeysLine()
 
     def on_mount(self) -> None:
         for pane in self.query(Pane):
@@ -100,9 +95,9 @@ class OptionsScreen(Screen[Chosen | None]):
     @on(Input.Changed)
     def _draw(self) -> None:
         title = f"gpulab · {self._entry.name} · parameters, device, time"
-        self.query_one("#status", Pane).show_line(title, self._glyphs)
+        self.query_one("#status", Pane).show_line(title)
         problem = self._problem()
-        words = Text(self._glyphs(f" {problem}"), "bold red") if problem else Text(_HINT, "dim")
+        words = Text(f" {problem}", "bold red") if problem else Text(_HINT, "dim")
         self.query_one("#problem", Pane).show(words)
 
     def action_close(self, run: bool) -> None:

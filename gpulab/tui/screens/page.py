@@ -11,7 +11,6 @@ from textual.binding import Binding, BindingType
 from textual.events import Resize
 from textual.screen import Screen
 
-from gpulab.draw.text import Glyphs
 from gpulab.features.guide.view import help_view
 from gpulab.session.run_files import at_home
 from gpulab.tui.bindings import key_names, keymap_path
@@ -26,16 +25,14 @@ class Page(Screen[None]):
         Binding("q", "app.quit", "quit", show=False),
     ]
 
-    def __init__(
-        self, title: str, content: Callable[[int], RenderableType], glyphs: Glyphs
-    ) -> None:
+    def __init__(self, title: str, content: Callable[[int], RenderableType]) -> None:
         super().__init__()
-        self._title, self._content, self._glyphs = title, content, glyphs
+        self._title, self._content = title, content
 
     def compose(self) -> ComposeResult:
         yield Pane(id="status")
         yield Pane(id="page")
-        yield KeysLine(self._glyphs)
+        yield KeysLine()
 
     def on_mount(self) -> None:
         self.query_one("#status", Pane).can_focus = False
@@ -45,18 +42,16 @@ class Page(Screen[None]):
         self.call_after_refresh(self._draw)
 
     def _draw(self) -> None:
-        self.query_one("#status", Pane).show_line(f"gpulab · {self._title}", self._glyphs)
+        self.query_one("#status", Pane).show_line(f"gpulab · {self._title}")
         page = self.query_one("#page", Pane)
         page.show(self._content(page.scrollable_content_region.width))
 
 
-def help_page(about: str, shown: str, keymap: Mapping[str, str], glyphs: Glyphs) -> Page:
+def help_page(about: str, shown: str, keymap: Mapping[str, str]) -> Page:
     """For a screen that shows this text, and a user who put these keys in place of others."""
     keys = [("up, down", "choose a scenario, or scroll"), *key_names(keymap)]
     changed_by = (
         f'{at_home(keymap_path())} changes them, with lines such as: run = "ctrl+r"; ids as in '
         "ctrl+p"
     )
-    return Page(
-        "keys and words", lambda width: help_view(about, shown, keys, changed_by, glyphs), glyphs
-    )
+    return Page("keys and words", lambda width: help_view(about, shown, keys, changed_by))

@@ -15,7 +15,6 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from gpulab.catalog.listing import ScenarioRow
-from gpulab.draw.text import Glyphs
 from gpulab.features.predictions.report import LIMITS, Prediction
 from gpulab.features.predictions.view import axis_view, guesses_of, limit_of, question, record_line
 from gpulab.session.guesses import record
@@ -38,9 +37,9 @@ class PredictScreen(Screen["Prediction | None"]):
         Binding("escape", "skip", "back"),
     ]
 
-    def __init__(self, row: ScenarioRow, glyphs: Glyphs) -> None:
+    def __init__(self, row: ScenarioRow) -> None:
         super().__init__()
-        self._row, self._glyphs = row, glyphs
+        self._row = row
         self._record = record_line(*record())
         self._message = _HINT
 
@@ -53,7 +52,7 @@ class PredictScreen(Screen["Prediction | None"]):
             placeholder=f"{', '.join(LIMITS)}: a letter is enough, or nothing", id="limit"
         )
         yield Pane(id="page")
-        yield KeysLine(self._glyphs)
+        yield KeysLine()
 
     def on_mount(self) -> None:
         for pane in self.query(Pane):
@@ -104,14 +103,12 @@ class PredictScreen(Screen["Prediction | None"]):
         width = page.scrollable_content_region.width
         if width <= 0:
             return
-        *above, asked = question(self._row, self._glyphs)
+        *above, asked = question(self._row)
         self.query_one("#question", Pane).show(Group(*above, asked))
-        limits = Text(self._glyphs(f"And what limits {self._row.variants[0]}?"), "bold")
+        limits = Text(f"And what limits {self._row.variants[0]}?", "bold")
         self.query_one("#limit-question", Pane).show(Group("", limits))
-        drawn = axis_view(self._guesses(), self._glyphs, width=width)
+        drawn = axis_view(self._guesses(), width=width)
         page.show(
             Group("", drawn, Text(self._message), Text(_HIDDEN, "dim"), Text(self._record, "dim"))
         )
-        self.query_one("#status", Pane).show_line(
-            f"gpulab · {self._row.name} · predict, then run", self._glyphs
-        )
+        self.query_one("#status", Pane).show_line(f"gpulab · {self._row.name} · predict, then run")

@@ -3,7 +3,7 @@
 import pytest
 from scripted import CommandLine
 
-from gpulab.draw.text import to_ascii
+from gpulab.draw.ascii import to_ascii
 from gpulab.features.guide import view as guide
 
 

@@ -6,7 +6,6 @@ import pytest
 from conftest import printed
 from scripted import SCENARIO, CommandLine
 
-from gpulab.draw.text import Glyphs
 from gpulab.features.sweeps.report import sweep_of
 from gpulab.features.sweeps.runs import SweepRuns
 from gpulab.features.sweeps.view import sweep_view
@@ -169,7 +168,7 @@ def test_the_chart_puts_each_interval_on_one_axis(width, ascii_only):
         run_report(2, 4e-6, 4e-6, 4e-6),
         run_report(3, 90e-6, 95e-6, 1e-4),
     ]
-    text = printed(sweep_view(sweep_of("n", reports), reports, Glyphs(ascii_only), width), width)
+    text = printed(sweep_view(sweep_of("n", reports), reports, width), width, ascii_only=ascii_only)
     line, dot = ("-", "o") if ascii_only else ("─", "●")
     rows = [row for row in text.splitlines() if dot in row and row.startswith("v n=")]
     assert len(rows) == 3

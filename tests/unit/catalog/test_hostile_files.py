@@ -16,7 +16,6 @@ from hostile_files import ACCEPTED, REFUSED, scenario
 from gpulab.catalog import catalog as catalogs
 from gpulab.catalog.catalog import ScenarioNotFoundError, catalog, find, read_file
 from gpulab.catalog.view import lesson, listing
-from gpulab.draw.text import Glyphs
 from gpulab.session.launch import launches_of
 
 HANGS_S = 10
@@ -35,8 +34,8 @@ def entry_of(path):
     entry = read_file(path)
     row = entry.row
     msgspec.json.encode(row)
-    assert "\x1b" not in listing([row], Glyphs()).plain
-    assert lesson(row, Glyphs())
+    assert "\x1b" not in listing([row]).plain
+    assert lesson(row)
     assert time.monotonic() - started < HANGS_S
     return entry
 
@@ -163,7 +162,7 @@ def test_a_file_that_hides_another_says_so(tmp_path, monkeypatch):
     )
     assert (
         f"    this is {mine}, which hides the shipped lesson"
-        in listing([find(mine.stem).row], Glyphs()).plain
+        in listing([find(mine.stem).row]).plain
     )
 
 

@@ -4,7 +4,7 @@ drive a terminal.
 
 import msgspec
 
-from gpulab.core.payloads import Ceiling
+from gpulab.core.payloads import CATEGORIES, Ceiling
 from gpulab.core.statuses import Clock
 from gpulab.features.telemetry.fields import FIELDS
 from gpulab.report.sentences import WORDS
@@ -19,6 +19,8 @@ _BLOCKS = frozenset({"traceback", "lesson"})
 """Fields whose text has lines of its own: they are shown as a block."""
 CLOCKS = frozenset(Clock)
 """Names that only the lab makes, whoever wrote the run file."""
+DECODED = frozenset(CATEGORIES) | {"8.0", "9.0"}
+"""No file with another text in their place is read."""
 KNOWN = frozenset(WORDS) | frozenset(FIELDS) | CLOCKS | {"cuda", "cpu", "FLOP/s", "B/s", "s"}
 """What must stay for the views to draw all they can."""
 

@@ -12,12 +12,10 @@ from run_reports import CPU, run
 from gpulab.core.finding import finding
 from gpulab.core.payloads import Ceiling
 from gpulab.core.statuses import Conclusion
-from gpulab.draw.text import Glyphs
 from gpulab.features.roofline.ceilings import nominal_ceilings
 from gpulab.features.roofline.ceilings_view import CeilingTable, amount, ceilings
 from gpulab.report.report import CeilingsReport
 
-GLYPHS = Glyphs()
 MEASURED = Ceiling(
     roof="host to device",
     kind="pinned on the spot 256 MiB",
@@ -33,7 +31,7 @@ LONG = (MEASURED, ceiling("device memory", "triad", 4.4e12, unit="B/s"), *nomina
 
 
 def table_of(rows, width=80):
-    return [line.rstrip() for line in printed(CeilingTable(rows, GLYPHS), width).splitlines()]
+    return [line.rstrip() for line in printed(CeilingTable(rows), width).splitlines()]
 
 
 def names_in(lines, rows):
@@ -90,7 +88,7 @@ def test_a_report_of_ceilings_has_its_device_its_time_and_its_notes():
         ceilings=CeilingsReport(at="2026-11-20T00:00:00+00:00", ceilings=[MEASURED]),
         findings=[finding("ceilings_not_used", ceilings=["cache read"], times=1.5)],
     )
-    lines = [line.rstrip() for line in printed(ceilings(report, GLYPHS), 200).splitlines()]
+    lines = [line.rstrip() for line in printed(ceilings(report), 200).splitlines()]
     assert lines[0] == "AMD EPYC, 1 thread"
     assert "measured at 2026-11-20T00:00:00+00:00 (UTC)" in lines
     assert lines[-1].startswith(
@@ -100,6 +98,6 @@ def test_a_report_of_ceilings_has_its_device_its_time_and_its_notes():
 
 def test_a_calibration_that_failed_says_why():
     reason = finding("exception", message="RuntimeError: no CUDA", stage="load", line=None)
-    text = printed(ceilings(run(device=H200, reason=reason, outcome=Conclusion.FAILED), GLYPHS))
+    text = printed(ceilings(run(device=H200, reason=reason, outcome=Conclusion.FAILED)))
     assert text.splitlines()[0].rstrip() == "NVIDIA H200"
     assert "failed: RuntimeError: no CUDA (load)" in text

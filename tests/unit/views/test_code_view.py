@@ -8,7 +8,6 @@ from run_reports import run, variant
 
 from gpulab.core.finding import finding
 from gpulab.core.statuses import FailureKind, Stage
-from gpulab.draw.text import Glyphs
 from gpulab.features.code.view import code_view
 from gpulab.report.report import Failure, Time
 
@@ -43,7 +42,7 @@ def lines_of(source=SOURCE, names=NAMES, report=None, ascii_only=False, width=80
     return [
         line.rstrip()
         for line in printed(
-            code_view(source, names, report, Glyphs(ascii_only), width), width
+            code_view(source, names, report, width), width, ascii_only=ascii_only
         ).splitlines()
     ]
 

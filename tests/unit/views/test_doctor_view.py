@@ -7,7 +7,6 @@ from conftest import printed
 
 from gpulab.core.finding import finding
 from gpulab.core.machine import CheckStatus, MachineCheck
-from gpulab.draw.text import Glyphs
 from gpulab.features.doctor.view import doctor
 from gpulab.features.doctor.words import ENABLES
 
@@ -15,7 +14,7 @@ OK, MISSING, BROKEN = CheckStatus.OK, CheckStatus.MISSING, CheckStatus.BROKEN
 
 
 def lines_of(*checks, width=120):
-    return [line.rstrip() for line in printed(doctor(checks, Glyphs()), width).splitlines()]
+    return [line.rstrip() for line in printed(doctor(checks), width).splitlines()]
 
 
 def test_a_row_a_check_with_its_status():

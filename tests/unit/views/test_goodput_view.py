@@ -15,12 +15,10 @@ from gpulab.core.machine import Device
 from gpulab.core.payloads import CATEGORIES
 from gpulab.core.units import percent_of_roof
 from gpulab.draw import bars
-from gpulab.draw.text import Glyphs
 from gpulab.features.goodput.view import goodput, phases
 from gpulab.headless.run import summary
 from gpulab.report.report import StepSource
 
-GLYPHS = Glyphs()
 HALF = {
     "goodput": 0.5,
     "partition": {"useful": 0.5, "copies": 0.1, "other": 0.4},
@@ -48,7 +46,7 @@ def in_one_line(renderable, width=80):
     ],
 )
 def test_a_phase_called_as_a_part_of_the_labs_own_is_still_the_authors(shares, bar):
-    text = printed(phases(profiled(("v", {"phases": shares})), GLYPHS))
+    text = printed(phases(profiled(("v", {"phases": shares}))))
     assert bar in text.split()
     assert "O other 50%" in text or "other" not in shares
 
@@ -59,15 +57,15 @@ def test_a_phase_that_hardly_runs_waits():
         "running": {"data": 0.03, "useful": 0.99},
         "waiting": ["data"],
     }
-    assert "u useful 60%, d data 40% (waits)" in printed(phases(profiled(("v", values)), GLYPHS))
+    assert "u useful 60%, d data 40% (waits)" in printed(phases(profiled(("v", values))))
 
 
 def test_shares_of_phases_of_a_gpu_are_upper_bounds():
     values = {"phases": {"useful": 1.0}}
     on_gpu = profiled(("v", values), device=Device(kind="cuda", name="H200"))
-    assert printed(phases(on_gpu, GLYPHS)).startswith("phase share, an upper bound")
+    assert printed(phases(on_gpu)).startswith("phase share, an upper bound")
     assert (
-        printed(phases(profiled(("v", values), device=CPU), GLYPHS)).split("\n")[0].rstrip()
+        printed(phases(profiled(("v", values), device=CPU))).split("\n")[0].rstrip()
         == "phase share"
     )
 
@@ -77,7 +75,7 @@ def test_no_share_of_a_phase_is_cut(width):
     names = [f"phase_of_the_step_number_{number}" for number in range(9)]
     values = {"phases": {"useful": 0.1, **dict.fromkeys(names, 0.1)}}
     head, first, *rest = printed(
-        phases(profiled(("a_variant_with_a_long_name", values)), GLYPHS), width
+        phases(profiled(("a_variant_with_a_long_name", values))), width
     ).splitlines()
     shares_at = first.index("u useful")
     shares = "".join(line[shares_at:].strip() for line in (first, *rest)).replace(" ", "")
@@ -87,18 +85,18 @@ def test_no_share_of_a_phase_is_cut(width):
 
 
 def test_a_column_is_there_where_any_variant_has_it_and_all_fit():
-    text = in_one_line(goodput(profiled(("v", HALF)), GLYPHS))
+    text = in_one_line(goodput(profiled(("v", HALF))))
     assert "hidden" not in text
     assert (
         "nothing is marked useful (lab.useful()), so everything that torch computes counts" in text
     )
     more = {"hidden": 0.75, "product": 0.3}
-    both = goodput(profiled(("v", HALF), ("a_rather_long_name", HALF | more)), GLYPHS)
+    both = goodput(profiled(("v", HALF), ("a_rather_long_name", HALF | more)))
     assert "hidden: the share of copies behind other work" in in_one_line(both)
     row, *_ = [line for line in printed(both).splitlines() if line.startswith("a_rather")]
     assert row.split()[-5:] == ["u" * 15 + "c" * 3 + "." * 12, "30%", "75%", "1.23", "k"]
     every = HALF | more | {"efficiency": 0.6, "peak_bytes": 64 << 20}
-    text = printed(goodput(profiled(("a_rather_long_name", every)), GLYPHS))
+    text = printed(goodput(profiled(("a_rather_long_name", every))))
     for word in ("60%", "30%", "75%", "1.23 k", "64.0 MiB", "u" * 8):
         assert word in text
 
@@ -107,7 +105,7 @@ def test_of_roof_is_the_rooflines_wherever_it_stands(tmp_path):
     compared = 0
     for name in NAMES:
         report = report_of(name, tmp_path)
-        table = goodput(report, GLYPHS)
+        table = goodput(report)
         points = {variant.name: variant.roofline for variant in report.variants if variant.goodput}
         lines = printed(table, 200).splitlines() if table else [""]
         end = lines[0].find("of roof") + len("of roof")
@@ -154,7 +152,7 @@ def test_bars_and_their_legend_agree_in_letters_and_colours(width, ascii_only):
         )
         for name, parts in (("every", PARTS), ("others", OTHERS))
     ]
-    shown = goodput(profiled(*variants), Glyphs(ascii=ascii_only))
+    shown = goodput(profiled(*variants))
     table = printed(shown, width).splitlines()
     (bar,) = (line.split()[2] for line in table if line.startswith("every "))
     at = table.index(next(line for line in table if line.startswith("of a step")))
@@ -189,7 +187,7 @@ def test_a_phase_that_is_a_part_has_its_letter_and_its_colour():
 
 def test_a_phase_of_the_authors_own_has_one_letter_in_every_variant():
     values = [("a", {"phases": {"update": 1.0}}), ("b", {"phases": {"upload": 0.5, "update": 0.5}})]
-    text = in_one_line(phases(profiled(*values), GLYPHS), 120)
+    text = in_one_line(phases(profiled(*values)), 120)
     assert text.count("U update") == 2
     assert "P upload" in text
 
@@ -202,7 +200,7 @@ def test_the_guide_has_the_letters_of_the_bars():
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_parts_are_in_seconds_and_sum_to_the_step(width):
-    lines = printed(goodput(profiled(("v", HALF)), GLYPHS), width).splitlines()
+    lines = printed(goodput(profiled(("v", HALF))), width).splitlines()
     rows = [line.split() for line in lines]
     assert ["u", "useful", "500", "µs", "50%"] in rows
     assert ["c", "copies", "100", "µs", "10%"] in rows
@@ -211,7 +209,7 @@ def test_parts_are_in_seconds_and_sum_to_the_step(width):
 
 def test_many_long_names_leave_room_for_the_seconds_of_the_first_and_the_last():
     names = [f"a_variant_with_a_long_name_{number}" for number in range(7)]
-    text = printed(goodput(profiled(*((name, HALF) for name in names)), GLYPHS), 80)
+    text = printed(goodput(profiled(*((name, HALF) for name in names))), 80)
     assert max(map(len, text.splitlines())) <= 80
     assert text.count("500 µs") == 5
     assert f"not shown: {names[1]}, {names[2]}" in text
@@ -219,24 +217,20 @@ def test_many_long_names_leave_room_for_the_seconds_of_the_first_and_the_last():
 
 def test_what_is_unreliable_is_marked_beside_its_bar_and_the_step_of_the_profiler_is_named():
     reason = finding("goodput_uncertain", "v", goodput=0.5, other=0.6, by="solo run")
-    text = in_one_line(
-        goodput(profiled(("v", HALF | {"reliable": False, "reasons": [reason]})), GLYPHS)
-    )
+    text = in_one_line(goodput(profiled(("v", HALF | {"reliable": False, "reasons": [reason]}))))
     assert "50%?" in text
     assert "step goodput is 50%, or 60% of the step in the solo run: unreliable" in text
     own = HALF | {"reliable": True, "step_source": StepSource.PROFILER}
-    text = in_one_line(goodput(profiled(("v", own)), GLYPHS))
+    text = in_one_line(goodput(profiled(("v", own))))
     assert "50%?" not in text
     assert "of the step in the profiler's process, in which kernels and copies took longer" in text
 
 
 def test_variants_whose_step_marks_nothing_are_named_beside_those_that_do():
-    text = in_one_line(
-        goodput(profiled(("plain", HALF), ("marks", HALF | {"marked": True})), GLYPHS)
-    )
+    text = in_one_line(goodput(profiled(("plain", HALF), ("marks", HALF | {"marked": True}))))
     assert "in plain nothing is marked useful" in text
     assert "is marked useful" not in in_one_line(
-        goodput(profiled(("marks", HALF | {"marked": True})), GLYPHS)
+        goodput(profiled(("marks", HALF | {"marked": True})))
     )
 
 
@@ -249,7 +243,7 @@ def test_what_makes_a_partition_unreliable_is_one_line_for_all_variants():
         )
         for name, overhead in (("first", 0.3), ("second", 0.55))
     ]
-    text = in_one_line(goodput(profiled(*slowed), GLYPHS))
+    text = in_one_line(goodput(profiled(*slowed)))
     assert (
         "corrected for, but how the idle parts divide is approximate): first by 30%, second by 55%"
         in text
@@ -258,13 +252,13 @@ def test_what_makes_a_partition_unreliable_is_one_line_for_all_variants():
 
 def test_a_trace_is_named():
     assert "v: trace in /tmp/t.json" in printed(
-        goodput(profiled(("v", HALF | {"trace": "/tmp/t.json"})), GLYPHS)
+        goodput(profiled(("v", HALF | {"trace": "/tmp/t.json"})))
     )
 
 
 def test_without_a_profile_there_is_nothing_to_show():
-    assert goodput(profiled(("v", {})), GLYPHS) is None
-    assert phases(profiled(("v", {})), GLYPHS) is None
+    assert goodput(profiled(("v", {}))) is None
+    assert phases(profiled(("v", {}))) is None
 
 
 def test_an_unreliable_share_is_marked_in_the_summary():
@@ -276,11 +270,11 @@ def test_an_unreliable_share_is_marked_in_the_summary():
         "accurate": False,
         "reasons": [finding("profiler_overhead", "new", overhead=0.3)],
     }
-    text = printed(summary([two_variants(sure, sure)], GLYPHS))
+    text = printed(summary([two_variants(sure, sure)]))
     assert "50% > 50%" in text
     assert "?" not in text
-    text = printed(summary([two_variants(sure, unreliable)], GLYPHS))
+    text = printed(summary([two_variants(sure, unreliable)]))
     assert "50% > 90%?" in text
     assert "? unreliable: see notes" in text
-    assert "50% > 90%  " in printed(summary([two_variants(sure, slowed)], GLYPHS))
-    assert ">" not in printed(summary([two_variants(sure, {})], GLYPHS))
+    assert "50% > 90%  " in printed(summary([two_variants(sure, slowed)]))
+    assert ">" not in printed(summary([two_variants(sure, {})]))

@@ -8,7 +8,6 @@ import pytest
 
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode
-from gpulab.draw.text import Glyphs
 from gpulab.features.history import view as history
 from gpulab.features.history.report import PastComparison, PastRun
 
@@ -37,11 +36,10 @@ def past(number=0, speedup=1.5, **changes):
     return PastRun(**{**usual, **changes})
 
 
-@pytest.mark.parametrize("glyphs", [Glyphs(), Glyphs(ascii=True)])
 @pytest.mark.parametrize("width", [58, 77, 117])
-def test_every_line_has_its_columns_and_what_is_cut_has_a_mark(width, glyphs):
+def test_every_line_has_its_columns_and_what_is_cut_has_a_mark(width):
     name = history.name_width(24, width)
-    head = history.columns(glyphs, width, name).plain
+    head = history.columns(width, name).plain
     runs = [
         past(),
         past(3, None),
@@ -49,17 +47,17 @@ def test_every_line_has_its_columns_and_what_is_cut_has_a_mark(width, glyphs):
         past(scenario="µ" * 40, device=Device(kind="cpu", name="x" * 90)),
     ]
     for run in runs:
-        text = history.line(run, NOW, glyphs, width, name).plain
+        text = history.line(run, NOW, width, name).plain
         assert len(text) <= width
         assert text[head.index("lesson") - 2 : head.index("lesson")] == "  "
         assert text[head.index("verdict") - 1] == " "
-        assert len(text) < width or text.endswith((glyphs("…"), "HBM3"))
-    assert glyphs("…") in history.line(runs[-1], NOW, glyphs, width, name).plain[:50]
+        assert len(text) < width or text.endswith(("…", "HBM3"))
+    assert "…" in history.line(runs[-1], NOW, width, name).plain[:50]
 
 
 def test_the_name_of_a_device_is_there_as_a_whole_where_it_has_room():
-    assert history.line(past(), NOW, Glyphs(), 117).plain.endswith("NVIDIA H100 80GB HBM3")
-    assert history.line(past(), NOW, Glyphs(), 86).plain.endswith(" H100 80GB HBM3")
+    assert history.line(past(), NOW, 117).plain.endswith("NVIDIA H100 80GB HBM3")
+    assert history.line(past(), NOW, 86).plain.endswith(" H100 80GB HBM3")
 
 
 def test_what_one_may_look_for():
@@ -73,9 +71,7 @@ def test_what_one_may_look_for():
 @pytest.mark.parametrize("place", [0, 1, 30, 58, 59])
 def test_the_chosen_run_is_among_those_around_it(place):
     runs = [past(60 - number, 1.5 + number / 100) for number in range(60)]
-    rows = history.others_on_one_axis(runs, runs[place], Glyphs(), width=80, height=9).plain.split(
-        "\n"
-    )
+    rows = history.others_on_one_axis(runs, runs[place], width=80, height=9).plain.split("\n")
     assert "its 60 runs here" in rows[0]
     assert sum(row.startswith(">") for row in rows) == 1
     assert len(rows) == 9
@@ -84,10 +80,10 @@ def test_the_chosen_run_is_among_those_around_it(place):
 
 def test_a_run_without_a_speedup_stands_among_the_others():
     runs = [past(3, 1.5), past(2, None), past(1, 1.6)]
-    rows = history.others_on_one_axis(runs, runs[1], Glyphs(), width=80, height=9).plain.split("\n")
+    rows = history.others_on_one_axis(runs, runs[1], width=80, height=9).plain.split("\n")
     assert sum("●" in row for row in rows) == 2
     assert rows[1].startswith("bmm")
-    alone = history.others_on_one_axis(runs[1:2], runs[1], Glyphs(), width=80, height=9).plain
+    alone = history.others_on_one_axis(runs[1:2], runs[1], width=80, height=9).plain
     assert "no speedup with an interval" in alone
 
 

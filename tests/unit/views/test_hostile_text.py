@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 from conftest import printed
-from hostile import CLOCKS, FORGED, HOSTILE, KNOWN, hostile
+from hostile import CLOCKS, DECODED, FORGED, HOSTILE, KNOWN, hostile
 from msgspec.structs import replace
-from recorded import NAMES, report_of
+from recorded import NAMES, report_of, run_file
 from rich.console import Group
 
 from gpulab.catalog import view as lesson
@@ -18,8 +18,9 @@ from gpulab.catalog.listing import ScenarioRow
 from gpulab.core.finding import finding
 from gpulab.core.machine import CheckStatus, Device, MachineCheck
 from gpulab.core.payloads import KernelCode, KernelText, Tried, Tuning
+from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import Conclusion, ExitCode, Shows
-from gpulab.draw.text import Glyphs
+from gpulab.core.text import readable
 from gpulab.features.code import view as code
 from gpulab.features.code import view as machine_code
 from gpulab.features.course import view as course
@@ -50,6 +51,7 @@ from gpulab.headless import run as summary
 from gpulab.report import page as result
 from gpulab.report import results
 from gpulab.report import sentences as findings
+from gpulab.report.build import build_report, fold_all
 from gpulab.report.report import MemoryReport
 from gpulab.tui import log, status
 
@@ -85,58 +87,58 @@ CHECKS = [
 ]
 
 
-def of_report(report, glyphs):
+def of_report(report):
     """Every view of a report, by its name."""
     roofline = roofline_of(report)
     parameter = next(iter(report.params), "")
-    yield "result", results.result(report, glyphs, verbose=True)
-    yield "failures", results.failures(report, glyphs)
-    yield "log", log.log(report, glyphs)
-    for line in course.lesson_page(COURSE.lessons[0], report, glyphs):
+    yield "result", results.result(report, verbose=True)
+    yield "failures", results.failures(report)
+    yield "log", log.log(report)
+    for line in course.lesson_page(COURSE.lessons[0], report):
         yield "lesson_page", line
-    yield "progress_view", progress.progress_view(report, glyphs)
-    yield "one_line", glyphs(progress.one_line(report))
-    yield "run_line", summary.run_line(report, glyphs, 1, 2)
-    yield "summary", summary.summary([report, report], glyphs)
-    yield "sweep_view", sweep.sweep_view(sweep_of(parameter, [report]), [report], glyphs)
-    yield "over_runs_view", over_runs.over_runs_view(over_runs_of([report, report]), glyphs)
-    yield "ceilings", ceilings.ceilings(report, glyphs)
+    yield "progress_view", progress.progress_view(report)
+    yield "one_line", progress.one_line(report)
+    yield "run_line", summary.run_line(report, 1, 2)
+    yield "summary", summary.summary([report, report])
+    yield "sweep_view", sweep.sweep_view(sweep_of(parameter, [report]), [report])
+    yield "over_runs_view", over_runs.over_runs_view(over_runs_of([report, report]))
+    yield "ceilings", ceilings.ceilings(report)
     for width, height in ((80, 20), (120, 36)):
         live = LiveRun(report, LiveDetail())
-        yield "live_view", live_view(live, glyphs, width=width, height=height)
+        yield "live_view", live_view(live, width=width, height=height)
     for panel in ZOOMED:
         yield (
             panel.name,
-            live_view(live, glyphs, width=80, height=20, chosen=panel.name, zoomed=True),
+            live_view(live, width=80, height=20, chosen=panel.name, zoomed=True),
         )
-    yield "result_page", result.result_page(live, [], report.run_file, glyphs, width=100)
+    yield "result_page", result.result_page(live, [], report.run_file, width=100)
     yield (
         "compare_view",
-        compare.compare_view(report, report, glyphs, width=100, sources=("a", report.title)),
+        compare.compare_view(report, report, width=100, sources=("a", report.title)),
     )
-    for line in predict.outcome(report, Prediction((1.0, 2.0), "memory"), glyphs, width=80):
+    for line in predict.outcome(report, Prediction((1.0, 2.0), "memory"), width=80):
         yield "outcome", line
     run = past_of(report)
-    yield "line", history.line(run, datetime.now(UTC), glyphs, 100)
-    yield "columns", history.columns(glyphs, 100, 20)
-    yield "facts", glyphs(history.facts(run))
+    yield "line", history.line(run, datetime.now(UTC), 100)
+    yield "columns", history.columns(100, 20)
+    yield "facts", history.facts(run)
     yield (
         "others_on_one_axis",
-        history.others_on_one_axis([run, run], run, glyphs, width=80, height=9),
+        history.others_on_one_axis([run, run], run, width=80, height=9),
     )
     names = [variant.name for variant in report.variants]
-    yield "code_view", code.code_view(report.title, names, report, glyphs, 80)
-    yield "kernels", kernels(report, glyphs) or ""
-    yield "tunings", tunings(report, glyphs) or ""
+    yield "code_view", code.code_view(report.title, names, report, 80)
+    yield "kernels", kernels(report) or ""
+    yield "tunings", tunings(report) or ""
     name = next(iter(report.params), "")
     yield (
         "memory_over",
-        memory_over(name, [of_memory(report, name, 1), of_memory(report, name, 2)], glyphs) or "",
+        memory_over(name, [of_memory(report, name, 1), of_memory(report, name, 2)]) or "",
     )
     if roofline:
-        yield "roofline_view", roofline_view(roofline, glyphs, width=120, height=30)
-        yield "reasons", reasons(roofline.points, glyphs)
-        yield "causes", causes(report.variants, glyphs)
+        yield "roofline_view", roofline_view(roofline, width=120, height=30)
+        yield "reasons", reasons(roofline.points)
+        yield "causes", causes(report.variants)
 
 
 def with_kernels(report):
@@ -179,20 +181,18 @@ def kernel_code(text):
     )
 
 
-def of_kernels(name, source, glyphs):
+def of_kernels(name, source):
     """Every view of kernels that were compiled."""
     text, made = KernelText(name, source, 1), kernel_code(name)
-    page = kernel_page(
-        {name: [made], "second": [replace(made, instructions={})]}, {"second": name}, glyphs
-    )
+    page = kernel_page({name: [made], "second": [replace(made, instructions={})]}, {"second": name})
     functions = "def first(lab): ...\ndef second(lab): ...\n"
     shown = {"first": [text], "second": [replace(text, code=f"{source};")]}
     listings = {name: [(name, source.splitlines())], "second": [(name, [name, "second"])]}
     yield "kernel_page", page
-    yield "code_view", code.code_view(functions, ("first", "second"), None, glyphs, 80, shown, page)
+    yield "code_view", code.code_view(functions, ("first", "second"), None, 80, shown, page)
     yield (
         "machine_code",
-        machine_code.machine_code(listings, {"second": name}, (name, "second"), glyphs),
+        machine_code.machine_code(listings, {"second": name}, (name, "second")),
     )
 
 
@@ -219,23 +219,23 @@ def past_of(report):
     )
 
 
-def of_machine(rows, checks, glyphs):
+def of_machine(rows, checks):
     """Every view of scenarios that have not run, and of a machine."""
-    yield "listing", listing.listing(rows, glyphs)
-    for line in course.course_page([COURSE], {row.name: row for row in rows}, glyphs):
+    yield "listing", listing.listing(rows)
+    for line in course.course_page([COURSE], {row.name: row for row in rows}):
         yield "course_page", line
     for row in rows:
-        yield "lesson", lesson.lesson(row, glyphs)
-        yield "code_view", code.code_view(row.lesson, row.variants, None, glyphs, 80)
-        yield from of_kernels(row.title, row.lesson, glyphs)
-        yield "before_a_run", status.before_a_run(row, glyphs)
-        yield "question", Group(*predict.question(row, glyphs))
+        yield "lesson", lesson.lesson(row)
+        yield "code_view", code.code_view(row.lesson, row.variants, None, 80)
+        yield from of_kernels(row.title, row.lesson)
+        yield "before_a_run", status.before_a_run(row)
+        yield "question", Group(*predict.question(row))
         yield (
             "help_view",
-            glossary.help_view(row.title, row.lesson, [(row.name, row.title)], row.path, glyphs),
+            glossary.help_view(row.title, row.lesson, [(row.name, row.title)], row.path),
         )
-    yield "doctor", doctor.doctor(checks, glyphs)
-    yield "no_roofline", status.no_roofline(glyphs)
+    yield "doctor", doctor.doctor(checks)
+    yield "no_roofline", status.no_roofline()
 
 
 def visible(mark):
@@ -254,18 +254,24 @@ def assert_safe(views):
 )
 def test_no_text_of_a_report_drives_the_terminal_or_forges_a_line(recorded, tmp_path):
     report = with_kernels(report_of(recorded, tmp_path))
-    for known, glyphs in ((KNOWN, Glyphs()), (CLOCKS, Glyphs(ascii=True))):
-        views = dict(of_report(hostile(report, known), glyphs))
+    for known in (KNOWN, CLOCKS):
+        views = dict(of_report(readable(hostile(report, known))))
         assert FORGED in printed(views["result"]) + printed(views["ceilings"])
         assert not report.variants or FORGED in printed(views["kernels"])
         assert_safe(views.items())
 
 
-@pytest.mark.parametrize("glyphs", [Glyphs(), Glyphs(ascii=True)], ids=["utf-8", "ascii"])
-def test_nor_does_a_text_of_a_scenario_or_of_a_machine(glyphs):
-    views = list(
-        of_machine([hostile(row) for row in ROWS], [hostile(check) for check in CHECKS], glyphs)
-    )
+def test_a_report_has_no_text_that_could(tmp_path):
+    for recorded in NAMES:
+        events = read_run_file(run_file(recorded, tmp_path)).events
+        report = build_report(fold_all(hostile(event, KNOWN | DECODED) for event in events))
+        assert readable(report) == report
+
+
+def test_nor_does_a_text_of_a_scenario_or_of_a_machine():
+    rows = [readable(hostile(row)) for row in ROWS]
+    checks = [readable(hostile(check)) for check in CHECKS]
+    views = list(of_machine(rows, checks))
     assert sum(FORGED in printed(view) for _, view in views) >= 6
     assert_safe(views)
 

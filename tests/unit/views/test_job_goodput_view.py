@@ -6,7 +6,6 @@ from conftest import printed
 from msgspec.structs import replace
 
 from gpulab.draw import bars
-from gpulab.draw.text import Glyphs
 from gpulab.features.goodput.job import with_from_start
 from gpulab.features.goodput.view import job_goodput
 from gpulab.report.results import result
@@ -21,7 +20,7 @@ def report(tmp_path):
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("ascii_only", [False, True])
 def test_causes_and_parts_are_in_seconds_and_per_cent(report, width, ascii_only):
-    text = printed(job_goodput(report, Glyphs(ascii=ascii_only)), width)
+    text = printed(job_goodput(report), width, ascii_only=ascii_only)
     assert text.isascii() or not ascii_only
     assert max(map(len, text.splitlines())) <= width
     rows = {line.strip().split("  ")[0]: line.split() for line in text.splitlines()}
@@ -43,5 +42,5 @@ def test_causes_and_parts_are_in_seconds_and_per_cent(report, width, ascii_only)
 
 
 def test_it_is_a_part_of_a_result_that_has_it(report):
-    assert "a job from process start: 71,000 steps of eager" in printed(result(report, Glyphs()))
-    assert "from process start" not in printed(result(replace(report, from_start=None), Glyphs()))
+    assert "a job from process start: 71,000 steps of eager" in printed(result(report))
+    assert "from process start" not in printed(result(replace(report, from_start=None)))

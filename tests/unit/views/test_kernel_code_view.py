@@ -9,7 +9,6 @@ from conftest import printed
 
 from gpulab.catalog.kernels import kernels_of
 from gpulab.core.payloads import KernelText
-from gpulab.draw.text import Glyphs
 from gpulab.features.code.view import changed_lines, code_view, machine_code
 
 HANGS_S = 10
@@ -46,7 +45,7 @@ def unknown(lab):
 
 def lines_of(*names, width=80, made=None, source=SOURCE):
     kernels = kernels_of(source, names, {"n": 8})
-    shown = printed(code_view(source, names, None, Glyphs(), width, kernels, made), width)
+    shown = printed(code_view(source, names, None, width, kernels, made), width)
     return [line.rstrip() for line in shown.splitlines()]
 
 
@@ -95,7 +94,7 @@ def test_a_line_of_cuda_is_as_long_as_there_is_room_and_whole_where_it_is_not_as
     long = SOURCE.replace("out[i] = N;", f"out[i] = N; // {'x' * 200}")
     assert max(map(len, lines_of("old", "new", width=60, source=long))) <= 60
     kernels = kernels_of(long, ("old", "new"), {"n": 8})
-    assert "x" * 200 in printed(code_view(long, ("old", "new"), None, Glyphs(), None, kernels), 400)
+    assert "x" * 200 in printed(code_view(long, ("old", "new"), None, None, kernels), 400)
 
 
 def test_a_long_source_is_compared_too():
@@ -104,10 +103,8 @@ def test_a_long_source_is_compared_too():
         for more in (0, 1)
     ]
     started = time.monotonic()
-    code_view(SOURCE, ("old", "new"), None, Glyphs(), 80, {"old": kernels[:1], "new": kernels[1:]})
-    machine_code(
-        {"old": [("k", ["x"] * 6_000)], "new": [("k", ["x"] * 6_001)]}, {}, ("old", "new"), Glyphs()
-    )
+    code_view(SOURCE, ("old", "new"), None, 80, {"old": kernels[:1], "new": kernels[1:]})
+    machine_code({"old": [("k", ["x"] * 6_000)], "new": [("k", ["x"] * 6_001)]}, {}, ("old", "new"))
     assert time.monotonic() - started < HANGS_S
 
 
@@ -121,7 +118,7 @@ def test_lines_that_the_others_do_not_have_differ(times):
 
 
 def listed(listings, against=None, shown=None):
-    view = machine_code(listings, against or {}, shown or list(listings), Glyphs())
+    view = machine_code(listings, against or {}, shown or list(listings))
     return [line.rstrip() for line in printed(view, 120).splitlines() if line]
 
 

@@ -10,7 +10,6 @@ from rich.console import Console
 from run_reports import run, variant
 
 from gpulab.core.payloads import KernelCode
-from gpulab.draw.text import Glyphs
 from gpulab.features.kernels.changes import Change, KernelDifference
 from gpulab.features.kernels.view import (
     change_words,
@@ -21,8 +20,6 @@ from gpulab.features.kernels.view import (
 )
 from gpulab.report.report import Time
 
-GLYPHS = Glyphs()
-
 
 def code(name="copy", registers=32, **figures):
     return KernelCode(**{"name": name, "arch": "sm_90", "registers": registers, **figures})
@@ -30,8 +27,7 @@ def code(name="copy", registers=32, **figures):
 
 def page(variants, against=None, width=80):
     return [
-        line.rstrip()
-        for line in printed(kernel_page(variants, against or {}, GLYPHS), width).splitlines()
+        line.rstrip() for line in printed(kernel_page(variants, against or {}), width).splitlines()
     ]
 
 
@@ -92,8 +88,8 @@ def test_each_variant_has_its_instructions_and_each_but_the_first_its_difference
 
 
 def test_a_variant_without_kernels_is_not_there():
-    assert kernel_page({}, {}, GLYPHS) is None
-    assert kernel_page({"a": []}, {}, GLYPHS) is None
+    assert kernel_page({}, {}) is None
+    assert kernel_page({"a": []}, {}) is None
     lines = page({"a": [], "b": [code()]}, {"b": "a"})
     assert [text.split()[0] for text in lines if text][:3] == ["kernels", "b", "b"]
     assert not any("against" in text for text in lines)
@@ -186,7 +182,7 @@ def test_of_a_run_the_times_stand_beside_them():
             "new", kernels=[code(), code()], kernel_difference=difference, items=1.0, time_s=None
         ),
     )
-    lines = [text.rstrip() for text in printed(kernels(report, GLYPHS)).splitlines()]
+    lines = [text.rstrip() for text in printed(kernels(report)).splitlines()]
     assert lines[0].split()[3:] == [
         "variant",
         "time/step",
@@ -199,12 +195,12 @@ def test_of_a_run_the_times_stand_beside_them():
     assert lines[2].split()[:2] == ["new", "32"]
     assert "new  against old: the same code, launched alike" in lines
     assert not any("plain" in text for text in lines)
-    assert kernels(run(variant("old"), variant("new")), GLYPHS) is None
+    assert kernels(run(variant("old"), variant("new"))) is None
 
 
 def test_where_lines_are_whole_none_is_cut_and_names_stay_in_a_column():
     long = "a" * 30
-    made = kernel_page({"old": [code()], long: [code("b" * 90, 40)]}, {}, GLYPHS)
+    made = kernel_page({"old": [code()], long: [code("b" * 90, 40)]}, {})
     console = Console(width=80, file=io.StringIO())
     console.print(made, soft_wrap=True)
     lines = console.file.getvalue().splitlines()

@@ -7,7 +7,7 @@ from conftest import printed
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.view import lesson
 from gpulab.core.finding import finding
-from gpulab.draw.text import Glyphs
+from gpulab.core.text import readable
 from gpulab.features.course.report import course_lesson
 
 TEXT = """Pinned memory: copies at link speed.
@@ -34,7 +34,7 @@ ROW = ScenarioRow(
 
 
 def lines_of(row, width=80):
-    return [line.rstrip() for line in printed(lesson(row, Glyphs()), width).splitlines()]
+    return [line.rstrip() for line in printed(lesson(row), width).splitlines()]
 
 
 def test_paragraphs_are_filled_and_code_stays_as_it_is():
@@ -57,12 +57,12 @@ def test_prose_is_no_wider_than_can_be_read_and_tags_are_text():
 
 def test_a_promise_is_hidden_while_a_guess_waits():
     assert "claim         hidden until the verdict stands" in [
-        line.rstrip() for line in printed(lesson(ROW, Glyphs(), hides_claim=True), 80).splitlines()
+        line.rstrip() for line in printed(lesson(ROW, hides_claim=True), 80).splitlines()
     ]
 
 
 def test_what_was_chosen_stands_below_the_parameters():
-    text = printed(lesson(ROW, Glyphs(), chosen={"mib": "64", "time": "20s"}), 80)
+    text = printed(lesson(ROW, chosen={"mib": "64", "time": "20s"}), 80)
     assert "chosen        mib=64 time=20s" in text
 
 
@@ -131,20 +131,16 @@ def test_a_plain_function_says_what_is_done_with_it():
 
 def test_the_lesson_of_a_stranger_drives_no_terminal():
     row = ScenarioRow(name="evil", lesson="\x1b[31mred\n\n\x1b]0;title\x07text", path="evil.py")
-    assert lines_of(row)[:3] == ["red", "", "text"]
+    assert lines_of(readable(row))[:3] == ["red", "", "text"]
 
 
 def test_a_lesson_of_the_course_has_its_questions_below():
-    text = printed(
-        lesson(ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p"), Glyphs()), 80
-    )
+    text = printed(lesson(ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p")), 80)
     for question in course_lesson("batched_matmul").questions:
         assert question.ask.split()[0] in text
     assert [line[:2] for line in text.splitlines() if line[:1].isdigit()] == ["1.", "2.", "3."]
     own = printed(
-        lesson(
-            ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p", own=True), Glyphs()
-        ),
+        lesson(ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p", own=True)),
         80,
     )
     assert "questions" not in own, "a file of one's own by that name is another"

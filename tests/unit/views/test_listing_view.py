@@ -13,11 +13,9 @@ from gpulab.catalog.view import age, by_topic, listing, mark, title_without_name
 from gpulab.core.finding import finding
 from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
-from gpulab.draw.text import Glyphs
 from gpulab.features.history.report import past_run
 from gpulab.report.build import build_report, fold_all
 
-GLYPHS = Glyphs()
 ROWS = (
     ScenarioRow(name="train:step", title="train:step", own=True, function=True, path="train.py"),
     ScenarioRow(
@@ -52,7 +50,7 @@ def test_own_files_come_first_and_unreadable_ones_of_folders_last():
 
 
 def test_a_line_a_scenario_under_its_topic():
-    assert listing(ROWS, GLYPHS).plain.splitlines() == [
+    assert listing(ROWS).plain.splitlines() == [
         "your own",
         "  train:step",
         "  own/broken_own.py",
@@ -66,7 +64,7 @@ def test_a_line_a_scenario_under_its_topic():
         "  scenarios/unreadable.py",
         "    line 1: syntax error; fix the syntax",
     ]
-    assert listing([], GLYPHS).plain == ""
+    assert listing([]).plain == ""
 
 
 def test_a_title_beside_a_name_leaves_out_what_the_name_says():

@@ -11,8 +11,8 @@ from recorded import run_file
 from rich.cells import cell_len
 
 from gpulab.core import events as e
+from gpulab.draw.ascii import to_ascii
 from gpulab.draw.axis import LogAxis, outwards
-from gpulab.draw.text import Glyphs
 from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.report import live_detail
 from gpulab.features.live.screen import ZOOMED, live_view, places
@@ -57,11 +57,10 @@ def test_every_moment_fits_every_size(name):
     for share in SHARES:
         run = at(name, share, guess=4.0)
         for width, height in SIZES:
-            for glyphs in (Glyphs(), Glyphs(ascii=True)):
-                lines = live_view(run, glyphs, width=width, height=height).plain.split("\n")
-                assert len(lines) == height
-                assert all(cell_len(line) <= width for line in lines)
-                assert not glyphs.ascii or "".join(lines).isascii()
+            lines = live_view(run, width=width, height=height).plain.split("\n")
+            assert len(lines) == height
+            assert all(cell_len(line) <= width for line in lines)
+            assert all(cell_len(to_ascii(line)) == cell_len(line) for line in lines)
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -83,7 +82,7 @@ def _placed(run, size):
 @pytest.mark.parametrize("panel", [panel.name for panel in ZOOMED])
 def test_each_panel_can_fill_the_screen(panel):
     run = at("precision-h100-1", 0.9)
-    text = live_view(run, Glyphs(), width=60, height=18, chosen=panel, zoomed=True).plain
+    text = live_view(run, width=60, height=18, chosen=panel, zoomed=True).plain
     assert len(text.split("\n")) == 18
     assert len(text.split()) > 12, "there is something in it"
 
@@ -124,7 +123,7 @@ def _folded(some):
 
 
 def test_the_name_of_what_runs_alone_stands_above_its_readings():
-    lines = live_view(at("standin-gpu", 1.0), Glyphs(), width=120, height=36).plain.split("\n")
+    lines = live_view(at("standin-gpu", 1.0), width=120, height=36).plain.split("\n")
     heading = next(place for place, line in enumerate(lines) if line.startswith("── device"))
     variants = at("standin-gpu", 1.0).report.variants
     assert any(f"├{variant.name[:3]}" in lines[heading + 1] for variant in variants)
@@ -133,16 +132,14 @@ def test_the_name_of_what_runs_alone_stands_above_its_readings():
 def test_before_an_interval_stands_the_bars_say_about():
     run = at("healthy", 0.5)
     assert not run.report.comparisons[0].speedup
-    text = live_view(run, Glyphs(), width=80, height=20).plain
+    text = live_view(run, width=80, height=20).plain
     assert "about " in text
     assert "an interval needs 8 processes" in text
 
 
 def test_a_promise_stays_hidden_from_those_who_guess():
     run, guessed = at("precision-h100-1", 0.5), at("precision-h100-1", 0.5, guess=2.0)
-    shown, hidden = (
-        live_view(each, Glyphs(), width=120, height=36).plain for each in (run, guessed)
-    )
+    shown, hidden = (live_view(each, width=120, height=36).plain for each in (run, guessed))
     assert run.report.claim in shown
     assert run.report.claim not in hidden
     assert "you said 2.00x" in hidden

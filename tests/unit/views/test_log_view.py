@@ -6,21 +6,19 @@ from run_reports import run, variant
 
 from gpulab.core.finding import finding
 from gpulab.core.statuses import Conclusion, FailureKind, Stage
-from gpulab.draw.text import Glyphs
+from gpulab.core.text import readable
 from gpulab.report.report import Failure, LogReport
 from gpulab.tui.log import log
-
-GLYPHS = Glyphs()
 
 
 def test_lines_left_out_are_counted_where_they_were():
     report = run(variant(), log=LogReport(head=["first", "second"], skipped=12345, tail=["last"]))
-    assert log(report, GLYPHS).plain == "first\nsecond\n... 12,345 lines left out ...\nlast\n"
+    assert log(report).plain == "first\nsecond\n... 12,345 lines left out ...\nlast\n"
 
 
 def test_under_way_its_end_is_shown_and_long_lines_are_cut():
     report = run(log=LogReport(head=["x" * 999] * 300, tail=["end"]), outcome=Conclusion.UNDER_WAY)
-    lines = log(report, GLYPHS).plain.splitlines()
+    lines = log(report).plain.splitlines()
     assert (len(lines), lines[-1], set(map(len, lines[:-1]))) == (200, "end", {200})
 
 
@@ -35,16 +33,16 @@ def test_a_failure_has_its_kind_its_cause_and_its_traceback():
     whole_run = Failure(
         variant=None, kind=FailureKind.KILLED, stage=Stage.END, cause=finding("supervisor_gone")
     )
-    assert log(run(failures=[failure, whole_run]), GLYPHS).plain == (
+    assert log(run(failures=[failure, whole_run])).plain == (
         "bad: crash, the worker crashed: SIGSEGV (Segmentation fault)\nTraceback ...\n"
         "the run: killed, the supervisor exited without a status\n"
     )
 
 
 def test_silence_is_said():
-    assert log(run(), GLYPHS).plain == "it printed nothing"
-    assert log(run(outcome=Conclusion.UNDER_WAY), GLYPHS).plain == "nothing printed so far"
+    assert log(run()).plain == "it printed nothing"
+    assert log(run(outcome=Conclusion.UNDER_WAY)).plain == "nothing printed so far"
 
 
 def test_escape_sequences_of_a_scenario_are_taken_out():
-    assert log(run(log=LogReport(head=["\x1b[31mred\x1b[0m"])), GLYPHS).plain == "red\n"
+    assert log(readable(run(log=LogReport(head=["\x1b[31mred\x1b[0m"])))).plain == "red\n"

@@ -6,7 +6,6 @@ from conftest import printed
 from run_reports import run, variant
 
 from gpulab.core.statuses import Shows
-from gpulab.draw.text import Glyphs
 from gpulab.features.memory.view import memory_over
 from gpulab.report.report import MemoryReport
 from gpulab.scenario import MiB
@@ -28,9 +27,7 @@ def reports(shows=Shows.MEMORY, **params):
 
 
 def test_each_variant_is_a_letter_at_each_value_and_its_growth_is_said():
-    lines = [
-        line.rstrip() for line in printed(memory_over("length", reports(), Glyphs())).splitlines()
-    ]
+    lines = [line.rstrip() for line in printed(memory_over("length", reports())).splitlines()]
     assert lines[:4] == [
         "peak memory, length   A naive   B flash",
         "                256  4.00 MiB  1.00 MiB",
@@ -43,6 +40,6 @@ def test_each_variant_is_a_letter_at_each_value_and_its_growth_is_said():
 
 
 def test_it_is_drawn_of_lessons_about_memory_over_numbers_alone():
-    assert memory_over("length", reports(shows=Shows.SPEEDUP), Glyphs()) is None
-    assert memory_over("name", reports(), Glyphs()) is None
-    assert memory_over("length", reports()[:1], Glyphs()) is None
+    assert memory_over("length", reports(shows=Shows.SPEEDUP)) is None
+    assert memory_over("name", reports()) is None
+    assert memory_over("length", reports()[:1]) is None

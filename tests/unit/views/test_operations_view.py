@@ -7,10 +7,7 @@ from conftest import printed
 from run_reports import profiled
 
 from gpulab.core.payloads import Operation
-from gpulab.draw.text import Glyphs
 from gpulab.features.goodput.operations import operations, short_name
-
-GLYPHS = Glyphs()
 
 
 @pytest.mark.parametrize(
@@ -48,7 +45,7 @@ def of_variants(*names, **changes):
         for i in range(len(names))
     )
     variants = [(name, {"operations": table}) for name, table in zip(names, rows, strict=True)]
-    return operations(profiled(*variants, **changes), GLYPHS)
+    return operations(profiled(*variants, **changes))
 
 
 def cells(text, start):
@@ -62,7 +59,7 @@ def test_operations_of_one_variant_have_their_shapes():
         row("aten::mm", 1e-3, shapes="[4, 4]"),
         row("k", 1e-6),
     ]
-    text = printed(operations(profiled(("v", {"operations": rows})), GLYPHS))
+    text = printed(operations(profiled(("v", {"operations": rows}))))
     head, first, second, *_ = [line.split() for line in text.splitlines()]
     assert head == ["operations", "of", "a", "step", "calls", "self", "share", "shapes"]
     assert first == ["aten::mm", "10", "2.00", "ms", "25%", "8x8,", "8x8"]
@@ -98,12 +95,10 @@ def test_operations_fit_whatever_the_width(name):
             for i in range(count)
         ]
         for width in (60, 80, 100, 120, 160):
-            for glyphs in (GLYPHS, Glyphs(ascii=True)):
-                text = printed(operations(profiled(*variants), glyphs), width)
-                assert all(len(line) <= width for line in text.splitlines())
-                assert text.count("1.00 ms") == min(count, 5)
-                assert ("shapes" in text) == (width >= (80 if count == 1 else 120))
-                assert text.isascii() or not glyphs.ascii
+            text = printed(operations(profiled(*variants)), width)
+            assert all(len(line) <= width for line in text.splitlines())
+            assert text.count("1.00 ms") == min(count, 5)
+            assert ("shapes" in text) == (width >= (80 if count == 1 else 120))
 
 
 def test_operations_of_many_variants_are_those_of_the_baseline_and_the_last():
@@ -136,4 +131,4 @@ def test_operations_are_of_an_item_where_that_is_compared():
 
 
 def test_without_a_profile_there_is_nothing_to_show():
-    assert operations(profiled(("v", {})), GLYPHS) is None
+    assert operations(profiled(("v", {}))) is None

@@ -5,7 +5,6 @@ value.
 from conftest import printed
 
 from gpulab.core.statuses import Verdict
-from gpulab.draw.text import Glyphs
 from gpulab.features.repeats.report import OverRuns
 from gpulab.features.repeats.view import over_runs_view
 from gpulab.report.report import Time
@@ -25,7 +24,7 @@ def entry(runs=8, **changes):
 
 
 def lines_of(*entries, ascii_only=False, width=80):
-    text = printed(over_runs_view(entries, Glyphs(ascii_only)), width)
+    text = printed(over_runs_view(entries), width, ascii_only=ascii_only)
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 

@@ -12,13 +12,11 @@ from rooflines import ceiling
 from gpulab.core.finding import finding
 from gpulab.core.payloads import CACHE, DATASHEET, DERIVED, MATRIX, MEASURED, MEMORY, VECTOR
 from gpulab.draw.canvas import cells
-from gpulab.draw.text import Glyphs
 from gpulab.features.roofline.axes import BADGE, CEILING, NAME, POINT, family_roofs
 from gpulab.features.roofline.bound import BoundKind, Point, Roofline
 from gpulab.features.roofline.plot import letter, per_second
 from gpulab.features.roofline.view import first_family, layout_of, roofline_view
 
-UNICODE, ASCII = Glyphs(), Glyphs(ascii=True)
 LEFT, TOP = 5, 1
 NO_REASON = finding("unexplained")
 
@@ -88,7 +86,6 @@ drawn = given(
     roofline=rooflines(),
     width=st.integers(40, 210),
     height=st.integers(1, 60),
-    glyphs=st.sampled_from([UNICODE, ASCII]),
     family=st.sampled_from([None, "fp32", "fp16/bf16"]),
 )
 enough = settings(max_examples=40, deadline=None)
@@ -96,8 +93,8 @@ enough = settings(max_examples=40, deadline=None)
 
 @enough
 @drawn
-def test_no_text_touches_another(roofline, width, height, glyphs, family):
-    plot = layout_of(roofline, glyphs, width=width, height=height, family=family).plot
+def test_no_text_touches_another(roofline, width, height, family):
+    plot = layout_of(roofline, width=width, height=height, family=family).plot
     if plot is None:
         return
     taken = {}
@@ -114,16 +111,14 @@ def test_no_text_touches_another(roofline, width, height, glyphs, family):
 @enough
 @drawn
 def test_every_point_is_in_the_table_and_on_the_plot_where_it_can_be(
-    roofline, width, height, glyphs, family
+    roofline, width, height, family
 ):
-    layout = layout_of(roofline, glyphs, width=width, height=height, family=family)
+    layout = layout_of(roofline, width=width, height=height, family=family)
     letters, _, *columns = layout.table.columns
     assert list(letters.texts) == [letter(index) for index in range(len(roofline.points))]
     shares = next((column.texts for column in columns if column.head == "of roof"), ())
     assert len(shares) == len(roofline.points)
-    shown = roofline_view(roofline, glyphs, width=width, height=height, family=family).plain.split(
-        "\n"
-    )
+    shown = roofline_view(roofline, width=width, height=height, family=family).plain.split("\n")
     for index, share in enumerate(shares):
         line = shown[layout.table_at[0] + 1 + index]
         assert letter(index) in line
@@ -142,10 +137,8 @@ def test_every_point_is_in_the_table_and_on_the_plot_where_it_can_be(
 
 @enough
 @drawn
-def test_every_other_source_of_a_roof_is_in_a_label_or_in_a_note(
-    roofline, width, height, glyphs, family
-):
-    layout = layout_of(roofline, glyphs, width=width, height=height, family=family)
+def test_every_other_source_of_a_roof_is_in_a_label_or_in_a_note(roofline, width, height, family):
+    layout = layout_of(roofline, width=width, height=height, family=family)
     if layout.plot is None:
         return
     texts = [label.text for label in layout.plot.of_kinds(CEILING)]
@@ -158,15 +151,14 @@ def test_every_other_source_of_a_roof_is_in_a_label_or_in_a_note(
 
 @enough
 @drawn
-def test_what_was_placed_can_be_read_within_the_width(roofline, width, height, glyphs, family):
-    text = roofline_view(roofline, glyphs, width=width, height=height, family=family)
-    layout = layout_of(roofline, glyphs, width=width, height=height, family=family)
+def test_what_was_placed_can_be_read_within_the_width(roofline, width, height, family):
+    text = roofline_view(roofline, width=width, height=height, family=family)
+    layout = layout_of(roofline, width=width, height=height, family=family)
     shown = text.plain.split("\n")
     assert max(map(cell_len, shown)) <= width
-    assert text.plain.isascii() or not glyphs.ascii
     assert len(shown) == layout.height
     for placed in layout.plot.placed if layout.plot else ():
-        line = cells(shown[TOP + placed.row], glyphs)
+        line = cells(shown[TOP + placed.row])
         start = LEFT + placed.column
         in_text = "".join(line[start : start + placed.width])
-        assert in_text.rstrip() == "".join(cells(placed.text, glyphs)).rstrip()
+        assert in_text.rstrip() == "".join(cells(placed.text)).rstrip()

@@ -7,12 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_reports import two_variants
 
-from gpulab.draw.text import Glyphs
 from gpulab.features.predictions.report import Prediction, promised
 from gpulab.features.predictions.view import axis_view, guesses_of, limit_of, outcome
-
-GLYPHS = Glyphs()
-
 
 TYPED = {"4": [4.0], "4x": [4.0], "4, 2.5X 8": [4.0, 2.5, 8.0], "": [], "  ": [], "1e2": [100.0]}
 
@@ -28,16 +24,16 @@ def test_what_is_no_number_above_zero_is_refused(text):
         guesses_of(text)
 
 
-@given(st.lists(st.floats(1e-6, 1e8), max_size=50), st.integers(20, 160), st.booleans())
-def test_any_guesses_fit_the_axis(guesses, width, ascii_only):
-    lines = axis_view(guesses, Glyphs(ascii_only), width=width).plain.split("\n")
+@given(st.lists(st.floats(1e-6, 1e8), max_size=50), st.integers(20, 160))
+def test_any_guesses_fit_the_axis(guesses, width):
+    lines = axis_view(guesses, width=width).plain.split("\n")
     assert all(len(line) <= width for line in lines)
     marks = "".join(lines[:4])
     assert bool(marks.strip()) == bool(guesses)
 
 
 def test_a_class_is_a_heap_with_its_median():
-    text = axis_view([2, 4, 4, 4, 30], GLYPHS, width=80).plain
+    text = axis_view([2, 4, 4, 4, 30], width=80).plain
     assert text.count("●") == 5
     assert "5 guesses, median 4.00x, 2.00x to 30.0x" in text
 
@@ -45,10 +41,10 @@ def test_a_class_is_a_heap_with_its_median():
 def test_after_the_run_guess_and_measurement_stand_together():
     report = two_variants(best="new")
     (comparison,) = report.comparisons
-    _, words = outcome(report, Prediction((4.0,)), GLYPHS, width=80)
+    _, words = outcome(report, Prediction((4.0,)), width=80)
     assert words.plain.startswith("you said 4.00x; it is 1.50x (")
     assert words.plain.endswith("2.67x less")
-    _, words = outcome(report, Prediction((comparison.speedup,)), GLYPHS, width=80)
+    _, words = outcome(report, Prediction((comparison.speedup,)), width=80)
     assert words.plain.endswith("right, within the interval")
 
 

@@ -6,7 +6,6 @@ from run_reports import CPU, run, two_variants, variant
 
 from gpulab.core.statuses import Conclusion, Stage, Status
 from gpulab.core.units import times
-from gpulab.draw.text import Glyphs
 from gpulab.features.live.progress import headline, one_line, progress_view, stage
 from gpulab.report.report import LogReport, Progress
 from gpulab.stats.comparison import Comparison
@@ -49,7 +48,7 @@ def test_the_view_has_the_table_the_claim_and_the_last_printed_lines():
     report = two_variants(
         outcome=Conclusion.UNDER_WAY, progress=MEASURING, claim="2x", log=log, device=CPU
     )
-    lines = [line.rstrip() for line in printed(progress_view(report, Glyphs())).splitlines()]
+    lines = [line.rstrip() for line in printed(progress_view(report)).splitlines()]
     assert lines[0] == headline(report)
     assert any(line.endswith("so far") for line in lines)
     assert "claim: 2x; measured here: new 1.50x (faster so far)" in lines
@@ -59,7 +58,7 @@ def test_the_view_has_the_table_the_claim_and_the_last_printed_lines():
 def test_a_run_that_has_only_started_has_its_rows():
     pending = variant("old", status=Status.PENDING, time_s=None)
     report = run(pending, outcome=Conclusion.UNDER_WAY, progress=Progress(stage=Stage.LOAD))
-    text = printed(progress_view(report, Glyphs()))
+    text = printed(progress_view(report))
     assert "scenario · load · 0 s" in text
     assert any(line.split()[:1] == ["old"] for line in text.splitlines())
 
@@ -72,4 +71,4 @@ def test_before_there_is_an_interval_a_speedup_is_preliminary():
     )
     old, new = (variant.time_per_item.median for variant in report.variants)
     assert f"about {times(old / new)}" in one_line(report)
-    assert f"about {times(old / new)}" in printed(progress_view(report, Glyphs()))
+    assert f"about {times(old / new)}" in printed(progress_view(report))

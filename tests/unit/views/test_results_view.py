@@ -11,19 +11,17 @@ from run_reports import CPU, compared, run, two_variants, variant
 from gpulab.core.finding import finding
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, FailureKind, Stage, Status, Verdict
-from gpulab.draw.text import Glyphs
 from gpulab.report.report import Control, Failure, Figure, Method, TelemetryReport
 from gpulab.report.results import failures, result
 from gpulab.report.view import claims
 from gpulab.stats.comparison import Sustained
 
-GLYPHS = Glyphs()
 WIDE = 400
 """Wide enough for every sentence to stay in one line."""
 
 
 def lines_of(report, width=WIDE):
-    return [line.rstrip() for line in printed(result(report, GLYPHS), width).splitlines()]
+    return [line.rstrip() for line in printed(result(report), width).splitlines()]
 
 
 def place_of(lines, start):
@@ -182,9 +180,7 @@ def test_what_a_variant_reports_is_shown_with_its_name():
 def test_that_there_is_no_gpu_telemetry_matters_on_a_gpu(kind, style):
     telemetry = TelemetryReport(no_gpu_reason=finding("no_driver"))
     report = run(variant(), device=Device(kind=kind, name="device"), telemetry=telemetry)
-    (text,) = [
-        part for part in result(report, GLYPHS).renderables if "no GPU telemetry" in str(part)
-    ]
+    (text,) = [part for part in result(report).renderables if "no GPU telemetry" in str(part)]
     assert text.plain == "no GPU telemetry: no NVIDIA driver found: telemetry shows the host only"
     assert text.style == style
 
@@ -213,10 +209,10 @@ def test_a_required_speedup_that_was_not_reached_names_the_variant():
 
 
 def test_failures_end_with_the_last_output_lines(recorded):
-    text = failures(recorded("raises"), GLYPHS).plain
+    text = failures(recorded("raises")).plain
     assert text.splitlines()[-3:] == ["ValueError: boom", "last output lines:", "  about to fail"]
-    assert failures(recorded("cancelled"), GLYPHS).plain == ""
-    assert "Traceback" not in failures(recorded("timeout"), GLYPHS).plain
+    assert failures(recorded("cancelled")).plain == ""
+    assert "Traceback" not in failures(recorded("timeout")).plain
 
 
 def test_a_variant_that_failed_while_another_stage_ran_names_stage_and_line():
@@ -246,7 +242,7 @@ def test_nothing_of_a_recorded_run_is_wider_than_the_terminal_nor_outside_ascii_
     recorded, width
 ):
     for name in ("precision-h100-1", "checks", "phases", "fixes"):
-        text = printed(result(recorded(name), Glyphs(ascii=True)), width)
+        text = printed(result(recorded(name)), width, ascii_only=True)
         assert text.isascii()
         assert max(map(len, text.splitlines())) <= width
 
@@ -272,7 +268,7 @@ def test_three_notes_stand_those_that_change_the_result_first_and_the_rest_is_co
     assert [line.partition(":")[2].split()[0] for line in notes] == ["the", "first:", "first:"]
     assert "Xid 31" in notes[0]
     assert "2 more notes: --verbose" in lines
-    verbose = printed(result(report, GLYPHS, verbose=True), WIDE)
+    verbose = printed(result(report, verbose=True), WIDE)
     assert verbose.count("note: ") == 5
     assert "more note" not in verbose
 
@@ -329,7 +325,7 @@ def test_a_cuda_error_is_said_once_and_without_what_torch_repeats_below_it():
         "encountered"
     )
     assert text in lines
-    assert failures(report, GLYPHS).plain.splitlines() == [
+    assert failures(report).plain.splitlines() == [
         "  File x",
         "AcceleratorError: CUDA error: an illegal memory access was encountered",
     ]

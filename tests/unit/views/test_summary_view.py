@@ -7,15 +7,13 @@ from run_reports import compared, run, two_variants, variant
 
 from gpulab.core.finding import finding
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
-from gpulab.draw.text import Glyphs
 from gpulab.headless.run import run_line, summary
 
-GLYPHS = Glyphs()
 FAILED = {"outcome": Conclusion.FAILED, "exit_code": ExitCode.FAILED}
 
 
 def lines_of(*reports, width=120):
-    return [line.rstrip() for line in printed(summary(reports, GLYPHS), width).splitlines()]
+    return [line.rstrip() for line in printed(summary(reports), width).splitlines()]
 
 
 def test_columns_line_up_over_all_runs_and_a_variant_has_its_claim():
@@ -61,17 +59,12 @@ def test_a_run_that_came_to_nothing_has_its_reason():
 
 
 def test_the_line_of_a_run_has_its_number_and_verdicts_or_its_reason():
-    assert (
-        run_line(two_variants(), GLYPHS, 3, 12).plain
-        == " 3 of 12  scenario: measured  new 1.50x faster"
-    )
+    assert run_line(two_variants(), 3, 12).plain == " 3 of 12  scenario: measured  new 1.50x faster"
     failed = run(
         scenario="broken",
         reason=finding("exception", "v", message="boom", stage="build", line=3),
         **FAILED,
     )
-    assert (
-        run_line(failed, GLYPHS, 4, 12).plain == " 4 of 12  broken: failed  boom (v, build, line 3)"
-    )
+    assert run_line(failed, 4, 12).plain == " 4 of 12  broken: failed  boom (v, build, line 3)"
     skipped = run(scenario="gpu", outcome=Conclusion.SKIPPED, reason=finding("no_gpu", need="cuda"))
-    assert run_line(skipped, GLYPHS, 5, 12).plain.startswith(" 5 of 12  gpu: skipped  needs cuda: ")
+    assert run_line(skipped, 5, 12).plain.startswith(" 5 of 12  gpu: skipped  needs cuda: ")

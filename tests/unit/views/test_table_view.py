@@ -8,18 +8,13 @@ from run_reports import compared, run, two_variants, variant
 
 from gpulab.core.finding import finding
 from gpulab.core.statuses import Conclusion, Status, Verdict
-from gpulab.draw.text import Glyphs
 from gpulab.report.report import Control, Time
 from gpulab.report.view import comparison_table
-
-GLYPHS = Glyphs()
 
 
 def rows_of(report, width=120):
     """The words of each row by the first of them."""
-    lines = [
-        line.rstrip() for line in printed(comparison_table(report, GLYPHS), width).splitlines()
-    ]
+    lines = [line.rstrip() for line in printed(comparison_table(report), width).splitlines()]
     return {line.split()[0]: " ".join(line.split()[1:]) for line in lines}
 
 
@@ -72,9 +67,9 @@ def test_under_way_verdicts_are_so_far_and_numbers_come_in_without_a_jump():
     blank = compared("new", "old", None, Verdict.INCONCLUSIVE)
     pending = [variant("old"), variant("new", status=Status.PENDING, time_s=None)]
     before = printed(
-        comparison_table(run(*pending, comparisons=[blank], outcome=Conclusion.UNDER_WAY), GLYPHS)
+        comparison_table(run(*pending, comparisons=[blank], outcome=Conclusion.UNDER_WAY))
     )
-    after = printed(comparison_table(two_variants(outcome=Conclusion.UNDER_WAY), GLYPHS))
+    after = printed(comparison_table(two_variants(outcome=Conclusion.UNDER_WAY)))
     assert before.splitlines()[0] == after.splitlines()[0]
     assert "so far" in before
     assert before.splitlines()[2].split() == ["new"]
@@ -96,7 +91,7 @@ def test_a_time_whose_interval_is_wider_than_itself_is_unstable():
 def test_a_long_name_is_folded_and_no_number_cut():
     name = "a_variant_with_a_name_that_is_longer_than_the_table"
     report = run(variant(name), variant("new"), comparisons=[compared("new", name)])
-    lines = [line.rstrip() for line in printed(comparison_table(report, GLYPHS), 70).splitlines()]
+    lines = [line.rstrip() for line in printed(comparison_table(report), 70).splitlines()]
     assert max(map(len, lines)) <= 70
     folded_to = lines[0].index("time/step")
     assert "".join(line[:folded_to].strip() for line in lines[1:-1]) == name

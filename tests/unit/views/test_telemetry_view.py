@@ -9,19 +9,17 @@ from run_reports import CPU, run, variant
 
 from gpulab.core.finding import finding
 from gpulab.core.machine import Device
-from gpulab.draw.text import Glyphs
 from gpulab.features.telemetry.fields import FIELDS, Field
 from gpulab.features.telemetry.view import TelemetryRows, bars, solo_runs
 from gpulab.report.report import Progress, SoloReport, TelemetryReport
 
-GLYPHS = Glyphs()
 GPU = Device(kind="cuda", name="NVIDIA H200")
 MEANS = {"sm": 97.2, "power": 503.0, "temperature": 48.0}
 
 
-def rows_of(telemetry, width=80, glyphs=GLYPHS, **changes):
+def rows_of(telemetry, width=80, **changes):
     report = run(variant(), device=GPU, telemetry=telemetry, **changes)
-    return [line.rstrip() for line in printed(TelemetryRows(report, glyphs), width).splitlines()]
+    return [line.rstrip() for line in printed(TelemetryRows(report), width).splitlines()]
 
 
 def of_gpu(**changes):
@@ -89,8 +87,8 @@ def test_a_stale_reading_says_for_how_long_and_a_lost_gpu_why():
 
 def test_before_the_first_reading_it_waits():
     waiting = run(variant(), device=GPU, progress=Progress(awaiting_telemetry=True))
-    assert printed(TelemetryRows(waiting, GLYPHS)).strip() == "telemetry: waiting for the driver"
-    assert printed(TelemetryRows(run(variant()), GLYPHS)) == ""
+    assert printed(TelemetryRows(waiting)).strip() == "telemetry: waiting for the driver"
+    assert printed(TelemetryRows(run(variant()))) == ""
     assert rows_of(TelemetryReport(gpu="H200"))[0] == "telemetry: no reading so far"
 
 
@@ -102,7 +100,7 @@ def test_a_gpu_that_counts_nothing_gives_way_to_rates_of_declared_work():
         device=GPU,
         telemetry=blind,
     )
-    first = printed(TelemetryRows(report, GLYPHS)).splitlines()[0].rstrip()
+    first = printed(TelemetryRows(report)).splitlines()[0].rstrip()
     assert first == "derived from declared work: fast 3.96 TB/s 1.00 TFLOP/s"
 
 
@@ -115,9 +113,8 @@ def test_each_row_stays_one_line_within_the_width(width):
     assert all(f"{label} " in rows[0] for label in ("SM", "occ", "tensor", "DRAM"))
 
 
-def test_bars_end_at_fixed_scales_and_have_an_ascii_form():
-    assert bars([0, 49.9, 100, 250, -3], 100, GLYPHS) == "▁▄██▁"
-    assert bars([0, 49.9, 100], 100, Glyphs(ascii=True)) == "_-#"
+def test_bars_end_at_fixed_scales():
+    assert bars([0, 49.9, 100, 250, -3], 100) == "▁▄██▁"
 
 
 def solo(**changes):
@@ -127,7 +124,7 @@ def solo(**changes):
 
 
 def solo_lines(report, width=80):
-    return [line.rstrip() for line in printed(solo_runs(report, GLYPHS), width).splitlines()]
+    return [line.rstrip() for line in printed(solo_runs(report), width).splitlines()]
 
 
 def test_clock_letters_are_explained_below_the_table_and_ok_is_not():
@@ -178,8 +175,8 @@ def test_no_figure_of_a_solo_run_is_cut_at_80_columns(name, tmp_path):
 
 
 def test_without_a_reading_there_is_no_table():
-    assert solo_runs(run(variant("v", solo_run=solo(readings=0)), device=CPU), GLYPHS) is None
-    assert solo_runs(run(variant("v"), device=CPU), GLYPHS) is None
+    assert solo_runs(run(variant("v", solo_run=solo(readings=0)), device=CPU)) is None
+    assert solo_runs(run(variant("v"), device=CPU)) is None
 
 
 def test_heads_of_columns_have_the_unit_of_their_field(monkeypatch):

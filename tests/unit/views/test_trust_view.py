@@ -7,7 +7,6 @@ from run_reports import compared, run, variant
 
 from gpulab.core.finding import finding
 from gpulab.core.statuses import CheckKind, CheckState, Grade
-from gpulab.draw.text import Glyphs
 from gpulab.features.checks.report import DOUBTS, RESULTS
 from gpulab.features.checks.view import checks, grades, short_reason
 from gpulab.features.checks.words import REASONS
@@ -15,7 +14,6 @@ from gpulab.report.report import Method
 from gpulab.report.sentences import WORDS
 from gpulab.stats.comparison import Check, Trust
 
-GLYPHS = Glyphs()
 PASSED = [
     Check(
         kind=kind,
@@ -34,7 +32,7 @@ def trusted(*trusts):
 
 
 def lines_of(report, width=80):
-    return [line.rstrip() for line in printed(checks(report, GLYPHS), width).splitlines()]
+    return [line.rstrip() for line in printed(checks(report), width).splitlines()]
 
 
 VERIFIED = Trust(grade=Grade.VERIFIED, checks=PASSED)
@@ -63,7 +61,7 @@ def test_comparisons_of_one_grade_for_the_same_reasons_share_a_line():
 def test_a_comparison_that_claims_nothing_has_no_line():
     assert grades(trusted(Trust(checks=PASSED))) == []
     assert grades(run(variant("old"), variant("new"), comparisons=[compared()])) == []
-    assert checks(run(variant("old"), variant("new"), comparisons=[compared()]), GLYPHS) is None
+    assert checks(run(variant("old"), variant("new"), comparisons=[compared()])) is None
 
 
 def test_of_two_variants_that_are_doubted_alike_each_line_has_its_own_number():
@@ -112,7 +110,7 @@ def test_reasons_in_short_are_of_findings_that_there_are():
 def test_nothing_of_a_recorded_run_is_wider_than_the_terminal(width, ascii_only, tmp_path):
     for name in ("precision-h100-1", "checks", "crash-late", "healthy"):
         report = report_of(name, tmp_path)
-        drawn = checks(report, Glyphs(ascii=ascii_only))
-        text = printed(drawn, width) if drawn else ""
+        drawn = checks(report)
+        text = printed(drawn, width, ascii_only=ascii_only) if drawn else ""
         assert max(map(len, text.splitlines()), default=0) <= width
         assert text.isascii() or not ascii_only

@@ -4,7 +4,6 @@ from conftest import printed
 from run_reports import run, variant
 
 from gpulab.core.payloads import Tried, Tuning
-from gpulab.draw.text import Glyphs
 from gpulab.features.tuning.view import tunings
 
 TUNING = Tuning(
@@ -32,7 +31,7 @@ TUNING = Tuning(
 
 def lines(tuning, *, cached=False, width=80):
     report = run(variant("plain"), variant("tuned", tuning=tuning, tuning_cached=cached))
-    return [line.rstrip() for line in printed(tunings(report, Glyphs()), width).splitlines()]
+    return [line.rstrip() for line in printed(tunings(report), width).splitlines()]
 
 
 def test_every_candidate_has_its_time_and_each_finalist_its_interval():
@@ -85,6 +84,6 @@ def test_a_line_of_a_configuration_of_five_figures_fits_80_columns():
 def test_one_candidate_has_no_second():
     shown = lines(Tuning(tried=TUNING.tried[:1]))
     assert "no other candidate was left to compare it with" in shown
-    assert tunings(run(variant("plain")), Glyphs()) is None
+    assert tunings(run(variant("plain"))) is None
     many = [*TUNING.tried[:1], *(Tried(config=f"n={n}", time_s=1e-3, ratio=2.0) for n in range(40))]
     assert "and 17 slower ones, which the JSON has" in lines(Tuning(tried=many))
