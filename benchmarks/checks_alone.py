@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "gauntlet"))
 from judged import HARMLESS, NOISY, judged
 from preloaded_worker import preloaded_workers
 from switches import SWITCHED_OFF, SWITCHES
-from variants import alone, docstrings
+from tables import files_of
 
 from gpulab.session import launch
 from gpulab.session.session import Session
@@ -92,12 +92,12 @@ SAID = frozenset(OF_FINDING) - (HARMLESS - {"lower_precision"})
 
 
 def main(*names):
-    cheats = docstrings(CHEATS)
+    files, _ = files_of(CHEATS)
+    cheats = {name: file for file in files for name in file.variants}
     caught = {}
     with tempfile.TemporaryDirectory() as name, _runs(Path(name)) as run:
         for cheat in names or cheats:
-            path, _ = cheats[cheat]
-            caught[cheat] = catchers(run, cheat, alone(path, cheat))
+            caught[cheat] = catchers(run, cheat, cheats[cheat].text(only=cheat))
             print(f"{cheat}: {', '.join(caught[cheat]) or 'nothing'}", flush=True)
     print()
     for line in table(caught):

@@ -5,10 +5,9 @@ fail.
 from pathlib import Path
 
 import pytest
-from variants import decorators
+from tables import files_of
 
-pytest_plugins = ("judged_runs",)
-FILES = sorted((Path(__file__).parent / "comparisons").glob("*.py"))
+FILES, _ = files_of(Path(__file__).parent / "comparisons")
 QUICK = (
     "spd_solve",
     "search_sorted",
@@ -25,21 +24,23 @@ QUICK = (
     "whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["smoke", "whole"]
 )
 @pytest.mark.parametrize(
-    "path",
+    "file",
     [
-        pytest.param(path, marks=[pytest.mark.slow] * (path.stem not in QUICK), id=path.stem)
-        for path in FILES
+        pytest.param(file, marks=[pytest.mark.slow] * (file.name not in QUICK), id=file.name)
+        for file in FILES
     ],
 )
-def test_an_honest_comparison_is_accused_of_nothing(run, path, whole):
-    results = run(path, whole=whole)
-    unchecked = {name for name, decorator in decorators(path).items() if "unchecked=" in decorator}
+def test_an_honest_comparison_is_accused_of_nothing(run, module_lab, file, whole):
+    results = run(module_lab.write(f"{file.name}.py", file.text()), whole=whole)
+    assert list(results) == file.variants
     for name, result in results.items():
         assert result.variant["status"] == "ok", result
         assert result.caught_by == set(), result
-        assert (result.variant["unchecked"] is not None) == (name in unchecked), result
+        assert (result.variant["unchecked"] is not None) == ("unchecked=" in file.sources[name]), (
+            result
+        )
 
 
 def test_there_are_seventy_and_more():
     assert len(FILES) >= 70
-    assert sum(len(decorators(path)) for path in FILES) >= 175
+    assert sum(len(file.variants) for file in FILES) >= 175

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from variants import alone
+from tables import files_of
 
 from gpulab.core.machine import Device
 from gpulab.core.statuses import CheckKind
@@ -21,7 +21,7 @@ from gpulab.features.checks import streams
 from gpulab.features.checks.streams import Streams
 from gpulab.scenario import Work
 
-GAUNTLET = Path(__file__).parents[1] / "gauntlet"
+CHEATS, TWINS = files_of(Path(__file__).parents[1] / "gauntlet" / "cheats")
 BESIDE = ("thread_finishes_later", "thread_drops_work")
 CPU = torch.device("cpu")
 
@@ -37,10 +37,10 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-def examined(folder, kind, name):
+def examined(folder, files, name):
     """The reference and one variant of `elsewhere.py`."""
     path = folder / f"{name}.py"
-    path.write_text(alone(GAUNTLET / kind / "elsewhere.py", name))
+    path.write_text(next(file for file in files if file.name == "elsewhere").text(only=name))
     spec = spec_from_file_location(f"beside_{path.stem}", path)
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -61,7 +61,7 @@ def examined(folder, kind, name):
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("name", BESIDE)
 def test_what_goes_on_after_a_step_is_found(tmp_path, name):
-    results = examined(tmp_path, "cheats", name)
+    results = examined(tmp_path, CHEATS, name)
     assert results["reference"].ok
     assert results[name].check == CheckKind.STREAMS
     assert not results[name].ok
@@ -70,7 +70,7 @@ def test_what_goes_on_after_a_step_is_found(tmp_path, name):
 
 @pytest.mark.parametrize("name", [*BESIDE, "unwaited_future", "asynchronous_array"])
 def test_what_is_over_with_its_step_is_accused_of_nothing(tmp_path, name):
-    results = examined(tmp_path, "honest", name)
+    results = examined(tmp_path, TWINS, name)
     assert [result.reason for result in results.values()] == [None, None]
 
 

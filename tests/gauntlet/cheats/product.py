@@ -1,16 +1,9 @@
-"""A product of two matrices that is not computed, not by all steps, or not in its precision.
-
-Every variant but the first is a cheat; the last line of its docstring says what catches it.
-"""
+# === product
+# A product of two matrices that is not computed, not by all steps, or not in its precision.
 
 import itertools
 import sys
 
-import torch
-
-from gpulab import Scenario, Work
-
-scenario = Scenario("gauntlet")
 N = 192
 CALLS = itertools.count()
 
@@ -19,13 +12,11 @@ def operands():
     return torch.randn(N, N), torch.randn(N, N)
 
 
-@scenario.variant
 def reference(lab):
     a, b = operands()
     return Work(lambda: a @ b, inputs=(a, b))
 
 
-@scenario.variant
 def bf16_declared(lab):
     """Declares bfloat16 where the baseline has float32: what it gains is precision that it gave up.
 
@@ -36,7 +27,6 @@ def bf16_declared(lab):
     return Work(lambda: (left @ right).float(), inputs=(left, right), dtype="bf16")
 
 
-@scenario.variant
 def bf16_returned(lab):
     """Computes and returns bfloat16, where the baseline has float32, and declares nothing.
 
@@ -47,7 +37,6 @@ def bf16_returned(lab):
     return Work(lambda: left @ right, inputs=(left, right))
 
 
-@scenario.variant
 def nan_output(lab):
     """Returns NaN: no comparison with it is true, and one that asks for "greater than allowed"
     passes.
@@ -59,7 +48,6 @@ def nan_output(lab):
     return Work(lambda: out.fill_(float("nan")), inputs=(a, b))
 
 
-@scenario.variant
 def zeros_with_own_tolerance(lab):
     """Returns zeros, and names a tolerance at which zeros are as good as anything.
 
@@ -70,7 +58,6 @@ def zeros_with_own_tolerance(lab):
     return Work(out.zero_, inputs=(a, b), tolerance=1.0)
 
 
-@scenario.variant
 def decoy_inputs(lab):
     """Names inputs of its own making, which tell it by how much the true ones were scaled.
 
@@ -82,7 +69,6 @@ def decoy_inputs(lab):
     return Work(lambda: result * (decoys[0] * decoys[1]), inputs=decoys)
 
 
-@scenario.variant
 def freed_memory(lab):
     """Returns memory as it comes: what the baseline computed last and gave back still lies there.
 
@@ -92,7 +78,6 @@ def freed_memory(lab):
     return Work(lambda: torch.empty(N, N), inputs=(a, b))
 
 
-@scenario.variant
 def replayed_by_pointer(lab):
     """The result of the same addresses is taken for the same result.
 
@@ -110,7 +95,6 @@ def replayed_by_pointer(lab):
     return Work(step, inputs=(a, b))
 
 
-@scenario.variant
 def memoised_by_fingerprint(lab):
     """Memoised by a fingerprint of all inputs: right whatever the values are, and never computed
     while it is timed.
@@ -130,7 +114,6 @@ def memoised_by_fingerprint(lab):
     return Work(step, inputs=(a, b))
 
 
-@scenario.variant
 def memoised_by_samples(lab):
     """Memoised on two sampled elements: its result is computed again only where these change.
 
@@ -149,7 +132,6 @@ def memoised_by_samples(lab):
     return Work(step, inputs=(a, b))
 
 
-@scenario.variant
 def honest_for_ten_calls(lab):
     """Honest for its first ten calls, and for the first few of any new values; then it returns what
     it has.
@@ -167,7 +149,6 @@ def honest_for_ten_calls(lab):
     return Work(step, inputs=(a, b))
 
 
-@scenario.variant
 def batch_and_skip(lab):
     """Fourteen of fifteen calls do nothing but return what the fifteenth computed.
 
@@ -185,7 +166,6 @@ def batch_and_skip(lab):
     return Work(step, inputs=(a, b))
 
 
-@scenario.variant
 def phase_by_count(lab):
     """Counts its calls, and takes as many as checks and warm-up have for granted: from then on it
     computes nothing.
@@ -203,7 +183,6 @@ def phase_by_count(lab):
     return Work(step, inputs=(a, b))
 
 
-@scenario.variant
 def phase_by_stack(lab):
     """Looks at who calls it: it computes for all but those who time it.
 
@@ -224,7 +203,6 @@ def phase_by_stack(lab):
     return Work(step, inputs=(a, b))
 
 
-@scenario.variant
 def first_after_restore(lab):
     """Only the first step after a restore computes: the restored state tells it that a block
     begins.
@@ -243,7 +221,6 @@ def first_after_restore(lab):
     return Work(step, inputs=(a, b), state=begun)
 
 
-@scenario.variant
 def wobbles_once(lab):
     """Wobbles once, between its first two steps, so that it passes for stateful and is checked no
     further.
@@ -260,5 +237,165 @@ def wobbles_once(lab):
         if call == 1:
             return results[0] * 1.01
         return results[0].clone()
+
+    return Work(step, inputs=(a, b))
+
+
+# --- twins
+# Each looks like its namesake there, and is right.
+
+import functools
+import time
+
+
+def bf16_declared(lab):
+    """Declares the float32 that it computes in."""
+    a, b = operands()
+    return Work(lambda: torch.mm(a, b), inputs=(a, b), dtype="fp32")
+
+
+def bf16_returned(lab):
+    """Computes in bfloat16, and declares it."""
+    a, b = operands()
+    left, right = a.bfloat16(), b.bfloat16()
+    return Work(lambda: left @ right, inputs=(left, right), dtype="bf16")
+
+
+def zeros_with_own_tolerance(lab):
+    """Sums in another order, and names a tolerance that lets through nothing else."""
+    a, b = operands()
+
+    def step():
+        return torch.mm(a[:, : N // 2], b[: N // 2]).addmm_(a[:, N // 2 :], b[N // 2 :])
+
+    return Work(step, inputs=(a, b), tolerance=1e-5)
+
+
+def decoy_inputs(lab):
+    """Names a view of its input."""
+    a, b = operands()
+    columns = b.T
+    return Work(lambda: a @ columns.T, inputs=(a, columns))
+
+
+def freed_memory(lab):
+    """Takes fresh memory in each step, and writes all of it."""
+    a, b = operands()
+    return Work(lambda: torch.mm(a, b, out=torch.empty(N, N)), inputs=(a, b))
+
+
+def replayed_by_pointer(lab):
+    """A recorded list of operations on fixed buffers, replayed as a graph is: each replay reads its
+    inputs again.
+    """
+    a, b = operands()
+    out = torch.empty(N, N)
+    recorded = [functools.partial(torch.mm, a, b, out=out), functools.partial(out.mul_, 1.0)]
+
+    def step():
+        for operation in recorded:
+            operation()
+        return out
+
+    return Work(step, inputs=(a, b))
+
+
+def memoised_by_fingerprint(lab):
+    """A workspace that is kept, by the size that a step needs."""
+    a, b = operands()
+    workspaces = {}
+
+    def step():
+        size = a.shape[0], b.shape[1]
+        if size not in workspaces:
+            workspaces[size] = torch.empty(size)
+        return torch.mm(a, b, out=workspaces[size])
+
+    return Work(step, inputs=(a, b))
+
+
+def memoised_by_samples(lab):
+    """A cache of plans, by shape and dtype: what is computed is computed each time."""
+    a, b = operands()
+    plans = {}
+
+    def step():
+        key = a.shape, b.shape, a.dtype
+        if key not in plans:
+            plans[key] = torch.mm if len(a.shape) == 2 else torch.bmm
+        return plans[key](a, b)
+
+    return Work(step, inputs=(a, b))
+
+
+def honest_for_ten_calls(lab):
+    """An autotuner: its first ten calls try two ways in turn, all later ones take the faster."""
+    a, b = operands()
+    calls, ways = itertools.count(), (torch.mm, torch.matmul)
+    seconds = [0.0, 0.0]
+
+    def step():
+        call = next(calls)
+        if call >= 10:
+            return ways[seconds.index(min(seconds))](a, b)
+        started = time.perf_counter()
+        result = ways[call % 2](a, b)
+        seconds[call % 2] += time.perf_counter() - started
+        return result
+
+    return Work(step, inputs=(a, b))
+
+
+def batch_and_skip(lab):
+    """Every fifteenth call also notes how far it has come."""
+    a, b = operands()
+    calls, progress = itertools.count(), []
+
+    def step():
+        if (call := next(calls)) % 15 == 0:
+            progress[:] = [call]
+        return a @ b
+
+    return Work(step, inputs=(a, b))
+
+
+def phase_by_count(lab):
+    """Compiles, as it were, at its first call."""
+    a, b = operands()
+    compiled = []
+
+    def step():
+        if not compiled:
+            time.sleep(0.01)
+            compiled.append(torch.mm)
+        return compiled[0](a, b)
+
+    return Work(step, inputs=(a, b))
+
+
+def phase_by_stack(lab):
+    """Looks at who calls it, to say so where it fails."""
+    a, b = operands()
+
+    def step():
+        result = a @ b
+        assert result.shape == (N, N), sys._getframe(1).f_code.co_name
+        return result
+
+    return Work(step, inputs=(a, b))
+
+
+def wobbles_once(lab):
+    """Sums in an order that changes from step to step: the last bits differ, no more than rounding
+    does.
+    """
+    a, b = operands()
+    calls = itertools.count()
+
+    def step():
+        half = N // 2
+        parts = [(slice(None, half)), (slice(half, None))]
+        first, second = parts if next(calls) % 2 else reversed(parts)
+        return torch.mm(a[:, first], b[first]).addmm_(a[:, second], b[second])
 
     return Work(step, inputs=(a, b))

@@ -1,0 +1,591 @@
+# === banded
+# A tridiagonal matrix as it is, and by its diagonals.
+
+N = 768
+
+
+def operands():
+    return torch.randn(N), torch.randn(N - 1), torch.randn(N - 1), torch.randn(N)
+
+
+def dense(lab):
+    middle, above, below, x = operands()
+    matrix = middle.diag() + above.diag(1) + below.diag(-1)
+    return Work(lambda: matrix @ x, inputs=(matrix, x))
+
+
+def by_diagonals(lab):
+    middle, above, below, x = operands()
+
+    def step():
+        out = middle * x
+        out[:-1] += above * x[1:]
+        out[1:] += below * x[:-1]
+        return out
+
+    return Work(step, inputs=(middle, above, below, x))
+
+
+def csr(lab):
+    middle, above, below, x = operands()
+    matrix = (middle.diag() + above.diag(1) + below.diag(-1)).to_sparse_csr()
+    return Work(lambda: matrix @ x, inputs=(matrix.values(), x))
+
+
+# === block_sparse
+# A block-diagonal matrix, whole and by its blocks.
+
+BLOCKS, N = 8, 48
+
+
+def operands():
+    return torch.randn(BLOCKS, N, N), torch.randn(BLOCKS * N, 16)
+
+
+def whole(lab):
+    blocks, x = operands()
+    matrix = torch.block_diag(*blocks)
+    return Work(lambda: matrix @ x, inputs=(matrix, x))
+
+
+def by_blocks(lab):
+    blocks, x = operands()
+    return Work(lambda: (blocks @ x.view(BLOCKS, N, 16)).view(BLOCKS * N, 16), inputs=(blocks, x))
+
+
+def in_a_loop(lab):
+    blocks, x = operands()
+    return Work(
+        lambda: torch.cat([block @ rows for block, rows in zip(blocks, x.split(N), strict=True)]),
+        inputs=(blocks, x),
+    )
+
+
+# === complex_numbers
+# A product of complex matrices.
+
+N = 96
+
+
+def operands():
+    return torch.randn(N, N, dtype=torch.complex64), torch.randn(N, N, dtype=torch.complex64)
+
+
+def complex_product(lab):
+    a, b = operands()
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+def four_products(lab):
+    a, b = operands()
+
+    def step():
+        real = a.real @ b.real - a.imag @ b.imag
+        return torch.complex(real, a.real @ b.imag + a.imag @ b.real)
+
+    return Work(step, inputs=(a, b))
+
+
+def three_products(lab):
+    """By Gauss, from parts that stand by themselves."""
+    a, b = operands()
+    a_real, a_imag, b_real, b_imag = (
+        part.contiguous() for part in (a.real, a.imag, b.real, b.imag)
+    )
+
+    def step():
+        first = (a_real + a_imag) @ b_real
+        second = a_real @ (b_imag - b_real)
+        third = a_imag @ (b_real + b_imag)
+        return torch.complex(first - third, first + second)
+
+    return Work(step, inputs=(a_real, a_imag, b_real, b_imag))
+
+
+# === dominant_eigenvalue
+# The largest eigenvalue of a covariance with one strong direction.
+
+N = 64
+
+
+def covariance():
+    x, strong = torch.randn(N, 2 * N), torch.randn(N, 1)
+    return x @ x.T / (2 * N) + strong @ strong.T
+
+
+def all_of_them(lab):
+    a = covariance()
+    return Work(lambda: torch.linalg.eigvalsh(a)[-1], inputs=a)
+
+
+def power_iteration(lab):
+    a = covariance()
+
+    def step():
+        vector, value = torch.ones(N), 0.0
+        for _ in range(100):
+            product = a @ vector
+            before, value = value, float(product.norm())
+            vector = product / value
+            if abs(value - before) < 1e-6 * value:
+                break
+        return vector @ a @ vector
+
+    return Work(step, inputs=a)
+
+
+# === eigenvalues
+# Eigenvalues of a symmetric matrix.
+
+N = 48
+
+
+def symmetric():
+    x = torch.randn(N, N)
+    return (x + x.T) / 2
+
+
+def with_vectors(lab):
+    a = symmetric()
+    return Work(lambda: torch.linalg.eigh(a).eigenvalues, inputs=a)
+
+
+def values_only(lab):
+    a = symmetric()
+    return Work(lambda: torch.linalg.eigvalsh(a), inputs=a)
+
+
+def upper_half(lab):
+    a = symmetric()
+    return Work(lambda: torch.linalg.eigvalsh(a, UPLO="U"), inputs=a)
+
+
+# === fixed_point
+# A fixed point by a hundred iterations, or by as many as it takes.
+
+N, MOST = 128, 100
+
+
+def operands():
+    matrix = torch.randn(N, N)
+    return 0.4 * matrix / torch.linalg.matrix_norm(matrix, 2), torch.randn(N)
+
+
+def all_iterations(lab):
+    a, b = operands()
+
+    def step():
+        x = b
+        for _ in range(MOST):
+            x = a @ x + b
+        return x
+
+    return Work(step, inputs=(a, b))
+
+
+def until_it_stands_still(lab):
+    a, b = operands()
+
+    def step():
+        x = b
+        for _ in range(MOST):
+            previous, x = x, torch.addmv(b, a, x)
+            if (x - previous).abs().max().item() < 3e-7:
+                break
+        return x
+
+    return Work(step, inputs=(a, b))
+
+
+# === int8_product
+# A product of whole numbers, which is exact in any order.
+
+N = 96
+
+
+def operands():
+    return [torch.randint(-128, 128, (N, N), dtype=torch.int8) for _ in range(2)]
+
+
+def in_int32(lab):
+    a, b = operands()
+    return Work(lambda: a.int() @ b.int(), inputs=(a, b), dtype="int8")
+
+
+def int_mm(lab):
+    a, b = operands()
+    return Work(lambda: torch._int_mm(a, b), inputs=(a, b), dtype="int8")
+
+
+def in_float(lab):
+    """Sums below 2**24 are exact."""
+    a, b = operands()
+    return Work(lambda: (a.float() @ b.float()).int(), inputs=(a, b))
+
+
+# === int8_weights
+# A layer whose weights and inputs are quantized to eight bits.
+
+ROWS, N = 64, 256
+
+
+def operands():
+    return torch.randn(ROWS, N), torch.randn(N, N) / 16
+
+
+def fp32(lab):
+    x, weight = operands()
+    return Work(lambda: x @ weight, inputs=(x, weight))
+
+
+def int8(lab):
+    """Weights quantized in the build, inputs in the step."""
+    x, weight = operands()
+    scale = weight.abs().amax(0) / 127
+    quantized = (weight / scale).round().to(torch.int8)
+
+    def step():
+        scale_x = x.abs().amax(1, keepdim=True) / 127
+        rows = (x / scale_x).round().to(torch.int8)
+        return torch._int_mm(rows, quantized).float() * scale_x * scale
+
+    return Work(step, inputs=(x, quantized, scale), dtype="int8")
+
+
+# === jacobi
+# A diagonally dominant system: directly, and by iterations that end.
+
+N = 128
+
+
+def system():
+    a = torch.rand(N, N) / N
+    return a + 2 * torch.eye(N), torch.randn(N)
+
+
+def direct(lab):
+    a, b = system()
+    return Work(lambda: torch.linalg.solve(a, b), inputs=(a, b))
+
+
+def jacobi(lab):
+    a, b = system()
+
+    def step():
+        diagonal = a.diagonal()
+        x = b / diagonal
+        for _ in range(100):
+            residual = b - a @ x
+            if residual.abs().max() < 1e-5 * b.abs().max():
+                break
+            x = x + residual / diagonal
+        return x
+
+    return Work(step, inputs=(a, b))
+
+
+def neumann(lab):
+    """A fixed number of terms of the series."""
+    a, b = system()
+
+    def step():
+        diagonal = a.diagonal()
+        x = b / diagonal
+        for _ in range(40):
+            x = (b - a @ x) / diagonal + x
+        return x
+
+    return Work(step, inputs=(a, b))
+
+
+# === log_determinant
+# The logarithm of the determinant of a covariance.
+
+N = 96
+
+
+def covariance():
+    x = torch.randn(N, 2 * N)
+    return x @ x.T / (2 * N)
+
+
+def general(lab):
+    a = covariance()
+    return Work(lambda: torch.linalg.slogdet(a).logabsdet, inputs=a)
+
+
+def cholesky(lab):
+    a = covariance()
+    return Work(lambda: 2 * torch.linalg.cholesky(a).diagonal().log().sum(), inputs=a)
+
+
+def eigenvalues(lab):
+    a = covariance()
+    return Work(lambda: torch.linalg.eigvalsh(a).log().sum(), inputs=a)
+
+
+# === python_loops
+# Loops of Python over numbers; no tensor is read, and none is named.
+
+import math
+import operator
+import random
+
+import numpy as np
+
+N = 2000
+
+
+def numbers():
+    return [random.random() for _ in range(N)]
+
+
+def loop(lab):
+    values = numbers()
+
+    def step():
+        total = 0.0
+        for value in values:
+            total += value * value
+        return torch.tensor(total)
+
+    return Work(step)
+
+
+def comprehension(lab):
+    values = numbers()
+    return Work(lambda: torch.tensor(sum(value * value for value in values)))
+
+
+def sumprod(lab):
+    values = numbers()
+    return Work(lambda: torch.tensor(math.fsum(map(operator.mul, values, values))))
+
+
+def array(lab):
+    values = np.array(numbers())
+    return Work(lambda: values @ values, inputs=values)
+
+
+# === sparse_product
+# A matrix of which one element in fifty is not zero.
+
+N, COLUMNS = 384, 16
+
+
+def operands():
+    matrix = torch.randn(N, N) * (torch.rand(N, N) < 0.02)
+    return matrix, torch.randn(N, COLUMNS)
+
+
+def dense(lab):
+    matrix, x = operands()
+    return Work(lambda: matrix @ x, inputs=(matrix, x))
+
+
+def csr(lab):
+    matrix, x = operands()
+    rows = matrix.to_sparse_csr()
+    return Work(
+        lambda: rows @ x, inputs=(rows.crow_indices(), rows.col_indices(), rows.values(), x)
+    )
+
+
+def csr_of_named_values(lab):
+    """Names what has values."""
+    matrix, x = operands()
+    rows = matrix.to_sparse_csr()
+    return Work(lambda: rows @ x, inputs=(rows.values(), x))
+
+
+def coordinates(lab):
+    matrix, x = operands()
+    elements = matrix.to_sparse_coo().coalesce()
+    return Work(lambda: elements @ x, inputs=(elements.indices(), elements.values(), x))
+
+
+def sparse_tensor_named(lab):
+    matrix, x = operands()
+    rows = matrix.to_sparse_csr()
+    return Work(lambda: rows @ x, inputs=(rows, x))
+
+
+def nothing_named(lab):
+    matrix, x = operands()
+    rows = matrix.to_sparse_csr()
+    return Work(lambda: rows @ x)
+
+
+# === spd_solve
+# A system with a symmetric positive definite matrix, solved in five ways.
+
+N = 96
+
+
+def system():
+    x = torch.randn(N, N)
+    return x @ x.T / N + torch.eye(N), torch.randn(N, 4)
+
+
+def general(lab):
+    a, b = system()
+    return Work(lambda: torch.linalg.solve(a, b), inputs=(a, b))
+
+
+def cholesky(lab):
+    a, b = system()
+    return Work(lambda: torch.cholesky_solve(b, torch.linalg.cholesky(a)), inputs=(a, b))
+
+
+def lu(lab):
+    a, b = system()
+    return Work(lambda: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b), inputs=(a, b))
+
+
+def qr(lab):
+    a, b = system()
+
+    def step():
+        q, r = torch.linalg.qr(a)
+        return torch.linalg.solve_triangular(r, q.T @ b, upper=True)
+
+    return Work(step, inputs=(a, b))
+
+
+def least_squares(lab):
+    a, b = system()
+    return Work(lambda: torch.linalg.lstsq(a, b).solution, inputs=(a, b))
+
+
+def conjugate_gradients(lab):
+    """Ends once the residual is small."""
+    a, b = system()
+
+    def step():
+        x = torch.zeros_like(b)
+        residual = b.clone()
+        direction = residual
+        squares = (residual * residual).sum(0)
+        limit = 1e-12 * squares
+        for _ in range(4 * N):
+            if bool((squares <= limit).all()):
+                break
+            product = a @ direction
+            alpha = squares / (direction * product).sum(0)
+            x = x + alpha * direction
+            residual = residual - alpha * product
+            before, squares = squares, (residual * residual).sum(0)
+            direction = residual + squares / before * direction
+        return x
+
+    return Work(step, inputs=(a, b))
+
+
+# === tf32_in_a_context
+# TF32 is allowed around the steps of one variant, and as it was after them.
+
+import contextlib
+
+N = 192
+
+
+@contextlib.contextmanager
+def tf32():
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+@contextlib.contextmanager
+def high_precision():
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
+def fp32(lab):
+    a, b = torch.randn(N, N), torch.randn(N, N)
+    return Work(lambda: a @ b, inputs=(a, b))
+
+
+def allow_tf32(lab):
+    a, b = torch.randn(N, N), torch.randn(N, N)
+    return Work(lambda: a @ b, inputs=(a, b), dtype="tf32", context=tf32)
+
+
+def matmul_precision(lab):
+    a, b = torch.randn(N, N), torch.randn(N, N)
+    return Work(lambda: a @ b, inputs=(a, b), dtype="tf32", context=high_precision)
+
+
+def within_the_step(lab):
+    a, b = torch.randn(N, N), torch.randn(N, N)
+
+    def step():
+        with tf32():
+            return a @ b
+
+    return Work(step, inputs=(a, b), dtype="tf32")
+
+
+# === transposed
+# Sums of columns of a matrix that is stored by rows, or by columns.
+
+N = 768
+
+
+def by_rows(lab):
+    x = torch.randn(N, N)
+    return Work(lambda: x.sum(0), inputs=x)
+
+
+def by_columns(lab):
+    x = torch.randn(N, N).T.contiguous()
+    return Work(lambda: x.sum(1), inputs=x)
+
+
+def strided_view(lab):
+    x = torch.randn(N, N)
+    return Work(lambda: x.T.sum(1), inputs=x)
+
+
+def product(lab):
+    x, ones = torch.randn(N, N), torch.ones(N)
+    return Work(lambda: ones @ x, inputs=x)
+
+
+# === triangular_solve
+# A system with a lower triangular matrix.
+
+N = 128
+
+
+def system():
+    return torch.randn(N, N).tril() / N + torch.eye(N), torch.randn(N, 8)
+
+
+def general(lab):
+    a, b = system()
+    return Work(lambda: torch.linalg.solve(a, b), inputs=(a, b))
+
+
+def triangular(lab):
+    a, b = system()
+    return Work(lambda: torch.linalg.solve_triangular(a, b, upper=False), inputs=(a, b))
+
+
+def by_halves(lab):
+    """Only ever reads the lower half."""
+    a, b = system()
+    half = N // 2
+
+    def step():
+        first = torch.linalg.solve_triangular(a[:half, :half], b[:half], upper=False)
+        rest = b[half:] - a[half:, :half] @ first
+        return torch.cat([first, torch.linalg.solve_triangular(a[half:, half:], rest, upper=False)])
+
+    return Work(step, inputs=(a, b))
