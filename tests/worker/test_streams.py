@@ -93,10 +93,14 @@ def test_a_process_that_goes_on_is_found_and_one_that_answers_first_is_not(answe
         with suppress(BlockingIOError):
             os.read(answered, 1)
 
-    examined = Streams(CPU).examine("suspect", Build(Work(step), 0.0, None), 4, 1e-3)
+    looks = Streams(CPU)
+    # beside other work the process may not run at all while one of them lasts
+    accused = any(
+        not looks.examine("suspect", Build(Work(step), 0.0, None), 4, 1e-3).ok for _ in range(5)
+    )
     os.close(ask)
     os.waitpid(pid, 0)
-    assert examined.ok == answers
+    assert accused != answers
 
 
 class Gpu:
