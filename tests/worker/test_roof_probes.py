@@ -7,8 +7,8 @@ import torch
 
 from gpulab.core.machine import Device
 from gpulab.engine.processes.channel import Block
-from gpulab.features.roofline.probes import Probe
-from gpulab.features.roofline.roof_probes import RoofProbe, RoofProbes, roof_probes
+from gpulab.features.roofline.probes import PlannedProbe, Probe
+from gpulab.features.roofline.roof_probes import RoofProbes, roof_probes
 from gpulab.scenario import MiB, Work
 
 CPU = Device(kind="cpu", name="", l2_bytes=32 * MiB, memory_bytes=2**34)
@@ -66,7 +66,7 @@ def probe(name, step_s):
     def make():
         return Probe(work_of(step_s), 1000, None)
 
-    return RoofProbe("matrix", name, make)
+    return PlannedProbe("matrix", name, make)
 
 
 def work_of(step_s):
@@ -99,8 +99,8 @@ def test_a_probe_that_fails_is_left_out_and_the_others_go_on(monkeypatch):
 
     clock = Clock(monkeypatch)
     planned = [
-        RoofProbe("matrix", "int8", cannot_be_built),
-        RoofProbe("matrix", "fp64", cannot_be_run),
+        PlannedProbe("matrix", "int8", cannot_be_built),
+        PlannedProbe("matrix", "fp64", cannot_be_run),
     ]
     probes = RoofProbes(clock, DEVICE, [*planned, probe("fp32", 1e-3)], seed=1)
     for _ in range(3):

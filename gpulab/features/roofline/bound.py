@@ -10,13 +10,13 @@ attainable FLOP/s = min(peak FLOP/s, peak B/s x arithmetic intensity).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import msgspec
 
-from gpulab.core.finding import Finding, Value
+from gpulab.core.finding import Finding, Value, finding
 from gpulab.core.payloads import LINKS, MEMORY, Ceiling, family
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.evidence import (
@@ -24,11 +24,11 @@ from gpulab.features.roofline.evidence import (
     End,
     HostCosts,
     RoofShares,
+    StepFacts,
     above,
     attainable_below,
     share_of,
 )
-from gpulab.features.roofline.evidence import StepFacts as StepFacts
 
 NEAR = 0.6
 """A step is bound by a roof this near; where none is, something else limits it."""
@@ -36,10 +36,8 @@ _WAITING, _WAITING_FOR_ONE = 0.2, 0.5
 """A share of waiting that limits the step; one operation alone cannot be made fewer."""
 _PART, _LEAST = 1 / 3, 0.2
 """What takes this part of the way to the roof, and this share of the step, explains it."""
-_STRIDED = 0.5
 _MOST_OF_IT = 0.5
-"""From which share of the step on what its thread does otherwise limits it."""
-_AT_CAP = 0.95
+"""From which share of the step on one thing that it does limits it."""
 _RESIDENT, _FEW = 0.5, 0.25
 """Occupancy at which an SM has warps enough to hide waiting, and at which it has too few."""
 
@@ -61,6 +59,41 @@ class BoundKind(StrEnum):
     UNKNOWN = "unknown"
 
 
+BOUND_OF = {
+    "above_compute_roof": BoundKind.COMPUTE,
+    "near_compute_roof": BoundKind.COMPUTE,
+    "pipe_is_busy": BoundKind.COMPUTE,
+    "link_and_near_compute_roof": BoundKind.COMPUTE,
+    "above_memory_roof": BoundKind.MEMORY,
+    "near_memory_roof": BoundKind.MEMORY,
+    "counted_near_memory_roof": BoundKind.MEMORY,
+    "few_bytes_in_memory": BoundKind.CACHE,
+    "bytes_stay_in_cache": BoundKind.CACHE,
+    "bytes_fit_cache": BoundKind.CACHE,
+    "above_link_roof": BoundKind.LINK,
+    "near_link_roof": BoundKind.LINK,
+    "at_power_cap": BoundKind.POWER,
+    "device_waits_for_launches": BoundKind.LAUNCH,
+    "launches_take_the_time": BoundKind.LAUNCH,
+    "device_waits_for_host": BoundKind.HOST,
+    "phase_waits": BoundKind.LATENCY,
+    "too_little_in_flight": BoundKind.LATENCY,
+    "warps_wait": BoundKind.LATENCY,
+    "random_accesses": BoundKind.LATENCY,
+    "strided_accesses": BoundKind.LATENCY,
+    "far_from_link_roof": BoundKind.LATENCY,
+    "thread_waits": BoundKind.WAITING,
+    "thread_is_preempted": BoundKind.PREEMPTED,
+    "page_faults_take_the_time": BoundKind.PAGE_FAULTS,
+    "interpreter_takes_the_time": BoundKind.INTERPRETER,
+    "outside_of_torch": BoundKind.UNEXPLAINED,
+    "unexplained": BoundKind.UNEXPLAINED,
+    "no_work_declared": BoundKind.UNKNOWN,
+    "ceilings_missing": BoundKind.UNKNOWN,
+}
+"""What each reason says that limits a step."""
+
+
 @dataclass(frozen=True)
 class Bound:
     """What limits a step, the evidence, and the `ceiling` above it; None where it declares nothing.
@@ -69,11 +102,14 @@ class Bound:
     kinds that it may be within the intervals of times and roofs.
     """
 
-    kind: BoundKind
     reason: Finding
     ceiling: Ceiling | None
     attainable: float
     or_else: tuple[BoundKind, ...] = ()
+
+    @property
+    def kind(self) -> BoundKind:
+        return BOUND_OF[self.reason.code]
 
 
 def bound_of(facts: StepFacts, roofs: RoofSet) -> Bound | None:
@@ -81,11 +117,10 @@ def bound_of(facts: StepFacts, roofs: RoofSet) -> Bound | None:
     judge = _of_link if facts.roof in LINKS else _judged
     bounds = [judge(facts, roofs, end) for end in End]
     bound = bounds[End.MEDIAN]
-    if bound is None or (
-        bound.kind == BoundKind.UNKNOWN
-        and bound.ceiling is None
-        and "operation" not in bound.reason.values
-    ):
+    if bound is None:
+        return None
+    knows = bound.ceiling is not None or "operation" in bound.reason.values
+    if bound.kind == BoundKind.UNKNOWN and not knows:
         return None
     others = dict.fromkeys(other.kind for other in bounds if other and other.kind != bound.kind)
     return replace(bound, or_else=tuple(others))
@@ -94,35 +129,46 @@ def bound_of(facts: StepFacts, roofs: RoofSet) -> Bound | None:
 def _judged(facts: StepFacts, roofs: RoofSet, end: End) -> Bound:
     shares = RoofShares(facts, roofs, end)
     ceiling, attainable = attainable_below(facts, shares.bandwidth, shares.units)
-    near = _near_a_roof(facts, shares) if ceiling else None
-    kind, code, values = near or _far_from_roofs(facts, shares, roofs, end)
-    return Bound(kind, Finding(code=code, values={**shares.values, **values}), ceiling, attainable)
+    reason = _near_a_roof(facts, shares) if ceiling else None
+    reason = reason or _far_from_roofs(facts, shares, roofs, end)
+    reason = Finding(code=reason.code, values={**shares.values, **reason.values})
+    return Bound(reason, ceiling, attainable)
 
 
-_Judgement = tuple[BoundKind, str, Mapping[str, Value]]
-"""The bound, the code of its reason, and the values that the shares do not have."""
-
-
-def _near_a_roof(facts: StepFacts, shares: RoofShares) -> _Judgement | None:
+def _near_a_roof(facts: StepFacts, shares: RoofShares) -> Finding | None:
     """The roof that declared work reaches, in a cache too; None where every one is far."""
-    byte_share, arithmetic = shares.bytes or 0.0, shares.arithmetic or 0.0
+    byte_share = shares.bytes or 0.0
+    arithmetic = shares.arithmetic or 0.0
     if arithmetic >= byte_share and above(arithmetic, shares.units):
-        return BoundKind.COMPUTE, "above_compute_roof", {}
+        return finding("above_compute_roof")
     if NEAR <= arithmetic >= byte_share:
-        return BoundKind.COMPUTE, "near_compute_roof", _capped(facts)
-    if not shares.cached and (byte_share >= NEAR or shares.stream):
-        as_fast: dict[str, Value] = (
-            {"as_fast_as": shares.stream} if shares.stream and byte_share < NEAR else {}
-        )
-        if above(byte_share, shares.bandwidth):
-            return BoundKind.MEMORY, "above_memory_roof", as_fast
-        return BoundKind.MEMORY, "near_memory_roof", {**as_fast, **_capped(facts)}
-    if shares.cached and max(byte_share, shares.memory or 0.0) >= NEAR:
-        return _cached(facts, shares)
-    return None
+        return finding("near_compute_roof", **facts.power_at_cap)
+    if shares.cached:
+        near = max(byte_share, shares.memory or 0.0) >= NEAR
+        return _cached(facts, shares) if near else None
+    if byte_share < NEAR and not shares.stream:
+        return None
+    as_fast: dict[str, Value] = {"as_fast_as": shares.stream} if byte_share < NEAR else {}
+    if above(byte_share, shares.bandwidth):
+        return finding("above_memory_roof", **as_fast)
+    return finding("near_memory_roof", **as_fast, **facts.power_at_cap)
 
 
-def _far_from_roofs(facts: StepFacts, shares: RoofShares, roofs: RoofSet, end: End) -> _Judgement:
+def _cached(facts: StepFacts, shares: RoofShares) -> Finding:
+    memory = shares.memory or 0.0
+    nearer: dict[str, Value] = {}
+    if shares.by_cache and (shares.bytes or 0.0) > OVER:
+        nearer = {"nearer_cache": True}
+    if facts.dram_bytes is not None and facts.bytes and memory <= OVER:
+        counted = facts.dram_bytes / facts.bytes
+        return finding("few_bytes_in_memory", **nearer, counted=counted)
+    if memory > OVER:
+        fewer = facts.dram_bytes is None and (facts.bytes or 0) > facts.cache_bytes
+        return finding("bytes_stay_in_cache", **nearer, may_move_fewer_bytes=fewer)
+    return finding("bytes_fit_cache", **nearer)
+
+
+def _far_from_roofs(facts: StepFacts, shares: RoofShares, roofs: RoofSet, end: End) -> Finding:
     """What else takes the time, the first that is shown to."""
     costs = HostCosts.of(facts, roofs, end)
     counted = _counted_near_a_roof(facts, roofs, end) if facts.on_gpu else None
@@ -137,119 +183,99 @@ def _far_from_roofs(facts: StepFacts, shares: RoofShares, roofs: RoofSet, end: E
     )
 
 
-def _while_waiting(facts: StepFacts, costs: HostCosts) -> _Judgement | None:
+def _while_waiting(facts: StepFacts, costs: HostCosts) -> Finding | None:
     """A device that does nothing for much of the step, and what the host does meanwhile."""
-    phase = (
-        facts.waiting_phase if facts.waiting_phase and facts.waiting_phase[1] >= _LEAST else None
-    )
+    phase, phase_share = facts.waiting_phase or ("", 0.0)
+    waits_in_phase = phase_share >= _LEAST
     waiting = facts.waiting or 0.0
-    enough = _WAITING if (facts.launches or 0) != 1 else _WAITING_FOR_ONE
+    enough = _WAITING_FOR_ONE if facts.launches == 1 else _WAITING
     if facts.on_gpu and waiting >= enough:
-        launching = costs.launching_of_waiting(facts)
+        # as recorded, else at most what launches cost bare
+        launching = costs.launches if facts.launching is None else facts.launching
         values: dict[str, Value] = {"share": waiting, "operations": facts.launches}
         if launching is not None and launching >= 0.5 * waiting:
-            return BoundKind.LAUNCH, "device_waits_for_launches", values
-        if phase is None:
-            return BoundKind.HOST, "device_waits_for_host", {**values, "launching": launching}
-    if phase and (facts.on_gpu or phase[1] >= costs.largest):
-        return BoundKind.LATENCY, "phase_waits", {"phase": phase[0], "share": phase[1]}
+            return finding("device_waits_for_launches", **values)
+        if not waits_in_phase:
+            return finding("device_waits_for_host", **values, launching=launching)
+    if waits_in_phase and (facts.on_gpu or phase_share >= costs.dominant[1]):
+        return finding("phase_waits", phase=phase, share=phase_share)
     return None
 
 
-def _counted_near_a_roof(facts: StepFacts, roofs: RoofSet, end: End) -> _Judgement | None:
+def _counted_near_a_roof(facts: StepFacts, roofs: RoofSet, end: End) -> Finding | None:
     """Memory or arithmetic that the device counted near their roofs, whatever is declared."""
-    counted, memory = facts.counters, roofs.best(MEMORY)
-    values = counted.values if counted else {}
+    memory = roofs.best(MEMORY)
+    values = facts.counted
     if facts.dram_bytes is not None and memory is not None:
-        roof = (memory.median, *reversed(memory.ends))[end]
+        roof = end.of(memory.median, *reversed(memory.ends))
         share = facts.dram_bytes / (facts.device_s or facts.seconds) / roof
         if share >= NEAR:
             ratio = facts.dram_bytes / facts.bytes if facts.bytes else None
-            return (
-                BoundKind.MEMORY,
-                "counted_near_memory_roof",
-                {**values, "dram": min(share, 1.0), "ratio": ratio},
-            )
-    if counted and (pipe := counted.busiest_pipe(NEAR)):
-        return BoundKind.COMPUTE, "pipe_is_busy", {**values, "pipe": pipe}
+            known = {**values, "dram": min(share, 1.0), "ratio": ratio}
+            return finding("counted_near_memory_roof", **known)
+    if facts.counters and (pipe := facts.counters.busiest_pipe(NEAR)):
+        return finding("pipe_is_busy", **values, pipe=pipe)
     return None
 
 
-def _while_on_device(facts: StepFacts) -> _Judgement | None:
+def _while_on_device(facts: StepFacts) -> Finding | None:
     """By what the device counted in the solo run; None where that says nothing."""
-    counted = facts.counters
-    if counted is None:
+    counters = facts.counters
+    if counters is None:
         return None
-    values = counted.values
-    if counted.at_power_cap(_AT_CAP):
-        return BoundKind.POWER, "at_power_cap", values
-    if counted.sm is None:
+    if counters.at_power_cap:
+        return finding("at_power_cap", **facts.counted)
+    if counters.sm is None:
         return None
-    occupancy = counted.occupancy
-    if counted.sm < NEAR or (occupancy is not None and occupancy < _FEW):
-        return BoundKind.LATENCY, "too_little_in_flight", values
+    occupancy = counters.occupancy
+    if counters.sm < NEAR or (occupancy is not None and occupancy < _FEW):
+        return finding("too_little_in_flight", **facts.counted)
     if occupancy is not None and occupancy >= _RESIDENT:
-        return BoundKind.LATENCY, "warps_wait", values
+        return finding("warps_wait", **facts.counted)
     return None
 
 
-def _on_host(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> _Judgement | None:
+def _on_host(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> Finding | None:
     """What else a CPU did: the largest part, where that explains what is lost."""
     if facts.on_gpu:
         return None
-    if facts.waited is not None and facts.waited >= _MOST_OF_IT:
-        return BoundKind.WAITING, "thread_waits", {"share": facts.waited}
+    if (facts.waited or 0.0) >= _MOST_OF_IT:
+        return finding("thread_waits", share=facts.waited)
     preempted = facts.preempted or 0.0
     running = 1 - preempted
-    is_preempted = BoundKind.PREEMPTED, "thread_is_preempted", {"share": preempted}
     # it is near a roof while it runs
     if preempted >= _LEAST and shares.ideal >= NEAR * running > 0:
-        return is_preempted
+        return finding("thread_is_preempted", share=preempted)
     name, share = costs.dominant
-    if share >= max(_LEAST, _PART * (1 - min(1.0, shares.ideal / running) if running else 1.0)):
+    lost = 1 - min(1.0, shares.ideal / running) if running else 1.0
+    if share >= max(_LEAST, _PART * lost):
         if name == "page faults":
-            return (
-                BoundKind.PAGE_FAULTS,
-                "page_faults_take_the_time",
-                {"faults": facts.faults, "share": share},
-            )
-        return (
-            BoundKind.LAUNCH,
-            "launches_take_the_time",
-            {"operations": facts.launches, "share": share},
-        )
-    if facts.outside is not None and facts.outside >= _MOST_OF_IT:
-        return _outside_of_torch(facts)
-    if facts.gathering is not None and facts.gathering >= _MOST_OF_IT:
-        return BoundKind.LATENCY, "random_accesses", {"share": facts.gathering}
-    if facts.strided is not None and facts.strided >= _STRIDED and facts.bytes:
-        return BoundKind.LATENCY, "strided_accesses", {"share": facts.strided}
-    return is_preempted if preempted >= _MOST_OF_IT else None
+            return finding("page_faults_take_the_time", faults=facts.faults, share=share)
+        return finding("launches_take_the_time", operations=facts.launches, share=share)
+    if (facts.outside or 0.0) >= _MOST_OF_IT:
+        interpreted = facts.interpreted or 0.0
+        is_python = interpreted >= _MOST_OF_IT
+        code = "interpreter_takes_the_time" if is_python else "outside_of_torch"
+        return finding(code, share=facts.outside, interpreted=facts.interpreted)
+    if (facts.gathering or 0.0) >= _MOST_OF_IT:
+        return finding("random_accesses", share=facts.gathering)
+    if (facts.strided or 0.0) >= _MOST_OF_IT and facts.bytes:
+        return finding("strided_accesses", share=facts.strided)
+    if preempted >= _MOST_OF_IT:
+        return finding("thread_is_preempted", share=preempted)
+    return None
 
 
-def _outside_of_torch(facts: StepFacts) -> _Judgement:
-    values: dict[str, Value] = {"share": facts.outside}
-    if facts.interpreted is None or facts.interpreted < _MOST_OF_IT:
-        return (
-            BoundKind.UNEXPLAINED,
-            "outside_of_torch",
-            {**values, "interpreted": facts.interpreted},
-        )
-    return (
-        BoundKind.INTERPRETER,
-        "interpreter_takes_the_time",
-        {**values, "interpreted": facts.interpreted},
-    )
-
-
-def _unexplained(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> _Judgement:
-    longest = facts.longest_values
+def _unexplained(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> Finding:
+    longest: dict[str, Value] = {}
+    if facts.longest_operation is not None:
+        operation, share = facts.longest_operation
+        longest = {"operation": operation, "share": share}
     if not facts.bytes and not facts.flops:
-        return BoundKind.UNKNOWN, "no_work_declared", longest
+        return finding("no_work_declared", **longest)
     if shares.incomplete:
-        return BoundKind.UNKNOWN, "ceilings_missing", {}
-    counted = facts.counters.values if facts.counters else {}
-    return BoundKind.UNEXPLAINED, "unexplained", {**counted, **costs.values, **longest}
+        return finding("ceilings_missing")
+    return finding("unexplained", **{**facts.counted, **costs.values, **longest})
 
 
 def _of_link(facts: StepFacts, roofs: RoofSet, end: End) -> Bound | None:
@@ -263,41 +289,12 @@ def _of_link(facts: StepFacts, roofs: RoofSet, end: End) -> Bound | None:
     if units:
         values |= {"arithmetic": arithmetic, "dtype": facts.units}
     if arithmetic >= max(NEAR, share):
-        kind, code = BoundKind.COMPUTE, "link_and_near_compute_roof"
+        code = "link_and_near_compute_roof"
     elif share >= NEAR:
-        kind, code = BoundKind.LINK, "above_link_roof" if share > OVER else "near_link_roof"
+        code = "above_link_roof" if share > OVER else "near_link_roof"
     else:
-        kind, code = BoundKind.LATENCY, "far_from_link_roof"
-    return Bound(kind, Finding(code=code, values=values), link, link.median)
-
-
-def _cached(facts: StepFacts, shares: RoofShares) -> _Judgement:
-    memory = shares.memory or 0.0
-    nearer: dict[str, Value] = (
-        {"nearer_cache": True} if shares.by_cache and (shares.bytes or 0.0) > OVER else {}
-    )
-    if facts.dram_bytes is not None and facts.bytes and memory <= OVER:
-        return (
-            BoundKind.CACHE,
-            "few_bytes_in_memory",
-            {**nearer, "counted": facts.dram_bytes / facts.bytes},
-        )
-    if memory > OVER:
-        maybe_fewer = facts.dram_bytes is None and (facts.bytes or 0) > facts.cache_bytes
-        return (
-            BoundKind.CACHE,
-            "bytes_stay_in_cache",
-            {**nearer, "may_move_fewer_bytes": maybe_fewer},
-        )
-    return BoundKind.CACHE, "bytes_fit_cache", nearer
-
-
-def _capped(facts: StepFacts) -> dict[str, Value]:
-    """The power, of a step that runs at the limit: its roof was measured there too."""
-    counted = facts.counters
-    if counted is None or not counted.at_power_cap(_AT_CAP):
-        return {}
-    return {name: counted.values[name] for name in ("power", "limit")}
+        code = "far_from_link_roof"
+    return Bound(Finding(code=code, values=values), link, link.median)
 
 
 DIFFERS = 0.2
@@ -379,19 +376,20 @@ def point_of(variant: str, facts: StepFacts, bound: Bound | None) -> Point | Non
         return None
     on_link = facts.roof in LINKS
     amount = (facts.bytes if on_link else facts.flops or facts.bytes) or 0
-    rate = amount / facts.seconds
-    rate_low, rate_high = (
-        amount / end_s if end_s else None for end_s in (facts.high_s, facts.low_s)
-    )
-    intensity = facts.flops / facts.bytes if facts.flops and facts.bytes and not on_link else None
     share = facts.share_of(bound.ceiling)
+    intensity = bytes_ratio = None
+    if facts.bytes and not on_link:
+        intensity = facts.flops / facts.bytes if facts.flops else None
+        bytes_ratio = facts.dram_bytes / facts.bytes if facts.dram_bytes else None
+    if bytes_ratio is not None and abs(bytes_ratio - 1) <= DIFFERS:
+        bytes_ratio = None
     return Point(
         variant=variant,
         dtype=facts.units,
         unit="FLOP/s" if facts.flops and not on_link else "B/s",
-        rate=rate,
-        rate_low=rate_low,
-        rate_high=rate_high,
+        rate=amount / facts.seconds,
+        rate_low=amount / facts.high_s if facts.high_s else None,
+        rate_high=amount / facts.low_s if facts.low_s else None,
         intensity=intensity,
         roof=bound.ceiling.name,
         source=bound.ceiling.source,
@@ -403,12 +401,6 @@ def point_of(variant: str, facts: StepFacts, bound: Bound | None) -> Point | Non
         or_else=list(bound.or_else),
         reason=bound.reason,
         bytes_counted=facts.dram_bytes,
-        bytes_ratio=None if on_link else _bytes_ratio(facts),
+        bytes_ratio=bytes_ratio,
         roof_processes=share.processes,
     )
-
-
-def _bytes_ratio(facts: StepFacts) -> float | None:
-    """Bytes that were counted over those that are declared, where they are not the same."""
-    ratio = facts.dram_bytes / facts.bytes if facts.dram_bytes and facts.bytes else None
-    return None if ratio is None or abs(ratio - 1) <= DIFFERS else ratio

@@ -22,6 +22,13 @@ class End(IntEnum):
     LOW = 1
     HIGH = 2
 
+    def of(self, median: float, low: float, high: float) -> float:
+        return (median, low, high)[self]
+
+
+_AT_CAP = 0.95
+_PIPES = ("tensor", "fp64", "fp32", "fp16")
+
 
 @dataclass(frozen=True)
 class DeviceCounters:
@@ -44,24 +51,21 @@ class DeviceCounters:
     def values(self) -> dict[str, Value]:
         """All that are known, as values of a finding."""
         known = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {
-            name: value for name, value in known.items() if value is not None and name != "capped"
-        }
+        del known["capped"]
+        return {name: value for name, value in known.items() if value is not None}
 
     def busiest_pipe(self, least: float) -> str | None:
         """The arithmetic pipe that works for at least this share; None where none does."""
-        pipes = {name: getattr(self, name) or 0.0 for name in ("tensor", "fp64", "fp32", "fp16")}
-        busiest = max(pipes, key=lambda name: pipes[name])
-        return busiest if pipes[busiest] >= least else None
+        shares = {name: getattr(self, name) or 0.0 for name in _PIPES}
+        busiest = max(shares, key=lambda name: shares[name])
+        return busiest if shares[busiest] >= least else None
 
-    def at_power_cap(self, least: float) -> bool:
-        """Whether power capped the clocks, and the mean was at least this share of the limit."""
-        return (
-            self.capped
-            and self.power is not None
-            and bool(self.limit)
-            and self.power >= least * (self.limit or 0.0)
-        )
+    @property
+    def at_power_cap(self) -> bool:
+        """Whether power capped the clocks, and the mean was nearly the limit."""
+        if not self.capped or self.power is None or not self.limit:
+            return False
+        return self.power >= _AT_CAP * self.limit
 
 
 @dataclass(frozen=True)
@@ -124,12 +128,16 @@ class StepFacts:
         return self.dtype or "fp32"
 
     @property
-    def longest_values(self) -> dict[str, Value]:
-        """The longest operation as values of a finding; none where it is not known."""
-        if self.longest_operation is None:
+    def counted(self) -> dict[str, Value]:
+        """What the device counted, as values of a finding."""
+        return self.counters.values if self.counters else {}
+
+    @property
+    def power_at_cap(self) -> dict[str, Value]:
+        """The power, of a step that runs at the limit: its roof was measured there too."""
+        if self.counters is None or not self.counters.at_power_cap:
             return {}
-        operation, share = self.longest_operation
-        return {"operation": operation, "share": share}
+        return {name: self.counted[name] for name in ("power", "limit")}
 
     def share_of(self, ceiling: Ceiling) -> Share:
         """The share of a ceiling that the step reaches.
@@ -138,20 +146,15 @@ class StepFacts:
         """
         moves = ceiling.roof in (MEMORY, CACHE, *LINKS)
         amount = (self.bytes if moves else self.flops) or 0
-        beside = (
-            [share * amount for share in self.beside.get(ceiling.key, ())]
-            if ceiling.processes
-            else []
-        )
-        if beside:
-            interval = median_interval(beside)
-            if interval is None:
-                return Share(
-                    median(beside), min(beside), max(beside), exact=False, processes=len(beside)
-                )
-            return Share(interval.median, interval.low, interval.high, processes=len(beside))
+        if ceiling.processes and (per_unit := self.beside.get(ceiling.key)):
+            beside = [share * amount for share in per_unit]
+            count = len(beside)
+            if interval := median_interval(beside):
+                return Share(interval.median, interval.low, interval.high, processes=count)
+            return Share(median(beside), min(beside), max(beside), exact=False, processes=count)
         low, high = ceiling.ends
-        slow_s, fast_s = self.high_s or self.seconds, self.low_s or self.seconds
+        slow_s = self.high_s or self.seconds
+        fast_s = self.low_s or self.seconds
         exact = self.low_s is not None and self.high_s is not None
         share = amount / self.seconds / ceiling.median
         return Share(share, amount / slow_s / high, amount / fast_s / low, exact=exact)
@@ -171,7 +174,7 @@ class Share:
     """In which both were measured in the same rounds; 0 where they were not."""
 
     def at(self, end: End) -> float:
-        return (self.median, self.low, self.high)[end]
+        return end.of(self.median, self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -190,10 +193,9 @@ class HostCosts:
 
     @classmethod
     def of(cls, facts: StepFacts, roofs: RoofSet, end: End) -> HostCosts:
-        seconds = (facts.seconds, facts.high_s or facts.seconds, facts.low_s or facts.seconds)[end]
-        running_s = seconds * max(
-            _LEAST_RUNNING, 1 - (facts.preempted or 0.0) - (facts.waited or 0.0)
-        )
+        seconds = end.of(facts.seconds, facts.high_s or facts.seconds, facts.low_s or facts.seconds)
+        running = 1 - (facts.preempted or 0.0) - (facts.waited or 0.0)
+        running_s = seconds * max(_LEAST_RUNNING, running)
         bare = _cost(facts.launches, roofs.launch_s(), end, running_s)
         known = [share for share in (bare, facts.short_operations) if share is not None]
         return cls(
@@ -205,20 +207,11 @@ class HostCosts:
         )
 
     @property
-    def _shares(self) -> Mapping[str, float]:
-        return {
-            "launch": min(self.launches or 0.0, 1.0),
-            "page faults": min(self.page_faults or 0.0, 1.0),
-        }
-
-    @property
     def dominant(self) -> tuple[str, float]:
-        """The largest of them."""
-        return max(self._shares.items(), key=lambda item: item[1])
-
-    @property
-    def largest(self) -> float:
-        return self.dominant[1]
+        """The larger of launches and page faults, and its share."""
+        launches = min(self.launches or 0.0, 1.0)
+        page_faults = min(self.page_faults or 0.0, 1.0)
+        return ("page faults", page_faults) if page_faults > launches else ("launch", launches)
 
     @property
     def values(self) -> dict[str, Value]:
@@ -232,16 +225,12 @@ class HostCosts:
         }
         return {name: share for name, share in known.items() if share is not None}
 
-    def launching_of_waiting(self, facts: StepFacts) -> float | None:
-        """The share of the step that launches keep a device waiting: recorded, else at most."""
-        return facts.launching if facts.launching is not None else self.launches
-
 
 def _cost(count: float | None, ceiling: Ceiling | None, end: End, running_s: float) -> float | None:
     """The share of a time that so many of what a ceiling is the cost of take."""
     if not count or ceiling is None:
         return None
-    return count * (ceiling.median, *ceiling.ends)[end] / running_s
+    return count * end.of(ceiling.median, *ceiling.ends) / running_s
 
 
 OVER = 1.05
@@ -259,7 +248,8 @@ class RoofShares:
     """
 
     def __init__(self, facts: StepFacts, roofs: RoofSet, end: End) -> None:
-        memory, cache = roofs.best(MEMORY) if facts.bytes else None, roofs.best(CACHE)
+        memory = roofs.best(MEMORY) if facts.bytes else None
+        cache = roofs.best(CACHE)
         self.units = roofs.compute(facts.dtype) if facts.flops else None
         self.memory = share_of(facts, facts.bytes, memory, end)
         self.arithmetic = share_of(facts, facts.flops, self.units, end)
@@ -268,11 +258,10 @@ class RoofShares:
         self.bytes = share_of(facts, facts.bytes, self.bandwidth, end)
         # A CPU loads the lines it stores to, which no declared byte shows: a copy is at the roof,
         # far below the best.
+        self.stream: str | None = None
         stream = roofs.slowest_stream()
-        at_stream = (
-            stream is not None and not self.cached and (self.memory or 0.0) >= _STREAM * stream[1]
-        )
-        self.stream = stream[0] if at_stream and stream else None
+        if stream and not self.cached and (self.memory or 0.0) >= _STREAM * stream[1]:
+            self.stream = stream[0]
         self.values = self._values(facts, roofs)
 
     @property
@@ -309,9 +298,8 @@ def _in_cache(facts: StepFacts, memory_share: float) -> bool:
     """Whether a step's bytes come from the cache: counted, too fast, or too few to leave it."""
     if facts.dram_bytes is not None and facts.bytes:
         return facts.dram_bytes < _COUNTED * facts.bytes
-    fits = facts.hot and 0 < (facts.bytes or 0) <= facts.cache_bytes * (
-        1 if facts.cache_seen else _FITS
-    )
+    holds = facts.cache_bytes * (1 if facts.cache_seen else _FITS)
+    fits = facts.hot and 0 < (facts.bytes or 0) <= holds
     return memory_share > OVER or fits
 
 

@@ -8,10 +8,10 @@ roof that could apply.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from gpulab.core.events import Built, CeilingsMeasured, Counted, Examined
-from gpulab.core.finding import Finding, Value, finding
+from gpulab.core.finding import Value, finding
 from gpulab.core.jobs import Measure
 from gpulab.core.payloads import CACHE, LINKS, MATRIX, MEASURED, MEMORY, VECTOR
 from gpulab.core.statuses import Cache, CheckKind
@@ -55,22 +55,27 @@ class DeclaredWork:
 
 @dataclass(frozen=True)
 class RateCheck:
-    """The arithmetic of one check: `amount` in `unit`, over the time, against a roof."""
+    """The arithmetic of one check: what is `declared` in a `unit`, over the time, against a roof.
 
+    `ratio` is that of the median time, `allowed` the one up to which it may be true.
+    """
+
+    declared: float
     unit: str
-    amount: float
-    seconds: float
+    time_s: float
+    rate: float
     roof: str
     roof_rate: float
     ratio: float
-    """Of the median time."""
     allowed: float
-    """The ratio up to which it may be true."""
     possible: bool
 
     @property
-    def rate(self) -> float:
-        return self.amount / self.seconds
+    def values(self) -> dict[str, Value]:
+        """As values of a finding."""
+        values = asdict(self)
+        del values["possible"]
+        return values
 
 
 @dataclass(frozen=True)
@@ -85,25 +90,33 @@ class _Limit:
 
 def rate_checks(work: DeclaredWork, roofs: RoofSet) -> list[RateCheck]:
     """FLOPs and bytes that a known roof can be held against, the worst first."""
-    checks = []
+    checks = [_check(work, "B", amount, limit) for amount, limit in _bytes(work, roofs)]
     if work.flops and (limit := _arithmetic(work, roofs)):
-        checks.append(
-            _check(work, "FLOP", work.flops, limit, times=_FEWER_FLOPS if work.fewer_flops else 1.0)
-        )
-    checks += [_check(work, "B", amount, limit) for amount, limit in _bytes(work, roofs)]
+        times = _FEWER_FLOPS if work.fewer_flops else 1.0
+        checks.insert(0, _check(work, "FLOP", work.flops, limit, times=times))
     return sorted(checks, key=lambda check: -check.ratio / check.allowed)
 
 
 def _check(
     work: DeclaredWork, unit: str, amount: float, limit: _Limit, *, times: float = 1.0
 ) -> RateCheck:
-    ratio = amount / work.seconds / limit.rate
-    most, slow_s = (
-        (MOST_WITHOUT_INTERVAL, work.seconds) if work.high_s is None else (MOST, work.high_s)
-    )
+    rate = amount / work.seconds
+    if work.high_s is None:
+        most, slowest_rate = MOST_WITHOUT_INTERVAL, rate
+    else:
+        most, slowest_rate = MOST, amount / work.high_s
     allowed = (most if limit.steady else MOST_OF_UNSTEADY) * times
-    possible = amount / slow_s / limit.rate <= allowed
-    return RateCheck(unit, amount, work.seconds, limit.name, limit.rate, ratio, allowed, possible)
+    return RateCheck(
+        declared=amount,
+        unit=unit,
+        time_s=work.seconds,
+        rate=rate,
+        roof=limit.name,
+        roof_rate=limit.rate,
+        ratio=rate / limit.rate,
+        allowed=allowed,
+        possible=slowest_rate / limit.rate <= allowed,
+    )
 
 
 def _arithmetic(work: DeclaredWork, roofs: RoofSet) -> _Limit | None:
@@ -113,12 +126,11 @@ def _arithmetic(work: DeclaredWork, roofs: RoofSet) -> _Limit | None:
         limits = [limit for kind in kinds for limit in _units(roofs, kind)]
     else:
         limits = _units(roofs, work.dtype)
-        for kind, products in _EMULATED.get(work.dtype, ()) if limits else ():
-            made = _units(roofs, kind)
-            limits += [
-                replace(limit, name=f"{limit.name} / {products}", rate=limit.rate / products)
-                for limit in made
-            ]
+        emulated_by = _EMULATED.get(work.dtype, ()) if limits else ()
+        for kind, products in emulated_by:
+            for limit in _units(roofs, kind):
+                name = f"{limit.name} / {products}"
+                limits.append(replace(limit, name=name, rate=limit.rate / products))
     if not any(limit.measured for limit in limits):
         return None
     highest = max(limits, key=lambda limit: limit.rate)
@@ -185,19 +197,17 @@ def physics_of(
         check=CheckKind.PHYSICS,
         ok=worst.possible,
         count=len(checks),
-        values=_values(worst),
-        reason=None if worst.possible else _above_roof(name, worst),
+        values=worst.values,
+        reason=None if worst.possible else finding("above_roof", name, **worst.values),
     )
 
 
 def _declared(state: RunState, variant: VariantState, samples: SampleView) -> DeclaredWork | None:
     """None where nothing is declared or measured, or the bytes are those of a link."""
-    built, job, device, counted = (
-        variant.last(Built),
-        state.timed_job,
-        state.device,
-        variant.last(Counted),
-    )
+    built = variant.last(Built)
+    job = state.timed_job
+    device = state.device
+    counted = variant.last(Counted)
     if built is None or job is None or device is None:
         return None
     moved = built.bytes or _written(variant)
@@ -234,31 +244,3 @@ def _written(variant: VariantState) -> int | None:
         return None
     size = examined.values.get("bytes")
     return int(size) if isinstance(size, (int, float)) and size else None
-
-
-def _values(check: RateCheck) -> dict[str, Value]:
-    return {
-        "declared": check.amount,
-        "unit": check.unit,
-        "time_s": check.seconds,
-        "rate": check.rate,
-        "roof": check.roof,
-        "roof_rate": check.roof_rate,
-        "ratio": check.ratio,
-        "allowed": check.allowed,
-    }
-
-
-def _above_roof(name: str, check: RateCheck) -> Finding:
-    return finding(
-        "above_roof",
-        name,
-        declared=check.amount,
-        unit=check.unit,
-        time_s=check.seconds,
-        rate=check.rate,
-        roof=check.roof,
-        roof_rate=check.roof_rate,
-        ratio=check.ratio,
-        allowed=check.allowed,
-    )

@@ -80,29 +80,19 @@ extern "C" __global__ void read_l2(
 """
 
 
-@dataclass(frozen=True)
-class ProbeKernel:
-    """A step that launches it once, and what that does: FLOPs or bytes."""
-
-    step: Callable[[], Any]
-    amount: int
-    method: Finding
-
-
 def available() -> bool:
     return util.find_spec("cupy") is not None
 
 
-def fma_chain(device: torch.device, info: Device, dtype: str) -> ProbeKernel:
+def fma_chain(device: torch.device, info: Device, dtype: str) -> Probe:
     """Fused multiply-adds that need nothing but registers, on all SMs."""
     import numpy as np
 
-    scalar, tensor_dtype = (
-        (np.float32, torch.float32) if dtype == "fp32" else (np.float64, torch.float64)
-    )
-    kernel, out = _compiled(f"fma_{dtype}"), torch.zeros(1, dtype=tensor_dtype, device=device)
-    blocks = info.sms * BLOCKS_PER_SM
+    scalar: Any = np.float32 if dtype == "fp32" else np.float64
     iterations = _ITERATIONS if dtype == "fp32" else _ITERATIONS // 8  # cards have few fp64 units
+    kernel = _compiled(f"fma_{dtype}")
+    out = torch.zeros(1, dtype=_DTYPES[dtype], device=device)
+    blocks = info.sms * BLOCKS_PER_SM
     arguments = (out.data_ptr(), scalar(0.999), scalar(0.001), np.int32(iterations))
 
     def step() -> object:
@@ -110,16 +100,16 @@ def fma_chain(device: torch.device, info: Device, dtype: str) -> ProbeKernel:
         return out
 
     flops = 2 * CHAINS * iterations * blocks * THREADS
-    return ProbeKernel(
-        step, flops, finding("fma_chains", chains=CHAINS, blocks=blocks, threads=THREADS)
-    )
+    method = finding("fma_chains", chains=CHAINS, blocks=blocks, threads=THREADS)
+    return Probe(Work(step), flops, method)
 
 
-def l2_reads(device: torch.device, info: Device, footprint: int) -> ProbeKernel:
+def l2_reads(device: torch.device, info: Device, footprint: int) -> Probe:
     """The same bytes, read again and again in one launch."""
     import numpy as np
 
-    kernel, count = _compiled("read_l2"), footprint // 16
+    kernel = _compiled("read_l2")
+    count = footprint // 16
     data = torch.randint(0, 255, (count * 16,), dtype=torch.uint8, device=device)
     out = torch.zeros(1, dtype=torch.int32, device=device)
     passes = max(1, _L2_BYTES_PER_LAUNCH // footprint)
@@ -130,9 +120,8 @@ def l2_reads(device: torch.device, info: Device, footprint: int) -> ProbeKernel:
         kernel((blocks,), (THREADS,), arguments)
         return data, out  # alive for as long as the step is
 
-    return ProbeKernel(
-        step, passes * count * 16, finding("repeated_reads", passes=passes, bytes=footprint)
-    )
+    method = finding("repeated_reads", passes=passes, bytes=footprint)
+    return Probe(Work(step), passes * count * 16, method)
 
 
 def _compiled(name: str) -> Any:
@@ -162,6 +151,16 @@ _DTYPES = {
     "fp8": torch.float8_e4m3fn,
     "int8": torch.int8,
 }
+_MATRIX_UNITS_SINCE = {
+    "fp64": (0, 0),
+    "fp32": (0, 0),
+    "tf32": (8, 0),
+    "fp16": (7, 0),
+    "bf16": (8, 0),
+    "fp8": (8, 9),
+    "int8": (7, 5),
+}
+"""Dtypes in which a GPU multiplies matrices from a compute capability on."""
 
 
 @dataclass(frozen=True)
@@ -195,39 +194,35 @@ class PlannedProbe:
 def plan(device: torch.device, info: Device, *, brief: bool = False) -> Iterator[PlannedProbe]:
     """All ceilings of a device. `brief`: only extremes, and no footprints that take long."""
     array = array_bytes(device, info)
+    on_gpu = device.type == "cuda"
     for kind in ("copy", "update") if brief else ("copy", "triad", "update", "read"):
-        yield PlannedProbe(MEMORY, kind, partial(_stream, device, kind, array))
+        yield PlannedProbe(MEMORY, kind, partial(stream, device, kind, array))
     footprints = _footprints(device, info)
     for footprint in footprints[:_BRIEF_FOOTPRINTS] if brief else footprints:
-        if device.type == "cpu":
+        if not on_gpu:
             for kind in ("copy", "update") if brief else ("copy", "update", "read"):
-                yield PlannedProbe(
-                    CACHE, kind, partial(_stream, device, kind, footprint // (1 + (kind != "read")))
-                )
+                array = footprint if kind == "read" else footprint // 2
+                yield PlannedProbe(CACHE, kind, partial(stream, device, kind, array))
         elif available():
-            yield PlannedProbe(
-                CACHE, "read", partial(_of_kernel, l2_reads, device, info, footprint)
-            )
+            yield PlannedProbe(CACHE, "read", partial(l2_reads, device, info, footprint))
     for kind in _kinds(device):
         yield PlannedProbe(MATRIX, kind, partial(_product, device, kind))
-    if device.type == "cuda" and available():
-        for kind in ("fp32", "fp64"):
-            yield PlannedProbe(VECTOR, kind, partial(_of_kernel, fma_chain, device, info, kind))
-    if device.type == "cpu":
+    if not on_gpu:
         yield PlannedProbe(PAGE_FAULT, "", _first_touches)
-    for kind in ("enqueue", "spacing", "graph node") if device.type == "cuda" else ("enqueue",):
+        yield PlannedProbe(LAUNCH, "enqueue", partial(_launches, device, "enqueue"))
+        return
+    if available():
+        for kind in ("fp32", "fp64"):
+            yield PlannedProbe(VECTOR, kind, partial(fma_chain, device, info, kind))
+    for kind in ("enqueue", "spacing", "graph node"):
         yield PlannedProbe(LAUNCH, kind, partial(_launches, device, kind))
-    for roof in LINKS if device.type == "cuda" else ():
+    for roof in LINKS:
         for size in _TRANSFERS:
             for kind in ("pinned", "pageable"):
-                yield PlannedProbe(
-                    roof, f"{kind} {_size(size)}", partial(_transfers, device, roof, kind, size)
-                )
-        yield PlannedProbe(
-            roof,
-            f"pinned on the spot {_size(size)}",
-            partial(_pinned_on_the_spot, device, roof, size),
-        )
+                make = partial(_transfers, device, roof, kind, size)
+                yield PlannedProbe(roof, f"{kind} {_size(size)}", make)
+        make = partial(_pinned_on_the_spot, device, roof, size)
+        yield PlannedProbe(roof, f"pinned on the spot {_size(size)}", make)
 
 
 def _footprints(device: torch.device, info: Device) -> list[int]:
@@ -253,7 +248,7 @@ def array_bytes(device: torch.device, info: Device) -> int:
     return min(beyond, free_memory() // _MOST_OF_MEMORY)
 
 
-def _stream(device: torch.device, kind: str, array: int) -> Probe:
+def stream(device: torch.device, kind: str, array: int) -> Probe:
     """STREAM's copy and triad (J. D. McCalpin), an update in place, and a read, on fp32 arrays of
     so many bytes.
 
@@ -261,8 +256,8 @@ def _stream(device: torch.device, kind: str, array: int) -> Probe:
     counted.
     """
     count = array // 4
-    size, method = count * 4, finding("arrays", bytes=array)
-    footprint = array if kind == "read" else 2 * array
+    size = count * 4
+    method = finding("arrays", bytes=array)
     pattern = torch.rand(_PATTERN, dtype=torch.float32, device=device)
 
     def operand() -> torch.Tensor:
@@ -270,21 +265,14 @@ def _stream(device: torch.device, kind: str, array: int) -> Probe:
 
     a = operand()
     if kind == "copy":
-        return Probe(Work(partial(operand().copy_, a)), 2 * size, method, footprint=footprint)
+        return Probe(Work(partial(operand().copy_, a)), 2 * size, method, footprint=2 * array)
     if kind == "triad":
-        return Probe(
-            Work(partial(torch.add, a, operand(), alpha=3.0, out=operand())), 3 * size, method
-        )
+        step = partial(torch.add, a, operand(), alpha=3.0, out=operand())
+        return Probe(Work(step), 3 * size, method)
     if kind == "update":
-        return Probe(
-            Work(partial(operand().add_, a, alpha=1e-6)), 3 * size, method, footprint=footprint
-        )
-    return Probe(Work(partial(torch.sum, a)), size, method, footprint=footprint)
-
-
-def _of_kernel(make: Callable[..., ProbeKernel], *arguments: Any) -> Probe:
-    kernel = make(*arguments)
-    return Probe(Work(kernel.step), kernel.amount, kernel.method)
+        step = partial(operand().add_, a, alpha=1e-6)
+        return Probe(Work(step), 3 * size, method, footprint=2 * array)
+    return Probe(Work(partial(torch.sum, a)), size, method, footprint=array)
 
 
 def _kinds(device: torch.device) -> list[str]:
@@ -292,39 +280,27 @@ def _kinds(device: torch.device) -> list[str]:
     if device.type == "cpu":
         return ["fp64", "fp32", "bf16", "int8"]
     capability = torch.cuda.get_device_capability(device)
-    kinds = ["fp64", "fp32"]
-    kinds += ["tf32"] if capability >= (8, 0) else []
-    kinds += ["fp16"] if capability >= (7, 0) else []
-    kinds += ["bf16"] if capability >= (8, 0) else []
-    kinds += ["fp8"] if capability >= (8, 9) else []
-    kinds += ["int8"] if capability >= (7, 5) else []
-    return kinds
+    return [kind for kind, since in _MATRIX_UNITS_SINCE.items() if capability >= since]
 
 
 def _product(device: torch.device, kind: str) -> Probe:
     """A product of random matrices that takes milliseconds: zeros would run faster."""
-    size, context = 256 if device.type == "cpu" else 2048, _tf32 if kind == "tf32" else None
+    on_gpu = device.type == "cuda"
+    size = 2048 if on_gpu else 256
     while True:
-        step = _multiply(device, kind, size)
-        with context() if context else nullcontext():
+        probe = product_of(device, kind, size, rests=on_gpu)
+        with _tf32() if kind == "tf32" else nullcontext():
             # the first sets up, any may be disturbed
-            step_s = min(_step_s(device, step) for _ in range(4))
+            step_s = min(_step_s(device, probe.work.step) for _ in range(4))
         if size >= _LARGEST_PRODUCT or 8 * step_s > _PRODUCT_S:
-            method = finding("product", size=size)
-            return Probe(
-                Work(step, context=context), 2 * size**3, method, rests=device.type == "cuda"
-            )
+            return probe
         size *= 2
 
 
-def product_of(device: torch.device, kind: str, size: int) -> Probe:
+def product_of(device: torch.device, kind: str, size: int, *, rests: bool = False) -> Probe:
     """A product of two random matrices of this size."""
-    context = _tf32 if kind == "tf32" else None
-    return Probe(
-        Work(_multiply(device, kind, size), context=context),
-        2 * size**3,
-        finding("product", size=size),
-    )
+    work = Work(_multiply(device, kind, size), context=_tf32 if kind == "tf32" else None)
+    return Probe(work, 2 * size**3, finding("product", size=size), rests=rests)
 
 
 def products_of(device: torch.device, kind: str, sizes: Iterable[int], most_s: float) -> Probe:
@@ -337,11 +313,6 @@ def products_of(device: torch.device, kind: str, sizes: Iterable[int], most_s: f
             break
         probe = larger
     return probe
-
-
-def read_of(device: torch.device, array: int) -> Probe:
-    """A read of an array."""
-    return _stream(device, "read", array)
 
 
 def _step_s(device: torch.device, step: Callable[[], object]) -> float:
@@ -361,8 +332,8 @@ def _multiply(device: torch.device, kind: str, size: int) -> Callable[[], torch.
         return partial(torch._int_mm, a, b if device.type == "cpu" else b.t().contiguous().t())
     a, b = (torch.randn(size, size, dtype=torch.float32, device=device).to(dtype) for _ in range(2))
     if kind == "fp8":
-        # the hardware's layout
-        b, scale = b.t().contiguous().t(), torch.ones((), dtype=torch.float32, device=device)
+        b = b.t().contiguous().t()  # the hardware's layout
+        scale = torch.ones((), dtype=torch.float32, device=device)
         return partial(
             torch._scaled_mm, a, b, scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16
         )
@@ -383,7 +354,8 @@ def _first_touches() -> Probe:
 
 
 def _launches(device: torch.device, kind: str) -> Probe:
-    operand, out = torch.ones(1, device=device), torch.empty(1, device=device)
+    operand = torch.ones(1, device=device)
+    out = torch.empty(1, device=device)
 
     def launches() -> None:
         for _ in range(_LAUNCHES):
@@ -392,18 +364,13 @@ def _launches(device: torch.device, kind: str) -> Probe:
     if kind == "enqueue":
         return Probe(Work(launches), 0, finding("additions", count=_LAUNCHES), "host", _LAUNCHES)
     if kind == "spacing":
-        return Probe(
-            Work(launches),
-            0,
-            finding("additions_on_device_clock", count=_LAUNCHES),
-            parts=_LAUNCHES,
-        )
+        method = finding("additions_on_device_clock", count=_LAUNCHES)
+        return Probe(Work(launches), 0, method, parts=_LAUNCHES)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         launches()
-    return Probe(
-        Work(graph.replay), 0, finding("graph_of_additions", count=_LAUNCHES), parts=_LAUNCHES
-    )
+    method = finding("graph_of_additions", count=_LAUNCHES)
+    return Probe(Work(graph.replay), 0, method, parts=_LAUNCHES)
 
 
 def _transfers(device: torch.device, roof: str, kind: str, size: int) -> Probe:
@@ -415,7 +382,8 @@ def _transfers(device: torch.device, roof: str, kind: str, size: int) -> Probe:
 def _pinned_on_the_spot(device: torch.device, roof: str, size: int) -> Probe:
     """A copy with the page-locking inside, as a single one pays it."""
     host = torch.ones(size, dtype=torch.uint8)
-    copy, library = _transfer(device, roof, host), torch.cuda.cudart()  # type: ignore[no-untyped-call]
+    copy = _transfer(device, roof, host)
+    library = torch.cuda.cudart()  # type: ignore[no-untyped-call]
 
     def step() -> None:
         # Not by pin_memory: torch keeps what was pinned, and the second time would be free.
@@ -436,10 +404,10 @@ def _transfer(device: torch.device, roof: str, host: torch.Tensor) -> Callable[[
 
 def _size(size: int) -> str:
     """A size as part of the name of a ceiling."""
-    scale, unit = next(
-        (scale, unit) for scale, unit in ((GiB, "GiB"), (MiB, "MiB"), (KiB, "KiB")) if size >= scale
-    )
-    return f"{size // scale} {unit}"
+    for scale, unit in ((GiB, "GiB"), (MiB, "MiB")):
+        if size >= scale:
+            return f"{size // scale} {unit}"
+    return f"{size // KiB} KiB"
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import cycle
@@ -21,15 +21,15 @@ from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.plan import lead_in_steps
 from gpulab.engine.processes.failure import forget
 from gpulab.features.roofline.probes import (
+    PlannedProbe,
     Probe,
-    ProbeKernel,
     array_bytes,
     available,
     fma_chain,
     l2_reads,
     product_of,
     products_of,
-    read_of,
+    stream,
 )
 from gpulab.scenario import MiB, Work
 
@@ -44,20 +44,11 @@ _SPARE = 8
 _TAKEN = 3 << 30
 
 
-@dataclass(frozen=True)
-class RoofProbe:
-    """One roof to measure beside a run; `make` builds the work that reaches it, with its data."""
-
-    roof: str
-    kind: str
-    make: Callable[[], Probe]
-
-
 @dataclass
 class _Probing:
     """A probe that is built, and what it showed so far in this process."""
 
-    planned: RoofProbe
+    planned: PlannedProbe
     amount: int
     build: Build
     steps: int
@@ -67,7 +58,7 @@ class _Probing:
     ratios: dict[str, list[float]] = field(default_factory=dict)
 
 
-def roof_probes(device: torch.device, info: Device, works: Iterable[Work]) -> list[RoofProbe]:
+def roof_probes(device: torch.device, info: Device, works: Iterable[Work]) -> list[PlannedProbe]:
     """The roofs that the variants' declared work is held against."""
     works = list(works)
     moved = [work.bytes for work in works if work.bytes]
@@ -86,7 +77,7 @@ class RoofProbes:
     """
 
     def __init__(
-        self, clock: WallClock, device: torch.device, probes: Iterable[RoofProbe], seed: int
+        self, clock: WallClock, device: torch.device, probes: Iterable[PlannedProbe], seed: int
     ) -> None:
         self._clock, self._device, self._order = clock, device, random.Random(seed)
         self._planned = list(probes) if _has_room(device) else []
@@ -160,43 +151,36 @@ class RoofProbes:
         self._allowance_s -= probing.cost_s
 
 
-def _memory(device: torch.device, info: Device) -> RoofProbe:
+def _memory(device: torch.device, info: Device) -> PlannedProbe:
+    array = array_bytes(device, info)
     if device.type == "cuda":
-        return RoofProbe(MEMORY, "read", partial(read_of, device, array_bytes(device, info) // 2))
-    array = min(max(_BEYOND_CACHE * info.l2_bytes, _ARRAY[0]), _ARRAY[1], array_bytes(device, info))
-    return RoofProbe(MEMORY, "update", partial(_walk, array, _CHUNK))  # there are two arrays
+        return PlannedProbe(MEMORY, "read", partial(stream, device, "read", array // 2))
+    smallest, largest = _ARRAY
+    array = min(max(_BEYOND_CACHE * info.l2_bytes, smallest), largest, array)
+    return PlannedProbe(MEMORY, "update", partial(_walk, array, _CHUNK))  # there are two arrays
 
 
-def _cache(device: torch.device, info: Device, moved: list[int]) -> list[RoofProbe]:
+def _cache(device: torch.device, info: Device, moved: list[int]) -> list[PlannedProbe]:
     """For work whose bytes may stay there; on a CPU by as many bytes, if all are alike."""
     cached = [amount for amount in moved if amount <= info.l2_bytes // 2]
-    if device.type == "cuda" and cached and available():
-        footprint = info.l2_bytes // 4
-        return [
-            RoofProbe(CACHE, "read", partial(_of_kernel, lambda: l2_reads(device, info, footprint)))
-        ]
-    if (
-        device.type == "cuda"
-        or not cached
-        or min(cached) < _SMALLEST_CACHED
-        or max(cached) > _ALIKE * min(cached)
-    ):
+    if not cached:
         return []
-    return [RoofProbe(CACHE, "update", partial(_walk, min(cached) // 2, min(cached) // 2))]
-
-
-def _arithmetic(device: torch.device, info: Device, dtype: str) -> RoofProbe:
-    """By the units that are the faster ones in the dtype."""
-    if device.type == "cuda" and dtype == "fp32" and available():
-        return RoofProbe(VECTOR, dtype, partial(_of_kernel, lambda: fma_chain(device, info, dtype)))
     if device.type == "cuda":
-        return RoofProbe(MATRIX, dtype, partial(product_of, device, dtype, _LARGE))
-    return RoofProbe(MATRIX, dtype, partial(products_of, device, dtype, _SIZES, _PRODUCT_S))
+        make = partial(l2_reads, device, info, info.l2_bytes // 4)
+        return [PlannedProbe(CACHE, "read", make)] if available() else []
+    if min(cached) < _SMALLEST_CACHED or max(cached) > _ALIKE * min(cached):
+        return []
+    half = min(cached) // 2
+    return [PlannedProbe(CACHE, "update", partial(_walk, half, half))]
 
 
-def _of_kernel(make: Callable[[], ProbeKernel]) -> Probe:
-    kernel = make()
-    return Probe(Work(kernel.step), kernel.amount, kernel.method)
+def _arithmetic(device: torch.device, info: Device, dtype: str) -> PlannedProbe:
+    """By the units that are the faster ones in the dtype."""
+    if device.type != "cuda":
+        return PlannedProbe(MATRIX, dtype, partial(products_of, device, dtype, _SIZES, _PRODUCT_S))
+    if dtype == "fp32" and available():
+        return PlannedProbe(VECTOR, dtype, partial(fma_chain, device, info, dtype))
+    return PlannedProbe(MATRIX, dtype, partial(product_of, device, dtype, _LARGE))
 
 
 def _walk(array: int, chunk: int) -> Probe:

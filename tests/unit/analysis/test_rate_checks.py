@@ -52,7 +52,7 @@ def test_the_whole_interval_of_a_rate_must_lie_above_the_roof(seconds, high_s, e
 
 def test_the_arithmetic_is_shown():
     (check,) = rate_checks(replace(PRODUCT, seconds=0.1, high_s=0.11), ROOFS)
-    assert (check.unit, check.amount, check.seconds, check.roof) == (
+    assert (check.unit, check.declared, check.time_s, check.roof) == (
         "FLOP",
         100 * GIGA,
         0.1,
