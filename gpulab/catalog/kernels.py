@@ -212,10 +212,8 @@ def _value(node: ast.expr, values: Mapping[str, Any], depth: int = LITERAL_DEPTH
         case ast.FormattedValue() if node.format_spec is None and node.conversion == -1:
             return _value(node.value, values, depth - 1)
         case ast.BinOp() if type(node.op) in _ARITHMETIC:
-            left, right = (
-                _value(node.left, values, depth - 1),
-                _value(node.right, values, depth - 1),
-            )
+            left = _value(node.left, values, depth - 1)
+            right = _value(node.right, values, depth - 1)
             if not (isinstance(left, int) and isinstance(right, int)) or (
                 isinstance(node.op, ast.FloorDiv) and not right
             ):

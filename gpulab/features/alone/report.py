@@ -120,7 +120,8 @@ def _with_sustained(draft: Draft, comparison: Comparison) -> Comparison:
     capped = _POWER_CAP in "".join(
         variant.solo_run.clocks for variant in (before, after) if variant.solo_run
     )
-    ratio, solo = _of_processes(state, pair), _of_solo_runs(after, before)
+    ratio = _of_processes(state, pair)
+    solo = _of_solo_runs(after, before)
     if ratio is None or (capped and solo is not None):
         ratio = _as_unsure_as(ratio, solo)
     if ratio is None:
@@ -176,7 +177,8 @@ def _items_per_s(state: RunState, variant: VariantReport, *, capped: bool) -> fl
 
 def _per_item(variant: VariantReport) -> Interval:
     """Seconds per item of a solo run."""
-    solo, items = variant.solo_run, variant.items or 1.0
+    solo = variant.solo_run
+    items = variant.items or 1.0
     assert solo is not None
     ends = [solo.time_s if end is None else end for end in (solo.low_s, solo.high_s)]
     return Interval(solo.time_s / items, ends[0] / items, ends[1] / items, 0)
@@ -186,7 +188,8 @@ def _headline_reason(
     comparison: Comparison, ratio: Interval, samples: SampleView, *, capped: bool
 ) -> Finding | None:
     """Why the sustained speedup is what a user gets, where it is not the interleaved one."""
-    low, high = comparison.low, comparison.high
+    low = comparison.low
+    high = comparison.high
     if capped and low is not None and high is not None and not low <= ratio.median <= high:
         return finding("power_cap_alone", comparison.variant)
     speedups = [exp(-theta) for theta in samples.units((comparison.variant, comparison.against))]

@@ -85,8 +85,10 @@ class AloneTimes:
 
         What cannot be built before the others is told where it is the first.
         """
-        context, variant = self._context, candidate.variant
-        position, builder = context.reporter.position, context.builder
+        context = self._context
+        variant = candidate.variant
+        position = context.reporter.position
+        builder = context.builder
         first = self.first is None
         self.first = self.first or variant.name
         build: Build | None = None
@@ -122,7 +124,8 @@ class AloneTimes:
 
     def time_later(self, baseline: Candidate) -> float | None:
         """After the rounds, where the baseline was the first: log(seconds now / then)."""
-        time_s, build = self._times.get(baseline.name), baseline.build
+        time_s = self._times.get(baseline.name)
+        build = baseline.build
         if time_s is None:
             return None
         if self.first != baseline.name or build is None:
@@ -134,7 +137,8 @@ class AloneTimes:
 
     def _tell(self, name: str, later_s: float | None = None) -> None:
         context = self._context
-        first, time_s = name == self.first, self._times[name]
+        first = name == self.first
+        time_s = self._times[name]
         run = AloneRun(
             variant=name, process=context.number, time_s=time_s, later_s=later_s, first=first
         )

@@ -433,12 +433,14 @@ class OtherValues:
                     self.outputs[key] = output
                 continue
             if output is None:
-                error, allowed = None, 0.0
+                error = None
+                allowed = 0.0
             else:
                 agreement = self._stepping.agree(build, output, self.outputs[key])
                 if agreement.ok:
                     continue
-                error, allowed = agreement.error, agreement.tolerance
+                error = agreement.error
+                allowed = agreement.tolerance
             reason = finding(
                 "wrong_in_case", case=text, fails=output is None, error=error, allowed=allowed
             )

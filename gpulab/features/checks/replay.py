@@ -100,8 +100,10 @@ def examine(
 def _reason(
     variant: TimedBuild, ours: StepTimes, baseline: TimedBuild, theirs: StepTimes
 ) -> Finding | None:
-    items, baseline_items = variant.candidate.items, baseline.candidate.items
-    own_s, base_s = ours.block_s / items, theirs.block_s / baseline_items
+    items = variant.candidate.items
+    baseline_items = baseline.candidate.items
+    own_s = ours.block_s / items
+    base_s = theirs.block_s / baseline_items
     gain_s = base_s - own_s
     if gain_s < _LEAST_GAIN * base_s:
         return None
@@ -192,7 +194,8 @@ def _alone_s(clocks: Clocks, subject: TimedBuild, block_s: float, pause_s: float
     On a GPU by the device's clock: a single step shows what a queue of them hides, its launches and
     the wait for it.
     """
-    build, (clock, other) = subject.build, clocks
+    build = subject.build
+    (clock, other) = clocks
     device = next((entry for entry in clocks if isinstance(entry, DeviceClock)), None)
     timed = clock if device is None or device.exposes(build) else device
     in_block_s = block_s

@@ -147,7 +147,8 @@ def _as_check(examined: Examined) -> Check:
 
 def _just_above_roof(examined: Examined) -> Finding | None:
     """A rate that is no proof of anything, and more than a step should reach."""
-    ratio, roof = examined.values.get("ratio"), examined.values.get("roof")
+    ratio = examined.values.get("ratio")
+    roof = examined.values.get("roof")
     if (
         examined.check != CheckKind.PHYSICS
         or not isinstance(ratio, (int, float))
@@ -206,9 +207,11 @@ def _work(evidence: Evidence, kind: CheckKind) -> Check:
 
 def _fewer(after: VariantReport, before: VariantReport) -> Finding | None:
     """That a variant does fewer FLOPs for the same items than what it is compared with."""
-    own_items, items = after.items or 1.0, before.items or 1.0
+    own_items = after.items or 1.0
+    items = before.items or 1.0
     if after.flops_counted is not None and before.flops_counted:
-        own, other = after.flops_counted / own_items, before.flops_counted / items
+        own = after.flops_counted / own_items
+        other = before.flops_counted / items
         if own < _LESS * other:
             return finding("fewer_flops", after.name, flops=own, baseline=other)
     return None
@@ -335,13 +338,15 @@ def _with_trust(draft: Draft, comparison: Comparison) -> Comparison:
 
 
 def _trust(evidence: Evidence, others: Sequence[Finding]) -> Trust:
-    checks, comparison = checks_of(evidence), evidence.comparison
+    checks = checks_of(evidence)
+    comparison = evidence.comparison
     if comparison.verdict in _REFUSED:
         return Trust(
             grade=None, reasons=[comparison.reason] if comparison.reason else [], checks=checks
         )
     states = {check.kind: check for check in checks}
-    outputs, null_answers = states[CheckKind.OUTPUTS], states[CheckKind.NULL_ANSWERS]
+    outputs = states[CheckKind.OUTPUTS]
+    null_answers = states[CheckKind.NULL_ANSWERS]
     # Where a null answer passes as well, comparing outputs has shown nothing.
     without = [outputs] if outputs.state == CheckState.NOT_RUN else []
     without += [null_answers] if null_answers.state == CheckState.FAILED else []

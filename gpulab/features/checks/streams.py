@@ -46,7 +46,8 @@ class Streams:
         What is seen must be seen every time: one look may have been disturbed.
         """
         busy = self._others_while_idle()
-        before, self._busy = self._busy, busy
+        before = self._busy
+        self._busy = busy
         singles = max(1, min(_SINGLE_STEPS, int(_MOST_S / max(step_s, 1e-9))))
         many = min(steps, int(_STRETCH_S / max(step_s, 1e-9)))
         for _ in range(_TRIES):
@@ -124,12 +125,15 @@ class _LeftOver:
     """Of a stretch: CPU seconds of others after it; how long the device outlasted its stream."""
 
     def __init__(self, time_s: float, cpu_s: float, device_s: float) -> None:
-        self.time_s, self.cpu_s, self.device_s = time_s, cpu_s, device_s
+        self.time_s = time_s
+        self.cpu_s = cpu_s
+        self.device_s = device_s
 
     def reason(self, name: str) -> Finding | None:
         """Why the stretch was not over when it ended; None where it was."""
         if self.device_s > _DEVICE_S + _SHARE * self.time_s:
-            host_s, device_s = self.time_s, self.time_s - self.device_s
+            host_s = self.time_s
+            device_s = self.time_s - self.device_s
             return finding("work_beside_the_stream", name, host_s=host_s, device_s=device_s)
         if self.cpu_s > _CPU_S + _SHARE * self.time_s:
             return finding("work_after_the_step", name, left_over_s=self.cpu_s, time_s=self.time_s)

@@ -103,8 +103,11 @@ class TimedChecks:
         self._begins = partial(context.reporter.position.move, Stage.MEASURE)
         pinned = context.job.seed is not None
         self._draw = random.Random(context.seed + 3 if pinned else int.from_bytes(os.urandom(8)))
-        self._context, self._builder, self._checker = context, context.builder, context.checker
-        self._started, self._spent_s = perf_counter(), 0.0
+        self._context = context
+        self._builder = context.builder
+        self._checker = context.checker
+        self._started = perf_counter()
+        self._spent_s = 0.0
         self._values: WeakKeyDictionary[Build, _Values] = WeakKeyDictionary()
         """They hold the inputs of a build, so they go with it: memory may be short."""
         self._shown: dict[str, _Shown] = {}
@@ -141,8 +144,10 @@ class TimedChecks:
 
     def compare(self, candidate: Candidate) -> None:
         """After a block: put the values back, and compare its last output. WrongOutputError."""
-        clock, block = self._context.clock, self._block
-        returned, self._block = clock.returned, None
+        clock = self._context.clock
+        block = self._block
+        returned = clock.returned
+        self._block = None
         clock.forget()
         build = candidate.build
         if block is None or build is None:
@@ -237,7 +242,8 @@ class TimedChecks:
 
     def _values_of(self, candidate: Candidate) -> _Values | None:
         """Of a candidate's build; None where its output says nothing of its inputs' values."""
-        build, name = candidate.build, candidate.variant.name
+        build = candidate.build
+        name = candidate.variant.name
         own = self._checker.own.get(name)
         if (
             build is None
@@ -288,7 +294,8 @@ class TimedChecks:
         return steps - max(1, min(steps - 1, left))
 
     def _can_check(self, candidate: Candidate) -> bool:
-        name, context = candidate.variant.name, self._context
+        name = candidate.variant.name
+        context = self._context
         return (
             candidate.build is not None
             and name in context.checked
@@ -317,7 +324,8 @@ class TimedChecks:
         return not self._context.number or self._draw.random() < part
 
     def _check(self, candidate: Candidate, baseline: Candidate) -> None:
-        build, base = candidate.build, baseline.build
+        build = candidate.build
+        base = baseline.build
         assert build is not None
         assert base is not None
         name = candidate.variant.name

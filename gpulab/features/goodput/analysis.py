@@ -211,7 +211,8 @@ def _recorded_beside(
     each category, and the share that begins with one.
     """
     order = sorted((start, category) for category, spans in parts.items() for start, _ in spans)
-    starts, categories = [start for start, _ in order], [category for _, category in order]
+    starts = [start for start, _ in order]
+    categories = [category for _, category in order]
     work = [(event.start, 1.0) for event in trace.inside(trace.operations.get(trace.main, []))]
     notes = [event for event in trace.inside(trace.annotations) if event.thread == trace.main]
     shares: tuple[dict[str, float], dict[str, float]] = ({}, {})
@@ -228,7 +229,8 @@ def _recorded_beside(
 
 def _first_match(window: Span, spans: Mapping[str, Iterable[Span]]) -> dict[str, list[Span]]:
     """The instants of the window by the first category that has them; what none has is "other"."""
-    rest, parts = union([window]), {}
+    rest = union([window])
+    parts = {}
     for category, candidates in spans.items():
         instants = union(candidates)
         parts[category] = intersect(rest, instants)
@@ -427,7 +429,8 @@ def is_disturbed(partition: Partition, steps: int, plain_s: float) -> bool:
 
 def share_without_overhead(partition: Partition, steps: int, plain_s: float) -> tuple[float, float]:
     """The least and the most that a CPU's useful share can be, wherever overhead fell."""
-    useful_s, whole_s = partition.seconds.get(USEFUL, 0.0) / steps, partition.window_s / steps
+    useful_s = partition.seconds.get(USEFUL, 0.0) / steps
+    whole_s = partition.window_s / steps
     plain_s = min(plain_s, whole_s)
     if not plain_s:
         return 0.0, 1.0

@@ -55,7 +55,8 @@ def _job(
     report: RunReport, variant: VariantReport, baseline: VariantReport, steps: int
 ) -> JobGoodput:
     own_steps = max(1, round(steps * (baseline.items or 1.0) / (variant.items or 1.0)))
-    step_s, goodput = _step_s(variant), variant.goodput
+    step_s = _step_s(variant)
+    goodput = variant.goodput
     seconds = {
         **{part: seconds for part, seconds in report.startup_s.items() if part in BEFORE_STEPS},
         "build": variant.build_s or 0.0,

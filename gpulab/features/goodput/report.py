@@ -101,9 +101,12 @@ def step_goodput(
         fits = device_busy_s <= plain_s * (1 + TOLERANCE)
         step_s = plain_s if rounds_s is None or (other_state and fits) else rounds_s
         seconds = parts_on_device(partition, steps, step_s)
-        unprofiled_s, taken_s = min(step_s, plain_s), 0.0
+        unprofiled_s = min(step_s, plain_s)
+        taken_s = 0.0
     else:
-        device_busy_s, step_s, unprofiled_s = 0.0, rounds_s or plain_s, plain_s
+        device_busy_s = 0.0
+        step_s = rounds_s or plain_s
+        unprofiled_s = plain_s
         taken_s = taken_by_others_s(partition, steps, plain_s) / steps
         seconds = parts_on_cpu(partition, steps, plain_s, step_s)
     source = StepSource.ROUNDS if step_s == rounds_s else StepSource.PROFILER
@@ -180,7 +183,9 @@ def _by_device(
 
 def _by_host(variant: VariantState, profiled: Profiled) -> Iterator[_Estimate]:
     """Goodput by the other recording, by overhead placed elsewhere, and by the phases."""
-    partition, steps, plain_s = profiled.partition, profiled.steps, profiled.plain_s
+    partition = profiled.partition
+    steps = profiled.steps
+    plain_s = profiled.plain_s
     if profiled.repeated is not None:
         yield _cpu_share(profiled, repeated=True), OtherWay.SECOND_RECORDING
     if partition.around:
@@ -298,7 +303,8 @@ def _operations(profiled: Profiled, step: StepGoodput) -> list[Operation]:
     recorded_s = (profiled.repeated or profiled.partition).window_s / profiled.steps
     rows = []
     for row in profiled.operations[:_MOST_ROWS]:
-        self_s, share = row.self_s / profiled.steps, row.share
+        self_s = row.self_s / profiled.steps
+        share = row.share
         if row.on_device:
             share = self_s / step.step_s
         elif recorded_s:

@@ -108,7 +108,8 @@ def read_any(document: object) -> Trace:
         return _trace(complete, skipped, max(windows, key=lambda raw: raw["dur"]))
     if not complete:
         raise ValueError("no operations in it")
-    start, end = min(raw["ts"] for raw in complete), max(raw["ts"] + raw["dur"] for raw in complete)
+    start = min(raw["ts"] for raw in complete)
+    end = max(raw["ts"] + raw["dur"] for raw in complete)
     first = min(complete, key=lambda raw: (raw["cat"] not in _ANNOTATIONS, raw["ts"]))
     whole = {
         **first,
@@ -139,8 +140,10 @@ def _is_window(raw: dict[str, Any]) -> bool:
 
 
 def _trace(complete: list[dict[str, Any]], skipped: int, frame: dict[str, Any]) -> Trace:
-    operations, calls = defaultdict(list), defaultdict(list)
-    annotations, device = [], []
+    operations = defaultdict(list)
+    calls = defaultdict(list)
+    annotations = []
+    device = []
     for raw in complete:
         event = _event(raw, frame["ts"])
         if event.kind in DEVICE:

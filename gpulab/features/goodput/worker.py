@@ -109,14 +109,18 @@ class Profiler:
         choices: Iterable[Choice],
         reporter: Reporter,
     ) -> None:
-        self._job, self._names, self._choices, self._reporter = job, names, choices, reporter
+        self._job = job
+        self._names = names
+        self._choices = choices
+        self._reporter = reporter
         self._options = job.profile or ProfileOptions()
 
     def prepare(self) -> None:
         """Open the device, run the file, and start the profiler once, which takes a second."""
         job = self._job
         device, info = open_device(job.device, job.threads)
-        self._device, self._wait = device, waiter(device) or _nothing
+        self._device = device
+        self._wait = waiter(device) or _nothing
         self._lab = WorkerLab(device, info, self._reporter.position)
         self._scenario = load(job.subject)
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
@@ -248,7 +252,8 @@ class Profiler:
 
     def _recorded(self, build: Build, steps: int, *, shapes: bool) -> tuple[Trace, PhaseTimes]:
         build.restore()
-        step, wait = build.work.step, self._wait
+        step = build.work.step
+        wait = self._wait
 
         def run() -> None:
             _repeat(step, steps)
@@ -327,10 +332,14 @@ class _Plain(NamedTuple):
 
 def _plain(step: Callable[[], object], count: int, wait: Callable[[], None]) -> _Plain:
     """Of so many steps in a row."""
-    taken_s, ran_s, started = _taken_s(), thread_time(), perf_counter()
+    taken_s = _taken_s()
+    ran_s = thread_time()
+    started = perf_counter()
     _repeat(step, count)
     wait()
-    wall_s, ran_s, taken_s = perf_counter() - started, thread_time() - ran_s, _taken_s() - taken_s
+    wall_s = perf_counter() - started
+    ran_s = thread_time() - ran_s
+    taken_s = _taken_s() - taken_s
     waited_s = max(0.0, wall_s - ran_s - taken_s)
     return _Plain((wall_s - min(taken_s, wall_s / 2)) / count, min(1.0, waited_s / wall_s))
 

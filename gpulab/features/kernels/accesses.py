@@ -84,7 +84,8 @@ def accesses(body: str, threads: tuple[int, int, int]) -> Accesses:
             continue
         base, *modifiers = found["opcode"].split(".")
         if base in use and "param" not in modifiers and "local" not in modifiers:
-            lanes, size = values.address(found["operands"]), _bytes(found["opcode"], modifiers)
+            lanes = values.address(found["operands"])
+            size = _bytes(found["opcode"], modifiers)
             if lanes is not None and "shared" in modifiers:
                 conflicts.append(_passes(lanes, size))
             # one address for all lanes is one sector

@@ -100,7 +100,8 @@ def _figures(
     ) -> tuple[str, float | None, float | None]:
         return what, of(before), of(after)
 
-    old, new = _instructions(before), _instructions(after)
+    old = _instructions(before)
+    new = _instructions(after)
     yield both("kernels", len)
     for kind in MATRIX:
         yield kind, old[kind], new[kind]
@@ -109,7 +110,8 @@ def _figures(
         "bank_conflicts", lambda kernels: max(kernel.bank_conflicts or 1 for kernel in kernels)
     )
     for what in ("load_use", "store_use"):
-        was, now = _least(before, what), _least(after, what)
+        was = _least(before, what)
+        now = _least(after, what)
         if was is not None and now is not None:
             yield what, was, now
     for kind in _CONTROL:
@@ -122,7 +124,8 @@ def _figures(
     for kind in _INSTRUCTIONS:
         yield kind, old[kind], new[kind]
     yield both("registers", lambda kernels: max(kernel.registers for kernel in kernels))
-    was, now = _least(before, "occupancy"), _least(after, "occupancy")
+    was = _least(before, "occupancy")
+    now = _least(after, "occupancy")
     if was is not None and now is not None:
         yield "occupancy", was, now
 

@@ -174,7 +174,9 @@ def _resources(log: str, entry: str) -> tuple[int, int, int, int] | None:
     """
     pieces = _ENTRY.split(log)
     said = dict(zip(pieces[1::2], pieces[2::2], strict=True)).get(entry, "")
-    used, spills, shared = _USED.search(said), _SPILLS.search(said), _SHARED.search(said)
+    used = _USED.search(said)
+    spills = _SPILLS.search(said)
+    shared = _SHARED.search(said)
     if used is None or spills is None:
         return None
     stack, stores, loads = map(int, spills.groups())

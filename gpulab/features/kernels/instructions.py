@@ -83,7 +83,8 @@ def count_sass(lines: Sequence[str]) -> dict[str, int]:
             words = words[1:]
         if not words:
             continue
-        opcode, operands = words[0], " ".join(words[1:])
+        opcode = words[0]
+        operands = " ".join(words[1:])
         base = opcode.partition(".")[0]
         if base in _ACCESSES:
             counts[_access(_ACCESSES[base], opcode)] += 1
@@ -108,7 +109,8 @@ def count_ptx(body: str) -> dict[str, int]:
         instruction = _PTX_LINE.match(line)
         if instruction is None:
             continue
-        opcode, operands = instruction["opcode"], instruction["operands"]
+        opcode = instruction["opcode"]
+        operands = instruction["operands"]
         counts[ALL] += 1
         base, *modifiers = opcode.split(".")
         space = next((modifier for modifier in modifiers if modifier in _PTX_SPACES), None)
@@ -135,7 +137,8 @@ def count_ptx(body: str) -> dict[str, int]:
 def entry_body(ptx: str, entry: str) -> str:
     """The PTX between the braces of one kernel."""
     _, _, rest = ptx.partition(f".entry {entry}(")
-    depth, start = 0, rest.find("\n{")
+    depth = 0
+    start = rest.find("\n{")
     if start < 0:
         return ""
     for place in range(start, len(rest)):

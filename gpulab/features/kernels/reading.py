@@ -103,10 +103,8 @@ _REGISTER = re.compile(r"\b(U?[RP]|%[a-z]+)\d+(?:\.reuse)?")
 def read_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> KernelCode:
     """Compile a kernel, and say what came out. CompileError, NoCompilerError."""
     compiled = compile_kernel(text, arch, file)
-    lines, body = (
-        sass_lines(compiled.cubin, compiled.entry),
-        entry_body(compiled.ptx, compiled.entry),
-    )
+    lines = sass_lines(compiled.cubin, compiled.entry)
+    body = entry_body(compiled.ptx, compiled.entry)
     shared_bytes = compiled.shared_bytes + text.shared_bytes
     threads = text.threads
     of_warp = accesses(body, threads) if threads else None
@@ -170,9 +168,12 @@ def read_triton_kernel(
     kernel: Any, *, registers: int | None = None, spill_bytes: int | None = None
 ) -> KernelCode:
     """What is in a compiled kernel. Registers and spills are given, or asked of one loaded."""
-    metadata, ptx = kernel.metadata, str(kernel.asm["ptx"])
-    name, arch = str(metadata.name), f"sm_{metadata.target.arch}"
-    lines, body = sass_lines(kernel.asm["cubin"], name), entry_body(ptx, name)
+    metadata = kernel.metadata
+    ptx = str(kernel.asm["ptx"])
+    name = str(metadata.name)
+    arch = f"sm_{metadata.target.arch}"
+    lines = sass_lines(kernel.asm["cubin"], name)
+    body = entry_body(ptx, name)
     found = _THREADS.search(ptx)
     threads = int(found[1]) if found else int(metadata.num_warps) * _LANES
     registers = int(kernel.n_regs) if registers is None else registers

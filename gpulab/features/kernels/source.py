@@ -125,9 +125,11 @@ class CudaSource:
     """
 
     def __init__(self, code: str, options: Sequence[str] = ()) -> None:
-        self.code, self.options = code, tuple(options)
+        self.code = code
+        self.options = tuple(options)
         frame = sys._getframe(1)
-        self.file, called = frame.f_code.co_filename, frame.f_lineno
+        self.file = frame.f_code.co_filename
+        called = frame.f_lineno
         self.line = _line_of(code, self.file) or called
 
     def kernel(self, name: str, threads: Dimensions = 256, shared_bytes: int = 0) -> Kernel:

@@ -76,7 +76,10 @@ class Calibration:
         info: Device,
         wait: Callable[[], None] | None,
     ) -> None:
-        self._reporter, self._device, self._info, self._wait = reporter, device, info, wait
+        self._reporter = reporter
+        self._device = device
+        self._info = info
+        self._wait = wait
         self._settings: dict[str, Any] = settings.read()
         self._timings: dict[tuple[str, str, str], _Timings] = {}
         self._short_of_memory = False
@@ -165,16 +168,19 @@ class Calibration:
             # quarter.
             sleep(_REST_S)
             timings.add(probe, clock.block(build, steps))
-        end, count = perf_counter() + seconds, 0
+        end = perf_counter() + seconds
+        count = 0
         while count < _FEWEST or (perf_counter() < end and count < _MOST):
             timings.add(probe, clock.block(build, steps))
             count += 1
 
     def _time_queueing(self, timings: _Timings, probe: Probe, seconds: float) -> None:
         """What the host pays to start work, with nothing before it in the queue."""
-        step, wait = probe.work.step, self._wall.wait
+        step = probe.work.step
+        wait = self._wall.wait
         step()
-        end, count = perf_counter() + seconds, 0
+        end = perf_counter() + seconds
+        count = 0
         while count < _FEWEST or (perf_counter() < end and count < _MOST):
             wait()
             started = perf_counter()

@@ -136,7 +136,8 @@ def _tensors(values: Any) -> list[torch.Tensor]:
 
 def _order(operand: torch.Tensor) -> tuple[int, ...]:
     """Its dimensions from the outermost in memory to the innermost."""
-    strides, shape = operand.stride(), operand.shape
+    strides = operand.stride()
+    shape = operand.shape
     long = [dim for dim in range(operand.dim()) if shape[dim] > 1 and strides[dim]]
     return tuple(sorted(long, key=lambda dim: (-strides[dim], dim)))
 

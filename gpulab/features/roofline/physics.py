@@ -102,9 +102,11 @@ def _check(
 ) -> RateCheck:
     rate = amount / work.seconds
     if work.high_s is None:
-        most, slowest_rate = MOST_WITHOUT_INTERVAL, rate
+        most = MOST_WITHOUT_INTERVAL
+        slowest_rate = rate
     else:
-        most, slowest_rate = MOST, amount / work.high_s
+        most = MOST
+        slowest_rate = amount / work.high_s
     allowed = (most if limit.steady else MOST_OF_UNSTEADY) * times
     return RateCheck(
         declared=amount,
@@ -150,7 +152,8 @@ def _bytes(work: DeclaredWork, roofs: RoofSet) -> Iterable[tuple[float, _Limit]]
     """
     if not work.bytes:
         return
-    memory, cache = _limit(roofs, MEMORY), _limit(roofs, CACHE)
+    memory = _limit(roofs, MEMORY)
+    cache = _limit(roofs, CACHE)
     distinct = None if work.distinct_bytes is None else min(work.bytes, work.distinct_bytes)
     if cache and cache.measured:
         highest = max(cache, memory or cache, key=lambda limit: limit.rate)
@@ -213,7 +216,8 @@ def _declared(state: RunState, variant: VariantState, samples: SampleView) -> De
     moved = built.bytes or _written(variant)
     if not (moved or built.flops):
         return None
-    name, items = variant.info.name, variant.items
+    name = variant.info.name
+    items = variant.items
     interval = samples.interval((name,))
     per_item_s = interval.median if interval else samples.rough(name)
     if not per_item_s:

@@ -79,7 +79,9 @@ class RoofProbes:
     def __init__(
         self, clock: WallClock, device: torch.device, probes: Iterable[PlannedProbe], seed: int
     ) -> None:
-        self._clock, self._device, self._order = clock, device, random.Random(seed)
+        self._clock = clock
+        self._device = device
+        self._order = random.Random(seed)
         self._planned = list(probes) if _has_room(device) else []
         self._probing: list[_Probing] | None = None
         self._allowance_s = 0.0
@@ -116,7 +118,8 @@ class RoofProbes:
 
     def close(self) -> None:
         """Let their data go."""
-        self._planned, self._probing = [], []
+        self._planned = []
+        self._probing = []
 
     def _built(self) -> Iterator[_Probing]:
         devices = [self._device] if self._device.type == "cuda" else []
@@ -185,7 +188,8 @@ def _arithmetic(device: torch.device, info: Device, dtype: str) -> PlannedProbe:
 
 def _walk(array: int, chunk: int) -> Probe:
     """An update in place, chunk by chunk through an array: few bytes a step, none cached."""
-    count, length = array // 4, min(chunk, array) // 4
+    count = array // 4
+    length = min(chunk, array) // 4
     data, added = (torch.rand(_PATTERN).repeat(1 + count // _PATTERN)[:count] for _ in range(2))
     places = range(0, count - length + 1, length)
     chunks = cycle(

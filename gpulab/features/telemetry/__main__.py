@@ -65,7 +65,8 @@ class Host:
         if not uses:
             return values
         values["rss"] = float(max(use.rss for use in uses.values()))
-        before, self._before = self._before, (now, uses)
+        before = self._before
+        self._before = (now, uses)
         if before is None or now <= before[0]:
             return values
         cpu_s = switches = 0.0
@@ -137,7 +138,8 @@ class Sampler:
             return event
         others_since = None
         if reading.others is not None:
-            others_since, self._others_since = self._others_since, began
+            others_since = self._others_since
+            self._others_since = began
         unsupported = {}
         if gpu.unsupported_fields != self._unsupported:
             unsupported = self._unsupported = gpu.unsupported_fields

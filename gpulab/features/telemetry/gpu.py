@@ -215,7 +215,8 @@ def _problems(health: dict[str, float]) -> list[Finding]:
     if health.get("rows_pending"):
         problems.append(finding("row_remapping_pending"))
     # The generation drops to save power and comes back under load; a link that is narrow stays so.
-    width, full = health.get("pcie_width"), health.get("pcie_width_max")
+    width = health.get("pcie_width")
+    full = health.get("pcie_width_max")
     if width and full and width < full:
         problems.append(finding("pcie_narrow", width=int(width), full=int(full)))
     return problems

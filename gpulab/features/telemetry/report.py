@@ -126,7 +126,8 @@ class TelemetryHistory:
         return tuple(self._readings)
 
     def start(self, event: TelemetryStarted) -> None:
-        self.started, self.unsupported = event, event.unsupported
+        self.started = event
+        self.unsupported = event.unsupported
         self._note(event.problems)
 
     def add(self, reading: Telemetry) -> None:
