@@ -23,6 +23,7 @@ from gpulab.engine.build.compiled import mark_step
 from gpulab.engine.measure.candidate import Candidate
 from gpulab.engine.measure.clock import WallClock, wait_for
 from gpulab.engine.measure.device_clock import DeviceClock
+from gpulab.features.checks.stepping import FAILS
 from gpulab.features.checks.values import AllValues, Own, Write, exchange
 
 _OF_GAIN = 0.4
@@ -195,7 +196,7 @@ def _alone_s(clocks: Clocks, subject: TimedBuild, block_s: float, pause_s: float
     the wait for it.
     """
     build = subject.build
-    (clock, other) = clocks
+    clock, other = clocks
     device = next((entry for entry in clocks if isinstance(entry, DeviceClock)), None)
     timed = clock if device is None or device.exposes(build) else device
     in_block_s = block_s
@@ -224,12 +225,9 @@ def _pair_on_written(
     change, or none.
     """
     for few in (draw.random() < 0.5, False):
-        with suppress(RuntimeError, ValueError, IndexError):
-            same_s, new_s = (
-                _on_written(builder, subject, draw, few=few, changes=changes)
-                for changes in (False, True)
-            )
-            return same_s, new_s
+        with suppress(*FAILS):
+            same_s = _on_written(builder, subject, draw, few=few, changes=False)
+            return same_s, _on_written(builder, subject, draw, few=few, changes=True)
     return 0.0, 0.0
 
 
@@ -266,11 +264,9 @@ def _writes(
     """Writes to the inputs, each with values of its own or all alike; and what undoes them."""
     inputs = subject.inputs
     whole = [entry.change for entry in subject.own.expected if isinstance(entry.change, AllValues)]
-    drawn = (
-        [change for _ in range(_STEPS) if (change := exchange(inputs, draw))]
-        if few or not whole
-        else []
-    )
+    drawn = []
+    if few or not whole:
+        drawn = [change for _ in range(_STEPS) if (change := exchange(inputs, draw))]
     if drawn:
         made = [change.on(inputs) for change in drawn]
         writes = [write for write, _ in made] if changes else [made[0][0]] * _STEPS

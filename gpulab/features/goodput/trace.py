@@ -91,34 +91,28 @@ class Trace:
         )
 
 
-def read(document: dict[str, Any]) -> Trace:
+def read(document: object) -> Trace:
     """Read a Chrome trace. ValueError where no window was recorded, or it is not a trace."""
     complete, skipped = _complete(document)
-    windows = [raw for raw in complete if _is_window(raw)]
-    if not windows:
+    window = _window(complete)
+    if window is None:
         raise ValueError(f"no {WINDOW} in the recording")
-    return _trace(complete, skipped, max(windows, key=lambda raw: raw["dur"]))
+    return _trace(complete, skipped, window)
 
 
 def read_any(document: object) -> Trace:
     """Read anyone's trace; without a window of the lab the whole is one. ValueError."""
     complete, skipped = _complete(document)
-    windows = [raw for raw in complete if _is_window(raw)]
-    if windows:
-        return _trace(complete, skipped, max(windows, key=lambda raw: raw["dur"]))
     if not complete:
         raise ValueError("no operations in it")
-    start = min(raw["ts"] for raw in complete)
-    end = max(raw["ts"] + raw["dur"] for raw in complete)
-    first = min(complete, key=lambda raw: (raw["cat"] not in _ANNOTATIONS, raw["ts"]))
-    whole = {
-        **first,
-        "cat": "user_annotation",
-        "name": WINDOW,
-        "ts": start,
-        "dur": max(end - start, 1e-3),
-    }
-    return _trace(complete, skipped, whole)
+    window = _window(complete)
+    if window is None:
+        start = min(raw["ts"] for raw in complete)
+        end = max(raw["ts"] + raw["dur"] for raw in complete)
+        first = min(complete, key=lambda raw: (raw["cat"] not in _ANNOTATIONS, raw["ts"]))
+        window = {**first, "cat": "user_annotation", "name": WINDOW}
+        window |= {"ts": start, "dur": max(end - start, 1e-3)}
+    return _trace(complete, skipped, window)
 
 
 def _complete(document: object) -> tuple[list[dict[str, Any]], int]:
@@ -135,8 +129,10 @@ def _complete(document: object) -> tuple[list[dict[str, Any]], int]:
     return complete, len(relevant) - len(complete)
 
 
-def _is_window(raw: dict[str, Any]) -> bool:
-    return raw["cat"] in _ANNOTATIONS and raw["name"] == WINDOW
+def _window(complete: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The longest that the lab marked."""
+    windows = [raw for raw in complete if raw["cat"] in _ANNOTATIONS and raw["name"] == WINDOW]
+    return max(windows, key=lambda raw: raw["dur"], default=None)
 
 
 def _trace(complete: list[dict[str, Any]], skipped: int, frame: dict[str, Any]) -> Trace:
@@ -167,7 +163,8 @@ def _trace(complete: list[dict[str, Any]], skipped: int, frame: dict[str, Any]) 
 
 def _event(raw: dict[str, Any], origin: float) -> TraceEvent:
     arguments = raw.get("args")
-    arguments = arguments if isinstance(arguments, dict) else {}
+    if not isinstance(arguments, dict):
+        arguments = {}
     correlation = arguments.get("correlation")
     start = raw["ts"] - origin
     return TraceEvent(

@@ -18,9 +18,9 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from gpulab.features.kernels.instructions import PTX_LABEL, PTX_LINE, vector_width
+
 _LANES, _BANKS, _WORD, _SECTOR = 32, 32, 4, 32
-_INSTRUCTION = re.compile(r"^\s*(?:@!?%\w+\s+)?(?P<opcode>[a-z][\w.:]*)\s+(?P<operands>[^;]*);")
-_LABEL = re.compile(r"^\s*(\$\w+):")
 _BRANCH = re.compile(r"^\s*(?:@!?%\w+\s+)?bra(?:\.uni)?\s+(\$\w+);")
 _WIDTH = re.compile(r"\.[usbf](8|16|32|64|128|256)\b")
 _ADDRESS = re.compile(r"\[(?P<base>[%\w$]+)(?:\s*\+\s*(?P<offset>-?\d+))?\]")
@@ -79,12 +79,13 @@ def accesses(body: str, threads: tuple[int, int, int]) -> Accesses:
     lines = body.splitlines()
     loops = _loops(lines)
     for place, line in enumerate(lines):
-        found = _INSTRUCTION.match(line)
+        found = PTX_LINE.match(line)
         if found is None:
             continue
         base, *modifiers = found["opcode"].split(".")
+        operands = found["operands"].strip()
         if base in use and "param" not in modifiers and "local" not in modifiers:
-            lanes = values.address(found["operands"])
+            lanes = values.address(operands)
             size = _bytes(found["opcode"], modifiers)
             if lanes is not None and "shared" in modifiers:
                 conflicts.append(_passes(lanes, size))
@@ -93,9 +94,8 @@ def accesses(body: str, threads: tuple[int, int, int]) -> Accesses:
                 use[base].append((size, _used(lanes, size)))
         # of the innermost
         begun = max((start for start, end in loops if start <= place <= end), default=None)
-        values.follow(
-            base, modifiers, [part.strip() for part in found["operands"].split(",")], place, begun
-        )
+        parts = [part.strip() for part in operands.split(",")]
+        values.follow(base, modifiers, parts, place, begun)
     return Accesses(max(conflicts, default=None), _of_widest(use["ld"]), _of_widest(use["st"]))
 
 
@@ -181,11 +181,10 @@ class _Registers:
         if right.relative or not right.uniform:
             left, right = right, left
         if right.relative or not right.uniform:
-            if not left.relative and not right.relative:
-                return _Value(
-                    False, tuple(a * b for a, b in zip(left.lanes, right.lanes, strict=True))
-                )
-            return self._of_uniform([left, right])
+            if left.relative or right.relative:
+                return self._of_uniform([left, right])
+            products = (a * b for a, b in zip(left.lanes, right.lanes, strict=True))
+            return _Value(False, tuple(products))
         return _Value(left.relative, tuple(a * right.lanes[0] for a in left.lanes))
 
     def _exactly(self, base: str, values: list[_Value]) -> _Value | None:
@@ -208,7 +207,9 @@ class _Registers:
 
 def _loops(lines: list[str]) -> list[tuple[int, int]]:
     """The first and the last line of each loop: a label, and a branch back to it."""
-    labels = {found[1]: place for place, line in enumerate(lines) if (found := _LABEL.match(line))}
+    labels = {
+        found[1]: place for place, line in enumerate(lines) if (found := PTX_LABEL.match(line))
+    }
     branches = [
         (place, found[1]) for place, line in enumerate(lines) if (found := _BRANCH.match(line))
     ]
@@ -226,8 +227,7 @@ def _of_widest(use: list[tuple[int, float]]) -> float | None:
 def _bytes(opcode: str, modifiers: list[str]) -> int:
     """What one lane reads or writes."""
     widths = _WIDTH.findall(opcode)
-    vector = next((int(modifier[1]) for modifier in modifiers if modifier in ("v2", "v4", "v8")), 1)
-    return int(widths[-1]) // 8 * vector if widths else _WORD
+    return int(widths[-1]) // 8 * vector_width(modifiers) if widths else _WORD
 
 
 def _passes(addresses: tuple[int, ...], size: int) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from gpulab.core.files import write_whole
 from gpulab.core.payloads import KernelText
@@ -74,65 +75,59 @@ def available() -> bool:
 
 def compile_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> Compiled:
     """One kernel for an architecture such as `sm_90`. CompileError, NoCompilerError."""
-    return _compile(text.name, text.code, text.line, text.options, arch, file)
+    return _compile(replace(text, threads=None, shared_bytes=0), arch, file)
 
 
 @lru_cache(_CACHED)
-def _compile(
-    name: str, code: str, line: int, options: tuple[str, ...], arch: str, file: str
-) -> Compiled:
+def _compile(text: KernelText, arch: str, file: str) -> Compiled:
     """From the run's folder, where another process compiled it; else by the compiler."""
     folder = os.environ.get(KERNELS_FOLDER)
     if folder is None:
-        return _compiled(name, code, line, options, arch, file)
-    digest = sha256(
-        repr((name, code, line, options, arch, file)).encode(errors="replace")
-    ).hexdigest()
+        return _compiled(text, arch, file)
+    digest = sha256(repr((text, arch, file)).encode(errors="replace")).hexdigest()
     path = Path(folder) / digest
     with suppress(OSError, *UNREADABLE):
         return msgspec.msgpack.decode(path.read_bytes(), type=Compiled)
-    compiled = _compiled(name, code, line, options, arch, file)
+    compiled = _compiled(text, arch, file)
     with suppress(OSError):  # then each process compiles for itself
         path.parent.mkdir(exist_ok=True)
         write_whole(path, msgspec.msgpack.encode(compiled))
     return compiled
 
 
-def _compiled(
-    name: str, code: str, line: int, options: tuple[str, ...], arch: str, file: str
-) -> Compiled:
+def _compiled(text: KernelText, arch: str, file: str) -> Compiled:
     nvrtc = _nvrtc()
+    name = text.name.encode(errors="replace")
     quoted = file.replace("\\", "\\\\").replace('"', '\\"')
-    numbered = f'#line {line} "{quoted}"\n{code}'.encode(errors="replace")
+    numbered = f'#line {text.line} "{quoted}"\n{text.code}'.encode(errors="replace")
     program = _result(nvrtc.nvrtcCreateProgram(numbered, b"kernel.cu", 0, [], []))
     try:
-        _result(nvrtc.nvrtcAddNameExpression(program, name.encode(errors="replace")))
+        _result(nvrtc.nvrtcAddNameExpression(program, name))
         headers = [f"-I{folder}" for folder in header_folders()]
-        flags = [f"-arch={arch}", "-std=c++17", "--ptxas-options=-v", _NO_CACHE, *headers, *options]
-        (status,) = nvrtc.nvrtcCompileProgram(
-            program, len(flags), [flag.encode() for flag in flags]
-        )
+        flags = [f"-arch={arch}", "-std=c++17", "--ptxas-options=-v", *headers, *text.options]
+        status = _run_compiler(nvrtc, program, [*flags, _NO_CACHE])
         if status == nvrtc.nvrtcResult.NVRTC_ERROR_INVALID_OPTION:  # of an NVRTC that has no cache
-            flags.remove(_NO_CACHE)
-            (status,) = nvrtc.nvrtcCompileProgram(
-                program, len(flags), [flag.encode() for flag in flags]
-            )
+            status = _run_compiler(nvrtc, program, flags)
         log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(
             errors="replace"
         )
         if int(status) != 0:
-            raise _compile_error(log or str(status), name, code, line, file)
-        entry = _result(nvrtc.nvrtcGetLoweredName(program, name.encode())).decode()
+            raise _compile_error(log or str(status), text, file)
+        entry = _result(nvrtc.nvrtcGetLoweredName(program, name)).decode()
         ptx = _text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).decode(errors="replace")
         cubin = _text(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program, whole=True)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
     resources = _resources(log, entry)
     if resources is None:
-        raise _compile_error(
-            f"with options {options} there is no machine code\n{log}", name, code, line, file
-        )
-    return Compiled(name, arch, entry, ptx, cubin, parameters(ptx, entry), *resources, log)
+        message = f"with options {text.options} there is no machine code\n{log}"
+        raise _compile_error(message, text, file)
+    return Compiled(text.name, arch, entry, ptx, cubin, parameters(ptx, entry), *resources, log)
+
+
+def _run_compiler(nvrtc: Any, program: Any, flags: list[str]) -> Any:
+    (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
+    return status
 
 
 def architectures() -> tuple[str, ...]:
@@ -145,18 +140,16 @@ def header_folders() -> tuple[str, ...]:
     """Folders of CUDA's headers, such as cuda_fp16.h: a toolkit's, or a wheel's."""
     spec = util.find_spec("nvidia")
     wheels = [Path(place) for place in (spec.submodule_search_locations if spec else None) or ()]
-    folders = [
-        folder / "include"
-        for place in wheels
-        for folder in (*place.glob("cu[0-9]*"), place / "cuda_runtime")
-    ]
+    folders = []
+    for place in wheels:
+        folders += [folder / "include" for folder in place.glob("cu[0-9]*")]
+        folders.append(place / "cuda_runtime" / "include")
     folders.append(Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda") / "include")
-    found = next((folder for folder in folders if (folder / _HEADER).is_file()), None)
-    return (
-        ()
-        if found is None
-        else tuple(str(folder) for folder in (found, found / "cccl") if folder.is_dir())
-    )
+    for folder in folders:
+        if (folder / _HEADER).is_file():
+            own = str(folder)
+            return (own, f"{own}/cccl") if (folder / "cccl").is_dir() else (own,)
+    return ()
 
 
 def parameters(ptx: str, entry: str) -> tuple[str, ...]:
@@ -183,17 +176,18 @@ def _resources(log: str, entry: str) -> tuple[int, int, int, int] | None:
     return int(used[1]), stores + loads, stack, int(shared[1]) if shared else 0
 
 
-def _compile_error(log: str, name: str, code: str, line: int, file: str) -> CompileError:
+def _compile_error(log: str, text: KernelText, file: str) -> CompileError:
     first = _ERROR.search(log)
     # the name of a kernel that the source does not have, for example
     if first is None or first["file"] != file:
         message = first["message"] if first else log.strip().partition("\n")[0]
-        error = CompileError(f"{message} (in {name})", (file, line, None, None))
+        error = CompileError(f"{message} (in {text.name})", (file, text.line, None, None))
     else:
         number = int(first["line"])
-        lines = code.split("\n")
-        text = lines[number - line] if 0 <= number - line < len(lines) else None
-        error = CompileError(first["message"], (file, number, None, text))
+        place = number - text.line
+        lines = text.code.split("\n")
+        line = lines[place] if 0 <= place < len(lines) else None
+        error = CompileError(first["message"], (file, number, None, line))
     error.add_note(log.strip())
     return error
 

@@ -50,8 +50,8 @@ _CLASS = {opcode: kind for kind, opcodes in _CLASSES.items() for opcode in opcod
 _BRANCHES = ("BRA", "BRX", "JMP", "JMX", "CALL")
 _BULK_COPIES = ("cp.async.bulk.shared", "cp.async.bulk.global", "cp.async.bulk.tensor")
 _PTX_SPACES = {"global": "", "shared": "shared_", "local": "local_"}
-_PTX_LINE = re.compile(r"^\s*(?:@!?%\w+\s+)?(?P<opcode>[a-z][\w.:]*)(?P<operands>[^;]*);")
-_PTX_LABEL = re.compile(r"^\s*(\$\w+):")
+PTX_LINE = re.compile(r"^\s*(?:@!?%\w+\s+)?(?P<opcode>[a-z][\w.:]*)(?P<operands>[^;]*);")
+PTX_LABEL = re.compile(r"^\s*(\$\w+):")
 _PTX_CLASS = {
     "fma": "fma",
     "add": "add_or_multiply",
@@ -92,11 +92,19 @@ def count_sass(lines: Sequence[str]) -> dict[str, int]:
         elif base in _BRANCHES:
             target = operands.split(",")[-1].strip()
             counts["loop" if _is_back(target, place) else "branch"] += 1
+        elif base == "HFMA2":
+            counts[_half_fma(operands)] += 1
         elif base in _CLASS:
-            counts[_half_fma(operands) if base == "HFMA2" else _CLASS[base]] += 1
+            counts[_CLASS[base]] += 1
         elif matrix := _MATRIX.match(base):
-            counts["tcgen05" if matrix["memory"] else "wgmma" if matrix["group"] else "mma"] += 1
+            counts[_matrix_class(matrix)] += 1
     return {kind: count for kind, count in counts.items() if count and kind}
+
+
+def _matrix_class(matrix: re.Match[str]) -> str:
+    if matrix["memory"]:
+        return "tcgen05"
+    return "wgmma" if matrix["group"] else "mma"
 
 
 def count_ptx(body: str) -> dict[str, int]:
@@ -104,9 +112,9 @@ def count_ptx(body: str) -> dict[str, int]:
     counts: Counter[str] = Counter()
     seen: set[str] = set()
     for line in body.splitlines():
-        if label := _PTX_LABEL.match(line):
+        if label := PTX_LABEL.match(line):
             seen.add(label[1])
-        instruction = _PTX_LINE.match(line)
+        instruction = PTX_LINE.match(line)
         if instruction is None:
             continue
         opcode = instruction["opcode"]
@@ -116,7 +124,7 @@ def count_ptx(body: str) -> dict[str, int]:
         space = next((modifier for modifier in modifiers if modifier in _PTX_SPACES), None)
         if base in ("ld", "st") and "param" not in modifiers:
             kind = f"{_PTX_SPACES[space or 'global']}{'load' if base == 'ld' else 'store'}"
-            counts[_access(kind, opcode, vector=_vector(modifiers))] += 1
+            counts[_access(kind, opcode, vector=vector_width(modifiers))] += 1
             counts["read_only_load"] += "nc" in modifiers
         elif opcode.startswith(("cp.async.ca", "cp.async.cg")):
             counts["async_copy"] += 1
@@ -165,7 +173,8 @@ def _access(kind: str, opcode: str, vector: int = 1) -> str:
     return kind if kind == "async_copy" or kind.startswith("local") else f"{kind}_{bits}"
 
 
-def _vector(modifiers: Sequence[str]) -> int:
+def vector_width(modifiers: Sequence[str]) -> int:
+    """Elements of an access in PTX, by its modifiers."""
     return next((int(modifier[1]) for modifier in modifiers if modifier in ("v2", "v4", "v8")), 1)
 
 

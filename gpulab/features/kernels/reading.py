@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from gpulab.core.payloads import KernelCode, KernelText
 from gpulab.features.kernels.accesses import accesses
@@ -103,27 +104,39 @@ _REGISTER = re.compile(r"\b(U?[RP]|%[a-z]+)\d+(?:\.reuse)?")
 def read_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> KernelCode:
     """Compile a kernel, and say what came out. CompileError, NoCompilerError."""
     compiled = compile_kernel(text, arch, file)
-    lines = sass_lines(compiled.cubin, compiled.entry)
-    body = entry_body(compiled.ptx, compiled.entry)
-    shared_bytes = compiled.shared_bytes + text.shared_bytes
-    threads = text.threads
-    of_warp = accesses(body, threads) if threads else None
-    fits = occupancy(arch, prod(threads), compiled.registers, shared_bytes) if threads else None
-    return KernelCode(
-        name=text.name,
-        arch=arch,
-        threads=prod(threads) if threads else None,
-        registers=compiled.registers,
-        spill_bytes=compiled.spill_bytes,
-        shared_bytes=shared_bytes,
+    code = _code(
+        KernelCode(
+            name=text.name,
+            arch=arch,
+            threads=prod(text.threads) if text.threads else None,
+            registers=compiled.registers,
+            spill_bytes=compiled.spill_bytes,
+            shared_bytes=compiled.shared_bytes + text.shared_bytes,
+        ),
+        compiled.cubin,
+        compiled.ptx,
+        compiled.entry,
+    )
+    if text.threads is None:
+        return code
+    found = accesses(entry_body(compiled.ptx, compiled.entry), text.threads)
+    return replace(code, **found._asdict())
+
+
+def _code(known: KernelCode, cubin: bytes, ptx: str, entry: str) -> KernelCode:
+    """The same with its occupancy, and what is in its machine code, or else in its PTX."""
+    fits = None
+    if known.threads is not None:
+        fits = occupancy(known.arch, known.threads, known.registers, known.shared_bytes)
+    lines = sass_lines(cubin, entry)
+    body = entry_body(ptx, entry)
+    return replace(
+        known,
         occupancy=fits.share if fits else None,
         limiter=fits.limiter if fits else None,
         instructions=count_ptx(body) if lines is None else count_sass(lines),
         read_from="PTX" if lines is None else "SASS",
-        digest=digest(lines or body.splitlines(), compiled.entry),
-        bank_conflicts=of_warp.bank_conflicts if of_warp else None,
-        load_use=of_warp.load_use if of_warp else None,
-        store_use=of_warp.store_use if of_warp else None,
+        digest=digest(lines or body.splitlines(), entry),
     )
 
 
@@ -171,25 +184,14 @@ def read_triton_kernel(
     metadata = kernel.metadata
     ptx = str(kernel.asm["ptx"])
     name = str(metadata.name)
-    arch = f"sm_{metadata.target.arch}"
-    lines = sass_lines(kernel.asm["cubin"], name)
-    body = entry_body(ptx, name)
     found = _THREADS.search(ptx)
-    threads = int(found[1]) if found else int(metadata.num_warps) * _LANES
-    registers = int(kernel.n_regs) if registers is None else registers
-    spill_bytes = int(kernel.n_spills) * _WORD if spill_bytes is None else spill_bytes
-    fits = occupancy(arch, threads, registers, int(metadata.shared))
-    return KernelCode(
+    known = KernelCode(
         name=name,
-        arch=arch,
-        threads=threads,
+        arch=f"sm_{metadata.target.arch}",
+        threads=int(found[1]) if found else int(metadata.num_warps) * _LANES,
         stages=int(metadata.num_stages),
-        registers=registers,
-        spill_bytes=spill_bytes,
+        registers=int(kernel.n_regs) if registers is None else registers,
+        spill_bytes=int(kernel.n_spills) * _WORD if spill_bytes is None else spill_bytes,
         shared_bytes=int(metadata.shared),
-        occupancy=fits.share if fits else None,
-        limiter=fits.limiter if fits else None,
-        instructions=count_ptx(body) if lines is None else count_sass(lines),
-        read_from="PTX" if lines is None else "SASS",
-        digest=digest(lines or body.splitlines(), name),
     )
+    return _code(known, kernel.asm["cubin"], ptx, name)

@@ -19,10 +19,8 @@ _LARGE_SHARED = 48 << 10
 """Dynamic shared memory above this has to be asked for."""
 
 
-def load_on_device(
-    text: KernelText, file: str
-) -> Callable[[tuple[int, int, int], tuple[Any, ...]], None]:
-    """Compile a kernel for torch's current device, and load it."""
+def load(text: KernelText, file: str) -> Callable[[tuple[int, int, int], tuple[Any, ...]], None]:
+    """Compile a kernel for torch's current device, and load it; what launches it."""
     import cupy
     import torch
 
@@ -164,12 +162,6 @@ class Kernel:
 
     def __call__(self, blocks: Dimensions, *arguments: Any) -> None:
         self._launch(_three(blocks), arguments)
-
-
-def load(text: KernelText, file: str) -> Callable[[tuple[int, int, int], tuple[Any, ...]], None]:
-    """Compile a kernel for torch's current device, and load it; what launches it."""
-
-    return load_on_device(text, file)
 
 
 def kernels_made() -> list[tuple[KernelText, str]]:
