@@ -27,7 +27,8 @@ from gpulab.catalog.source import (
     source_of,
 )
 from gpulab.core.files import read_regular
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.limits import SOURCE_BYTES, TEXT_LENGTH
 from gpulab.core.text import one_line, plain, readable
 from gpulab.features.course.report import lesson_places

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gpulab.core.finding import Finding
+from gpulab.core.findings import Finding
 from gpulab.scenario import Param
 
 

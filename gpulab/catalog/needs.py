@@ -11,7 +11,8 @@ from importlib import util
 from pathlib import Path
 
 from gpulab.catalog.source import assigned
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 
 _NEED_A_GPU = ("cuda", "cupy", "triton")
 CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import msgspec
 
-from gpulab.core.finding import Finding, Value
+from gpulab.core.findings import Finding, Value
 from gpulab.core.jobs import RunRequest
 from gpulab.core.machine import Device
 from gpulab.core.payloads import Ceiling, Choice, KernelCode, Operation, Partition

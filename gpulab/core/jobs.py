@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gpulab.core.finding import Finding
+from gpulab.core.findings import Finding
 from gpulab.core.payloads import Choice
 from gpulab.core.statuses import Cache, CeilingChoice, Clock, Per, Shows
 from gpulab.core.values import (

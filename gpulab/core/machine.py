@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
-from gpulab.core.finding import Finding
+from gpulab.core.findings import Finding
 from gpulab.core.values import Amount, Capability, Count, Line, Name
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gpulab.core.finding import Finding
+from gpulab.core.findings import Finding
 from gpulab.core.values import (
     Amount,
     Count,

@@ -16,7 +16,8 @@ import msgspec
 
 from gpulab.core.events import Event
 from gpulab.core.files import open_regular
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.limits import RUN_FILE_LINE_BYTES
 from gpulab.core.wire import UNREADABLE, decode, encode
 

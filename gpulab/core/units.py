@@ -66,9 +66,11 @@ def percent_of_roof(share: float) -> str:
     )
 
 
-def plural(count: int, noun: str) -> str:
-    """A count with its noun, such as 2 threads."""
-    return f"{count} {noun}{'s' * (count != 1)}"
+def plural(count: int, noun: str, plurals: str = "") -> str:
+    """A count with its noun, such as 2 threads; `plurals` where it is not the noun with an s."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {plurals or f'{noun}s'}"
 
 
 def plus_minus(low: float | None, high: float | None, median: float) -> str:

@@ -20,6 +20,7 @@ from gpulab.core.text import plain, plain_json, readable
 from gpulab.draw.ascii import to_ascii
 from gpulab.draw.terminal import shows_unicode
 from gpulab.headless.standard_streams import OutputError
+from gpulab.report.sentences import to_json
 from gpulab.session.settings import UsageError
 
 if TYPE_CHECKING:
@@ -128,9 +129,9 @@ def _encoded(value: Any) -> bytes:
     reader takes the rest.
     """
     try:
-        return msgspec.json.encode(value)
+        return to_json(value)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_encodable(msgspec.to_builtins(value)))
+        return to_json(_encodable(msgspec.to_builtins(value)))
 
 
 def _encodable(value: Any) -> Any:

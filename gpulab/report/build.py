@@ -18,7 +18,8 @@ from gpulab.core.events import (
     Stopped,
     WorkerReady,
 )
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import RunRequest, TimedJob, TimeFunctions, subject_of
 from gpulab.core.statuses import (
     ExitCode,
@@ -30,7 +31,7 @@ from gpulab.core.statuses import (
 from gpulab.features import features
 from gpulab.report.comparisons import best_of, comparisons_of, outcome_of
 from gpulab.report.feature import Draft
-from gpulab.report.findings import explanations_of, warnings_of
+from gpulab.report.found import explanations_of, warnings_of
 from gpulab.report.report import (
     Control,
     Failure,

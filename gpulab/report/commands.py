@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from gpulab.core.finding import Finding
+from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
 from gpulab.core.payloads import Ceiling
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of, first_in_order

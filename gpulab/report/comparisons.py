@@ -8,7 +8,8 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from gpulab.core.events import Examined, ProcessStarted, Stopped, VariantFailed
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.statuses import CheckKind, ExitCode, Outcome, Status, Verdict
 from gpulab.report.feature import Draft

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from gpulab.core.events import Event
-from gpulab.core.finding import Finding
+from gpulab.core.findings import Finding
 from gpulab.report.report import RunReport, Time, VariantReport
 from gpulab.report.samples import SampleView
 from gpulab.report.state import Keep, RunState, VariantState

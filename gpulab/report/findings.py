@@ -1,186 +1,188 @@
-"""What the reader of a result must know beside its numbers: judged here, put into words by the
-views.
-"""
+"""Findings of a whole run: how it ended, what weakens its result, what explains it."""
 
 from __future__ import annotations
 
-from gpulab.core.events import Checked, Noticed, OtherClock, Profiled, SoloRun, WarmedUp
-from gpulab.core.finding import Finding, finding
-from gpulab.core.jobs import TimeFunctions, subject_of
-from gpulab.core.statuses import Cache, Clock, Verdict
-from gpulab.features.telemetry.report import SLOWED_CODE, TelemetryHistory
-from gpulab.report.feature import Draft
-from gpulab.report.report import Together, VariantReport
-from gpulab.report.samples import SampleView
-from gpulab.report.state import CHECKED_ELSEWHERE, RunState, VariantState
-from gpulab.stats.comparison import differ, of_another_process
-from gpulab.stats.statistics import FEWEST, Interval
+from gpulab.core.findings import Rank, finding, plain
+from gpulab.core.statuses import CheckKind
+from gpulab.core.units import byte_count, seconds, span, times
 
-_BUSY = 0.1
-_PAGE = 4096
-_MANY_FAULTS = 256
-_SETTING_UP_S, _SETTING_UP = 0.5, 100
-"""A first step as long as this, and as many times the median, compiled something or set it up."""
+never_started = plain("never_started", "the run has not started")
+no_end = plain("no_end", "incomplete run file: killed or still running")
+stopped_after_measuring = plain(
+    "stopped_after_measuring", "the measurement is complete; what follows it was stopped"
+)
+stopped_while_measuring = plain(
+    "stopped_while_measuring", "stopped while measuring: earlier results are in the run file"
+)
+ended_before = plain("ended_before", "not measured: the run ended before it")
 
 
-def warnings_of(draft: Draft) -> list[Finding]:
-    """What weakens the result, of the run first."""
-    state, samples = draft.state, draft.samples
-    noticed = [event.finding for event in state.all(Noticed) if not event.explains]
-    warnings = [*noticed, *_disturbances(state, samples)]
-    functions = isinstance(state.job, TimeFunctions)
-    if functions:
-        warnings.append(finding("plain_functions"))
-    checked = (variant.last(Checked) for variant in state.variants.values())
-    tolerance = next((event.tolerance for event in checked if event), None)
-    for variant, report in zip(state.variants.values(), draft.variants, strict=True):
-        warnings += _warnings_of_variant(state, variant, tolerance, functions=functions)
-        warnings += _solo_differs(state, samples, variant, report)
-    return warnings
+@finding()
+def failed_after(*, count: int, unit: str) -> str:
+    return f"failed after {count} {unit}: their pairs are kept"
 
 
-def explanations_of(
-    draft: Draft, together: Together | None, no_effect_reason: str
-) -> list[Finding]:
-    """What explains the result: why there is no effect, what was paid once, and costs that no line
-    of code shows.
-    """
-    state, variants, comparisons = draft.state, draft.variants, draft.comparisons
-    control = draft.control
-    explanations = [event.finding for event in state.all(Noticed) if event.explains]
-    subject = subject_of(state.request.job) if state.request else None
-    if subject and subject.hides:
-        explanations.append(subject.hides)
-    baseline = variants[0].name if variants else None
-    if no_effect_reason:
-        explanations += [
-            finding("no_effect", comparison.variant, reason=no_effect_reason)
-            for comparison in comparisons
-            if comparison.verdict == Verdict.SAME and comparison.against == baseline
-        ]
-    explanations += [
-        finding("same_operations", comparison.variant, against=comparison.against)
-        for comparison in comparisons
-        if comparison.verdict in (Verdict.SAME, Verdict.INCONCLUSIVE, Verdict.SLOWER)
-        and (operations := _operations(state, comparison.variant))
-        and operations == _operations(state, comparison.against)
-    ]
-    functions = isinstance(state.job, TimeFunctions)
-    if functions and control and control.verdict in (Verdict.FASTER, Verdict.SLOWER):
-        explanations.append(finding("builds_differ", speedup=control.speedup))
-    if together:
-        explanations.append(
-            finding(
-                f"fixes_{together.relation}",
-                product=together.product,
-                speedup=together.speedup,
-                low=together.low,
-                high=together.high,
-            )
-        )
-    for variant in variants:
-        first_step_s = variant.first_step_s or 0.0
-        shown = variant.first_steps is not None  # step by step
-        if (
-            variant.time_s
-            and not shown
-            and first_step_s > max(_SETTING_UP_S, _SETTING_UP * variant.time_s.median)
-        ):
-            explanations.append(
-                finding("first_step_sets_up", variant.name, first_step_s=first_step_s)
-            )
-    for variant in variants:
-        faults = (variant.faults_per_block or 0) / (variant.steps_per_block or 1)
-        if faults >= _MANY_FAULTS:
-            explanations.append(
-                finding("page_faults", variant.name, faults=faults, bytes=faults * _PAGE)
-            )
-    return explanations
+@finding()
+def baseline_skipped(*, cause: str | None) -> str:
+    return f"the baseline was skipped, so nothing was measured: {cause or 'unknown'}"
 
 
-def _disturbances(state: RunState, samples: SampleView) -> list[Finding]:
-    """What telemetry saw of a device that was not as it should be."""
-    telemetry = state.part(TelemetryHistory)
-    disturbances = list(telemetry.problems.values())
-    if telemetry.lost:
-        lost = telemetry.lost
-        disturbances.append(finding("telemetry_ended_early", cause=lost.code, **lost.values))
-    if telemetry.started and telemetry.started.gpu:
-        for field, code in (
-            ("reasons", "clocks_not_checked"),
-            ("processes", "processes_not_checked"),
-        ):
-            if reason := telemetry.unsupported.get(field):
-                disturbances.append(finding(code, cause=reason))
-    blocks = state.samples.blocks
-    for (code, names), dropped in samples.dropped_blocks().items():
-        key = "reasons" if code == SLOWED_CODE else "processes"
-        disturbances.append(finding(code, dropped=dropped, blocks=blocks, **{key: list(names)}))
-    if telemetry.power_capped:
-        capped, readings = telemetry.power_capped, telemetry.while_measuring
-        disturbances.append(finding("power_capped", capped=capped, readings=readings))
-    return disturbances
+@finding()
+def control_differs(*, verdict: str, speedup: float | None) -> str:
+    return (
+        f"the control, a second build of the baseline, came out {verdict} ({times(speedup)}): "
+        "measure again"
+    )
 
 
-def _operations(state: RunState, name: str) -> set[tuple[str, str, float]] | None:
-    """What the profile of a variant holds: names and shapes of its operations, with their calls a
-    step.
-    """
-    variant = state.variants.get(name)
-    profiled = variant.last(Profiled) if variant else None
-    if profiled is None or not profiled.repeatable:
-        return None
-    rows = [operation for operation in profiled.operations if operation.rows == 1]
-    return {(row.name, row.shapes, round(row.calls / profiled.steps, 2)) for row in rows}
+@finding()
+def nothing_compared(*, required: float) -> str:
+    return "--fail-below requires a comparison, and nothing is compared"
 
 
-def _warnings_of_variant(
-    state: RunState, variant: VariantState, tolerance: float | None, *, functions: bool
-) -> list[Finding]:
-    """`tolerance` is the relative error that the baseline's dtype allows."""
-    warnings, name, job = [], variant.info.name, state.timed_job
-    warmed, checked = variant.last(WarmedUp), variant.last(Checked)
-    if warmed and warmed.drifting:
-        warnings.append(finding("warm_up_drifts", name, drift=warmed.drift))
-    # elsewhere the host waits for the device, and may sleep
-    on_cpu = job is not None and job.device == "cpu"
-    if on_cpu and variant.contention is not None and variant.contention > _BUSY:
-        warnings.append(finding("off_the_cpu", name, share=variant.contention))
-    if variant.unchecked and not functions and variant.unchecked.code != CHECKED_ELSEWHERE:
-        warnings.append(finding(variant.unchecked.code, name, **variant.unchecked.values))
-    allowed = checked.tolerance if checked else None
-    if allowed and tolerance and allowed > tolerance:
-        warnings.append(finding("lower_precision", name, allowed=allowed, baseline=tolerance))
-    return warnings
+@finding()
+def below_required(*, required: float, variant: str = "") -> str:
+    return f"the interval of {variant} lies below the required {required:g}x"
 
 
-def _solo_differs(
-    state: RunState, samples: SampleView, variant: VariantState, report: VariantReport
-) -> list[Finding]:
-    """Whether a variant alone runs as it did among the others: they share one power state and one
-    cache.
+@finding()
+def not_shown_to_reach(*, required: float, variant: str = "") -> str:
+    return f"{variant} is inconclusive against the required {required:g}x"
 
-    A solo run is of one process: it differs where it lies outside of what one more process may come
-    to.
-    """
-    interleaved_s, solo = report.clocks.get(Clock.WALL), variant.last(SoloRun)
-    job = state.timed_job
-    # flushing is most of a cold one
-    if solo is None or not interleaved_s or job is None or job.cache == Cache.COLD:
-        return []
-    if job.clock == Clock.WALL:
-        times = [time * variant.items for time in samples.units((variant.info.name,))]
-    else:
-        wall = variant.last(OtherClock, Clock.WALL)
-        times = wall.times_s if wall else []
-    if len(times) < FEWEST:
-        return []
-    alone = Interval(solo.time_s, solo.low_s or solo.time_s, solo.high_s or solo.time_s, 0)
-    if not differ(alone, of_another_process(times)):
-        return []
-    change = solo.time_s / interleaved_s - 1
-    return [
-        finding(
-            "solo_run_differs", variant.info.name, change=change, seconds=solo.ended - solo.started
-        )
-    ]
+
+@finding()
+def exercise_unchecked(*, variant: str = "") -> str:
+    return f"{variant} is unchecked: an exercise asks for a result that was compared"
+
+
+plain_function = plain("plain_function", "a plain function: nothing to compare it with")
+plain_functions = plain(
+    "plain_functions",
+    "plain functions: nothing is checked and nothing compared, so no speedup is claimed",
+    rank=Rank.INVALIDATING,
+)
+checked_in_its_own_run = plain(
+    "checked_in_its_own_run", "checked in its own run: with another parameter its output differs"
+)
+
+
+@finding(rank=Rank.INVALIDATING)
+def declared_unchecked(*, reason: str) -> str:
+    return f"unchecked: {reason}"
+
+
+@finding()
+def builds_differ(*, speedup: float | None) -> str:
+    return (
+        f"two builds of the first function differ: {times(speedup)}; times of single builds vary "
+        "by as much"
+    )
+
+
+@finding(
+    check=CheckKind.CLOCKS,
+    short=lambda drift: f"drifting {drift:.1%}",
+    several="still drifting when the warm-up ended:",
+    each=lambda drift: f"by {drift:.1%}",
+)
+def warm_up_drifts(*, drift: float) -> str:
+    return f"still drifting by {drift:.1%} when its warm-up ended"
+
+
+@finding(
+    check=CheckKind.CONTENTION,
+    short=lambda share: f"contention {share:.0%}",
+    several="descheduled for a part of the time (contention on a busy machine, or steps that "
+    "wait):",
+    each=lambda share: f"{share:.0%}",
+)
+def off_the_cpu(*, share: float) -> str:
+    return (
+        f"descheduled for {share:.0%} of the time (contention on a busy machine, or a step that "
+        "waits)"
+    )
+
+
+def _solo_change(change: float) -> str:
+    return f"{abs(change):.1%} {'longer' if change > 0 else 'less'}"
+
+
+@finding(
+    rank=Rank.EXPLAINING,
+    several="in a solo run a step took more or less time than when interleaved:",
+    each=_solo_change,
+)
+def solo_run_differs(*, change: float, seconds: float) -> str:
+    return (
+        f"in a solo run of {seconds:.0f} s a step took {_solo_change(change)} than when interleaved"
+    )
+
+
+@finding(
+    rank=Rank.EXPLAINING,
+    several="compute in lower precision, checked to a larger relative error:",
+    each=lambda allowed, baseline: f"{allowed:.0e} (baseline {baseline:.0e})",
+)
+def lower_precision(*, allowed: float, baseline: float) -> str:
+    return (
+        f"computes in lower precision: checked to a relative error of {allowed:.0e}, not "
+        f"{baseline:.0e}"
+    )
+
+
+@finding()
+def no_effect(*, reason: str) -> str:
+    return f"no effect here: {reason}"
+
+
+@finding(rank=Rank.REMARK)
+def same_operations(*, against: str) -> str:
+    return f"it runs the same operations as {against}, on operands of the same shapes"
+
+
+def _together(product: float, speedup: float, low: float | None, high: float | None) -> str:
+    interval = span(low or speedup, high or speedup)
+    individual = f"product of the individual speedups {times(product)}"
+    return f"{individual}, all fixes together {times(speedup)} ({interval})"
+
+
+@finding()
+def fixes_overlap(*, product: float, speedup: float, low: float | None, high: float | None) -> str:
+    return (
+        f"{_together(product, speedup, low, high)}: some shorten the same part of the step, and "
+        "a part can be removed only once"
+    )
+
+
+@finding()
+def fixes_compound(*, product: float, speedup: float, low: float | None, high: float | None) -> str:
+    return (
+        f"{_together(product, speedup, low, high)}: one fix leaves a shorter step, of which the "
+        "next removes a larger share (Amdahl)"
+    )
+
+
+@finding()
+def fixes_multiply(*, product: float, speedup: float, low: float | None, high: float | None) -> str:
+    return f"{_together(product, speedup, low, high)}: as much as the product"
+
+
+@finding(
+    rank=Rank.REMARK,
+    several="first steps, which compile or set up, apart from these times:",
+    each=lambda first_step_s: seconds(first_step_s),
+)
+def first_step_sets_up(*, first_step_s: float) -> str:
+    return (
+        f"its first step, which compiles or sets up, took {seconds(first_step_s)}, apart from "
+        "these times"
+    )
+
+
+@finding(
+    rank=Rank.REMARK,
+    several="page faults, memory touched for the first time, per step:",
+    each=lambda faults, bytes: f"{faults:,.0f} ({byte_count(bytes)})",
+)
+def page_faults(*, faults: float, bytes: float) -> str:
+    return f"{faults:,.0f} page faults a step: {byte_count(bytes)} of memory touched first"

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 import msgspec
 
-from gpulab.core.finding import Finding
+from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
 from gpulab.core.payloads import Ceiling, KernelCode, Operation, Tuning
 from gpulab.core.statuses import (

@@ -6,25 +6,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
-from gpulab.core.finding import Finding
+import msgspec
+
+from gpulab.catalog import findings as catalog
+from gpulab.core import failures
+from gpulab.core.findings import Declaration, Finding, Rank
 from gpulab.core.limits import TEXT_LENGTH
+from gpulab.core.statuses import CheckKind
 from gpulab.core.text import cut, one_line, without_boilerplate
-from gpulab.draw.templates import Values, Words, filled
-from gpulab.features.checks.words import CHECK_WORDS, TRUST_WORDS
-from gpulab.features.doctor import words as machine
-from gpulab.features.roofline import words as rooflines
-from gpulab.features.telemetry import words as telemetry
-from gpulab.report.words import FAILURE_WORDS, MEASUREMENT_WORDS
+from gpulab.engine import findings as engine
+from gpulab.features.alone import findings as alone
+from gpulab.features.checks import findings as checks
+from gpulab.features.doctor import findings as doctor
+from gpulab.features.goodput import findings as goodput
+from gpulab.features.history import findings as history
+from gpulab.features.kernels import findings as kernels
+from gpulab.features.repeats import findings as repeats
+from gpulab.features.roofline import findings as roofline
+from gpulab.features.telemetry import findings as telemetry
+from gpulab.report import findings as report
+from gpulab.stats import findings as stats
 
-WORDS: Mapping[str, Words] = {
-    **MEASUREMENT_WORDS,
-    **CHECK_WORDS,
-    **FAILURE_WORDS,
-    **machine.WORDS,
-    **telemetry.WORDS,
-    **rooflines.WORDS,
-    **TRUST_WORDS,
+_MODULES = (
+    failures,
+    catalog,
+    engine,
+    stats,
+    report,
+    checks,
+    alone,
+    roofline,
+    goodput,
+    telemetry,
+    kernels,
+    history,
+    repeats,
+    doctor,
+)
+DECLARATIONS: Mapping[str, Declaration[Any]] = {
+    value.code: value
+    for module in _MODULES
+    for value in vars(module).values()
+    if isinstance(value, Declaration)
 }
 """By the code of a finding."""
 _NOT_OURS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
@@ -47,13 +72,26 @@ def sentence(finding: Finding) -> str:
 
 def _sentence(finding: Finding) -> str:
     """One of `_NOT_OURS` where code and values are not as the lab writes them."""
-    words, values = WORDS[finding.code], finding.values
-    text = filled(words.sentence, {**_with_sentence_of_cause(values), "variant": finding.variant})
-    if "cause" in values:  # the other values are those of the cause
+    text = DECLARATIONS[finding.code].sentence(_with_sentence_of_cause(finding))
+    if "cause" in finding.values:  # the other values are those of the cause
         return text
-    if values.get("other_inputs"):
+    if finding.values.get("other_inputs"):
         text = f"with other values in the inputs: {text}"
-    return f"needs {need}: {text}" if (need := values.get("need")) else text
+    if need := finding.values.get("need"):
+        text = f"needs {need}: {text}"
+    return text
+
+
+def _with_sentence_of_cause(finding: Finding) -> Finding:
+    """A cause is the code of another finding, whose values stand beside it: here it becomes that
+    one's sentence.
+    """
+    values = dict(finding.values)
+    cause = values.pop("cause", None)
+    if not isinstance(cause, str) or cause not in DECLARATIONS:
+        return finding
+    text = sentence(Finding(code=cause, values=values))
+    return Finding(code=finding.code, variant=finding.variant, values={"cause": text})
 
 
 def sentence_with_place(finding: Finding) -> str:
@@ -70,6 +108,31 @@ def with_reason(message: str, reason: Finding | None) -> str:
     return f"{message}: {sentence(reason)}" if reason else message
 
 
+def short_sentence(finding: Finding) -> str:
+    """A finding in a few words."""
+    with suppress(*_NOT_OURS):
+        return one_line(DECLARATIONS[finding.code].short_sentence(finding))
+    return sentence(finding).partition(":")[0]
+
+
+def rank_of(finding: Finding) -> Rank:
+    """What a finding changes in a result."""
+    declaration = DECLARATIONS.get(finding.code)
+    return declaration.rank if declaration else Rank.WEAKENING
+
+
+def doubted_check(finding: Finding) -> CheckKind | None:
+    """The check of a comparison that a finding casts doubt on."""
+    declaration = DECLARATIONS.get(finding.code)
+    return declaration.check if declaration else None
+
+
+def is_doubt(finding: Finding) -> bool:
+    """Whether a finding casts doubt on a comparison."""
+    declaration = DECLARATIONS.get(finding.code)
+    return declaration is not None and declaration.doubt
+
+
 def lines(findings: Iterable[Finding]) -> list[str]:
     """A line a finding; findings of several variants that say the same are one line, which names
     them.
@@ -81,28 +144,36 @@ def lines(findings: Iterable[Finding]) -> list[str]:
 
 
 def _lines_of_group(group: Sequence[Finding]) -> list[str]:
-    words = WORDS.get(group[0].code)
-    if len(group) > 1 and group[0].variant is not None and words and words.several:
+    declaration = DECLARATIONS.get(group[0].code)
+    if declaration and declaration.several and len(group) > 1 and group[0].variant is not None:
         with suppress(*_NOT_OURS):
-            parts = [f"{finding.variant} {filled(words.each, finding.values)}" for finding in group]
-            return [one_line(f"{filled(words.several, group[0].values)} {', '.join(parts)}")]
+            parts = [f"{finding.variant} {declaration.of_each(finding)}" for finding in group]
+            return [one_line(f"{declaration.several} {', '.join(parts)}")]
     variants: dict[str, list[str]] = {}
     for finding in group:
-        variants.setdefault(sentence(finding), []).extend(
-            [finding.variant] if finding.variant else []
-        )
+        names = variants.setdefault(sentence(finding), [])
+        if finding.variant:
+            names.append(finding.variant)
     return [
         f"{one_line(', '.join(names))}: {text}" if names else text
         for text, names in variants.items()
     ]
 
 
-def _with_sentence_of_cause(values: Values) -> Values:
-    """A cause is the code of another finding, whose values stand beside it: here it becomes that
-    one's sentence.
+def with_sentences(value: Any) -> Any:
+    """What JSON is made of, with a `sentence` beside the code of every finding."""
+    if isinstance(value, list):
+        return [with_sentences(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"code", "variant", "values"} and isinstance(value["values"], dict):
+        text = sentence(msgspec.convert(value, Finding))
+        return {"code": value["code"], "sentence": text, **value}
+    return {name: with_sentences(item) for name, item in value.items()}
+
+
+def to_json(value: Any) -> bytes:
+    """A report as JSON, with the sentences of its findings; UnicodeEncodeError where text of it is
+    no Unicode, such as the name of a file.
     """
-    code = values.get("cause")
-    if isinstance(code, str) and code in WORDS:
-        others = {name: value for name, value in values.items() if name != "cause"}
-        return {**values, "cause": sentence(Finding(code=code, values=others))}
-    return values
+    return msgspec.json.encode(with_sentences(msgspec.to_builtins(value)))

@@ -40,7 +40,8 @@ from gpulab.core.events import (
     VariantSkipped,
     WorkerReady,
 )
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import Calibrate, RunRequest, TimedJob, TimeFunctions, VariantInfo
 from gpulab.core.limits import KEPT_LINES
 from gpulab.core.machine import Device

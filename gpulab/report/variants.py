@@ -16,7 +16,8 @@ from gpulab.core.events import (
     OutOfMemory,
     WarmedUp,
 )
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.statuses import Clock, FailureKind, Status
 from gpulab.features import features
 from gpulab.report.feature import Draft

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from enum import IntEnum
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gpulab.core.finding import Finding
+from gpulab.core.findings import Finding, Rank
 from gpulab.core.statuses import Clock, ExitCode, Shows, Status, Verdict
 from gpulab.core.units import plural, plus_minus, seconds, span, times
 from gpulab.draw.text import STYLES, with_star
 from gpulab.features.history.view import earlier_runs
 from gpulab.features.memory.report import CLOSE
+from gpulab.report.findings import failed_after, solo_run_differs
 from gpulab.report.report import Control, RunReport, VariantReport
-from gpulab.report.sentences import lines, sentence, sentence_with_place
+from gpulab.report.sentences import lines, rank_of, sentence, sentence_with_place
 from gpulab.stats.comparison import Comparison
 
 _HEADS = {
@@ -58,79 +58,6 @@ def clocks(report: RunReport) -> RenderableType | None:
 
 
 MOST = 3
-_INVALIDATING = frozenset(
-    {
-        "events_lost",
-        "events_forged",
-        "events_unconfirmed",
-        "event_repeated",
-        "event_after_end",
-        "event_not_allowed",
-    }
-    | {
-        "events_make_no_sense",
-        "lab_functions_replaced",
-        "run_file_cut",
-        "garbled_lines",
-        "work_beside_the_stream",
-    }
-    | {
-        "xid",
-        "ecc_errors",
-        "row_remapping_failed",
-        "declared_unchecked",
-        "returns_nothing",
-        "plain_functions",
-    }
-)
-_EXPLAINING = frozenset(
-    {
-        "solo_run_differs",
-        "moves_more_bytes",
-        "power_capped",
-        "lower_precision",
-        "pcie_narrow",
-        "gaps_in_device_time",
-    }
-    | {
-        "ceilings_not_used",
-        "ceiling_failed",
-        "ceilings_failed",
-        "ceiling_cache_unreadable",
-        "phases_failed",
-    }
-    | {
-        "profiling_failed",
-        "profiling_variant_failed",
-        "profiling_ended",
-        "profiling_device_in_error",
-    }
-    | {
-        "trace_not_written",
-        "trace_is_no_list",
-        "trace_events_lack_a_field",
-        "processes_left_running",
-    }
-    | {"malformed_event_lines", "unknown_events", "row_remapping_pending"}
-)
-_REMARKS = frozenset({"first_step_sets_up", "page_faults", "same_operations"})
-"""Explanations that are notes like the others; the rest belongs to the result."""
-
-
-class Rank(IntEnum):
-    INVALIDATING = 0
-    WEAKENING = 1
-    EXPLAINING = 2
-    REMARK = 3
-
-
-def rank_of(finding: Finding) -> Rank:
-    """What a finding changes."""
-    if finding.code in _REMARKS:
-        return Rank.REMARK
-    if finding.code in _EXPLAINING:
-        return Rank.EXPLAINING
-    return Rank.INVALIDATING if finding.code in _INVALIDATING else Rank.WEAKENING
 
 
 def _rank_in(report: RunReport, finding: Finding) -> Rank:
@@ -141,19 +68,21 @@ def _rank_in(report: RunReport, finding: Finding) -> Rank:
         comparison.sustained and comparison.sustained.headline_reason
         for comparison in report.comparisons
     )
-    return Rank.REMARK if heading and finding.code == "solo_run_differs" else rank_of(finding)
+    if heading and finding.code == solo_run_differs.code:
+        return Rank.REMARK
+    return rank_of(finding)
 
 
 def conclusions(report: RunReport) -> list[str]:
     """Explanations that belong to the result, a line each."""
-    return lines(finding for finding in report.explanations if finding.code not in _REMARKS)
+    return lines(finding for finding in report.explanations if rank_of(finding) != Rank.REMARK)
 
 
 def notes(report: RunReport, *, most: int | None = MOST) -> tuple[list[str], list[str], int]:
     """(remarks, notes, how many more there are): of both together `most`, those that change the
     result first.
     """
-    remarks = [finding for finding in report.explanations if finding.code in _REMARKS]
+    remarks = [finding for finding in report.explanations if rank_of(finding) == Rank.REMARK]
     ranked: Sequence[Finding] = sorted(
         report.findings, key=lambda finding: _rank_in(report, finding)
     )
@@ -403,7 +332,7 @@ def inconclusive(report: RunReport) -> list[Line]:
     """Why a comparison has no verdict."""
     lines = []
     for comparison in report.comparisons:
-        kept = comparison.reason is not None and comparison.reason.code == "failed_after"
+        kept = comparison.reason is not None and comparison.reason.code == failed_after.code
         if comparison.reason and (kept or comparison.verdict == Verdict.INCONCLUSIVE):
             text = (
                 f"{comparison.variant} against {comparison.against}: {sentence(comparison.reason)}"

@@ -21,7 +21,8 @@ from gpulab.core.events import (
     WorkerReady,
 )
 from gpulab.core.files import read_regular, write_whole
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import TELEMETRY_OFF, Calibrate, RunRequest, ScenarioFile, subject_of
 from gpulab.core.limits import CACHE_FILE_BYTES
 from gpulab.core.machine import Device

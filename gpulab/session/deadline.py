@@ -26,7 +26,8 @@ from gpulab.core.events import (
     TelemetryLost,
     TelemetryStarted,
 )
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.statuses import Stage
 
 _SILENCE_S = 600.0

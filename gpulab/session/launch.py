@@ -12,7 +12,8 @@ from msgspec.structs import replace as replace_fields
 from gpulab.catalog.catalog import Entry, ScenarioNotFoundError, catalog, find, read_file
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.source import is_folder, is_there, real_path
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import RunRequest
 from gpulab.core.limits import FILE_NAME_BYTES
 from gpulab.core.run_file import RunFile

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from gpulab.catalog.exercises import handed_out
 from gpulab.core.events import Event, RunEnded, RunStarted, VariantFailed
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.run_file import RunFileError, RunFileReader, read_run_file
 from gpulab.core.statuses import Conclusion, FailureKind
 from gpulab.report.build import build_report, new_state

@@ -30,7 +30,8 @@ from gpulab.core.events import (
     TelemetryStarted,
     WorkerReady,
 )
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import CANCEL, CEILINGS_KNOWN, TELEMETRY_OFF, AnyJob, Calibrate, RunRequest
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import FailureKind, Outcome, Stage

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gpulab.catalog.needs import default_device, missing
 from gpulab.catalog.source import is_there
-from gpulab.core.finding import Finding
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import TELEMETRY_OFF, TELEMETRY_ON
 from gpulab.core.limits import LARGEST_INTEGER, NAME_LENGTH, SPEEDUPS, TIME_S
 from gpulab.core.text import cut

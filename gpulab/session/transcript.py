@@ -17,7 +17,8 @@ from gpulab.core.events import (
     WorkerDone,
     WorkerExited,
 )
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import AnyJob, Calibrate, Measure, RunRequest, TimeFunctions, subject_of
 from gpulab.core.statuses import FailureKind, Outcome, Stage
 from gpulab.core.text import plain

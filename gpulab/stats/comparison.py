@@ -16,7 +16,8 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure, TimedJob, TimeFunctions, VariantInfo
 from gpulab.core.statuses import CheckKind, CheckState, Grade, IntervalUnit, Verdict
 from gpulab.scenario import CONTROL

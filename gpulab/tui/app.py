@@ -36,7 +36,7 @@ from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.themes import MONO, NAMES, TERMINAL, THEMES, keep_theme, kept_theme
 
 if TYPE_CHECKING:
-    from gpulab.core.finding import Finding
+    from gpulab.core.findings import Finding
     from gpulab.features.predictions.report import Prediction
     from gpulab.session.run import Source
 

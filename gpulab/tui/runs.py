@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.catalog.catalog import Entry
 from gpulab.catalog.view import best_comparison
-from gpulab.core.finding import Finding
+from gpulab.core.findings import Finding
 from gpulab.report.sentences import sentence, with_reason
 from gpulab.session.settings import Settings, UsageError
 

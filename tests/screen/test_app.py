@@ -55,8 +55,8 @@ CASES = (
     ),
     (
         "standin-lost",
-        "GPU telemetry ended early, GPU not monitored afterwards: GPU lost: the kernel's log "
-        "(dmesg) has its Xid line",
+        "GPU telemetry ended early, GPU not monitored afterwards: GPU lost: see its Xid line "
+        "in the kernel log (dmesg)",
         "it printed nothing",
         " 3.00x",
     ),

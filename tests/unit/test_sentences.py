@@ -1,48 +1,71 @@
-"""Every finding has words, all words are of some finding, and each says what the table of examples
-says.
-
-Examples of runs and machines stand in two tables each: sentences as they were before findings had
-codes, and those with other words than before.
+"""Every declared finding makes one line of typed values, whatever they are; unknown codes and values
+of a strange run file are survived.
 """
 
-import examples_of_checks as of_checks
-import examples_of_machines as machines
-import examples_of_measurements as measurements
-import examples_of_rooflines as of_rooflines
-import examples_of_trust as of_trust
+import inspect
+import types
+import typing
+
+import msgspec
 import pytest
 
-from gpulab.core.finding import Finding, finding
-from gpulab.report.sentences import WORDS, lines, sentence
+from gpulab.core.findings import Finding
+from gpulab.report.sentences import (
+    DECLARATIONS,
+    lines,
+    sentence,
+    sentence_with_place,
+    short_sentence,
+    to_json,
+)
 
-EXAMPLES = {
-    **measurements.AS_BEFORE,
-    **measurements.REWORDED,
-    **machines.AS_BEFORE,
-    **machines.REWORDED,
-    **of_checks.EXAMPLES,
-    **of_rooflines.EXAMPLES,
-    **of_trust.EXAMPLES,
+HOSTILE = "\x1b[31mx\u202e\n\nFORGED\ttext\x00"
+SAMPLES = {float: 0.5, int: 3, str: "text", bool: True, list[str]: ["a", "b"]}
+STRANGE = (None, "?", HOSTILE, -1, 1e300, True, [], ["a"])
+NONE = types.NoneType
+EVIDENCE = {
+    "pipe_is_busy": {"pipe": "tensor"},
+    "above_compute_roof": {"arithmetic": 1.2, "dtype": "fp32"},
+    "near_compute_roof": {"arithmetic": 0.9, "dtype": "fp32"},
+    "above_memory_roof": {"memory": 1.2},
+    "near_memory_roof": {"memory": 0.9},
 }
+"""Values that no keyword of a declaration names."""
 
 
-@pytest.mark.parametrize("code", WORDS)
-def test_every_finding_is_put_into_words(code):
-    values, text = EXAMPLES[code]
-    assert sentence(Finding(code=code, variant="v", values=values)) == text
+def values_of(declaration, *, missing=False):
+    """A value for each keyword, by its type; None, where it may be, if they are to be `missing`."""
+    hints = typing.get_type_hints(declaration.words)
+    values = {}
+    for name, parameter in inspect.signature(declaration.words).parameters.items():
+        if name == "variant" or parameter.kind == parameter.VAR_KEYWORD:
+            continue
+        hint = hints[name]
+        kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        values[name] = None if missing and NONE in kinds else SAMPLES[kinds[0]]
+    return values | EVIDENCE.get(declaration.code, {})
+
+
+def found(code, values):
+    return Finding(code=code, variant="v", values=values)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("code", DECLARATIONS)
+def test_every_finding_makes_one_line_of_its_values(code, missing):
+    declaration = DECLARATIONS[code]
+    finding = found(code, values_of(declaration, missing=missing))
+    text = declaration.sentence(finding)
+    assert text == sentence(finding)
+    assert text[0] != " "
+    assert text[-1] not in " :;,."
     assert "None" not in text
+    assert short_sentence(finding)
 
 
-def test_no_example_is_of_a_code_that_is_gone_or_stands_twice():
-    parts = (measurements.AS_BEFORE, measurements.REWORDED, machines.AS_BEFORE, machines.REWORDED)
-    parts = (*parts, of_checks.EXAMPLES, of_rooflines.EXAMPLES, of_trust.EXAMPLES)
-    assert sum(map(len, parts)) == len(EXAMPLES)
-    assert EXAMPLES.keys() == WORDS.keys()
-
-
-@pytest.mark.parametrize("code", [code for code, words in WORDS.items() if words.several])
+@pytest.mark.parametrize("code", [code for code, known in DECLARATIONS.items() if known.several])
 def test_a_line_of_several_variants_names_each_with_its_own_values(code):
-    values, _ = EXAMPLES[code]
+    values = values_of(DECLARATIONS[code])
     (line,) = lines(
         [Finding(code=code, variant=name, values=values) for name in ("first", "second")]
     )
@@ -53,55 +76,101 @@ def test_a_line_of_several_variants_names_each_with_its_own_values(code):
     assert "None" not in line
 
 
+@pytest.mark.parametrize("code", DECLARATIONS)
+def test_no_value_of_a_strange_run_file_breaks_a_sentence_or_its_line(code):
+    values = values_of(DECLARATIONS[code])
+    cases = [{}, {"cause": code, "need": HOSTILE, "stage": HOSTILE}]
+    cases += [{**values, name: strange} for name in values for strange in STRANGE]
+    for case in cases:
+        one, other = (Finding(code=code, variant=name, values=case) for name in (HOSTILE, "b"))
+        texts = [sentence(one), short_sentence(one), sentence_with_place(one), *lines([one, other])]
+        assert all(text.isprintable() for text in texts)
+        assert not any("\u202e" in text for text in texts)
+
+
+def test_a_declaration_makes_a_finding_of_its_own_code():
+    for code, declaration in DECLARATIONS.items():
+        assert declaration.of({"x": 1}, "v") == found(code, {"x": 1})
+
+
 @pytest.mark.parametrize(
-    ("example", "text"),
+    ("code", "values", "text"),
     [
         (
-            finding("relative_error", error=None, allowed=1e-10),
+            "killed",
+            {},
+            "killed (SIGKILL): out of memory, a limit (ulimit -t), or another process",
+        ),
+        ("below_required", {"required": 1.2}, "the interval of v lies below the required 1.2x"),
+        ("processes_left_running", {"count": 1}, "the scenario left 1 process running; terminated"),
+        ("malformed_event_lines", {"count": 1200}, "1,200 malformed event lines ignored"),
+        (
+            "relative_error",
+            {"error": None, "allowed": 1e-10},
             "relative error unbounded, allowed 1e-10",
         ),
         (
-            finding("one_element_off", largest=None, allowed=0.1),
-            "one element is off by unknown, allowed 0.1",
-        ),
-        (
-            finding("wrong_in_case", case="rows=8", fails=False, error=None, allowed=0.0),
-            "in the case rows=8: its elements are not the baseline's",
-        ),
-        (
-            finding("wrong_in_case", case="ties", fails=True, error=None, allowed=0.0),
-            "it fails in the case ties, and the baseline does not",
-        ),
-        (
-            finding("timed_step_is_wrong", error=0.5, allowed=1e-4, change=""),
-            "in a timed block, in between: relative error 0.5, allowed 1e-04",
-        ),
-        (
-            finding("solo_run_differs", change=0.157, seconds=1.2),
+            "solo_run_differs",
+            {"change": 0.157, "seconds": 1.2},
             "in a solo run of 1 s a step took 15.7% longer than when interleaved",
         ),
-        (finding("malformed_event_lines", count=1), "1 malformed event line ignored"),
         (
-            finding("processes_left_running", count=3),
-            "the scenario left 3 processes running; terminated",
+            "timed_steps_checked",
+            {"count": 37, "error": 3.1e-7, "allowed": 1e-4, "late": 12, "state": 2},
+            "37 blocks checked, largest error 3.1e-07 (allowed 0.0001), 12 with values that "
+            "change between two steps, state of 2 tensors checked too",
         ),
         (
-            finding("torch_build", torch="2.13.0", cuda="13.0", gpu_unused=False),
-            "2.13.0, built for CUDA 13.0",
+            "work_counted",
+            {
+                "items": 2.0,
+                "baseline_items": 2.0,
+                "operations": 1,
+                "baseline_operations": 40,
+                "flops": 1e9,
+                "baseline_flops": 1e9,
+                "declared_flops": 2e9,
+            },
+            "2 items; 1 operation, the baseline 40; 1.00 GFLOP counted, declared 2.00 G",
         ),
         (
-            finding("driver_answers", version=None, devices=[]),
-            "it answers; its version is not shown here",
+            "near_memory_roof",
+            {"memory": 0.46, "as_fast_as": "copy"},
+            "memory 46%, as fast as a copy moves its bytes: fewer bytes make it faster",
         ),
         (
-            finding("needs_cuda_torch", package="cupy-cuda13x 14"),
-            "cupy-cuda13x 14; it requires a torch built for CUDA",
+            "strided_accesses",
+            {"memory": 0.05, "share": 0.99},
+            "99% of operand bytes are accessed with a stride, far from every roof (memory 5%): "
+            "read and write contiguously",
         ),
         (
-            finding("devices_hidden_by", version=None, value=""),
-            "unknown; CUDA_VISIBLE_DEVICES='' hides every device",
+            "above_roof",
+            {
+                "declared": 1.0e12,
+                "unit": "FLOP",
+                "time_s": 1.42e-3,
+                "rate": 7.03e14,
+                "roof": "matrix fp32",
+                "roof_rate": 1.454e11,
+                "ratio": 4834.8,
+                "allowed": 1.1,
+            },
+            "declares 1.00 TFLOP in 1.42 ms: 703 TFLOP/s, 4,835x of matrix fp32 (145 GFLOP/s), "
+            "and more than 1.1x is not possible",
         ),
     ],
 )
-def test_values_that_are_missing_or_few_have_words_too(example, text):
-    assert sentence(example) == text
+def test_what_some_of_them_say(code, values, text):
+    assert sentence(found(code, values)) == text
+
+
+def test_json_has_the_sentence_of_every_finding_beside_its_code():
+    known, later = found("xid", {"xid": 31}), found("of_later", {"x": HOSTILE})
+    params = {"code": "x", "variant": "v", "values": 3}
+    value = {"reason": known, "findings": [later], "params": params, "none": None}
+    read = msgspec.json.decode(to_json(value))
+    assert read["reason"]["sentence"] == sentence(known)
+    assert read["findings"][0]["sentence"] == sentence(later)
+    assert read["params"] == params
+    assert msgspec.convert(read["reason"], Finding) == known

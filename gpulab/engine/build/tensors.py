@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.statuses import CheckKind
 from gpulab.engine.processes.failure import RefusedError
 

@@ -19,7 +19,8 @@ from typing import Any
 import torch
 
 from gpulab.core.events import VariantFailed
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.limits import MESSAGE_LENGTH, NAME_LENGTH, SOURCE_BYTES, TEXT_LENGTH
 from gpulab.core.statuses import CheckKind, FailureKind, Stage
 from gpulab.core.text import cut, one_line, plain

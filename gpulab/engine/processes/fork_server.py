@@ -23,7 +23,8 @@ from typing import NoReturn
 from msgspec.structs import replace
 
 from gpulab.core.events import Noticed, RunInvalid, WorkerReady
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import Calibrate, Measure, TimeFunctions
 from gpulab.core.payloads import Choice
 from gpulab.core.statuses import Stage, StopReason

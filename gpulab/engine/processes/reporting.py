@@ -19,7 +19,8 @@ from gpulab.core.events import (
     VariantRefused,
     VariantSkipped,
 )
-from gpulab.core.finding import Value, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Value
 from gpulab.core.jobs import AnyJob, Measure, subject_of
 from gpulab.core.statuses import CheckTime, FailureKind, Stage
 from gpulab.engine.processes.channel import Channel, WorkerPosition

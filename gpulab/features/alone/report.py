@@ -8,7 +8,8 @@ from math import exp, log
 from msgspec.structs import replace
 
 from gpulab.core.events import AloneRun, Event, Examined, RunInvalid
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure
 from gpulab.core.statuses import Cache, CheckKind, Clock, Status, Verdict
 from gpulab.report.feature import Draft, Feature

@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.engine.build import tensors
 from gpulab.engine.build.build import Build
 

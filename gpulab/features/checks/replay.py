@@ -17,7 +17,8 @@ from time import perf_counter
 
 import torch
 
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.engine.build.build import Build, Builder, call_each
 from gpulab.engine.build.compiled import mark_step
 from gpulab.engine.measure.candidate import Candidate

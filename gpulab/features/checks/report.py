@@ -10,12 +10,14 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from gpulab.core.events import Checked, Examined, ProcessStarted
-from gpulab.core.finding import Finding, Value, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding, Value
 from gpulab.core.statuses import CheckKind, CheckState, Verdict
 from gpulab.features.telemetry.report import TelemetryHistory
 from gpulab.report.comparisons import failed_after
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import VariantReport
+from gpulab.report.sentences import doubted_check, is_doubt
 from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.comparison import Check, Comparison, Trust, grade_of
 from gpulab.stats.statistics import FEWEST, MOST_CORRELATION, positive_correlation
@@ -45,43 +47,11 @@ _OF_EFFECT = 0.5
 """What a control that is inconclusive may be uncertain by, of the logarithm of a speedup."""
 _ENOUGH_TO_JUDGE = 2 * FEWEST
 """Of eight independent values one run in twenty looks as correlated as can be."""
-DOUBTS = {
-    "tolerance_capped": CheckKind.OUTPUTS,
-    "state_not_named": CheckKind.DETERMINISM,
-    "state_not_restored": CheckKind.DETERMINISM,
-    "baseline_is_zeros": CheckKind.NULL_ANSWERS,
-    "no_inputs_named": CheckKind.INPUTS,
-    "inputs_not_named": CheckKind.INPUTS,
-    "output_ignores_change": CheckKind.INPUTS,
-    "seed_changes_nothing": CheckKind.INPUTS,
-    "seed_changes_shapes": CheckKind.INPUTS,
-    "inputs_incomplete": CheckKind.INPUTS,
-    "unnamed_tensors": CheckKind.INPUTS,
-    "layout_made_in_build": CheckKind.INPUTS,
-    "input_without_effect": CheckKind.INPUTS,
-    "tolerance_widened": CheckKind.OUTPUTS,
-    "norm_in_few_elements": CheckKind.OUTPUTS,
-    "gradients_not_left": CheckKind.OUTPUTS,
-    "flops_differ": CheckKind.WORK,
-    "declares_more_bytes": CheckKind.WORK,
-    "work_beside_the_stream": CheckKind.STREAMS,
-    "off_the_cpu": CheckKind.CONTENTION,
-    "gpu_shared": CheckKind.CONTENTION,
-    "processes_not_checked": CheckKind.CONTENTION,
-    "clocks_slowed": CheckKind.CLOCKS,
-    "clocks_not_checked": CheckKind.CLOCKS,
-    "telemetry_ended_early": CheckKind.CLOCKS,
-    "warm_up_drifts": CheckKind.CLOCKS,
-    "xid": CheckKind.CLOCKS,
-    "ecc_errors": CheckKind.CLOCKS,
-    "row_remapping_failed": CheckKind.CLOCKS,
-}
-"""Findings that cast doubt on a comparison, and the check that they belong to."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that is known of one comparison. `doubts`: the findings among `DOUBTS` about it."""
+    """All that is known of one comparison. `doubts`: the findings about it that cast doubt."""
 
     draft: Draft
     comparison: Comparison
@@ -116,7 +86,7 @@ def checks_of(evidence: Evidence) -> list[Check]:
 def _check(evidence: Evidence, kind: CheckKind) -> Check:
     examined = _examined(evidence, kind)
     check = _as_check(examined) if examined else _DERIVED.get(kind, _not_recorded)(evidence, kind)
-    doubt = next((doubt for doubt in evidence.doubts if DOUBTS.get(doubt.code) == kind), None)
+    doubt = next((doubt for doubt in evidence.doubts if doubted_check(doubt) == kind), None)
     if doubt is None or check.state == CheckState.FAILED:
         return check
     state = CheckState.NOT_RUN if check.state == CheckState.NOT_RUN else CheckState.DOUBTFUL
@@ -313,23 +283,21 @@ _DERIVED: Mapping[CheckKind, Callable[[Evidence, CheckKind], Check]] = {
 _DECISIVE = (CheckKind.TIMED_STEPS, CheckKind.INPUTS, CheckKind.CONTROL)
 """Without these a speedup may be of work that was never done."""
 _REFUSED = (Verdict.WRONG, Verdict.INVALID)
-_OF_THE_RUN = frozenset(
-    {"smoke_run", "outside_earlier_runs", "garbled_lines", "run_file_cut", "malformed_event_lines"}
-)
-"""Findings that cast doubt and are of no check."""
 
 
 def _with_trust(draft: Draft, comparison: Comparison) -> Comparison:
     """With its trust report."""
     pair = comparison.variant, comparison.against
     doubts = [
-        doubt for doubt in draft.findings if doubt.variant in (None, *pair) and doubt.code in DOUBTS
+        doubt for doubt in draft.findings if doubt.variant in (None, *pair) and doubted_check(doubt)
     ]
     units = draft.samples.units(pair) if comparison.speedup is not None else ()
     others = [
         doubt
         for doubt in draft.findings
-        if doubt.code in _OF_THE_RUN and doubt.variant in (None, comparison.variant)
+        if doubt.variant in (None, comparison.variant)
+        and is_doubt(doubt)
+        and not doubted_check(doubt)
     ]
     if failed := failed_after(draft, comparison):
         others.insert(0, failed)

@@ -13,7 +13,8 @@ from time import perf_counter, sleep
 import torch
 
 from gpulab.core.events import Examined
-from gpulab.core.finding import Finding, Value, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding, Value
 from gpulab.core.statuses import CheckKind
 from gpulab.engine.build.build import Build
 from gpulab.engine.build.compiled import mark_step

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.engine.build import tensors
 
 Tensors = list[torch.Tensor]

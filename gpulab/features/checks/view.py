@@ -5,20 +5,15 @@ it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gpulab.core.finding import Finding
 from gpulab.core.statuses import CheckState, Grade
-from gpulab.core.text import one_line
 from gpulab.core.units import plural
-from gpulab.draw.templates import filled
-from gpulab.features.checks.words import REASONS
 from gpulab.report.report import RunReport
-from gpulab.report.sentences import sentence
+from gpulab.report.sentences import sentence, short_sentence
 from gpulab.stats.comparison import Check, Comparison, Trust
 
 _MOST_NAMES = 3
@@ -90,15 +85,6 @@ def several_comparisons(report: RunReport) -> str:
     )
 
 
-def short_reason(reason: Finding) -> str:
-    """A reason of a grade in a few words."""
-    template = REASONS.get(reason.code)
-    if template is not None:
-        with suppress(LookupError, TypeError, ValueError):
-            return one_line(filled(template, reason.values))
-    return sentence(reason).partition(":")[0]
-
-
 def _graded(report: RunReport) -> list[tuple[Comparison, Trust]]:
     return [
         (comparison, comparison.trust)
@@ -112,7 +98,7 @@ def _grade(comparison: Comparison, trust: Trust) -> str:
         return f"{trust.grade}: {plural(trust.ran, 'check')} ran"
     own = {reason.code: reason for reason in trust.reasons if reason.variant == comparison.variant}
     reasons = [own.get(reason.code, reason) for reason in trust.reasons]
-    return f"{trust.grade}: {', '.join(dict.fromkeys(map(short_reason, reasons)))}"
+    return f"{trust.grade}: {', '.join(dict.fromkeys(map(short_sentence, reasons)))}"
 
 
 def _first(report: RunReport) -> list[Comparison]:

@@ -16,7 +16,8 @@ from time import perf_counter
 import torch
 
 from gpulab.core.events import Checked, Event, Examined, Unchecked
-from gpulab.core.finding import Finding, Value, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding, Value
 from gpulab.core.statuses import CheckKind, CheckTime
 from gpulab.engine.build import tensors
 from gpulab.engine.build.build import Build, Builder, have_moved

@@ -29,7 +29,8 @@ from gpulab.catalog.needs import (
     installed,
     torch_cuda,
 )
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.machine import CheckStatus, DriverProbe, MachineCheck, TorchProbe
 from gpulab.core.text import plain
 from gpulab.draw import terminal

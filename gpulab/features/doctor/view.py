@@ -10,10 +10,23 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.machine import CheckStatus, MachineCheck
-from gpulab.features.doctor.words import ENABLES
 from gpulab.report.sentences import sentence
 
 _STYLES = {CheckStatus.OK: "green", CheckStatus.MISSING: "yellow", CheckStatus.BROKEN: "bold red"}
+
+ENABLES = {
+    "everything": "everything",
+    "gpu_scenarios": "every scenario on a GPU",
+    "telemetry_and_gpu_scenarios": "telemetry, and every scenario on a GPU",
+    "cuda_lessons": "the CUDA C++ lessons",
+    "kernel_code": "registers and machine code of CUDA C++ kernels",
+    "triton_lessons": "the Triton lessons, torch.compile on a GPU",
+    "jax_lesson": "the JAX lesson",
+    "compile_on_cpu": "torch.compile on a CPU",
+    "finer_drawing": "finer drawing; everything has an ASCII form",
+    "runs_without_output": "runs without --output",
+}
+"""What a fix makes possible, by its code."""
 
 
 def doctor(checks: Sequence[MachineCheck]) -> Table:

@@ -26,7 +26,8 @@ from gpulab.core.events import (
     SoloRun,
     VariantRefused,
 )
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure
 from gpulab.core.payloads import LINKS, USEFUL, WAITING, Operation
 from gpulab.core.statuses import Cache, Clock

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple
 
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.payloads import TRACE_PREFIX
 from gpulab.stats.time_spans import Span
 

@@ -8,7 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from gpulab.core.events import EarlierRuns, RunStarted
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import Job, Measure, subject_of
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, Per, Verdict

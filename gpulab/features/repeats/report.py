@@ -10,7 +10,8 @@ from math import log
 
 import msgspec
 
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.statuses import ExitCode, Verdict
 from gpulab.report.report import RunReport, Time
 from gpulab.scenario import Param

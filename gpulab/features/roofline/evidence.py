@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from statistics import median
 
-from gpulab.core.finding import Value
+from gpulab.core.findings import Value
 from gpulab.core.payloads import CACHE, LINKS, MEMORY, Ceiling
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.stats.statistics import median_interval

@@ -17,7 +17,8 @@ from typing import Any
 
 import torch
 
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
 from gpulab.core.payloads import (
     CACHE,

@@ -23,7 +23,8 @@ from gpulab.core.events import (
     RoofProbed,
     SoloRun,
 )
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import Calibrate, Measure
 from gpulab.core.payloads import (
     CACHE,

@@ -24,7 +24,8 @@ from gpulab.core.events import (
     TelemetryLost,
     TelemetryStarted,
 )
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.machine import DriverProbe
 from gpulab.core.wire import encode
 from gpulab.features.telemetry.fields import RATE_HZ

@@ -13,7 +13,8 @@ import psutil
 import pynvml
 
 from gpulab.core.events import SamplingTarget, TelemetryStarted
-from gpulab.core.finding import Finding, finding
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
 from gpulab.core.machine import DriverProbe
 from gpulab.features.telemetry.fields import FIELDS, PROCESSES_S
 

@@ -23,7 +23,7 @@ from gpulab.core.events import (
     TelemetryLost,
     TelemetryStarted,
 )
-from gpulab.core.finding import Finding
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import TELEMETRY_OFF
 from gpulab.core.statuses import Cache
 from gpulab.features.telemetry.fields import (

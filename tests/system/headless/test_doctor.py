@@ -108,7 +108,7 @@ def test_a_probe_that_cannot_be_started_is_a_finding():
             "",
         ),
         ("init=18", "broken", "the driver was updated: reboot, or reload its module", "reboot"),
-        ("lost=0", "broken", "GPU lost: the kernel's log (dmesg) has its Xid line", "reboot"),
+        ("lost=0", "broken", "GPU lost: see its Xid line in the kernel log (dmesg)", "reboot"),
     ],
 )
 def test_the_driver_is_explained(standin, monkeypatch, behaviour, status, text, fix):

@@ -122,7 +122,7 @@ def test_plain_functions_are_timed_and_nothing_is_claimed(module_lab, workers, m
     process = gpulab("--run", "train.py:of_data", *options)
     assert process.code == 3
     assert (
-        "it takes arguments (data), and is called with none: wrap it, or give defaults"
+        "it takes arguments (data), but is called without any: wrap it, or give defaults"
         in process.stderr
     )
 

@@ -220,5 +220,5 @@ def test_a_gpu_that_was_lost_is_a_finding_of_a_run_that_ended_well(tmp_path):
     (line,) = (
         line for line in lines(report.findings) if line.startswith("GPU telemetry ended early")
     )
-    assert "GPU lost: the kernel's log (dmesg) has its Xid line" in line
+    assert "GPU lost: see its Xid line in the kernel log (dmesg)" in line
     assert report.telemetry.last["sm"] > 0  # the last that was known of it

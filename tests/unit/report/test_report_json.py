@@ -12,7 +12,7 @@ from synthetic_runs import report_of as report_of_events
 from synthetic_runs import run_of
 
 from gpulab.core import events as e
-from gpulab.core.finding import Finding
+from gpulab.core.findings import Finding
 from gpulab.core.statuses import ExitCode
 from gpulab.core.wire import decode, encode
 from gpulab.features.repeats.report import over_runs_of

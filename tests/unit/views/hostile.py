@@ -7,7 +7,7 @@ import msgspec
 from gpulab.core.payloads import CATEGORIES, Ceiling
 from gpulab.core.statuses import Clock
 from gpulab.features.telemetry.fields import FIELDS
-from gpulab.report.sentences import WORDS
+from gpulab.report.sentences import DECLARATIONS
 
 FORGED = "FORGED"
 INVISIBLE = "\x1b[31m\x9b1m\x07\x00\u202e\u2066\u200b\u2028\x85\ud800\r"
@@ -21,7 +21,7 @@ CLOCKS = frozenset(Clock)
 """Names that only the lab makes, whoever wrote the run file."""
 DECODED = frozenset(CATEGORIES) | {"8.0", "9.0"}
 """No file with another text in their place is read."""
-KNOWN = frozenset(WORDS) | frozenset(FIELDS) | CLOCKS | {"cuda", "cpu", "FLOP/s", "B/s", "s"}
+KNOWN = frozenset(DECLARATIONS) | frozenset(FIELDS) | CLOCKS | {"cuda", "cpu", "FLOP/s", "B/s", "s"}
 """What must stay for the views to draw all they can."""
 
 

@@ -57,22 +57,22 @@ COPY = StepFacts(seconds=1.0, bytes=45 * GIGA, roof="host to device")
         (replace(STREAM, flops=1200 * GIGA), "fp32 arithmetic 120%: above the roof"),
         (
             replace(STREAM, bytes=250 * GIGA),
-            "2.5x of what device memory can: its bytes stay in the cache, or it moves fewer than "
-            "are declared, 83% of the last-level cache's roof",
+            "2.5x device-memory bandwidth: served from cache, or it moves fewer bytes than "
+            "declared, 83% of the last-level cache's roof",
         ),
         (
             replace(IN_CACHE, seconds=1e-4),
-            "1.7x of what device memory can: its bytes stay in the cache, 56% of the last",
+            "1.7x device-memory bandwidth: served from cache, 56% of the last",
         ),
         (IN_CACHE, "its bytes fit into the cache, and so may stay there"),
         (replace(IN_CACHE, hot=False), "memory 70%: fewer bytes make it faster"),
         (
             replace(STREAM, dram_bytes=1e9),
-            "the device counted only 1% of its bytes in memory: cached, 27% of the last",
+            "the device counted only 1% of its bytes in memory: served from cache, 27% of the last",
         ),
         (
             replace(IN_CACHE, seconds=2e-5),
-            "280% of the last-level cache's roof, so a nearer one has them",
+            "280% of the last-level cache's roof, so a nearer cache serves them",
         ),
         (
             replace(STREAM, dtype="fp16"),
@@ -84,31 +84,31 @@ COPY = StepFacts(seconds=1.0, bytes=45 * GIGA, roof="host to device")
         ),
         (
             replace(TINY, launches=4),
-            "starting its 4 operations takes 80% of its time, and no roof is near (memory 0%",
+            "starting its 4 operations takes 80% of its time, far from every roof (memory 0%",
         ),
         (
             replace(TINY, seconds=4e-5, launches=3),
-            "nothing that was measured says why (launches 15%)",
+            "cause unknown (launches 15%)",
         ),
         (
             replace(TINY, seconds=4e-5, flops=int(14e6), launches=3),
-            "no roof is near (memory 0%, fp32 arithmetic 35%)",
+            "far from every roof (memory 0%, fp32 arithmetic 35%)",
         ),
         (
             replace(STREAM, bytes=None, waiting_phase=("data", 0.57)),
-            "its data phase takes 57% of the time, and no roof",
+            "its data phase takes 57% of the time, far from every roof",
         ),
         (
             replace(STREAM, bytes=None, waiting_phase=("data", 0.1)),
-            "and nothing that was measured says why",
+            "; cause unknown",
         ),
         (
             replace(TINY, waiting=0.3, on_gpu=True, launches=4),
-            "the device waits for the host 30% of the time, and no roof is near",
+            "the device waits for the host 30% of the time, far from every roof",
         ),
         (
             replace(TINY, seconds=0.1, launches=1, waiting=0.9, on_gpu=True),
-            "the device waits for the host 90% of the time; starting 1 operation bare takes 0%",
+            "the device waits for the host 90% of the time; starting 1 operation alone takes 0%",
         ),
         (
             replace(
@@ -116,13 +116,13 @@ COPY = StepFacts(seconds=1.0, bytes=45 * GIGA, roof="host to device")
                 on_gpu=True,
                 counters=DeviceCounters(sm=0.97, occupancy=0.4, tensor=0.01, fp32=0.09),
             ),
-            "nothing that was measured says why (SMs busy 97%, occupancy 40%, FP32 9%)",
+            "cause unknown (SMs busy 97%, occupancy 40%, FP32 9%)",
         ),
         (
             replace(
                 STREAM, on_gpu=True, counters=DeviceCounters(power=699.0, limit=700.0, capped=True)
             ),
-            "memory 80%, fp32 arithmetic 1%, at the power cap (699 of 700 W): fewer bytes make "
+            "memory 80%, fp32 arithmetic 1%, at the power limit (699 of 700 W): fewer bytes make "
             "it faster",
         ),
         (replace(TINY, faults=6.0), "6 page faults a step take 60% of its time"),

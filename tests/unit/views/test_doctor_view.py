@@ -7,8 +7,7 @@ from conftest import printed
 
 from gpulab.core.finding import finding
 from gpulab.core.machine import CheckStatus, MachineCheck
-from gpulab.features.doctor.view import doctor
-from gpulab.features.doctor.words import ENABLES
+from gpulab.features.doctor.view import ENABLES, doctor
 
 OK, MISSING, BROKEN = CheckStatus.OK, CheckStatus.MISSING, CheckStatus.BROKEN
 
@@ -77,7 +76,7 @@ def test_every_thing_that_a_fix_enables_has_words(enables):
                 "tmux": 1,
                 "ssh": 0,
             },
-            "stdout is no terminal, ASCII (locale C), no colours, in tmux",
+            "stdout is not a terminal, ASCII (locale C), no colours, in tmux",
         ),
         (
             {

@@ -12,18 +12,18 @@ def test_several_variants_of_one_code_are_one_line_that_names_them():
     shares = {"waits": 0.476, "hardly": 0.12}
     findings = [finding("off_the_cpu", name, share=share) for name, share in shares.items()]
     assert lines(findings) == [
-        "off the CPU for a part of the time (a busy machine, or steps that wait): waits 48%, "
+        "descheduled for a part of the time (contention on a busy machine, or steps that wait): waits 48%, "
         "hardly 12%"
     ]
     assert lines(findings[:1]) == [
-        "waits: off the CPU for 48% of its time: a busy machine, or a step that waits"
+        "waits: descheduled for 48% of the time (contention on a busy machine, or a step that waits)"
     ]
 
 
 def test_identical_sentences_share_a_line():
     gaps = [finding("gaps_in_device_time", name) for name in ("first", "second", "third")]
     (line,) = lines(gaps)
-    assert line.startswith("first, second, third: gaps between launches are in its device time")
+    assert line.startswith("first, second, third: its device time includes gaps between launches")
     reasons = [
         finding("no_effect", "a", reason="it is small"),
         finding("no_effect", "b", reason="it is hidden"),
@@ -56,8 +56,8 @@ def test_a_finding_of_the_run_is_never_grouped_with_one_of_a_variant():
 
 def test_different_problems_of_one_code_are_lines_of_their_own():
     assert lines([finding("xid", xid=31), finding("xid", xid=79)]) == [
-        "the driver reported Xid 31: the kernel's log (dmesg) has more",
-        "the driver reported Xid 79: the kernel's log (dmesg) has more",
+        "the driver reported Xid 31: details in the kernel log (dmesg)",
+        "the driver reported Xid 79: details in the kernel log (dmesg)",
     ]
 
 

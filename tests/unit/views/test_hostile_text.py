@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 from conftest import printed
-from hostile import CLOCKS, DECODED, FORGED, HOSTILE, KNOWN, hostile
+from hostile import CLOCKS, DECODED, FORGED, KNOWN, hostile
 from msgspec.structs import replace
 from recorded import NAMES, report_of, run_file
 from rich.console import Group
@@ -50,7 +50,6 @@ from gpulab.features.tuning.view import tunings
 from gpulab.headless import run as summary
 from gpulab.report import page as result
 from gpulab.report import results
-from gpulab.report import sentences as findings
 from gpulab.report.build import build_report, fold_all
 from gpulab.report.report import MemoryReport
 from gpulab.tui import log, status
@@ -274,20 +273,3 @@ def test_nor_does_a_text_of_a_scenario_or_of_a_machine():
     views = list(of_machine(rows, checks))
     assert sum(FORGED in printed(view) for _, view in views) >= 6
     assert_safe(views)
-
-
-@pytest.mark.parametrize("code", sorted(findings.WORDS))
-def test_a_finding_with_other_values_than_the_labs_is_a_sentence_of_one_line_too(code):
-    for values in (
-        {},
-        {"message": HOSTILE, "cause": code},
-        {"count": HOSTILE, "share": None, "low": [HOSTILE]},
-    ):
-        one, other = finding(code, HOSTILE, **values), finding(code, "b", **values)
-        texts = [
-            findings.sentence(one),
-            findings.sentence_with_place(one),
-            *findings.lines([one, other]),
-        ]
-        assert all(map(visible, "".join(texts)))
-        assert "\n" not in "".join(texts)

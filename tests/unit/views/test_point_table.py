@@ -89,8 +89,7 @@ def test_below_it_stands_what_limits_each_point_and_the_evidence(kind, word):
     )
     text = reasons([cpu().points[1], changed]).plain
     expected = (
-        f"B ijk: {word}: no roof is near (memory 12%, fp32 arithmetic 50%), and nothing that was "
-        "measured"
+        f"B ijk: {word}: far from every roof (memory 12%, fp32 arithmetic 50%); cause unknown"
     )
     assert text.splitlines()[1].startswith(expected)
 

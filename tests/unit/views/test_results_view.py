@@ -38,7 +38,7 @@ def test_the_cause_of_a_failed_variant_stands_before_claims_and_notes(recorded):
     lines = lines_of(recorded("raises"))
     cause = place_of(lines, "bad failed (check, line 13): ValueError: boom")
     assert cause < place_of(lines, "claim: nothing; measured here: third 1.088x (faster)")
-    assert cause < place_of(lines, "note: good: off the CPU for 23% of its time")
+    assert cause < place_of(lines, "note: good: descheduled for 23% of the time")
     assert [line for line in lines if "boom" in line] == [lines[cause]]
 
 
@@ -51,9 +51,9 @@ def test_why_a_run_failed_stands_before_what_was_skipped_for_it(recorded):
 def test_a_run_that_was_stopped_is_called_interrupted_before_its_notes(recorded):
     lines = lines_of(recorded("cancelled"))
     reason = place_of(
-        lines, "interrupted: stopped while measuring: what was measured before is in the run file"
+        lines, "interrupted: stopped while measuring: earlier results are in the run file"
     )
-    assert reason < place_of(lines, "note: off the CPU")
+    assert reason < place_of(lines, "note: descheduled")
 
 
 def test_every_way_to_leave_a_variant_out_has_its_reason(recorded):
@@ -121,8 +121,8 @@ def test_only_what_weakens_a_result_is_a_note():
 def test_notes_of_one_kind_are_one_line_that_names_the_variants(recorded):
     lines = lines_of(recorded("phases"))
     assert [line for line in lines if line.startswith("note: ")] == [
-        "note: off the CPU for a part of the time (a busy machine, or steps that wait): waits "
-        "48%, hardly 12%",
+        "note: descheduled for a part of the time (contention on a busy machine, or steps that wait): "
+        "waits 48%, hardly 12%",
     ]
 
 
@@ -225,7 +225,7 @@ def test_a_variant_that_failed_while_another_stage_ran_names_stage_and_line():
         line=7,
     )
     assert any(
-        "bad failed (measure, line 7): killed: by the system" in line
+        "bad failed (measure, line 7): killed (SIGKILL): out of memory" in line
         for line in lines_of(run(broken))
     )
 
@@ -342,7 +342,7 @@ def test_what_failed_late_keeps_its_numbers_and_no_verdict_stands_beside_them():
     )
     row = next(line for line in lines if line.startswith("new "))
     assert row.split() == ["new", "1.50x", "1.425", "to", "1.575", "failed"]
-    assert "new against old: it failed after 11 processes; their pairs are kept" in lines
+    assert "new against old: failed after 11 processes: their pairs are kept" in lines
 
 
 def test_the_best_is_named_where_it_is_shown_to_be():
@@ -375,7 +375,7 @@ def test_a_sustained_speedup_that_heads_the_result_stands_above_the_table_and_in
     head = place_of(lines, "new sustained 6.92x (6.90 to 6.95), interleaved 7.81x")
     assert (
         head
-        < place_of(lines, "production runs one variant: alone each is held at the power cap")
+        < place_of(lines, "production runs one variant: power-limited alone")
         < place_of(lines, "variant ")
     )
     assert "claim: 10x; measured here: new 6.92x sustained (faster)" in lines

@@ -82,7 +82,7 @@ def test_a_stale_reading_says_for_how_long_and_a_lost_gpu_why():
         "stale: nothing for 4 s  410/700 W"
     )
     lost = rows_of(of_gpu(lost=finding("gpu_lost")), 160)[1]
-    assert lost.startswith("GPU lost: the kernel's log (dmesg) has its Xid line  410/700 W")
+    assert lost.startswith("GPU lost: see its Xid line in the kernel log (dmesg)  410/700 W")
 
 
 def test_before_the_first_reading_it_waits():

@@ -7,11 +7,10 @@ from run_reports import compared, run, variant
 
 from gpulab.core.finding import finding
 from gpulab.core.statuses import CheckKind, CheckState, Grade
-from gpulab.features.checks.report import DOUBTS, RESULTS
-from gpulab.features.checks.view import checks, grades, short_reason
-from gpulab.features.checks.words import REASONS
+from gpulab.features.checks.report import RESULTS
+from gpulab.features.checks.view import checks, grades
 from gpulab.report.report import Method
-from gpulab.report.sentences import WORDS
+from gpulab.report.sentences import short_sentence
 from gpulab.stats.comparison import Check, Trust
 
 PASSED = [
@@ -97,12 +96,11 @@ def test_what_one_interval_means_for_several_is_said_once():
     assert "comparisons" not in " ".join(lines_of(report))
 
 
-def test_reasons_in_short_are_of_findings_that_there_are():
-    assert REASONS.keys() <= WORDS.keys()
-    assert DOUBTS.keys() <= WORDS.keys()
-    assert short_reason(finding("xid", xid=31)) == "the driver reported Xid 31"
-    assert short_reason(finding("off_the_cpu", share="?")) == "off the cpu, share ?"
-    assert short_reason(finding("of_another_gpulab", x=1)) == "of another gpulab, x 1"
+def test_a_reason_in_short_is_declared_or_what_stands_before_a_colon():
+    assert short_sentence(finding("clocks_slowed", reasons=[])) == "clocks throttled"
+    assert short_sentence(finding("xid", xid=31)) == "the driver reported Xid 31"
+    assert short_sentence(finding("off_the_cpu", share="?")) == "off the cpu, share ?"
+    assert short_sentence(finding("of_another_gpulab", x=1)) == "of another gpulab, x 1"
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -1,0 +1,135 @@
+"""Findings: what the reader of a result must know, as data, each declared once with its words.
+
+A declaration stands in the `findings.py` of the folder that makes it. Its name is the code of the
+finding, its keywords are the typed values, its body is the sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from inspect import CO_VARKEYWORDS
+from typing import Generic, ParamSpec, TypedDict, Unpack
+
+import msgspec
+
+from gpulab.core.statuses import CheckKind
+from gpulab.core.values import Integer, Name, Text
+
+Value = bool | Integer | float | Text | list[Text] | None
+Values = ParamSpec("Values")
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """A `code` in snake_case, the `variant` it is about (None: the whole run), and its numbers and
+    names.
+
+    Seconds end in `_s`, shares are fractions of 1, sizes are bytes. Text of a scenario, such as the
+    message of an exception, is a value like any other: it is made safe where it is shown.
+    """
+
+    code: Name
+    variant: Name | None = None
+    values: dict[str, Value] = {}
+
+
+class Rank(IntEnum):
+    """What a finding changes in a result."""
+
+    INVALIDATING = 0
+    WEAKENING = 1
+    EXPLAINING = 2
+    REMARK = 3
+
+
+class Options(TypedDict, total=False):
+    """What a declaration says beside its sentence."""
+
+    rank: Rank
+    """WEAKENING where it is not named."""
+    check: CheckKind
+    """The check of a comparison that it casts doubt on."""
+    doubt: bool
+    """Whether it casts doubt on a comparison; implied by a check."""
+    short: str | Callable[..., str]
+    """Its few words in the line with a grade; else what stands before its first colon."""
+    several: str
+    """Begins one line about several variants; without it, those of one sentence share a line."""
+    each: Callable[..., str]
+    """What this line says of each variant."""
+
+
+class Declaration(Generic[Values]):
+    """One kind of finding: its code, its words, and what it changes.
+
+    Called with the variant it is about and its values, it makes a finding.
+    """
+
+    def __init__(self, code: str, words: Callable[..., str], options: Options) -> None:
+        self.code = code
+        self.rank = options.get("rank", Rank.WEAKENING)
+        self.check = options.get("check")
+        self.doubt = options.get("doubt", False) or self.check is not None
+        self.several = options.get("several", "")
+        self.words = words
+        self._short = options.get("short", "")
+        self._each = options.get("each", words)
+
+    def __call__(
+        self, variant: str | None = None, /, *_: Values.args, **values: Values.kwargs
+    ) -> Finding:
+        return Finding(code=self.code, variant=variant, values=values)  # type: ignore[arg-type]
+
+    def of(self, values: Mapping[str, Value], variant: str | None = None) -> Finding:
+        """With values that are known by name only while it runs."""
+        return Finding(code=self.code, variant=variant, values=dict(values))
+
+    def because(self, cause: Finding, variant: str | None = None) -> Finding:
+        """With another finding as its cause: its code, and its values beside it."""
+        return self.of({"cause": cause.code, **cause.values}, variant)
+
+    def sentence(self, finding: Finding) -> str:
+        """TypeError, ValueError and the like where its values are not those declared."""
+        return _said(self.words, finding)
+
+    def short_sentence(self, finding: Finding) -> str:
+        """In a few words: those declared, or what stands before the first colon."""
+        if callable(self._short):
+            return _said(self._short, finding)
+        return self._short or self.sentence(finding).partition(":")[0]
+
+    def of_each(self, finding: Finding) -> str:
+        """What is said of one variant in the line about several."""
+        return _said(self._each, finding)
+
+
+def finding(**options: Unpack[Options]) -> Callable[[Callable[Values, str]], Declaration[Values]]:
+    """Declares a finding: its sentence is made of its values.
+
+    A body that names `variant: str = ""` gets the name of the variant.
+    """
+
+    def declare(words: Callable[Values, str]) -> Declaration[Values]:
+        return Declaration(words.__name__, words, options)
+
+    return declare
+
+
+def plain(code: str, sentence: str, **options: Unpack[Options]) -> Declaration[[]]:
+    """Declares a finding without values."""
+    return Declaration(code, lambda: sentence, options)
+
+
+def _said(words: Callable[..., str], finding: Finding) -> str:
+    """A finding may have more values than its words use: a stage, a need."""
+    code = words.__code__
+    if code.co_flags & CO_VARKEYWORDS:
+        known = finding.values
+    else:
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        every = {**finding.values, "variant": finding.variant}
+        known = {name: every[name] for name in names if name in every}
+    text = words(**known)
+    if not isinstance(text, str):
+        raise TypeError("a value that is the sentence is no text")
+    return text

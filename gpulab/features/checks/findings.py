@@ -1,0 +1,561 @@
+"""Findings of checks: what each showed, why one refuses a variant, what casts doubt on a result."""
+
+from __future__ import annotations
+
+from math import isclose
+
+from gpulab.core import units
+from gpulab.core.findings import Rank, finding, plain
+from gpulab.core.statuses import CheckKind
+from gpulab.core.units import byte_count, plural, seconds, span, times
+
+_UNNOTICED = "a result computed in the build would go unnoticed"
+_CLOSE = 0.01
+_MANY = 10_000
+
+
+def _which_output(output: int, outputs: int) -> str:
+    return "its output" if outputs == 1 else f"output {output} of {outputs}"
+
+
+def _relative_error(error: float | None, allowed: float) -> str:
+    relative = "unbounded" if error is None else f"{error:.2g}"
+    return f"relative error {relative}, allowed {allowed:.0e}"
+
+
+# Wrong outputs
+
+
+@finding()
+def relative_error(*, error: float | None, allowed: float) -> str:
+    return _relative_error(error, allowed)
+
+
+@finding()
+def one_element_off(*, largest: float | None, allowed: float | None) -> str:
+    off = "unknown" if largest is None else f"{largest:.2g}"
+    limit = "unknown" if allowed is None else f"{allowed:.1g}"
+    return f"one element is off by {off}, allowed {limit}"
+
+
+@finding()
+def elements_differ(*, differ: int, elements: int) -> str:
+    return f"{differ} of {elements} elements differ"
+
+
+@finding()
+def element_counts_differ(*, elements: int, baseline: int) -> str:
+    return f"the output has {elements} elements, the baseline's {baseline}"
+
+
+output_has_nan = plain("output_has_nan", "the output holds NaN where the baseline's does not")
+
+
+@finding()
+def part_not_computed(*, size: float, rms: float) -> str:
+    return "a part of its output is one constant value, where the baseline's values differ"
+
+
+@finding()
+def wrong_in_case(*, case: str, fails: bool, error: float | None, allowed: float) -> str:
+    if fails:
+        return f"it fails in the case {case}, and the baseline does not"
+    differs = _relative_error(error, allowed) if allowed else "its elements differ"
+    return f"in the case {case}: {differs}"
+
+
+@finding()
+def timed_step_is_wrong(*, error: float | None, allowed: float, change: str) -> str:
+    changed = f"after new values in its inputs ({change})" if change else "between steps"
+    return f"in a timed block, {changed}: {_relative_error(error, allowed)}"
+
+
+@finding()
+def timed_step_is_stale(*, change: str) -> str:
+    return (
+        f"in a timed block its output is that of the inputs before they changed ({change}): a "
+        "result was cached"
+    )
+
+
+@finding()
+def gradient_differs(*, tensor: int, tensors: int, error: float | None) -> str:
+    return f"gradient {tensor} of {tensors} that its steps leave in .grad is not the baseline's"
+
+
+@finding()
+def state_not_updated(*, tensor: int, tensors: int) -> str:
+    return (
+        f"its steps do not change tensor {tensor} of {tensors} of its state, and the baseline's do"
+    )
+
+
+@finding()
+def state_differs(*, error: float, allowed: float) -> str:
+    return (
+        f"its state after its steps differs from the baseline's: relative error {error:.2g}, "
+        f"allowed {allowed:g}"
+    )
+
+
+does_not_write_its_output = plain(
+    "does_not_write_its_output",
+    "the step does not write all of its output: poisoned values came back",
+)
+baseline_not_finite = plain(
+    "baseline_not_finite", "the baseline's own output holds NaN or infinity"
+)
+changes_inputs = plain(
+    "changes_inputs", "the step changes its inputs: name them as state, or write elsewhere"
+)
+output_is_its_input = plain(
+    "output_is_its_input",
+    "its output shares memory with its inputs, where the baseline writes one of its own",
+)
+
+
+# Work that is not done in the timed step
+
+
+output_computes_when_read = plain(
+    "output_computes_when_read",
+    "its output is computed when it is read, after the clock: it follows changed inputs without "
+    "another step",
+)
+
+
+@finding()
+def output_takes_the_time(*, output_s: float, step_s: float, baseline_s: float) -> str:
+    return (
+        f"reading its output takes {seconds(output_s)} and a step {seconds(step_s)}, the "
+        f"baseline's {seconds(baseline_s)}: work was moved from the step to output="
+    )
+
+
+@finding()
+def computes_when_read(*, kind: str) -> str:
+    return (
+        f"its output is a {kind}, a class of its own that may compute when it is read: return a "
+        "plain tensor or array"
+    )
+
+
+@finding()
+def remembers_its_inputs(*, ratio: float, baseline: float) -> str:
+    return (
+        f"a step takes {ratio:.3g} times as long once its inputs have new values (the baseline's "
+        f"{baseline:.2g}): it caches results"
+    )
+
+
+@finding()
+def computes_when_waited_for(*, ratio: float, baseline: float) -> str:
+    return (
+        f"a step alone, after a pause, takes {ratio:.3g} times as long as one in a timed block "
+        f"(the baseline's {baseline:.2g}): most of the timed ones return what another one computed"
+    )
+
+
+draws_when_seeded = plain(
+    "draws_when_seeded",
+    "only the first step after the generators were seeded draws random numbers; the others use "
+    "them again",
+)
+
+
+@finding()
+def ignores_its_inputs(*, input: int, inputs: int) -> str:
+    return (
+        f"its output does not depend on input {input} of {inputs}, whose values another seed "
+        "changes: was it computed, or copied, in the build?"
+    )
+
+
+inputs_not_from_the_seed = plain(
+    "inputs_not_from_the_seed",
+    "another seed changes the baseline's inputs and not its own: name what the step reads",
+)
+
+
+@finding()
+def work_after_the_step(*, left_over_s: float, time_s: float) -> str:
+    return (
+        f"other threads or processes spent {seconds(left_over_s)} of CPU time after steps of "
+        f"{seconds(time_s)} had returned: wait for them in the step"
+    )
+
+
+@finding()
+def busy_between_steps(*, share: float) -> str:
+    return (
+        f"its other threads or processes are busy while nothing is timed ({share:.0%} of a CPU): "
+        "stop them between steps"
+    )
+
+
+# What casts doubt on a result
+
+
+@finding(check=CheckKind.DETERMINISM, short="output changes from step to step")
+def state_not_restored(*, output: int, outputs: int, error: float | None = None) -> str:
+    return (
+        f"{_which_output(output, outputs)} changes between steps although Work(state=...) is "
+        "restored: undeclared state, such as a data loader's iterator or a random generator; "
+        "checked on fresh builds instead"
+    )
+
+
+@finding(check=CheckKind.DETERMINISM, short="output changes from step to step")
+def state_not_named(*, output: int, outputs: int, error: float | None = None) -> str:
+    return (
+        f"{_which_output(output, outputs)} changes from step to step: name what a step changes "
+        "in Work(state=...), or draw its data before the step, to have all checks"
+    )
+
+
+returns_nothing = plain(
+    "returns_nothing",
+    "unchecked: the step returns nothing; return its output, or name Work(output=...)",
+    rank=Rank.INVALIDATING,
+    short="returns nothing",
+)
+
+
+@finding(check=CheckKind.OUTPUTS, short="tolerance widened")
+def tolerance_capped(*, declared: float, cap: float) -> str:
+    return f"tolerance={declared:g} is larger than is allowed: checked to {cap:.0e}"
+
+
+@finding(check=CheckKind.OUTPUTS, short="tolerance widened")
+def tolerance_widened(*, declared: float, usual: float) -> str:
+    return f"tolerance={declared:g} allows more than its dtypes do ({usual:.0e})"
+
+
+@finding(check=CheckKind.OUTPUTS, short="small elements differ")
+def norm_in_few_elements(*, times: float, error: float, allowed: float) -> str:
+    return (
+        f"a few elements are over {times:.0e} times the others, and these differ by {error:.2g} "
+        f"(allowed {allowed:.0e})"
+    )
+
+
+@finding(check=CheckKind.OUTPUTS, short="gradients not computed")
+def gradients_not_left(*, count: int, baseline: int) -> str:
+    return f"its steps leave {plural(count, 'gradient')} in .grad, those of the baseline {baseline}"
+
+
+@finding(short=lambda answer: f"{answer} would pass")
+def null_answer_passes(*, answer: str, allowed: float) -> str:
+    return (
+        f"the check proves nothing: {answer} would pass for its output at a relative error of "
+        f"{allowed:.0e}"
+    )
+
+
+baseline_is_zeros = plain(
+    "baseline_is_zeros",
+    "the baseline's output is all zeros: the check proves little",
+    check=CheckKind.NULL_ANSWERS,
+    short="output all zeros",
+)
+no_inputs_named = plain(
+    "no_inputs_named",
+    f"names no inputs, so {_UNNOTICED}",
+    check=CheckKind.INPUTS,
+    short="no inputs named",
+)
+inputs_not_named = plain(
+    "inputs_not_named",
+    "it names no inputs where the baseline does, so a stale result would go unnoticed",
+    check=CheckKind.INPUTS,
+    short="no inputs named",
+)
+output_ignores_change = plain(
+    "output_ignores_change",
+    f"its output does not change with its inputs, so {_UNNOTICED}",
+    check=CheckKind.INPUTS,
+    short="output does not follow its inputs",
+)
+seed_changes_nothing = plain(
+    "seed_changes_nothing",
+    f"another seed gives its inputs the same values, so {_UNNOTICED}: draw them at random",
+    check=CheckKind.INPUTS,
+    short="inputs the same with another seed",
+)
+seed_changes_shapes = plain(
+    "seed_changes_shapes",
+    "another seed gives its inputs other shapes, so a result computed in the build could go "
+    "unnoticed",
+    check=CheckKind.INPUTS,
+    short="inputs of other shapes with another seed",
+)
+layout_made_in_build = plain(
+    "layout_made_in_build",
+    "its inputs hold the data in another layout than the baseline's: the conversion is done in "
+    "the build, and is not timed",
+    check=CheckKind.INPUTS,
+    short="inputs prepared in its build",
+)
+
+
+@finding(check=CheckKind.INPUTS, short="not all inputs named")
+def inputs_incomplete(*, error: float | None) -> str:
+    relative = "unbounded" if error is None else f"{error:.2g}"
+    return (
+        "with the values of another seed copied into its inputs its output is not the baseline's "
+        f"(relative error {relative}), though its own build with that seed is right: name all "
+        "tensors that depend on the data"
+    )
+
+
+@finding(check=CheckKind.INPUTS, short="reads tensors that are not named")
+def unnamed_tensors(*, count: int, bytes: int) -> str:
+    return (
+        f"it reads {plural(count, 'tensor')} ({byte_count(bytes)}) with values of the seed that "
+        "neither its inputs= nor the baseline has: what a build computes is not timed"
+    )
+
+
+@finding(check=CheckKind.INPUTS, short="an input has no effect")
+def input_without_effect(*, input: int, inputs: int) -> str:
+    return (
+        f"other values in input {input} of {inputs} change the baseline's output, and not its own"
+    )
+
+
+@finding(
+    rank=Rank.INVALIDATING,
+    check=CheckKind.STREAMS,
+    short="work beside the stream",
+    several="more time on the host's clock than on the device's (join side streams in the step):",
+    each=lambda host_s, device_s: f"{seconds(host_s)} against {seconds(device_s)}",
+)
+def work_beside_the_stream(*, host_s: float, device_s: float) -> str:
+    return (
+        f"{seconds(host_s)} on the host's clock, {seconds(device_s)} on the device's: join side "
+        "streams in the step"
+    )
+
+
+@finding(short="fewer FLOPs")
+def fewer_flops(*, flops: float, baseline: float) -> str:
+    return (
+        f"{flops:.3g} FLOP per item counted, {baseline:.3g} of the baseline: less work, or "
+        "another algorithm"
+    )
+
+
+@finding(short=lambda ratio: f"{ratio:.0%} of its roof")
+def just_above_roof(*, ratio: float, roof: str) -> str:
+    return f"{ratio:.0%} of the measured roof ({roof}): implausible"
+
+
+@finding(short="control inconclusive")
+def control_inconclusive(*, speedup: float | None, low: float | None, high: float | None) -> str:
+    return f"the control is inconclusive: {times(low)} to {times(high)}"
+
+
+measured_in_one_process = plain(
+    "measured_in_one_process", "one process: another one, or another hour, may give another ratio"
+)
+
+
+@finding()
+def few_processes(*, count: int, needed: int) -> str:
+    return f"{plural(count, 'process', 'processes')}: an interval needs {needed}"
+
+
+@finding(short=lambda correlation: f"correlation {correlation:.2f}")
+def processes_correlated(*, correlation: float) -> str:
+    return f"successive processes are autocorrelated ({correlation:.2f}): drift"
+
+
+# Why a check did not run
+
+gpu_is_shared = plain(
+    "gpu_is_shared", "other processes use the GPU: its clock cannot be compared with the host's"
+)
+contention_of_threads = plain("contention_of_threads", "measured with one thread only")
+clocks_of_cpu = plain("clocks_of_cpu", "a CPU does not report what throttles its clocks")
+check_not_recorded = plain(
+    "check_not_recorded", "not recorded in this run file", short="outputs not compared"
+)
+check_not_made = plain("check_not_made", "not made in this run", short="outputs not compared")
+
+
+@finding(short=lambda checks: f"not checked: {', '.join(checks)}")
+def checks_not_run(*, checks: list[str]) -> str:
+    return f"not checked: {', '.join(checks)}"
+
+
+# What a check that passed showed
+
+
+def _error(error: float | None, allowed: float | None) -> str:
+    """How far off the worst of them was, and what is allowed."""
+    if error is None:
+        return ""
+    limit = f" (allowed {allowed:.2g})" if allowed is not None else ""
+    return f"largest error {error:.2g}{limit}"
+
+
+def _counted(count: int | None, noun: str, plurals: str = "") -> str:
+    return "" if count is None else plural(count, noun, plurals)
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(filter(None, parts)) or "no remarks"
+
+
+@finding()
+def outputs_compared(*, error: float | None = None, allowed: float | None = None) -> str:
+    return _error(error, allowed) or "equal"
+
+
+@finding()
+def timed_steps_checked(
+    *,
+    count: int | None = None,
+    error: float | None = None,
+    allowed: float | None = None,
+    late: int | None = None,
+    state: int | None = None,
+) -> str:
+    return _joined(
+        _counted(count, "block checked", "blocks checked"),
+        _error(error, allowed),
+        f"{late:,} with values that change between two steps" if late else "",
+        f"state of {plural(state, 'tensor')} checked too" if state else "",
+    )
+
+
+@finding()
+def inputs_compared(*, inputs: int | None = None) -> str:
+    if inputs is None:
+        return "no remarks"
+    return f"the output follows other values of {plural(inputs, 'tensor')}"
+
+
+@finding()
+def null_answers_refused(*, count: int | None = None) -> str:
+    if count is None:
+        return "no remarks"
+    rejected = plural(count, "null answer rejected", "null answers rejected")
+    return f"{rejected} (expected)"
+
+
+@finding()
+def steps_repeated(*, count: int | None = None) -> str:
+    return _joined(_counted(count, "step agrees", "steps agree"))
+
+
+@finding()
+def rate_below_roof(
+    *,
+    count: int | None = None,
+    ratio: float | None = None,
+    roof: str | None = None,
+    rate: float | None = None,
+    unit: str = "",
+) -> str:
+    if ratio is None or roof is None:
+        return _joined(_counted(count, "roof compared", "roofs compared"))
+    reached = "its rate" if rate is None else f"{units.rate(rate)}{unit}/s"
+    return f"{reached}, {ratio:.0%} of the measured roof ({roof})"
+
+
+@finding()
+def nothing_left_running(*, count: int | None = None, left_over_s: float | None = None) -> str:
+    after = ""
+    if left_over_s is not None:
+        spent = f"{seconds(left_over_s)} of" if left_over_s else "no"
+        after = f"{spent} work after a step"
+    return _joined(_counted(count, "sample"), after)
+
+
+@finding()
+def context_and_output_watched(
+    *, count: int | None = None, output_s: float | None = None, step_s: float | None = None
+) -> str:
+    if output_s is None or step_s is None:
+        return _joined(_counted(count, "sample"))
+    return f"reading the output takes {seconds(output_s)}, a step {seconds(step_s)}"
+
+
+def _amount(value: float) -> str:
+    return f"{value:g}" if value < _MANY else units.rate(value)
+
+
+def _compared(words: str, value: float | None, flops: float) -> str:
+    if not value or isclose(value, flops, rel_tol=_CLOSE):
+        return ""
+    return f", {words} {units.rate(value)}"
+
+
+@finding()
+def work_counted(
+    *,
+    items: float | None = None,
+    baseline_items: float | None = None,
+    operations: int | None = None,
+    baseline_operations: int | None = None,
+    flops: float | None = None,
+    baseline_flops: float | None = None,
+    declared_flops: float | None = None,
+) -> str:
+    parts = []
+    if items is not None and baseline_items is not None:
+        compared = "" if items == baseline_items else f", the baseline {_amount(baseline_items)}"
+        parts.append(f"{_amount(items)} item{'s' * (items != 1)}{compared}")
+    if operations is not None:
+        compared = f", the baseline {baseline_operations:,}" if baseline_operations else ""
+        if operations == baseline_operations:
+            compared = ", as the baseline"
+        parts.append(f"{plural(operations, 'operation')}{compared}")
+    if flops:
+        declared = _compared("declared", declared_flops, flops)
+        baseline = _compared("the baseline", baseline_flops, flops)
+        parts.append(f"{units.rate(flops)}FLOP counted{declared}{baseline}")
+    return "; ".join(parts) or "no remarks"
+
+
+@finding()
+def control_measured(*, speedup: float | None, low: float | None, high: float | None) -> str:
+    return f"{times(speedup)} ({span(low, high)})"
+
+
+@finding()
+def processes_measured(
+    *, count: int, pinned: bool = False, correlation: float | None = None
+) -> str:
+    parts = [
+        plural(count, "process", "processes"),
+        "pinned entropy (--seed)" if pinned else "fresh entropy",
+    ]
+    if correlation:
+        parts.append(f"correlation {correlation:.2f}")
+    return ", ".join(parts)
+
+
+@finding()
+def contention_measured(
+    *,
+    share: float | None = None,
+    faults: float | None = None,
+    switches: float | None = None,
+    readings: int | None = None,
+) -> str:
+    if readings is not None:
+        return "no other process used the GPU"
+    parts = [f"descheduled for {share or 0.0:.1%} of the time"]
+    if faults and faults >= 1:
+        parts.append(f"{faults:,.0f} page faults a step")
+    if switches:
+        parts.append(f"{switches:.2g} context switches a block")
+    return ", ".join(parts)
+
+
+@finding()
+def clocks_watched(*, readings: int, capped: int = 0) -> str:
+    power = f", power cap in {capped}" if capped else ""
+    return f"no throttling in {readings} readings{power}"

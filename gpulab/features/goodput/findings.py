@@ -1,0 +1,128 @@
+"""Findings of a profile: what could not be recorded, and how far its goodput may be believed."""
+
+from __future__ import annotations
+
+from gpulab.core.findings import Rank, finding, plain
+from gpulab.core.units import plural, seconds
+
+_UNRELIABLE = "the step goodput is unreliable"
+_OTHER_WAYS = {
+    "second recording": "by the second recording",
+    "solo run": "of the step in the solo run",
+    "plain step": "of the step in the profiler's process",
+    "profiled step": "of the step with the profiler",
+    "overhead inside": "where recording takes its time inside of operations",
+    "phases": "by the phases between the rounds",
+}
+
+
+@finding(rank=Rank.EXPLAINING)
+def profiling_ended(*, cause: str) -> str:
+    return f"profiling failed: {cause}"
+
+
+@finding(rank=Rank.EXPLAINING)
+def profiling_failed(*, message: str) -> str:
+    return f"profiling failed: {message}"
+
+
+@finding(rank=Rank.EXPLAINING)
+def profiling_variant_failed(*, message: str) -> str:
+    return f"profiling failed: {message}"
+
+
+profiling_device_in_error = plain(
+    "profiling_device_in_error",
+    "the device is in error: nothing more could be profiled",
+    rank=Rank.EXPLAINING,
+)
+
+
+@finding(rank=Rank.EXPLAINING)
+def phases_failed(*, message: str) -> str:
+    return f"its phases could not be recorded: {message}"
+
+
+@finding()
+def memory_snapshot(*, file: str) -> str:
+    return f"a snapshot of the device's memory: {file} (pytorch.org/memory_viz)"
+
+
+@finding(rank=Rank.EXPLAINING)
+def trace_not_written(*, file: str, message: str) -> str:
+    return f"the trace could not be written to {file}: {message}"
+
+
+@finding(rank=Rank.EXPLAINING)
+def trace_is_no_list(*, file: str = "the trace") -> str:
+    return f"{file}: a viewer may not draw all of it: traceEvents is not a list"
+
+
+@finding(rank=Rank.EXPLAINING)
+def trace_events_lack_a_field(
+    *, field: str, count: int, events: int, first: int, file: str = "the trace"
+) -> str:
+    return (
+        f"{file}: a viewer may not draw all of it: {field} is missing or impossible in {count} of "
+        f"{events} events, the first is {first}"
+    )
+
+
+device_not_recorded = plain(
+    "device_not_recorded", "the profiler recorded no work on the device: this is the host's time"
+)
+recordings_differ = plain(
+    "recordings_differ", f"two recordings hold different operations: {_UNRELIABLE}"
+)
+
+
+@finding(
+    several="step goodput is unreliable where what was recorded takes longer than the step without "
+    "the profiler:",
+    each=lambda busy_s, step_s: f"{seconds(busy_s)} against {seconds(step_s)}",
+)
+def busy_exceeds_step(*, busy_s: float, step_s: float) -> str:
+    return (
+        f"its recorded kernels and copies take {seconds(busy_s)}, its step without the profiler "
+        f"{seconds(step_s)}: {_UNRELIABLE}"
+    )
+
+
+def _two_ways(goodput: float, other: float, by: str) -> str:
+    return f"{goodput:.0%}, or {other:.0%} {_OTHER_WAYS.get(by, f'by the {by}')}"
+
+
+@finding(
+    several="step goodput is unreliable where two ways to measure it differ by more than 5 points:",
+    each=_two_ways,
+)
+def goodput_uncertain(*, goodput: float, other: float, by: str) -> str:
+    return f"step goodput is {_two_ways(goodput, other, by)}: unreliable"
+
+
+@finding(
+    several="profiling slowed a step (corrected for, but how the idle parts divide is "
+    "approximate):",
+    each=lambda overhead: f"by {overhead:.0%}",
+)
+def profiler_overhead(*, overhead: float) -> str:
+    return (
+        f"profiling slowed this step by {overhead:.0%}: corrected for, but how the idle parts "
+        "divide is approximate"
+    )
+
+
+@finding()
+def streams_not_joined(*, count: int) -> str:
+    return (
+        f"the profile holds work on {plural(count, 'stream')} that nothing waits for: join side "
+        "streams in the step"
+    )
+
+
+@finding()
+def computes_in_some_steps(*, products: float, baseline: float) -> str:
+    return (
+        f"its profile holds {products:.2g} products a step, the baseline's {baseline:.2g}: most "
+        "steps do not compute"
+    )

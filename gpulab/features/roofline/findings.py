@@ -1,0 +1,484 @@
+"""Findings of a roofline: what limits a step and the evidence for it, how each ceiling was
+measured.
+
+Whatever limits a step, its evidence holds how near it came to each roof, and may hold what the
+device counted.
+"""
+
+from __future__ import annotations
+
+from gpulab.core import units
+from gpulab.core.findings import Rank, Value, finding, plain
+from gpulab.core.statuses import CheckKind
+from gpulab.core.units import byte_count, plural, seconds, times
+
+_FEWER_BYTES = "fewer bytes make it faster"
+_FEWER_OPERATIONS = "fewer or cheaper operations make it faster"
+_FEWER_LAUNCHES = "fewer, larger operations make it faster"
+_ABOVE = "above the roof, so what is declared or the ceiling is wrong"
+_MISSING = {"unsteady": "no steady ceiling", "unknown": "no ceiling known here"}
+_COUNTERS = {
+    "sm": "SMs busy",
+    "occupancy": "occupancy",
+    "tensor": "tensor",
+    "fp64": "FP64",
+    "fp32": "FP32",
+    "fp16": "FP16",
+    "dram": "DRAM",
+}
+_PIPES = {
+    "tensor": "tensor cores",
+    "fp64": "FP64 units",
+    "fp32": "FP32 units",
+    "fp16": "FP16 units",
+}
+_HOST = {
+    "launching": "launches",
+    "faulting": "page faults",
+    "preempted": "contention",
+    "waited": "waiting",
+    "outside": "outside of torch's operations",
+}
+_LEAST_SHOWN = 0.02
+
+
+def _percent(value: Value, otherwise: str) -> str:
+    return f"{value:.0%}" if isinstance(value, float) else otherwise
+
+
+def _shares(evidence: dict[str, Value]) -> str:
+    """How near the step came to each roof."""
+    missing = _MISSING.get(str(evidence.get("missing")), "")
+    names = {
+        "memory": "memory",
+        "cache": "cache",
+        "arithmetic": f"{evidence.get('dtype')} arithmetic",
+    }
+    shares = []
+    for key, name in names.items():
+        share = evidence.get(key)
+        if isinstance(share, float):
+            shares.append(f"{name} {share:.0%}")
+        elif key in evidence:
+            shares.append(f"{name}: {missing}")
+    return ", ".join(shares)
+
+
+def _far(evidence: dict[str, Value]) -> str:
+    """Of a step that declares nothing no roof is said to be far."""
+    shares = _shares(evidence)
+    return f", far from every roof ({shares})" if shares else ""
+
+
+def _counters(evidence: dict[str, Value]) -> str:
+    """What the device counted, the pipes only where they did anything; with its power."""
+    parts = []
+    for key, name in _COUNTERS.items():
+        share = evidence.get(key)
+        always = key in ("sm", "occupancy", "dram")
+        if isinstance(share, float) and (always or share >= _LEAST_SHOWN):
+            parts.append(f"{name} {share:.0%}")
+    if "power" in evidence:
+        parts.append(_power(evidence))
+    return ", ".join(parts)
+
+
+def _power(evidence: dict[str, Value]) -> str:
+    power, limit = evidence.get("power"), evidence.get("limit")
+    of_limit = f" of {limit:.0f}" if isinstance(limit, float) else ""
+    return f"{power:.0f}{of_limit} W" if isinstance(power, float) else ""
+
+
+def _capped(evidence: dict[str, Value]) -> str:
+    return f", at the power limit ({_power(evidence)})" if "power" in evidence else ""
+
+
+def _host(evidence: dict[str, Value]) -> str:
+    """What the host is known to have spent on something else than the work."""
+    shares = ((name, evidence.get(key)) for key, name in _HOST.items())
+    return ", ".join(f"{name} {share:.0%}" for name, share in shares if isinstance(share, float))
+
+
+def _as_fast(stream: str) -> str:
+    return f", as fast as a {stream} moves its bytes" if stream else ""
+
+
+@finding()
+def above_compute_roof(**evidence: Value) -> str:
+    return f"{_shares(evidence)}: {_ABOVE}"
+
+
+@finding()
+def near_compute_roof(**evidence: Value) -> str:
+    return f"{_shares(evidence)}{_capped(evidence)}: {_FEWER_OPERATIONS}"
+
+
+@finding()
+def above_memory_roof(*, as_fast_as: str = "", **evidence: Value) -> str:
+    return f"{_shares(evidence)}{_as_fast(as_fast_as)}: {_ABOVE}"
+
+
+@finding()
+def near_memory_roof(*, as_fast_as: str = "", **evidence: Value) -> str:
+    return f"{_shares(evidence)}{_as_fast(as_fast_as)}{_capped(evidence)}: {_FEWER_BYTES}"
+
+
+def _cache_roof(evidence: dict[str, Value]) -> str:
+    share = evidence.get("cache")
+    if not isinstance(share, float):
+        return ""
+    nearer = ", so a nearer cache serves them" if evidence.get("nearer_cache") else ""
+    return f", {share:.0%} of the last-level cache's roof{nearer}"
+
+
+@finding()
+def bytes_stay_in_cache(
+    *, memory: float, may_move_fewer_bytes: bool = False, **evidence: Value
+) -> str:
+    fewer = ", or it moves fewer bytes than declared" if may_move_fewer_bytes else ""
+    return f"{memory:.1f}x device-memory bandwidth: served from cache{fewer}{_cache_roof(evidence)}"
+
+
+@finding()
+def few_bytes_in_memory(*, counted: float, **evidence: Value) -> str:
+    return (
+        f"the device counted only {counted:.0%} of its bytes in memory: served from cache"
+        f"{_cache_roof(evidence)}"
+    )
+
+
+@finding()
+def bytes_fit_cache(**evidence: Value) -> str:
+    return f"its bytes fit into the cache, and so may stay there{_cache_roof(evidence)}"
+
+
+@finding()
+def launches_take_the_time(
+    *, share: float, operations: int | None = None, **evidence: Value
+) -> str:
+    started = "operations" if operations is None else plural(operations, "operation")
+    return (
+        f"starting its {started} takes {share:.0%} of its time{_far(evidence)}: {_FEWER_LAUNCHES}"
+    )
+
+
+@finding()
+def device_waits_for_launches(*, share: float, **evidence: Value) -> str:
+    return (
+        f"the device waits for the host {share:.0%} of the time{_far(evidence)}: {_FEWER_LAUNCHES}"
+    )
+
+
+@finding()
+def device_waits_for_host(
+    *,
+    share: float,
+    operations: int | None = None,
+    launching: float | None = None,
+    **evidence: Value,
+) -> str:
+    bare = ""
+    if operations is not None and launching is not None:
+        bare = f"; starting {plural(operations, 'operation')} alone takes {launching:.0%}"
+    return f"the device waits for the host {share:.0%} of the time{bare}{_far(evidence)}"
+
+
+@finding()
+def phase_waits(*, phase: str, share: float, **evidence: Value) -> str:
+    return f"its {phase} phase takes {share:.0%} of the time{_far(evidence)}: fix that first"
+
+
+@finding()
+def ceilings_missing(**evidence: Value) -> str:
+    unsteady = evidence.get("missing") == "unsteady"
+    again = ": measure again when the machine is quiet" if unsteady else ""
+    return f"not every ceiling is known ({_shares(evidence)}){again}"
+
+
+@finding()
+def counted_near_memory_roof(*, dram: float, ratio: float | None, **evidence: Value) -> str:
+    of_declared = "" if ratio is None else f", moving {ratio:.1f}x the declared bytes"
+    return (
+        f"runs at {dram:.0%} of memory bandwidth by the device's counters{of_declared} "
+        f"({_shares(evidence)}): {_FEWER_BYTES}"
+    )
+
+
+@finding()
+def pipe_is_busy(*, pipe: str, **evidence: Value) -> str:
+    busy = _percent(evidence.get(pipe), "most")
+    return (
+        f"the {_PIPES[pipe]} work {busy} of the time ({_counters(evidence)}), on more than is "
+        f"declared ({_shares(evidence)}): {_FEWER_OPERATIONS}"
+    )
+
+
+@finding()
+def at_power_cap(**evidence: Value) -> str:
+    return (
+        f"at the power limit ({_counters(evidence)}){_far(evidence)}: what takes less energy is "
+        "faster"
+    )
+
+
+@finding()
+def too_little_in_flight(**evidence: Value) -> str:
+    return (
+        f"low occupancy, too little parallelism: {_counters(evidence)}{_far(evidence)}: more, or "
+        "larger, work at once"
+    )
+
+
+@finding()
+def warps_wait(**evidence: Value) -> str:
+    return (
+        f"the SMs are full of stalled warps: {_counters(evidence)}{_far(evidence)}: uncoalesced "
+        "accesses, or atomics"
+    )
+
+
+@finding()
+def strided_accesses(*, share: float, **evidence: Value) -> str:
+    return (
+        f"{share:.0%} of operand bytes are accessed with a stride{_far(evidence)}: read and write "
+        "contiguously"
+    )
+
+
+@finding()
+def random_accesses(*, share: float, **evidence: Value) -> str:
+    return (
+        f"operations that read or write at indices take {share:.0%} of the time{_far(evidence)}: "
+        "sort the indices, or keep what they access small enough for a cache"
+    )
+
+
+@finding()
+def page_faults_take_the_time(*, faults: float, share: float, **evidence: Value) -> str:
+    return (
+        f"{faults:.0f} page faults a step take {share:.0%} of its time{_far(evidence)}: reuse "
+        "memory instead of allocating it"
+    )
+
+
+@finding()
+def thread_waits(*, share: float) -> str:
+    return (
+        f"its thread sleeps, or waits for another thread, a process or a device, {share:.0%} of "
+        "the time: overlap that with work, or wait less"
+    )
+
+
+@finding()
+def thread_is_preempted(*, share: float, **evidence: Value) -> str:
+    return (
+        f"contention: its thread is descheduled {share:.0%} of the time{_far(evidence)}: measure "
+        "on a quiet machine"
+    )
+
+
+@finding()
+def interpreter_takes_the_time(*, share: float, interpreted: float) -> str:
+    return (
+        f"{share:.0%} of what its thread runs is outside of torch's operations, and "
+        f"{interpreted:.0%} is Python bytecode: one operation on a whole tensor instead of a loop"
+    )
+
+
+@finding()
+def outside_of_torch(*, share: float, interpreted: float | None) -> str:
+    outside = f"{share:.0%} of what its thread runs is outside of torch's operations"
+    if interpreted is None:
+        return outside
+    return f"{outside}, and {interpreted:.0%} is Python bytecode: the code of another library"
+
+
+@finding()
+def no_work_declared(*, operation: str, share: float) -> str:
+    return (
+        f"it declares no work (bytes, flops) that a roof could limit; {operation} takes "
+        f"{share:.0%} of its time"
+    )
+
+
+@finding()
+def unexplained(
+    *, operation: str | None = None, share: float | None = None, **evidence: Value
+) -> str:
+    parts = [_counters(evidence), _host(evidence)]
+    if share is not None:
+        parts.append(f"{operation} {share:.0%}")
+    seen = "; ".join(filter(None, parts))
+    measured = f" ({seen})" if seen else ""
+    return f"far from every roof ({_shares(evidence)}); cause unknown{measured}"
+
+
+def _of_link(share: float, link: str, evidence: dict[str, Value]) -> str:
+    arithmetic = evidence.get("arithmetic")
+    of_link = f"{share:.0%} of the {link} link"
+    if not isinstance(arithmetic, float):
+        return of_link
+    return f"{of_link}, {evidence.get('dtype')} arithmetic {arithmetic:.0%}"
+
+
+@finding()
+def link_and_near_compute_roof(*, share: float, link: str, **evidence: Value) -> str:
+    return f"{_of_link(share, link, evidence)}: {_FEWER_OPERATIONS}"
+
+
+@finding()
+def above_link_roof(*, share: float, link: str, **evidence: Value) -> str:
+    return f"{_of_link(share, link, evidence)}: {_ABOVE}"
+
+
+@finding()
+def near_link_roof(*, share: float, link: str, **evidence: Value) -> str:
+    return f"{_of_link(share, link, evidence)}: {_FEWER_BYTES}"
+
+
+@finding()
+def far_from_link_roof(*, share: float, link: str, **evidence: Value) -> str:
+    return (
+        f"only {_of_link(share, link, evidence)}: copies that wait for other work, that are too "
+        "small, or from pageable memory"
+    )
+
+
+@finding(rank=Rank.EXPLAINING)
+def ceiling_cache_unreadable(*, file: str) -> str:
+    return f"{file} cannot be read: its ceilings count as not measured; delete it"
+
+
+@finding(rank=Rank.EXPLAINING)
+def ceilings_failed(*, message: str) -> str:
+    return f"the ceilings could not be measured: {message}"
+
+
+@finding(rank=Rank.EXPLAINING)
+def ceiling_failed(*, ceiling: str, message: str) -> str:
+    return f"the ceiling {ceiling} could not be measured: {message}"
+
+
+@finding(rank=Rank.EXPLAINING)
+def ceilings_not_used(*, ceilings: list[str], times: float) -> str:
+    return (
+        f"not used as ceilings: {', '.join(ceilings)}: their best is over {times:g}x their median, "
+        "so the machine was disturbed"
+    )
+
+
+@finding(
+    check=CheckKind.WORK,
+    short="FLOPs not as declared",
+    several="declared FLOPs of a step, and what torch counts in its products and convolutions:",
+    each=lambda declared, counted: f"{declared:.4g} and {counted:.4g}",
+)
+def flops_differ(*, declared: float, counted: float) -> str:
+    return (
+        f"declares {declared:.4g} FLOPs a step, and torch counts {counted:.4g} in its products "
+        "and convolutions"
+    )
+
+
+@finding(
+    rank=Rank.EXPLAINING,
+    several="more bytes moved than declared (the least that is needed), by the device's counters:",
+    each=lambda ratio: f"{ratio:.1f}x",
+)
+def moves_more_bytes(*, ratio: float) -> str:
+    return (
+        f"moves {ratio:.1f}x the bytes that it declares (the least that is needed), by the "
+        "device's counters"
+    )
+
+
+@finding(
+    check=CheckKind.WORK,
+    several="declared bytes of a step, and those of the operands of its operations:",
+    each=lambda declared, operands: f"{byte_count(declared)} and {byte_count(operands)}",
+)
+def declares_more_bytes(*, declared: float, operands: float) -> str:
+    return (
+        f"declares {byte_count(declared)} a step, and the operands of its operations are "
+        f"{byte_count(operands)}"
+    )
+
+
+@finding()
+def above_roof(
+    *,
+    declared: float,
+    unit: str,
+    time_s: float,
+    rate: float,
+    roof: str,
+    roof_rate: float,
+    ratio: float,
+    allowed: float,
+) -> str:
+    achieved = f"{units.rate(rate)}{unit}/s"
+    possible = f"{units.rate(roof_rate)}{unit}/s"
+    return (
+        f"declares {units.rate(declared)}{unit} in {seconds(time_s)}: {achieved}, "
+        f"{times(ratio)} of {roof} ({possible}), and more than {allowed:.1f}x is not possible"
+    )
+
+
+@finding()
+def datasheet(*, device: str) -> str:
+    return f"datasheet of {device}"
+
+
+@finding()
+def memory_clock(*, mhz: float, transfers: int, bits: int) -> str:
+    return f"{mhz:.0f} MHz x {transfers} x {bits} bit"
+
+
+@finding()
+def sm_clock(*, sms: int, per_clock: float, unit: str, mhz: float) -> str:
+    return f"{sms} SMs x {per_clock:g} {unit} x {mhz:.0f} MHz"
+
+
+@finding()
+def arrays(*, bytes: int) -> str:
+    return f"arrays of {byte_count(bytes)}"
+
+
+@finding()
+def product(*, size: int) -> str:
+    return f"product of {size}^3, random data"
+
+
+@finding()
+def fma_chains(*, chains: int, blocks: int, threads: int) -> str:
+    return f"{chains} chains of FMAs a thread, {blocks} blocks of {threads}"
+
+
+@finding()
+def repeated_reads(*, passes: int, bytes: int) -> str:
+    return f"{passes} reads of {byte_count(bytes)} in one launch"
+
+
+@finding()
+def first_touches(*, pages: int) -> str:
+    return f"first touches of {pages} pages, one by one"
+
+
+@finding()
+def additions(*, count: int) -> str:
+    return f"additions of one element, {count} in a row"
+
+
+@finding()
+def additions_on_device_clock(*, count: int) -> str:
+    return f"additions of one element, {count} in a row, on the device's clock"
+
+
+@finding()
+def graph_of_additions(*, count: int) -> str:
+    return f"a graph of {count} additions"
+
+
+host_clock = plain("host_clock", "on the host's clock")
+pinned_for_one_copy = plain("pinned_for_one_copy", "page-locked for this one copy")
+matrix_product_units = plain("matrix_product_units", "the matrix product's, by the same units")

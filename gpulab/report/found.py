@@ -1,0 +1,187 @@
+"""What the reader of a result must know beside its numbers: judged here, put into words by the
+views.
+"""
+
+from __future__ import annotations
+
+from gpulab.core.events import Checked, Noticed, OtherClock, Profiled, SoloRun, WarmedUp
+from gpulab.core.finding import finding
+from gpulab.core.findings import Finding
+from gpulab.core.jobs import TimeFunctions, subject_of
+from gpulab.core.statuses import Cache, Clock, Verdict
+from gpulab.features.telemetry.report import SLOWED_CODE, TelemetryHistory
+from gpulab.report.feature import Draft
+from gpulab.report.report import Together, VariantReport
+from gpulab.report.samples import SampleView
+from gpulab.report.state import CHECKED_ELSEWHERE, RunState, VariantState
+from gpulab.stats.comparison import differ, of_another_process
+from gpulab.stats.statistics import FEWEST, Interval
+
+_BUSY = 0.1
+_PAGE = 4096
+_MANY_FAULTS = 256
+_SETTING_UP_S, _SETTING_UP = 0.5, 100
+"""A first step as long as this, and as many times the median, compiled something or set it up."""
+
+
+def warnings_of(draft: Draft) -> list[Finding]:
+    """What weakens the result, of the run first."""
+    state, samples = draft.state, draft.samples
+    noticed = [event.finding for event in state.all(Noticed) if not event.explains]
+    warnings = [*noticed, *_disturbances(state, samples)]
+    functions = isinstance(state.job, TimeFunctions)
+    if functions:
+        warnings.append(finding("plain_functions"))
+    checked = (variant.last(Checked) for variant in state.variants.values())
+    tolerance = next((event.tolerance for event in checked if event), None)
+    for variant, report in zip(state.variants.values(), draft.variants, strict=True):
+        warnings += _warnings_of_variant(state, variant, tolerance, functions=functions)
+        warnings += _solo_differs(state, samples, variant, report)
+    return warnings
+
+
+def explanations_of(
+    draft: Draft, together: Together | None, no_effect_reason: str
+) -> list[Finding]:
+    """What explains the result: why there is no effect, what was paid once, and costs that no line
+    of code shows.
+    """
+    state, variants, comparisons = draft.state, draft.variants, draft.comparisons
+    control = draft.control
+    explanations = [event.finding for event in state.all(Noticed) if event.explains]
+    subject = subject_of(state.request.job) if state.request else None
+    if subject and subject.hides:
+        explanations.append(subject.hides)
+    baseline = variants[0].name if variants else None
+    if no_effect_reason:
+        explanations += [
+            finding("no_effect", comparison.variant, reason=no_effect_reason)
+            for comparison in comparisons
+            if comparison.verdict == Verdict.SAME and comparison.against == baseline
+        ]
+    explanations += [
+        finding("same_operations", comparison.variant, against=comparison.against)
+        for comparison in comparisons
+        if comparison.verdict in (Verdict.SAME, Verdict.INCONCLUSIVE, Verdict.SLOWER)
+        and (operations := _operations(state, comparison.variant))
+        and operations == _operations(state, comparison.against)
+    ]
+    functions = isinstance(state.job, TimeFunctions)
+    if functions and control and control.verdict in (Verdict.FASTER, Verdict.SLOWER):
+        explanations.append(finding("builds_differ", speedup=control.speedup))
+    if together:
+        explanations.append(
+            finding(
+                f"fixes_{together.relation}",
+                product=together.product,
+                speedup=together.speedup,
+                low=together.low,
+                high=together.high,
+            )
+        )
+    for variant in variants:
+        first_step_s = variant.first_step_s or 0.0
+        shown = variant.first_steps is not None  # step by step
+        if (
+            variant.time_s
+            and not shown
+            and first_step_s > max(_SETTING_UP_S, _SETTING_UP * variant.time_s.median)
+        ):
+            explanations.append(
+                finding("first_step_sets_up", variant.name, first_step_s=first_step_s)
+            )
+    for variant in variants:
+        faults = (variant.faults_per_block or 0) / (variant.steps_per_block or 1)
+        if faults >= _MANY_FAULTS:
+            explanations.append(
+                finding("page_faults", variant.name, faults=faults, bytes=faults * _PAGE)
+            )
+    return explanations
+
+
+def _disturbances(state: RunState, samples: SampleView) -> list[Finding]:
+    """What telemetry saw of a device that was not as it should be."""
+    telemetry = state.part(TelemetryHistory)
+    disturbances = list(telemetry.problems.values())
+    if telemetry.lost:
+        lost = telemetry.lost
+        disturbances.append(finding("telemetry_ended_early", cause=lost.code, **lost.values))
+    if telemetry.started and telemetry.started.gpu:
+        for field, code in (
+            ("reasons", "clocks_not_checked"),
+            ("processes", "processes_not_checked"),
+        ):
+            if reason := telemetry.unsupported.get(field):
+                disturbances.append(finding(code, cause=reason))
+    blocks = state.samples.blocks
+    for (code, names), dropped in samples.dropped_blocks().items():
+        key = "reasons" if code == SLOWED_CODE else "processes"
+        disturbances.append(finding(code, dropped=dropped, blocks=blocks, **{key: list(names)}))
+    if telemetry.power_capped:
+        capped, readings = telemetry.power_capped, telemetry.while_measuring
+        disturbances.append(finding("power_capped", capped=capped, readings=readings))
+    return disturbances
+
+
+def _operations(state: RunState, name: str) -> set[tuple[str, str, float]] | None:
+    """What the profile of a variant holds: names and shapes of its operations, with their calls a
+    step.
+    """
+    variant = state.variants.get(name)
+    profiled = variant.last(Profiled) if variant else None
+    if profiled is None or not profiled.repeatable:
+        return None
+    rows = [operation for operation in profiled.operations if operation.rows == 1]
+    return {(row.name, row.shapes, round(row.calls / profiled.steps, 2)) for row in rows}
+
+
+def _warnings_of_variant(
+    state: RunState, variant: VariantState, tolerance: float | None, *, functions: bool
+) -> list[Finding]:
+    """`tolerance` is the relative error that the baseline's dtype allows."""
+    warnings, name, job = [], variant.info.name, state.timed_job
+    warmed, checked = variant.last(WarmedUp), variant.last(Checked)
+    if warmed and warmed.drifting:
+        warnings.append(finding("warm_up_drifts", name, drift=warmed.drift))
+    # elsewhere the host waits for the device, and may sleep
+    on_cpu = job is not None and job.device == "cpu"
+    if on_cpu and variant.contention is not None and variant.contention > _BUSY:
+        warnings.append(finding("off_the_cpu", name, share=variant.contention))
+    if variant.unchecked and not functions and variant.unchecked.code != CHECKED_ELSEWHERE:
+        warnings.append(finding(variant.unchecked.code, name, **variant.unchecked.values))
+    allowed = checked.tolerance if checked else None
+    if allowed and tolerance and allowed > tolerance:
+        warnings.append(finding("lower_precision", name, allowed=allowed, baseline=tolerance))
+    return warnings
+
+
+def _solo_differs(
+    state: RunState, samples: SampleView, variant: VariantState, report: VariantReport
+) -> list[Finding]:
+    """Whether a variant alone runs as it did among the others: they share one power state and one
+    cache.
+
+    A solo run is of one process: it differs where it lies outside of what one more process may come
+    to.
+    """
+    interleaved_s, solo = report.clocks.get(Clock.WALL), variant.last(SoloRun)
+    job = state.timed_job
+    # flushing is most of a cold one
+    if solo is None or not interleaved_s or job is None or job.cache == Cache.COLD:
+        return []
+    if job.clock == Clock.WALL:
+        times = [time * variant.items for time in samples.units((variant.info.name,))]
+    else:
+        wall = variant.last(OtherClock, Clock.WALL)
+        times = wall.times_s if wall else []
+    if len(times) < FEWEST:
+        return []
+    alone = Interval(solo.time_s, solo.low_s or solo.time_s, solo.high_s or solo.time_s, 0)
+    if not differ(alone, of_another_process(times)):
+        return []
+    change = solo.time_s / interleaved_s - 1
+    return [
+        finding(
+            "solo_run_differs", variant.info.name, change=change, seconds=solo.ended - solo.started
+        )
+    ]
