@@ -13,7 +13,7 @@ def to_ascii(text: str) -> str:
     """The text in ASCII, a cell for a cell: ± takes the blank before it as well, styled or not."""
     if text.isascii():
         return text
-    return _PLUS_MINUS.sub(r"\1+-", text).translate(_ASCII)
+    return _PLUS_MINUS.sub(r"\1+-", text.replace(" · ", " - ")).translate(_ASCII)
 
 
 class _Ascii(dict[int, str]):

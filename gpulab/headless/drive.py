@@ -14,16 +14,19 @@ from rich.text import Text
 from gpulab.core.events import Event, StageStarted
 from gpulab.core.statuses import ExitCode, Stage
 from gpulab.features.live import progress
+from gpulab.features.live.panel import live_run
 from gpulab.headless.output import Terminal
 from gpulab.report.report import RunReport
 from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.run import Live, Run
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.live import Live as Display
 
 _SHOW_CURSOR, _HIDE_CURSOR = b"\x1b[?25h", b"\x1b[?25l"
 _PLAIN_EVERY_S = 5.0
+_FEWEST_ROWS, _MOST_ROWS = 4, 30
 _BRIEF = (Stage.START, Stage.TEARDOWN)
 
 
@@ -41,9 +44,18 @@ def progress_of(terminal: Terminal, before: Sequence[Text] = ()) -> Iterator[Cal
     lines = list(before)
     live = Display(console=terminal.err, auto_refresh=False, transient=True)
     with _cursor_while_stopped(live), live:
-        yield lambda run: live.update(
-            Group(*lines, progress.progress_view(run.report)), refresh=True
-        )
+
+        def show(run: Run) -> None:
+            live.update(Group(*lines, _panels(run, terminal, len(lines))), refresh=True)
+
+        yield show
+
+
+def _panels(run: Run, terminal: Terminal, lines_above: int) -> RenderableType:
+    """The panels of a run, in what the terminal has below some lines and above its last."""
+    width, height = terminal.err.size
+    height = max(_FEWEST_ROWS, min(_MOST_ROWS, height - lines_above - 1))
+    return progress.progress_view(live_run(run.report, run.state), width=width, height=height)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import msgspec
 
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.view import mark
-from gpulab.features.live.progress import one_line, progress_view
+from gpulab.features.live.progress import one_line
 from gpulab.headless.output import PlainConsole
 from gpulab.headless.run import run_line
 from gpulab.report.results import failures, result
@@ -33,7 +33,7 @@ def show(run):
     for tab in TABS.values():
         tab.changing(run)
         console.print(tab.content(Selection(ROW, "", run, TabLayout(SIZE))))
-    for shown in (result(report), failures(report), progress_view(report)):
+    for shown in (result(report), failures(report)):
         console.print(shown)
     console.print(one_line(report), run_line(report, 1, 2), mark(report).text)
     text = console.file.getvalue()

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gpulab.draw.area import Area
-from gpulab.features.live.report import LiveDetail, Look
+from gpulab.features.live.report import LiveDetail, Look, live_detail
 from gpulab.report.report import RunReport, Time, VariantReport
+from gpulab.report.state import RunState
 from gpulab.stats.comparison import Comparison
 
 
@@ -51,6 +52,12 @@ class LiveRun:
 
     def looks(self, comparison: Comparison) -> Sequence[Look]:
         return self.detail.looks.get((comparison.variant, comparison.against), ())
+
+
+def live_run(report: RunReport, state: RunState, guess: float | None = None) -> LiveRun:
+    """A run as of the last event of its state."""
+    pairs = [(entry.variant, entry.against) for entry in report.comparisons]
+    return LiveRun(report, live_detail(state, pairs), guess)
 
 
 @dataclass(frozen=True)

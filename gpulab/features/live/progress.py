@@ -1,4 +1,4 @@
-"""A run under way: where it is, and the table with its narrowing intervals."""
+"""A run under way: where it is, in words, and above the panels of a terminal."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from rich.text import Text
 
 from gpulab.core.statuses import Stage
 from gpulab.core.units import plus_minus, seconds, times
-from gpulab.features.goodput.view import goodput, phases
-from gpulab.features.telemetry.view import TelemetryRows
+from gpulab.features.live.panel import LiveRun
+from gpulab.features.live.screen import live_view
 from gpulab.report.report import RunReport
-from gpulab.report.view import claims, comparison_table, preliminary
-
-_LAST_LINES = 3
+from gpulab.report.view import preliminary
 
 
 def headline(report: RunReport) -> str:
@@ -74,18 +72,12 @@ def verdict_lines(report: RunReport) -> list[str]:
     return lines
 
 
-def progress_view(report: RunReport) -> RenderableType:
-    """The headline, the table so far, the claim, and the last lines that the scenario printed."""
-    parts: list[RenderableType] = [Text(headline(report), style="bold", no_wrap=True)]
-    if report.variants:
-        parts += ["", comparison_table(report), ""]
-    parts += [TelemetryRows(report), ""] if report.device else []
-    for part in (phases(report), goodput(report)):
-        parts += [part, ""] if part is not None else []
-    parts += [Text(line, style) for line, style in claims(report)]
-    printed = [*report.log.head, *report.log.tail][-_LAST_LINES:]
-    parts += [Text(f"  {line}", style="dim", no_wrap=True, overflow="ellipsis") for line in printed]
-    return Group(*parts)
+def progress_view(run: LiveRun, *, width: int, height: int) -> RenderableType:
+    """The headline, and below it the panels, where there are variants for them."""
+    heading = Text(headline(run.report), style="bold", no_wrap=True)
+    if not run.report.variants:
+        return heading
+    return Group(heading, live_view(run, width=width, height=height - 1))
 
 
 def one_line(report: RunReport) -> str:

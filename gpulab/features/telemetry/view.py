@@ -1,5 +1,5 @@
-"""Telemetry: two rows that live beside a run, charts over time, and the table of what each variant
-did while it ran alone.
+"""Telemetry: charts over time beside a run, and the table of what each variant did while it ran
+alone.
 
 A chart is written from left to right and then over itself, as an oscilloscope does: only what is
 new has to be sent.
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -23,7 +23,6 @@ from gpulab.features.telemetry.fields import (
     FIELDS,
     PERCENT,
     RATE_HZ,
-    charts,
     columns,
     rows,
 )
@@ -32,7 +31,6 @@ from gpulab.report.sentences import sentence
 
 _BARS = "▁▂▃▄▅▆▇█"
 _SHORTEST_NAME = 8
-_MOST_CELLS = 12
 _DERIVED_COLUMNS = ("bytes_per_s", "flops_per_s")
 _HEADS = {
     "time": "time/step",
@@ -43,39 +41,6 @@ _HEADS = {
 }
 """Of columns that are no field as it was sampled."""
 _SEEMS_BUSY = 75.0
-
-
-@dataclass(frozen=True)
-class TelemetryRows:
-    """Two lines: charts on fixed scales with their peak, and figures with what holds the clocks
-    back.
-    """
-
-    report: RunReport
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        telemetry = self.report.telemetry
-        if telemetry is None:
-            if self.report.progress.awaiting_telemetry:
-                yield Text("telemetry: waiting for the driver", "dim", no_wrap=True)
-            return
-        if telemetry.gpu and "sm" in telemetry.unsupported:
-            line = _derived_rates(self.report)
-        else:
-            fields = charts(host=telemetry.gpu is None)
-            line = _charts(telemetry, fields, options.max_width)
-        figures, style = "  ".join(_figures(telemetry)), ""
-        if telemetry.stale:
-            figures, style = (
-                f"stale: nothing for {telemetry.age_s or 0:.0f} s  {figures}",
-                "bold red",
-            )
-        if telemetry.lost:
-            figures, style = f"{sentence(telemetry.lost)}  {figures}", "bold red"
-        elif telemetry.gpu is None and telemetry.no_gpu_reason:
-            figures = f"{figures}  no GPU telemetry: {sentence(telemetry.no_gpu_reason)}"
-        for text, text_style in ((line or "telemetry: no reading so far", ""), (figures, style)):
-            yield Text(text.strip(), text_style, no_wrap=True, overflow="ellipsis")
 
 
 def bars(values: Sequence[float], top: float) -> str:
@@ -131,70 +96,6 @@ def _clock_legend(letters: str) -> str:
     """What the letters of the clock states mean; empty where there are none."""
     meanings = [f"{letter} {name}" for letter, name in CLOCK_LETTERS.items() if letter in letters]
     return f"clocks: {', '.join(meanings)}" if meanings else ""
-
-
-def _charts(telemetry: TelemetryReport, fields: Sequence[str], width: int) -> str:
-    """For each field its label, the last readings as bars from 0 to 100, the last value, and the
-    peak.
-    """
-    texts = {}
-    for field in fields:
-        if values := telemetry.recent.get(field):
-            label = FIELDS[field].short or FIELDS[field].label
-            texts[field] = f"{label} ", f" {values[-1]:.0f}% ^{telemetry.peaks[field]:.0f}"
-    if not texts:
-        return ""
-    room = (
-        width
-        - 2 * (len(texts) - 1)
-        - sum(len(before) + len(after) for before, after in texts.values())
-    )
-    cells = max(3, min(_MOST_CELLS, room // len(texts)))
-    charts = (
-        f"{before}{bars(telemetry.recent[field][-cells:], PERCENT)}{after}"
-        for field, (before, after) in texts.items()
-    )
-    return "  ".join(charts)
-
-
-def _derived_rates(report: RunReport) -> str:
-    """Where the device counts nothing: what each variant's declared work makes of its measured
-    time.
-    """
-    variants = []
-    for variant in report.variants:
-        rates = [f"{rate(variant.bytes_per_s)}B/s"] if variant.bytes_per_s else []
-        rates += [f"{rate(variant.flops_per_s)}FLOP/s"] if variant.flops_per_s else []
-        variants += [f"{variant.name} {' '.join(rates)}"] if rates else []
-    return f"derived from declared work: {', '.join(variants)}" if variants else ""
-
-
-def _figures(telemetry: TelemetryReport) -> list[str]:
-    """The last value of each figure that the device gives, over its limit where that is known."""
-    last, limits = telemetry.last, telemetry.limits
-    figures = []
-    for field, label in (("power", ""), ("sm_clock", "SM "), ("temperature", "")):
-        if field in last:
-            limit = f"/{limits[field]:.0f}" if field in limits else ""
-            figures.append(f"{label}{last[field]:.0f}{limit} {FIELDS[field].unit}")
-    if "memory_used" in last:
-        limit = f" of {byte_count(limits['memory_used'])}" if "memory_used" in limits else ""
-        figures.append(f"memory {byte_count(last['memory_used'])}{limit}")
-    if telemetry.gpu and telemetry.clocks != "n/a":
-        figures.append(clocks_words(telemetry))
-    if not figures and "rss" in last:
-        figures.append(f"RSS {byte_count(last['rss'])}")
-        figures += (
-            [f"preempted {last['switches']:.0f}{FIELDS['switches'].unit}"]
-            if "switches" in last
-            else []
-        )
-        figures += (
-            [f"CPU {last['frequency']:.0f} {FIELDS['frequency'].unit}"]
-            if "frequency" in last
-            else []
-        )
-    return figures
 
 
 def clocks_words(telemetry: TelemetryReport) -> str:
@@ -272,7 +173,9 @@ def _rows(run: LiveRun, width: int) -> Rows:
 def _draw(run: LiveRun, area: Area) -> None:
     report = run.report
     if report.telemetry is None:
-        area.put(0, 0, "no reading so far" if run.detail.sampled else "telemetry is off")
+        waits = report.progress.awaiting_telemetry
+        so_far = "waiting for the driver" if waits else "no reading so far"
+        area.put(0, 0, so_far if run.detail.sampled else "telemetry is off")
         return
     cells = area.width - _CHART
     columns = _columns(run)

@@ -8,8 +8,7 @@ from pathlib import Path
 from rich.console import RenderableType
 
 from gpulab.core.events import StageStarted
-from gpulab.features.live.panel import LiveRun
-from gpulab.features.live.report import live_detail
+from gpulab.features.live.panel import live_run
 from gpulab.features.live.screen import ZOOMED, live_view
 from gpulab.features.predictions.view import outcome
 from gpulab.features.sweeps.view import sweep_view
@@ -29,8 +28,7 @@ def content(selection: Selection) -> RenderableType:
     if run.ended and not layout.zoomed and sweep is not None and sweep.reports:
         return sweep_view(sweep.sweep, sweep.reports, width)
     guess = selection.prediction.middle if selection.prediction else None
-    pairs = [(entry.variant, entry.against) for entry in run.report.comparisons]
-    live = LiveRun(run.report, live_detail(run.state, pairs), guess)
+    live = live_run(run.report, run.state, guess)
     if layout.zoomed or not run.ended:
         return live_view(
             live, width=width, height=height, chosen=layout.panel, zoomed=layout.zoomed

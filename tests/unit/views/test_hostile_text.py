@@ -95,7 +95,10 @@ def of_report(report):
     yield "log", log.log(report)
     for line in course.lesson_page(COURSE.lessons[0], report):
         yield "lesson_page", line
-    yield "progress_view", progress.progress_view(report)
+    yield (
+        "progress_view",
+        progress.progress_view(LiveRun(report, LiveDetail()), width=80, height=20),
+    )
     yield "one_line", progress.one_line(report)
     yield "run_line", summary.run_line(report, 1, 2)
     yield "summary", summary.summary([report, report])
