@@ -139,7 +139,6 @@ def test_heads_of_columns_have_the_unit_of_their_field(monkeypatch):
     monkeypatch.setitem(FIELDS, "power", Field("power", "kW", column=True))
     report = run(variant("v", solo_run=solo(means={"power": 1.0, "sm": 2.0})), telemetry=of_gpu())
     assert "kW" in solo_lines(report)[1].split()
-    assert any("410/700 kW" in row for row in rows_of(of_gpu()))
     means = {"worker_cpu": 1.0, "machine_cpu": 1.0, "rss": 1.0, "switches": 1.0, "frequency": 1.0}
     head = solo_lines(run(variant("v", solo_run=solo(means=means))), 120)[1].split()
     assert head[2:] == [
