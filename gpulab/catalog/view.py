@@ -16,6 +16,7 @@ from rich.text import Text
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.core.units import three_digits, times
+from gpulab.draw.table import rows_table
 from gpulab.draw.text import STYLES, with_star
 from gpulab.features.course.report import course, course_lesson
 from gpulab.features.course.view import lesson_questions
@@ -54,7 +55,7 @@ def lesson(
         ]
     else:
         parts += [variants_table(row), ""]
-    facts = Table.grid(padding=(0, 2, 0, 0))
+    facts = rows_table()
     listed = _facts(row) | {
         "claim": "hidden until the verdict stands" if hides_claim and row.claim else row.claim
     }
@@ -75,7 +76,7 @@ def _markdown(text: str) -> Markdown:
 
 
 def variants_table(row: ScenarioRow) -> Table:
-    variants = Table.grid(padding=(0, 2, 0, 0))
+    variants = rows_table()
     for name, summary in zip(row.variants, row.summaries, strict=True):
         variants.add_row(Text(name, "bold"), Text(summary))
     return variants

@@ -10,9 +10,8 @@ from textwrap import wrap
 from rich.text import Text
 
 from gpulab.draw.axis import LogAxis
+from gpulab.draw.bars import bar
 from gpulab.draw.canvas import Canvas, fit, wide
-
-EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 @dataclass(frozen=True)
@@ -90,11 +89,3 @@ class Area:
         return Area(
             self.canvas, self.row + row, self.column + column, max(0, width), max(0, height)
         )
-
-
-def bar(share: float, cells: int) -> str:
-    eighths = round(min(max(share, 0.0), 1.0) * cells * 8)
-    if share > 0:
-        eighths = max(eighths, 1)
-    whole, rest = divmod(eighths, 8)
-    return "█" * whole + EIGHTHS[rest].strip()

@@ -1,5 +1,5 @@
-"""Bars of letters: where the time of a step goes, in cells in proportion, each with the letter of
-its part.
+"""Bars of a share, of levels, and of letters: where the time of a step goes, in cells in
+proportion, each with the letter of its part.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from rich.text import Text
 from gpulab.core.payloads import COPY, DATA, SYNC, UNMARKED, USEFUL
 
 CELLS = 30
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_LEVELS = "▁▂▃▄▅▆▇█"
 CATEGORIES: Mapping[str, tuple[str, str]] = {
     USEFUL: ("u", "green"),
     "other busy": ("b", "cyan"),
@@ -86,7 +88,28 @@ def phases(shares: Sequence[Mapping[str, float]]) -> list[list[StepPart]]:
     ]
 
 
-def bar(parts: Sequence[StepPart], cells: int = CELLS) -> Text:
+def bar(share: float, cells: int) -> str:
+    """A bar of `share` of so many cells, in eighths of a cell; whatever there is of it is seen."""
+    eighths = round(min(max(share, 0.0), 1.0) * cells * 8)
+    if share > 0:
+        eighths = max(eighths, 1)
+    whole, rest = divmod(eighths, 8)
+    return "█" * whole + _EIGHTHS[rest].strip()
+
+
+def gauge(share: float, cells: int) -> str:
+    """The same with the rest of its cells."""
+    filled = bar(share, cells)
+    return filled + "░" * (cells - len(filled))
+
+
+def levels(values: Sequence[float], top: float) -> str:
+    """A cell a value, as high as it is on a scale from 0 to `top`."""
+    last = len(_LEVELS) - 1
+    return "".join(_LEVELS[min(last, max(0, int(value / top * len(_LEVELS))))] for value in values)
+
+
+def parts_bar(parts: Sequence[StepPart], cells: int = CELLS) -> Text:
     """The ends of the parts are rounded, so that the whole is as long as it should be."""
     text, end, placed = Text(), 0.0, 0
     for part in parts:

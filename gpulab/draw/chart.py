@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase, ascii_uppercase
 
 from rich.text import Text
 
@@ -12,6 +13,7 @@ from gpulab.draw.canvas import Canvas
 
 _ROOM = 0.08
 _LABELS = 9
+_LETTERS = ascii_uppercase + ascii_lowercase
 LETTER_STYLES = ("bold cyan", "bold green", "bold magenta", "bold yellow", "bold blue", "bold red")
 
 
@@ -34,8 +36,8 @@ class Scale:
 
 
 def letter_of(place: int) -> str:
-    """A, B, C, ... as on the roofline."""
-    return chr(ord("A") + place) if place < 26 else "*"
+    """A to Z, a to z, and * for all that follow."""
+    return _LETTERS[place] if place < len(_LETTERS) else "*"
 
 
 def style_of(place: int) -> str:

@@ -17,10 +17,10 @@ from gpulab.core.payloads import CACHE, MATRIX, MEASURED, MEMORY, VECTOR, Ceilin
 from gpulab.core.statuses import Verdict
 from gpulab.core.text import cut, one_line
 from gpulab.core.units import rate, seconds, span, times
+from gpulab.draw.chart import letter_of
 from gpulab.features.roofline.bound import Point, Roofline
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.ceilings_view import amount
-from gpulab.features.roofline.plot import letter
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import first_family
 from gpulab.report.report import RunReport, Time, VariantReport
@@ -161,7 +161,9 @@ def _draw_mark(axes: Axes, index: int, point: Point, *, dim: bool) -> ErrorbarCo
     """A point with its interval and its letter."""
     low, high = (abs(point.rate - (end or point.rate)) for end in (point.rate_low, point.rate_high))
     assert point.intensity is not None
-    axes.annotate(letter(index), (point.intensity, point.rate), (5, 5), textcoords="offset points")
+    axes.annotate(
+        letter_of(index), (point.intensity, point.rate), (5, 5), textcoords="offset points"
+    )
     return axes.errorbar(
         point.intensity,
         point.rate,
@@ -170,7 +172,7 @@ def _draw_mark(axes: Axes, index: int, point: Point, *, dim: bool) -> ErrorbarCo
         capsize=3,
         alpha=0.4 if dim else 1,
         label=(
-            f"{letter(index)}  {_text(point.variant)}: {point.bound}, {point.fraction:.0%} of "
+            f"{letter_of(index)}  {_text(point.variant)}: {point.bound}, {point.fraction:.0%} of "
             "its roof"
         ),
     )

@@ -11,6 +11,7 @@ from rich.text import Text
 from gpulab.core.findings import Finding, Rank
 from gpulab.core.statuses import Clock, ExitCode, Shows, Status, Verdict
 from gpulab.core.units import plural, plus_minus, seconds, span, times
+from gpulab.draw.table import columns_table
 from gpulab.draw.text import STYLES, with_star
 from gpulab.features.history.view import earlier_runs
 from gpulab.features.memory.report import CLOSE
@@ -38,7 +39,7 @@ def clocks(report: RunReport) -> RenderableType | None:
     ]
     if len(known) < 2:
         return None
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = columns_table()
     table.add_column("time of a step by", overflow="fold", min_width=7)
     for clock in known:
         table.add_column(_HEADS[clock], justify="right", no_wrap=True)
@@ -99,7 +100,7 @@ def comparison_table(report: RunReport) -> Table:
     are so far.
     """
     live = report.under_way
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold", expand=False)
+    table = columns_table()
     # Under way nothing jumps when a number comes in.
     table.add_column("variant", overflow="fold", min_width=7)
     table.add_column(

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.statuses import CheckState, Grade
 from gpulab.core.units import plural
+from gpulab.draw.table import columns_table
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence, short_sentence
 from gpulab.stats.comparison import Check, Comparison, Trust
@@ -58,7 +58,7 @@ def checks(report: RunReport) -> RenderableType | None:
     ]
     if not listed:
         return None
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold", expand=False)
+    table = columns_table()
     table.add_column("check", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("what it showed", overflow="fold")

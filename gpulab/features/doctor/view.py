@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.machine import CheckStatus, MachineCheck
+from gpulab.draw.table import rows_table
 from gpulab.report.sentences import sentence
 
 _STYLES = {CheckStatus.OK: "green", CheckStatus.MISSING: "yellow", CheckStatus.BROKEN: "bold red"}
@@ -31,7 +32,7 @@ ENABLES = {
 
 def doctor(checks: Sequence[MachineCheck]) -> Table:
     """A row a check."""
-    table = Table.grid(padding=(0, 2, 0, 0))
+    table = rows_table()
     for check in checks:
         text = Text(sentence(check.result), overflow="fold")
         if check.enables:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.units import plural, plus_minus, seconds
 from gpulab.draw.chart import Mark, Scale, chart, letter_of, style_of
+from gpulab.draw.table import columns_table
 from gpulab.features.first_steps.analysis import SETTLED
 from gpulab.report.report import RunReport
 
@@ -21,7 +21,7 @@ def first_steps(report: RunReport) -> RenderableType | None:
     ]
     if not any(curve for _, _, curve in known):
         return None
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = columns_table()
     table.add_column("first steps", overflow="fold", min_width=7)
     for head in ("build", "step 1", "step 2", "settled", "±", "after", "cost"):
         table.add_column(head, justify="right", no_wrap=True)

@@ -15,6 +15,7 @@ from rich.text import Text
 from gpulab.core.payloads import Operation
 from gpulab.core.statuses import Per
 from gpulab.core.units import seconds
+from gpulab.draw.table import columns_table
 from gpulab.report.report import RunReport, VariantReport
 
 _FIGURES = (("calls", "self", "share"), ("self", "share"), ("self",))
@@ -98,7 +99,7 @@ class _OperationTable:
         )
         rest = room - name_width - _GAP
 
-        table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
+        table = columns_table()
         table.add_column(
             head, width=name_width, no_wrap=True, overflow="ellipsis", vertical="bottom"
         )

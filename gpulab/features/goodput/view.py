@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.statuses import Cache
 from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, times
 from gpulab.draw import bars
+from gpulab.draw.table import columns_table, rows_table
 from gpulab.features.goodput.job import BEFORE_STEPS, STEPS
 from gpulab.features.roofline.bound import Point
 from gpulab.report.report import FromStart, GoodputReport, JobGoodput, RunReport, StepSource
@@ -84,7 +84,7 @@ class PartsTable:
             room = options.max_width - names_width - sum(widths) - _GAP * len(widths)
             if room >= 0:
                 break
-        table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
+        table = columns_table()
         table.add_column(self.head, width=names_width, vertical="bottom", overflow="fold")
         for name, cells in zip(shown, widths, strict=True):
             named = min(cell_len(name), cells + max(0, room))
@@ -151,7 +151,7 @@ def goodput(report: RunReport) -> RenderableType | None:
     }
     shown = [place for place in range(len(_COLUMNS)) if any(row[place] for row in texts.values())]
     cells = bars.CELLS if len(shown) <= _BESIDE_BAR else bars.CELLS // 2
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = columns_table()
     table.add_column("step goodput", overflow="fold", min_width=8)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("where the time goes", no_wrap=True, min_width=cells)
@@ -159,7 +159,7 @@ def goodput(report: RunReport) -> RenderableType | None:
         table.add_column(_COLUMNS[place][1], justify="right", no_wrap=True)
     letters = set()
     for name, summary in profiled.items():
-        drawn = bars.bar(bars.categories(summary.partition.items()), cells)
+        drawn = bars.parts_bar(bars.categories(summary.partition.items()), cells)
         letters |= set(drawn.plain)
         if summary.reliable is False:
             drawn.stylize("dim")
@@ -188,7 +188,7 @@ def phases(report: RunReport) -> RenderableType | None:
     }
     if not phased:
         return None
-    table = Table.grid(padding=(0, 2, 0, 0))
+    table = rows_table()
     table.add_column(overflow="fold")
     table.add_column(no_wrap=True, min_width=bars.CELLS)
     table.add_column(overflow="fold")
@@ -201,7 +201,7 @@ def phases(report: RunReport) -> RenderableType | None:
                 shares.append(", " if shares else "").append_text(part.mark)
                 waits = " (waits)" if part.words in waiting else ""
                 shares.append(f" {part.words} {part.share:.0%}{waits}")
-        table.add_row(name, bars.bar(parts), shares)
+        table.add_row(name, bars.parts_bar(parts), shares)
     return Group(Text(f"phase share{', an upper bound' if report.on_gpu else ''}", "bold"), table)
 
 
@@ -260,7 +260,7 @@ def job_goodput(report: RunReport) -> RenderableType | None:
     jobs = report.from_start
     if jobs is None or not jobs.jobs:
         return None
-    summary = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    summary = columns_table()
     summary.add_column("from start", overflow="fold", min_width=8)
     for head in ("steps", "goodput", "speedup", "ahead after"):
         summary.add_column(head, justify="right", no_wrap=True)

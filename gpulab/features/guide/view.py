@@ -10,6 +10,8 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
+from gpulab.draw.table import rows_table
+
 _FOLDER = Path(__file__).parents[2] / "guide"
 
 
@@ -77,7 +79,7 @@ def help_view(about: str, shown: str, keys: Sequence[tuple[str, str]], changed_b
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
+    table = rows_table()
     table.add_column(no_wrap=True)
     for name, meaning in rows:
         table.add_row(Text(f"  {name}", "bold"), Text(meaning))

@@ -303,7 +303,7 @@ class _Rows:
                 if summary is None or summary.goodput is None:
                     continue
                 parts = bars.categories(summary.partition.items())
-                bar = bars.bar(parts, max(10, self._width - _NAME - _VALUE))
+                bar = bars.parts_bar(parts, max(10, self._width - _NAME - _VALUE))
                 letters |= set(bar.plain)
                 drawn.append(
                     self._row(name, letter, _text_at(_NAME, bar), f"useful {summary.goodput:.0%}")

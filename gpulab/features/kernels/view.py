@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.payloads import KernelCode
 from gpulab.core.units import byte_count, seconds
+from gpulab.draw.table import columns_table, rows_table
 from gpulab.features.kernels.changes import Change, KernelDifference, differences
 from gpulab.features.kernels.instructions import ALL, MATRIX
 from gpulab.report.report import RunReport
@@ -94,7 +94,7 @@ def _page(
     per: str = "step",
 ) -> RenderableType:
     """A row a variant, its instructions by class, and a line for each difference."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = columns_table()
     pipelined = any(code.stages is not None for codes in of_variants.values() for code in codes)
     launch = ["warps", "stages"] if pipelined else []
     times = None if pipelined else times  # the line has no room for both
@@ -145,7 +145,7 @@ class _Named:
             for name, text in rows:
                 yield Text(f"{name:{widest}}  {text}")
             return
-        table = Table.grid(padding=(0, 2, 0, 0))
+        table = rows_table()
         # The rest of a name that is folded would begin a line, and may read as one of the lab's.
         table.add_column(no_wrap=True, overflow="ellipsis", max_width=_WIDEST_NAME)
         table.add_column(overflow="fold")

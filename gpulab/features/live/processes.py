@@ -9,8 +9,8 @@ from collections import Counter
 from gpulab.core.units import plus_minus
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, outwards, tick_seconds
+from gpulab.draw.bars import levels
 from gpulab.features.live.panel import LiveRun, Panel, Rows, name_width
-from gpulab.features.telemetry.view import bars
 
 _SPREAD = 9
 _LEAST_RATIO = 2.0
@@ -63,7 +63,7 @@ def _draw(run: LiveRun, area: Area) -> None:
             area.put(
                 row,
                 names + 1 + cell,
-                bars([count], most * 1.001),
+                levels([count], most * 1.001),
                 "cyan" if row > 1 else "",
             )
         if time := variant.time_per(run.report.per):

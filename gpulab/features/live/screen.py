@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from rich.text import Text
 
 from gpulab.core.statuses import Stage
-from gpulab.draw.area import Area, bar
+from gpulab.draw.area import Area
+from gpulab.draw.bars import gauge
 from gpulab.draw.canvas import Canvas
 from gpulab.features.goodput.panel import PARTS
 from gpulab.features.live.narrowing import NARROWING
@@ -73,10 +74,8 @@ def _under_way(report: RunReport, area: Area) -> str:
         share = progress.process / (
             progress.process + max(progress.planned_processes - progress.process, 0) + 1
         )
-        filled = bar(share, _CELLS)
-        empty = "░" * (_CELLS - len(filled))
         left = f", {left_s:.0f} s left" if left_s >= 1 else ""
-        return f"▸{words} {filled}{empty} process {progress.process}{left}"
+        return f"▸{words} {gauge(share, _CELLS)} process {progress.process}{left}"
     return " ".join(part for part in (f"▸{words}", progress.variant, progress.detail) if part)
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.statuses import Shows
 from gpulab.core.units import byte_count, seconds, times
 from gpulab.draw.chart import Mark, Scale, chart, letter_of, style_of
+from gpulab.draw.table import columns_table
 from gpulab.report.report import RunReport
 
 _WIDTH, _HEIGHT = 72, 9
@@ -28,7 +28,7 @@ def memory(report: RunReport) -> RenderableType | None:
     if not known:
         return None
     drawn = report.shows == Shows.MEMORY
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = columns_table()
     table.add_column("memory of one variant alone", overflow="fold", min_width=7)
     on_gpu = any(variant.memory and variant.memory.reserved is not None for _, variant in known)
     for head in ("peak", "held", *(["reserved"] if on_gpu else []), f"time/{report.per}"):
@@ -73,7 +73,7 @@ def memory_over(parameter: str, reports: Sequence[RunReport]) -> RenderableType 
     curves = {name: sorted(points) for name, points in peaks.items() if len(points) > 1}
     if not curves:
         return None
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = columns_table()
     table.add_column(f"peak memory, {parameter}", justify="right", overflow="fold")
     marks = []
     for place, name in enumerate(peaks):

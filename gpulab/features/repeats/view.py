@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.units import duration, plural, seconds, span, times
+from gpulab.draw.table import columns_table
 from gpulab.draw.text import STYLES
 from gpulab.features.repeats.report import OverRuns
 from gpulab.stats.statistics import FEWEST
@@ -28,7 +28,7 @@ def over_runs_view(entries: Sequence[OverRuns]) -> RenderableType:
     most, fewest = max(entry.runs for entry in entries), min(entry.runs for entry in entries)
     several = len({(entry.scenario, *entry.params.items()) for entry in entries}) > 1
     compared = any(entry.against is not None for entry in entries)
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = columns_table()
     mixed = fewest < FEWEST <= most
     between = (
         "99 % interval"

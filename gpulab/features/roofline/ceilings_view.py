@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.payloads import MEASURED, Ceiling
 from gpulab.core.units import plural, rate, seconds, times
+from gpulab.draw.table import columns_table
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import lines, sentence, sentence_with_place
 
@@ -80,7 +80,7 @@ class CeilingTable:
             if sum(widths[column] + _GAP for column in shown) - _GAP <= options.max_width:
                 break
             shown = [column for column in shown if column != name]
-        table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
+        table = columns_table()
         for name in shown:
             left = name in ("name", "source", _METHOD)
             table.add_column(

@@ -6,14 +6,14 @@ Nothing is drawn here. What was placed can be asked for, so that tests need not 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import floor
-from string import ascii_lowercase, ascii_uppercase
 
 from gpulab.core.payloads import CACHE, MEASURED, MEMORY, Ceiling
 from gpulab.core.units import rate
 from gpulab.draw.canvas import fit
+from gpulab.draw.chart import letter_of
 from gpulab.features.roofline.axes import (
     BADGE,
     BY_COUNT,
@@ -224,16 +224,6 @@ _ARROW = "magenta"
 _LONGEST_NAME = 18
 COUNTED = "◦"
 """Marks the intensity of a point by the bytes that were counted."""
-_LETTERS = ascii_uppercase + ascii_lowercase
-
-
-def letter(index: int) -> str:
-    """A to Z, a to z, and * for all that follow."""
-    return _LETTERS[index] if index < len(_LETTERS) else "*"
-
-
-def letters(indices: Iterable[int]) -> str:
-    return ",".join(map(letter, indices))
 
 
 def plot_of(roofline: Roofline, roofs: FamilyRoofs, axes: Axes, family: str) -> Plot:
@@ -274,7 +264,7 @@ def _place_points(plot: Plot, points: Sequence[Point], family: str) -> dict[int,
     by_index: dict[int, Placed] = {}
     for cell, indices in inside.items():
         text = (
-            letter(indices[0])
+            letter_of(indices[0])
             if len(indices) == 1
             else str(len(indices))
             if len(indices) < 10
@@ -307,7 +297,7 @@ def _badge(plot: Plot, index: int, row: int, column: int) -> Placed | None:
     """A letter and an arrow at the edge where the point left the frame, or as near to there as
     there is room.
     """
-    axes, name = plot.axes, letter(index)
+    axes, name = plot.axes, letter_of(index)
     if column < 0:
         text = f"◂{name}"
     elif column >= axes.columns:
@@ -367,7 +357,11 @@ def _names(plot: Plot, points: Sequence[Point], family: str) -> None:
     """Those of the family first: what others are called matters less."""
     marks = sorted(plot.of_kinds(POINT, BADGE), key=lambda mark: (mark.style == DIM, mark.points))
     for mark in marks:
-        name = letters(mark.points) if len(mark.points) > 1 else points[mark.points[0]].variant
+        name = (
+            ",".join(map(letter_of, mark.points))
+            if len(mark.points) > 1
+            else points[mark.points[0]].variant
+        )
         text = fit(name, _LONGEST_NAME)
         if text:
             plot.label(NAME, (text,), _around(mark), DIM if mark.style == DIM else "", mark.points)

@@ -12,11 +12,13 @@ from rich.text import Text
 from gpulab.core.payloads import MEASURED, MEMORY
 from gpulab.core.payloads import family as family_of
 from gpulab.core.units import percent_of_roof, three_digits, times
+from gpulab.draw.bars import gauge
 from gpulab.draw.canvas import Canvas, fit, wide
+from gpulab.draw.chart import letter_of
 from gpulab.features.roofline.axes import BY_COUNT, DIM, FamilyRoofs, Plot, axes_for, family_roofs
 from gpulab.features.roofline.bound import BoundKind, Cause, Point, Roofline
 from gpulab.features.roofline.ceilings import RoofSet
-from gpulab.features.roofline.plot import COUNTED, aside, letter, letters, name, per_second, plot_of
+from gpulab.features.roofline.plot import COUNTED, aside, name, per_second, plot_of
 from gpulab.report.report import VariantReport
 from gpulab.report.sentences import sentence
 
@@ -39,7 +41,7 @@ def reasons(points: Sequence[Point], *, letters: bool = True) -> Text:
     """A line a point: its letter beside a plot, its bound, and the evidence for it."""
     text = Text()
     for index, point in enumerate(points):
-        _add(text, f"{f'{letter(index)} ' * letters}{point.variant}", point)
+        _add(text, f"{f'{letter_of(index)} ' * letters}{point.variant}", point)
     return text
 
 
@@ -117,7 +119,11 @@ def point_table(points: Sequence[Point], family: str, *, width: int) -> PointTab
 
     Bars repeat a share, so they go before names are too short to be read.
     """
-    bars = Column("", [_bar(point) for point in points], dispensable=4)
+    bars = Column(
+        "",
+        ["" if point.is_drawable else gauge(point.fraction, _BAR) for point in points],
+        dispensable=4,
+    )
     columns = [
         Column(
             "rate",
@@ -132,7 +138,7 @@ def point_table(points: Sequence[Point], family: str, *, width: int) -> PointTab
         Column("bound", [marked(point) for point in points], dispensable=3),
     ]
     columns = [column for column in columns if any(column.texts) or column.gap == 0]
-    marks = [letter(index) for index in range(len(points))]
+    marks = [letter_of(index) for index in range(len(points))]
 
     def room() -> int:
         return width - 2 - sum(column.width + column.gap for column in columns)
@@ -163,14 +169,6 @@ def _intensity(point: Point) -> str:
     if point.intensity is None:
         return ""
     return three_digits(point.intensity) if point.intensity >= 0.1 else f"{point.intensity:.2g}"
-
-
-def _bar(point: Point) -> str:
-    """The share of the roof of a point that the plot has no place for."""
-    if point.is_drawable:
-        return ""
-    cells = min(_BAR, max(0, round(point.fraction * _BAR)))
-    return "█" * cells + "░" * (_BAR - cells)
 
 
 def _shares(points: Sequence[Point]) -> list[str]:
@@ -210,14 +208,17 @@ def _notes(points: Sequence[Point], family: str, plot: Plot | None) -> list[str]
         if point.family != family:
             other_families[point.family].append(index)
     notes = [
-        f"{len(indices)} at one place: {letters(indices)}"
+        f"{len(indices)} at one place: {','.join(map(letter_of, indices))}"
         for indices in (plot.together() if plot else ())
     ]
-    notes += [f"dim: {letters(indices)} ({dtype})" for dtype, indices in other_families.items()]
+    notes += [
+        f"dim: {','.join(map(letter_of, indices))} ({dtype})"
+        for dtype, indices in other_families.items()
+    ]
     if sources := dict.fromkeys(point.source for point in points if point.source != MEASURED):
         notes.append(f"* roof: {' / '.join(sources)}")
     ratios = [
-        f"{letter(index)} {times(point.bytes_ratio)}"
+        f"{letter_of(index)} {times(point.bytes_ratio)}"
         for index, point in enumerate(points)
         if point.bytes_ratio
     ]
@@ -225,7 +226,7 @@ def _notes(points: Sequence[Point], family: str, plot: Plot | None) -> list[str]
         mark = f"{COUNTED} " if plot and plot.of_kinds(BY_COUNT) else ""
         notes.append(f"{mark}counted bytes over declared: {', '.join(ratios)}")
     if without_intensity := [index for index, point in enumerate(points) if not point.is_drawable]:
-        notes.append(f"no FLOP/byte: {letters(without_intensity)}")
+        notes.append(f"no FLOP/byte: {','.join(map(letter_of, without_intensity))}")
     roofs: dict[str, list[str]] = defaultdict(list)
     for ceiling in plot.unlabelled if plot else ():
         roofs[name(ceiling).removeprefix("device ")].append(aside(ceiling))

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import log
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -14,14 +13,18 @@ from rich.text import Text
 
 from gpulab.core.statuses import Status
 from gpulab.core.units import plural, plus_minus, seconds, span, times
+from gpulab.draw.area import Area
+from gpulab.draw.axis import LogAxis, around, tick_seconds
+from gpulab.draw.canvas import Canvas
+from gpulab.draw.table import columns_table
 from gpulab.draw.text import OUTCOME_STYLES, QUICK, STYLES, with_star
 from gpulab.features.memory.view import memory_over
 from gpulab.report.commands import Sweep
 from gpulab.report.report import RunReport, Time, VariantReport
 from gpulab.report.sentences import lines, sentence_with_place
 
-_LOG_FROM = 5.0
-"""Times that differ by more than this factor are drawn on a logarithmic axis."""
+_ROOM = 0.05
+_TIME_CELLS = 16
 _NUMBER_WIDTHS = {"time/item": 7, "time/step": 7, "±": 5, "speedup": 6, "99 % interval": 13}
 """Names may be folded, numbers never."""
 
@@ -141,7 +144,7 @@ def _rank(sweep: Sweep, variant: str, value: object) -> str:
 
 
 def _table(parameter: str, points: Sequence[_Point]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = columns_table()
     time_head = (
         "time/item" if any((point.variant.items or 1) != 1 for point in points) else "time/step"
     )
@@ -176,35 +179,26 @@ def _table(parameter: str, points: Sequence[_Point]) -> Table:
 def _chart(parameter: str, points: Sequence[_Point], width: int) -> Text:
     """A line a point: its interval and its median on one axis, which all variants share."""
     drawn = [(point, point.time) for point in points if point.time]
-    low, high = min(time.ends[0] for _, time in drawn), max(time.ends[1] for _, time in drawn)
-    logarithmic = low > 0 and high / low > _LOG_FROM
-    start = log(low) if logarithmic else 0.0
-    end = log(high) if logarithmic else high
+    names = list(dict.fromkeys(point.variant.name for point, _ in drawn))
+    drawn.sort(key=lambda one: names.index(one[0].variant.name))
     margin = max(len(_label(parameter, point)) for point, _ in drawn) + 1
-    cells = max(20, width - margin - 16)
-
-    def place_of(value: float) -> int:
-        share = ((log(value) if logarithmic else value) - start) / ((end - start) or 1.0)
-        return round(share * (cells - 1))
-
-    text = Text(no_wrap=True)
-    scale = "logarithmic" if logarithmic else "from 0"
-    text.append(f"time per item, {scale}, with its 99 % interval\n", "dim")
-    for name in dict.fromkeys(point.variant.name for point, _ in drawn):
-        for point, time in drawn:
-            if point.variant.name != name:
-                continue
-            median, lower, upper = map(place_of, (time.median, *time.ends))
-            row = [" "] * cells
-            row[lower : upper + 1] = "─" * (upper + 1 - lower)
-            row[median] = "●"
-            best = point.rank == "best"
-            text.append(f"{_label(parameter, point):<{margin}}")
-            text.append("".join(row), "bold" if best else "")
-            text.append(f"{seconds(time.median):>9}{' best' if best else ''}" + "\n")
-    left, right = seconds(low if logarithmic else 0.0), seconds(high)
-    text.append(f"{'':<{margin}}{left}{right:>{max(1, cells - len(left))}}", "dim")
-    return text
+    cells = max(20, width - margin - _TIME_CELLS)
+    ends = [end for _, time in drawn for end in time.ends if end > 0]
+    axis = LogAxis(*around(ends, _ROOM), cells)
+    canvas = Canvas(width, len(drawn) + 2)
+    area = Area(canvas, 0, 0, width, len(drawn) + 2)
+    area.put(0, 0, "time per item, with its 99 % interval", "dim")
+    for row, (point, time) in enumerate(drawn, 1):
+        best = point.rank == "best"
+        low, high = time.ends
+        area.put(row, 0, _label(parameter, point))
+        area.interval(
+            row, margin, axis, (max(low, axis.low), time.median, high), "bold" if best else ""
+        )
+        area.put(row, margin + cells, f"{seconds(time.median):>9}{' best' * best}")
+    for start, label in axis.ticks(tick_seconds):
+        area.put(len(drawn) + 1, margin + start, label, "dim")
+    return canvas.text()
 
 
 def _label(parameter: str, point: _Point) -> str:

@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.statuses import Stage
 from gpulab.core.units import byte_count, rate, seconds, three_digits
 from gpulab.draw.area import Area
+from gpulab.draw.bars import levels
+from gpulab.draw.table import columns_table
 from gpulab.features.live.panel import LiveRun, Panel, Rows
 from gpulab.features.telemetry.fields import (
     CLOCK_LETTERS,
@@ -29,7 +30,6 @@ from gpulab.features.telemetry.fields import (
 from gpulab.report.report import RunReport, SoloReport, TelemetryReport
 from gpulab.report.sentences import sentence
 
-_BARS = "▁▂▃▄▅▆▇█"
 _SHORTEST_NAME = 8
 _DERIVED_COLUMNS = ("bytes_per_s", "flops_per_s")
 _HEADS = {
@@ -41,13 +41,6 @@ _HEADS = {
 }
 """Of columns that are no field as it was sampled."""
 _SEEMS_BUSY = 75.0
-
-
-def bars(values: Sequence[float], top: float) -> str:
-    """A cell a value, on a fixed scale from 0 to `top`."""
-    return "".join(
-        _BARS[min(len(_BARS) - 1, max(0, int(value / top * len(_BARS))))] for value in values
-    )
 
 
 def solo_runs(report: RunReport) -> RenderableType | None:
@@ -67,7 +60,7 @@ def solo_runs(report: RunReport) -> RenderableType | None:
         if "sm" in telemetry.unsupported:
             fields += _DERIVED_COLUMNS
     shown = [column for column in fields if any(_cell(solo, column) for _, solo in runs)]
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    table = columns_table(gap=1)
     head = f"solo run, {max(solo.seconds for _, solo in runs):.0f} s"
     longest = max(len(name) for name, _ in runs)
     if longest < len(head):
@@ -192,7 +185,7 @@ def _draw(run: LiveRun, area: Area) -> None:
         area.put(row, 0, FIELDS[field].label, most=_LABEL)
         for cell, column in places:
             if (value := column.values.get(field)) is not None:
-                mark = bars([value], top * 1.001)
+                mark = levels([value], top * 1.001)
                 area.put(row, _CHART + cell, mark, "cyan" if column.variant else "")
         if (value := report.telemetry.last.get(field)) is not None:
             text = _value(report, field, value)

@@ -5,11 +5,11 @@ second would cost.
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.payloads import Tuning
 from gpulab.core.units import plural, seconds, span, times
+from gpulab.draw.table import columns_table
 from gpulab.report.report import RunReport, VariantReport
 
 _MOST_ROWS = 24
@@ -35,7 +35,7 @@ def chosen(variant: VariantReport) -> str:
 
 
 def _tuning(variant: VariantReport, tuning: Tuning) -> list[RenderableType]:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = columns_table()
     table.add_column(f"candidates of {variant.name}", overflow="fold", min_width=12)
     for head in ("time", "of best", "99 % interval"):
         table.add_column(head, justify="right", no_wrap=True)

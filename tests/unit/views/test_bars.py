@@ -19,7 +19,7 @@ def shares_of(names, parts):
 @given(st.lists(weights, min_size=len(CATEGORIES), max_size=len(CATEGORIES)))
 def test_a_bar_is_always_as_long_and_in_proportion(parts):
     shares = shares_of(CATEGORIES, parts)
-    text = bars.bar(bars.categories(shares.items())).plain
+    text = bars.parts_bar(bars.categories(shares.items())).plain
     assert len(text) == bars.CELLS
     for letter, name in (("u", "useful"), ("d", "data wait"), ("l", "launch-bound")):
         assert abs(text.count(letter) - bars.CELLS * shares[name]) <= 1
@@ -29,14 +29,14 @@ def test_a_bar_is_always_as_long_and_in_proportion(parts):
 def test_a_bar_of_phases_has_the_letters_of_its_parts(names, data):
     parts = data.draw(st.lists(weights, min_size=len(names), max_size=len(names)))
     (drawn,) = bars.phases([shares_of(names, parts)])
-    text = bars.bar(drawn)
+    text = bars.parts_bar(drawn)
     assert len(text.plain) == bars.CELLS
     assert set(text.plain) <= {part.letter for part in drawn}
 
 
 def test_the_letters_of_a_partition_are_in_the_order_of_the_categories():
     drawn = bars.categories(dict.fromkeys(CATEGORIES, 0.1).items())
-    assert list(dict.fromkeys(bars.bar(drawn).plain)) == list("ubncadsl.p")
+    assert list(dict.fromkeys(bars.parts_bar(drawn).plain)) == list("ubncadsl.p")
     assert [part.words for part in drawn] == list(CATEGORIES)
 
 
@@ -53,7 +53,7 @@ def test_a_phase_of_the_authors_own_has_a_capital_of_its_name():
 @pytest.mark.parametrize(("name", "letter"), [("1234", "A"), ("\x1b[31m", "M"), ("表面", "A")])
 def test_a_name_without_a_letter_has_the_first_that_is_free(name, letter):
     (parts,) = bars.phases([{name: 1.0}])
-    assert bars.bar(parts).plain == letter * bars.CELLS
+    assert bars.parts_bar(parts).plain == letter * bars.CELLS
 
 
 @given(st.lists(st.text(max_size=3), min_size=1, max_size=36, unique=True))

@@ -12,9 +12,10 @@ from rooflines import ceiling
 from gpulab.core.finding import finding
 from gpulab.core.payloads import CACHE, DATASHEET, DERIVED, MATRIX, MEASURED, MEMORY, VECTOR
 from gpulab.draw.canvas import cells
+from gpulab.draw.chart import letter_of
 from gpulab.features.roofline.axes import BADGE, CEILING, NAME, POINT, family_roofs
 from gpulab.features.roofline.bound import BoundKind, Point, Roofline
-from gpulab.features.roofline.plot import letter, per_second
+from gpulab.features.roofline.plot import per_second
 from gpulab.features.roofline.view import first_family, layout_of, roofline_view
 
 LEFT, TOP = 5, 1
@@ -115,13 +116,13 @@ def test_every_point_is_in_the_table_and_on_the_plot_where_it_can_be(
 ):
     layout = layout_of(roofline, width=width, height=height, family=family)
     letters, _, *columns = layout.table.columns
-    assert list(letters.texts) == [letter(index) for index in range(len(roofline.points))]
+    assert list(letters.texts) == [letter_of(index) for index in range(len(roofline.points))]
     shares = next((column.texts for column in columns if column.head == "of roof"), ())
     assert len(shares) == len(roofline.points)
     shown = roofline_view(roofline, width=width, height=height, family=family).plain.split("\n")
     for index, share in enumerate(shares):
         line = shown[layout.table_at[0] + 1 + index]
-        assert letter(index) in line
+        assert letter_of(index) in line
         assert share.strip() in line
     if layout.plot is None:
         return
@@ -132,7 +133,7 @@ def test_every_point_is_in_the_table_and_on_the_plot_where_it_can_be(
         if index in placed:
             assert point.is_drawable
         elif point.is_drawable and point.family == family and len(roofline.points) < 6:
-            pytest.fail(f"{letter(index)} is nowhere on the plot")
+            pytest.fail(f"{letter_of(index)} is nowhere on the plot")
 
 
 @enough

@@ -24,7 +24,7 @@ def row_of(text, letter):
 
 def test_what_has_no_intensity_gets_a_bar_beside_its_share_of_the_roof():
     text = drawn(h200())
-    assert "86 % ±1.7  ████████░" in text
+    assert "86 % ±1.7  ███████▊░" in text
     assert "no FLOP/byte: F" in text
     over = msgspec.structs.replace(
         h200().points[5], fraction=1.37, fraction_low=1.353, fraction_high=1.387

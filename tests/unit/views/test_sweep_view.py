@@ -118,17 +118,14 @@ def test_times_are_of_an_item_where_steps_do_several():
 def test_the_chart_has_a_line_a_point_on_an_axis_that_all_share():
     reports = [at(16, 1e-3), at(64, 2e-3)]
     lines = lines_of(Sweep(scenario="s", parameter="n", best={"old": 16}), reports)
-    chart = lines.index("time per item, from 0, with its 99 % interval")
+    chart = lines.index("time per item, with its 99 % interval")
     first, second = lines[chart + 1 : chart + 3]
     assert first.startswith("old n=16")
     assert first.endswith("1.00 ms best")
-    assert 0.45 < (first.index("●") - 9) / (second.index("●") - 9) < 0.55
-    assert lines[chart + 3].split() == ["0.00", "fs", "2.02", "ms"]
-
-
-def test_times_far_apart_are_drawn_on_a_logarithmic_axis():
-    lines = lines_of(Sweep(scenario="s", parameter="n"), [at(1, 1e-5), at(2, 1e-3)])
-    assert "time per item, logarithmic, with its 99 % interval" in lines
+    assert first.index("●") < second.index("●")
+    ticks = lines[chart + 3]
+    assert abs(ticks.index("1 ms") + 2 - first.index("●")) <= 2
+    assert abs(ticks.rindex("2 ms") + 2 - second.index("●")) <= 2
 
 
 def test_every_reason_and_note_has_its_value_and_one_that_all_share_stands_once():

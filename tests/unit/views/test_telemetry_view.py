@@ -9,11 +9,12 @@ from run_reports import CPU, run, variant
 
 from gpulab.core.finding import finding
 from gpulab.core.machine import Device
+from gpulab.draw.bars import levels
 from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.report import LiveDetail
 from gpulab.features.live.screen import panel_view
 from gpulab.features.telemetry.fields import FIELDS, Field
-from gpulab.features.telemetry.view import CHARTS, bars, solo_runs
+from gpulab.features.telemetry.view import CHARTS, solo_runs
 from gpulab.report.report import Progress, SoloReport, TelemetryReport
 
 GPU = Device(kind="cuda", name="NVIDIA H200")
@@ -70,7 +71,7 @@ def test_before_the_first_reading_it_waits():
 
 
 def test_bars_end_at_fixed_scales():
-    assert bars([0, 49.9, 100, 250, -3], 100) == "▁▄██▁"
+    assert levels([0, 49.9, 100, 250, -3], 100) == "▁▄██▁"
 
 
 def solo(**changes):
