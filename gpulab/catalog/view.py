@@ -57,7 +57,7 @@ def lesson(
         parts += [variants_table(row), ""]
     facts = rows_table()
     listed = _facts(row) | {
-        "claim": "hidden until the verdict stands" if hides_claim and row.claim else row.claim
+        "claim": "hidden until the verdict is final" if hides_claim and row.claim else row.claim
     }
     listed["chosen"] = _assignments(chosen or {})
     for name, value in listed.items():

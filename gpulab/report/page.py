@@ -56,8 +56,8 @@ def result_page(
     limits = reasons(points, letters=False) + causes(report.variants)
     if limits:
         limits.rstrip()
-        parts += [_rule("what limits it, and what to do", width), limits]
-    parts += [_rule("can it be believed?", width), *_trust(run)]
+        parts += [_rule("limits, and what to do", width), limits]
+    parts += [_rule("trust", width), *_trust(run)]
     if asked := questions_of(report):
         parts += [_rule("questions of the course", width), *asked]
     parts += [_rule("tables", width)]

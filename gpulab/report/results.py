@@ -136,7 +136,7 @@ def below_table(report: RunReport) -> list[Line]:
     below = grades(report)
     if len(report.best_among) > 1 and report.best is None:
         *most, last = report.best_among
-        below.append((f"best: {', '.join(most)} or {last}, which cannot be told apart", ""))
+        below.append((f"best: {', '.join(most)} or {last} (statistically tied)", ""))
     elif (
         report.best
         and len(report.best_among) < report.method.comparisons

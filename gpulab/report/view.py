@@ -255,11 +255,10 @@ def required(report: RunReport) -> list[Line]:
         return []
     what = f"exercise {report.exercise}"
     if report.exit_code == ExitCode.MEASURED:
-        return [(f"{what}: passed; it asks for {times(report.fail_below)}", "bold green")]
+        return [(f"{what}: passed (required: {times(report.fail_below)})", "bold green")]
     return [
         (
-            f"{what}: not passed; it asks for {times(report.fail_below)}, and for checks that "
-            "all pass",
+            f"{what}: not passed (required: {times(report.fail_below)}, and every check passed)",
             "bold",
         )
     ]

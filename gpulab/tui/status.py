@@ -26,7 +26,7 @@ def stopping(name: str) -> str:
 
 
 def frozen(headline: str) -> str:
-    return f"frozen, space goes on · {headline}"
+    return f"paused (space resumes) · {headline}"
 
 
 def sweeping(parameter: str, values: Sequence[str], done: int) -> str:

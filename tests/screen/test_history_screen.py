@@ -66,9 +66,7 @@ def test_one_is_opened_again_and_two_are_compared(past):
     async def journey(pilot):
         await open_history(pilot)
         await pilot.press("enter")
-        await until(
-            pilot, lambda: "NVIDIA H200" in flat(pilot) and "can it be believed?" in flat(pilot)
-        )
+        await until(pilot, lambda: "NVIDIA H200" in flat(pilot) and "── trust ──" in flat(pilot))
         await pilot.press("escape", "c")
         await until(pilot, lambda: "space marks two runs" in flat(pilot))
         await pilot.press("space", "down", "space")
@@ -77,7 +75,7 @@ def test_one_is_opened_again_and_two_are_compared(past):
         await pilot.press("c")
         await until(
             pilot,
-            lambda: "what may be said" in flat(pilot) or "time of a step, one axis" in flat(pilot),
+            lambda: "conclusions" in flat(pilot) or "time of a step, one axis" in flat(pilot),
         )
         assert "NVIDIA H100" in flat(pilot)
         assert "NVIDIA H200" in flat(pilot)

@@ -36,13 +36,13 @@ def test_a_panel_fills_the_screen_and_gives_it_back(hostile_scenario, tmp_path):
         await pilot.press("z")
         assert "r runs it" not in flat(pilot), "there is no run to look at"
         await pilot.press("r")
-        await until(pilot, lambda: "how sure" in shown(pilot))
+        await until(pilot, lambda: "confidence" in shown(pilot))
         await pilot.press("z")
         await until(pilot, lambda: "FASTER" in shown(pilot))
         assert "████" in shown(pilot)
-        assert "how sure" not in shown(pilot)
+        assert "confidence" not in shown(pilot)
         await pilot.press("right", "right")
-        await until(pilot, lambda: "how sure" in shown(pilot))
+        await until(pilot, lambda: "confidence" in shown(pilot))
         assert "FASTER" not in shown(pilot)
         await pilot.press("left", "escape")
         await until(pilot, lambda: "device: NVIDIA H200" in shown(pilot))
@@ -68,7 +68,7 @@ def test_a_frozen_screen_stays_while_the_run_goes_on(hostile_scenario, tmp_path)
         await pilot.press("r")
         await until(pilot, lambda: "MEASURE" in shown(pilot))
         await pilot.press("space")
-        await until(pilot, lambda: "frozen, space goes on" in shown(pilot))
+        await until(pilot, lambda: "paused (space resumes)" in shown(pilot))
         tape._stop = (
             next(place for place, event in enumerate(tape._events) if isinstance(event, SoloRun))
             + 1
@@ -160,18 +160,18 @@ def test_a_guess_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp_path
         await pilot.press(*["backspace"] * 4, *"4 8 20", "down", *"memry", "enter")
         await until(pilot, lambda: "one of memory, arithmetic, launches, waiting" in flat(pilot))
         await pilot.press(*["backspace"] * 5, "m", "enter")
-        await until(pilot, lambda: "you said 8.00x" in flat(pilot))
-        await until(pilot, lambda: "the promise stays hidden" in flat(pilot))
+        await until(pilot, lambda: "predicted 8.00x" in flat(pilot))
+        await until(pilot, lambda: "hidden until the verdict is final" in flat(pilot))
         assert "with tensor cores" not in flat(pilot)
         tape.go_on()
         await until(
-            pilot, lambda: idle(pilot) and "the median guess is 8.00x; it is 29.5x" in flat(pilot)
+            pilot, lambda: idle(pilot) and "median prediction 8.00x; measured 29.5x" in flat(pilot)
         )
         (line,) = (tmp_path / "state" / "gpulab" / "guesses.jsonl").read_text().splitlines()
         kept = json.loads(line)
         assert kept["limit"] == "memory"
         assert kept["limit_right"] is False
-        assert "you said that memory limits fp32; it is compute-bound: not so" in flat(pilot)
+        assert "your prediction: memory-bound; measured: compute-bound" in flat(pilot)
         assert kept["guesses"] == [4.0, 8.0, 20.0]
         assert kept["speedup"] == pytest.approx(29.46, rel=0.01)
 

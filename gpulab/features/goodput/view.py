@@ -27,7 +27,7 @@ LEAST = 0.01
 """A share that has a row, whether a bar has a cell for it or not."""
 _MOST_VARIANTS, _GAP = 5, 2
 _LEAST_S = 1e-12
-WORDS = {"preempted": "off the CPU"}
+WORDS = {"preempted": "contention"}
 """Of parts that are called otherwise where they are shown."""
 
 

@@ -1,5 +1,5 @@
 """Two runs side by side: what differs between them first, then times on one axis, speedups, parts,
-what may be said.
+conclusions.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def compare_view(
             rows.three(name, a or "none", b or "none", "yellow")
     if any(contended := [_contention(report) for report in (first, second)]):
         a, b = (f"{share:.0%} of the time" for share in contended)
-        rows.three("others took", a, b, "yellow")
+        rows.three("contention", a, b, "yellow")
     rows.the_same([f"{name} {a}" for name, a, b in facts if a == b])
     names = [name for name in _names(first) if name in _names(second)]
     if names:
@@ -74,7 +74,7 @@ def compare_view(
         rows.heading("speedups within each run", "99 % intervals")
         rows.speedups(pairs)
     rows.parts(first, second, names)
-    rows.heading("what may be said", "")
+    rows.heading("conclusions", "")
     rows.line(
         "Runs are processes of their own, with no pairs between them: a small change of a time "
         "means nothing."
@@ -165,8 +165,8 @@ def _said(entry: Comparison, other: Comparison) -> str:
         )
     change = (other.speedup or 1.0) / (entry.speedup or 1.0)
     return (
-        f"{name}: the two intervals lie apart: B's speedup is {times(change)} A's. Something "
-        "above differs."
+        f"{name}: intervals do not overlap: B's speedup is {times(change)} A's; see the "
+        "differences above."
     )
 
 

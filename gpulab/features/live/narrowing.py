@@ -18,8 +18,8 @@ _ROOM = 0.35
 def _heading(run: LiveRun) -> tuple[str, str]:
     comparison = run.main_comparison
     if comparison is None:
-        return "how sure", ""
-    return f"how sure: {comparison.variant} over {comparison.against}, process by process", ""
+        return "confidence", ""
+    return f"confidence: {comparison.variant} over {comparison.against}, process by process", ""
 
 
 def _rows(run: LiveRun, width: int) -> Rows:
@@ -86,4 +86,4 @@ _ABOUT = (
     "around 1x there is a verdict. The control is the baseline against itself: it must come out "
     "the same."
 )
-NARROWING = Panel("how sure", _heading, _rows, _draw, _ABOUT)
+NARROWING = Panel("confidence", _heading, _rows, _draw, _ABOUT)

@@ -24,9 +24,7 @@ def _draw(run: LiveRun, area: Area) -> None:
     if report.claim:
         lines.append(
             (
-                "the promise stays hidden until the verdict stands"
-                if hidden
-                else f"claim: {report.claim}",
+                "claim: hidden until the verdict is final" if hidden else f"claim: {report.claim}",
                 "",
             )
         )

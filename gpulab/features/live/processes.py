@@ -1,5 +1,5 @@
-"""Where the processes lie: a strip a variant on one logarithmic axis of time, higher where more of
-them are.
+"""The medians of the processes: a strip a variant on one logarithmic axis of time, higher where
+there are more of them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _LEAST_RATIO = 2.0
 
 def _heading(run: LiveRun) -> tuple[str, str]:
     count = max((len(values) for values in run.detail.times_s.values()), default=0)
-    per = " per item" if run.report.per == "item" else ""
+    per = ": time per item" if run.report.per == "item" else ""
     return (
-        f"where the {count} processes lie: their median times{per}",
+        f"process medians ({count}){per}",
         "±: half the interval of the time",
     )
 
@@ -75,4 +75,4 @@ _ABOUT = (
     "humps of one variant are two states of the machine or of its memory, which is why a time is "
     "less certain than a ratio."
 )
-PROCESSES = Panel("where processes lie", _heading, _rows, _draw, _ABOUT)
+PROCESSES = Panel("process medians", _heading, _rows, _draw, _ABOUT)

@@ -46,7 +46,7 @@ def stage(report: RunReport) -> str:
             f"{progress.rounds}"
         )
     place = " ".join(part for part in (progress.stage, progress.variant, progress.detail) if part)
-    return f"the verdict stands · {place}" if progress.verdict_stands else place
+    return f"verdict final · {place}" if progress.verdict_stands else place
 
 
 def verdict_lines(report: RunReport) -> list[str]:

@@ -16,7 +16,7 @@ _INTERVAL, _SPREAD = 15, 7
 
 
 def _heading(run: LiveRun) -> tuple[str, str]:
-    said = f"you said {times(run.guess)}" if run.guess else ""
+    said = f"predicted {times(run.guess)}" if run.guess else ""
     return f"time of {'an item' if run.report.per == 'item' else 'a step'}", said or (
         "so far" * run.report.under_way
     )

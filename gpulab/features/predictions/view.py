@@ -136,8 +136,8 @@ def outcome(report: RunReport, prediction: Prediction, *, width: int) -> list[Te
         and comparison.high is not None
         and comparison.low <= guess <= comparison.high
     )
-    said = "the median guess is" if several else "you said"
-    measured = f"it is {times(comparison.speedup)} ({span(comparison.low, comparison.high)})"
+    said = "median prediction" if several else "predicted"
+    measured = f"measured {times(comparison.speedup)} ({span(comparison.low, comparison.high)})"
     words = f"{said} {times(guess)}; {measured}: {'right, within the interval' if inside else off}"
     promise = promised(report.claim)
     rows = min(len(prediction.speedups), _ROWS)
@@ -147,6 +147,6 @@ def outcome(report: RunReport, prediction: Prediction, *, width: int) -> list[Te
     lines = [drawn, Text(words, "bold")]
     if (limit := limit_right(prediction, report)) is not None:
         bound, right = limit
-        text = f"you said that {prediction.limit} limits {report.baseline}; it is {bound}-bound: "
-        lines.append(Text(text + ("right" if right else "not so"), "bold"))
+        words = f"your prediction: {prediction.limit}-bound; measured: {bound}-bound"
+        lines.append(Text(words, "bold green" if right else "bold"))
     return lines

@@ -17,7 +17,7 @@ _AROUND_TABLE = 2
 
 
 def _heading(run: LiveRun) -> tuple[str, str]:
-    return "how far below the roof", "the whole plot: its own tab"
+    return "distance to roof", "the whole plot: its own tab"
 
 
 def _rows(run: LiveRun, width: int) -> Rows:

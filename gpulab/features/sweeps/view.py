@@ -99,9 +99,9 @@ def _best(sweep: Sweep, points: Sequence[_Point]) -> Iterator[tuple[str, str]]:
                 "yellow",
             )
         elif len(among) == count:
-            yield f"{variant}: no value of {parameter} can be told from another", "bold"
+            yield f"{variant}: no significant difference between values of {parameter}", "bold"
         elif len(among) > 1:
-            yield f"{variant}: {named} cannot be told apart", "bold"
+            yield f"{variant}: {named} are statistically tied", "bold"
         else:
             yield (
                 f"{variant}: {parameter}={value} is the best{_margin(sweep, variant, final)}",

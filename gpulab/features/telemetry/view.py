@@ -259,7 +259,7 @@ def _validity(report: RunReport) -> tuple[str, str]:
     ]
     if not contention:
         return "no block was timed so far", ""
-    words = f"contention up to {max(contention):.0%}: so long a timed thread did not run"
+    words = f"contention up to {max(contention):.0%}: descheduled by other work"
     return words, "yellow" if max(contention) >= _CONTENDED else ""
 
 

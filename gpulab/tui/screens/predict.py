@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from textual.events import Resize
 
 _HINT = "a number such as 4; several, such as 4 2 8, are the guesses of a class"
-_HIDDEN = "the promise of the lesson stays hidden until the verdict stands"
+_HIDDEN = "the claim of the lesson is hidden until the verdict is final"
 
 
 class PredictScreen(Screen["Prediction | None"]):

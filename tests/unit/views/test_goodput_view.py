@@ -161,7 +161,7 @@ def test_bars_and_their_legend_agree_in_letters_and_colours(width, ascii_only):
     }
     assert set(bar) == set(legend) == {letter for letter, _ in bars.CATEGORIES.values()}
     assert list(legend.values()) == [
-        name if name != "preempted" else "off the CPU" for name in CATEGORIES
+        name if name != "preempted" else "contention" for name in CATEGORIES
     ]
     colours = colours_of_letters(shown, width)
     assert {letter: colours[letter] for letter in legend} == {

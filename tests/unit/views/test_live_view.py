@@ -142,7 +142,7 @@ def test_a_promise_stays_hidden_from_those_who_guess():
     shown, hidden = (live_view(each, width=120, height=36).plain for each in (run, guessed))
     assert run.report.claim in shown
     assert run.report.claim not in hidden
-    assert "you said 2.00x" in hidden
+    assert "predicted 2.00x" in hidden
 
 
 positive = st.floats(1e-12, 1e12)

@@ -42,7 +42,7 @@ def test_after_the_run_guess_and_measurement_stand_together():
     report = two_variants(best="new")
     (comparison,) = report.comparisons
     _, words = outcome(report, Prediction((4.0,)), width=80)
-    assert words.plain.startswith("you said 4.00x; it is 1.50x (")
+    assert words.plain.startswith("predicted 4.00x; measured 1.50x (")
     assert words.plain.endswith("2.67x less")
     _, words = outcome(report, Prediction((comparison.speedup,)), width=80)
     assert words.plain.endswith("right, within the interval")

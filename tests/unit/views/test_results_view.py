@@ -355,7 +355,7 @@ def test_the_best_is_named_where_it_is_shown_to_be():
     apart = lines_of(
         run(*names, comparisons=both, method=several, best_among=["third", "first", "second"])
     )
-    assert "best: third, first or second, which cannot be told apart" in apart
+    assert "best: third, first or second (statistically tied)" in apart
     single = lines_of(run(*names[:2], comparisons=both[:1], best="first", best_among=["first"]))
     assert not [line for line in single if line.startswith("best")]
 

@@ -91,11 +91,11 @@ def test_the_best_is_marked_by_the_evidence_of_the_final():
 def test_what_cannot_be_told_apart_is_said():
     assert (
         swept([64, 256], final((16, 0.5), (256, 1.0)))[0]
-        == "new: n=64 and n=256 cannot be told apart"
+        == "new: n=64 and n=256 are statistically tied"
     )
     assert (
         swept([64, 256, 16], final((16, 1.0), (256, 1.0)))[0]
-        == "new: no value of n can be told from another"
+        == "new: no significant difference between values of n"
     )
 
 
