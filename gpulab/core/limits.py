@@ -20,12 +20,8 @@ LINE_BYTES = 1 << 20
 """Of one event on the pipe of a process."""
 RUN_FILE_LINE_BYTES = 8 << 20
 """Of one line of a run file: the first event holds the scenario's source."""
-HISTORY_BYTES = 4 << 20
-"""Of the end of the index of earlier runs that is read before every run: some thousands."""
-HISTORY_RUN_BYTES = 64 << 10
-"""Of one run in it."""
-CACHE_FILE_BYTES = 1 << 20
-"""Of a file of measured ceilings."""
+STORE_ROW_BYTES = 256 << 10
+"""Of one row of the store: a run in the history, ceilings of a device, a choice."""
 NAMES = 100
 """Names that one scenario may make up while it runs: of reported figures, and of phases."""
 NAME_LENGTH = 100

@@ -1,14 +1,7 @@
-"""Ceilings kept between runs, under the user's cache directory: they hold for one device in one
-configuration.
-"""
+"""Ceilings kept between runs: they hold for one device in one configuration."""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from hashlib import sha256
-from pathlib import Path
-
-import msgspec
 from msgspec.structs import replace
 
 from gpulab.core.events import (
@@ -20,43 +13,10 @@ from gpulab.core.events import (
     TelemetryStarted,
     WorkerReady,
 )
-from gpulab.core.files import read_regular, write_whole
-from gpulab.core.finding import finding
-from gpulab.core.findings import Finding
 from gpulab.core.jobs import TELEMETRY_OFF, Calibrate, RunRequest, ScenarioFile, subject_of
-from gpulab.core.limits import CACHE_FILE_BYTES
-from gpulab.core.machine import Device
 from gpulab.core.payloads import CACHE, COSTS, MEMORY
 from gpulab.core.statuses import CeilingChoice, Outcome
-from gpulab.core.values import Amount, Count, Line
-from gpulab.core.wire import UNREADABLE
-
-
-class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """What ceilings depend on. The power limit is in watts, None where nobody read it."""
-
-    gpulab: Line | None
-    device: Line
-    driver: Line | None
-    torch: Line | None
-    cupy: Line | None
-    threads: Count
-    power_limit: Amount | None = None
-
-    @property
-    def path(self) -> Path:
-        from platformdirs import user_cache_path
-
-        digest = sha256(msgspec.json.encode(self))
-        return user_cache_path("gpulab") / "ceilings" / f"{digest.hexdigest()[:16]}.json"
-
-
-class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One file of the cache."""
-
-    key: Key
-    device: Device
-    measured: CeilingsMeasured
+from gpulab.session.store import DeviceKey, Store
 
 
 class CeilingCache:
@@ -72,7 +32,6 @@ class CeilingCache:
         self._of_the_device = not (isinstance(subject, ScenarioFile) and subject.env)
         self._ready: WorkerReady | None = None
         self._sampled: TelemetryStarted | None = None
-        self._unreadable: set[Path] = set()
         self._measured: CeilingsMeasured | None = None
         """The run's own, which nothing older may follow."""
         self._known: CeilingsMeasured | None = None
@@ -113,20 +72,13 @@ class CeilingCache:
         return self._known.complete or {MEMORY, CACHE, *self._dtypes} <= keys
 
     @property
-    def findings(self) -> list[Finding]:
-        """What of the cache could not be read, and so was measured again."""
-        return [
-            finding("ceiling_cache_unreadable", file=str(path)) for path in sorted(self._unreadable)
-        ]
-
-    @property
-    def _key(self) -> Key | None:
+    def _key(self) -> DeviceKey | None:
         ready, sampled = self._ready, self._sampled
         if ready is None:
             return None
         device, versions = ready.device, ready.environment
         is_sampled = sampled is not None and device.uuid is not None and sampled.uuid == device.uuid
-        return Key(
+        return DeviceKey(
             gpulab=versions.get("gpulab"),
             device=device.uuid or device.name,
             driver=versions.get("driver"),
@@ -142,11 +94,10 @@ class CeilingCache:
         """
         if self._key is None or self._measured or self._measures_all:
             return None
-        entry, unreadable = load(self._key)
-        self._unreadable |= set(unreadable)
-        if entry is None:
+        with Store() as store:
+            measured = self._known = store.ceilings(self._key)
+        if measured is None:
             return None
-        measured = self._known = entry.measured
         return CeilingsMeasured(
             ceilings=measured.ceilings,
             at=measured.at,
@@ -164,10 +115,8 @@ class CeilingCache:
             if self._measures_all or not ready.device.on_gpu:  # it was cut short, or drifts
                 return
             measured = _with_known(measured, self._known)
-        with suppress(OSError):  # without a cache they are measured again, that is all
-            key.path.parent.mkdir(parents=True, exist_ok=True)
-            entry = CacheEntry(key=key, device=ready.device, measured=measured)
-            write_whole(key.path, msgspec.json.encode(entry))
+        with Store() as store:
+            store.keep_ceilings(key, measured)
 
 
 def _with_known(measured: CeilingsMeasured, known: CeilingsMeasured | None) -> CeilingsMeasured:
@@ -183,27 +132,3 @@ def _with_known(measured: CeilingsMeasured, known: CeilingsMeasured | None) -> C
         return replace(measured, ceilings=tuple(steady.values()))
     before = {ceiling.key: ceiling for ceiling in known.ceilings}
     return replace(measured, ceilings=tuple({**before, **steady}.values()), complete=known.complete)
-
-
-def load(key: Key) -> tuple[CacheEntry | None, list[Path]]:
-    """(the entry of a key, the newest of any power limit where nobody read it; files that cannot be
-    read).
-    """
-    paths = key.path.parent.glob("*.json") if key.power_limit is None else [key.path]
-    entries: list[CacheEntry] = []
-    unreadable = []
-    for path in paths:
-        try:
-            entries.append(
-                msgspec.json.decode(read_regular(path, CACHE_FILE_BYTES), type=CacheEntry)
-            )
-        except FileNotFoundError:
-            continue
-        except (OSError, *UNREADABLE):
-            unreadable.append(path)
-    fitting = [
-        entry
-        for entry in entries
-        if msgspec.structs.replace(entry.key, power_limit=key.power_limit) == key
-    ]
-    return max(fitting, key=lambda entry: entry.measured.at, default=None), unreadable

@@ -1,69 +1,105 @@
-"""Earlier runs beside a new one: looked up before it measures, and the run itself is kept for the
-next.
+"""What earlier runs of the same file leave to a new one: their speedups, and what they chose with
+`gpulab.tune`. And the run itself is kept for the next.
 """
 
 from __future__ import annotations
 
 import socket
 
-from gpulab.core.events import EarlierRuns, PastSpeedups, WorkerReady
+from gpulab.core.events import (
+    EarlierRuns,
+    Event,
+    PastSpeedups,
+    RunEnded,
+    RunInvalid,
+    Tuned,
+    WorkerReady,
+)
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure, RunRequest, subject_of
+from gpulab.core.payloads import Choice
+from gpulab.core.statuses import Outcome
+from gpulab.features.history.findings import store_set_aside
 from gpulab.features.history.report import PastRun, has_contenders, key_of, past_run
 from gpulab.report.report import RunReport
 from gpulab.report.state import RunState
-from gpulab.session.history_index import HistoryIndex
-from gpulab.session.run_files import state_folder
+from gpulab.session.store import Store
 
 _MOST_RUNS = 50
 """The newest: older ones say less of the machine as it is."""
 
 
 class History:
-    """Of one run: reads what may matter when it is made, and answers once the run has its
-    device.
+    """Of one run: the store is read before the worker starts, whose first steps are timed, and
+    written once the run has ended.
     """
 
     def __init__(self, request: RunRequest) -> None:
-        job = request.job
-        self._job = (
-            job
-            if isinstance(job, Measure) and not (job.smoke or job.quick or has_contenders(job))
-            else None
-        )
-        self._subject = subject_of(job)
+        self._job = request.job
+        self._subject = subject_of(request.job)
         self._runs: list[PastRun] = []
+        self._new: list[Choice] = []
+        self.choices: tuple[Choice, ...] = ()
+        """What earlier runs of the file chose."""
+        self.findings: list[Finding] = []
+        """Where a store was damaged."""
 
     def read(self) -> None:
-        """Before the worker starts, whose first steps are timed: where the index is missing, a part
-        is made again.
-        """
-        if self._subject is not None:
-            runs = HistoryIndex(state_folder()).runs(self._subject.source_sha256)
-            self._runs = [run for run in runs if run.counts]
+        with Store() as store:
+            if self._subject is not None:
+                runs = store.runs_of(self._subject.source_sha256)
+                self._runs = [run for run in runs if run.counts]
+                self.choices = store.choices(self._subject.source_sha256)
+            if aside := store.set_aside():
+                self.findings.append(store_set_aside(file=str(aside)))
 
-    def see(self, event: object) -> EarlierRuns | None:
-        """What earlier runs gave, as soon as the event says what this one runs on; None where there
-        are none.
+    def see(self, event: Event) -> EarlierRuns | None:
+        """Take an event in; what earlier runs gave, as soon as it is clear what this one runs on,
+        None where there are none.
         """
-        if not isinstance(event, WorkerReady) or self._job is None or not self._runs:
+        match event:
+            case WorkerReady():
+                return self._on(event)
+            case Tuned(cached=False):
+                self._new.append(event.choice)
+            case RunInvalid():
+                self._new = []
+            case RunEnded(outcome=outcome) if outcome != Outcome.FAILED:
+                self._keep_choices()
+        return None
+
+    def _on(self, ready: WorkerReady) -> EarlierRuns | None:
+        job = self._job
+        if not isinstance(job, Measure) or job.smoke or job.quick or has_contenders(job):
             return None
-        subject, host = self._job.subject, socket.gethostname()
-        key = key_of(subject.source_sha256, subject.params, host, event.device, event.environment)
+        subject = job.subject
+        key = key_of(
+            subject.source_sha256,
+            subject.params,
+            socket.gethostname(),
+            ready.device,
+            ready.environment,
+        )
         speedups: dict[tuple[str, str], list[float]] = {}
         for run in [run for run in self._runs if run.key == key][-_MOST_RUNS:]:
             for comparison in run.comparisons:
                 if comparison.speedup is not None:
-                    speedups.setdefault((comparison.variant, comparison.against), []).append(
-                        comparison.speedup
-                    )
+                    pair = comparison.variant, comparison.against
+                    speedups.setdefault(pair, []).append(comparison.speedup)
         comparisons = tuple(
             PastSpeedups(variant=variant, against=against, speedups=values)
             for (variant, against), values in speedups.items()
         )
         return EarlierRuns(comparisons=comparisons) if comparisons else None
 
+    def _keep_choices(self) -> None:
+        if self._new and self._subject is not None:
+            with Store() as store:
+                store.keep_choices(self._subject.source_sha256, self._new)
+
 
 def keep(state: RunState, report: RunReport) -> None:
-    """Enter a run that has ended into the index."""
+    """Enter a run that has ended into the store. ValidationError where it is out of range."""
     if (run := past_run(state, report)) is not None:
-        HistoryIndex(state_folder()).add(run)
+        with Store() as store:
+            store.add_run(run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from math import inf
@@ -18,12 +18,12 @@ from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.run_file import RunFileError, RunFileReader, read_run_file
 from gpulab.core.statuses import Conclusion, FailureKind
+from gpulab.features.history.report import PastRun
 from gpulab.report.build import build_report, new_state
 from gpulab.report.report import RunReport
 from gpulab.session import history
-from gpulab.session.history_index import HistoryIndex
-from gpulab.session.run_files import state_folder
 from gpulab.session.session import Session
+from gpulab.session.store import Store
 
 
 class Source(Protocol):
@@ -232,15 +232,14 @@ def newest_report(scenario: str) -> RunReport | None:
     """Of its newest run that measured something at full size; None where there is none, or its file
     is gone.
     """
-    for part in HistoryIndex(state_folder()).parts():
-        for past in part.runs:
-            if past.scenario == scenario and past.outcome in _TOLD and not past.smoke:
-                try:
-                    run = Run(File(Path(past.run_file)))
-                    run.poll()
-                except (OSError, RunFileError):
-                    continue
-                return run.report
+    for past in _runs():
+        if past.scenario == scenario and past.outcome in _TOLD and not past.smoke:
+            try:
+                run = Run(File(Path(past.run_file)))
+                run.poll()
+            except (OSError, RunFileError):
+                continue
+            return run.report
     return None
 
 
@@ -249,8 +248,11 @@ def has_attempt(exercise: str) -> bool:
     NoExerciseError.
     """
     untouched = sha256(handed_out(exercise).encode()).hexdigest()
-    return any(
-        run.exercise == exercise and run.source_sha256 != untouched
-        for part in HistoryIndex(state_folder()).parts()
-        for run in part.runs
-    )
+    return any(run.exercise == exercise and run.source_sha256 != untouched for run in _runs())
+
+
+def _runs() -> Iterator[PastRun]:
+    """All runs of this machine; those that the store lacked come last."""
+    with Store() as store:
+        for part in store.runs():
+            yield from part.runs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from gpulab.core.text import file_name
 
 
 def state_folder() -> Path:
-    """Where run files and their index are kept."""
+    """Where run files and the store of what they leave for later ones are kept."""
     from platformdirs import user_state_path
 
     return user_state_path("gpulab")
@@ -34,17 +35,13 @@ def runs_folder() -> Path:
     return state_folder() / "runs"
 
 
-def run_files(folder: Path, below: str) -> list[Path]:
-    """Those of a folder whose names sort below `below`, the newest first."""
-    try:
-        names = [
-            entry.name
-            for entry in os.scandir(folder)
-            if entry.name.endswith(".jsonl") and entry.name < below
-        ]
-    except OSError:
-        return []
-    return [folder / name for name in sorted(names, reverse=True)]
+def newest_run_files(most: int) -> list[Path]:
+    """So many of that folder, the newest first."""
+    folder = runs_folder()
+    with suppress(OSError):
+        names = [entry.name for entry in os.scandir(folder) if entry.name.endswith(".jsonl")]
+        return [folder / name for name in sorted(names, reverse=True)[:most]]
+    return []
 
 
 def at_home(path: Path) -> str:

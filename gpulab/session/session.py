@@ -37,7 +37,6 @@ from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import FailureKind, Outcome, Stage
 from gpulab.features.telemetry.process import TelemetryProcess
 from gpulab.session.ceilings import CeilingCache
-from gpulab.session.choices import ChoiceCache
 from gpulab.session.deadline import Deadline
 from gpulab.session.history import History
 from gpulab.session.streams import CapturedOutput, EventLog
@@ -61,7 +60,6 @@ class Session:
         self._request, self._command = request, command
         self._log = EventLog(run_file)
         self._ceilings = CeilingCache(request)
-        self._choices = ChoiceCache(request)
         self._history = History(request)
         self._worker: WorkerProcess | None = None
         self._telemetry: TelemetryProcess | None = None
@@ -154,7 +152,7 @@ class Session:
             tempfile.TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True)
         )
         return replace(
-            job, choices=self._choices.load(), profile=self._request.profile, folder=folder
+            job, choices=self._history.choices, profile=self._request.profile, folder=folder
         )
 
     def _start_telemetry(self) -> TelemetryProcess | None:
@@ -235,7 +233,6 @@ class Session:
                 self._telemetry.target(event)
             if (earlier := self._history.see(event)) is not None:
                 self._append(earlier)
-            self._choices.see(event)
             if (ceilings := self._ceilings.see(event)) is not None:
                 self._append(ceilings)
             if isinstance(event, Stopped) and self._worker and self._ceilings.is_enough:
@@ -247,7 +244,7 @@ class Session:
         if self._stopped is None and self._cancel_asked():  # while nobody waited for that
             self._stopped = Outcome.CANCELLED
         events: list[Event] = [Noticed(finding=notice) for notice in transcript.findings]
-        events += [Noticed(finding=notice, explains=True) for notice in self._ceilings.findings]
+        events += [Noticed(finding=notice, explains=True) for notice in self._history.findings]
         events += [RunInvalid(reason=problem) for problem in transcript.problems]
         # a timeout that came too late changes nothing
         if transcript.complete and self._stopped != Outcome.CANCELLED:

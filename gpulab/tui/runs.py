@@ -128,7 +128,7 @@ class Runs:
         if (prediction := self.predictions.get(name)) and (
             best := best_comparison(run.report)
         ) is not None:
-            from gpulab.session.guesses import keep
+            from gpulab.features.predictions.report import keep
 
             keep(run.report, best, prediction)
 

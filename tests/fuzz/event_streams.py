@@ -7,9 +7,9 @@ from functools import cache
 
 from recorded import CORPUS, NAMES
 
-from fuzz.cache_files import _Events
 from fuzz.mutations import LINES, mutated_bytes, mutated_json, mutated_lines
 from fuzz.shown import show
+from fuzz.stores import _Events
 from gpulab.core import events as e
 from gpulab.core.wire import decode
 from gpulab.session.run import Run

@@ -23,7 +23,7 @@ COUNTS = {
     "scenario_files": 10_000,
     "values": 5_000,
     "run_files": 5_000,
-    "cache_files": 5_000,
+    "stores": 5_000,
     "event_streams": 5_000,
 }
 MOST_S, MOST_MB = 2.0, 500

@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
 
-import msgspec
 import pytest
 from journey import flat, shown, until, visit
 from msgspec.structs import replace
@@ -13,31 +12,45 @@ from recorded import run_file, write_run
 from gpulab.core.run_file import read_run_file
 from gpulab.features.history.report import past_run
 from gpulab.report.build import build_report, fold_all
-from gpulab.session import history_index
-from gpulab.session.history_index import HistoryIndex
-from gpulab.session.run_files import state_folder
+from gpulab.session import store as stores
+from gpulab.session.run_files import runs_folder, state_folder
+from gpulab.session.store import NAME, Store
 from gpulab.tui.screens.history import HistoryList, HistoryScreen
+
+
+def entered(*runs):
+    """Put runs into the store."""
+    with Store() as store:
+        for run in runs:
+            assert store.add_run(run)
+
+
+def run_in(path):
+    """What is kept of the run of a run file."""
+    state = fold_all(read_run_file(path).events)
+    return past_run(state, build_report(state, str(path)))
 
 
 @pytest.fixture
 def past(tmp_path, monkeypatch):
     """Two recorded runs, entered as those of an hour and of two hours ago."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    index, runs = HistoryIndex(state_folder()), []
+    runs = []
     for hours, name in ((2, "precision-h100-1"), (1, "precision-h200")):
-        path = run_file(name, tmp_path)
-        state = fold_all(read_run_file(path).events)
         at = (datetime.now(UTC) - timedelta(hours=hours)).isoformat()
-        runs.append(
-            replace(past_run(state, build_report(state, str(path))), at=at, path="precision.py")
-        )
-        assert index.add(runs[-1])
+        runs.append(replace(run_in(run_file(name, tmp_path)), at=at, path="precision.py"))
+    entered(*runs)
     return runs
 
 
 def rows(pilot):
     runs = pilot.app.screen.query_one(HistoryList)
     return [runs.render_line(y).text.rstrip() for y in range(1, runs.size.height)]
+
+
+def top(pilot):
+    """The first rows as one: a path goes on from row to row."""
+    return "".join(line.strip() for line in shown(pilot).splitlines()[:5])
 
 
 async def open_history(pilot):
@@ -85,15 +98,29 @@ def test_one_is_opened_again_and_two_are_compared(past):
     visit(journey, size=(120, 40))
 
 
-def test_a_run_whose_file_is_gone_is_listed_and_says_so(past, tmp_path):
-    for path in tmp_path.glob("*.jsonl"):
-        path.unlink()
+def test_a_run_whose_file_goes_says_so_and_leaves_the_list(past, tmp_path):
+    async def journey(pilot):
+        await open_history(pilot)
+        for path in tmp_path.glob("*.jsonl"):
+            path.unlink()
+        await pilot.press("enter")
+        await until(pilot, lambda: "No such file" in flat(pilot))
+        await pilot.press("escape", "h")
+        await until(pilot, lambda: "No run has ended on this machine yet" in flat(pilot))
+
+    visit(journey, size=(120, 40))
+
+
+def test_a_damaged_store_is_read_again_and_says_where_it_is(past):
+    runs_folder().mkdir()
+    (runs_folder() / "1.jsonl").hardlink_to(past[0].run_file)
+    (state_folder() / NAME).write_text("garbage")
 
     async def journey(pilot):
         await open_history(pilot)
-        await pilot.press("enter")
-        await until(pilot, lambda: "No such file" in flat(pilot))
-        assert "precision" in rows(pilot)[0]
+        said = f"a damaged store was moved to {NAME}.damaged"
+        await until(pilot, lambda: said in shown(pilot).splitlines()[0])
+        assert "1 h" not in rows(pilot)[1]
 
     visit(journey, size=(120, 40))
 
@@ -111,21 +138,27 @@ def test_search_as_one_types(past):
 
 
 def fill(runs, count):
-    """An index of so many runs, a minute apart; every tenth is of another scenario, which only its
+    """A store of so many runs, a minute apart; every tenth is of another scenario, which only its
     title has.
     """
-    now, lines = datetime.now(UTC), []
-    for place in range(count):
-        at = (now - timedelta(minutes=count - place)).isoformat()
-        changes = {"at": at, "run_file": f"/runs/{place}.jsonl"}
-        changes |= (
-            {"scenario": "fp16", "path": "fp16.py", "title": f"Number-{place}"}
-            if place % 10 == 0
-            else {}
+    now = datetime.now(UTC)
+    runs_folder().mkdir(exist_ok=True)
+    entered(
+        *(
+            replace(
+                runs[place % 2],
+                at=(now - timedelta(minutes=count - place)).isoformat(),
+                run_file=str(runs_folder() / f"{place}.jsonl"),
+                **({} if place % 10 else {"scenario": "fp16", "path": "fp16.py"}),
+                **({} if place % 10 else {"title": f"Number-{place}"}),
+            )
+            for place in range(count)
         )
-        lines.append(msgspec.json.encode(replace(runs[place % 2], **changes)))
-    path = state_folder() / "history.jsonl"
-    path.write_bytes(b"\n".join([path.read_bytes().splitlines()[0], *lines, b""]))
+    )
+    for run in runs:
+        Path(run.run_file).unlink(missing_ok=True)
+    for place in range(count):
+        (runs_folder() / f"{place}.jsonl").touch()
 
 
 @pytest.mark.slow
@@ -160,15 +193,14 @@ def test_ten_thousand_runs_are_listed_and_searched_as_one_types(past):
 
 
 @pytest.mark.slow
-def test_a_missing_index_is_made_again_and_says_how_far_it_is(past, monkeypatch):
-    folder = state_folder()
-    (folder / "history.jsonl").unlink()
-    (folder / "runs").mkdir()
+def test_a_missing_store_is_made_again_and_says_how_far_it_is(past, monkeypatch):
+    (state_folder() / NAME).unlink()
+    runs_folder().mkdir()
     for number in range(120):
         source = Path(past[number % 2].run_file)
-        (folder / "runs" / f"20261121T{number:06}-precision-1.jsonl").hardlink_to(source)
-    monkeypatch.setattr(history_index, "_STEP_S", 0.0)
-    monkeypatch.setattr(history_index, "_PART_S", 0.0)
+        (runs_folder() / f"20261121T{number:06}-precision-1.jsonl").hardlink_to(source)
+    monkeypatch.setattr(stores, "_CATCH_UP_S", 0.0)
+    monkeypatch.setattr(stores, "_PART_S", 0.0)
     said = []
     say = HistoryScreen._say
     monkeypatch.setattr(
@@ -185,20 +217,19 @@ def test_a_missing_index_is_made_again_and_says_how_far_it_is(past, monkeypatch)
         )
 
     visit(journey)
-    assert (folder / "history.jsonl").read_bytes().count(b"\n") == 121
 
 
 def test_while_a_run_measures_no_run_file_is_read(past, monkeypatch):
-    folder = state_folder()
-    (folder / "runs").mkdir()
-    for number in range(20):
-        (folder / "runs" / f"20261121T{number:06}-precision-1.jsonl").hardlink_to(past[0].run_file)
-    monkeypatch.setattr(history_index, "_PART_S", 0.0)
+    (state_folder() / NAME).unlink()
+    runs_folder().mkdir()
+    monkeypatch.setattr(stores, "_PART_S", 0.0)
 
     async def journey(pilot):
         runs = pilot.app.screen.runs
         runs.running = "precision"
-        (folder / "history.jsonl").write_bytes(b"")
+        for number in range(20):
+            path = runs_folder() / f"20261121T{number:06}-precision-1.jsonl"
+            path.hardlink_to(past[0].run_file)
         await pilot.press("h")
         await until(pilot, lambda: "reading 1 of 20" in shown(pilot))
         await pilot.pause(0.3)
@@ -224,22 +255,22 @@ def test_one_scenario_only_and_the_whole_path_of_a_run_file(past):
         await until(pilot, lambda: "100 runs ·" in shown(pilot))
         assert rows(pilot)[9].startswith(">"), "the cursor stays on its run"
         await pilot.press("o")
-        await until(pilot, lambda: "/runs/90.jsonl" in shown(pilot).splitlines()[0])
+        await until(pilot, lambda: "/runs/90.jsonl" in top(pilot))
 
     visit(journey)
 
 
 def test_a_path_that_is_longer_than_a_line_is_shown_as_a_whole(past):
-    long = f"/{'folder/' * 20}run.jsonl"
-    state_folder().joinpath("history.jsonl").unlink()
-    HistoryIndex(state_folder()).add(replace(past[0], run_file=long))
+    folder = Path(past[0].run_file).parent / ("folder" * 20)
+    folder.mkdir(parents=True)
+    long = str(Path(past[0].run_file).rename(folder / "run.jsonl"))
+    Path(past[1].run_file).unlink()
+    entered(replace(past[0], run_file=long))
 
     async def journey(pilot):
         await open_history(pilot)
         await pilot.press("o")
-        await until(
-            pilot, lambda: long in "".join(line.strip() for line in shown(pilot).splitlines()[:2])
-        )
+        await until(pilot, lambda: long in top(pilot))
         await pilot.press("slash", "x")
         await until(pilot, lambda: "0 of 1 run ·" in shown(pilot).splitlines()[0])
         assert "No run has all of these words" in flat(pilot)
@@ -251,8 +282,7 @@ def test_the_lines_that_differ_are_shown_and_runs_change_their_places(tmp_path, 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for number in range(3):
         path = run_of_source(tmp_path / f"{number}.jsonl", f"x = {number}\ny = 1\n", number)
-        state = fold_all(read_run_file(path).events)
-        assert HistoryIndex(state_folder()).add(past_run(state, build_report(state, str(path))))
+        entered(run_in(path))
 
     async def journey(pilot):
         await open_history(pilot)

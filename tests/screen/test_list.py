@@ -16,9 +16,8 @@ from gpulab.core.run_file import read_run_file
 from gpulab.features.course.report import course
 from gpulab.features.history.report import past_run
 from gpulab.report.build import build_report, fold_all
-from gpulab.session.history_index import HistoryIndex
 from gpulab.session.run import File
-from gpulab.session.run_files import state_folder
+from gpulab.session.store import Store
 from gpulab.tui.panels.catalog import ScenarioList
 
 TRAIN = (
@@ -226,10 +225,12 @@ def test_the_app_lists_without_running_anything(tmp_path):
 def test_the_list_knows_after_a_restart_what_runs_came_to(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     entry = next(entry for entry in catalog() if entry.name == "precision")
-    state = fold_all(read_run_file(run_file("precision-h200", tmp_path)).events)
-    past = past_run(state, build_report(state))
+    recorded = run_file("precision-h200", tmp_path)
+    state = fold_all(read_run_file(recorded).events)
+    past = past_run(state, build_report(state, str(recorded)))
     two_hours_ago = (datetime.now(UTC) - timedelta(hours=2)).isoformat()
-    assert HistoryIndex(state_folder()).add(replace(past, path=str(entry.path), at=two_hours_ago))
+    with Store() as store:
+        assert store.add_run(replace(past, path=str(entry.path), at=two_hours_ago))
 
     async def journey(pilot):
         await until(

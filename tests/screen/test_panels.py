@@ -1,13 +1,13 @@
 """The panels of a run, the code, guesses and help, over recorded runs: keys in, text out."""
 
-import json
-
 import pytest
 from journey import Tape, flat, idle, shown, until, visit
 from recorded import run_file
 
 from gpulab.core.events import Samples, SoloRun, Telemetry
+from gpulab.features.predictions.report import Guess
 from gpulab.session.run import File
+from gpulab.session.store import Store
 
 
 def test_telemetry_is_drawn_over_time_beside_the_run(hostile_scenario, tmp_path):
@@ -167,12 +167,11 @@ def test_a_guess_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp_path
         await until(
             pilot, lambda: idle(pilot) and "median prediction 8.00x; measured 29.5x" in flat(pilot)
         )
-        (line,) = (tmp_path / "state" / "gpulab" / "guesses.jsonl").read_text().splitlines()
-        kept = json.loads(line)
-        assert kept["limit"] == "memory"
-        assert kept["limit_right"] is False
+        with Store() as store:
+            (kept,) = store.predictions(Guess)
         assert "your prediction: memory-bound; measured: compute-bound" in flat(pilot)
-        assert kept["guesses"] == [4.0, 8.0, 20.0]
-        assert kept["speedup"] == pytest.approx(29.46, rel=0.01)
+        assert (kept.limit, kept.limit_right) == ("memory", False)
+        assert kept.guesses == (4.0, 8.0, 20.0)
+        assert kept.speedup == pytest.approx(29.46, rel=0.01)
 
     visit(journey, hostile_scenario, size=(120, 40), starter=lambda entry, settings: tape)

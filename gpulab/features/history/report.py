@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
@@ -12,10 +13,9 @@ from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Job, Measure, subject_of
 from gpulab.core.machine import Device
-from gpulab.core.statuses import Conclusion, ExitCode, Per, Verdict
+from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.core.values import (
     Count,
-    Integer,
     Line,
     Name,
     ParamValue,
@@ -47,35 +47,31 @@ class PastComparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PastRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One line of the index. `at` is UTC, ISO 8601, when the run started; `times_s` are medians of
-    a step.
+    """What lists show of a run, and what is compared with later ones; the rest is in its run file.
+
+    `at` is UTC, ISO 8601, when the run started; `fastest_s` the shortest median of a step.
     """
 
     at: Name
-    host: Line
+    host: Line = ""
     run_file: Text
     scenario: Text
     title: Line = ""
-    path: Text
+    path: Text = ""
     source_sha256: Name
-    functions: bool = False
     exercise: Name = ""
     params: dict[Name, ParamValue] = {}
     device: Device
     environment: dict[Name, Line | None] = {}
-    seed: Integer | None = None
     smoke: bool = False
     quick: bool = False
-    per: Per = Per.STEP
     outcome: Conclusion
     exit_code: ExitCode
-    reason: Name | None = None
-    """The code of a finding."""
     elapsed_s: Seconds = 0.0
     rounds: Count = 0
     comparisons: tuple[PastComparison, ...] = ()
     best: Name | None = None
-    times_s: dict[Name, StepTime] = {}
+    fastest_s: StepTime | None = None
 
     @property
     def counts(self) -> bool:
@@ -121,56 +117,27 @@ def has_contenders(job: Job) -> bool:
 
 
 def past_run(state: RunState, report: RunReport) -> PastRun | None:
-    """What is kept of a run; None of one that measured no file, or never had its device."""
+    """What is kept of a run; None of one that measured no file, or never had its device.
+
+    ValidationError where its values are out of range.
+    """
     started = state.last(RunStarted)
     subject = subject_of(started.request.job) if started else None
-    device, code = report.device, report.exit_code
-    if (
-        started is None
-        or subject is None
-        or device is None
-        or code is None
-        or has_contenders(started.request.job)
-    ):
+    if started is None or subject is None or has_contenders(started.request.job):
         return None
-    comparisons = tuple(
-        PastComparison(
-            variant=comparison.variant,
-            against=comparison.against,
-            verdict=comparison.verdict,
-            speedup=comparison.speedup,
-            low=comparison.low,
-            high=comparison.high,
-        )
-        for comparison in report.comparisons
-    )
-    return PastRun(
+    if report.device is None or report.exit_code is None:
+        return None
+    return replace(
+        msgspec.convert(report, PastRun, from_attributes=True),
         at=started.at,
         host=started.host,
-        run_file=report.run_file,
-        scenario=report.scenario,
-        title=report.title,
         path=subject.path,
-        source_sha256=report.source_sha256,
-        functions=report.functions,
-        exercise=report.exercise,
-        params=report.params,
-        device=device,
-        environment=report.environment,
-        seed=report.seed,
-        smoke=report.smoke,
-        quick=report.quick,
-        per=report.per,
-        outcome=report.outcome,
-        exit_code=code,
-        reason=report.reason.code if report.reason else None,
+        run_file=str(Path(report.run_file).absolute()),
         elapsed_s=report.progress.elapsed_s,
         rounds=report.method.rounds,
-        comparisons=comparisons,
-        best=report.best,
-        times_s={
-            variant.name: variant.time_s.median for variant in report.variants if variant.time_s
-        },
+        fastest_s=min(
+            (variant.time_s.median for variant in report.variants if variant.time_s), default=None
+        ),
     )
 
 

@@ -193,4 +193,4 @@ def _cell(text: str, width: int) -> str:
 
 
 def _fastest(run: PastRun) -> str:
-    return seconds(min(run.times_s.values())) if run.times_s else ""
+    return seconds(run.fastest_s) if run.fastest_s else ""

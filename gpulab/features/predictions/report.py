@@ -1,13 +1,19 @@
-"""What somebody expects of a run before it starts."""
+"""What somebody expects of a run before it starts, and how good such predictions have been."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from statistics import median
+from typing import NamedTuple
 
+import msgspec
+
+from gpulab.features.history.report import PastComparison
 from gpulab.features.roofline.bound import BoundKind
 from gpulab.report.report import RunReport
+from gpulab.stats.comparison import Comparison
 
 LIMITS: dict[str, frozenset[BoundKind]] = {
     "memory": frozenset({BoundKind.MEMORY, BoundKind.CACHE, BoundKind.PAGE_FAULTS}),
@@ -57,3 +63,61 @@ def promised(claim: str) -> tuple[float, float] | None:
         low = float(found[1])
         return low, float(found[2] or low)
     return None
+
+
+class Guess(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`guesses` of how many times as fast `variant` is: one, or those of a class. `limit` of the
+    baseline.
+    """
+
+    at: str
+    scenario: str
+    variant: str
+    guesses: tuple[float, ...]
+    speedup: float | None = None
+    low: float | None = None
+    high: float | None = None
+    limit: str | None = None
+    limit_right: bool | None = None
+
+    @property
+    def near(self) -> bool:
+        """Whether it was within a factor of two."""
+        return self.speedup is not None and 0.5 <= self.guesses[0] / self.speedup <= 2
+
+
+class Record(NamedTuple):
+    """Of guesses that were answered: how many there are, and how many were near."""
+
+    answered: int
+    near: int
+
+
+def keep(report: RunReport, best: Comparison | PastComparison, prediction: Prediction) -> None:
+    """Keep a prediction with what was measured of the best variant."""
+    from gpulab.session.store import Store
+
+    limit = limit_right(prediction, report)
+    guess = Guess(
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        scenario=report.scenario,
+        variant=best.variant,
+        guesses=prediction.speedups,
+        speedup=best.speedup,
+        low=best.low,
+        high=best.high,
+        limit=prediction.limit,
+        limit_right=limit[1] if limit else None,
+    )
+    with Store() as store:
+        store.keep_prediction(guess)
+
+
+def record() -> Record:
+    """Of this user's own guesses; those of a class are others'."""
+    from gpulab.session.store import Store
+
+    with Store() as store:
+        guesses = store.predictions(Guess)
+    own = [guess for guess in guesses if len(guess.guesses) == 1 and guess.speedup]
+    return Record(len(own), sum(guess.near for guess in own))

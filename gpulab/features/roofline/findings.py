@@ -345,11 +345,6 @@ def far_from_link_roof(*, share: float, link: str, **evidence: Value) -> str:
 
 
 @finding(rank=Rank.EXPLAINING)
-def ceiling_cache_unreadable(*, file: str) -> str:
-    return f"{file} cannot be read: its ceilings count as not measured; delete it"
-
-
-@finding(rank=Rank.EXPLAINING)
 def ceilings_failed(*, message: str) -> str:
     return f"the ceilings could not be measured: {message}"
 

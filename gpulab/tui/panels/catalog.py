@@ -5,6 +5,7 @@ scenario.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import ClassVar
 
@@ -21,7 +22,8 @@ from textual.widgets.option_list import Option
 
 from gpulab.catalog.catalog import Entry, by_name, read_again, search
 from gpulab.catalog.listing import ScenarioRow
-from gpulab.catalog.view import OutcomeMark, by_course, by_topic, title_without_name
+from gpulab.catalog.view import OutcomeMark, by_course, by_topic, mark, title_without_name
+from gpulab.features.history.view import ago
 from gpulab.report.sentences import sentence
 from gpulab.tui import status
 from gpulab.tui.panels.field import InputLine
@@ -294,11 +296,18 @@ class CatalogColumn(Vertical):
 
     def read_history(self) -> None:
         """In a thread: what the newest runs came to, so that the list knows it after a restart."""
-        from gpulab.tui.past import newest_marks
+        from gpulab.session.store import Store
 
-        self.app.call_from_thread(self._show_history, newest_marks(list(self.entries.values())))
+        with Store() as store:
+            newest = {(run.path, run.scenario): run for run in store.newest_of_each()}
+        now = datetime.now(UTC)
+        marks = {}
+        for entry in list(self.entries.values()):
+            if run := newest.get((str(entry.path), entry.name)):
+                marks[entry.name] = mark(run), ago(run, now)
+        self.app.call_from_thread(self._show_history, marks)
 
     def _show_history(self, marks: dict[str, tuple[OutcomeMark, str]]) -> None:
-        for name, (mark, ago) in marks.items():
+        for name, both in marks.items():
             if name not in self._marked:
-                self.scenarios.mark(name, mark, ago)
+                self.scenarios.mark(name, *both)

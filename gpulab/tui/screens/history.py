@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
@@ -27,6 +28,8 @@ from textual.strip import Strip
 from textual.widgets import Input
 from textual.worker import get_current_worker
 
+from gpulab.core.jobs import subject_of
+from gpulab.core.run_file import RunFileError
 from gpulab.core.text import plain
 from gpulab.draw.canvas import wide
 from gpulab.features.history.compare import compare_view
@@ -45,11 +48,11 @@ from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.report import LiveDetail
 from gpulab.report.page import result_page
 from gpulab.report.report import RunReport
-from gpulab.session.history_index import HistoryIndex, Part
-from gpulab.session.run_files import at_home, state_folder
+from gpulab.session.run import File, Run
+from gpulab.session.run_files import at_home, runs_folder
+from gpulab.session.store import Part, Store
 from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import KeysLine, Pane
-from gpulab.tui.past import Opened, read_run
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.screens.page import Page
 
@@ -207,6 +210,14 @@ class HistoryList(ScrollView, can_focus=True):
         self.refresh(Region(0, place + _HEAD - self.scroll_offset.y, self.size.width, 1))
 
 
+@dataclass(frozen=True)
+class Opened:
+    """A run file as it is read now, and the text of the file that it measured."""
+
+    report: RunReport
+    source: str
+
+
 _BELOW = 9
 """Rows of what the run under the cursor stands among."""
 _WAIT_S = 0.25
@@ -237,7 +248,9 @@ class HistoryScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._list = HistoryList()
-        self._reading, self._message = "reading", ""
+        self._reading = "reading"
+        self._damage = ""
+        self._message = ""
 
     def compose(self) -> ComposeResult:
         yield Pane(id="status")
@@ -270,7 +283,7 @@ class HistoryScreen(Screen[None]):
         """
         worker = get_current_worker()
         lab = next(screen for screen in self.app.screen_stack if isinstance(screen, LabScreen))
-        with closing(HistoryIndex(state_folder()).parts()) as parts:
+        with Store() as store, closing(store.runs()) as parts:
             for part in parts:
                 self.post_message(
                     self.Arrived([(run, search_text(run)) for run in part.runs], part)
@@ -279,6 +292,8 @@ class HistoryScreen(Screen[None]):
                     time.sleep(_WAIT_S)
                 if worker.is_cancelled:
                     return
+            if aside := store.set_aside():
+                self._damage = f"a damaged store was moved to {aside.name}"
         self.post_message(self.Arrived((), None))
 
     def on_history_screen_arrived(self, message: Arrived) -> None:
@@ -320,7 +335,8 @@ class HistoryScreen(Screen[None]):
         self._message = message
         shown, every = self._list.counts
         counts = count_of_runs(every) if shown == every else f"{shown:,} of {count_of_runs(every)}"
-        parts = ("gpulab", "history", counts, self._reading, at_home(state_folder() / "runs"))
+        folder = at_home(runs_folder())
+        parts = ("gpulab", "history", counts, self._reading, self._damage, folder)
         line = f" {message or ' · '.join(part for part in parts if part)}"
         status, width = self.query_one("#status", Pane), max(1, self.size.width)
         rows = -(-wide(line) // width) if message else 1
@@ -381,7 +397,7 @@ class HistoryScreen(Screen[None]):
         runs = tuple(sorted(runs, key=lambda run: run.at))
         both = []
         for run in runs:
-            opened = await asyncio.to_thread(read_run, run)
+            opened = await asyncio.to_thread(_read, run)
             if isinstance(opened, str):
                 return self._say(opened)
             both.append((run, opened))
@@ -451,7 +467,7 @@ class ComparePage(Page):
         place = next(place for place, run in enumerate(runs) if run is second) + by
         if not 0 <= place < len(runs):
             return self._say(f"{_TITLE}: no run of B's lesson is {'older' if by < 0 else 'newer'}")
-        opened = await asyncio.to_thread(read_run, runs[place])
+        opened = await asyncio.to_thread(_read, runs[place])
         if isinstance(opened, str):
             return self._say(opened)
         self._both[1] = runs[place], opened
@@ -471,6 +487,20 @@ class ComparePage(Page):
                 f"copied; {at_home(path)} cannot be written: {error.strerror or error}"
             )
         self._say(f"copied, and in {path.name}")
+
+
+def _read(past: PastRun) -> Opened | str:
+    """The run of the past as its file tells it; or the problem where it cannot be read."""
+    path = Path(past.run_file)
+    try:
+        run = Run(File(path))
+        run.poll()
+    except RunFileError as error:
+        return str(error)
+    except OSError as error:
+        return f"{error.strerror or error}: {at_home(path)}"
+    subject = subject_of(run.state.request.job) if run.state.request else None
+    return Opened(run.report, subject.source if subject else "")
 
 
 def _opened(report: RunReport, width: int) -> RenderableType:

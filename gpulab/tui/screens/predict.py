@@ -15,9 +15,8 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from gpulab.catalog.listing import ScenarioRow
-from gpulab.features.predictions.report import LIMITS, Prediction
+from gpulab.features.predictions.report import LIMITS, Prediction, record
 from gpulab.features.predictions.view import axis_view, guesses_of, limit_of, question, record_line
-from gpulab.session.guesses import record
 from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import KeysLine, Pane
 

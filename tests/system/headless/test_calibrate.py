@@ -1,6 +1,7 @@
 """`--calibrate` and `--plot`: ceilings as a table, a roofline and JSON; pictures for slides."""
 
 import json
+import sqlite3
 import struct
 import sys
 
@@ -12,6 +13,7 @@ from gpulab.headless import plot
 from gpulab.headless.output import open_terminal
 from gpulab.headless.picture import picture
 from gpulab.session.settings import UsageError
+from gpulab.session.store import NAME
 
 BRIEFLY = """
 from gpulab.features.roofline import calibration
@@ -45,15 +47,13 @@ def test_a_calibration_prints_caches_and_writes_what_the_device_can_do(lab, monk
     assert "device memory triad" in process.stdout
     assert "FLOP/byte" in process.stdout  # and drawn
     assert "run file: run.jsonl" in process.stdout
-    (cached,) = (lab.folder / "cache" / "gpulab" / "ceilings").iterdir()
-    entry = json.loads(cached.read_text())
-    device, torch = result["device"]["name"], result["environment"]["torch"]
-    assert (entry["key"]["device"], entry["key"]["threads"], entry["key"]["torch"]) == (
-        device,
-        1,
-        torch,
-    )
-    assert entry["measured"]["ceilings"]
+    with sqlite3.connect(lab.folder / "state" / "gpulab" / NAME) as store:
+        ((device, measured),) = store.execute("SELECT device, measured FROM ceilings")
+    store.close()
+    key = json.loads(device)
+    assert (key["device"], key["threads"]) == (result["device"]["name"], 1)
+    assert key["torch"] == result["environment"]["torch"]
+    assert json.loads(measured)["ceilings"]
     assert "<svg" in (lab.folder / "out.svg").read_text()
 
 

@@ -1,0 +1,381 @@
+"""What runs leave for later ones, in one SQLite file of the user's state folder: the index of
+history, ceilings of devices, choices of `gpulab.tune`, and predictions.
+
+A run never waits for it. Where the file is locked, unreadable or cannot be made, the store is in
+memory for as long as it is open. The index holds nothing that the run files do not: what it lacks
+is read from them again, and a run whose file is gone leaves it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from gpulab.core.events import CeilingsMeasured
+from gpulab.core.files import open_regular
+from gpulab.core.limits import STORE_ROW_BYTES
+from gpulab.core.payloads import Choice
+from gpulab.core.run_file import read_run_file
+from gpulab.core.values import Amount, Count, Line
+from gpulab.core.wire import UNREADABLE
+from gpulab.features.history.report import PastRun, past_run
+from gpulab.report.build import build_report, fold_all
+from gpulab.session.run_files import newest_run_files, state_folder
+
+VERSION = 1
+"""Of the tables. It is in the file's name too: versions of gpulab that differ in it do not meet."""
+NAME = f"store-{VERSION}.db"
+_APPLICATION = 0x67706C62
+_TABLES = (
+    "CREATE TABLE runs (run_file BLOB PRIMARY KEY, started TEXT, path TEXT, scenario TEXT,"
+    " source TEXT, run BLOB)",
+    "CREATE INDEX runs_by_start ON runs (started)",
+    "CREATE INDEX runs_by_source ON runs (source, started)",
+    "CREATE TABLE ceilings (device BLOB, power_limit REAL, measured BLOB)",
+    "CREATE TABLE choices (source TEXT, name TEXT, choice BLOB)",
+    "CREATE INDEX choices_by_source ON choices (source, name)",
+    "CREATE TABLE predictions (prediction BLOB)",
+    f"PRAGMA application_id = {_APPLICATION}",
+    f"PRAGMA user_version = {VERSION}",
+)
+_FILES = ("-wal", "-shm", "-journal", "")
+"""What SQLite adds to the name of a database for the files beside it."""
+_MOST_RUNS = 10_000
+_MOST_OF_SOURCE = 1_000
+"""Runs of one file, and choices of one file."""
+_MOST_CEILINGS, _MOST_CHOICES, _MOST_PREDICTIONS = 100, 2_000, 1_000
+_BUSY_S = 0.2
+_CATCH_UP_S, _PART_S = 0.5, 0.1
+"""Of reading run files: before a run in all, and until some are handed over."""
+_FIRST, _PART = 100, 1_000
+"""Runs that are handed over together: first those in sight."""
+_RUN_FILE_BYTES, _END_BYTES = 16 << 20, 4096
+_ERRORS = (sqlite3.Error, OSError, UnicodeError)
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+"""Error codes of a file that is torn, no database, or one with other tables."""
+
+_Type = TypeVar("_Type")
+_Statement = tuple[str, Sequence[object]]
+
+
+class DeviceKey(msgspec.Struct, frozen=True, kw_only=True):
+    """What ceilings depend on. The power limit is in watts, None where nobody read it."""
+
+    gpulab: Line | None
+    device: Line
+    driver: Line | None
+    torch: Line | None
+    cupy: Line | None
+    threads: Count
+    power_limit: Amount | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some runs, the newest first. Where run files are read: how many have been, of how many."""
+
+    runs: Sequence[PastRun]
+    read: int = 0
+    files: int = 0
+
+
+class Store:
+    """A context manager, for one thread and a moment. Nothing raises: without a file nothing is
+    known of earlier runs, and nothing is kept.
+    """
+
+    def __init__(self) -> None:
+        self._path = state_folder() / NAME
+        self._inode = _inode(self._path)
+        self.damaged = False
+        """Whether something else is in its place, or it is torn."""
+        try:
+            self._db = _connect(self._path)
+        except _ERRORS as error:
+            self._note(error)
+            self._db = _prepared(sqlite3.connect(":memory:"))
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with suppress(sqlite3.Error):
+            self._db.close()
+
+    def set_aside(self) -> Path | None:
+        """Move what is damaged out of the way of the next store; where it is now. None where
+        nothing is damaged, and where that cannot be.
+        """
+        if not self.damaged or _inode(self._path) != self._inode:  # another process did
+            return None
+        self._db.close()
+        aside = self._path.with_name(f"{NAME}.damaged")
+        try:
+            for suffix in _FILES:
+                with suppress(FileNotFoundError):
+                    Path(f"{self._path}{suffix}").replace(f"{aside}{suffix}")
+        except OSError:
+            return None
+        return aside
+
+    def runs(self) -> Generator[Part, None, None]:
+        """All runs, the newest first; then those of run files that it lacked, which it has
+        afterwards.
+        """
+        unread = self._unread()
+        rows = self._rows("SELECT run FROM runs WHERE run NOT NULL ORDER BY started DESC")
+        yield Part(_decoded(rows[:_FIRST], PastRun))
+        for start in range(_FIRST, len(rows), _PART):
+            yield Part(_decoded(rows[start : start + _PART], PastRun))
+        yield from self._read(unread)
+
+    def runs_of(self, source_sha256: str) -> list[PastRun]:
+        """The newest of one file, the oldest first, after a moment of reading run files."""
+        self._catch_up()
+        rows = self._rows(
+            "SELECT run FROM runs WHERE source = ? ORDER BY started DESC LIMIT ?",
+            source_sha256,
+            _MOST_OF_SOURCE,
+        )
+        return _decoded(reversed(rows), PastRun)
+
+    def newest_of_each(self) -> list[PastRun]:
+        """The newest run of every scenario, after a moment of reading run files."""
+        self._catch_up()
+        rows = self._rows("SELECT run, max(started) FROM runs GROUP BY path, scenario")
+        return _decoded(rows, PastRun)
+
+    def add_run(self, run: PastRun) -> bool:
+        """Enter a run that has ended; returns whether it could be."""
+        values = (run.at, run.path, run.scenario, run.source_sha256)
+        return self._enter(Path(run.run_file), *values, _encoded(run))
+
+    def ceilings(self, key: DeviceKey) -> CeilingsMeasured | None:
+        """What was measured of a device; where its power limit is not known, the newest of any."""
+        device, limit = _split(key)
+        rows = self._rows(
+            "SELECT measured FROM ceilings WHERE device = ? AND (? IS NULL OR power_limit = ?)"
+            " ORDER BY rowid DESC LIMIT 1",
+            device,
+            limit,
+            limit,
+        )
+        return next(iter(_decoded(rows, CeilingsMeasured)), None)
+
+    def keep_ceilings(self, key: DeviceKey, measured: CeilingsMeasured) -> bool:
+        """In the place of what there was of the same device and power limit."""
+        device, limit = _split(key)
+        return self._write(
+            ("DELETE FROM ceilings WHERE device = ? AND power_limit IS ?", (device, limit)),
+            ("INSERT INTO ceilings VALUES (?, ?, ?)", (device, limit, _encoded(measured))),
+            _only_newest("ceilings", _MOST_CEILINGS),
+        )
+
+    def choices(self, source_sha256: str) -> tuple[Choice, ...]:
+        """What earlier runs of one file chose, that which was chosen last at the end."""
+        rows = self._rows(
+            "SELECT choice FROM choices WHERE source = ? ORDER BY rowid DESC LIMIT ?",
+            source_sha256,
+            _MOST_OF_SOURCE,
+        )
+        return tuple(_decoded(reversed(rows), Choice))
+
+    def keep_choices(self, source_sha256: str, choices: Iterable[Choice]) -> None:
+        """In the place of those with the same key; one that is too large is left out."""
+        for choice in choices:
+            self._write(
+                ("DELETE FROM choices WHERE source = ? AND name = ?", (source_sha256, choice.key)),
+                (
+                    "INSERT INTO choices VALUES (?, ?, ?)",
+                    (source_sha256, choice.key, _encoded(choice)),
+                ),
+                _only_newest("choices", _MOST_CHOICES),
+            )
+
+    def predictions(self, kind: type[_Type]) -> list[_Type]:
+        """All that were kept."""
+        return _decoded(self._rows("SELECT prediction FROM predictions"), kind)
+
+    def keep_prediction(self, prediction: msgspec.Struct) -> bool:
+        return self._write(
+            ("INSERT INTO predictions VALUES (?)", (_encoded(prediction),)),
+            _only_newest("predictions", _MOST_PREDICTIONS),
+        )
+
+    def _catch_up(self) -> None:
+        """Read run files that it lacks, for a moment."""
+        until = monotonic() + _CATCH_UP_S
+        for _ in self._read(self._unread()):
+            if monotonic() > until:
+                break
+
+    def _unread(self) -> list[Path]:
+        """Run files that it lacks, the newest first; runs whose file is gone leave it."""
+        query = "SELECT run_file FROM runs WHERE typeof(run_file) = 'blob'"
+        known = {path for (path,) in self._rows(query)}
+        paths = newest_run_files(_MOST_RUNS)
+        gone = known.difference(map(os.fsencode, paths))
+        self._write(
+            *(
+                ("DELETE FROM runs WHERE run_file = ?", (path,))
+                for path in gone
+                if not Path(os.fsdecode(path)).exists()
+            )
+        )
+        return [path for path in paths if os.fsencode(path) not in known]
+
+    def _read(self, paths: Sequence[Path]) -> Iterator[Part]:
+        """Read run files and enter them: what is no run too, so that it is read once."""
+        runs: list[PastRun] = []
+        part_by = monotonic() + _PART_S
+        for read, path in enumerate(paths, 1):
+            if _has_ended(path):
+                run = _run_of(path)
+                if run is None:
+                    self._enter(path, None, None, None, None, None)
+                else:
+                    self.add_run(run)
+                    runs.append(run)
+            if monotonic() >= part_by or read == len(paths):
+                yield Part(runs, read, len(paths))
+                runs = []
+                part_by = monotonic() + _PART_S
+
+    def _enter(self, path: Path, *values: object) -> bool:
+        oldest = f"SELECT started FROM runs ORDER BY started DESC LIMIT 1 OFFSET {_MOST_RUNS}"
+        return self._write(
+            ("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)", (os.fsencode(path), *values)),
+            (f"DELETE FROM runs WHERE started <= ({oldest})", ()),
+        )
+
+    def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        try:
+            return self._db.execute(query, values).fetchall()
+        except _ERRORS as error:
+            self._note(error)
+            return []
+
+    def _write(self, *statements: _Statement) -> bool:
+        """All of them or none; returns whether it could be."""
+        try:
+            with self._db:
+                for statement, values in statements:
+                    self._db.execute(statement, values)
+        except _ERRORS as error:
+            self._note(error)
+            return False
+        return True
+
+    def _note(self, error: Exception) -> None:
+        code = getattr(error, "sqlite_errorcode", None)
+        if isinstance(error, _NotOursError) or (code is not None and code & 0xFF in _DAMAGE):
+            self.damaged = True
+
+
+class _NotOursError(OSError):
+    """Something else is in the place of the store."""
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """The store in a file, which is made where there is none. OSError, sqlite3.Error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for suffix in _FILES:
+        with suppress(FileNotFoundError):
+            if not stat.S_ISREG(Path(f"{path}{suffix}").stat().st_mode):  # a pipe would block
+                raise _NotOursError(path)
+    db = sqlite3.connect(path, timeout=_BUSY_S)
+    try:
+        return _prepared(db)
+    except _ERRORS:
+        db.close()
+        raise
+
+
+def _prepared(db: sqlite3.Connection) -> sqlite3.Connection:
+    """The same with its tables. OSError, sqlite3.Error."""
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, STORE_ROW_BYTES)
+    db.execute("PRAGMA trusted_schema = OFF")
+    if not _is_ours(db):
+        db.execute("BEGIN IMMEDIATE")
+        if not _is_ours(db):  # nor did another process make it meanwhile
+            if db.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
+                raise _NotOursError
+            for statement in _TABLES:
+                db.execute(statement)
+        db.commit()
+    with suppress(sqlite3.OperationalError):  # another process uses it
+        db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = NORMAL")
+    return db
+
+
+def _is_ours(db: sqlite3.Connection) -> bool:
+    (application,) = db.execute("PRAGMA application_id").fetchone()
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    return (application, version) == (_APPLICATION, VERSION)
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.lstat().st_ino
+    except OSError:
+        return None
+
+
+def _only_newest(table: str, most: int) -> _Statement:
+    """Deletes all but so many rows."""
+    return f"DELETE FROM {table} WHERE rowid <= (SELECT max(rowid) - ? FROM {table})", (most,)
+
+
+def _split(key: DeviceKey) -> tuple[bytes, float | None]:
+    """(the device in its configuration, its power limit)."""
+    return msgspec.json.encode(replace(key, power_limit=None)), key.power_limit
+
+
+def _encoded(value: msgspec.Struct) -> bytes | None:
+    """None where it holds what is no text: such a row is read as none."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeError:
+        return None
+
+
+def _decoded(rows: Iterable[tuple[Any, ...]], kind: type[_Type]) -> list[_Type]:
+    """The first value of each row, as far as it is one."""
+    decoder = msgspec.json.Decoder(kind)
+    values = []
+    for data, *_ in rows:
+        with suppress(*UNREADABLE, TypeError):
+            values.append(decoder.decode(data))
+    return values
+
+
+def _has_ended(path: Path) -> bool:
+    """Whether the last event of a run is in it: others may still be written."""
+    try:
+        with open_regular(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _END_BYTES))
+            return b'"RunEnded"' in file.read()
+    except OSError:
+        return False
+
+
+def _run_of(path: Path) -> PastRun | None:
+    """None of a file that is too large, is no run file, or makes no sense."""
+    try:
+        if path.stat().st_size > _RUN_FILE_BYTES:
+            return None
+        state = fold_all(read_run_file(path).events)
+        return None if state.outcome is None else past_run(state, build_report(state, str(path)))
+    except Exception:  # whatever a stranger wrote there
+        return None

@@ -1,0 +1,357 @@
+"""The store, whatever lies in its place and whoever uses it besides: runs come back from their
+files, and nothing raises or waits.
+"""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from recorded import write_run
+
+from gpulab.core import events as e
+from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core.machine import Device
+from gpulab.features.history.report import past_run
+from gpulab.report.build import build_report, fold_all
+from gpulab.session import store as stores
+from gpulab.session.history import History
+from gpulab.session.run_files import runs_folder, state_folder
+from gpulab.session.store import NAME, Store
+
+SHA = "ab" * 32
+COUNT = 12
+SUBJECT = ScenarioFile(
+    scenario="x", path="x.py", source_sha256=SHA, variants=(VariantInfo(name="a"),)
+)
+REQUEST = RunRequest(job=Measure(subject=SUBJECT))
+
+
+def events(number):
+    at = f"2026-11-21T00:{number // 60:02}:{number % 60:02}+00:00"
+    ready = e.WorkerReady(t=2.0, pid=1, device=Device(kind="cpu", name="CPU"), environment={})
+    return [
+        e.RunStarted(t=1.0, request=REQUEST, at=at, host="h"),
+        ready,
+        e.RunEnded(t=3.0, outcome="done"),
+    ]
+
+
+def name(number):
+    return f"20261121T{number:06}-x-1.jsonl"
+
+
+def written(number):
+    return write_run(runs_folder() / name(number), events(number))
+
+
+def past(number):
+    """The run of a run file, which need not hold anything."""
+    path = runs_folder() / name(number)
+    path.touch()
+    state = fold_all(events(number))
+    return past_run(state, build_report(state, str(path)))
+
+
+def listed():
+    """The names of the run files of all runs, as they come."""
+    with Store() as store:
+        return [Path(run.run_file).name for part in store.runs() for run in part.runs]
+
+
+NEWEST_FIRST = [name(number) for number in reversed(range(COUNT))]
+
+
+@pytest.fixture(autouse=True)
+def path(monkeypatch, tmp_path):
+    """Where the store is to be; there are some run files, and no store yet."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    runs_folder().mkdir(parents=True)
+    for number in range(COUNT):
+        written(number)
+    return state_folder() / NAME
+
+
+def foreign(path, version=stores.VERSION):
+    path.unlink()
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE theirs (x)")
+        db.execute(f"PRAGMA user_version = {version}")
+    db.close()
+
+
+def other_version(path):
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 7")
+    db.close()
+
+
+def other_tables(path):
+    with sqlite3.connect(path) as db:
+        db.execute("DROP TABLE runs")
+    db.close()
+
+
+def instead(make):
+    def damage(path):
+        path.unlink()
+        make(path)
+
+    return damage
+
+
+def overwritten(start, data):
+    def damage(path):
+        with path.open("r+b") as file:
+            file.seek(start)
+            file.write(data)
+
+    return damage
+
+
+DAMAGES = {
+    "garbage": lambda path: path.write_bytes(os.urandom(100_000)),
+    "text": lambda path: path.write_text("{}"),
+    "torn": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "a torn page": overwritten(4096, b"\xff" * 40_000),
+    "a header of zeros": overwritten(0, bytes(100)),
+    "another program's": foreign,
+    "another version": other_version,
+    "other tables": other_tables,
+    "a pipe": instead(os.mkfifo),
+    "a folder": instead(Path.mkdir),
+    "a device": instead(lambda path: path.symlink_to("/dev/zero")),
+    "a pipe beside it": lambda path: os.mkfifo(f"{path}-wal"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_is_damaged_is_set_aside_and_said_once_and_the_next_has_all_runs(path, damage):
+    assert listed() == NEWEST_FIRST
+    DAMAGES[damage](path)
+    history = History(REQUEST)
+    history.read()
+    (said,) = history.findings
+    assert (said.code, said.values) == ("store_set_aside", {"file": f"{path}.damaged"})
+    assert os.path.lexists(f"{path}.damaged")
+    assert listed() == NEWEST_FIRST
+    again = History(REQUEST)
+    again.read()
+    assert again.findings == []
+    assert path.is_file()
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_list_of_runs_survives_it_too(path, damage):
+    listed()
+    DAMAGES[damage](path)
+    listed()  # whole, or what of it can be read
+    with Store() as store:
+        list(store.runs())
+        store.set_aside()
+    assert listed() == NEWEST_FIRST
+
+
+def test_an_empty_file_is_a_new_store(path):
+    path.touch()
+    assert listed() == NEWEST_FIRST
+    assert sqlite3.connect(path).execute("SELECT count(*) FROM runs").fetchone() == (COUNT,)
+
+
+def test_of_two_that_find_the_damage_one_sets_it_aside(path):
+    path.write_text("garbage")
+    with Store() as first, Store() as second:
+        assert first.set_aside()
+        assert listed() == NEWEST_FIRST
+        assert second.set_aside() is None
+    assert Path(f"{path}.damaged").read_text() == "garbage"
+    assert path.is_file()
+
+
+HOLDS = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("PRAGMA locking_mode = EXCLUSIVE")
+db.execute(sys.argv[2])
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("lock", ["BEGIN EXCLUSIVE", "BEGIN IMMEDIATE"])
+def test_one_that_another_process_holds_is_done_without(path, lock):
+    listed()
+    command = [sys.executable, "-c", HOLDS, str(path), lock]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        written(COUNT)
+        assert sorted(listed(), reverse=True) == [name(COUNT), *NEWEST_FIRST]
+        with Store() as store:
+            store.add_run(past(COUNT + 1))
+            assert store.set_aside() is None, "it is whole"
+    assert sorted(listed(), reverse=True) == [name(COUNT), *NEWEST_FIRST]
+
+
+@pytest.fixture
+def read_only(monkeypatch):
+    """Another state folder that this user can read, and not change once this is called."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    runs_folder().mkdir(parents=True)
+    user = os.geteuid()
+
+    def close():
+        if user == 0:
+            os.seteuid(65534)
+        for path in (folder, state_folder(), runs_folder()):
+            if user:
+                path.chmod(0o555)
+
+    yield close
+    os.seteuid(user)
+    for path in (folder, state_folder(), runs_folder()):
+        path.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_on_a_read_only_disk_run_files_are_read_all_the_same(read_only, is_there):
+    written(1)
+    if is_there:
+        listed()
+    written(2)
+    read_only()
+    assert sorted(listed()) == [name(1), name(2)]
+    with Store() as store:
+        assert store.set_aside() is None
+
+
+def test_where_there_can_be_no_folder_there_is_no_history(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert listed() == []
+    with Store() as store:
+        assert store.set_aside() is None
+
+
+WRITER = """
+import sys
+sys.path[:0] = sys.argv[2:]
+import test_store as tests
+for number in range(int(sys.argv[1]), int(sys.argv[1]) + 10):
+    tests.written(number)
+    run = tests.past(number)
+    with tests.Store() as store:
+        store.add_run(run)
+"""
+
+
+def test_processes_that_make_it_and_write_to_it_at_once_lose_no_run(path):
+    folders = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(100 * writer), *folders])
+        for writer in range(1, 5)
+    ]
+    while any(writer.poll() is None for writer in writers):
+        listed()
+        time.sleep(0.1)
+    assert [writer.returncode for writer in writers] == [0] * 4
+    written = {name(100 * writer + number) for writer in range(1, 5) for number in range(10)}
+    assert written <= set(listed())
+
+
+def test_it_is_made_again_of_the_run_files_and_each_is_read_once(path):
+    assert listed() == NEWEST_FIRST
+    for number in range(COUNT):
+        (runs_folder() / name(number)).write_text("no longer a run file")
+    assert listed() == NEWEST_FIRST, "none is read again"
+    path.unlink()
+    assert listed() == []
+
+
+def test_runs_go_with_their_files_and_come_with_them(tmp_path):
+    listed()
+    (runs_folder() / name(3)).unlink()
+    assert listed() == [file for file in NEWEST_FIRST if file != name(3)]
+    written(3)
+    assert listed()[-1] == name(3)
+    copied = tmp_path / "elsewhere.jsonl"
+    copied.write_bytes((runs_folder() / name(4)).read_bytes())
+    with Store() as store:
+        assert store.add_run(replace(past(4), run_file=str(copied)))
+    assert "elsewhere.jsonl" in listed()
+    copied.unlink()
+    assert "elsewhere.jsonl" not in listed()
+
+
+def test_what_is_no_run_is_passed_over_and_one_that_goes_on_comes_when_it_has_ended():
+    running = write_run(runs_folder() / name(COUNT), events(COUNT)[:-1])
+    (runs_folder() / name(COUNT + 1)).write_text('no run file "RunEnded"')
+    (runs_folder() / name(COUNT + 2)).mkdir()
+    os.mkfifo(runs_folder() / name(COUNT + 3))
+    assert listed() == NEWEST_FIRST
+    running.unlink()
+    written(COUNT)
+    assert sorted(listed(), reverse=True) == [name(COUNT), *NEWEST_FIRST]
+
+
+def test_a_thousand_runs_are_listed_without_a_look_into_a_run_file():
+    with Store() as store:
+        for number in range(1000):
+            (runs_folder() / name(number)).write_bytes(b"")
+            assert store.add_run(past(number))
+        first, *others = store.runs()
+    assert len(first.runs) < 1000 == sum(len(part.runs) for part in (first, *others))
+    assert not any(part.files for part in (first, *others))
+    assert first.runs[0].run_file.endswith(name(999))
+    with Store() as store:
+        (newest,) = store.newest_of_each()
+    assert newest == first.runs[0]
+
+
+def test_before_a_run_only_a_moment_is_spent_on_run_files(monkeypatch):
+    monkeypatch.setattr(stores, "_CATCH_UP_S", 0.0)
+    monkeypatch.setattr(stores, "_PART_S", 0.0)
+    for expected in (NEWEST_FIRST[:1], NEWEST_FIRST[:2]):
+        with Store() as store:
+            assert [Path(run.run_file).name for run in store.runs_of(SHA)] == expected[::-1]
+
+
+def test_it_keeps_the_newest_runs(monkeypatch):
+    listed()
+    monkeypatch.setattr(stores, "_MOST_RUNS", 10)
+    with Store() as store:
+        for number in range(COUNT, COUNT + 5):
+            assert store.add_run(past(number))
+    assert listed() == [name(number) for number in reversed(range(COUNT - 5, COUNT + 5))]
+
+
+def test_a_run_that_is_out_of_range_is_not_entered():
+    state = fold_all(events(1))
+    report = build_report(state, str(runs_folder() / name(1)))
+    with pytest.raises(ValueError, match="title"):
+        past_run(state, replace(report, title="x" * 5000))
+    with Store() as store:
+        large = {f"n{number}": "x" * 4000 for number in range(100)}
+        assert not store.add_run(replace(past(2), params=large))
+
+
+def test_threads_of_one_process_have_a_store_each():
+    threads = [
+        threading.Thread(target=lambda number=number: Store().add_run(past(number)))
+        for number in range(COUNT, COUNT + 8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {name(number) for number in range(COUNT, COUNT + 8)} <= set(listed())
