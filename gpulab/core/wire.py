@@ -103,12 +103,10 @@ def split(line: bytes, secret: bytes) -> tuple[int | None, bytes] | None:
 
 
 def _line(origin: bytes, event: Event) -> bytes:
-    """ValueError where the session would refuse it: there it would look as if the scenario had
-    written to the pipe.
+    """ValueError where it is too long: the session would take its beginning for something that the
+    scenario wrote to the pipe.
     """
-    data = encode(event)
-    decode(data)
-    line = b"\n" + origin + b" " + data
+    line = b"\n" + origin + b" " + encode(event)
     if len(line) > LINE_BYTES:
         raise ValueError(f"an event of {len(line)} bytes: the pipe takes {LINE_BYTES}")
     return line
