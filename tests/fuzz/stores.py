@@ -16,7 +16,6 @@ from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
 from gpulab.core.payloads import Ceiling, Choice, Tried, Tuning
 from gpulab.core.statuses import CeilingChoice
-from gpulab.draw.text import Glyphs
 from gpulab.features.history import view
 from gpulab.features.history.report import PastComparison, PastRun
 from gpulab.features.predictions.report import Guess, record
@@ -158,10 +157,10 @@ def check(data, folder):
     record()
     now = datetime.now(UTC)
     for run in runs:
-        view.line(run, now, Glyphs(), 80)
+        view.line(run, now, 80)
         view.search_text(run)
         view.facts(run)
-        view.others_on_one_axis([run], run, Glyphs(), width=80, height=8)
+        view.others_on_one_axis([run], run, width=80, height=8)
     if known is not None:
         check_run_with(known)
 
