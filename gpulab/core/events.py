@@ -1,5 +1,6 @@
 """The one stream of events of a run: lines of JSON, one struct per line, tagged by `type`.
 
+Those that stand in a report as they are have all their fields there, and in their lines.
 Names and numbers only: callables, tensors and exceptions never cross a process boundary.
 """
 
@@ -126,19 +127,19 @@ class Phases(VariantEvent, frozen=True):
     running_s: dict[Name, Seconds] = {}
 
 
-class MemoryUsed(VariantEvent, frozen=True):
+class MemoryUsed(VariantEvent, frozen=True, omit_defaults=False):
     """What a variant needs of the device's memory when it runs by itself, beyond what was there
     before it (bytes).
 
-    `held_bytes` are allocated between two steps, `peak_bytes` at most during a step, held ones
-    included. `reserved_bytes` is the most that torch had taken from the device by then; None on a
+    `held` are allocated between two steps, `peak` at most during a step, held ones
+    included. `reserved` is the most that torch had taken from the device by then; None on a
     CPU, where it reserves nothing.
     """
 
     sent_by = Sender.TIMING
-    held_bytes: Count
-    peak_bytes: Count
-    reserved_bytes: Count | None = None
+    held: Count
+    peak: Count
+    reserved: Count | None = None
 
 
 class Profiled(VariantEvent, frozen=True):
@@ -237,7 +238,7 @@ class Tuned(VariantEvent, frozen=True):
     cached: bool = False
 
 
-class CeilingsMeasured(Event, frozen=True):
+class CeilingsMeasured(Event, frozen=True, omit_defaults=False):
     """All ceilings of the device known so far, in place of those of an earlier event. `at` is UTC,
     ISO 8601.
 
@@ -247,8 +248,8 @@ class CeilingsMeasured(Event, frozen=True):
     """
 
     sent_by = Sender.WORKER | Sender.SESSION
-    ceilings: tuple[Ceiling, ...]
-    at: Name
+    ceilings: tuple[Ceiling, ...] = ()
+    at: Name | None = None
     cache_bytes: Count | None = None
     cached: bool = False
     complete: bool = False
@@ -448,7 +449,7 @@ class Stopped(Event, frozen=True):
     reason: StopReason
 
 
-class Reported(Event, frozen=True):
+class Reported(Event, frozen=True, omit_defaults=False):
     """`lab.report(name, value)` of a variant."""
 
     sent_by = Sender.TIMING
@@ -571,7 +572,7 @@ class StageStarted(Event, frozen=True):
     detail: Line | None = None
 
 
-class VariantFailed(Event, frozen=True):
+class VariantFailed(Event, frozen=True, omit_defaults=False):
     """`variant` None: the whole run. `line` is in the scenario's file."""
 
     sent_by = Sender.WORKER | Sender.SESSION

@@ -33,9 +33,6 @@ from gpulab.report.comparisons import best_of, comparisons_of, outcome_of
 from gpulab.report.feature import Draft
 from gpulab.report.found import explanations_of, warnings_of
 from gpulab.report.report import (
-    Control,
-    Failure,
-    Figure,
     LogReport,
     Method,
     Progress,
@@ -138,7 +135,7 @@ def _of_request(draft: Draft, request: RunRequest) -> RunReport:
         scenario=subject.scenario if subject else CALIBRATION,
         functions=isinstance(job, TimeFunctions),
         method=_method(draft),
-        control=_control(draft.control) if draft.control else None,
+        control=draft.control,
         findings=draft.findings,
         explanations=explanations_of(draft, together, no_effect_reason),
         variants=draft.variants,
@@ -147,12 +144,8 @@ def _of_request(draft: Draft, request: RunRequest) -> RunReport:
         best_among=best_among,
         no_effect_reason=no_effect_reason,
         together=together,
-        figures=[
-            Figure(**fields_of(event, "variant", "name", "value")) for event in state.all(Reported)
-        ],
-        failures=[
-            Failure(**fields_of(event, *Failure.__struct_fields__)) for event in state.failures
-        ],
+        figures=state.all(Reported),
+        failures=state.failures,
         log=LogReport(
             head=list(state.log.head), skipped=state.log.skipped, tail=list(state.log.tail)
         ),
@@ -187,15 +180,6 @@ def _together(draft: Draft) -> Together | None:
     )
     return Together(
         product=product, speedup=total.speedup, low=total.low, high=total.high, relation=relation
-    )
-
-
-def _control(comparison: Comparison) -> Control:
-    return Control(
-        speedup=comparison.speedup,
-        low=comparison.low,
-        high=comparison.high,
-        verdict=comparison.verdict,
     )
 
 

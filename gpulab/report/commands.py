@@ -59,7 +59,7 @@ class CalibrationReport(msgspec.Struct, frozen=True, kw_only=True):
     environment: dict[str, str | None] = {}
     device: Device | None = None
     at: str | None = None
-    ceilings: list[Ceiling] = []
+    ceilings: tuple[Ceiling, ...] = ()
     findings: list[Finding] = []
     run_file: str = ""
 
@@ -73,7 +73,7 @@ def calibration_report(report: RunReport) -> CalibrationReport:
         environment=report.environment or {"gpulab": __version__},
         device=report.device,
         at=report.ceilings.at if report.ceilings else None,
-        ceilings=report.ceilings.ceilings if report.ceilings else [],
+        ceilings=report.ceilings.ceilings if report.ceilings else (),
         findings=report.findings,
         run_file=report.run_file,
     )

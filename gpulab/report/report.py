@@ -12,15 +12,15 @@ from typing import Any, assert_never
 
 import msgspec
 
+from gpulab.core.events import CeilingsMeasured, MemoryUsed, Reported, VariantFailed
 from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
-from gpulab.core.payloads import Ceiling, KernelCode, Operation, Tuning
+from gpulab.core.payloads import KernelCode, Operation, Tuning
 from gpulab.core.statuses import (
     Cache,
     Clock,
     Conclusion,
     ExitCode,
-    FailureKind,
     IntervalUnit,
     Per,
     Relation,
@@ -28,7 +28,6 @@ from gpulab.core.statuses import (
     Stage,
     Status,
     StopReason,
-    Verdict,
 )
 from gpulab.features.kernels.changes import KernelDifference
 from gpulab.features.roofline.bound import Cause, Point
@@ -199,16 +198,6 @@ class CurveReport(msgspec.Struct, frozen=True, kw_only=True):
     excess_s: Time
 
 
-class MemoryReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a variant alone needs of the device's memory, in bytes: held between steps, at most in a
-    step, and what torch reserved of the device for it (None on a CPU).
-    """
-
-    held: int
-    peak: int
-    reserved: int | None = None
-
-
 class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     status: Status
@@ -254,7 +243,7 @@ class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     """What limits its step, declared or not; None where nothing is known of that."""
     roofline: Point | None = None
     goodput: GoodputReport | None = None
-    memory: MemoryReport | None = None
+    memory: MemoryUsed | None = None
     first_steps: CurveReport | None = None
     kernels: list[KernelCode] = []
     """CUDA C++ of its own, as the compiler made it."""
@@ -304,33 +293,6 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
     stopped: StopReason | None = None
 
 
-class Control(msgspec.Struct, frozen=True, kw_only=True):
-    """The baseline against its own second build: it must come out the same."""
-
-    speedup: float | None = None
-    low: float | None = None
-    high: float | None = None
-    verdict: Verdict = Verdict.INCONCLUSIVE
-
-
-class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """What a variant reported by `lab.report(name, value)`."""
-
-    variant: str | None
-    name: str
-    value: float | None
-
-
-class CeilingsReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What limits the device, measured `at` a time (UTC), perhaps in an earlier run, with what its
-    datasheet says.
-    """
-
-    at: str | None = None
-    cached: bool = False
-    ceilings: list[Ceiling] = []
-
-
 class TelemetryReport(msgspec.Struct, frozen=True, kw_only=True):
     """What was sampled: a GPU, or the reason why none; `unsupported` gives a code for each field
     without a value.
@@ -368,17 +330,6 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
     low: float | None = None
     high: float | None = None
     relation: Relation
-
-
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """One failure of a variant, or of the whole run."""
-
-    variant: str | None
-    kind: FailureKind
-    stage: Stage
-    cause: Finding
-    line: int | None = None
-    traceback: str = ""
 
 
 class LogReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -430,7 +381,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     device: Device | None = None
     environment: dict[str, str | None] = {}
     method: Method = Method()
-    control: Control | None = None
+    control: Comparison | None = None
+    """The baseline against its own second build: it must come out the same."""
     claim: str = ""
     run_file: str = ""
     outcome: Conclusion = Conclusion.MEASURED
@@ -453,15 +405,16 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     together: Together | None = None
     sweet_spot: str | None = None
     telemetry: TelemetryReport | None = None
-    ceilings: CeilingsReport | None = None
+    ceilings: CeilingsMeasured | None = None
+    """With what the run itself measured of roofs, and what its datasheet says."""
     startup_s: dict[str, float] = {}
     """Of its first process, until the first variant is built: interpreter, imports (torch), device,
     file.
     """
     from_start: FromStart | None = None
     """Of a command that asks for it."""
-    figures: list[Figure] = []
-    failures: list[Failure] = []
+    figures: list[Reported] = []
+    failures: list[VariantFailed] = []
     log: LogReport = LogReport()
     progress: Progress = Progress()
 

@@ -16,7 +16,7 @@ from gpulab.draw.text import STYLES, with_star
 from gpulab.features.history.view import earlier_runs
 from gpulab.features.memory.report import CLOSE
 from gpulab.report.findings import failed_after, solo_run_differs
-from gpulab.report.report import Control, RunReport, VariantReport
+from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import lines, rank_of, sentence, sentence_with_place
 from gpulab.stats.comparison import Comparison
 
@@ -196,7 +196,7 @@ def _speedup(report: RunReport, comparison: Comparison) -> list[RenderableType]:
     ]
 
 
-def _control(report: RunReport, control: Control) -> list[RenderableType]:
+def _control(report: RunReport, control: Comparison) -> list[RenderableType]:
     return [
         Text("control", style="dim"),
         "",

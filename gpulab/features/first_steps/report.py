@@ -4,41 +4,71 @@ step is that of a settled one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from statistics import median
+
 from msgspec.structs import replace
 
 from gpulab.core.events import FirstSteps
-from gpulab.features.first_steps.analysis import Ends, curve_of, over_processes
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import CurveReport, Time, VariantReport
 from gpulab.report.state import Keep, VariantState
+from gpulab.stats.statistics import interval_of_sorted
+
+SETTLED, _WINDOW = 1.1, 5
+"""A step, and the median of so many from it on, takes no longer than this many times a settled
+one.
+"""
+_TAIL = 3
+"""The last third of the steps is taken as settled."""
 
 
-def _curve(variant: VariantState) -> CurveReport | None:
-    events = variant.all(FirstSteps)
-    curve = curve_of([event.times_s for event in events])
-    if curve is None:
+def curve_of(events: Sequence[FirstSteps]) -> CurveReport | None:
+    """Of the first steps in each process, as many of them as all have; None without any."""
+    processes = [event.times_s for event in events]
+    count = min(map(len, processes), default=0)
+    if not count:
         return None
+    steps = [_over_processes([times[place] for times in processes]) for place in range(count)]
+    settled = [median(times[count - max(1, count // _TAIL) : count]) for times in processes]
+    limit = SETTLED * median(settled)
+    medians = [step.median for step in steps]
+    settles = (
+        place
+        for place in range(count)
+        if medians[place] <= limit and median(medians[place : place + _WINDOW]) <= limit
+    )
+    settled_after = next(settles, count)
+    late = settled_after > count - max(1, count // _TAIL)
+    costs = [
+        sum(max(0.0, time_s - own) for time_s in times[:settled_after])
+        for times, own in zip(processes, settled, strict=True)
+    ]
     return CurveReport(
         processes=len(events),
-        build_s=_time(over_processes([event.build_s for event in events])),
-        steps=[_time(step) for step in curve.steps],
-        settled_s=_time(curve.settled),
-        settled_after=curve.settled_after,
-        excess_s=_time(curve.excess),
+        build_s=_over_processes([event.build_s for event in events]),
+        steps=steps,
+        settled_s=_over_processes(settled),
+        settled_after=None if late else settled_after,
+        excess_s=_over_processes(costs),
     )
 
 
-def _time(ends: Ends) -> Time:
-    return Time(median=ends.median, low=ends.low, high=ends.high)
+def _over_processes(values: Sequence[float]) -> Time:
+    """The median of one value a process, with its interval."""
+    interval = interval_of_sorted(sorted(values))
+    if interval is None:
+        return Time(median=median(values))
+    return Time(median=interval.median, low=interval.low, high=interval.high)
 
 
 def _step_time(variant: VariantState) -> Time | None:
-    curve = _curve(variant)
+    curve = curve_of(variant.all(FirstSteps))
     return curve.settled_s if curve else None
 
 
 def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
-    return replace(report, first_steps=_curve(variant))
+    return replace(report, first_steps=curve_of(variant.all(FirstSteps)))
 
 
 FIRST_STEPS = Feature(

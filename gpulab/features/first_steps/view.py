@@ -8,7 +8,7 @@ from rich.text import Text
 from gpulab.core.units import plural, plus_minus, seconds
 from gpulab.draw.chart import Mark, Scale, chart, letter_of, style_of
 from gpulab.draw.table import columns_table
-from gpulab.features.first_steps.analysis import SETTLED
+from gpulab.features.first_steps.report import SETTLED
 from gpulab.report.report import RunReport
 
 _WIDTH, _HEIGHT = 72, 11

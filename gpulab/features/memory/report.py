@@ -8,7 +8,7 @@ from gpulab.core.events import MemoryUsed
 from gpulab.core.jobs import Measure
 from gpulab.core.statuses import ExitCode
 from gpulab.report.feature import Draft, Feature
-from gpulab.report.report import MemoryReport, RunReport, VariantReport
+from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.state import VariantState
 
 CLOSE = 0.05
@@ -18,11 +18,7 @@ latency.
 
 
 def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
-    used = variant.last(MemoryUsed)
-    if used is None:
-        return report
-    memory = MemoryReport(held=used.held_bytes, peak=used.peak_bytes, reserved=used.reserved_bytes)
-    return replace(report, memory=memory)
+    return replace(report, memory=variant.last(MemoryUsed))
 
 
 def _of_run(draft: Draft, report: RunReport) -> RunReport:

@@ -81,13 +81,9 @@ def _on_gpu(builder: Builder, variant: Variant) -> tuple[Build, MemoryUsed]:
         builder.step(build)
         used = MemoryUsed(
             variant=variant.name,
-            held_bytes=max(0, held - allocated - build.state_bytes),
-            peak_bytes=max(
-                0, torch.cuda.max_memory_allocated(device) - allocated - build.state_bytes
-            ),
-            reserved_bytes=max(
-                0, max(most_reserved, torch.cuda.max_memory_reserved(device)) - reserved
-            ),
+            held=max(0, held - allocated - build.state_bytes),
+            peak=max(0, torch.cuda.max_memory_allocated(device) - allocated - build.state_bytes),
+            reserved=max(0, max(most_reserved, torch.cuda.max_memory_reserved(device)) - reserved),
         )
     except BaseException:
         build.close()
@@ -113,7 +109,7 @@ def _on_cpu(builder: Builder, variant: Variant) -> tuple[Build, MemoryUsed]:
     held, peak = _held_and_peak(recording)
     copies = build.state_bytes  # of its state, which the lab keeps
     return build, MemoryUsed(
-        variant=variant.name, held_bytes=max(0, held - copies), peak_bytes=max(0, peak - copies)
+        variant=variant.name, held=max(0, held - copies), peak=max(0, peak - copies)
     )
 
 

@@ -55,7 +55,7 @@ from gpulab.features.roofline.physics import physics_of
 from gpulab.features.telemetry.fields import PERCENT, POWER_CAP
 from gpulab.features.telemetry.report import TelemetryHistory
 from gpulab.report.feature import Draft, Feature
-from gpulab.report.report import CeilingsReport, RunReport, Time, VariantReport, fields_of
+from gpulab.report.report import RunReport, Time, VariantReport, fields_of
 from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.statistics import median_interval
 
@@ -443,8 +443,8 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     roofs = draft.once(roofs_of)
     if roofs is None or not roofs.ceilings:
         return report
-    event = draft.state.last(CeilingsMeasured)
-    ceilings = CeilingsReport(**fields_of(event, "at", "cached"), ceilings=list(roofs.ceilings))
+    event = draft.state.last(CeilingsMeasured) or CeilingsMeasured(t=draft.now)
+    ceilings = structs.replace(event, ceilings=roofs.ceilings)
     return structs.replace(report, ceilings=ceilings)
 
 

@@ -21,6 +21,6 @@ def test_a_calibration_reports_what_its_run_measured(tmp_path):
 
 def test_a_calibration_that_never_began_names_its_gpulab():
     calibration = calibration_report(RunReport(scenario="calibration", exit_code=ExitCode.FAILED))
-    assert (calibration.ceilings, calibration.at, calibration.device) == ([], None, None)
+    assert (calibration.ceilings, calibration.at, calibration.device) == ((), None, None)
     assert calibration.environment == {"gpulab": __version__}
     assert calibration.exit_code == ExitCode.FAILED

@@ -9,12 +9,12 @@ from recorded import report_of
 from rooflines import ceiling
 from run_reports import CPU, run
 
+from gpulab.core.events import CeilingsMeasured
 from gpulab.core.finding import finding
 from gpulab.core.payloads import Ceiling
 from gpulab.core.statuses import Conclusion
 from gpulab.features.roofline.ceilings import nominal_ceilings
 from gpulab.features.roofline.ceilings_view import CeilingTable, amount, ceilings
-from gpulab.report.report import CeilingsReport
 
 MEASURED = Ceiling(
     roof="host to device",
@@ -85,7 +85,7 @@ def test_an_unsteady_ceiling_has_the_ratio_of_its_best_to_its_median():
 def test_a_report_of_ceilings_has_its_device_its_time_and_its_notes():
     report = run(
         device=CPU,
-        ceilings=CeilingsReport(at="2026-11-20T00:00:00+00:00", ceilings=[MEASURED]),
+        ceilings=CeilingsMeasured(at="2026-11-20T00:00:00+00:00", ceilings=[MEASURED]),
         findings=[finding("ceilings_not_used", ceilings=["cache read"], times=1.5)],
     )
     lines = [line.rstrip() for line in printed(ceilings(report), 200).splitlines()]

@@ -6,10 +6,11 @@ import pytest
 from conftest import printed
 from run_reports import run, variant
 
+from gpulab.core.events import VariantFailed
 from gpulab.core.finding import finding
 from gpulab.core.statuses import FailureKind, Stage
 from gpulab.features.code.view import code_view
-from gpulab.report.report import Failure, Time
+from gpulab.report.report import Time
 
 SOURCE = '''"""A lesson."""
 import torch
@@ -72,7 +73,7 @@ def test_the_line_that_failed_has_the_message():
 
 def failed_at(number, source=SOURCE, width=100):
     cause = finding("raised", "new", message="ValueError: boom")
-    failure = Failure(
+    failure = VariantFailed(
         variant="new", kind=FailureKind.ERROR, stage=Stage.CHECK, cause=cause, line=number
     )
     report = run(variant("old"), variant("new"), failures=[failure])

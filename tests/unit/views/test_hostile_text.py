@@ -15,6 +15,7 @@ from rich.console import Group
 from gpulab.catalog import view as lesson
 from gpulab.catalog import view as listing
 from gpulab.catalog.listing import ScenarioRow
+from gpulab.core.events import MemoryUsed
 from gpulab.core.finding import finding
 from gpulab.core.machine import CheckStatus, Device, MachineCheck
 from gpulab.core.payloads import KernelCode, KernelText, Tried, Tuning
@@ -51,7 +52,6 @@ from gpulab.headless import run as summary
 from gpulab.report import page as result
 from gpulab.report import results
 from gpulab.report.build import build_report, fold_all
-from gpulab.report.report import MemoryReport
 from gpulab.tui import log, status
 
 ROW = ScenarioRow(
@@ -158,7 +158,8 @@ def with_kernels(report):
 
 def of_memory(report, parameter, value):
     variants = [
-        replace(variant, memory=MemoryReport(held=0, peak=1024)) for variant in report.variants
+        replace(variant, memory=MemoryUsed(variant="", held=0, peak=1024))
+        for variant in report.variants
     ]
     return replace(report, variants=variants, shows=Shows.MEMORY, params={parameter: value})
 

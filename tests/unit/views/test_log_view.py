@@ -4,10 +4,11 @@ below.
 
 from run_reports import run, variant
 
+from gpulab.core.events import VariantFailed
 from gpulab.core.finding import finding
 from gpulab.core.statuses import Conclusion, FailureKind, Stage
 from gpulab.core.text import readable
-from gpulab.report.report import Failure, LogReport
+from gpulab.report.report import LogReport
 from gpulab.tui.log import log
 
 
@@ -23,14 +24,14 @@ def test_under_way_its_end_is_shown_and_long_lines_are_cut():
 
 
 def test_a_failure_has_its_kind_its_cause_and_its_traceback():
-    failure = Failure(
+    failure = VariantFailed(
         variant="bad",
         kind=FailureKind.CRASH,
         stage=Stage.MEASURE,
         cause=finding("crashed", signal="SIGSEGV", meaning="Segmentation fault"),
         traceback="Traceback ...\n",
     )
-    whole_run = Failure(
+    whole_run = VariantFailed(
         variant=None, kind=FailureKind.KILLED, stage=Stage.END, cause=finding("supervisor_gone")
     )
     assert log(run(failures=[failure, whole_run])).plain == (

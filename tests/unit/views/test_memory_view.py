@@ -5,9 +5,9 @@ square.
 from conftest import printed
 from run_reports import run, variant
 
+from gpulab.core.events import MemoryUsed
 from gpulab.core.statuses import Shows
 from gpulab.features.memory.view import memory_over
-from gpulab.report.report import MemoryReport
 from gpulab.scenario import MiB
 
 PEAKS = {256: (4 * MiB, 1 * MiB), 512: (16 * MiB, 2 * MiB), 1024: (64 * MiB, 4 * MiB)}
@@ -16,8 +16,8 @@ PEAKS = {256: (4 * MiB, 1 * MiB), 512: (16 * MiB, 2 * MiB), 1024: (64 * MiB, 4 *
 def reports(shows=Shows.MEMORY, **params):
     return [
         run(
-            variant("naive", memory=MemoryReport(held=0, peak=naive)),
-            variant("flash", memory=MemoryReport(held=0, peak=flash)),
+            variant("naive", memory=MemoryUsed(variant="", held=0, peak=naive)),
+            variant("flash", memory=MemoryUsed(variant="", held=0, peak=flash)),
             variant("skipped"),
             shows=shows,
             params={"length": length, "name": str(length)},

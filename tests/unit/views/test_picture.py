@@ -7,10 +7,11 @@ from hostile import hostile
 from matplotlib.text import Text
 from rooflines import H200, h200
 
+from gpulab.core.events import CeilingsMeasured
 from gpulab.core.statuses import Status, Verdict
 from gpulab.core.text import one_line
 from gpulab.headless.picture import image, picture
-from gpulab.report.report import CeilingsReport, RunReport, Time, VariantReport
+from gpulab.report.report import RunReport, Time, VariantReport
 from gpulab.stats.comparison import Comparison
 
 LADDER = (
@@ -22,7 +23,7 @@ LADDER = (
 def report(*, seconds=(8e-3, 7e-3, 6e-3, 5e-3, 4e-3, 3e-3, 2e-3, 1e-3), ceilings=H200):
     return RunReport(
         scenario="attention",
-        ceilings=CeilingsReport(ceilings=list(ceilings)) if ceilings else None,
+        ceilings=CeilingsMeasured(ceilings=list(ceilings)) if ceilings else None,
         variants=[
             VariantReport(
                 name=point.variant,
@@ -136,10 +137,10 @@ def test_above_it_stand_the_scenario_its_title_and_the_device(title, heading):
 def test_only_what_there_is_is_drawn():
     (times,) = picture(report(ceilings=())).axes
     assert len(times.patches) == 8
-    (roofs,) = picture(RunReport(scenario="", ceilings=CeilingsReport(ceilings=list(H200)))).axes
+    (roofs,) = picture(RunReport(scenario="", ceilings=CeilingsMeasured(ceilings=list(H200)))).axes
     assert roofs.lines
     assert not roofs.containers
-    (blank,) = picture(RunReport(scenario="", ceilings=CeilingsReport())).axes
+    (blank,) = picture(RunReport(scenario="", ceilings=CeilingsMeasured())).axes
     assert blank.get_title() == "no ceiling is known"
 
 

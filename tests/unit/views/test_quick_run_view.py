@@ -11,13 +11,13 @@ from gpulab.draw.text import QUICK
 from gpulab.features.sweeps.view import sweep_view
 from gpulab.headless.run import run_line, summary
 from gpulab.report.commands import Sweep
-from gpulab.report.report import Control
 from gpulab.report.view import comparison_table
+from gpulab.stats.comparison import Comparison
 
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_row_of_a_quick_run_has_its_star(quick):
-    control = Control(speedup=1.0, verdict=Verdict.SAME)
+    control = Comparison(variant="control", against="", speedup=1.0, verdict=Verdict.SAME)
     report = two_variants(quick=quick, control=control, params={"n": 1}, best="new")
     star = "*" * quick
     last_words = [line.split()[-1] for line in printed(comparison_table(report)).splitlines()[1:]]

@@ -8,13 +8,14 @@ from msgspec.structs import replace
 from recorded import report_of
 from run_reports import CPU, compared, run, two_variants, variant
 
+from gpulab.core.events import Reported, VariantFailed
 from gpulab.core.finding import finding
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, FailureKind, Stage, Status, Verdict
-from gpulab.report.report import Control, Failure, Figure, Method, TelemetryReport
+from gpulab.report.report import Method, TelemetryReport
 from gpulab.report.results import failures, result
 from gpulab.report.view import claims
-from gpulab.stats.comparison import Sustained
+from gpulab.stats.comparison import Comparison, Sustained
 
 WIDE = 400
 """Wide enough for every sentence to stay in one line."""
@@ -95,7 +96,9 @@ def test_plain_functions_have_no_control_and_no_speedup(recorded):
     assert lines[table].split() == ["variant", "time/step", "±"]
     assert lines[table + 1].startswith("step ")
     assert not [line for line in lines if line.startswith("control")]
-    differing = Control(speedup=1.2, low=1.1, high=1.3, verdict=Verdict.SLOWER)
+    differing = Comparison(
+        variant="control", against="", speedup=1.2, low=1.1, high=1.3, verdict=Verdict.SLOWER
+    )
     text = lines_of(
         run(
             variant("step"),
@@ -168,8 +171,8 @@ def test_both_clocks_of_a_gpu_and_the_method_are_the_last_lines_but_notes(record
 
 def test_what_a_variant_reports_is_shown_with_its_name():
     figures = [
-        Figure(variant="first", name="p99 latency", value=0.25),
-        Figure(variant=None, name="lost", value=None),
+        Reported(variant="first", name="p99 latency", value=0.25),
+        Reported(variant=None, name="lost", value=None),
     ]
     lines = lines_of(run(variant("first"), figures=figures))
     assert "first: p99 latency 0.25" in lines
@@ -311,7 +314,7 @@ def test_a_cuda_error_is_said_once_and_without_what_torch_repeats_below_it():
         variant(name, status=Status.FAILED, time_s=None, reason=reason, stage=Stage.BUILD)
         for name in ("bad", "worse")
     ]
-    failure = Failure(
+    failure = VariantFailed(
         variant="bad",
         kind=FailureKind.ERROR,
         stage=Stage.BUILD,

@@ -8,8 +8,9 @@ from run_reports import compared, run, two_variants, variant
 
 from gpulab.core.finding import finding
 from gpulab.core.statuses import Conclusion, Status, Verdict
-from gpulab.report.report import Control, Time
+from gpulab.report.report import Time
 from gpulab.report.view import comparison_table
+from gpulab.stats.comparison import Comparison
 
 
 def rows_of(report, width=120):
@@ -19,7 +20,9 @@ def rows_of(report, width=120):
 
 
 def test_a_row_a_variant_and_the_control():
-    control = Control(speedup=1.001, low=0.99, high=1.01, verdict=Verdict.SAME)
+    control = Comparison(
+        variant="control", against="", speedup=1.001, low=0.99, high=1.01, verdict=Verdict.SAME
+    )
     rows = rows_of(two_variants(control=control))
     assert rows["variant"] == "time/step ± speedup 99 % interval verdict"
     assert rows["old"] == "1.00 ms ±1.0% baseline"
