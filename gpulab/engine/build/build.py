@@ -70,7 +70,8 @@ class Build:
         """
         state = live_leaves("state", self.work.state)
         if len(state) != len(self._state):
-            self._state, self._saved = state, copies(state)
+            self._state = state
+            self._saved = copies(state)
 
     def restore(self) -> None:
         """Put the state back in place, so that every block does the same work."""
@@ -87,8 +88,10 @@ class Build:
         return manager  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        teardown, self._teardown = self._teardown, None
-        self._state, self._saved = [], []
+        teardown = self._teardown
+        self._teardown = None
+        self._state = []
+        self._saved = []
         self.work = Work(lambda: None)
         if teardown is not None and next(teardown, None) is not None:
             raise ScenarioError("the variant yields a second Work: a build makes one")
@@ -101,7 +104,9 @@ class Builder:
         self, lab: WorkerLab, params: dict[str, Param], seed: int, wait: Callable[[], None] | None
     ) -> None:
         self.lab = lab
-        self._params, self._seed, self._wait = params, seed, wait
+        self._params = params
+        self._seed = seed
+        self._wait = wait
         self._step_seed = seed + _STEP_SEED
         self._sizes = random.Random(seed + 1)
         self._padding: list[torch.Tensor] = []
@@ -135,7 +140,8 @@ class Builder:
         before = settings.read()
         self._seed_with(self._seed if other_seed is None else other_seed)
         self.lab.has_tuned = False
-        started, tuned_s = perf_counter(), self.lab.tuning_s
+        started = perf_counter()
+        tuned_s = self.lab.tuning_s
         try:
             returned = variant.function(self.lab, **arguments)
             teardown: Iterator[Any] | None = returned if isgenerator(returned) else None
@@ -219,11 +225,13 @@ class Builder:
 
 
 class Generators:
-    """What the generators that a build may draw from are at, to go on from there again."""
+    """The state of every random generator that a build may draw from."""
 
     def __init__(self, builder: Builder) -> None:
-        self._builder, self._device = builder, builder.device
-        self._host, self._python = torch.random.get_rng_state(), random.getstate()
+        self._builder = builder
+        self._device = builder.device
+        self._host = torch.random.get_rng_state()
+        self._python = random.getstate()
         self._lab = builder.lab.generator.get_state()
         self._on_device = (
             torch.cuda.get_rng_state(self._device) if self._device.type == "cuda" else None

@@ -13,8 +13,8 @@ _THREADS = "TORCHINDUCTOR_COMPILE_THREADS"
 
 
 def keep_code_of_the_run(job: AnyJob) -> None:
-    """Where the first process leaves what JAX and NVRTC compiled; torch and Triton have such a
-    folder anyway.
+    """Set folders in which the first process leaves what JAX and NVRTC compiled; torch and Triton
+    have such a folder anyway.
     """
     if not isinstance(job, TimedJob) or job.folder is None:
         return
@@ -52,9 +52,7 @@ def strict() -> None:
 
 
 def vector_instructions() -> str | None:
-    """Those that the compiler has found this CPU and its compiler of C++ to have; None before it
-    has asked.
-    """
+    """The vector instructions that torch's compiler has found; None before it has looked."""
     isa = sys.modules.get("torch._inductor.cpu_vec_isa")
     if isa is None or not isa.valid_vec_isa_list.cache_info().currsize:
         return None
@@ -62,13 +60,11 @@ def vector_instructions() -> str | None:
 
 
 def know_vector_instructions(found: str) -> None:
-    """Spare the compiler its test programs, which take it a second in each process: another one has
-    run them.
+    """Spare the compiler its test programs, which take a second in each process: another process
+    has run them.
     """
-    isa, config = (
-        sys.modules.get("torch._inductor.cpu_vec_isa"),
-        sys.modules.get("torch._inductor.config"),
-    )
+    isa = sys.modules.get("torch._inductor.cpu_vec_isa")
+    config = sys.modules.get("torch._inductor.config")
     if isa is None or config is None:
         return
     with config.patch({"cpp.vec_isa_ok": True}):
@@ -79,9 +75,7 @@ def know_vector_instructions(found: str) -> None:
 
 
 def frames() -> int:
-    """Pieces of Python code that were compiled so far: to torch each is one operation, whatever is
-    in it.
-    """
+    """Frames of Python code that were compiled so far: to torch each is one operation."""
     dynamo = sys.modules.get("torch._dynamo")
     return sum(dynamo.utils.counters["frames"].values()) if dynamo else 0
 

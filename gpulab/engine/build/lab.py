@@ -1,6 +1,4 @@
-"""What variants receive to build with: the worker's `Lab`, and the phases that it marks in a
-step.
-"""
+"""The `Lab` that variants build with, and the phases that it marks in a step."""
 
 from __future__ import annotations
 
@@ -29,7 +27,8 @@ class Names:
 
     def __init__(self, call: str, example: str) -> None:
         """`call`: what takes the names, as an author writes it."""
-        self._call, self._example = call, example
+        self._call = call
+        self._example = example
         self._taken: set[str] = set()
 
     def take(self, name: object) -> str:
@@ -64,9 +63,7 @@ class PhaseTimes:
 
 
 class PhaseRecorder:
-    """Records the phases of a window. Nested and overlapping ones count once: the innermost has the
-    time.
-    """
+    """Records the phases of a window. Of nested and overlapping ones the innermost has the time."""
 
     def __init__(self, device: torch.device) -> None:
         self._cuda = device.type == "cuda"
@@ -99,8 +96,10 @@ class PhaseRecorder:
         The profiler would record the events of a device's own clock too, so `traced` has the host's
         alone.
         """
-        self._on, self._traced = True, traced
-        self._stack, self._boundaries = [], []
+        self._on = True
+        self._traced = traced
+        self._stack = []
+        self._boundaries = []
         self._stream = torch.cuda.current_stream() if self._cuda and not traced else None
         self._mark_boundary()
         try:
@@ -155,7 +154,8 @@ class _Phase:
     """One phase of one step."""
 
     def __init__(self, recorder: PhaseRecorder, name: str, *, traced: bool) -> None:
-        self._recorder, self.name = recorder, name
+        self._recorder = recorder
+        self.name = name
         self._span = recorded(f"{TRACE_PREFIX}{name}") if traced else None
 
     def __enter__(self) -> None:

@@ -74,7 +74,8 @@ class LongImports:
         if self._inside or not (spec.origin or "").startswith(_LIBRARIES):
             return self._load(spec)
         self._inside += 1
-        threads, started = _threads(), perf_counter()
+        threads = _threads()
+        started = perf_counter()
         try:
             module = self._load(spec)
         finally:

@@ -5,6 +5,7 @@ compared.
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, sqrt
@@ -29,7 +30,8 @@ TOLERANCE = {
 """Relative Frobenius error allowed by dtype; a single element may be off by 10 x this x
 rms(reference), and by twice this of its own value.
 """
-_CAP, _MOST = 10, 0.1
+_CAP = 10
+_MOST = 0.1
 """`Work(tolerance=)` may be 10 x that of the dtype, and no more than this."""
 _INTEGER_CAP = 5e-2
 """Of whole numbers, which are equal unless a tolerance is named; and of what is computed in
@@ -50,8 +52,10 @@ _WITHOUT_ARITHMETIC = {
     for name in ("bits1x8", "bits2x4", "bits4x2", "bits8", "bits16", "float4_e2m1fn_x2")
     if hasattr(torch, name)
 }
-_MAX_ERROR, _OWN_ERROR = 10, 2
-_PART, _FEWEST_OF_PART = 1 << 10, 32
+_MAX_ERROR = 10
+_OWN_ERROR = 2
+_PART = 1 << 10
+_FEWEST_OF_PART = 32
 """Elements that are looked at together: none of them computed, and all alike, is an error however
 small they are.
 """
@@ -186,11 +190,9 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
     dies.
     """
     if tensor.layout != torch.strided or tensor.is_nested:
-        kind = (
-            "nested"
-            if tensor.is_nested
-            else str(tensor.layout).removeprefix("torch.").lstrip("_").replace("_", " ")
-        )
+        kind = str(tensor.layout).removeprefix("torch.").lstrip("_").replace("_", " ")
+        if tensor.is_nested:
+            kind = "nested"
         raise TypeError(
             f"a {kind} tensor cannot be checked: name a dense one, such as its values(), or "
             "to_dense()"
@@ -215,23 +217,21 @@ def _has_values(tensor: torch.Tensor) -> bool:
 
 
 def joined(*lists: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
-    """Of each list a few large tensors with the elements of many, joined alike in all; where they
-    are few, themselves.
+    """Each list with its many tensors joined into a few large ones, in the same way in all lists.
 
     An optimizer has hundreds, and to wait for the device after each takes longer than its step.
     """
     if len(lists[0]) <= _FEW:
         return [list(tensors) for tensors in lists]
-    groups: dict[tuple[tuple[torch.device, torch.dtype], ...], list[tuple[torch.Tensor, ...]]] = {}
+    groups: defaultdict[object, list[list[torch.Tensor]]] = defaultdict(list)
     for row in zip(*lists, strict=True):
         key = tuple((tensor.device, tensor.dtype) for tensor in row)
-        groups.setdefault(key, []).append(
-            tuple(tensor.resolve_conj().reshape(-1) for tensor in row)
-        )
-    return [
-        [torch.cat([row[place] for row in rows]) for rows in groups.values()]
-        for place in range(len(lists))
-    ]
+        groups[key].append([tensor.resolve_conj().reshape(-1) for tensor in row])
+    result: list[list[torch.Tensor]] = [[] for _ in lists]
+    for rows in groups.values():
+        for tensors, parts in zip(result, zip(*rows, strict=True), strict=True):
+            tensors.append(torch.cat(parts))
+    return result
 
 
 def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -239,8 +239,8 @@ def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def kept(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Copies that outlive a step: where they are quick to compare, or on the host where a GPU has
-    no ample room.
+    """Copies that outlive a step: on the GPU, where they are quick to compare, or on the host where
+    that has no ample room.
     """
     return [
         tensor.detach().to(place, copy=True)
@@ -260,7 +260,8 @@ def on_gpu_if_large(tensor: torch.Tensor) -> torch.Tensor:
 
 def _places(tensors: Sequence[torch.Tensor]) -> list[torch.device]:
     """Where copies of all of them are to lie."""
-    host, wanted = torch.device("cpu"), [tensor.device for tensor in tensors]
+    host = torch.device("cpu")
+    wanted = [tensor.device for tensor in tensors]
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         gpu = torch.device("cuda", torch.cuda.current_device())
         wanted = [
@@ -288,11 +289,14 @@ def changed(tensors: Sequence[torch.Tensor], saved: Sequence[torch.Tensor]) -> b
     """Whether any bit differs (NaN equals itself here)."""
     if [tensor.numel() for tensor in tensors] != [tensor.numel() for tensor in saved]:
         return True
-    pairs = ((_bits(now), _bits(then)) for now, then in zip(*joined(tensors, saved), strict=True))
-    return any(
-        a.numel() != b.numel() or not all(torch.equal(*parts) for parts in _chunks(a, b))
-        for a, b in pairs
-    )
+    for now, then in zip(*joined(tensors, saved), strict=True):
+        a = _bits(now)
+        b = _bits(then)
+        if a.numel() != b.numel():
+            return True
+        if not all(torch.equal(*parts) for parts in _chunks(a, b)):
+            return True
+    return False
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
@@ -342,10 +346,12 @@ def tolerance_of(
 
     A lower precision that an output has and nobody declared is held to that of the reference.
     """
-    own, names = _DTYPES.get(output.dtype), [_DTYPES.get(reference.dtype)]
+    own = _DTYPES.get(output.dtype)
+    names = [_DTYPES.get(reference.dtype)]
     if not any((own, *names)):
         return 0.0
-    names += [own] if not any(names) else []
+    if not any(names):
+        names.append(own)
     return max(TOLERANCE.get(name, 0.0) for name in (*names, *dtypes) if name)
 
 
@@ -371,7 +377,8 @@ def agree(
     `tolerance` replaces that of the dtypes, up to its cap.
     """
     if len(output) != len(reference):
-        output, reference = _joined(output), _joined(reference)
+        output = _joined(output)
+        reference = _joined(reference)
     if (
         len(output) > _FEW
         and tolerance is None
@@ -453,7 +460,9 @@ def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Ag
         total += chunk_total
         largest = max(largest, chunk_largest)
         missing = max(missing, _rms_of_missing(a, b))
-    error = sqrt(squares / total) if total else (inf if squares else 0.0)
+    error = inf if squares else 0.0
+    if total:
+        error = sqrt(squares / total)
     if not error <= tolerance:
         bounded = error if error <= _LARGEST_ERROR else None
         return Agreement(
@@ -483,7 +492,8 @@ def _rms_of_missing(actual: torch.Tensor, expected: torch.Tensor) -> float:
     if actual.numel() < _FEWEST_OF_PART:
         return 0.0
     used = shape[0] * shape[1]
-    rows, wanted = actual[:used].view(shape), expected[:used].view(shape)
+    rows = actual[:used].view(shape)
+    wanted = expected[:used].view(shape)
     constant = (rows == rows[:, :1]).all(dim=1)
     if not bool(constant.any()):
         return 0.0

@@ -16,17 +16,24 @@ from gpulab.engine.measure.process_result import CandidateFacts
 from gpulab.engine.processes.channel import Channel
 from gpulab.scenario import Variant
 
-_WARM_UP_S, _LATER_WARM_UP_S, _OF_A_GPU_S, _MOST_WARM_UP_S, _DRIFT = 0.3, 0.1, 0.03, 1.2, 0.01
-"""Seconds of the variant that comes first, on a device that may have slept, and of those after it,
-whose clock a GPU has reached by then; at most so many of all together; what is steady.
-"""
+_WARM_UP_S = 0.3
+"""At least, of the first variant: a device's clock may have been low."""
+_LATER_WARM_UP_S = 0.1
+"""At least, of each other variant on a CPU."""
+_LATER_WARM_UP_ON_GPU_S = 0.03
+_MOST_WARM_UP_S = 1.2
+"""Of all variants together."""
+_STEADY = 0.01
+"""Relative drift up to which a variant is warm."""
 _DRIFTING = 0.05
-"""What is worth saying of so short a warm-up: of rounds both halves of a pair drift alike."""
-_WARM_AGAIN_S, _LONG_BLOCK_S = 0.015, 0.01
-"""Of a process that follows another; a block from which on it warms itself."""
+"""Relative drift that is reported: in the rounds both halves of a pair drift together."""
+_WARM_AGAIN_S = 0.015
+"""At least, in a process that follows another, on a CPU."""
+_LONG_BLOCK_S = 0.01
+"""A block from this length on needs no warm-up in a process that follows another."""
 _ALIKE = 2.0
-"""Times by which steps differ at most that have as many in a block; twins do where one of them was
-disturbed.
+"""Steps whose times differ by at most this factor have equally many in a block: twins differ by so
+much where one of them was disturbed.
 """
 
 
@@ -43,17 +50,21 @@ class Candidate:
         *,
         kept: bool = False,
     ) -> None:
-        self.name, self.variant, self.items = name, variant, items
-        self.fill(steps, step_s)
+        self.name = name
+        self.variant = variant
+        self.items = items
+        self.steps = steps
+        self.step_s = step_s
+        self.lead_in = lead_in_steps(steps, step_s)
+        """Untimed steps before a block."""
         self.kept = kept
         """Whether its build is too expensive for every epoch, and stays as long as the process."""
         self.build: Build | None = None
 
     def fill(self, steps: int, step_s: float) -> None:
-        """Steps that fill a block, and the seconds of one; the untimed ones before a block follow
-        from them.
-        """
-        self.steps, self.step_s = steps, step_s
+        """Set the steps that fill a block, and the seconds of one."""
+        self.steps = steps
+        self.step_s = step_s
         self.lead_in = lead_in_steps(steps, step_s)
 
     @property
@@ -96,10 +107,8 @@ def calibrate(clock: WallClock, variant: Variant, build: Build) -> Candidate:
 
 
 def warm(clock: WallClock, candidate: Candidate, build: Build) -> None:
-    """Of a process that follows another: the device is warm, what is new are the caches of this
-    process.
-
-    Those of a host's core take longest.
+    """Warm the caches of a process that follows another: the device is warm already. Those of a
+    host's core take longest.
     """
     least_s = 0.0 if clock.waits else _WARM_AGAIN_S
     started = perf_counter()
@@ -118,23 +127,23 @@ def warm_up(
     first: bool = True,
     variants: int = 1,
 ) -> None:
-    """Until the time drifts by less than 1 %, within a variant's share of the time. Its samples are
-    kept apart.
+    """Run blocks until their time drifts by less than 1 %, within a variant's share of the time.
+    These samples are kept apart.
     """
-    least_s = _WARM_UP_S if first else _OF_A_GPU_S if clock.waits else _LATER_WARM_UP_S
+    least_s = _least_warm_up_s(clock, first=first)
     most_s = max(least_s, _MOST_WARM_UP_S / variants)
+    steps = candidate.steps
     times: list[float] = []
-    started, steps = perf_counter(), candidate.steps
+    started = perf_counter()
     while True:
         times.append(clock.block(build, steps).time_s)
         channel.pump()
-        elapsed = perf_counter() - started
+        elapsed_s = perf_counter() - started
         third = len(times) // 3
-        drift = (
-            abs(median(times[-third:]) / median(times[-2 * third : -third]) - 1) if third else 0.0
-        )
-        settled = elapsed >= least_s and drift < _DRIFT and (third or candidate.step_s > least_s)
-        if settled or elapsed >= most_s:
+        drift = _drift(times, third)
+        seen = third > 0 or candidate.step_s > least_s
+        settled = seen and elapsed_s >= least_s and drift < _STEADY
+        if settled or elapsed_s >= most_s:
             break
     drifting = not settled and drift > _DRIFTING
     channel.emit(
@@ -148,15 +157,28 @@ def warm_up(
     channel.emit(_calibrated(clock, candidate))
 
 
+def _least_warm_up_s(clock: WallClock, *, first: bool) -> float:
+    if first:
+        return _WARM_UP_S
+    return _LATER_WARM_UP_ON_GPU_S if clock.waits else _LATER_WARM_UP_S
+
+
+def _drift(times: list[float], third: int) -> float:
+    """Relative change of the median from the second to the last third; 0 of too few times."""
+    if not third:
+        return 0.0
+    return abs(median(times[-third:]) / median(times[-2 * third : -third]) - 1)
+
+
 def equalize_blocks(
     clock: WallClock, channel: Channel, candidates: Sequence[Candidate], most_s: float
 ) -> None:
-    """Make all blocks as long as the longest, up to `most_s`, and give those of like steps as many
-    of them.
+    """Make all blocks as long as the longest, up to `most_s`, and give steps of similar length
+    equally many.
 
-    What the other variants leave in the caches, and what an allocator gave back, fades over a
-    block's first steps. Where one of two twins was disturbed while it was calibrated, its block has
-    fewer steps, and more of that is in its time: up to 30 % at one step against two or three.
+    A block's first steps are slower: other variants took the caches, an allocator gave memory back.
+    Of two twins, one that was disturbed while it was calibrated has fewer steps in a block, and so
+    a longer time: by up to 30 % at one step against two or three.
     """
     if type(clock) is not WallClock or clock.flush or not candidates:
         return
@@ -172,9 +194,7 @@ def equalize_blocks(
 
 
 def _alike(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Those of about the same time a step together, the shortest of them first: parted where they
-    differ most.
-    """
+    """Groups of similar time per step, each ascending: split where neighbours differ most."""
     ordered = sorted(candidates, key=lambda candidate: candidate.step_s)
     if len(ordered) == 1 or ordered[-1].step_s <= _ALIKE * ordered[0].step_s:
         return [ordered]

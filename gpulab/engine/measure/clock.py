@@ -1,8 +1,7 @@
 """The wall clock: one timed block of back-to-back steps, and the wait for what a step returns.
 
-A device is waited for as a whole. This is for the rest: JAX arrays on any device, futures, and
-objects that nobody knows, which are asked for their values, so that what they compute only then is
-in the step's time.
+A device is waited for as a whole. Other things that a step returns are waited for one by one: JAX
+arrays, futures, and objects with `__dlpack__`, which may compute only when asked for their values.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from gpulab.engine.processes.channel import Block
 THERE = frozenset(
     {torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, type(None), bool, int, float, str, bytes}
 )
-"""Types of what is there once a device is idle; subclasses may do what they like."""
+"""Types that are complete once a device is idle; subclasses may compute later."""
 _ARRAYS = ("numpy", "cupy", "jax", "jaxlib", "torch")
 """Packages whose arrays compute nothing when their memory is handed over."""
 _MOST_RUNNING = 8
@@ -56,10 +55,8 @@ def returns_later(build: Build) -> bool:
 
 
 def paced(step: Callable[[], object], returned: object) -> Callable[[], object]:
-    """The step as it is where its result was there; else one that waits for results of some steps
-    ago.
-
-    It then returns all that are still running. `returned` is what it returned last.
+    """The step itself where its result was complete; else one that waits for the result of some
+    steps ago, and returns all that are still running. `returned`: what the step returned last.
     """
     if not is_asynchronous(returned):
         return step
@@ -116,15 +113,13 @@ def _is_future(result: object) -> bool:
 
 
 _BLOCK_S = 2e-3
-"""Of a device a block holds a few microseconds of waiting; of a CPU, what the others took from its
-caches.
+"""At least: a device's block includes microseconds of waiting, a CPU's the refilling of caches that
+other variants took.
 """
 _EMPTY_BLOCKS = 50  # so that an empty block is less than 2 % of one
 _MOST_STEPS = 1 << 24
 Interruption = tuple[int, Callable[[], None]]
-"""The number of steps of a block after which something happens, and what: no step can tell it from
-another gap.
-"""
+"""After how many steps of a block something is done, and what: a step cannot notice it."""
 
 
 class WallClock:
@@ -192,11 +187,12 @@ class WallClock:
         return median(self.block(build, steps).time_s for _ in range(3))
 
     def naive_step_s(self, build: Build, steps: int, lead_in: int) -> tuple[float, float]:
-        """Seconds per step (until the calls have returned, with a wait after every step), as people
-        also time.
+        """Seconds per step, as they are often mistimed: until the calls have returned, and with a
+        wait after every step.
         """
         build.restore()
-        step, wait = build.work.step, self.wait
+        step = build.work.step
+        wait = self.wait
         with build.context():
             for _ in repeat(None, max(1, lead_in)):
                 step()

@@ -24,7 +24,8 @@ from gpulab.engine.processes.device import flusher
 # a queue holds about a thousand launches; a full one blocks the host, and the spin has ended
 _MOST_STEPS = 500
 _MARGIN = 2.0
-_LEAST_SPIN_S, _MOST_SPIN_S = 50e-6, 0.1
+_LEAST_SPIN_S = 50e-6
+_MOST_SPIN_S = 0.1
 _FIRST_GUESS_S = 20e-6
 _TRIES = 5
 _WAKING = 1000
@@ -138,7 +139,8 @@ class DeviceClock(WallClock):
         spin_start.record()
         cycles, _ = self._spin(steps, queueing)
         started.record()
-        cpu, clock = thread_time_ns(), perf_counter()
+        cpu = thread_time_ns()
+        clock = perf_counter()
         self.returned = call_each(calls)
         ended.record()
         queued_s = perf_counter() - clock
@@ -156,9 +158,12 @@ class DeviceClock(WallClock):
         """Each step behind a spin and a flush of the caches; their median."""
         assert self.flush is not None
         step = build.work.step
-        times, covered, cpu = [], True, thread_time_ns()
+        times = []
+        covered = True
+        cpu = thread_time_ns()
         for _ in range(steps):
-            started, ended = _event(), _event()
+            started = _event()
+            ended = _event()
             _, spun_s = self._spin(1, queueing)
             clock = perf_counter()
             self.flush()

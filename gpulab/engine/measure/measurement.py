@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import random
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from math import ceil
 from statistics import median
 from time import monotonic, perf_counter
@@ -44,7 +45,9 @@ class Recorder:
         keys: Iterable[Quantity],
         first: int,
     ) -> None:
-        self._channel, self._buffer, self._items = channel, buffer, items
+        self._channel = channel
+        self._buffer = buffer
+        self._items = items
         self._keys = list(keys)
         self.epochs = first
         """Of the run, that have ended."""
@@ -64,11 +67,9 @@ class Recorder:
 
     def last_times(self) -> dict[str, float]:
         """Seconds per step of the blocks of the last round."""
-        return (
-            {name: time_s * self._items[name] for name, time_s in self._rounds[-1].items()}
-            if self._rounds
-            else {}
-        )
+        if not self._rounds:
+            return {}
+        return {name: time_s * self._items[name] for name, time_s in self._rounds[-1].items()}
 
     def pump(self) -> None:
         """Send what is due. Call it where nothing is being timed."""
@@ -79,7 +80,8 @@ class Recorder:
     def end_epoch(self) -> None:
         epoch = Epoch(self._rounds)
         for key, values in self.values:
-            if epoch_values := epoch.values(key):
+            epoch_values = epoch.values(key)
+            if epoch_values:
                 values.append(epoch_values)
         self._rounds = []
         self.epochs += 1
@@ -101,14 +103,13 @@ all.
 
 
 def observe(context: WorkerContext, candidate: Candidate) -> None:
-    """Slow steps, of which a process takes few, in the first one alone. Raises what a step
-    raises.
-    """
+    """Time a candidate by the other clocks, and record its phases. Raises what a step raises."""
     build = candidate.build
-    first = not context.number
-    if build is None or (
-        candidate.step_s >= _SLOW_STEP_S and not (first or isinstance(context.clock, DeviceClock))
-    ):
+    if build is None:
+        return
+    # of slow steps, of which a process takes few, in the first one alone
+    wanted = not context.number or isinstance(context.clock, DeviceClock)
+    if candidate.step_s >= _SLOW_STEP_S and not wanted:
         return
     _time_by_other_clock(context, candidate, build)
     if context.shows == Shows.CLOCKS and candidate.name != CONTROL:
@@ -119,11 +120,9 @@ def observe(context: WorkerContext, candidate: Candidate) -> None:
 def _time_by_other_clock(context: WorkerContext, candidate: Candidate, build: Build) -> None:
     """One block by the clock that the verdict does not take."""
     other = context.other_clock
-    if (
-        other is None
-        or candidate.name == CONTROL
-        or (isinstance(other, DeviceClock) and returns_later(build))
-    ):
+    if other is None or candidate.name == CONTROL:
+        return
+    if isinstance(other, DeviceClock) and returns_later(build):
         return
     # more may not fit into a queue
     steps = min(candidate.steps, ceil(other.block_s / candidate.step_s))
@@ -137,12 +136,12 @@ def _time_by_other_clock(context: WorkerContext, candidate: Candidate, build: Bu
 
 
 def _time_naively(context: WorkerContext, candidate: Candidate, build: Build) -> None:
-    """One block by the host's clock as it is also held: where the clocks themselves are the
-    lesson.
+    """One block timed without a wait, and one with a wait after every step, where the clocks
+    themselves are the lesson.
     """
     steps = min(candidate.steps, _MOST_QUEUED)
-    times = context.wall_clock.naive_step_s(build, steps, candidate.lead_in)
-    for clock, time_s in zip((Clock.RETURN, Clock.STEP), times, strict=True):
+    returned_s, waited_s = context.wall_clock.naive_step_s(build, steps, candidate.lead_in)
+    for clock, time_s in ((Clock.RETURN, returned_s), (Clock.STEP, waited_s)):
         context.reporter.channel.emit(
             OtherClock(variant=candidate.name, clock=clock, times_s=[time_s])
         )
@@ -165,7 +164,8 @@ def _record_phases(context: WorkerContext, candidate: Candidate, build: Build) -
         )
 
 
-_SETTLE_S, _SETTLING_BLOCKS = 0.01, 1
+_SHORT_BLOCK_S = 0.01
+"""Up to which a fresh build has an untimed block first."""
 
 
 class _BaselineLostError(Exception):
@@ -177,11 +177,11 @@ class _TooMuchTogetherError(Exception):
 
 
 class Measurement:
-    """Runs the epochs of all candidates in one process, the control's among them, until its part of
-    the time is spent.
+    """The epochs of all candidates, the control among them, in one process, until its share of the
+    time is spent.
 
-    `epochs` is how many the run has had before, `planned` the plan of an earlier process; without
-    it there is a new one after the first builds, for processes that take `start_s` to start.
+    `epochs`: how many the run has had before. `planned`: the plan of an earlier process; without it
+    one is made after the first builds, for processes that take `start_s` to start.
     """
 
     def __init__(
@@ -250,17 +250,16 @@ class Measurement:
         `every`.
         """
         values = dict(self.recorder.values)
-        times = {
-            candidate: median([time for epoch in epochs for time in epoch])
-            for candidate in self.candidates
-            if candidate.name != CONTROL and (epochs := values.get((candidate.name,)))
-        }
+        times: dict[Candidate, float] = {}
+        for candidate in self.candidates:
+            epochs = values.get((candidate.name,))
+            if epochs and candidate.name != CONTROL:
+                times[candidate] = median(chain.from_iterable(epochs))
         if every or not times:
             return self.candidates
+        baseline = self.candidates[0]
         fastest = min(times, key=lambda candidate: times[candidate])
-        return [candidate for candidate in self.candidates[:1] if candidate is not fastest] + [
-            fastest
-        ]
+        return [fastest] if fastest is baseline else [baseline, fastest]
 
     def _epochs(self) -> None:
         ends = None
@@ -272,7 +271,9 @@ class Measurement:
                 self.close()
                 self._let_go()
                 self._context.reporter.notice("ran_one_at_a_time")
-            planned = self.planned = self.planned or self._plan()
+            if self.planned is None:
+                self.planned = self._plan()
+            planned = self.planned
             # the builds that a process keeps, the control's among them, are none of its stretch
             if ends is None:
                 ends = perf_counter() + planned.stretch_s
@@ -378,7 +379,8 @@ class Measurement:
 
     def _timed(self, candidate: Candidate, build: Build) -> Block:
         """One block, on the values that the checks choose for it."""
-        clock, checks = self._context.clock, self._timed_checks
+        clock = self._context.clock
+        checks = self._timed_checks
         interruption = checks.prepare(candidate)
         block = clock.block(
             build, candidate.steps, lead_in=candidate.lead_in, interruption=interruption
@@ -401,17 +403,19 @@ class Measurement:
 
     def _build(self, candidate: Candidate) -> bool:
         """Build at a fresh address, and step until what the first steps set up is in place."""
-        builder, position = self._context.builder, self._context.reporter.position
+        builder = self._context.builder
+        position = self._context.reporter.position
         stage = Stage.BUILD
         position.move(stage, candidate.variant.name)
         builder.pad()
         try:
-            build = candidate.build = builder.build(candidate.variant)
+            build = builder.build(candidate.variant)
+            candidate.build = build
             stage = Stage.MEASURE
             position.move(stage, candidate.variant.name)
             first_step_s = builder.first_step(build)
             seconds = build.build_s + max(0.0, first_step_s - candidate.step_s)
-            for _ in range(_SETTLING_BLOCKS if candidate.block_s < _SETTLE_S else 0):
+            if candidate.block_s < _SHORT_BLOCK_S:
                 self._context.clock.block(build, candidate.steps)
         except BaseException as error:
             # later ones have the same builds, and would mix two ways of pairing
@@ -430,9 +434,10 @@ class Measurement:
         return True
 
     def _close(self, candidate: Candidate) -> None:
-        build, candidate.build = candidate.build, None
+        build = candidate.build
         if build is None:
             return
+        candidate.build = None
         name = candidate.variant.name
         self._context.reporter.position.move(Stage.TEARDOWN, name)
         try:

@@ -16,32 +16,39 @@ PROCESSES = 16
 On a shared machine single processes come out 10 to 300 % off. An interval over up to eleven reaches
 to the outermost of them: of runs with a 5 % slowdown 72 % found it, with 16 processes 98 % do.
 """
-CURVE_PROCESSES, FEWEST_CURVE_PROCESSES = FEWEST, 3
+CURVE_PROCESSES = FEWEST
 """Of each variant, where the first steps of fresh processes are shown: as many as carry an
-interval, or at least these where the time is spent before.
+interval.
 """
+FEWEST_CURVE_PROCESSES = 3
+"""Of each variant, where the time is spent before."""
 ROUNDS = 5
-_MOST_ROUNDS, _MOST_EPOCHS = 50, 4
+_MOST_ROUNDS = 50
+_MOST_EPOCHS = 4
 _LEAST_SHARE = 0.4
 """Of a process's part of the time that is measured, however long it takes to start."""
-_MOST_SHARE_S, _MOST_STARTS = 2.0, 4
-"""A part of the time that is longer than this is spent better on more processes."""
+_MOST_SHARE_S = 2.0
+_MOST_STARTS = 4
+"""A process's part of the time is at most this many seconds, or times its start: what is longer is
+spent better on more processes.
+"""
 _BRIEF_STRETCH_S = 0.1
 """Of a run that ends when it is decided: it needs processes, and not long ones."""
-_KEPT_BUILD_S, _KEPT_SHARE = 0.3, 0.5
+_KEPT_BUILD_S = 0.3
+_KEPT_SHARE = 0.5
 _LONGEST_BLOCK_S = 5e-3
 _LEAD_IN_S = 3e-3
 """Untimed steps before a block, in seconds: until a step of a few MiB takes as long as alone, at
 steps of 1 ms as at those of 0.1 ms.
 """
-_MOST_LEAD_IN, _LONG_STEP_S = 2, 0.1
+_MOST_LEAD_IN = 2
+"""Times the steps of a block."""
+_LONG_STEP_S = 0.1
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """`epochs` of so many `rounds` in each process; no new one of either is begun after `stretch_s`
-    in a process.
-
-    `processes` come before width may stop the run.
+    """`epochs` of `rounds` rounds in each process. No epoch or round begins after `stretch_s` of a
+    process. Width stops no run before `processes`.
     """
 
     rounds: int
@@ -70,17 +77,20 @@ def plan(
     stretch_s = max(_LEAST_SHARE * share_s, share_s - start_s)
     if brief:
         stretch_s = min(stretch_s, max(_BRIEF_STRETCH_S, 2 * builds_s))
-    fit = max(1, int((stretch_s - builds_s) / round_s)) if stretch_s > builds_s else 1
+    fit = 1
+    if stretch_s > builds_s:
+        fit = max(1, int((stretch_s - builds_s) / round_s))
     # Rounds take at least half as long as the builds they run on.
     rounds = min(fit, max(ROUNDS, min(_MOST_ROUNDS, ceil(builds_s / (2 * round_s)))))
     epochs = max(1, min(_MOST_EPOCHS, int(stretch_s / (builds_s + rounds * round_s))))
     rounds = max(rounds, min(_MOST_ROUNDS, int((stretch_s / epochs - builds_s) / round_s)))
-    # a variant is built for its rounds, and nothing shares its moment: more rounds tell nothing
-    # more
+    # a variant has its rounds by itself, and no pairs: more of them tell nothing more
     if exclusive:
         rounds = min(rounds, ROUNDS)
     process_s = start_s + epochs * (builds_s + rounds * round_s)
-    expected_s = processes * process_s if brief else max(time_s, processes * process_s)
+    expected_s = processes * process_s
+    if not brief:
+        expected_s = max(time_s, expected_s)
     return Plan(rounds, epochs, stretch_s, processes, expected_s)
 
 
@@ -93,18 +103,14 @@ def longest_block_s(time_s: float, candidates: int) -> float:
 
 
 def lead_in_steps(steps: int, step_s: float) -> int:
-    """Untimed steps before a block of `steps`: what runs by itself is warmer than after one step
-    among others.
+    """Untimed steps before a block of `steps`, to bring back the caches that other variants took.
 
-    A long step has brought back what it needs soon after it began. By the clock of a device a step
-    may be next to nothing, and take its time on the host: so they are not many more than those of
-    the block.
+    A long step needs none. By a device's clock a step may take next to nothing, and its time on the
+    host: so there are at most twice as many as in the block.
     """
-    return (
-        0
-        if step_s >= _LONG_STEP_S
-        else max(1, min(_MOST_LEAD_IN * steps, ceil(_LEAD_IN_S / max(step_s, 1e-9))))
-    )
+    if step_s >= _LONG_STEP_S:
+        return 0
+    return max(1, min(_MOST_LEAD_IN * steps, ceil(_LEAD_IN_S / max(step_s, 1e-9))))
 
 
 def is_kept(build_s: float, first_step_s: float, time_s: float) -> bool:

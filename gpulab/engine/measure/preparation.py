@@ -33,18 +33,22 @@ from gpulab.features.kernels.worker import kernels_made, launched_kernels, read
 from gpulab.features.roofline.counting import count
 from gpulab.scenario import CONTROL, Variant, Work
 
-_HOST_MARGIN, _HOST_MARGIN_S, _LOOKS = 1.1, 50e-6, 5
+_HOST_MARGIN = 1.1
+_HOST_MARGIN_S = 50e-6
+_TRIES = 5
 """A device that others use as well is late now and then: what is seen must be seen every time."""
 _ROUND_TRIP_S = 300e-6
-"""A kernel of next to nothing takes ten times less where nobody else uses the device."""
+"""Of an empty kernel, ten times what it takes where nobody else uses the device."""
 _LONG_STEP_S = 0.25
-"""A step that is not taken once more just to be checked in every process: its timed blocks are, and
-it is at the end.
+"""A longer step is not taken once more in every process just to be checked: its timed blocks are
+checked, and it is at the end.
 """
-_CHEAP_S, _QUICK_S = 0.03, 0.005
-"""What building and a step may take to be done again for other values: of the baseline and one
-variant a process, and of all others.
+_CHEAP_S = 0.03
+"""What building and a step may take to be done again for other values, of the baseline and of one
+variant in each process.
 """
+_QUICK_S = 0.005
+"""The same of all other variants."""
 _ORDER = 4
 """Added to a seed, so that the order says nothing of the data."""
 
@@ -60,10 +64,12 @@ class Preparation:
         before: ProcessResult | None,
         prepared: Callable[[], None] | None = None,
     ) -> None:
-        self._context, self._reporter, self._before = context, context.reporter, before
+        self._context = context
+        self._reporter = context.reporter
+        self._before = before
         self._prepared = prepared or _nothing
-        """Told of each variant that the first process has prepared."""
-        self.declared = set(before.declared if before else ())
+        """Called after each variant in the first process."""
+        self.declared = set(before.declared) if before else set()
         """Dtypes of the work that variants declare."""
         self.works: list[Work] = []
         """What variants declare."""
@@ -71,15 +77,17 @@ class Preparation:
         """Builds that are too expensive for every epoch."""
         self._order = random.Random(context.seed + _ORDER)
         self._in_turn = ""
-        """The variant that a later process looks at most closely, beside the baseline."""
+        """The variant that a later process checks most closely, apart from the baseline."""
+        self._stage = Stage.BUILD
+        """Of what a later process prepares; `gpulab.tune` moves that of the position."""
         self.alone = AloneTimes(context)
         """Before all variants are built; none where they run one at a time anyway."""
 
     def candidates(self, variants: list[Variant]) -> list[Candidate]:
         """What can be measured; nothing where the baseline fails."""
-        return (
-            self._first(variants) if self._before is None else self._again(variants, self._before)
-        )
+        if self._before is None:
+            return self._first(variants)
+        return self._again(variants, self._before)
 
     def _first(self, variants: list[Variant]) -> list[Candidate]:
         """Check, calibrate and warm up each variant on a build of its own; none where the baseline
@@ -87,10 +95,9 @@ class Preparation:
         """
         candidates: list[Candidate] = []
         for variant in variants:
-            if self._reporter.too_large is not None:
-                reason = finding(
-                    "smaller_did_not_fit", variant.name, smaller=self._reporter.too_large
-                )
+            smaller = self._reporter.too_large
+            if smaller is not None:
+                reason = finding("smaller_did_not_fit", variant.name, smaller=smaller)
                 self._reporter.channel.emit(VariantSkipped(variant=variant.name, reason=reason))
                 continue
             candidate = self._prepare(variant, candidates[0].items if candidates else None)
@@ -102,65 +109,77 @@ class Preparation:
             self._prepared()
         most_s = longest_block_s(self._context.job.time_s, 1 + len(candidates))
         equalize_blocks(self._context.clock, self._reporter.channel, candidates, most_s)
-        return [*candidates[:1], *map(_control, candidates[:1]), *candidates[1:]]
+        if not candidates:
+            return []
+        baseline, *others = candidates
+        return [baseline, _control(baseline), *others]
 
     def _prepare(self, variant: Variant, baseline_items: float | None) -> Candidate | None:
-        reporter, context, name = self._reporter, self._context, variant.name
+        """None where it fails."""
+        reporter = self._reporter
+        context = self._context
+        name = variant.name
         build: Build | None = None
+        candidate: Candidate | None = None
         frames = compiled.frames()
         try:
             reporter.stage(Stage.BUILD, name)
-            kernels_made()  # of a build that failed
+            kernels_made()  # drops those of a build that failed
             build = context.builder.build(variant)
-            kernels = self._read_kernels(name, [], lambda: [read(made) for made in kernels_made()])
-            reporter.stage(Stage.CHECK, name)
-            first_step_s = self._check(variant, build, baseline_items)
-            # Triton compiles a kernel when it is launched.
-            step = partial(context.builder.step, build)
-            kernels = self._read_kernels(name, kernels, partial(launched_kernels, step))
-            reporter.stage(Stage.CALIBRATE, name)
-            candidate = calibrate(context.clock, variant, build)
-            reporter.stage(Stage.WARM_UP, name)
-            present = sum(info.missing is None for info in context.job.subject.variants)
-            warm_up(
-                context.clock,
-                reporter.channel,
-                candidate,
-                build,
-                first=baseline_items is None,
-                variants=present,
-            )
-            self._check_device_clock(candidate, build)
-            self._check_streams(candidate, build)
-            # What is compiled is one operation to torch, whatever is in it, and a kernel of its own
-            # is none.
-            self._count(name, build, countable=compiled.frames() == frames and not kernels)
-            if name in context.checked:
-                context.checker.still(name, build)
-            self._declare(build)
-            if baseline_items is None:
-                self._time_baseline(candidate, build)
-            setting_up_s = max(0.0, first_step_s - candidate.step_s)
-            if (
-                is_kept(build.build_s, setting_up_s, context.job.time_s)
-                and not context.one_at_a_time
-            ):
-                candidate.kept, candidate.build = True, build
-                self._kept.add(build)
+            candidate = self._prepare_build(variant, build, baseline_items, frames)
         except BaseException as error:
             reporter.failed(name, reporter.position.stage, error)
-            return None
-        finally:
-            if build is not None and build not in self._kept:
-                context.close(variant, build)
+        if build is not None and build not in self._kept:
+            context.close(variant, build)
+        return candidate
+
+    def _prepare_build(
+        self, variant: Variant, build: Build, baseline_items: float | None, frames: int
+    ) -> Candidate:
+        """`frames`: that were compiled before it was built."""
+        reporter = self._reporter
+        context = self._context
+        name = variant.name
+        kernels = self._read_kernels(name, [], lambda: [read(made) for made in kernels_made()])
+        reporter.stage(Stage.CHECK, name)
+        first_step_s = self._check(variant, build, baseline_items)
+        # Triton compiles a kernel when it is launched.
+        step = partial(context.builder.step, build)
+        kernels = self._read_kernels(name, kernels, partial(launched_kernels, step))
+        reporter.stage(Stage.CALIBRATE, name)
+        candidate = calibrate(context.clock, variant, build)
+        reporter.stage(Stage.WARM_UP, name)
+        warm_up(
+            context.clock,
+            reporter.channel,
+            candidate,
+            build,
+            first=baseline_items is None,
+            variants=sum(info.missing is None for info in context.job.subject.variants),
+        )
+        self._check_device_clock(candidate, build)
+        self._check_streams(candidate, build)
+        # To torch, compiled code is one operation, and a kernel of the scenario's own is none.
+        self._count(name, build, countable=compiled.frames() == frames and not kernels)
+        if name in context.checked:
+            context.checker.still(name, build)
+        self._declare(build)
+        if baseline_items is None:
+            self._time_baseline(candidate, build)
+        setting_up_s = max(0.0, first_step_s - candidate.step_s)
+        expensive = is_kept(build.build_s, setting_up_s, context.job.time_s)
+        if expensive and not context.one_at_a_time:
+            candidate.kept = True
+            candidate.build = build
+            self._kept.add(build)
         return candidate
 
     def _again(self, variants: list[Variant], before: ProcessResult) -> list[Candidate]:
         """The candidates of an earlier process, their outputs compared on this one's data, and
         their code warm.
 
-        Some are timed alone before. Of all the baseline comes first, for its output, and then takes
-        its turn among the others once more: what is built first has other memory than what comes
+        Some are timed alone before. The baseline is built first, for its output, and then once more
+        at a random place among the others: what is built first gets other memory than what comes
         after (on one machine its reads took 10 % longer).
         """
         by_name = {variant.name: variant for variant in variants}
@@ -169,16 +188,18 @@ class Preparation:
             before.candidates[0].variant, before.dtype, before.stateful, before.drawing
         )
         candidates = [known_candidate(facts, by_name[facts.variant]) for facts in before.candidates]
-        baseline, order = candidates[0], candidates[1:]
+        baseline, *order = candidates
         self._in_turn = self._order.choice(order[1:] or order).name
         alone = {
             candidate.name: candidate for candidate in order if candidate.name in before.time_alone
         }
-        before_baseline = before.time_alone[:1] if before.time_alone[:1] != [baseline.name] else []
-        for name in before_baseline:
-            self._build_and_time(alone.pop(name, None))
+        # the baseline is never among them: its place may be the first
+        first = alone.pop(before.time_alone[0], None) if before.time_alone else None
+        if first is not None:
+            self._build_and_time(first)
+        compares = isinstance(context.job, Measure)
         fit = {baseline: self._prepare_again(baseline)}
-        if not fit[baseline] and isinstance(context.job, Measure):
+        if compares and not fit[baseline]:
             return []
         self._time_baseline(baseline, baseline.build)
         self._order.shuffle(order)
@@ -192,66 +213,74 @@ class Preparation:
             release(context, code=not any(other.kept for other in fit))
             built_later = candidate.name == CONTROL and (context.one_at_a_time or self._exclusive)
             fit[candidate] = built_later or self._prepare_again(candidate)
-            if (
-                candidate.variant is baseline.variant
-                and not fit[candidate]
-                and isinstance(context.job, Measure)
-            ):
+            if compares and candidate.variant is baseline.variant and not fit[candidate]:
                 return []
         release(context, code=not any(other.kept for other in fit))
         return [candidate for candidate in candidates if fit[candidate]]
 
-    def _build_and_time(self, candidate: Candidate | None) -> None:
-        if candidate is not None:
-            self.alone.build_and_time(candidate)
-            release(self._context, code=not candidate.kept)
+    def _build_and_time(self, candidate: Candidate) -> None:
+        self.alone.build_and_time(candidate)
+        release(self._context, code=not candidate.kept)
 
     def _time_baseline(self, baseline: Candidate, build: Build | None) -> None:
         if build is not None and not self._context.one_at_a_time:
             self.alone.time(baseline, build)
 
     def _prepare_again(self, candidate: Candidate) -> bool:
-        reporter, context, variant = self._reporter, self._context, candidate.variant
-        name, build, fit = variant.name, candidate.build, False
-        stage = Stage.BUILD
-        reporter.position.move(stage, name)
+        """False where it fails."""
+        context = self._context
+        variant = candidate.variant
+        build = candidate.build
+        candidate.build = None
+        fit = False
+        self._at(Stage.BUILD, variant)
         try:
             context.builder.pad()
             build = build or context.builder.build(variant)
-            stage = Stage.CHECK
-            reporter.position.move(stage, name)
-            # The others are compared with the baseline's output, however long it takes.
-            is_baseline = variant.name == context.checker.baseline
-            if name in context.checked and (is_baseline or candidate.step_s < _LONG_STEP_S):
-                in_turn = variant.name in (context.checker.baseline, self._in_turn)
-                cheap = not candidate.kept and build.build_s + candidate.step_s < (
-                    _CHEAP_S if in_turn else _QUICK_S
-                )
-                context.checker.again(variant, build, in_turn=in_turn, cheap=cheap)
-            else:
-                context.builder.first_step(build)
+            self._at(Stage.CHECK, variant)
+            self._check_again(candidate, build)
             compiled.strict()
             self._declare(build)
-            stage = Stage.WARM_UP
-            reporter.position.move(stage, name)
+            self._at(Stage.WARM_UP, variant)
             warm(context.clock, candidate, build)
             fit = True
         except BaseException as error:
-            reporter.failed(name, stage, error)
-        finally:
-            if fit and (candidate.kept or not (context.one_at_a_time or self._exclusive)):
-                candidate.build = build  # of its first epoch
-            elif build is not None:
-                candidate.build = None
-                context.close(variant, build)
+            self._reporter.failed(variant.name, self._stage, error)
+        stays = candidate.kept or not (context.one_at_a_time or self._exclusive)
+        if fit and stays:
+            candidate.build = build  # of its first epoch
+        elif build is not None:
+            context.close(variant, build)
         return fit
+
+    def _check_again(self, candidate: Candidate, build: Build) -> None:
+        """Take the first step; and compare the output, unless that takes long."""
+        context = self._context
+        variant = candidate.variant
+        checker = context.checker
+        # The others are compared with the baseline's output, however long it takes.
+        is_baseline = variant.name == checker.baseline
+        short = candidate.step_s < _LONG_STEP_S
+        if variant.name not in context.checked or not (is_baseline or short):
+            context.builder.first_step(build)
+            return
+        in_turn = is_baseline or variant.name == self._in_turn
+        most_s = _CHEAP_S if in_turn else _QUICK_S
+        cheap = not candidate.kept and build.build_s + candidate.step_s < most_s
+        checker.again(variant, build, in_turn=in_turn, cheap=cheap)
+
+    def _at(self, stage: Stage, variant: Variant) -> None:
+        self._stage = stage
+        self._reporter.position.move(stage, variant.name)
 
     def _check(self, variant: Variant, build: Build, baseline_items: float | None) -> float:
         """Take the first step, and compare outputs where there are any; seconds of that step.
 
         RefusedError, WrongOutputError.
         """
-        context, name, work = self._context, variant.name, build.work
+        context = self._context
+        name = variant.name
+        work = build.work
         inputs = tensors.live_leaves("inputs", work.inputs) if name in context.checked else []
         saved = tensors.kept(inputs)
         phases = context.builder.lab.phases
@@ -279,8 +308,9 @@ class Preparation:
             self._reporter.channel.emit(context.checker.before(variant, build, inputs, saved))
         except UncheckedError as error:
             self._reporter.failed(name, Stage.CHECK, error)
-            # Without the baseline's output there is nothing to compare any other with.
-            context.checked -= {name} if baseline_items is not None else set(context.checked)
+            if baseline_items is None:
+                context.checked.clear()  # there is no baseline's output to compare any other with
+            context.checked.discard(name)
         for notice in context.checker.findings:
             self._reporter.notice(notice.code, notice.variant, **notice.values)
         context.checker.findings.clear()
@@ -297,7 +327,7 @@ class Preparation:
             raise RefusedError(finding("items_differ", items=items, baseline=baseline_items))
 
     def _check_device_clock(self, candidate: Candidate, build: Build) -> None:
-        """The device clock against the host's, once for each variant: work that its events miss
+        """Compare the device clock with the host's, once for each variant: work that it misses
         must not look fast.
         """
         clocks = (self._context.clock, self._context.other_clock)
@@ -310,27 +340,23 @@ class Preparation:
             self._reporter.notice("gaps_in_device_time", candidate.name)
         if clock.flush or exposed:
             return
-        for _ in range(_LOOKS):
+        host_s = device_s = 0.0
+        for _ in range(_TRIES):
             device_s, host_s, queueing_s = clock.against_host(build, candidate.steps)
-            # A device that starts late, behind a long queueing, still ends within the sum of the
-            # two.
+            # A device that starts late, behind a long queueing, still ends within their sum.
             if host_s <= _HOST_MARGIN * (device_s + queueing_s) + _HOST_MARGIN_S:
-                break
-        else:
-            if max(clock.round_trip_s() for _ in range(_LOOKS)) > _ROUND_TRIP_S:
-                shared = finding("gpu_is_shared", candidate.name)
-                self._reporter.channel.emit(
-                    Examined(variant=candidate.name, check=CheckKind.STREAMS, skipped=shared)
-                )
                 return
-            reason = finding(
-                "work_beside_the_stream", candidate.name, host_s=host_s, device_s=device_s
+        if max(clock.round_trip_s() for _ in range(_TRIES)) > _ROUND_TRIP_S:
+            shared = finding("gpu_is_shared", candidate.name)
+            self._reporter.channel.emit(
+                Examined(variant=candidate.name, check=CheckKind.STREAMS, skipped=shared)
             )
-            examined = Examined(
-                variant=candidate.name, check=CheckKind.STREAMS, ok=False, reason=reason
-            )
-            self._reporter.channel.emit(examined)
-            raise RefusedError(reason, check=CheckKind.STREAMS)
+            return
+        reason = finding("work_beside_the_stream", candidate.name, host_s=host_s, device_s=device_s)
+        self._reporter.channel.emit(
+            Examined(variant=candidate.name, check=CheckKind.STREAMS, ok=False, reason=reason)
+        )
+        raise RefusedError(reason, check=CheckKind.STREAMS)
 
     def _check_streams(self, candidate: Candidate, build: Build) -> None:
         """Whether the work of a step is over when the clock says so, on any stream and in any
@@ -372,10 +398,8 @@ class Preparation:
 
 
 def release(context: WorkerContext, *, code: bool = True) -> None:
-    """Let go of what builds leave behind: cached memory, and compiled code, unless a build that
-    stays has some.
-
-    That would be compiled again in the middle of the rounds.
+    """Free what builds leave behind: cached memory, and compiled `code`, unless a build that stays
+    needs it. It would be compiled again in the middle of the rounds.
     """
     if code:
         compiled.reset()

@@ -33,7 +33,8 @@ from gpulab.features.first_steps.worker import planned, take_first_steps, varian
 from gpulab.features.roofline.roof_probes import RoofProbes, roof_probes
 from gpulab.scenario import CONTROL
 
-_FIRST_PROBED, _PROBED = 5, 4
+_FIRST_PROBED = 5
+_PROBED = 4
 """Processes that probe a CPU's roofs: the first five, whose outermost values hold the median with
 94 %, and every fourth. Arrays beyond its caches take as long as the rounds.
 """
@@ -211,7 +212,8 @@ class _Run:
 
     def _measure(self, candidates: list[Candidate]) -> None:
         """The rounds of this process; and where it was the last, what follows them."""
-        context, before = self._context, self._before
+        context = self._context
+        before = self._before
         prepared_s = monotonic() - self._started
         measurement = Measurement(
             context,
@@ -259,7 +261,8 @@ class _Run:
     def _result(
         self, measurement: Measurement, prepared_s: float, slower: float | None
     ) -> ProcessResult:
-        context, alone = self._context, self._preparation.alone
+        context = self._context
+        alone = self._preparation.alone
         return ProcessResult(
             candidates=[facts_of(candidate) for candidate in measurement.candidates],
             plan=measurement.planned,
@@ -304,7 +307,8 @@ class _Run:
         exclusive: bool,
     ) -> None:
         """Do something with the last build of a candidate; with another one where it ran alone."""
-        context, variant = self._context, candidate.variant
+        context = self._context
+        variant = candidate.variant
         self._reporter.stage(stage, variant.name)
         try:
             if candidate.build is None:
@@ -320,7 +324,8 @@ class _Run:
 
     def _check_again(self, candidate: Candidate, build: Build) -> None:
         """Compare the output once more."""
-        context, variant = self._context, candidate.variant
+        context = self._context
+        variant = candidate.variant
         if candidate.name not in context.checked:
             return
 
@@ -333,12 +338,14 @@ class _Run:
         """Run one variant by itself for long enough that counters at a few hertz can be attributed
         to it.
         """
-        channel, context = self._reporter.channel, self._context
+        channel = self._reporter.channel
+        context = self._context
         channel.emit(solo_run(context.wall_clock, channel, candidate, context.job.time_s))
 
     def _measure_ceilings(self) -> None:
         """After the rounds, which had probes of the roofs that the verdict needs."""
-        job, declared = self._context.job, self._preparation.declared
+        job = self._context.job
+        declared = self._preparation.declared
         enough_known = self._reporter.position.ceilings_known or job.quick
         on_gpu = self._context.device.type == "cuda"
         if not declared or (on_gpu and enough_known):

@@ -90,11 +90,9 @@ class StopRule:
         rounds = (self._processes - 1) // max(1, variants)
         if rounds >= (1 if self._job.smoke else CURVE_PROCESSES):
             return StopReason.EPOCHS
-        return (
-            StopReason.TIME
-            if rounds >= FEWEST_CURVE_PROCESSES and self._elapsed_s >= self._job.time_s
-            else None
-        )
+        if rounds >= FEWEST_CURVE_PROCESSES and self._elapsed_s >= self._job.time_s:
+            return StopReason.TIME
+        return None
 
     def add(self, result: ProcessResult, process_s: float) -> None:
         """Take a process into account, without a question."""
@@ -111,12 +109,13 @@ class StopRule:
             self._firsts[result.first].append(self._value_of_first(result, result.first))
 
     def _value_of_first(self, result: ProcessResult, first: str) -> float | None:
-        baseline, alone_s = self._job.subject.variants[0].name, result.alone_s
+        baseline = self._job.subject.variants[0].name
+        alone_s = result.alone_s
         if first == baseline:
             return result.slower
-        return (
-            log(alone_s[first] / alone_s[baseline]) if {first, baseline} <= alone_s.keys() else None
-        )
+        if first not in alone_s or baseline not in alone_s:
+            return None
+        return log(alone_s[first] / alone_s[baseline])
 
     def _is_narrow(self, names: set[str]) -> bool:
         job = self._job
@@ -151,10 +150,13 @@ class StopRule:
             return []
         if isinstance(self._job, Measure) and self._job.increasing_memory:
             return []
-        baseline, extremes = self._job.subject.variants[0].name, self.extremes()
+        baseline = self._job.subject.variants[0].name
+        extremes = self.extremes()
         measured = [facts.variant for facts in result.candidates if facts.name != CONTROL]
         turns = {name: len(self._firsts[name]) for name in measured}
-        usual = [name for name in measured if name in extremes] if all(turns.values()) else measured
+        usual = measured
+        if all(turns.values()):
+            usual = [name for name in measured if name in extremes]
         first = min(
             self._suspicious(measured) or usual,
             key=lambda name: (turns[name], name == baseline, name not in extremes),
@@ -172,15 +174,16 @@ class StopRule:
 
     def _differs(self, name: str) -> bool:
         """Whether a variant's figures alone are all far from those in the rounds."""
-        values, baseline = self._firsts[name], self._job.subject.variants[0].name
+        values = self._firsts[name]
+        baseline = self._job.subject.variants[0].name
         if name == baseline:
             return bool(values) and all(
                 value is not None and value > log(SLOWED) for value in values
             )
-        theta = (
-            self._series[name, baseline].rough() if (name, baseline) in set(self._series) else None
-        )
-        if theta is None or not values:
+        if not values or (name, baseline) not in set(self._series):
+            return False
+        theta = self._series[name, baseline].rough()
+        if theta is None:
             return False
         return all(value is not None and abs(value - theta) > log(INFLUENCED) for value in values)
 

@@ -1,6 +1,4 @@
-"""CPU time that others spend for this process: its other threads, and the processes that it
-started.
-"""
+"""CPU time of a process's other threads, and of the processes that it started."""
 
 from __future__ import annotations
 
@@ -12,7 +10,8 @@ from pathlib import Path
 import torch
 
 _TASKS = Path("/proc/self/task")
-_OF_PROCESS, _OF_THREAD = 2, 6
+_OF_PROCESS = 2
+_OF_THREAD = 6
 """Which clock of the kernel: see clock_getcpuclockid(3)."""
 _COMPILER = b"torch/_inductor/compile_worker"
 _LOOK_EVERY_S = 3e-4
@@ -23,10 +22,8 @@ _pool: set[int] = set()
 
 
 def start_pool(threads: int) -> None:
-    """Have torch start its own pool before a scenario does anything: its threads spin for a while
-    after each operation.
-
-    With a device, its driver's threads are there by now, and belong to nobody either.
+    """Start torch's own thread pool before a scenario does anything: its threads spin for a while
+    after each operation, and are not counted. Nor are those of a device's driver, which run by now.
     """
     _pool.clear()
     if threads > 1:
@@ -35,11 +32,10 @@ def start_pool(threads: int) -> None:
 
 
 class CpuOfOthers:
-    """CPU seconds of all but the calling thread from now on: other threads, and processes that it
-    started.
+    """CPU seconds of all other threads, and of the processes that this one started, from now on;
+    without torch's pool and its compiler.
 
-    Not those of torch's pool, nor of its compiler. The clock of a whole process would be simpler,
-    and is behind by up to a tick of the kernel for threads that run elsewhere just now.
+    The clock of the whole process lags by up to a kernel tick for threads that are running.
     """
 
     def __init__(self) -> None:
@@ -64,7 +60,8 @@ def _seconds() -> dict[int, float]:
     own = threading.get_native_id()
     tids = _threads() - _pool - {own}
     if torch.get_num_threads() > 1:  # a thread that calls torch then has a pool of its own
-        known, name = {thread.native_id for thread in threading.enumerate()}, _name(own)
+        known = {thread.native_id for thread in threading.enumerate()}
+        name = _name(own)
         # nobody gave a name to those of a pool
         tids = {tid for tid in tids if tid in known or _name(tid) != name}
     processes = {pid: _cpu_s(pid, _OF_PROCESS) for pid in _children(os.getpid())}

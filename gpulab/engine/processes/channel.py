@@ -1,12 +1,9 @@
-"""What leaves a worker: the event pipe, and the memory that it shares with its supervisor, readable
-after any death.
+"""A worker's event pipe, and the memory that it shares with its supervisor: its position, and the
+samples that it has not sent yet.
 
-A pipe holds 64 KiB by default, and a full one blocks its writer inside the measurement. So writes
-never block while something is timed: what the pipe does not take waits here and leaves between
-blocks.
-
-A worker that dies in the middle of a step takes no sample with it: the supervisor sends what is
-still here.
+A full pipe blocks its writer. So writes never block while something is timed: what the pipe does
+not take waits here and leaves between blocks. A worker that dies in the middle of a step loses no
+sample: the supervisor sends those that are still in the shared memory.
 """
 
 from __future__ import annotations
@@ -25,7 +22,8 @@ from gpulab.core.events import PIPE_LOST, Event, Samples
 from gpulab.core.statuses import Stage
 from gpulab.core.wire import numbered, signed
 
-_HIGH_FD, _ABOVE = 400, 8
+_HIGH_FD = 400
+_ABOVE = 8
 _COUNT = struct.Struct("<Q")
 _ROOM = 1 << 20
 _MOST_WAITING = 64 << 20
@@ -58,9 +56,7 @@ class Channel:
 
     @property
     def sent(self) -> int:
-        """Events so far, in memory that the worker shares with its supervisor: whoever forges more
-        is found out.
-        """
+        """Events so far, in shared memory: so the supervisor knows of forged ones."""
         return int(_COUNT.unpack_from(self._sent)[0])
 
     def sign(self, secret: bytes) -> None:
@@ -139,9 +135,7 @@ _PID = struct.Struct("<q")
 
 
 class WorkerPosition:
-    """The stage and variant that a worker is at, and whether the session knows the ceilings of the
-    device.
-    """
+    """A worker's stage and variant, and whether the session knows the ceilings of the device."""
 
     def __init__(self, variants: tuple[str, ...] = ()) -> None:
         self.names = variants
@@ -150,12 +144,12 @@ class WorkerPosition:
         self.move(Stage.START)
 
     def adopt(self) -> None:
-        """Make the calling process the one that is at work."""
+        """Make the calling process the one that is working."""
         _PID.pack_into(self._cell, _FLAGS, os.getpid())
 
     @property
     def pid(self) -> int:
-        """The process that is at work; 0 before there is any."""
+        """The process that is working; 0 before there is one."""
         return int(_PID.unpack_from(self._cell, _FLAGS)[0])
 
     def move(self, stage: Stage, variant: str | None = None) -> None:
@@ -197,10 +191,10 @@ class Block(NamedTuple):
     faults: int
     switches: int
     ended: float
-    """When it was over, on the monotonic clock that all processes share."""
+    """On the monotonic clock, which all processes share."""
     steps: int
     sm_mhz: float = 0.0
-    """The clock of the SMs just before it, by the device clock's spin; 0 where there was none."""
+    """The clock of the SMs just before it, by the device clock's spin; 0 without a spin."""
 
 
 class SampleBuffer:

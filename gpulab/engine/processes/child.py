@@ -24,7 +24,8 @@ from gpulab.core.jobs import Measure, TimedJob, TimeFunctions
 from gpulab.core.statuses import StopReason
 from gpulab.engine.processes.channel import to_high_number
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 _KILL_S = 5.0
 
 

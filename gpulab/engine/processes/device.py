@@ -43,7 +43,8 @@ def limit_to_free_memory() -> None:
     Linux grants any allocation and ends the process that touches too much of it, with all it
     measured.
     """
-    used, free = _proc_bytes("/proc/self/status", "VmData"), free_memory()
+    used = _proc_bytes("/proc/self/status", "VmData")
+    free = free_memory()
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     limits = [limit for limit in (soft, hard, used + free) if limit != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
@@ -58,7 +59,8 @@ def _free_in_groups() -> list[int]:
     """Bytes that each control group around this process still grants; page cache is given back when
     needed.
     """
-    root, free = Path("/sys/fs/cgroup"), []
+    root = Path("/sys/fs/cgroup")
+    free = []
     with suppress(OSError, ValueError):
         own = root / Path("/proc/self/cgroup").read_text().strip().rpartition("::/")[2]
         for group in (own, *own.parents):
@@ -109,12 +111,9 @@ def _opened(name: str, threads: int) -> tuple[torch.device, Device]:
             l2_bytes=_last_level_cache(),
         )
     if not torch.cuda.is_available():
-        built = torch.version.cuda
-        reason = (
-            f"torch {torch.__version__} finds no usable CUDA device"
-            if built
-            else "torch is built without CUDA"
-        )
+        reason = "torch is built without CUDA"
+        if torch.version.cuda:
+            reason = f"torch {torch.__version__} finds no usable CUDA device"
         raise DeviceError(f"{name}: {reason}; run with --device cpu")
     if (device.index or 0) >= torch.cuda.device_count():
         raise DeviceError(
@@ -167,17 +166,15 @@ def waiter(device: torch.device) -> Callable[[], None] | None:
 
 
 def warm_context(device: torch.device) -> None:
-    """Have this process's context on the device, and the library of products, before they are
-    needed.
-    """
+    """Create this process's context on the device, and load cuBLAS, before they are needed."""
     data = torch.ones(64, 64, device=device)
     torch.mm(data, data)
     torch.cuda.synchronize(device)
 
 
 def may_stay() -> bool:
-    """Whether this process has given nearly all back that it had of a GPU, and may keep its context
-    for a while.
+    """Whether this process has freed nearly all of its GPU memory, and may keep its context for a
+    while.
     """
     if psutil.Process().children() or not {"jax", "cupy"}.isdisjoint(sys.modules):
         return False
@@ -215,8 +212,8 @@ def _memory_bytes() -> int:
 
 
 def _last_level_cache() -> int:
-    """As the system reports it, and no more than any CPU has per core: a virtual machine reports
-    its socket's.
+    """In bytes, as the system reports it, and at most 16 MiB per core: a virtual machine reports
+    that of the whole socket.
     """
     units = {"K": KiB, "M": MiB, "": 1}
     sizes = [

@@ -33,7 +33,8 @@ class VariantError(Exception):
 
     def __init__(self, finding: Finding, *, check: CheckKind | None = None) -> None:
         super().__init__(finding.code)
-        self.finding, self.check = finding, check
+        self.finding = finding
+        self.check = check
 
 
 class RefusedError(VariantError):
@@ -127,7 +128,8 @@ _OUT_OF_MEMORY = (
     "bad_alloc",
     "status_alloc_failed",
 )
-_MOST_FRAMES, _MOST_NOTES = 50, 3
+_MOST_FRAMES = 50
+_MOST_NOTES = 3
 _LARGEST_LINE = 2**31
 
 
@@ -170,7 +172,8 @@ def _frames(error: BaseException, path: str) -> tuple[list[FrameSummary], int | 
     frames: deque[FrameSummary] = deque(maxlen=_MOST_FRAMES)
     line: int | None = None
     while trace is not None:
-        code, number = trace.tb_frame.f_code, trace.tb_lineno
+        code = trace.tb_frame.f_code
+        number = trace.tb_lineno
         name = str.__str__(code.co_filename)
         if name == path:
             line = number or line

@@ -1,9 +1,9 @@
 """Whether the lab that ends a job is the one that began it.
 
-A scenario runs in the worker's process, and may put a function of its own in the place of a clock
-or of a check. What the lab consists of, and what it measures and compares with, is remembered
-before the scenario is loaded, and looked at once more at the end. Code that puts everything back in
-time is not found: this is no sandbox.
+A scenario runs in the worker's process, and may replace a clock or a check of the lab. The lab's
+functions, and those that it measures and compares with, are remembered before the scenario is
+loaded and compared at the end. This is no sandbox: code that puts everything back in time is not
+found here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import torch
 
 
 def modes() -> tuple[int, int]:
-    """How many modes for functions, and for operations, are entered now."""
+    """How many torch modes for functions, and for operations, are entered now."""
     return torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()
 
 
@@ -34,88 +34,48 @@ def leave_modes(before: tuple[int, int]) -> None:
         torch._C._pop_torch_dispatch_stack(None)
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
 _REPLACED_BY_OTHERS = {"__import__", "input", "open", "print"}
 """Builtins that libraries replace, and that no measurement depends on."""
 _REPLACED_BY_COMPILER = {"manual_seed"}
-"""Functions of torch in whose places torch.compile puts its own."""
-_TENSOR = (
-    *(
-        "__bool__",
-        "__eq__",
-        "__float__",
-        "__getitem__",
-        "__int__",
-        "__mul__",
-        "__ne__",
-        "__setitem__",
-        "__sub__",
-    ),
-    *(
-        "abs",
-        "all",
-        "any",
-        "clone",
-        "contiguous",
-        "copy_",
-        "cpu",
-        "data",
-        "data_ptr",
-        "detach",
-        "element_size",
-        "eq",
-    ),
-    *(
-        "fill_",
-        "float",
-        "is_complex",
-        "is_floating_point",
-        "item",
-        "max",
-        "ne",
-        "new_empty",
-        "numel",
-        "reshape",
-    ),
-    *("resolve_conj", "roll", "square", "sub", "sum", "to", "untyped_storage", "view", "zero_"),
-)
+"""Functions of torch that torch.compile replaces by its own."""
+_OF_TENSORS = _names("""
+    __bool__ __eq__ __float__ __getitem__ __int__ __mul__ __ne__ __setitem__ __sub__
+    abs all any clone contiguous copy_ cpu data data_ptr detach element_size eq
+    fill_ float is_complex is_floating_point item max ne new_empty numel reshape
+    resolve_conj roll square sub sum to untyped_storage view zero_
+""")
 _TOOLS: tuple[tuple[str, Any, Iterable[str]], ...] = (
     ("builtins", builtins, vars(builtins).keys() - _REPLACED_BY_OTHERS),
-    (
-        "time",
-        time,
-        ("monotonic", "perf_counter", "perf_counter_ns", "thread_time", "thread_time_ns"),
-    ),
+    ("time", time, _names("monotonic perf_counter perf_counter_ns thread_time thread_time_ns")),
     ("resource", resource, ("getrusage",)),
-    ("torch", torch, ("Tensor", "cat", "cuda", "empty", "equal", "isfinite", "isnan", "tensor")),
+    ("torch", torch, _names("Tensor cat cuda empty equal isfinite isnan tensor")),
     (
         "torch.cuda",
         torch.cuda,
-        ("Event", "Stream", "_sleep", "current_stream", "set_stream", "synchronize"),
+        _names("Event Stream _sleep current_stream set_stream synchronize"),
     ),
-    (
-        "torch.cuda.Event",
-        torch.cuda.Event,
-        ("elapsed_time", "query", "record", "synchronize", "wait"),
-    ),
-    ("torch.Tensor", torch.Tensor, _TENSOR),
+    ("torch.cuda.Event", torch.cuda.Event, _names("elapsed_time query record synchronize wait")),
+    ("torch.Tensor", torch.Tensor, _OF_TENSORS),
 )
-"""(name, holder, attributes) of what clocks and checks use."""
+"""(name, module or class, its names) of what clocks and checks use."""
 _CONSTANTS = (bool, int, float, str, tuple, frozenset, dict, list)
-"""Types of a module's constants, which are written in capitals; a cache has a class of its own."""
+"""Types of a module's constants, whose names are in capitals; a cache has a class of its own."""
 _WRAPS = {staticmethod: ("__func__",), classmethod: ("__func__",), property: ("fget", "fset")}
 
-Part = tuple[str, str]
+QualifiedName = tuple[str, str]
 """The name of a module or class, and a name in it."""
 
 
 _watched: list[tuple[str, Any, dict[str, list[Any]]]] = []
-"""Namespaces that a file which is judged must leave as they were: (name, module or class, its
-functions).
-"""
+"""Namespaces that a judged file must leave as they were: (name, module or class, its functions)."""
 
 
 def watch(name: str, holder: ModuleType | type) -> None:
-    """From now on, what is callable in a module or class has to stay what it is."""
+    """From now on, every function of a module or class has to stay what it is."""
     functions = {
         key: _identity(value)
         for key, value in vars(holder).items()
@@ -125,39 +85,34 @@ def watch(name: str, holder: ModuleType | type) -> None:
 
 
 class LabFunctions:
-    """The functions, classes and constants of the lab, and what it measures and compares with, as
-    of now.
-    """
+    """The functions, classes and constants of the lab, and its tools, as of now."""
 
     def __init__(self) -> None:
         self._modules = {
-            name: module for name, module in sys.modules.items() if _is_of_the_lab(name)
+            name: module
+            for name, module in sys.modules.items()
+            if name == "gpulab" or name.startswith("gpulab.")
         }
-        modules: dict[str, Mapping[str, Any]] = {
-            name: module.__dict__ for name, module in self._modules.items()
+        self._classes = dict(_classes_of(self._modules))
+        self._namespaces: dict[str, Mapping[str, Any]] = {
+            name: vars(holder) for name, holder in {**self._modules, **self._classes}.items()
         }
-        self._classes = dict(_classes(modules))
-        self._namespaces = modules | {name: vars(value) for name, value in self._classes.items()}
         self._names = {name: set(namespace) for name, namespace in self._namespaces.items()}
-        self._parts = [
-            (name, key)
-            for name, namespace in self._namespaces.items()
-            for key, value in namespace.items()
-            if callable(value) or hasattr(type(value), "__get__") or _is_constant(key, value)
-        ]
+        self._parts: list[QualifiedName] = []
+        for name, namespace in self._namespaces.items():
+            self._parts += [(name, key) for key, value in namespace.items() if _counts(key, value)]
         self._before = dict(self._identities())
 
     def replaced(self) -> list[str]:
-        """The names of all that is another by now."""
+        """The names of everything that has been replaced."""
         now = dict(self._identities())
-        parts = {part for part, before in self._before.items() if not _are_same(before, now[part])}
-        return sorted(
-            ".".join(part) for part in parts | set(self._added()) | set(_replaced_watched())
-        )
+        replaced = {name for name, before in self._before.items() if not _same(before, now[name])}
+        replaced |= {*self._added(), *_replaced_in_watched()}
+        return sorted(".".join(name) for name in replaced)
 
-    def _identities(self) -> Iterator[tuple[Part, list[Any]]]:
-        """Each with the objects it consists of: as they are kept, no other one can take their
-        places in memory.
+    def _identities(self) -> Iterator[tuple[QualifiedName, list[Any]]]:
+        """Each with the objects it consists of. They are kept alive, so that no other object gets
+        their address.
         """
         for name, key in self._parts:
             yield (name, key), _identity(self._namespaces[name].get(key))
@@ -167,60 +122,56 @@ class LabFunctions:
         for name in self._modules:
             yield ("sys.modules", name), [sys.modules.get(name)]
 
-    def _added(self) -> Iterator[Part]:
+    def _added(self) -> Iterator[QualifiedName]:
         """New names that hide others: a builtin in a module, what a class inherits. A compiler adds
         harmless ones.
         """
         for name, namespace in self._namespaces.items():
             for key in set(namespace) - self._names[name]:
-                if (
-                    hasattr(builtins, key)
-                    if name in self._modules
-                    else _hides(self._classes[name], key)
-                ):
+                if name in self._classes:
+                    hides = _hides(self._classes[name], key)
+                else:
+                    hides = hasattr(builtins, key)
+                if hides:
                     yield name, key
 
 
-def _replaced_watched() -> Iterator[Part]:
+def _replaced_in_watched() -> Iterator[QualifiedName]:
     if _watched and any(modes()):
         yield "torch", "modes"
     for name, holder, functions in _watched:
         for key, before in functions.items():
-            if not _are_same(before, _identity(vars(holder).get(key))):
+            if not _same(before, _identity(vars(holder).get(key))):
                 yield name, key
 
 
-def _is_of_the_lab(module: str) -> bool:
-    return module == "gpulab" or module.startswith("gpulab.")
-
-
-def _classes(modules: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, type]]:
+def _classes_of(modules: Mapping[str, ModuleType]) -> Iterator[tuple[str, type]]:
     """All classes that modules define, by name."""
-    for module, namespace in modules.items():
-        for name, value in namespace.items():
+    for module, holder in modules.items():
+        for name, value in vars(holder).items():
             if isinstance(value, type) and value.__module__ == module:
                 yield f"{module}.{name}", value
 
 
 def _hides(owner: type, key: str) -> bool:
-    """Whether a name of a class hides what it inherits, or is a method that Python calls by itself.
-
-    Lists and tables are Python's own: copies and annotations leave `__slotnames__` and
-    `__annotations__` there.
-    """
+    """Whether a name of a class hides an inherited one, or is a method that Python calls itself."""
     value = vars(owner)[key]
-    inherited = any(hasattr(base, key) for base in owner.__mro__[1:])
-    return type(value) not in (dict, list) and (
-        inherited or (key.startswith("__") and callable(value))
-    )
+    if type(value) in (dict, list):
+        return False  # Python's own: `__slotnames__` of copies, `__annotations__`
+    if any(hasattr(base, key) for base in owner.__mro__[1:]):
+        return True
+    return key.startswith("__") and callable(value)
 
 
-def _is_constant(name: str, value: object) -> bool:
-    return isinstance(value, ModuleType) or (name.isupper() and type(value) in _CONSTANTS)
+def _counts(name: str, value: object) -> bool:
+    """Whether it is a function, a class, a module or a constant."""
+    if callable(value) or hasattr(type(value), "__get__") or isinstance(value, ModuleType):
+        return True
+    return name.isupper() and type(value) in _CONSTANTS
 
 
 def _identity(value: Any) -> list[Any]:
-    """The object and what it consists of; of a function its code and defaults, and so of the
+    """The object and what it consists of; of a function its code and defaults, and those of the
     functions within it.
     """
     parts: list[Any] = []
@@ -228,7 +179,9 @@ def _identity(value: Any) -> list[Any]:
     while waiting:
         part = waiting.pop()
         parts.append(part)
-        waiting += [inner for inner in _inner(part) if all(inner is not known for known in parts)]
+        for inner in _inner(part):
+            if all(inner is not known for known in parts):
+                waiting.append(inner)
         parts += _contents(part)
     return parts
 
@@ -256,5 +209,5 @@ def _in_cell(cell: CellType) -> object:
         return None
 
 
-def _are_same(before: list[Any], now: list[Any]) -> bool:
+def _same(before: list[Any], now: list[Any]) -> bool:
     return len(before) == len(now) and all(map(operator.is_, before, now))

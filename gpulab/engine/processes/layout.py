@@ -1,8 +1,8 @@
-"""Random places for libraries, stack and heap: a fork has them where its parent has.
+"""Random addresses for libraries, stack and heap of a fork, which inherits those of its parent.
 
-The kernel draws an address space once for each program, and forks inherit it. What shares a set of
-a cache or of a predictor is then the same in all of them: pairs of short operations came out up to
-7 % apart between two runs, each with an interval of 0.5 % over its processes.
+The kernel randomises addresses once per program, so forks share every conflict in caches and branch
+predictors: two runs of the same pair of short operations differed by up to 7 %, each with an
+interval of 0.5 % over its processes.
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ import os
 import random
 from collections.abc import Callable
 
-_OBJECTS, _LARGEST = 10_000, 12.0
-"""How many at most, and the bytes as a power of two: the interpreter has pools for each size, and
-malloc the rest.
-"""
-_STACK_ALIGNMENT, _STACK_ROOM = 16, 4096
+_OBJECTS = 10_000
+_LARGEST = 12.0
+"""Bytes of the largest object, as a power of two: the interpreter has pools for each small size."""
+_STACK_ALIGNMENT = 16
+_STACK_ROOM = 4096
 """Addresses that differ by a page fall into the same sets of a first-level cache."""
 _MOST_PAGES = 1 << 16
-_SEED_STEP, _SEEDS = 1_000_003, 2**31
+_SEED_STEP = 1_000_003
+_SEEDS = 2**31
 _SEED_BYTES = 4
 _gaps: list[mmap.mmap] = []
 
 
 def seed_of(pinned: int | None, process: int) -> int:
-    """Of the layout, the data, the order and the padding of one process: fresh entropy, or what a
-    pinned seed gives.
+    """The seed of one process, for its data, order, padding and layout: fresh entropy, or derived
+    from a pinned seed.
     """
     if pinned is None:
         return int.from_bytes(os.urandom(_SEED_BYTES)) % _SEEDS
@@ -35,16 +36,16 @@ def seed_of(pinned: int | None, process: int) -> int:
 
 
 def move_libraries(draw: random.Random) -> None:
-    """Have what is loaded from now on lie elsewhere than in other forks of this process."""
+    """Load libraries from now on at other addresses than other forks of this process."""
     pages = draw.randrange(1, _MOST_PAGES)
     _gaps.append(mmap.mmap(-1, pages * mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 0))
     _allocate(draw)
 
 
 def in_own_layout(draw: random.Random, serve: Callable[[], None]) -> None:
-    """Serve with a heap and a stack that begin at random places."""
+    """Serve with a heap and a stack that begin at random addresses."""
     _allocate(draw)
-    _deeper(draw.randrange(_STACK_ALIGNMENT, _STACK_ROOM, _STACK_ALIGNMENT), serve)
+    _lower_on_stack(draw.randrange(_STACK_ALIGNMENT, _STACK_ROOM, _STACK_ALIGNMENT), serve)
 
 
 def _allocate(draw: random.Random) -> None:
@@ -56,8 +57,8 @@ def _allocate(draw: random.Random) -> None:
         allocate(int(2 ** draw.uniform(0.0, _LARGEST)))
 
 
-def _deeper(room: int, serve: Callable[[], None]) -> None:
-    """Serve so many bytes further down the stack: below an argument of that size, which C passes by
+def _lower_on_stack(room: int, serve: Callable[[], None]) -> None:
+    """Serve `room` bytes further down the stack: below an argument of that size, which C passes by
     value.
     """
     raised: list[BaseException] = []

@@ -1,4 +1,4 @@
-"""What a worker tells the session of itself: where it is, and what went wrong."""
+"""A worker's reports to the session: where it is, and what went wrong, as events."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class Reporter:
     """Turns stages, errors and findings into events."""
 
     def __init__(self, channel: Channel, job: AnyJob, position: WorkerPosition) -> None:
-        self.channel, self._job, self.position = channel, job, position
+        self.channel = channel
+        self._job = job
+        self.position = position
         subject = subject_of(job)
         self._path = subject.path if subject else ""
         self.wait: Callable[[], None] | None = None
-        """What waits for the device, once there is one."""
+        """Waits for the device; None on a CPU, and before it is open."""
         self.compare_lab: Callable[[], None] = lambda: None
-        """Compares the lab's functions with those that began the job, while the builds of a
-        scenario still stand.
-        """
+        """Compares the lab's functions with those that began the job."""
         self.too_large: str | None = None
         """The variant that did not fit, where each needs more memory than the one above."""
 
@@ -55,16 +55,16 @@ class Reporter:
         self.channel.emit(StageStarted(stage=stage, variant=variant, detail=detail))
 
     def notice(self, code: str, variant: str | None = None, /, **values: Value) -> None:
-        """Something that weakens the result."""
+        """Report a finding that weakens the result."""
         self.channel.emit(Noticed(finding=finding(code, variant, **values)))
 
     def explain(self, code: str, variant: str | None = None, /, **values: Value) -> None:
-        """Something that explains the result, or adds to it, and weakens nothing."""
+        """Report a finding that explains the result, and weakens nothing."""
         self.channel.emit(Noticed(finding=finding(code, variant, **values), explains=True))
 
     def failed(self, variant: str | None, stage: Stage, error: BaseException) -> None:
-        """Tell what an error means for a variant; ends the process where the device is in error for
-        good.
+        """Report what an error means for a variant. Ends the process where the device stays in
+        error.
         """
         if variant is None:
             self.channel.emit(failure(error, self._path, None, stage))
@@ -88,24 +88,24 @@ class Reporter:
         self.require_device(stage)
 
     def _examined(self, variant: str, error: BaseException) -> None:
-        """Tell which check it was, where it was one."""
-        if type(error) in (RefusedError, WrongOutputError, UncheckedError) and isinstance(
-            error, VariantError
-        ):
-            if error.check is None:
-                return
-            if type(error) is UncheckedError:
-                self.channel.emit(
-                    Examined(variant=variant, check=error.check, skipped=error.finding)
-                )
-            else:
-                wrong = type(error) is WrongOutputError
-                reason = error.finding
-                self.channel.emit(
-                    Examined(
-                        variant=variant, check=error.check, ok=False, wrong=wrong, reason=reason
-                    )
-                )
+        """Report which check it was, if it was one."""
+        # exact types: a class of the scenario's may derive from one of these
+        if type(error) not in (RefusedError, WrongOutputError, UncheckedError):
+            return
+        assert isinstance(error, VariantError)
+        if error.check is None:
+            return
+        if type(error) is UncheckedError:
+            examined = Examined(variant=variant, check=error.check, skipped=error.finding)
+        else:
+            examined = Examined(
+                variant=variant,
+                check=error.check,
+                ok=False,
+                wrong=type(error) is WrongOutputError,
+                reason=error.finding,
+            )
+        self.channel.emit(examined)
 
     def require_device(self, stage: Stage) -> None:
         """A CUDA error sticks to its process: nothing measured after it can be believed."""
@@ -121,7 +121,8 @@ class Reporter:
             os._exit(DEVICE_LOST)
 
     def _failed(self, event: VariantFailed) -> None:
-        job, variant = self._job, event.variant
+        job = self._job
+        variant = event.variant
         may_not_fit = (
             isinstance(job, Measure)
             and job.increasing_memory

@@ -46,7 +46,8 @@ _SHARE = 8
 """In each turn it runs this share of the processes before it, where that is more than a verdict
 needs: a long run imports ever less often.
 """
-_SERVERS, _SERVERS_ON_FEW_CORES = 4, 3
+_SERVERS = 4
+_SERVERS_ON_FEW_CORES = 3
 """Fork servers of a run: while the first one's process checks, one core has time to import torch
 for the third, and not for a fourth.
 """

@@ -1,8 +1,6 @@
-"""What a process spends before the first variant is built: seconds by part, each measured where it
-happens.
+"""Seconds that a process spends before its first build, by part, each measured where it happens.
 
-A process that is forked from one that has imported torch has that one's parts, and measures its own
-beside them.
+A fork of a process that has imported torch inherits that one's parts, and adds its own.
 """
 
 from __future__ import annotations
@@ -13,10 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import CLOCK_BOOTTIME, clock_gettime, perf_counter
 
-INTERPRETER, IMPORTS, DEVICE, FILE = "interpreter", "imports", "device", "file"
-"""From the start of the process to its first line of Python; torch; the device and its context; the
-scenario's file with whatever that imports.
-"""
+INTERPRETER = "interpreter"
+"""From the start of the process to its first line of Python."""
+IMPORTS = "imports"
+"""torch."""
+DEVICE = "device"
+"""The device and its context."""
+FILE = "file"
+"""The scenario's file, with whatever that imports."""
 _START_TIME = 22
 """Of a process in /proc/PID/stat, counted from 1: ticks since boot."""
 

@@ -32,19 +32,20 @@ from gpulab.scenario import CONTROL
 Receive = Callable[[], AnyJob]
 """Waits for the job; the process ends where there will be none."""
 Server = Callable[[Channel, Receive, SampleBuffer, WorkerPosition, Forks], None]
-"""What serves a job in the forked worker, and returns when its last event has left."""
+"""Serves a job in the forked worker; returns when its last event has left."""
 _GRACE_S = 1.0
 _TRACEBACK_S = 0.2
 
 
 def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
-    """Run one worker to its end. `commands`: a file descriptor of a job, then CEILINGS_KNOWN, or a
+    """Run one worker to its end. `commands`: a file descriptor with a job, then CEILINGS_KNOWN or a
     byte that cancels.
 
-    The worker is forked before the job is there: it may have something to do until then.
+    The worker is forked before there is a job: it may import torch until then.
     """
     adopt_orphans()
-    position, buffer = WorkerPosition(), SampleBuffer()
+    position = WorkerPosition()
+    buffer = SampleBuffer()
     trace = os.memfd_create("trace")
     parent = os.getpid()
     given, give = os.pipe2(os.O_CLOEXEC)
@@ -124,7 +125,7 @@ def _become_worker(
 
 
 def name_variants(job: AnyJob, position: WorkerPosition, buffer: SampleBuffer) -> None:
-    """In each process that knew of no job when it was forked."""
+    """Set the names of a job's variants, in each process that was forked before there was a job."""
     subject = subject_of(job)
     names = (*(variant.name for variant in subject.variants), CONTROL) if subject else (CONTROL,)
     position.names = buffer.names = names
@@ -140,8 +141,8 @@ def _received(given: int, position: WorkerPosition, buffer: SampleBuffer) -> Any
 
 
 def work(serve: Callable[[], None]) -> NoReturn:
-    """Serve and end, however that went: what the scenario left in the process, such as a thread,
-    must not hold it.
+    """Serve and exit in any case: what the scenario left in the process, such as a thread, must not
+    keep it alive.
     """
     code = 1
     try:
@@ -157,9 +158,7 @@ def work(serve: Callable[[], None]) -> NoReturn:
 
 
 def _has_job_to_read(commands: int, pid: int) -> bool:
-    """Wait until there is one, or nobody left who could give it; False where the worker ends
-    before.
-    """
+    """Wait until there is one, or the session is gone; False where the worker ends before."""
     exit_fd = os.pidfd_open(pid)
     readable = select.select([commands, exit_fd], [], [])[0]
     os.close(exit_fd)
@@ -186,7 +185,7 @@ def _stop(pid: int, exit_fd: int, position: WorkerPosition) -> None:
     operation.
     """
     with suppress(ProcessLookupError):
-        # The process that is at work; the number lies in memory that a scenario could write to.
+        # A scenario could write to the memory that holds the number of the working process.
         os.kill(position.pid if _is_in_group(position.pid, pid) else pid, signal.SIGUSR1)
     if not select.select([exit_fd], [], [], _TRACEBACK_S)[0]:
         _kill_group(pid, signal.SIGTERM)

@@ -1,8 +1,8 @@
-"""Variants that are timed one by one: before a process builds them all, after the rounds, and for
-long enough for counters.
+"""Variants timed by themselves: before a process builds them all, after the rounds, and for long
+enough to read counters.
 
-What one variant's build leaves in the process, another one meets. So each is the first in some
-process, where nothing was built before it.
+A build may slow or speed up another variant by what it leaves in the process. So each variant is
+built first in some process.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from gpulab.engine.processes.channel import Channel
 from gpulab.engine.processes.failure import first_line, is_out_of_memory
 from gpulab.stats.statistics import median_interval
 
-_ALONE_S, _FEWEST, _LONG_BLOCK_S = 0.02, 3, 0.02
+_ALONE_S = 0.02
+_FEWEST = 3
+_LONG_BLOCK_S = 0.02
 
 
 def step_alone_s(clock: WallClock, candidate: Candidate, build: Build) -> float:
@@ -36,7 +38,8 @@ def step_alone_s(clock: WallClock, candidate: Candidate, build: Build) -> float:
     return median(times)
 
 
-_SOLO_S, _BLOCK_S = 1.0, 0.02
+_SOLO_S = 1.0
+_BLOCK_S = 0.02
 _MOST_STEPS = 1 << 20
 
 

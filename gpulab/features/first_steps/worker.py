@@ -17,7 +17,8 @@ from gpulab.engine.measure.plan import CURVE_PROCESSES
 from gpulab.engine.measure.process_result import CandidateFacts
 from gpulab.scenario import CONTROL, Variant
 
-_MOST_STEPS, _FEWEST_STEPS = 64, 8
+_MOST_STEPS = 64
+_FEWEST_STEPS = 8
 _AFTER_THE_FIRST_S = 1.0
 """Seconds of steps that follow the first, where `_FEWEST_STEPS` do not take longer."""
 
@@ -27,7 +28,8 @@ def variant_of_process(candidates: Sequence[CandidateFacts], number: int) -> Can
     with another.
     """
     variants = [facts for facts in candidates if facts.name != CONTROL]
-    place, round_number = (number - 1) % len(variants), (number - 1) // len(variants)
+    place = (number - 1) % len(variants)
+    round_number = (number - 1) // len(variants)
     return variants[(place + round_number) % len(variants)]
 
 
@@ -40,7 +42,8 @@ def planned(candidates: Sequence[Candidate], time_s: float, *, smoke: bool) -> P
 
 def take_first_steps(context: WorkerContext, variant: Variant) -> None:
     """Build the variant, and report its first steps. Raises what the scenario raises."""
-    reporter, builder = context.reporter, context.builder
+    reporter = context.reporter
+    builder = context.builder
     reporter.position.move(Stage.BUILD, variant.name)
     build = builder.build(variant)
     reporter.position.move(Stage.MEASURE, variant.name)

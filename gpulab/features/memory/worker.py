@@ -70,7 +70,8 @@ def _on_gpu(builder: Builder, variant: Variant) -> tuple[Build, MemoryUsed]:
     device = builder.device
     torch._C._cuda_clearCublasWorkspaces()  # each variant has its own
     release_memory(device)
-    allocated, reserved = torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device)
+    allocated = torch.cuda.memory_allocated(device)
+    reserved = torch.cuda.memory_reserved(device)
     torch.cuda.reset_peak_memory_stats(device)
     build = builder.build(variant)
     try:
@@ -117,7 +118,8 @@ def _held_and_peak(recording: profile) -> tuple[int, int]:
     """Bytes that were allocated when the second step began, and at most from then on."""
     assert recording.profiler is not None
     results: Any = recording.profiler.kineto_results
-    changes, begins = [], 0
+    changes = []
+    begins = 0
     for event in results.events():
         name = event.name()
         if name == "[memory]":

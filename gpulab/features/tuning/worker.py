@@ -79,7 +79,10 @@ class Tuner:
         *,
         first: bool,
     ) -> None:
-        self._job, self._builder, self._reporter, self._clock = job, builder, reporter, clock
+        self._job = job
+        self._builder = builder
+        self._reporter = reporter
+        self._clock = clock
         self._choices = {choice.key: choice for choice in choices}
         self._first = first
         self._reported: set[str] = set()
@@ -97,7 +100,8 @@ class Tuner:
         """The work of the best candidate. ScenarioError where none of them works, or they are no
         configurations.
         """
-        configs, kernels = as_candidates(candidates), kernels_made()
+        configs = as_candidates(candidates)
+        kernels = kernels_made()
         variant = self._reporter.position.variant or ""
         key = self._key(variant, list(configs))
         generators = Generators(self._builder)
@@ -123,7 +127,8 @@ class Tuner:
         return _work(make, configs[choice.tuning.tried[0].config])
 
     def _key(self, variant: str, configs: list[str]) -> str:
-        info, job = self._builder.lab.info, self._job
+        info = self._builder.lab.info
+        job = self._job
         subject = job.subject
         params = subject.params if isinstance(subject, ScenarioFile) else {}
         info_of = {other.name: other for other in subject.variants}
@@ -346,7 +351,8 @@ def _results(tournament: Tournament, built: list[_BuiltConfig]) -> list[Tried]:
         low = high = None
         if number in tournament.alive and number != best:
             interval = tournament.interval(number, best)
-            low, high = exp(interval.low), exp(interval.high)
+            low = exp(interval.low)
+            high = exp(interval.high)
         ratio = 1.0 if number == best else tournament.ratio(number, best)
         tried = Tried(
             config=built[number].text,
