@@ -194,11 +194,9 @@ def _headline_reason(
     if capped and low is not None and high is not None and not low <= ratio.median <= high:
         return finding("power_cap_alone", comparison.variant)
     speedups = [exp(-theta) for theta in samples.units((comparison.variant, comparison.against))]
-    return (
-        finding("differs_alone", comparison.variant)
-        if differ(ratio, of_another_process(speedups))
-        else None
-    )
+    if differ(ratio, of_another_process(speedups)):
+        return finding("differs_alone", comparison.variant)
+    return None
 
 
 def _contradicts(comparison: Comparison, sustained: Sustained) -> Finding | None:

@@ -147,19 +147,7 @@ def _device_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
         event.correlation: event.start for event in every_call if event.correlation is not None
     }
     for event in trace.inside(trace.device):
-        if event.kind == "kernel" and "nccl" in event.name.lower():
-            category = "communication"
-        elif event.kind == "kernel":
-            launched = None if event.correlation is None else launch_start.get(event.correlation)
-            inside = launched is not None and contains(phases.innermost[USEFUL], launched)
-            category = USEFUL if inside or not phases.marks_useful else "other busy"
-        elif _is_host_copy(event):
-            category = "copies"
-        elif "PtoP" in event.name:
-            category = "communication"
-        else:
-            category = "other busy" if phases.marks_useful else USEFUL
-        spans[category].append(event.span)
+        spans[_device_category(event, phases, launch_start)].append(event.span)
 
     host = [trace.main, *(thread for thread in trace.operations if _is_backward(trace, thread))]
     calls = [event for thread in host for event in trace.calls.get(thread, ())]
@@ -171,6 +159,20 @@ def _device_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
     work = (event for thread in host for event in trace.operations.get(thread, ()))
     spans["launch-bound"] = [event.span for event in (*calls, *work)]
     return _first_match(trace.window, {category: spans[category] for category in CATEGORIES[:-2]})
+
+
+def _device_category(event: TraceEvent, phases: _Phases, launch_start: Mapping[int, float]) -> str:
+    if _is_host_copy(event):
+        return "copies"
+    if event.kind != "kernel":
+        if "PtoP" in event.name:
+            return "communication"
+        return "other busy" if phases.marks_useful else USEFUL
+    if "nccl" in event.name.lower():
+        return "communication"
+    launched = None if event.correlation is None else launch_start.get(event.correlation)
+    inside = launched is not None and contains(phases.innermost[USEFUL], launched)
+    return USEFUL if inside or not phases.marks_useful else "other busy"
 
 
 def _is_host_copy(event: TraceEvent) -> bool:
@@ -196,11 +198,10 @@ def _main_thread_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
         "sync": phases.innermost[SYNC],
     }
     alloc = {"alloc": [event.span for event in work if _ALLOC_OPERATION.match(event.name)]}
-    useful = (
-        {USEFUL: phases.innermost[USEFUL], **alloc}
-        if phases.marks_useful
-        else {**alloc, USEFUL: busy}
-    )
+    if phases.marks_useful:
+        useful = {USEFUL: phases.innermost[USEFUL], **alloc}
+    else:
+        useful = {**alloc, USEFUL: busy}
     return _first_match(trace.window, {**waits, **useful, "other busy": busy})
 
 
@@ -212,19 +213,18 @@ def _recorded_beside(
     """
     order = sorted((start, category) for category, spans in parts.items() for start, _ in spans)
     starts = [start for start, _ in order]
-    categories = [category for _, category in order]
-    work = [(event.start, 1.0) for event in trace.inside(trace.operations.get(trace.main, []))]
+    work = trace.inside(trace.operations.get(trace.main, []))
     notes = [event for event in trace.inside(trace.annotations) if event.thread == trace.main]
-    shares: tuple[dict[str, float], dict[str, float]] = ({}, {})
-    costs = [*work, *((event.start, _COST_OF_PHASE) for event in notes)]
+    costs = [(event.start, 1.0) for event in work]
+    costs += [(event.start, _COST_OF_PHASE) for event in notes]
     total = sum(cost for _, cost in costs)
+    around: dict[str, float] = defaultdict(float)
+    within: dict[str, float] = defaultdict(float)
     for start, cost in costs:
-        for place, by_category in zip(
-            (bisect_left(starts, start), bisect_right(starts, start)), shares, strict=True
-        ):
-            category = categories[max(0, place - 1)]
-            by_category[category] = by_category.get(category, 0.0) + cost / total
-    return shares
+        for find, shares in ((bisect_left, around), (bisect_right, within)):
+            _, category = order[max(0, find(starts, start) - 1)]
+            shares[category] += cost / total
+    return dict(around), dict(within)
 
 
 def _first_match(window: Span, spans: Mapping[str, Iterable[Span]]) -> dict[str, list[Span]]:
@@ -282,29 +282,22 @@ def operations(trace: Trace, most: int = 40) -> list[Operation]:
         key = event.name, "" if on_device else _shapes(event.dims)
         self_s[key] += seconds
         calls[key] += 1
-
-    def row(name: str, shapes: str, count: int, seconds: float, rows: int = 1) -> Operation:
-        share = seconds / trace.window_s if trace.window_s else 0.0
-        return Operation(
-            name=name,
-            calls=count,
-            self_s=seconds,
-            share=share,
-            shapes=shapes,
-            on_device=on_device,
-            rows=rows,
-        )
-
     order = sorted(self_s, key=lambda key: (-self_s[key], key))
-    table = [row(*key, calls[key], self_s[key]) for key in order[:most]]
+    groups = [(*key, [key]) for key in order[:most]]
     if rest := order[most:]:
+        groups.append(("...", "", rest))
+    table = []
+    for name, shapes, keys in groups:
+        seconds = sum(self_s[key] for key in keys)
         table.append(
-            row(
-                "...",
-                "",
-                sum(calls[key] for key in rest),
-                sum(self_s[key] for key in rest),
-                len(rest),
+            Operation(
+                name=name,
+                calls=sum(calls[key] for key in keys),
+                self_s=seconds,
+                share=seconds / trace.window_s if trace.window_s else 0.0,
+                shapes=shapes,
+                on_device=on_device,
+                rows=len(keys),
             )
         )
     return table
@@ -404,9 +397,9 @@ def parts_on_cpu(
         taken_s = taken_by_others_s(partition, steps, plain_s)
         recorded["preempted"] = recorded.get("preempted", 0.0) - taken_s
         for category in recorded:
-            share = (1 - inside) * partition.around.get(
-                category, 0.0
-            ) + inside * partition.within.get(category, 0.0)
+            around = partition.around.get(category, 0.0)
+            within = partition.within.get(category, 0.0)
+            share = (1 - inside) * around + inside * within
             recorded[category] = max(0.0, recorded[category] - (overhead_s - taken_s) * share)
     total_s = sum(recorded.values())
     if not total_s:

@@ -92,35 +92,27 @@ def step_goodput(
     state: RunState, variant: VariantState, profiled: Profiled, time: Time | None
 ) -> StepGoodput:
     """Goodput and parts of a profiled variant's step; `time` is what its rounds say."""
-    partition, steps, plain_s = profiled.partition, profiled.steps, profiled.plain_s
+    partition = profiled.partition
+    steps = profiled.steps
+    plain_s = profiled.plain_s
     rounds_s = _rounds_s(state, variant, time)
+    device_busy_s = taken_s = 0.0
     if partition.on_device:
         device_busy_s = busy_s(partition) / steps
-        other_state = rounds_s is not None and _in_another_state(
-            state, variant, time, device_busy_s, rounds_s
-        )
-        fits = device_busy_s <= plain_s * (1 + TOLERANCE)
-        step_s = plain_s if rounds_s is None or (other_state and fits) else rounds_s
+        step_s = _device_step_s(state, variant, time, device_busy_s, plain_s)
         seconds = parts_on_device(partition, steps, step_s)
         unprofiled_s = min(step_s, plain_s)
-        taken_s = 0.0
     else:
-        device_busy_s = 0.0
         step_s = rounds_s or plain_s
+        seconds = parts_on_cpu(partition, steps, plain_s, step_s)
         unprofiled_s = plain_s
         taken_s = taken_by_others_s(partition, steps, plain_s) / steps
-        seconds = parts_on_cpu(partition, steps, plain_s, step_s)
     source = StepSource.ROUNDS if step_s == rounds_s else StepSource.PROFILER
     goodput = seconds.get(USEFUL, 0.0) / step_s
-    ways = (
-        _by_device(state, variant, profiled, step_s, source)
-        if partition.on_device
-        else _by_host(variant, profiled)
-    )
-    estimates = [
-        *ways,
-        *(_of_another_step(goodput, plain_s / step_s) if not partition.on_device else ()),
-    ]
+    if partition.on_device:
+        estimates = [*_by_device(variant, profiled, step_s, source)]
+    else:
+        estimates = [*_by_host(variant, profiled), _of_another_step(goodput, plain_s / step_s)]
     return StepGoodput(
         step_s=step_s,
         source=source,
@@ -130,6 +122,20 @@ def step_goodput(
         host_only=state.on_gpu and not partition.on_device,
         farthest=max(estimates, key=lambda estimate: abs(estimate[0] - goodput), default=None),
     )
+
+
+def _device_step_s(
+    state: RunState, variant: VariantState, time: Time | None, recorded_s: float, plain_s: float
+) -> float:
+    """That of the rounds; the profiler's, where the device was in another state than in them."""
+    rounds_s = _rounds_s(state, variant, time)
+    if rounds_s is None:
+        return plain_s
+    device_s = _device_s(state, variant, time)
+    longest_s = rounds_s if device_s is None else min(rounds_s, device_s)
+    is_another_state = recorded_s > longest_s + TOLERANCE * rounds_s
+    fits = recorded_s <= plain_s * (1 + TOLERANCE)
+    return plain_s if is_another_state and fits else rounds_s
 
 
 def _rounds_s(state: RunState, variant: VariantState, time: Time | None) -> float | None:
@@ -155,24 +161,14 @@ def _other_clock_s(variant: VariantState, clock: Clock) -> float | None:
     return median(other.times_s) if other and other.times_s else None
 
 
-def _in_another_state(
-    state: RunState, variant: VariantState, time: Time | None, recorded_s: float, rounds_s: float
-) -> bool:
-    device_s = _device_s(state, variant, time)
-    longest_s = rounds_s if device_s is None else min(rounds_s, device_s)
-    return recorded_s > longest_s + TOLERANCE * rounds_s
-
-
 def _by_device(
-    state: RunState, variant: VariantState, profiled: Profiled, step_s: float, source: StepSource
+    variant: VariantState, profiled: Profiled, step_s: float, source: StepSource
 ) -> Iterator[_Estimate]:
     """The goodput by the other recording, and over other times of the step."""
     useful_s = profiled.partition.seconds.get(USEFUL, 0.0) / profiled.steps
     if profiled.repeated is not None:
-        yield (
-            _share(profiled.repeated.seconds.get(USEFUL, 0.0) / profiled.steps, step_s),
-            OtherWay.SECOND_RECORDING,
-        )
+        repeated_s = profiled.repeated.seconds.get(USEFUL, 0.0) / profiled.steps
+        yield _share(repeated_s, step_s), OtherWay.SECOND_RECORDING
     if source == StepSource.PROFILER:  # which the profiler may have made longer already
         yield _share(useful_s, profiled.profiled_s), OtherWay.PROFILED_STEP
         return
@@ -202,7 +198,7 @@ def _by_host(variant: VariantState, profiled: Profiled) -> Iterator[_Estimate]:
         yield share_of_phases * (1 - off_s), OtherWay.PHASES
 
 
-def _of_another_step(goodput: float, ratio: float) -> Iterator[_Estimate]:
+def _of_another_step(goodput: float, ratio: float) -> _Estimate:
     """The goodput of a step whose parts changed by as much as the step did, but differently.
 
     The process of the profiler took `ratio` times as long for a step as the rounds. A share that
@@ -210,7 +206,7 @@ def _of_another_step(goodput: float, ratio: float) -> Iterator[_Estimate]:
     difference.
     """
     change = goodput * (1 - goodput) * abs(ratio - 1)
-    yield min(1.0, goodput + change), OtherWay.PLAIN_STEP
+    return min(1.0, goodput + change), OtherWay.PLAIN_STEP
 
 
 def _cpu_share(profiled: Profiled, *, inside: float = 0.0, repeated: bool = False) -> float:
@@ -243,7 +239,8 @@ def goodput_of(
     """None where neither phases nor a profiler recorded anything."""
     phases, running = _phases(variant.last(Phases))
     waiting = [name for name, share in running.items() if share < _WAITS]
-    profiled, job = variant.last(Profiled), state.timed_job
+    profiled = variant.last(Profiled)
+    job = state.timed_job
     if profiled is None:
         return GoodputReport(phases=phases, running=running, waiting=waiting) if phases else None
     step = step_goodput(state, variant, profiled, time)
@@ -253,6 +250,9 @@ def goodput_of(
     ideal_s = point.fraction * time.median if point and time and not cold else None
     on_link = isinstance(job, Measure) and job.roof in LINKS  # which no useful time is spent on
     useful_s = step.seconds.get(USEFUL, 0.0)
+    hidden = None
+    if partition.copied_s:
+        hidden = max(0.0, 1 - partition.seconds["copies"] / partition.copied_s)
     checked = variant.last(Checked)
     right = checked is not None and checked.ok
     unreliable = _why_unreliable(profiled, step)
@@ -270,9 +270,7 @@ def goodput_of(
         marked=partition.marked,
         efficiency=ideal_s / useful_s if ideal_s and useful_s and not on_link else None,
         product=ideal_s / step.step_s if ideal_s else None,
-        hidden=max(0.0, 1 - partition.seconds["copies"] / partition.copied_s)
-        if partition.copied_s
-        else None,
+        hidden=hidden,
         items_per_s=variant.items / time.median if variant.last(Built) and time and right else None,
         overhead=step.overhead,
         uncertainty=step.uncertainty,

@@ -170,6 +170,9 @@ class Profiler:
             second, parts_again = self._window(
                 build, steps, _middle_s(plain), shapes=True, file=file
             )
+            waited = None
+            if self._device.type == "cpu":
+                waited = median(group.waited for group in plain)
             profiled = Profiled(
                 variant=variant.name,
                 steps=steps,
@@ -180,18 +183,11 @@ class Profiler:
                 operations=operations(second),
                 repeatable=call_counts(first) == call_counts(second),
                 trace=self._written,
-                waited=median(group.waited for group in plain)
-                if self._device.type == "cpu"
-                else None,
+                waited=waited,
                 interpreted=self._interpreted(build, parts),
             )
             self._reporter.channel.emit(profiled)
-            if count := streams_not_joined(second):
-                reason = finding("streams_not_joined", variant.name, count=count)
-                examined = Examined(
-                    variant=variant.name, check=CheckKind.STREAMS, ok=False, reason=reason
-                )
-                self._reporter.channel.emit(examined)
+            self._check_streams(variant.name, second)
             if self._options.memory is not None:
                 snapshot = f"{self._options.memory}-{variant.name}.pickle"
                 peak = peak_bytes(build, self._device, snapshot)
@@ -200,6 +196,14 @@ class Profiler:
                 self._reporter.channel.emit(replace(profiled, peak_bytes=peak))
         finally:
             build.close()
+
+    def _check_streams(self, name: str, trace: Trace) -> None:
+        """Catches work on a side stream that nothing waits for."""
+        if count := streams_not_joined(trace):
+            reason = finding("streams_not_joined", name, count=count)
+            self._reporter.channel.emit(
+                Examined(variant=name, check=CheckKind.STREAMS, ok=False, reason=reason)
+            )
 
     def _warm(self, build: Build) -> list[_Plain]:
         """Steps until it is warm, one by one."""
@@ -266,9 +270,9 @@ class Profiler:
 
     def _record(self, run: Callable[[], None], *, shapes: bool = False) -> tuple[Trace, PhaseTimes]:
         """Run it under the profiler; its trace, and the times of its phases meanwhile."""
-        activities = [ProfilerActivity.CPU] + (
-            [ProfilerActivity.CUDA] if self._device.type == "cuda" else []
-        )
+        activities = [ProfilerActivity.CPU]
+        if self._device.type == "cuda":
+            activities.append(ProfilerActivity.CUDA)
         with profile(activities=activities, record_shapes=shapes) as recording, recorded(WINDOW):
             times = self._lab.phases.record(run, traced=True)
         with tempfile.TemporaryDirectory(dir=self._job.folder) as folder:
@@ -294,11 +298,9 @@ class Profiler:
         if self._options.trace is None:
             return None
         path = Path(self._options.trace)
-        return (
-            path
-            if len(self._job.subject.variants) == 1
-            else path.with_stem(f"{path.stem}-{file_name(name)}")
-        )
+        if len(self._job.subject.variants) == 1:
+            return path
+        return path.with_stem(f"{path.stem}-{file_name(name)}")
 
 
 def _window_steps(plain_s: float, spread: float | None, single: Trace, *, stateful: bool) -> int:

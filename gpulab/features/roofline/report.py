@@ -27,6 +27,7 @@ from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Calibrate, Measure
 from gpulab.core.payloads import (
+    BUSY,
     CACHE,
     DERIVED,
     LAUNCH,
@@ -59,8 +60,6 @@ from gpulab.report.report import RunReport, Time, VariantReport, fields_of
 from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.statistics import median_interval
 
-_BUSY = ("useful", "other busy", "communication", "copies")
-"""The parts of a profile in which the device works."""
 _SLICE_S = 0.004
 """What another thread has of a CPU before it is this one's turn again."""
 _SHORT, _SHORT_S = 3, 3e-6
@@ -87,6 +86,9 @@ def step_facts(
     one_thread = not on_gpu and state.device is not None and state.device.threads == 1
     preempted, waited = _off_the_cpu(variant) if one_thread else (None, None)
     cache_seen, cache_bytes = _cache_bytes(state)
+    strided = None
+    if counted and counted.operand_bytes:
+        strided = counted.strided_bytes / counted.operand_bytes
     return StepFacts(
         **fields_of(built, "bytes", "flops", "dtype"),
         seconds=step_s,
@@ -101,9 +103,7 @@ def step_facts(
         waited=waited,
         **_profile_of_thread(variant, roofs) if not on_gpu else {},
         faults=None if on_gpu else _faults_per_step(variant),
-        strided=counted.strided_bytes / counted.operand_bytes
-        if counted and counted.operand_bytes
-        else None,
+        strided=strided,
         cache_bytes=cache_bytes,
         cache_seen=cache_seen,
         hot=job.cache == Cache.HOT,
@@ -143,10 +143,11 @@ def _profile_of_thread(variant: VariantState, roofs: RoofSet) -> dict[str, Any]:
     short = [row for row in rows if row.self_s / row.calls <= longest_s]
     several = sum(row.calls for row in short) >= _SEVERAL * profiled.steps
     running = 1 - parts.get("preempted", 0.0)
+    outside = None
+    if running and not profiled.partition.marked:
+        outside = parts.get("other", 0.0) / running
     return {
-        "outside": None
-        if profiled.partition.marked or not running
-        else parts.get("other", 0.0) / running,
+        "outside": outside,
         "interpreted": profiled.interpreted,
         "short_operations": sum(row.share for row in short) if several else None,
         "gathering": sum(row.share for row in rows if _GATHERS.match(row.name)),
@@ -158,20 +159,11 @@ def dram_bytes_per_step(state: RunState, variant: VariantState, roofs: RoofSet) 
     """Bytes a step moves between device and memory, by the counted share of its bandwidth."""
     solo, job = variant.last(SoloRun), state.timed_job
     nominal = next(
-        (
-            ceiling
-            for ceiling in roofs.ceilings
-            if ceiling.roof == MEMORY and ceiling.source == DERIVED
-        ),
-        None,
+        (roof for roof in roofs.ceilings if roof.roof == MEMORY and roof.source == DERIVED), None
     )
-    means = state.part(TelemetryHistory).solo_means(variant.info.name)
-    if (
-        solo is None
-        or means is None
-        or nominal is None
-        or (job is not None and job.cache == Cache.COLD)
-    ):
+    means = state.part(TelemetryHistory).solo_means(variant.name)
+    is_cold = job is not None and job.cache == Cache.COLD
+    if solo is None or means is None or nominal is None or is_cold:
         return None
     share = means.means.get("dram")
     if share is None:
@@ -185,11 +177,9 @@ def _waiting_phase(variant: VariantState) -> tuple[str, float] | None:
     phases = variant.last(Phases)
     seconds = phases.seconds if phases else {}
     longest = max(WAITING & seconds.keys(), key=lambda name: seconds[name], default=None)
-    return (
-        (longest, seconds[longest] / sum(seconds.values()))
-        if longest and seconds[longest]
-        else None
-    )
+    if longest is None or not seconds[longest]:
+        return None
+    return longest, seconds[longest] / sum(seconds.values())
 
 
 def _cache_bytes(state: RunState) -> tuple[bool, int]:
@@ -220,21 +210,18 @@ def _waiting(
     was idle.
     """
     job, profiled = state.timed_job, variant.last(Profiled)
-    if (
-        profiled
-        and profiled.repeatable
-        and profiled.partition.on_device
-        and job
-        and job.cache == Cache.HOT
-    ):
+    is_hot = job is not None and job.cache == Cache.HOT
+    if profiled and profiled.repeatable and profiled.partition.on_device and is_hot:
         parts = profiled.partition.seconds
-        busy_s = sum(parts.get(name, 0.0) for name in _BUSY) / profiled.steps
-        idle_s = sum(seconds for name, seconds in parts.items() if name not in _BUSY)
+        busy_s = sum(parts.get(name, 0.0) for name in BUSY) / profiled.steps
+        idle_s = sum(seconds for name, seconds in parts.items() if name not in BUSY)
         waiting = max(0.0, 1 - busy_s / step_s)
         return waiting, waiting * parts.get("launch-bound", 0.0) / idle_s if idle_s else 0.0
+    if device_s is None:
+        return None, None
     if job and job.clock == Clock.DEVICE:
-        return (None if device_s is None else 0.0), None
-    return (None if device_s is None else max(0.0, 1 - device_s / step_s)), None
+        return 0.0, None
+    return max(0.0, 1 - device_s / step_s), None
 
 
 def _counters(state: RunState, variant: VariantState, device_s: float) -> DeviceCounters | None:
@@ -311,9 +298,9 @@ def cause_and_point(
     )
     declared = bool(built.bytes or built.flops)
     bound = bound_of(facts, known) if declared else _bound_by_counts(facts, variant, known)
-    cause = (
-        Cause(bound=bound.kind, or_else=list(bound.or_else), reason=bound.reason) if bound else None
-    )
+    cause = None
+    if bound is not None:
+        cause = Cause(bound=bound.kind, or_else=list(bound.or_else), reason=bound.reason)
     return cause, point_of(name, facts, bound) if declared else None
 
 
@@ -321,9 +308,8 @@ def _bound_by_counts(facts: StepFacts, variant: VariantState, roofs: RoofSet) ->
     """The bound of a step without declared work: by torch's counts, where possible."""
     counted = variant.last(Counted)
     if counted and counted.operand_bytes:
-        bound = bound_of(
-            replace(facts, bytes=counted.operand_bytes, flops=counted.flops or None), roofs
-        )
+        facts_counted = replace(facts, bytes=counted.operand_bytes, flops=counted.flops or None)
+        bound = bound_of(facts_counted, roofs)
         if bound and not bound.reason.code.startswith("above"):
             return bound
     return bound_of(facts, roofs)

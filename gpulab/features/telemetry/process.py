@@ -92,11 +92,10 @@ class TelemetryProcess:
         if not data and not self._stopped:
             self._stopped = True
             reason = finding("telemetry_process_ended")
-            events.append(
-                TelemetryLost(reason=reason)
-                if self._started
-                else TelemetryStarted(no_gpu_reason=reason)
-            )
+            if self._started:
+                events.append(TelemetryLost(reason=reason))
+            else:
+                events.append(TelemetryStarted(no_gpu_reason=reason))
             self._started = True
         return events, bool(data)
 
