@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 
 from gpulab.core.events import (
@@ -16,7 +17,9 @@ from gpulab.core.events import (
 from gpulab.core.jobs import TELEMETRY_OFF, Calibrate, RunRequest, ScenarioFile, subject_of
 from gpulab.core.payloads import CACHE, COSTS, MEMORY
 from gpulab.core.statuses import CeilingChoice, Outcome
-from gpulab.session.store import DeviceKey, Store
+from gpulab.session.store import Store
+
+_KIND = "ceilings"
 
 
 class CeilingCache:
@@ -72,32 +75,42 @@ class CeilingCache:
         return self._known.complete or {MEMORY, CACHE, *self._dtypes} <= keys
 
     @property
-    def _key(self) -> DeviceKey | None:
-        ready, sampled = self._ready, self._sampled
-        if ready is None:
+    def _device(self) -> str | None:
+        """What ceilings depend on beside the power limit, as text."""
+        if self._ready is None:
             return None
-        device, versions = ready.device, ready.environment
-        is_sampled = sampled is not None and device.uuid is not None and sampled.uuid == device.uuid
-        return DeviceKey(
-            gpulab=versions.get("gpulab"),
-            device=device.uuid or device.name,
-            driver=versions.get("driver"),
-            torch=versions.get("torch"),
-            cupy=versions.get("cupy-cuda13x") or versions.get("cupy-cuda12x"),
-            threads=device.threads,
-            power_limit=sampled.limits.get("power") if sampled and is_sampled else None,
-        )
+        device, versions = self._ready.device, self._ready.environment
+        parts = {
+            "gpulab": versions.get("gpulab"),
+            "device": device.uuid or device.name,
+            "driver": versions.get("driver"),
+            "torch": versions.get("torch"),
+            "cupy": versions.get("cupy-cuda13x") or versions.get("cupy-cuda12x"),
+            "threads": device.threads,
+        }
+        return msgspec.json.encode(parts).decode()
+
+    @property
+    def _power_limit(self) -> str | None:
+        """In watts; None where nobody read it."""
+        sampled, uuid = self._sampled, self._ready.device.uuid if self._ready else None
+        if sampled is None or uuid is None or sampled.uuid != uuid:
+            return None
+        limit = sampled.limits.get("power")
+        return None if limit is None else str(limit)
 
     def _look_up(self) -> CeilingsMeasured | None:
-        """What an earlier run measured: of a CPU only until this run has its own, since such
-        machines drift.
+        """What an earlier run measured, the last of any power limit where nobody read it: of a CPU
+        only until this run has its own, since such machines drift.
         """
-        if self._key is None or self._measured or self._measures_all:
+        device = self._device
+        if device is None or self._measured or self._measures_all:
             return None
         with Store() as store:
-            measured = self._known = store.ceilings(self._key)
-        if measured is None:
+            known = store.kept(_KIND, device, CeilingsMeasured, self._power_limit)
+        if not known:
             return None
+        measured = self._known = known[-1]
         return CeilingsMeasured(
             ceilings=measured.ceilings,
             at=measured.at,
@@ -106,8 +119,8 @@ class CeilingCache:
         )
 
     def _save(self) -> None:
-        key, ready, measured = self._key, self._ready, self._measured
-        if key is None or ready is None or measured is None or not self._of_the_device:
+        device, ready, measured = self._device, self._ready, self._measured
+        if device is None or ready is None or measured is None or not self._of_the_device:
             return
         if measured.cached:
             return
@@ -116,7 +129,7 @@ class CeilingCache:
                 return
             measured = _with_known(measured, self._known)
         with Store() as store:
-            store.keep_ceilings(key, measured)
+            store.keep(_KIND, device, self._power_limit or "", measured)
 
 
 def _with_known(measured: CeilingsMeasured, known: CeilingsMeasured | None) -> CeilingsMeasured:

@@ -25,6 +25,7 @@ from gpulab.report.report import RunReport
 from gpulab.report.state import RunState
 from gpulab.session.store import Store
 
+_CHOICES = "choices"
 _MOST_RUNS = 50
 """The newest: older ones say less of the machine as it is."""
 
@@ -47,9 +48,10 @@ class History:
     def read(self) -> None:
         with Store() as store:
             if self._subject is not None:
-                runs = store.runs_of(self._subject.source_sha256)
+                source = self._subject.source_sha256
+                runs = store.runs_of(source)
                 self._runs = [run for run in runs if run.counts]
-                self.choices = store.choices(self._subject.source_sha256)
+                self.choices = tuple(store.kept(_CHOICES, source, Choice))
             if aside := store.set_aside():
                 self.findings.append(store_set_aside(file=str(aside)))
 
@@ -95,7 +97,8 @@ class History:
     def _keep_choices(self) -> None:
         if self._new and self._subject is not None:
             with Store() as store:
-                store.keep_choices(self._subject.source_sha256, self._new)
+                for choice in self._new:
+                    store.keep(_CHOICES, self._subject.source_sha256, choice.key, choice)
 
 
 def keep(state: RunState, report: RunReport) -> None:

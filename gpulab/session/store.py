@@ -1,5 +1,5 @@
 """What runs leave for later ones, in one SQLite file of the user's state folder: the index of
-history, ceilings of devices, choices of `gpulab.tune`, and predictions.
+history, and values of other kinds: ceilings of devices, choices of `gpulab.tune`, predictions.
 
 A run never waits for it. Where the file is locked, unreadable or cannot be made, the store is in
 memory for as long as it is open. The index holds nothing that the run files do not: what it lacks
@@ -19,14 +19,10 @@ from time import monotonic
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
-from gpulab.core.events import CeilingsMeasured
 from gpulab.core.files import open_regular
 from gpulab.core.limits import STORE_ROW_BYTES
-from gpulab.core.payloads import Choice
 from gpulab.core.run_file import read_run_file
-from gpulab.core.values import Amount, Count, Line
 from gpulab.core.wire import UNREADABLE
 from gpulab.features.history.report import PastRun, past_run
 from gpulab.report.build import build_report, fold_all
@@ -41,10 +37,8 @@ _TABLES = (
     " source TEXT, run BLOB)",
     "CREATE INDEX runs_by_start ON runs (started)",
     "CREATE INDEX runs_by_source ON runs (source, started)",
-    "CREATE TABLE ceilings (device BLOB, power_limit REAL, measured BLOB)",
-    "CREATE TABLE choices (source TEXT, name TEXT, choice BLOB)",
-    "CREATE INDEX choices_by_source ON choices (source, name)",
-    "CREATE TABLE predictions (prediction BLOB)",
+    "CREATE TABLE kept (kind TEXT, owner TEXT, name TEXT, value BLOB,"
+    " PRIMARY KEY (kind, owner, name))",
     f"PRAGMA application_id = {_APPLICATION}",
     f"PRAGMA user_version = {VERSION}",
 )
@@ -52,8 +46,8 @@ _FILES = ("-wal", "-shm", "-journal", "")
 """What SQLite adds to the name of a database for the files beside it."""
 _MOST_RUNS = 10_000
 _MOST_OF_SOURCE = 1_000
-"""Runs of one file, and choices of one file."""
-_MOST_CEILINGS, _MOST_CHOICES, _MOST_PREDICTIONS = 100, 2_000, 1_000
+_MOST_KEPT = 2_000
+"""Values of each kind."""
 _BUSY_S = 0.2
 _CATCH_UP_S, _PART_S = 0.5, 0.1
 """Of reading run files: before a run in all, and until some are handed over."""
@@ -66,18 +60,6 @@ _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 
 _Type = TypeVar("_Type")
 _Statement = tuple[str, Sequence[object]]
-
-
-class DeviceKey(msgspec.Struct, frozen=True, kw_only=True):
-    """What ceilings depend on. The power limit is in watts, None where nobody read it."""
-
-    gpulab: Line | None
-    device: Line
-    driver: Line | None
-    torch: Line | None
-    cupy: Line | None
-    threads: Count
-    power_limit: Amount | None = None
 
 
 @dataclass(frozen=True)
@@ -160,56 +142,28 @@ class Store:
         values = (run.at, run.path, run.scenario, run.source_sha256)
         return self._enter(Path(run.run_file), *values, _encoded(run))
 
-    def ceilings(self, key: DeviceKey) -> CeilingsMeasured | None:
-        """What was measured of a device; where its power limit is not known, the newest of any."""
-        device, limit = _split(key)
+    def kept(
+        self, kind: str, owner: str, value: type[_Type], name: str | None = None
+    ) -> list[_Type]:
+        """The values of an owner, or that of one name; what was kept last comes last."""
         rows = self._rows(
-            "SELECT measured FROM ceilings WHERE device = ? AND (? IS NULL OR power_limit = ?)"
-            " ORDER BY rowid DESC LIMIT 1",
-            device,
-            limit,
-            limit,
+            "SELECT value FROM kept WHERE kind = ? AND owner = ? AND name = ifnull(?, name)"
+            " ORDER BY rowid",
+            kind,
+            owner,
+            name,
         )
-        return next(iter(_decoded(rows, CeilingsMeasured)), None)
+        return _decoded(rows, value)
 
-    def keep_ceilings(self, key: DeviceKey, measured: CeilingsMeasured) -> bool:
-        """In the place of what there was of the same device and power limit."""
-        device, limit = _split(key)
+    def keep(self, kind: str, owner: str, name: str, value: msgspec.Struct) -> bool:
+        """In the place of what has that name; returns whether it could be."""
+        query = "SELECT rowid FROM kept WHERE kind = ? ORDER BY rowid DESC LIMIT 1 OFFSET ?"
         return self._write(
-            ("DELETE FROM ceilings WHERE device = ? AND power_limit IS ?", (device, limit)),
-            ("INSERT INTO ceilings VALUES (?, ?, ?)", (device, limit, _encoded(measured))),
-            _only_newest("ceilings", _MOST_CEILINGS),
-        )
-
-    def choices(self, source_sha256: str) -> tuple[Choice, ...]:
-        """What earlier runs of one file chose, that which was chosen last at the end."""
-        rows = self._rows(
-            "SELECT choice FROM choices WHERE source = ? ORDER BY rowid DESC LIMIT ?",
-            source_sha256,
-            _MOST_OF_SOURCE,
-        )
-        return tuple(_decoded(reversed(rows), Choice))
-
-    def keep_choices(self, source_sha256: str, choices: Iterable[Choice]) -> None:
-        """In the place of those with the same key; one that is too large is left out."""
-        for choice in choices:
-            self._write(
-                ("DELETE FROM choices WHERE source = ? AND name = ?", (source_sha256, choice.key)),
-                (
-                    "INSERT INTO choices VALUES (?, ?, ?)",
-                    (source_sha256, choice.key, _encoded(choice)),
-                ),
-                _only_newest("choices", _MOST_CHOICES),
-            )
-
-    def predictions(self, kind: type[_Type]) -> list[_Type]:
-        """All that were kept."""
-        return _decoded(self._rows("SELECT prediction FROM predictions"), kind)
-
-    def keep_prediction(self, prediction: msgspec.Struct) -> bool:
-        return self._write(
-            ("INSERT INTO predictions VALUES (?)", (_encoded(prediction),)),
-            _only_newest("predictions", _MOST_PREDICTIONS),
+            (
+                "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)",
+                (kind, owner, name, _encoded(value)),
+            ),
+            (f"DELETE FROM kept WHERE kind = ? AND rowid <= ({query})", (kind, kind, _MOST_KEPT)),
         )
 
     def _catch_up(self) -> None:
@@ -330,16 +284,6 @@ def _inode(path: Path) -> int | None:
         return path.lstat().st_ino
     except OSError:
         return None
-
-
-def _only_newest(table: str, most: int) -> _Statement:
-    """Deletes all but so many rows."""
-    return f"DELETE FROM {table} WHERE rowid <= (SELECT max(rowid) - ? FROM {table})", (most,)
-
-
-def _split(key: DeviceKey) -> tuple[bytes, float | None]:
-    """(the device in its configuration, its power limit)."""
-    return msgspec.json.encode(replace(key, power_limit=None)), key.power_limit
 
 
 def _encoded(value: msgspec.Struct) -> bytes | None:

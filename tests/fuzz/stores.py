@@ -21,19 +21,10 @@ from gpulab.features.history.report import PastComparison, PastRun
 from gpulab.features.predictions.report import Guess, record
 from gpulab.session.run import Run
 from gpulab.session.run_files import state_folder
-from gpulab.session.store import NAME, DeviceKey, Store
+from gpulab.session.store import NAME, Store
 
 DEVICE = Device(
     kind="cuda", name="NVIDIA H200", uuid="GPU-1", capability="9.0", sms=132, l2_bytes=50 << 20
-)
-KEY = DeviceKey(
-    gpulab="1",
-    device="GPU-1",
-    driver="580.1",
-    torch="2.13",
-    cupy=None,
-    threads=1,
-    power_limit=700.0,
 )
 MEASURED = e.CeilingsMeasured(
     at="2026-11-20T00:00:00+00:00",
@@ -80,36 +71,28 @@ class _Events:
         return 9.0
 
 
-ROWS = {
-    "runs": (
-        "run",
-        PastRun(
-            at="2026-11-20T00:00:00+00:00",
-            host="here",
-            run_file="/dev/null",
-            scenario="x",
-            path="x.py",
-            source_sha256="0",
-            params={"n": 1},
-            device=DEVICE,
-            environment={"torch": "2.13"},
-            outcome="measured",
-            exit_code=0,
-            comparisons=(
-                PastComparison(
-                    variant="b", against="a", verdict="faster", speedup=1.5, low=1.4, high=1.6
-                ),
-            ),
-            best="b",
-            fastest_s=1e-3,
-        ),
+PAST = PastRun(
+    at="2026-11-20T00:00:00+00:00",
+    host="here",
+    run_file="/dev/null",
+    scenario="x",
+    path="x.py",
+    source_sha256="0",
+    params={"n": 1},
+    device=DEVICE,
+    environment={"torch": "2.13"},
+    outcome="measured",
+    exit_code=0,
+    comparisons=(
+        PastComparison(variant="b", against="a", verdict="faster", speedup=1.5, low=1.4, high=1.6),
     ),
-    "ceilings": ("measured", MEASURED),
-    "choices": ("choice", Choice(key="k", tuning=Tuning(tried=[Tried(config="block=1")]))),
-    "predictions": (
-        "prediction",
-        Guess(at="", scenario="x", variant="b", guesses=(2.0,), speedup=1.5),
-    ),
+    best="b",
+    fastest_s=1e-3,
+)
+KEPT = {
+    "ceilings": MEASURED,
+    "choices": Choice(key="k", tuning=Tuning(tried=[Tried(config="block=1")])),
+    "predictions": Guess(at="", scenario="x", variant="b", guesses=(2.0,), speedup=1.5),
 }
 
 
@@ -119,20 +102,19 @@ def whole():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = folder
         with Store() as store:
-            store.add_run(ROWS["runs"][1])
-            store.keep_ceilings(KEY, MEASURED)
-            store.keep_choices("0", [ROWS["choices"][1]])
-            store.keep_prediction(ROWS["predictions"][1])
+            store.add_run(PAST)
+            for kind, value in KEPT.items():
+                store.keep(kind, "", "", value)
         return (state_folder() / NAME).read_bytes()
 
 
 def case(random):
-    """The bytes of a store, or what is to be put into each of its tables."""
+    """The bytes of a store, or the values that are to be put into it."""
     if random.randrange(3) == 0:
         return mutated_bytes(random, whole())
+    values = {"runs": PAST, **KEPT}
     return {
-        table: mutated_json(random, msgspec.json.encode(value))
-        for table, (_, value) in ROWS.items()
+        kind: mutated_json(random, msgspec.json.encode(value)) for kind, value in values.items()
     }
 
 
@@ -146,12 +128,13 @@ def check(data, folder):
     path.write_bytes(data if isinstance(data, bytes) else whole())
     if isinstance(data, dict):
         with sqlite3.connect(path) as db:
-            for table, row in data.items():
-                db.execute(f"UPDATE {table} SET {ROWS[table][0]} = ?", (row,))
+            db.execute("UPDATE runs SET run = ?", (data.pop("runs"),))
+            for kind, value in data.items():
+                db.execute("UPDATE kept SET value = ? WHERE kind = ?", (value, kind))
         db.close()
     with Store() as store:
-        known = store.ceilings(KEY)
-        store.choices("0")
+        known = store.kept("ceilings", "", e.CeilingsMeasured)
+        store.kept("choices", "", Choice)
         runs = [run for part in store.runs() for run in part.runs]
         store.set_aside()
     record()
@@ -161,8 +144,8 @@ def check(data, folder):
         view.search_text(run)
         view.facts(run)
         view.others_on_one_axis([run], run, width=80, height=8)
-    if known is not None:
-        check_run_with(known)
+    for measured in known:
+        check_run_with(measured)
 
 
 def check_run_with(known):

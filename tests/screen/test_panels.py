@@ -168,7 +168,7 @@ def test_a_guess_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp_path
             pilot, lambda: idle(pilot) and "median prediction 8.00x; measured 29.5x" in flat(pilot)
         )
         with Store() as store:
-            (kept,) = store.predictions(Guess)
+            (kept,) = store.kept("predictions", "", Guess)
         assert "your prediction: memory-bound; measured: compute-bound" in flat(pilot)
         assert (kept.limit, kept.limit_right) == ("memory", False)
         assert kept.guesses == (4.0, 8.0, 20.0)

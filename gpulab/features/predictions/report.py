@@ -24,6 +24,7 @@ LIMITS: dict[str, frozenset[BoundKind]] = {
     ),
 }
 """What may be guessed to limit a baseline, and what the roofline then calls it."""
+_KIND = "predictions"
 _PROMISE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(?:\s*-\s*(\d+(?:\.\d+)?))?x(?!\w)")
 
 
@@ -99,7 +100,7 @@ def keep(report: RunReport, best: Comparison | PastComparison, prediction: Predi
 
     limit = limit_right(prediction, report)
     guess = Guess(
-        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        at=datetime.now(UTC).isoformat(),
         scenario=report.scenario,
         variant=best.variant,
         guesses=prediction.speedups,
@@ -110,7 +111,7 @@ def keep(report: RunReport, best: Comparison | PastComparison, prediction: Predi
         limit_right=limit[1] if limit else None,
     )
     with Store() as store:
-        store.keep_prediction(guess)
+        store.keep(_KIND, "", guess.at, guess)
 
 
 def record() -> Record:
@@ -118,6 +119,6 @@ def record() -> Record:
     from gpulab.session.store import Store
 
     with Store() as store:
-        guesses = store.predictions(Guess)
+        guesses = store.kept(_KIND, "", Guess)
     own = [guess for guess in guesses if len(guess.guesses) == 1 and guess.speedup]
     return Record(len(own), sum(guess.near for guess in own))

@@ -48,7 +48,7 @@ def test_a_calibration_prints_caches_and_writes_what_the_device_can_do(lab, monk
     assert "FLOP/byte" in process.stdout  # and drawn
     assert "run file: run.jsonl" in process.stdout
     with sqlite3.connect(lab.folder / "state" / "gpulab" / NAME) as store:
-        ((device, measured),) = store.execute("SELECT device, measured FROM ceilings")
+        ((device, measured),) = store.execute("SELECT owner, value FROM kept")
     store.close()
     key = json.loads(device)
     assert (key["device"], key["threads"]) == (result["device"]["name"], 1)
