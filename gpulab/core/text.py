@@ -57,7 +57,7 @@ def one_line(text: str) -> str:
     return " ".join(plain(text).split())
 
 
-_BLOCKS = frozenset({"traceback", "lesson"})
+_BLOCKS = frozenset({"traceback", "lesson", "source", "judge"})
 """Fields whose text has lines of its own."""
 _SPACES = {ord("\n"): " ", ord("\t"): " "}
 
