@@ -16,6 +16,8 @@ from gpulab.version import __version__ as __version__
 # as that of typing, which would be imported before the program can set a handler
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gpulab.report.sentences import sentence as sentence
+    from gpulab.report.sentences import to_json as to_json
     from gpulab.scenario import GiB as GiB
     from gpulab.scenario import KiB as KiB
     from gpulab.scenario import Lab as Lab
@@ -26,7 +28,19 @@ if TYPE_CHECKING:
     from gpulab.session.scripting import load as load
     from gpulab.session.scripting import run as run
 
-__all__ = ["GiB", "KiB", "Lab", "MiB", "Scenario", "Work", "load", "run", "tune"]
+__all__ = [
+    "GiB",
+    "KiB",
+    "Lab",
+    "MiB",
+    "Scenario",
+    "Work",
+    "load",
+    "run",
+    "sentence",
+    "to_json",
+    "tune",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -39,6 +53,10 @@ def __getattr__(name: str) -> object:
         from gpulab.session import scripting
 
         return getattr(scripting, name)
+    if name in ("sentence", "to_json"):
+        from gpulab.report import sentences
+
+        return getattr(sentences, name)
     from gpulab import scenario
 
     return getattr(scenario, name)

@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
+from found import finding
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.run_file import RunFile
 from gpulab.session.scripting import load

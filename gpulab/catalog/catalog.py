@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec.structs import replace as replace_fields
 
 from gpulab.catalog.exercises import NoExerciseError, judge
+from gpulab.catalog.findings import hides_another, takes_arguments
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.reader import EMPTY, PlainFunction, ScenarioText, read_text
@@ -27,7 +28,6 @@ from gpulab.catalog.source import (
     source_of,
 )
 from gpulab.core.files import read_regular
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.limits import SOURCE_BYTES, TEXT_LENGTH
 from gpulab.core.text import one_line, plain, readable
@@ -94,7 +94,7 @@ class Entry:
         if function := self._plain_function:
             if not function.required:
                 return None
-            return finding("takes_arguments", arguments=list(function.required))
+            return takes_arguments(arguments=list(function.required))
         return first_missing(self.scenario.needs) if self.scenario else None
 
     @property
@@ -271,7 +271,7 @@ def find(name: str) -> Entry:
 def _hiding(entry: Entry, hidden: Entry, *, lesson: bool) -> Entry:
     """`lesson`: the hidden file ships with the lab. Of several hidden ones that is the last."""
     file, other = shown_path(entry.path), shown_path(hidden.path)
-    return replace(entry, hides=finding("hides_another", file=file, hidden=other, lesson=lesson))
+    return replace(entry, hides=hides_another(file=file, hidden=other, lesson=lesson))
 
 
 def _entries_in(folder: Path) -> list[Entry]:

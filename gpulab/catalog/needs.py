@@ -10,8 +10,16 @@ from functools import cache
 from importlib import util
 from pathlib import Path
 
+from gpulab.catalog.findings import (
+    compiler_not_installed,
+    devices_hidden,
+    no_gpu,
+    not_installed,
+    run_on_cpu,
+    torch_not_installed,
+    torch_without_cuda,
+)
 from gpulab.catalog.source import assigned
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 
 _NEED_A_GPU = ("cuda", "cupy", "triton")
@@ -34,7 +42,7 @@ def first_missing(needs: tuple[str, ...], device: str | None = None) -> Finding 
     for need in needs:
         reason = missing(need)
         if reason is None and device == "cpu" and need in _NEED_A_GPU:
-            reason = finding("run_on_cpu")
+            reason = run_on_cpu()
         if reason is not None:
             return Finding(code=reason.code, values={**reason.values, "need": need})
     return None
@@ -49,12 +57,12 @@ def default_device() -> str:
 def _no_cuda() -> Finding | None:
     cuda = torch_cuda()
     if cuda == NO_TORCH:
-        return finding("torch_not_installed")
+        return torch_not_installed()
     if cuda is None:
-        return finding("torch_without_cuda")
+        return torch_without_cuda()
     if devices_are_hidden():
-        return finding("devices_hidden")
-    return None if has_gpu() else finding("no_gpu")
+        return devices_hidden()
+    return None if has_gpu() else no_gpu()
 
 
 def devices_are_hidden() -> bool:
@@ -106,7 +114,7 @@ def _no_cupy() -> Finding | None:
         return reason
     for package, name in ((CUPY, "CuPy"), ((NVRTC,), NVRTC)):
         if not installed(*package):
-            return finding("not_installed", package=name, install=f"gpulab[{fitting_cupy()}]")
+            return not_installed(package=name, install=f"gpulab[{fitting_cupy()}]")
     return None
 
 
@@ -114,19 +122,19 @@ def _no_cupy() -> Finding | None:
 def _no_triton() -> Finding | None:
     if (reason := _no_cuda()) or installed("triton"):
         return reason
-    return finding("not_installed", package="Triton", install="triton")
+    return not_installed(package="Triton", install="triton")
 
 
 @cache
 def _no_jax() -> Finding | None:
     if installed("jax"):
         return None
-    return finding("not_installed", package="JAX", install="jax")
+    return not_installed(package="JAX", install="jax")
 
 
 @cache
 def _no_compiler() -> Finding | None:
-    return None if compiler() else finding("compiler_not_installed")
+    return None if compiler() else compiler_not_installed()
 
 
 def compiler() -> str | None:

@@ -21,8 +21,9 @@ def device_in_error(*, message: str) -> str:
 
 
 @finding()
-def timeout(*, timeout_s: float) -> str:
-    return f"no end after {timeout_s:g} s: raise --timeout, or fix the hang"
+def timeout(*, timeout_s: float | None) -> str:
+    allowed = "the time allowed" if timeout_s is None else f"{timeout_s:g} s"
+    return f"no end after {allowed}: raise --timeout, or fix the hang"
 
 
 @finding()
@@ -60,8 +61,9 @@ event_pipe_closed = plain(
 
 
 @finding()
-def worker_exited(*, code: int) -> str:
-    return f"the worker process exited with code {code}: os._exit, or an exit in a native library"
+def worker_exited(*, code: int | None) -> str:
+    with_code = "without a code" if code is None else f"with code {code}"
+    return f"the worker process exited {with_code}: os._exit, or an exit in a native library"
 
 
 @finding()

@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from gpulab.core.events import Event
+from gpulab.core.failures import garbled_lines, unknown_events
 from gpulab.core.files import open_regular
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.limits import RUN_FILE_LINE_BYTES
 from gpulab.core.wire import UNREADABLE, decode, encode
@@ -112,11 +112,9 @@ class RunFileReader:
         """What could not be read."""
         problems = []
         if self.garbled:
-            problems.append(
-                finding("garbled_lines", lines=[str(number) for number in self.garbled])
-            )
+            problems.append(garbled_lines(lines=[str(number) for number in self.garbled]))
         if self.unknown:
-            problems.append(finding("unknown_events", count=self.unknown))
+            problems.append(unknown_events(count=self.unknown))
         return problems
 
     def _decoded(self, lines: list[bytes]) -> list[Event]:

@@ -8,8 +8,8 @@ import os
 
 import msgspec
 
-from gpulab.core.finding import finding
 from gpulab.core.machine import TorchProbe
+from gpulab.features.doctor.findings import torch_broken
 
 
 def main() -> None:
@@ -18,9 +18,7 @@ def main() -> None:
     try:
         answer = _probe()
     except Exception as error:
-        answer = TorchProbe(
-            problem=finding("torch_broken", message=f"{type(error).__name__}: {error}")
-        )
+        answer = TorchProbe(problem=torch_broken(message=f"{type(error).__name__}: {error}"))
     os.write(stdout, msgspec.json.encode(answer))
 
 

@@ -13,7 +13,7 @@ from time import monotonic, sleep
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gpulab.core.finding import finding
+from gpulab.core.failures import worker_not_run
 from gpulab.core.jobs import RunRequest
 from gpulab.core.statuses import ExitCode, Verdict, conclusion_of
 from gpulab.core.units import seconds, span, times
@@ -347,7 +347,7 @@ class _Command:
 
 def _not_started(planned_run: PlannedRun, error: UsageError) -> RunReport:
     entry, code = planned_run.launch.entry, ExitCode.FAILED
-    reason = finding("worker_not_run", message=str(error))
+    reason = worker_not_run(message=str(error))
     return RunReport(
         scenario=entry.name, outcome=conclusion_of(code), exit_code=code, reason=reason
     )

@@ -18,7 +18,6 @@ from gpulab.core.events import (
     Stopped,
     WorkerReady,
 )
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import RunRequest, TimedJob, TimeFunctions, subject_of
 from gpulab.core.statuses import (
@@ -31,7 +30,8 @@ from gpulab.core.statuses import (
 from gpulab.features import features
 from gpulab.report.comparisons import best_of, comparisons_of, outcome_of
 from gpulab.report.feature import Draft
-from gpulab.report.found import explanations_of, warnings_of
+from gpulab.report.findings import never_started
+from gpulab.report.found import explaining_findings, weakening_findings
 from gpulab.report.report import (
     LogReport,
     Method,
@@ -85,7 +85,7 @@ def build_report(
     under_way = live and state.outcome is None
     started = state.last(RunStarted)
     if started is None:
-        code, reason = (None, None) if under_way else (ExitCode.FAILED, finding("never_started"))
+        code, reason = (None, None) if under_way else (ExitCode.FAILED, never_started())
         return RunReport(scenario="", outcome=conclusion_of(code), exit_code=code, reason=reason)
     if state.outcome is None and not under_way:
         state = state.closed()
@@ -101,7 +101,7 @@ def build_report(
     required = required_speedup or getattr(started.request.job, "fail_below", None)
     code, reason = outcome_of(draft, required)
     draft.findings = [*findings, *(each for each in draft.state.invalid if each is not reason)]
-    draft.findings += warnings_of(draft)
+    draft.findings += weakening_findings(draft)
     for feature in features():
         draft.findings += feature.findings(draft)
     for feature in features():
@@ -137,7 +137,7 @@ def _of_request(draft: Draft, request: RunRequest) -> RunReport:
         method=_method(draft),
         control=draft.control,
         findings=draft.findings,
-        explanations=explanations_of(draft, together, no_effect_reason),
+        explanations=explaining_findings(draft, together, no_effect_reason),
         variants=draft.variants,
         comparisons=draft.comparisons,
         best=best,

@@ -8,13 +8,13 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from gpulab.core.events import Examined, ProcessStarted, Stopped, VariantFailed
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.statuses import CheckKind, ExitCode, Outcome, Status, Verdict
+from gpulab.report import findings
 from gpulab.report.feature import Draft
 from gpulab.report.samples import SampleView
-from gpulab.report.state import CHECKED_ELSEWHERE, RunState
+from gpulab.report.state import RunState
 from gpulab.stats.comparison import Comparison, compare, pairs_of, refused
 from gpulab.stats.statistics import Interval, for_comparisons
 
@@ -79,7 +79,7 @@ def failed_after(draft: Draft, comparison: Comparison) -> Finding | None:
     for name in pair:
         if name in state.variants and state.variants[name].status in _FAILED:
             unit = "processes" if state.last(ProcessStarted) else "epochs"
-            return finding("failed_after", name, count=len(draft.samples.units(pair)), unit=unit)
+            return findings.failed_after(name, count=len(draft.samples.units(pair)), unit=unit)
     return None
 
 
@@ -89,7 +89,7 @@ def control_differs(control: Comparison | None) -> Finding | None:
     """
     if control is None or control.verdict not in _DIFFERS:
         return None
-    return finding("control_differs", verdict=control.verdict.value, speedup=control.speedup)
+    return findings.control_differs(verdict=control.verdict.value, speedup=control.speedup)
 
 
 def _with_status(draft: Draft, comparison: Comparison) -> Comparison:
@@ -102,7 +102,11 @@ def _with_status(draft: Draft, comparison: Comparison) -> Comparison:
     if is_above_roof(state, comparison.against):
         return refused(comparison, Verdict.INVALID, state.variants[comparison.against].reason)
     unchecked = variant.unchecked or baseline.unchecked
-    if unchecked is None or unchecked.code == CHECKED_ELSEWHERE or comparison.speedup is None:
+    if (
+        unchecked is None
+        or unchecked.code == findings.checked_in_its_own_run.code
+        or comparison.speedup is None
+    ):
         failed = failed_after(draft, comparison)
         return replace(comparison, reason=failed) if failed else comparison
     return replace(comparison, verdict=Verdict.UNCHECKED, reason=unchecked)
@@ -163,11 +167,11 @@ def outcome_of(
     state, control, comparisons = draft.state, draft.control, draft.comparisons
     statuses = {variant.status for variant in state.variants.values()}
     if state.outcome is None:
-        return ExitCode.INTERRUPTED, finding("no_end")
+        return ExitCode.INTERRUPTED, findings.no_end()
     if state.outcome == Outcome.CANCELLED:
-        return ExitCode.INTERRUPTED, finding(
-            "stopped_after_measuring" if state.last(Stopped) else "stopped_while_measuring"
-        )
+        if state.last(Stopped):
+            return ExitCode.INTERRUPTED, findings.stopped_after_measuring()
+        return ExitCode.INTERRUPTED, findings.stopped_while_measuring()
     if state.failures or Status.FAILED in statuses or state.outcome != Outcome.DONE:
         return ExitCode.FAILED, next((_placed(failure) for failure in state.failures), None)
     if state.baseline is not None and state.baseline.status == Status.SKIPPED:
@@ -191,7 +195,7 @@ def outcome_of(
             comparison for comparison in comparisons if comparison.verdict == Verdict.UNCHECKED
         ]
         if code == ExitCode.MEASURED and unchecked and _is_exercise(state):
-            return ExitCode.INCONCLUSIVE, finding("exercise_unchecked", unchecked[0].variant)
+            return ExitCode.INCONCLUSIVE, findings.exercise_unchecked(unchecked[0].variant)
         return code, reason
     return ExitCode.MEASURED, None
 
@@ -210,8 +214,8 @@ def _placed(failure: VariantFailed) -> Finding:
 
 def _baseline_skipped(reason: Finding | None) -> Finding:
     if reason is None:
-        return finding("baseline_skipped", cause=None)
-    return finding("baseline_skipped", cause=reason.code, **reason.values)
+        return findings.baseline_skipped(cause=None)
+    return findings.baseline_skipped.because(reason)
 
 
 def _against_required(
@@ -221,16 +225,15 @@ def _against_required(
     lies below.
     """
     if not comparisons:
-        return ExitCode.INCONCLUSIVE, finding("nothing_compared", required=required)
+        return ExitCode.INCONCLUSIVE, findings.nothing_compared(required=required)
     for comparison in comparisons:
         if comparison.high is not None and comparison.high < required:
-            return ExitCode.SLOWER, finding("below_required", comparison.variant, required=required)
+            return ExitCode.SLOWER, findings.below_required(comparison.variant, required=required)
     for comparison in comparisons:
-        contradicted = (
-            comparison.reason is not None and comparison.reason.code == "sustained_contradicts"
-        )
+        code = comparison.reason.code if comparison.reason else None
+        contradicted = code == findings.sustained_contradicts.code
         if comparison.low is None or comparison.low < required or contradicted:
-            return ExitCode.INCONCLUSIVE, finding(
-                "not_shown_to_reach", comparison.variant, required=required
+            return ExitCode.INCONCLUSIVE, findings.not_shown_to_reach(
+                comparison.variant, required=required
             )
     return ExitCode.MEASURED, None

@@ -55,6 +55,14 @@ def exercise_unchecked(*, variant: str = "") -> str:
     return f"{variant} is unchecked: an exercise asks for a result that was compared"
 
 
+@finding()
+def sustained_contradicts(*, interleaved: float | None, sustained: float | None) -> str:
+    return (
+        f"{times(interleaved)} when interleaved and {times(sustained)} alone: it depends on what "
+        "else runs"
+    )
+
+
 plain_function = plain("plain_function", "a plain function: nothing to compare it with")
 plain_functions = plain(
     "plain_functions",

@@ -4,19 +4,49 @@ views.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from gpulab.core.events import Checked, Noticed, OtherClock, Profiled, SoloRun, WarmedUp
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import TimeFunctions, subject_of
-from gpulab.core.statuses import Cache, Clock, Verdict
-from gpulab.features.telemetry.report import SLOWED_CODE, TelemetryHistory
+from gpulab.core.statuses import Cache, Clock, Relation, Verdict
+from gpulab.features.telemetry.findings import (
+    clocks_not_checked,
+    clocks_slowed,
+    gpu_shared,
+    power_capped,
+    processes_not_checked,
+    telemetry_ended_early,
+)
+from gpulab.features.telemetry.report import TelemetryHistory
 from gpulab.report.feature import Draft
+from gpulab.report.findings import (
+    builds_differ,
+    checked_in_its_own_run,
+    first_step_sets_up,
+    fixes_compound,
+    fixes_multiply,
+    fixes_overlap,
+    lower_precision,
+    no_effect,
+    off_the_cpu,
+    page_faults,
+    plain_functions,
+    same_operations,
+    solo_run_differs,
+    warm_up_drifts,
+)
 from gpulab.report.report import Together, VariantReport
 from gpulab.report.samples import SampleView
-from gpulab.report.state import CHECKED_ELSEWHERE, RunState, VariantState
+from gpulab.report.state import RunState, VariantState
 from gpulab.stats.comparison import differ, of_another_process
 from gpulab.stats.statistics import FEWEST, Interval
 
+_TOGETHER = {
+    Relation.OVERLAP: fixes_overlap,
+    Relation.COMPOUND: fixes_compound,
+    Relation.MULTIPLY: fixes_multiply,
+}
 _BUSY = 0.1
 _PAGE = 4096
 _MANY_FAULTS = 256
@@ -24,23 +54,23 @@ _SETTING_UP_S, _SETTING_UP = 0.5, 100
 """A first step as long as this, and as many times the median, compiled something or set it up."""
 
 
-def warnings_of(draft: Draft) -> list[Finding]:
+def weakening_findings(draft: Draft) -> list[Finding]:
     """What weakens the result, of the run first."""
     state, samples = draft.state, draft.samples
     noticed = [event.finding for event in state.all(Noticed) if not event.explains]
-    warnings = [*noticed, *_disturbances(state, samples)]
+    found = [*noticed, *_disturbances(state, samples)]
     functions = isinstance(state.job, TimeFunctions)
     if functions:
-        warnings.append(finding("plain_functions"))
+        found.append(plain_functions())
     checked = (variant.last(Checked) for variant in state.variants.values())
     tolerance = next((event.tolerance for event in checked if event), None)
     for variant, report in zip(state.variants.values(), draft.variants, strict=True):
-        warnings += _warnings_of_variant(state, variant, tolerance, functions=functions)
-        warnings += _solo_differs(state, samples, variant, report)
-    return warnings
+        found += _of_variant(state, variant, tolerance, functions=functions)
+        found += _solo_differs(state, samples, variant, report)
+    return found
 
 
-def explanations_of(
+def explaining_findings(
     draft: Draft, together: Together | None, no_effect_reason: str
 ) -> list[Finding]:
     """What explains the result: why there is no effect, what was paid once, and costs that no line
@@ -55,12 +85,12 @@ def explanations_of(
     baseline = variants[0].name if variants else None
     if no_effect_reason:
         explanations += [
-            finding("no_effect", comparison.variant, reason=no_effect_reason)
+            no_effect(comparison.variant, reason=no_effect_reason)
             for comparison in comparisons
             if comparison.verdict == Verdict.SAME and comparison.against == baseline
         ]
     explanations += [
-        finding("same_operations", comparison.variant, against=comparison.against)
+        same_operations(comparison.variant, against=comparison.against)
         for comparison in comparisons
         if comparison.verdict in (Verdict.SAME, Verdict.INCONCLUSIVE, Verdict.SLOWER)
         and (operations := _operations(state, comparison.variant))
@@ -68,11 +98,10 @@ def explanations_of(
     ]
     functions = isinstance(state.job, TimeFunctions)
     if functions and control and control.verdict in (Verdict.FASTER, Verdict.SLOWER):
-        explanations.append(finding("builds_differ", speedup=control.speedup))
+        explanations.append(builds_differ(speedup=control.speedup))
     if together:
         explanations.append(
-            finding(
-                f"fixes_{together.relation}",
+            _TOGETHER[together.relation](
                 product=together.product,
                 speedup=together.speedup,
                 low=together.low,
@@ -87,15 +116,11 @@ def explanations_of(
             and not shown
             and first_step_s > max(_SETTING_UP_S, _SETTING_UP * variant.time_s.median)
         ):
-            explanations.append(
-                finding("first_step_sets_up", variant.name, first_step_s=first_step_s)
-            )
+            explanations.append(first_step_sets_up(variant.name, first_step_s=first_step_s))
     for variant in variants:
         faults = (variant.faults_per_block or 0) / (variant.steps_per_block or 1)
         if faults >= _MANY_FAULTS:
-            explanations.append(
-                finding("page_faults", variant.name, faults=faults, bytes=faults * _PAGE)
-            )
+            explanations.append(page_faults(variant.name, faults=faults, bytes=faults * _PAGE))
     return explanations
 
 
@@ -105,21 +130,23 @@ def _disturbances(state: RunState, samples: SampleView) -> list[Finding]:
     disturbances = list(telemetry.problems.values())
     if telemetry.lost:
         lost = telemetry.lost
-        disturbances.append(finding("telemetry_ended_early", cause=lost.code, **lost.values))
+        disturbances.append(telemetry_ended_early.because(lost))
     if telemetry.started and telemetry.started.gpu:
-        for field, code in (
-            ("reasons", "clocks_not_checked"),
-            ("processes", "processes_not_checked"),
-        ):
-            if reason := telemetry.unsupported.get(field):
-                disturbances.append(finding(code, cause=reason))
+        if reason := telemetry.unsupported.get("reasons"):
+            disturbances.append(clocks_not_checked(cause=reason))
+        if reason := telemetry.unsupported.get("processes"):
+            disturbances.append(processes_not_checked(cause=reason))
     blocks = state.samples.blocks
     for (code, names), dropped in samples.dropped_blocks().items():
-        key = "reasons" if code == SLOWED_CODE else "processes"
-        disturbances.append(finding(code, dropped=dropped, blocks=blocks, **{key: list(names)}))
+        if code == clocks_slowed.code:
+            slowed = clocks_slowed(dropped=dropped, blocks=blocks, reasons=list(names))
+            disturbances.append(slowed)
+        else:
+            shared = gpu_shared(dropped=dropped, blocks=blocks, processes=list(names))
+            disturbances.append(shared)
     if telemetry.power_capped:
         capped, readings = telemetry.power_capped, telemetry.while_measuring
-        disturbances.append(finding("power_capped", capped=capped, readings=readings))
+        disturbances.append(power_capped(capped=capped, readings=readings))
     return disturbances
 
 
@@ -135,24 +162,28 @@ def _operations(state: RunState, name: str) -> set[tuple[str, str, float]] | Non
     return {(row.name, row.shapes, round(row.calls / profiled.steps, 2)) for row in rows}
 
 
-def _warnings_of_variant(
+def _of_variant(
     state: RunState, variant: VariantState, tolerance: float | None, *, functions: bool
 ) -> list[Finding]:
     """`tolerance` is the relative error that the baseline's dtype allows."""
-    warnings, name, job = [], variant.info.name, state.timed_job
+    found, name, job = [], variant.info.name, state.timed_job
     warmed, checked = variant.last(WarmedUp), variant.last(Checked)
     if warmed and warmed.drifting:
-        warnings.append(finding("warm_up_drifts", name, drift=warmed.drift))
+        found.append(warm_up_drifts(name, drift=warmed.drift))
     # elsewhere the host waits for the device, and may sleep
     on_cpu = job is not None and job.device == "cpu"
     if on_cpu and variant.contention is not None and variant.contention > _BUSY:
-        warnings.append(finding("off_the_cpu", name, share=variant.contention))
-    if variant.unchecked and not functions and variant.unchecked.code != CHECKED_ELSEWHERE:
-        warnings.append(finding(variant.unchecked.code, name, **variant.unchecked.values))
+        found.append(off_the_cpu(name, share=variant.contention))
+    if (
+        variant.unchecked
+        and not functions
+        and variant.unchecked.code != checked_in_its_own_run.code
+    ):
+        found.append(replace(variant.unchecked, variant=name))
     allowed = checked.tolerance if checked else None
     if allowed and tolerance and allowed > tolerance:
-        warnings.append(finding("lower_precision", name, allowed=allowed, baseline=tolerance))
-    return warnings
+        found.append(lower_precision(name, allowed=allowed, baseline=tolerance))
+    return found
 
 
 def _solo_differs(
@@ -180,8 +211,4 @@ def _solo_differs(
     if not differ(alone, of_another_process(times)):
         return []
     change = solo.time_s / interleaved_s - 1
-    return [
-        finding(
-            "solo_run_differs", variant.info.name, change=change, seconds=solo.ended - solo.started
-        )
-    ]
+    return [solo_run_differs(variant.info.name, change=change, seconds=solo.ended - solo.started)]

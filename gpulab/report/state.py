@@ -40,13 +40,13 @@ from gpulab.core.events import (
     VariantSkipped,
     WorkerReady,
 )
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Calibrate, RunRequest, TimedJob, TimeFunctions, VariantInfo
 from gpulab.core.limits import KEPT_LINES
 from gpulab.core.machine import Device
 from gpulab.core.statuses import CheckKind, FailureKind, IntervalUnit, Outcome, Stage, Status
 from gpulab.core.text import readable
+from gpulab.report.findings import checked_in_its_own_run, declared_unchecked, plain_function
 from gpulab.report.samples import SampleHistory
 from gpulab.stats.comparison import keys_of
 
@@ -130,7 +130,6 @@ class KeptEvents:
 
 _FROM_OUTSIDE = frozenset({FailureKind.CANCELLED, FailureKind.TIMEOUT})
 """Ends of a run that say nothing about the variant that was on the clock."""
-CHECKED_ELSEWHERE = "checked_in_its_own_run"
 """Of a contender of a sweep's final: with other parameters than the first it has another output."""
 
 
@@ -202,11 +201,11 @@ class VariantState(KeptEvents):
 def _unchecked(info: VariantInfo, *, functions: bool) -> Finding | None:
     """Why the output of a variant will not be compared, as far as that is known beforehand."""
     if functions:
-        return finding("plain_function", info.name)
+        return plain_function(info.name)
     if info.unchecked is not None:
-        return finding("declared_unchecked", info.name, reason=info.unchecked)
+        return declared_unchecked(info.name, reason=info.unchecked)
     if info.function is not None:
-        return finding(CHECKED_ELSEWHERE, info.name)
+        return checked_in_its_own_run(info.name)
     return None
 
 

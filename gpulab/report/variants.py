@@ -16,11 +16,11 @@ from gpulab.core.events import (
     OutOfMemory,
     WarmedUp,
 )
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Clock, FailureKind, Status
 from gpulab.features import features
 from gpulab.report.feature import Draft
+from gpulab.report.findings import ended_before
 from gpulab.report.report import Time, VariantReport, fields_of
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState, VariantState
@@ -84,7 +84,7 @@ def _final_status(draft: Draft, variant: VariantState) -> tuple[Status, Finding 
     failure = variant.failure
     if failure and failure.kind == FailureKind.TIMEOUT:
         return Status.FAILED, failure.cause
-    return Status.SKIPPED, finding("ended_before", variant.name)
+    return Status.SKIPPED, ended_before(variant.name)
 
 
 def _time(variant: VariantState, status: Status, samples: SampleView) -> Time | None:

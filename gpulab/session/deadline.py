@@ -26,7 +26,7 @@ from gpulab.core.events import (
     TelemetryLost,
     TelemetryStarted,
 )
-from gpulab.core.finding import finding
+from gpulab.core.failures import no_progress, overdue, timeout
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Stage
 
@@ -95,12 +95,12 @@ class Deadline:
             return None
         self._ended = True
         if self._timeout_s is not None:
-            return finding("timeout", timeout_s=self._timeout_s)
+            return timeout(timeout_s=self._timeout_s)
         if self._planned and self._planned.expected_s is not None and at == self._overdue_at:
             expected_s, taken_s = self._planned.expected_s, self._now() - self._planned_at
-            return finding("overdue", expected_s=expected_s, taken_s=taken_s)
+            return overdue(expected_s=expected_s, taken_s=taken_s)
         place = " ".join(part for part in (self._stage.value, self._variant) if part)
-        return finding("no_progress", silence_s=self._silence_s, during=place)
+        return no_progress(silence_s=self._silence_s, during=place)
 
     @property
     def _silence_s(self) -> float:

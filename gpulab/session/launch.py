@@ -10,9 +10,9 @@ from pathlib import Path
 from msgspec.structs import replace as replace_fields
 
 from gpulab.catalog.catalog import Entry, ScenarioNotFoundError, catalog, find, read_file
+from gpulab.catalog.findings import file_unreadable, no_scenario, takes_arguments
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.source import is_folder, is_there, real_path
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import RunRequest
 from gpulab.core.limits import FILE_NAME_BYTES
@@ -122,8 +122,7 @@ def why_not(launch: Launch, device: str | None) -> Finding | None:
     if entry.error:
         error = entry.error
         message = plain(error.message)
-        return finding(
-            "file_unreadable",
+        return file_unreadable(
             file=entry.path.name,
             line=error.line,
             message=message,
@@ -133,10 +132,10 @@ def why_not(launch: Launch, device: str | None) -> Finding | None:
         for name in launch.functions:
             function = entry.text.functions.get(name)
             if function and function.required:
-                return finding("takes_arguments", name, arguments=list(function.required))
+                return takes_arguments(name, arguments=list(function.required))
         return None
     if entry.scenario is None:
-        return finding("no_scenario", file=entry.path.name)
+        return no_scenario(file=entry.path.name)
     baseline = next(iter(entry.scenario.variants.values()))
     return first_missing((*entry.scenario.needs, *baseline.needs), device)
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from gpulab.catalog.exercises import handed_out
 from gpulab.core.events import Event, RunEnded, RunStarted, VariantFailed
-from gpulab.core.finding import finding
+from gpulab.core.failures import events_make_no_sense
 from gpulab.core.findings import Finding
 from gpulab.core.run_file import RunFileError, RunFileReader, read_run_file
 from gpulab.core.statuses import Conclusion, FailureKind
@@ -216,7 +216,7 @@ class Run:
         before, self.state = self.state, new_state()
         if started := before.last(RunStarted):
             self.state.fold(replace(started, at="", host=""))
-        cause = finding("events_make_no_sense", message=f"{type(error).__name__}: {error}")
+        cause = events_make_no_sense(message=f"{type(error).__name__}: {error}")
         kind = FailureKind.ERROR
         self.state.fold(
             VariantFailed(t=before.t, variant=None, kind=kind, stage=before.stage, cause=cause)

@@ -30,11 +30,13 @@ from gpulab.core.events import (
     TelemetryStarted,
     WorkerReady,
 )
-from gpulab.core.finding import finding
+from gpulab.core.failures import timeout, worker_not_run
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import CANCEL, CEILINGS_KNOWN, TELEMETRY_OFF, AnyJob, Calibrate, RunRequest
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import FailureKind, Outcome, Stage
+from gpulab.features.goodput.findings import profiling_ended
+from gpulab.features.telemetry.findings import telemetry_not_started
 from gpulab.features.telemetry.process import TelemetryProcess
 from gpulab.session.ceilings import CeilingCache
 from gpulab.session.deadline import Deadline
@@ -119,7 +121,7 @@ class Session:
             self._measure()
             self._append(*self._last_events())
         except Exception as error:  # of the lab's own: the run has an end all the same
-            failure = finding("worker_not_run", message=f"{type(error).__name__}: {error}")
+            failure = worker_not_run(message=f"{type(error).__name__}: {error}")
             self._append(
                 failure_of_whole_run(FailureKind.CRASH, Stage.END, failure),
                 RunEnded(outcome=Outcome.FAILED),
@@ -161,9 +163,7 @@ class Session:
         try:
             return TelemetryProcess(self._request.telemetry)
         except OSError as error:
-            self._append(
-                TelemetryStarted(no_gpu_reason=finding("telemetry_not_started", message=str(error)))
-            )
+            self._append(TelemetryStarted(no_gpu_reason=telemetry_not_started(message=str(error))))
             return None
 
     def _work(
@@ -251,8 +251,8 @@ class Session:
             return [*events, RunEnded(outcome=Outcome.DONE)]
         # everything has been measured
         if self._stopped == Outcome.TIMEOUT and transcript.stage == Stage.PROFILE:
-            cause = self._overtime or finding("timeout", timeout_s=self._request.timeout_s)
-            ended = finding("profiling_ended", transcript.variant, cause=cause.code, **cause.values)
+            cause = self._overtime or timeout(timeout_s=self._request.timeout_s)
+            ended = profiling_ended.because(cause, transcript.variant)
             return [*events, Noticed(finding=ended), RunEnded(outcome=Outcome.DONE)]
         reported = (
             transcript.exited and transcript.exited.code == DEVICE_LOST and not transcript.problems

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpulab.core.events import Event, Log, Noticed
-from gpulab.core.finding import finding
+from gpulab.core.failures import run_file_cut
 from gpulab.core.limits import KEPT_LINES, LINE_BYTES, TEXT_LENGTH
 from gpulab.core.run_file import RunFile
 from gpulab.core.text import plain
@@ -86,7 +86,7 @@ class EventLog:
                 self._file.append(events)
             except OSError as error:
                 self._recording = False
-                self._events.append(Noticed(finding=finding("run_file_cut", message=str(error))))
+                self._events.append(Noticed(finding=run_file_cut(message=str(error))))
         self._events.extend(events)
 
     def take(self) -> list[Event]:

@@ -17,7 +17,25 @@ from gpulab.core.events import (
     WorkerDone,
     WorkerExited,
 )
-from gpulab.core.finding import finding
+from gpulab.core.failures import (
+    cancelled,
+    cpu_time_spent,
+    crashed,
+    event_after_end,
+    event_not_allowed,
+    event_pipe_closed,
+    event_repeated,
+    events_forged,
+    events_lost,
+    events_unconfirmed,
+    killed,
+    malformed_event_lines,
+    processes_left_running,
+    supervisor_gone,
+    timeout,
+    worker_exited,
+    worker_not_run,
+)
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import AnyJob, Calibrate, Measure, RunRequest, TimeFunctions, subject_of
 from gpulab.core.statuses import FailureKind, Outcome, Stage
@@ -73,14 +91,12 @@ class WorkerTranscript:
             return None
         sender = Sender.SUPERVISOR if number is None else _WORKERS[type(self.job)]
         if event is None or sender not in event.sent_by or not self._is_about_the_job(event):
-            self._note(
-                finding("event_not_allowed", type="" if event is None else type(event).__name__)
-            )
+            self._note(event_not_allowed(type="" if event is None else type(event).__name__))
             return None
         if isinstance(event, WorkerExited):
             self.exited = event
             if event.sent is not None and self.events > event.sent:
-                self._note(finding("events_forged", count=self.events - event.sent))
+                self._note(events_forged(count=self.events - event.sent))
         elif isinstance(event, WorkerDone):
             self.done = event
         return event
@@ -108,9 +124,9 @@ class WorkerTranscript:
         """What the reader of the result must know of how it went."""
         findings = []
         if left := self.strays + (self.exited.orphans if self.exited else 0):
-            findings.append(finding("processes_left_running", count=left))
+            findings.append(processes_left_running(count=left))
         if self.malformed > (self.done is None):  # a worker that was killed may leave half a line
-            findings.append(finding("malformed_event_lines", count=self.malformed))
+            findings.append(malformed_event_lines(count=self.malformed))
         return findings
 
     @property
@@ -120,18 +136,18 @@ class WorkerTranscript:
             return list(self._problems.values())
         # a scenario may forge events, and then kill who would say so
         if self.exited is None and self.events:
-            return [finding("events_unconfirmed", count=self.events)]
-        return [finding("events_lost", count=1)] if self.complete and self.done is None else []
+            return [events_unconfirmed(count=self.events)]
+        return [events_lost(count=1)] if self.complete and self.done is None else []
 
     def _in_order(self, number: int) -> bool:
         if self.done is not None:
-            self._note(finding("event_after_end"))
+            self._note(event_after_end())
             return False
         if number < self.events:
-            self._note(finding("event_repeated", number=number))
+            self._note(event_repeated(number=number))
             return False
         if number > self.events:
-            self._note(finding("events_lost", count=number - self.events))
+            self._note(events_lost(count=number - self.events))
         self.events = number + 1
         return True
 
@@ -159,11 +175,11 @@ def failure_of(
     """
     if error is not None:
         return failure_of_whole_run(
-            FailureKind.CRASH, Stage.START, finding("worker_not_run", message=str(error))
+            FailureKind.CRASH, Stage.START, worker_not_run(message=str(error))
         )
     if transcript.exited is None:
         kind = FailureKind.KILLED if stopped is None else FailureKind(stopped.value)
-        return failure_of_whole_run(kind, Stage.END, finding("supervisor_gone"))
+        return failure_of_whole_run(kind, Stage.END, supervisor_gone())
     return _of_exit(request, transcript.exited, stopped, overtime)
 
 
@@ -178,10 +194,10 @@ def _of_exit(
     if stopped == Outcome.TIMEOUT:
         kind, cause = (
             FailureKind.TIMEOUT,
-            overtime or finding("timeout", timeout_s=request.timeout_s),
+            overtime or timeout(timeout_s=request.timeout_s),
         )
     elif stopped == Outcome.CANCELLED:
-        kind, cause = FailureKind.CANCELLED, finding("cancelled")
+        kind, cause = FailureKind.CANCELLED, cancelled()
     subject = subject_of(request.job)
     names = {variant.name for variant in subject.variants} if subject else set()
     return VariantFailed(
@@ -196,21 +212,19 @@ def _of_exit(
 
 def _cause(exited: WorkerExited) -> tuple[FailureKind, Finding]:
     if exited.signal == signal.SIGKILL:
-        return FailureKind.KILLED, finding("killed")
+        return FailureKind.KILLED, killed()
     if exited.signal == signal.SIGXCPU:
-        return FailureKind.KILLED, finding("cpu_time_spent")
+        return FailureKind.KILLED, cpu_time_spent()
     if exited.signal:
         name = (
             signal.Signals(exited.signal).name
             if exited.signal in set(signal.Signals)
             else str(exited.signal)
         )
-        return FailureKind.CRASH, finding(
-            "crashed", signal=name, meaning=signal.strsignal(exited.signal)
-        )
+        return FailureKind.CRASH, crashed(signal=name, meaning=signal.strsignal(exited.signal))
     if exited.code == PIPE_LOST:
-        return FailureKind.CRASH, finding("event_pipe_closed")
-    return FailureKind.EXIT, finding("worker_exited", code=exited.code)
+        return FailureKind.CRASH, event_pipe_closed()
+    return FailureKind.EXIT, worker_exited(code=exited.code)
 
 
 def _line(trace: str, path: str) -> int | None:

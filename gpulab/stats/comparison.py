@@ -16,11 +16,16 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure, TimedJob, TimeFunctions, VariantInfo
 from gpulab.core.statuses import CheckKind, CheckState, Grade, IntervalUnit, Verdict
 from gpulab.scenario import CONTROL
+from gpulab.stats.findings import (
+    below_minimum_detectable_effect,
+    overlaps_equivalence_margin,
+    pairs_dropped,
+    too_few_values,
+)
 from gpulab.stats.series import Pair, Quantity
 from gpulab.stats.statistics import (
     CONFIDENCE,
@@ -289,12 +294,10 @@ def compare(
     blank = Comparison(variant=pair[0], against=pair[1], pairs=pairs, dropped=dropped)
     if dropped > MOST_DROPPED * (pairs + dropped):
         return refused(
-            blank, Verdict.INVALID, finding("pairs_dropped", dropped=dropped, pairs=pairs + dropped)
+            blank, Verdict.INVALID, pairs_dropped(dropped=dropped, pairs=pairs + dropped)
         )
     if theta is None:
-        return replace(
-            blank, reason=finding("too_few_values", count=units, unit=unit.value, needed=FEWEST)
-        )
+        return replace(blank, reason=too_few_values(count=units, unit=unit.value, needed=FEWEST))
     speedup = as_speedup(theta)
     mde = floor + 1.5 * theta.half_width
     verdict, reason = verdict_of(theta, floor), None
@@ -302,9 +305,9 @@ def compare(
         verdict = Verdict.INCONCLUSIVE
     if verdict == Verdict.INCONCLUSIVE and theta.half_width <= NARROW:
         largest = max(abs(speedup.low - 1), abs(speedup.high - 1))
-        reason = finding("overlaps_equivalence_margin", largest=largest)
+        reason = overlaps_equivalence_margin(largest=largest)
     elif verdict == Verdict.INCONCLUSIVE:
-        reason = finding("below_minimum_detectable_effect", mde=mde)
+        reason = below_minimum_detectable_effect(mde=mde)
     return replace(
         blank,
         speedup=speedup.median,

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from functools import cache
 
 import msgspec
+from found import finding
 
 from fuzz.mutations import mutated_bytes, mutated_json
 from fuzz.shown import show
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
 from gpulab.core.payloads import Ceiling, Choice, Tried, Tuning

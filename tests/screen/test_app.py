@@ -1,10 +1,10 @@
 """The screen over recorded runs: keys in, text out, without a process."""
 
+from found import finding
 from journey import Tape, choose, flat, idle, listed, shown, until, visit
 from recorded import run_file
 
 from gpulab.core.events import Samples, SoloRun, StageStarted
-from gpulab.core.finding import finding
 from gpulab.session.run import File
 from gpulab.session.settings import UsageError
 

@@ -5,13 +5,13 @@ go.
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from found import finding
 from journey import choose, flat, idle, listed, shown, until, visit
 from msgspec.structs import replace
 from recorded import run_file
 
 from gpulab.catalog.catalog import catalog
 from gpulab.catalog.view import OutcomeMark
-from gpulab.core.finding import finding
 from gpulab.core.run_file import read_run_file
 from gpulab.features.course.report import course
 from gpulab.features.history.report import past_run

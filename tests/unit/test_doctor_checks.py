@@ -2,9 +2,9 @@
 
 import pytest
 from conftest import printed
+from found import finding
 
 from gpulab.catalog.needs import NO_TORCH
-from gpulab.core.finding import finding
 from gpulab.core.machine import CheckStatus, Device, DriverProbe, MachineCheck, TorchProbe
 from gpulab.features.doctor import report as doctor
 from gpulab.features.doctor.view import doctor as table

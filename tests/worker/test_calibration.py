@@ -7,9 +7,9 @@ import weakref
 
 import pytest
 import torch
+from found import finding
 
 from gpulab.core.events import CeilingsMeasured, Noticed, StageStarted
-from gpulab.core.finding import finding
 from gpulab.core.jobs import Calibrate
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Stage

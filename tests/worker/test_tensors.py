@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
+from found import finding
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from gpulab.core.finding import finding
 from gpulab.engine.build import tensors as t
 
 

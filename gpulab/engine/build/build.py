@@ -13,11 +13,12 @@ from typing import Any
 
 import torch
 
-from gpulab.core.finding import finding
+from gpulab.core.findings import Declaration
 from gpulab.engine.build import settings
 from gpulab.engine.build.compiled import mark_step, try_in_threads
 from gpulab.engine.build.lab import PhaseTimes, WorkerLab
 from gpulab.engine.build.tensors import copies, live_leaves, put_back
+from gpulab.engine.findings import left_by_context, set_while_building, set_while_stepping
 from gpulab.engine.processes.failure import RefusedError
 from gpulab.scenario import Param, ScenarioError, Variant, Work
 
@@ -150,7 +151,7 @@ class Builder:
         finally:
             changed = settings.put_back(before)
         seconds = perf_counter() - started - (self.lab.tuning_s - tuned_s)
-        _refuse(changed, "set_while_building")
+        _refuse(changed, set_while_building)
         if not isinstance(work, Work):
             raise ScenarioError(
                 f"the variant returned {type(work).__name__}: return Work(step, ...)"
@@ -181,10 +182,10 @@ class Builder:
                 returned = call_each((build.work.step,))
                 self.wait()
                 seconds = perf_counter() - started
-                _refuse(settings.put_back(inside), "set_while_stepping")
+                _refuse(settings.put_back(inside), set_while_stepping)
         finally:
             remaining = settings.put_back(before)
-        _refuse(remaining, "left_by_context")
+        _refuse(remaining, left_by_context)
         return returned, seconds
 
     def wait(self) -> None:
@@ -275,6 +276,6 @@ def seed_everything(seed: int) -> None:
             module.random.seed(seed % 2**32)
 
 
-def _refuse(settings_changed: list[str], code: str) -> None:
+def _refuse(settings_changed: list[str], found: Declaration[...]) -> None:
     if settings_changed:
-        raise RefusedError(finding(code, settings=settings_changed))
+        raise RefusedError(found.of({"settings": settings_changed}))

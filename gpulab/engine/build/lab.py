@@ -11,10 +11,10 @@ from typing import Any, NoReturn, Protocol
 
 import torch
 
-from gpulab.core.finding import finding
 from gpulab.core.limits import NAME_LENGTH, NAMES, TEXT_LENGTH
 from gpulab.core.machine import Device
 from gpulab.core.payloads import TRACE_PREFIX, UNMARKED, USEFUL
+from gpulab.engine.findings import skipped_by_variant
 from gpulab.engine.processes.channel import WorkerPosition
 from gpulab.engine.processes.failure import SkippedError, short, text_of
 from gpulab.scenario import Param, ScenarioError, Work
@@ -230,4 +230,4 @@ class WorkerLab:
         return self.tuner(candidates, make)
 
     def skip(self, reason: str) -> NoReturn:
-        raise SkippedError(finding("skipped_by_variant", reason=text_of(reason, most=TEXT_LENGTH)))
+        raise SkippedError(skipped_by_variant(reason=text_of(reason, most=TEXT_LENGTH)))

@@ -13,10 +13,18 @@ from typing import Any
 
 import torch
 
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import CheckKind
 from gpulab.engine.processes.failure import RefusedError
+from gpulab.features.checks.findings import (
+    computes_when_read,
+    element_counts_differ,
+    elements_differ,
+    one_element_off,
+    output_has_nan,
+    part_not_computed,
+    relative_error,
+)
 
 TOLERANCE = {
     "fp64": 1e-10,
@@ -128,7 +136,7 @@ def _walk(tree: Any) -> Iterator[torch.Tensor]:
     elif isinstance(tree, Mapping):
         if type(tree).__module__.startswith(_OF_SCENARIOS):
             raise RefusedError(
-                finding("computes_when_read", kind=type(tree).__name__), check=CheckKind.STREAMS
+                computes_when_read(kind=type(tree).__name__), check=CheckKind.STREAMS
             )
         yield from _walk(_in_order(tree))
     elif isinstance(tree, (list, tuple)):
@@ -180,9 +188,7 @@ def _require_values(tree: Any, packages: tuple[str, ...]) -> None:
     """
     kind = type(tree)
     if kind.__module__.partition(".")[0] not in packages or kind.__module__ not in sys.modules:
-        raise RefusedError(
-            finding("computes_when_read", kind=kind.__name__), check=CheckKind.STREAMS
-        )
+        raise RefusedError(computes_when_read(kind=kind.__name__), check=CheckKind.STREAMS)
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
@@ -388,9 +394,7 @@ def agree(
     agreements: list[Agreement] = []
     for place, (actual, expected) in enumerate(zip(output, reference, strict=True)):
         if actual.numel() != expected.numel():
-            counts = finding(
-                "element_counts_differ", elements=actual.numel(), baseline=expected.numel()
-            )
+            counts = element_counts_differ(elements=actual.numel(), baseline=expected.numel())
             return Agreement(False, reason=counts, tensor=place)
         if tolerance is None:
             allowed = tolerance_of(actual, expected, dtypes)
@@ -436,9 +440,7 @@ def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Ag
     if not tolerance and actual.dtype == expected.dtype:
         # Integers are not compared in float64: above 2^53 it cannot tell them apart.
         differ = sum(int((a != b).sum()) for a, b in _chunks(actual, expected))
-        reason = (
-            finding("elements_differ", differ=differ, elements=actual.numel()) if differ else None
-        )
+        reason = elements_differ(differ=differ, elements=actual.numel()) if differ else None
         return Agreement(not differ, None if differ else 0.0, 0.0, reason)
     if (
         actual.dtype == expected.dtype
@@ -455,7 +457,7 @@ def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Ag
         sums = torch.stack((difference.square().sum(), size.square().sum(), beyond.max()))
         chunk_squares, chunk_total, chunk_largest = sums.tolist()
         if isnan(chunk_squares):
-            return Agreement(False, None, tolerance, finding("output_has_nan"))
+            return Agreement(False, None, tolerance, output_has_nan())
         squares += chunk_squares
         total += chunk_total
         largest = max(largest, chunk_largest)
@@ -466,18 +468,14 @@ def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Ag
     if not error <= tolerance:
         bounded = error if error <= _LARGEST_ERROR else None
         return Agreement(
-            False, bounded, tolerance, finding("relative_error", error=bounded, allowed=tolerance)
+            False, bounded, tolerance, relative_error(error=bounded, allowed=tolerance)
         )
     rms = sqrt(total / actual.numel()) if actual.numel() else 0.0
     allowed = _MAX_ERROR * tolerance * rms
     if not largest <= allowed:
-        return Agreement(
-            False, error, tolerance, finding("one_element_off", largest=largest, allowed=allowed)
-        )
+        return Agreement(False, error, tolerance, one_element_off(largest=largest, allowed=allowed))
     if missing > _NOISE * rms:
-        return Agreement(
-            False, error, tolerance, finding("part_not_computed", size=missing, rms=rms)
-        )
+        return Agreement(False, error, tolerance, part_not_computed(size=missing, rms=rms))
     return Agreement(True, error, tolerance)
 
 

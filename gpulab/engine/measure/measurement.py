@@ -16,6 +16,7 @@ from gpulab.core.events import OtherClock, Phases, Planned
 from gpulab.core.statuses import Clock, Shows, Stage
 from gpulab.engine.build import compiled
 from gpulab.engine.build.build import Build
+from gpulab.engine.findings import ran_one_at_a_time
 from gpulab.engine.measure.candidate import Candidate
 from gpulab.engine.measure.clock import returns_later
 from gpulab.engine.measure.context import WorkerContext
@@ -25,6 +26,7 @@ from gpulab.engine.processes.channel import Block, Channel, SampleBuffer
 from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import first_line, forget, is_out_of_memory
 from gpulab.features.checks.timed_steps import TimedChecks
+from gpulab.features.goodput.findings import phases_failed
 from gpulab.features.roofline.roof_probes import RoofProbes
 from gpulab.scenario import CONTROL
 from gpulab.stats.comparison import keys_of
@@ -156,7 +158,7 @@ def _record_phases(context: WorkerContext, candidate: Candidate, build: Build) -
         times = context.builder.phase_times(build, steps)
     except BaseException as error:  # it is only an observation: what was measured stays
         context.with_phases.discard(candidate.name)
-        context.reporter.notice("phases_failed", candidate.name, message=first_line(error))
+        context.reporter.found(phases_failed(candidate.name, message=first_line(error)))
     else:
         running_s = times.cpu_s if context.device.type == "cpu" else {}
         context.reporter.channel.emit(
@@ -270,7 +272,7 @@ class Measurement:
                 self.exclusive = True
                 self.close()
                 self._let_go()
-                self._context.reporter.notice("ran_one_at_a_time")
+                self._context.reporter.found(ran_one_at_a_time())
             if self.planned is None:
                 self.planned = self._plan()
             planned = self.planned

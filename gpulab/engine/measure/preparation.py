@@ -7,12 +7,12 @@ from collections.abc import Callable
 from functools import partial
 
 from gpulab.core.events import Built, Examined, KernelsCompiled, VariantSkipped
-from gpulab.core.finding import finding
 from gpulab.core.jobs import Measure
 from gpulab.core.payloads import KernelCode
 from gpulab.core.statuses import CeilingChoice, CheckKind, Per, Stage
 from gpulab.engine.build import compiled, tensors
 from gpulab.engine.build.build import Build
+from gpulab.engine.findings import gaps_in_device_time, items_differ, smaller_did_not_fit
 from gpulab.engine.measure.candidate import (
     Candidate,
     calibrate,
@@ -29,6 +29,8 @@ from gpulab.engine.measure.process_result import ProcessResult
 from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import RefusedError, UncheckedError, first_line
 from gpulab.features.alone.worker import AloneTimes
+from gpulab.features.checks.findings import gpu_is_shared, work_beside_the_stream
+from gpulab.features.kernels.findings import kernels_not_read
 from gpulab.features.kernels.worker import kernels_made, launched_kernels, read
 from gpulab.features.roofline.counting import count
 from gpulab.scenario import CONTROL, Variant, Work
@@ -97,7 +99,7 @@ class Preparation:
         for variant in variants:
             smaller = self._reporter.too_large
             if smaller is not None:
-                reason = finding("smaller_did_not_fit", variant.name, smaller=smaller)
+                reason = smaller_did_not_fit(variant.name, smaller=smaller)
                 self._reporter.channel.emit(VariantSkipped(variant=variant.name, reason=reason))
                 continue
             candidate = self._prepare(variant, candidates[0].items if candidates else None)
@@ -311,8 +313,8 @@ class Preparation:
             if baseline_items is None:
                 context.checked.clear()  # there is no baseline's output to compare any other with
             context.checked.discard(name)
-        for notice in context.checker.findings:
-            self._reporter.notice(notice.code, notice.variant, **notice.values)
+        for finding in context.checker.findings:
+            self._reporter.found(finding)
         context.checker.findings.clear()
         return first_step_s
 
@@ -324,7 +326,7 @@ class Preparation:
         items = build.work.items
         per_step = isinstance(self._context.job, Measure) and self._context.job.per == Per.STEP
         if baseline_items is not None and per_step and items != baseline_items:
-            raise RefusedError(finding("items_differ", items=items, baseline=baseline_items))
+            raise RefusedError(items_differ(items=items, baseline=baseline_items))
 
     def _check_device_clock(self, candidate: Candidate, build: Build) -> None:
         """Compare the device clock with the host's, once for each variant: work that it misses
@@ -337,7 +339,7 @@ class Preparation:
         clock.block(build, candidate.steps)
         exposed = clock.exposes(build)
         if exposed:
-            self._reporter.notice("gaps_in_device_time", candidate.name)
+            self._reporter.found(gaps_in_device_time(candidate.name))
         if clock.flush or exposed:
             return
         host_s = device_s = 0.0
@@ -347,12 +349,12 @@ class Preparation:
             if host_s <= _HOST_MARGIN * (device_s + queueing_s) + _HOST_MARGIN_S:
                 return
         if max(clock.round_trip_s() for _ in range(_TRIES)) > _ROUND_TRIP_S:
-            shared = finding("gpu_is_shared", candidate.name)
+            shared = gpu_is_shared(candidate.name)
             self._reporter.channel.emit(
                 Examined(variant=candidate.name, check=CheckKind.STREAMS, skipped=shared)
             )
             return
-        reason = finding("work_beside_the_stream", candidate.name, host_s=host_s, device_s=device_s)
+        reason = work_beside_the_stream(candidate.name, host_s=host_s, device_s=device_s)
         self._reporter.channel.emit(
             Examined(variant=candidate.name, check=CheckKind.STREAMS, ok=False, reason=reason)
         )
@@ -385,7 +387,7 @@ class Preparation:
         try:
             found = more()
         except Exception as error:
-            self._reporter.notice("kernels_not_read", name, message=first_line(error))
+            self._reporter.found(kernels_not_read(name, message=first_line(error)))
             return known
         if found:
             self._reporter.channel.emit(KernelsCompiled(variant=name, kernels=[*known, *found]))

@@ -30,6 +30,7 @@ from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.processes.startup import startup_s
 from gpulab.features.alone.worker import solo_run
 from gpulab.features.first_steps.worker import planned, take_first_steps, variant_of_process
+from gpulab.features.roofline.findings import ceilings_failed
 from gpulab.features.roofline.roof_probes import RoofProbes, roof_probes
 from gpulab.scenario import CONTROL
 
@@ -356,5 +357,5 @@ class _Run:
             release(self._context)
             self._loaded.calibration.measure_for_run(declared, roof)
         except Exception as error:  # the run does not depend on them, as long as the device lives
-            self._reporter.notice("ceilings_failed", message=first_line(error))
+            self._reporter.found(ceilings_failed(message=first_line(error)))
             self._reporter.require_device(Stage.CEILINGS)

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from gpulab.core.events import VariantFailed
-from gpulab.core.finding import finding
+from gpulab.core.failures import exception
 from gpulab.core.findings import Finding
 from gpulab.core.limits import MESSAGE_LENGTH, NAME_LENGTH, SOURCE_BYTES, TEXT_LENGTH
 from gpulab.core.statuses import CheckKind, FailureKind, Stage
@@ -149,7 +149,7 @@ def failure(error: BaseException, path: str, variant: str | None, stage: Stage) 
         variant=variant,
         kind=_kind(error),
         stage=stage,
-        cause=finding("exception", variant, message=message),
+        cause=exception(variant, message=message),
         line=line,
         traceback=plain("\n".join([text + cut(message, MESSAGE_LENGTH // 4), *notes, ""])),
     )

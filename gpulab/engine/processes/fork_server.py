@@ -23,7 +23,7 @@ from typing import NoReturn
 from msgspec.structs import replace
 
 from gpulab.core.events import Noticed, RunInvalid, WorkerReady
-from gpulab.core.finding import finding
+from gpulab.core.failures import crashed, killed, lab_functions_replaced, worker_exited
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Calibrate, Measure, TimeFunctions
 from gpulab.core.payloads import Choice
@@ -48,6 +48,7 @@ from gpulab.engine.processes.integrity import LabFunctions
 from gpulab.engine.processes.layout import in_own_layout, seed_of
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.processes.supervisor import work
+from gpulab.features.goodput.findings import profiling_ended, profiling_failed
 from gpulab.features.goodput.worker import Profiler
 from gpulab.features.roofline.calibration import Calibration
 
@@ -107,7 +108,7 @@ class _Guard:
             run()
         except BaseException as error:  # from where no code of a scenario was expected to raise
             if self._position.stage == Stage.PROFILE:
-                reporter.notice("profiling_failed", message=first_line(error))
+                reporter.found(profiling_failed(message=first_line(error)))
             else:
                 reporter.failed(None, self._position.stage, error)
         reporter.compare_lab()
@@ -118,7 +119,7 @@ class _Guard:
         replaced = self._lab_functions.replaced()
         if replaced:
             names = replaced[:_MOST_NAMES]
-            reason = finding("lab_functions_replaced", names=names, count=len(replaced))
+            reason = lab_functions_replaced(names=names, count=len(replaced))
             self._channel.emit(RunInvalid(reason=reason))
 
 
@@ -432,13 +433,13 @@ def _serve_and_exit(serve: Callable[[], None], *, silent: bool) -> NoReturn:
 
 def _profiling_ended(variant: str | None, status: int) -> Finding:
     cause = _cause(os.waitstatus_to_exitcode(status))
-    return finding("profiling_ended", variant, cause=cause.code, **cause.values)
+    return profiling_ended(variant, cause=cause.code, **cause.values)
 
 
 def _cause(code: int) -> Finding:
     if code >= 0:
-        return finding("worker_exited", code=code)
+        return worker_exited(code=code)
     if -code == signal.SIGKILL:
-        return finding("killed")
+        return killed()
     name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
-    return finding("crashed", signal=name, meaning=signal.strsignal(-code))
+    return crashed(signal=name, meaning=signal.strsignal(-code))

@@ -19,8 +19,8 @@ from gpulab.core.events import (
     VariantRefused,
     VariantSkipped,
 )
-from gpulab.core.finding import finding
-from gpulab.core.findings import Value
+from gpulab.core.failures import device_in_error
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import AnyJob, Measure, subject_of
 from gpulab.core.statuses import CheckTime, FailureKind, Stage
 from gpulab.engine.processes.channel import Channel, WorkerPosition
@@ -54,13 +54,9 @@ class Reporter:
         self.position.move(stage, variant)
         self.channel.emit(StageStarted(stage=stage, variant=variant, detail=detail))
 
-    def notice(self, code: str, variant: str | None = None, /, **values: Value) -> None:
-        """Report a finding that weakens the result."""
-        self.channel.emit(Noticed(finding=finding(code, variant, **values)))
-
-    def explain(self, code: str, variant: str | None = None, /, **values: Value) -> None:
-        """Report a finding that explains the result, and weakens nothing."""
-        self.channel.emit(Noticed(finding=finding(code, variant, **values), explains=True))
+    def found(self, finding: Finding, *, explains: bool = False) -> None:
+        """Something that weakens the result, or explains it and weakens nothing."""
+        self.channel.emit(Noticed(finding=finding, explains=explains))
 
     def failed(self, variant: str | None, stage: Stage, error: BaseException) -> None:
         """Report what an error means for a variant. Ends the process where the device stays in
@@ -115,7 +111,7 @@ class Reporter:
             self.wait()
         except Exception as error:
             event = failure(error, self._path, None, stage)
-            cause = finding("device_in_error", message=str(event.cause.values["message"]))
+            cause = device_in_error(message=str(event.cause.values["message"]))
             self.channel.emit(replace(event, kind=FailureKind.DEVICE, cause=cause))
             self.channel.flush()
             os._exit(DEVICE_LOST)

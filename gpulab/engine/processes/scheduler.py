@@ -20,7 +20,7 @@ from math import ceil
 from typing import NoReturn
 
 from gpulab.core.events import Noticed, WorkerDone
-from gpulab.core.finding import finding
+from gpulab.core.failures import processes_left_running
 from gpulab.core.jobs import Calibrate, Measure, TimeFunctions
 from gpulab.core.statuses import Stage
 from gpulab.engine.build.compiled import keep_code_of_the_run
@@ -114,7 +114,7 @@ def serve(
         left_running = _run(job, forks, partial(serve_forks, job), first)
         channel.adopt()
         if left_running:
-            channel.emit(Noticed(finding=finding("processes_left_running", count=left_running)))
+            channel.emit(Noticed(finding=processes_left_running(count=left_running)))
     position.move(Stage.END)
     channel.emit(WorkerDone(sent=channel.sent))
     channel.flush()

@@ -5,13 +5,7 @@ between.
 from __future__ import annotations
 
 from gpulab.core.findings import finding, plain
-from gpulab.core.units import plural, seconds, times
-
-
-@finding()
-def variants_alone(*, alone: float | None, interleaved: float | None, count: int) -> str:
-    processes = plural(count, "process", "processes")
-    return f"{times(alone)} as the first of {processes}, {times(interleaved)} among others"
+from gpulab.core.units import seconds, times
 
 
 @finding()
@@ -39,11 +33,3 @@ power_cap_alone = plain(
     "power_cap_alone", "power-limited alone; they share the limit when interleaved"
 )
 differs_alone = plain("differs_alone", "alone, its steps take another time than among the others")
-
-
-@finding()
-def sustained_contradicts(*, interleaved: float | None, sustained: float | None) -> str:
-    return (
-        f"{times(interleaved)} when interleaved and {times(sustained)} alone: it depends on what "
-        "else runs"
-    )

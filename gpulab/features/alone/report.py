@@ -8,11 +8,17 @@ from math import exp, log
 from msgspec.structs import replace
 
 from gpulab.core.events import AloneRun, Event, Examined, RunInvalid
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure
 from gpulab.core.statuses import Cache, CheckKind, Clock, Status, Verdict
+from gpulab.features.alone.findings import (
+    baseline_slowed,
+    differs_alone,
+    power_cap_alone,
+    variants_influence,
+)
 from gpulab.report.feature import Draft, Feature
+from gpulab.report.findings import sustained_contradicts
 from gpulab.report.report import VariantReport
 from gpulab.report.samples import SampleView
 from gpulab.report.state import Keep, RunState, VariantState
@@ -69,7 +75,7 @@ def _baseline_slowed(baseline: VariantState) -> Finding | None:
         return None
     before_s, later_s = (median(seconds) for seconds in zip(*times, strict=True))
     ratio = exp(slower.median)
-    return finding("baseline_slowed", before_s=before_s, later_s=later_s, ratio=ratio)
+    return baseline_slowed(before_s=before_s, later_s=later_s, ratio=ratio)
 
 
 def _examined(state: RunState, variant: VariantState, samples: SampleView) -> Examined | None:
@@ -96,9 +102,7 @@ def _differs(name: str, alone: Interval, rounds: Interval) -> Finding | None:
     apart = alone.low > rounds.high or alone.high < rounds.low
     if alone.n < FEWEST_FIRST or not apart or abs(alone.median - rounds.median) <= log(INFLUENCED):
         return None
-    return finding(
-        "variants_influence", name, interleaved=exp(-rounds.median), alone=exp(-alone.median)
-    )
+    return variants_influence(name, interleaved=exp(-rounds.median), alone=exp(-alone.median))
 
 
 _POWER_CAP = "P"
@@ -192,10 +196,10 @@ def _headline_reason(
     low = comparison.low
     high = comparison.high
     if capped and low is not None and high is not None and not low <= ratio.median <= high:
-        return finding("power_cap_alone", comparison.variant)
+        return power_cap_alone(comparison.variant)
     speedups = [exp(-theta) for theta in samples.units((comparison.variant, comparison.against))]
     if differ(ratio, of_another_process(speedups)):
-        return finding("differs_alone", comparison.variant)
+        return differs_alone(comparison.variant)
     return None
 
 
@@ -208,7 +212,7 @@ def _contradicts(comparison: Comparison, sustained: Sustained) -> Finding | None
     if not slower_alone and not faster_alone:
         return None
     values = {"interleaved": comparison.speedup, "sustained": sustained.speedup}
-    return finding("sustained_contradicts", comparison.variant, **values)
+    return sustained_contradicts(comparison.variant, **values)
 
 
 ALONE = Feature("alone", keeps={AloneRun: Keep(1000)}, judge=_judge, of_comparison=_with_sustained)

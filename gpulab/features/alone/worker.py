@@ -12,7 +12,6 @@ from statistics import median
 from time import monotonic, perf_counter
 
 from gpulab.core.events import AloneRun, Examined, SoloRun
-from gpulab.core.finding import finding
 from gpulab.core.statuses import CheckKind, Stage
 from gpulab.engine.build.build import Build
 from gpulab.engine.measure.candidate import Candidate, warm
@@ -20,6 +19,7 @@ from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.context import WorkerContext
 from gpulab.engine.processes.channel import Channel
 from gpulab.engine.processes.failure import first_line, is_out_of_memory
+from gpulab.features.alone.findings import fails_alone
 from gpulab.stats.statistics import median_interval
 
 _ALONE_S = 0.02
@@ -108,7 +108,7 @@ class AloneTimes:
             stays = candidate.kept
         except BaseException as error:
             if first and not is_out_of_memory(error):
-                reason = finding("fails_alone", variant.name, message=first_line(error))
+                reason = fails_alone(variant.name, message=first_line(error))
                 examined = Examined(
                     variant=variant.name, check=CheckKind.ALONE, ok=False, reason=reason
                 )

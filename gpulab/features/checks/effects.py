@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.engine.build import tensors
 from gpulab.engine.build.build import Build
+from gpulab.features.checks.findings import state_differs, state_not_updated
 
 _DEEPEST, _MOST_VALUES = 4, 10_000
 
@@ -121,11 +121,11 @@ def compare_updates(
     allowed = min(_ALLOWED, _OF_A_STEP / steps)
     if error <= allowed:
         return Updates(len(errors), error)
-    return Updates(len(errors), error, finding("state_differs", error=error, allowed=allowed))
+    return Updates(len(errors), error, state_differs(error=error, allowed=allowed))
 
 
 def _not_updated(place: int, state: State, compared: int) -> Updates:
-    reason = finding("state_not_updated", tensor=place + 1, tensors=len(state))
+    reason = state_not_updated(tensor=place + 1, tensors=len(state))
     return Updates(compared, 1.0, reason)
 
 

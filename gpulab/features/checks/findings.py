@@ -520,6 +520,12 @@ def work_counted(
 
 
 @finding()
+def variants_alone(*, alone: float | None, interleaved: float | None, count: int) -> str:
+    processes = plural(count, "process", "processes")
+    return f"{times(alone)} as the first of {processes}, {times(interleaved)} among others"
+
+
+@finding()
 def control_measured(*, speedup: float | None, low: float | None, high: float | None) -> str:
     return f"{times(speedup)} ({span(low, high)})"
 

@@ -16,7 +16,6 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import CheckKind
 from gpulab.engine.build import compiled, tensors
@@ -28,6 +27,19 @@ from gpulab.engine.processes.failure import (
     is_out_of_memory,
 )
 from gpulab.features.checks import values
+from gpulab.features.checks.findings import (
+    ignores_its_inputs,
+    input_without_effect,
+    inputs_incomplete,
+    inputs_not_from_the_seed,
+    layout_made_in_build,
+    output_computes_when_read,
+    output_ignores_change,
+    seed_changes_nothing,
+    seed_changes_shapes,
+    unnamed_tensors,
+    wrong_in_case,
+)
 from gpulab.features.checks.stepping import Stepping, Tensors, unless_it_fails
 from gpulab.features.checks.values import AllValues, Change, Own
 from gpulab.scenario import Param, Variant
@@ -250,11 +262,11 @@ class OtherValues:
                     name, build, inputs, inputs if differ is None else donated
                 )
             if differ is False and required:
-                raise RefusedError(finding("inputs_not_from_the_seed"), check=CheckKind.INPUTS)
+                raise RefusedError(inputs_not_from_the_seed(), check=CheckKind.INPUTS)
             if not differ:
-                code = "seed_changes_shapes" if differ is None else "seed_changes_nothing"
+                unchanged = seed_changes_shapes if differ is None else seed_changes_nothing
                 if first_process:
-                    self._doubt(finding(code, name))
+                    self._doubt(unchanged(name))
                 return
             change = AllValues(OTHER, donated)
             if is_baseline:
@@ -285,7 +297,7 @@ class OtherValues:
         self.outputs[OTHER] = output
         self.outputs[_DIRECT] = direct
         if not self._own[name].add(change, output):
-            self._doubt(finding("output_ignores_change", name))
+            self._doubt(output_ignores_change(name))
 
     def _first_output(self, build: Build) -> Tensors:
         self._stepping.builder.first_step(build)
@@ -307,11 +319,11 @@ class OtherValues:
                 )
                 return
             if place := self._ignored(build, change, inputs):
-                ignored = finding("ignores_its_inputs", input=place, inputs=len(inputs))
+                ignored = ignores_its_inputs(input=place, inputs=len(inputs))
                 raise WrongOutputError(ignored, agreement.error)
             if self._stepping.agree(build, self._first_output(other), self.outputs[_DIRECT]).ok:
                 # Its own build of these values is right: what it names is not all that it reads.
-                incomplete = finding("inputs_incomplete", name, error=agreement.error)
+                incomplete = inputs_incomplete(name, error=agreement.error)
                 if name in self._unnamed:
                     raise RefusedError(incomplete, check=CheckKind.INPUTS)
                 self._doubt(incomplete)
@@ -328,7 +340,7 @@ class OtherValues:
         late = self._stepping.output(build, change, inputs, late=True)
         follows = self._stepping.agree(build, late, self.outputs[OTHER]).ok
         if follows and tensors.changed(late, self._own[build.variant].usual):
-            raise RefusedError(finding("output_computes_when_read"), check=CheckKind.CONTEXT)
+            raise RefusedError(output_computes_when_read(), check=CheckKind.CONTEXT)
 
     def _note_without_effect(
         self, name: str, build: Build, inputs: Tensors, others: Tensors
@@ -346,7 +358,7 @@ class OtherValues:
             self._samples = [sample_of(tensor) for tensor in inputs]
         elif self._kinds and not self._holds_baselines(inputs):
             if build.work.items == self._items:
-                self._doubt(finding("layout_made_in_build", name))
+                self._doubt(layout_made_in_build(name))
             return
         elif kinds != self._kinds:
             return
@@ -359,7 +371,7 @@ class OtherValues:
             self._effective = effective
         elif missing := sorted(self._effective - effective):
             place = missing[0] + 1
-            self._doubt(finding("input_without_effect", name, input=place, inputs=len(inputs)))
+            self._doubt(input_without_effect(name, input=place, inputs=len(inputs)))
 
     def _holds_baselines(self, inputs: Tensors) -> bool:
         """Whether each input holds one of the baseline's, in logical order or in memory order."""
@@ -410,7 +422,7 @@ class OtherValues:
         if places:
             size = sum(read[place].nbytes for place in places)
             self._unnamed.add(name)
-            self._doubt(finding("unnamed_tensors", name, count=len(places), bytes=size))
+            self._doubt(unnamed_tensors(name, count=len(places), bytes=size))
 
     def _doubt(self, reason: Finding) -> None:
         self._note(CheckKind.INPUTS, reason)
@@ -442,9 +454,7 @@ class OtherValues:
                     continue
                 error = agreement.error
                 allowed = agreement.tolerance
-            reason = finding(
-                "wrong_in_case", case=text, fails=output is None, error=error, allowed=allowed
-            )
+            reason = wrong_in_case(case=text, fails=output is None, error=error, allowed=allowed)
             raise WrongOutputError(reason, error, check=CheckKind.OUTPUTS)
 
     def _in_case(self, variant: Variant, build: Build, inputs: Tensors, case: Case) -> Tensors:

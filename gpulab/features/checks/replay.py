@@ -17,13 +17,13 @@ from time import perf_counter
 
 import torch
 
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.engine.build.build import Build, Builder, call_each
 from gpulab.engine.build.compiled import mark_step
 from gpulab.engine.measure.candidate import Candidate
 from gpulab.engine.measure.clock import WallClock, wait_for
 from gpulab.engine.measure.device_clock import DeviceClock
+from gpulab.features.checks.findings import computes_when_waited_for, remembers_its_inputs
 from gpulab.features.checks.stepping import FAILS
 from gpulab.features.checks.values import AllValues, Own, Write, exchange
 
@@ -114,11 +114,11 @@ def _reason(
     waits = not variant.own.asynchronous  # else several steps are on their way in a block
     if waits and alone_s > _OF_GAIN * gain_s and _is_longer(ours.alone_s, ours.block_s):
         ratios = {"ratio": ours.alone_s / ours.block_s, "baseline": theirs.alone_s / theirs.block_s}
-        return finding("computes_when_waited_for", name, **ratios)
+        return computes_when_waited_for(name, **ratios)
     new_s = ours.more_on_new_s / items - max(0.0, theirs.more_on_new_s / baseline_items)
     if new_s > _OF_GAIN * gain_s and _is_longer(ours.new_s, ours.same_s):
         ratios = {"ratio": ours.new_s / ours.same_s, "baseline": theirs.new_s / theirs.same_s}
-        return finding("remembers_its_inputs", name, **ratios)
+        return remembers_its_inputs(name, **ratios)
     return None
 
 

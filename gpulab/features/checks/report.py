@@ -10,35 +10,63 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from gpulab.core.events import Checked, Examined, ProcessStarted
-from gpulab.core.finding import finding
-from gpulab.core.findings import Finding, Value
+from gpulab.core.findings import Declaration, Finding, Value
 from gpulab.core.statuses import CheckKind, CheckState, Verdict
+from gpulab.features.checks.findings import (
+    check_not_made,
+    check_not_recorded,
+    checks_not_run,
+    clocks_of_cpu,
+    clocks_watched,
+    contention_measured,
+    contention_of_threads,
+    context_and_output_watched,
+    control_inconclusive,
+    control_measured,
+    few_processes,
+    fewer_flops,
+    inputs_compared,
+    just_above_roof,
+    measured_in_one_process,
+    nothing_left_running,
+    null_answers_refused,
+    outputs_compared,
+    processes_correlated,
+    processes_measured,
+    rate_below_roof,
+    steps_repeated,
+    timed_steps_checked,
+    variants_alone,
+    work_counted,
+)
+from gpulab.features.telemetry.findings import driver_did_not_answer, telemetry_off
 from gpulab.features.telemetry.report import TelemetryHistory
 from gpulab.report.comparisons import failed_after
 from gpulab.report.feature import Draft, Feature
+from gpulab.report.findings import control_differs
 from gpulab.report.report import VariantReport
 from gpulab.report.sentences import doubted_check, is_doubt
 from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.comparison import Check, Comparison, Trust, grade_of
 from gpulab.stats.statistics import FEWEST, MOST_CORRELATION, positive_correlation
 
-RESULTS = {
-    CheckKind.OUTPUTS: "outputs_compared",
-    CheckKind.TIMED_STEPS: "timed_steps_checked",
-    CheckKind.INPUTS: "inputs_compared",
-    CheckKind.NULL_ANSWERS: "null_answers_refused",
-    CheckKind.DETERMINISM: "steps_repeated",
-    CheckKind.WORK: "work_counted",
-    CheckKind.PHYSICS: "rate_below_roof",
-    CheckKind.STREAMS: "nothing_left_running",
-    CheckKind.CONTEXT: "context_and_output_watched",
-    CheckKind.ALONE: "variants_alone",
-    CheckKind.CONTROL: "control_measured",
-    CheckKind.PROCESSES: "processes_measured",
-    CheckKind.CONTENTION: "contention_measured",
-    CheckKind.CLOCKS: "clocks_watched",
+RESULTS: Mapping[CheckKind, Declaration[...]] = {
+    CheckKind.OUTPUTS: outputs_compared,
+    CheckKind.TIMED_STEPS: timed_steps_checked,
+    CheckKind.INPUTS: inputs_compared,
+    CheckKind.NULL_ANSWERS: null_answers_refused,
+    CheckKind.DETERMINISM: steps_repeated,
+    CheckKind.WORK: work_counted,
+    CheckKind.PHYSICS: rate_below_roof,
+    CheckKind.STREAMS: nothing_left_running,
+    CheckKind.CONTEXT: context_and_output_watched,
+    CheckKind.ALONE: variants_alone,
+    CheckKind.CONTROL: control_measured,
+    CheckKind.PROCESSES: processes_measured,
+    CheckKind.CONTENTION: contention_measured,
+    CheckKind.CLOCKS: clocks_watched,
 }
-"""By kind the code of what a check showed."""
+"""By kind what a check showed."""
 _CLOSE = 1.05
 """A rate this many times the roof is within what the roof itself may be off by, and hardly more."""
 _LESS = 0.9
@@ -125,12 +153,11 @@ def _just_above_roof(examined: Examined) -> Finding | None:
         or ratio <= _CLOSE
     ):
         return None
-    return finding("just_above_roof", examined.variant, ratio=ratio, roof=roof)
+    return just_above_roof(examined.variant, ratio=ratio, roof=str(roof))
 
 
-def _passed(kind: CheckKind, **values: object) -> Check:
-    result = Finding(code=RESULTS[kind], values=values)  # type: ignore[arg-type]
-    return Check(kind=kind, state=CheckState.PASSED, result=result)
+def _passed(kind: CheckKind, **values: Value) -> Check:
+    return Check(kind=kind, state=CheckState.PASSED, result=RESULTS[kind].of(values))
 
 
 def _not_run(kind: CheckKind, reason: Finding) -> Check:
@@ -140,7 +167,7 @@ def _not_run(kind: CheckKind, reason: Finding) -> Check:
 def _not_recorded(evidence: Evidence, kind: CheckKind) -> Check:
     """Of a run that ended before this check, or never had processes to make it."""
     recorded = evidence.state.last(ProcessStarted) is not None
-    return _not_run(kind, finding("check_not_made" if recorded else "check_not_recorded"))
+    return _not_run(kind, check_not_made() if recorded else check_not_recorded())
 
 
 def _outputs(evidence: Evidence, kind: CheckKind) -> Check:
@@ -183,7 +210,7 @@ def _fewer(after: VariantReport, before: VariantReport) -> Finding | None:
         own = after.flops_counted / own_items
         other = before.flops_counted / items
         if own < _LESS * other:
-            return finding("fewer_flops", after.name, flops=own, baseline=other)
+            return fewer_flops(after.name, flops=own, baseline=other)
     return None
 
 
@@ -193,13 +220,11 @@ def _control(evidence: Evidence, kind: CheckKind) -> Check:
         return _not_recorded(evidence, kind)
     values = {"speedup": control.speedup, "low": control.low, "high": control.high}
     if control.verdict == Verdict.INCONCLUSIVE and _may_explain(control, evidence.comparison):
-        return Check(
-            kind=kind, state=CheckState.DOUBTFUL, result=finding("control_inconclusive", **values)
-        )
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=control_inconclusive(**values))
     if control.verdict in (Verdict.SAME, Verdict.INCONCLUSIVE):
         return _passed(kind, **values)
-    reason = control.reason or finding(
-        "control_differs", verdict=control.verdict.value, speedup=control.speedup
+    reason = control.reason or control_differs(
+        verdict=control.verdict.value, speedup=control.speedup
     )
     return Check(kind=kind, state=CheckState.FAILED, result=reason)
 
@@ -217,18 +242,16 @@ def _may_explain(control: Comparison, comparison: Comparison) -> bool:
 def _processes(evidence: Evidence, kind: CheckKind) -> Check:
     units = len(evidence.units)
     if evidence.state.last(ProcessStarted) is None:
-        return Check(
-            kind=kind, state=CheckState.DOUBTFUL, result=finding("measured_in_one_process")
-        )
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=measured_in_one_process())
     if units < FEWEST:
         return Check(
             kind=kind,
             state=CheckState.DOUBTFUL,
-            result=finding("few_processes", count=units, needed=FEWEST),
+            result=few_processes(count=units, needed=FEWEST),
         )
     correlation = positive_correlation(evidence.units)
     if correlation >= MOST_CORRELATION and units >= _ENOUGH_TO_JUDGE:
-        reason = finding("processes_correlated", correlation=correlation)
+        reason = processes_correlated(correlation=correlation)
         return Check(kind=kind, state=CheckState.DOUBTFUL, result=reason)
     pinned = evidence.state.job is not None and evidence.state.job.seed is not None
     return _passed(kind, count=units, pinned=pinned, correlation=correlation)
@@ -240,7 +263,7 @@ def _contention(evidence: Evidence, kind: CheckKind) -> Check:
     reports = evidence.reports
     shares = [report.contention for report in reports if report.contention is not None]
     if not shares:
-        return _not_run(kind, finding("contention_of_threads"))
+        return _not_run(kind, contention_of_threads())
     faults = [
         (report.faults_per_block or 0.0) / (report.steps_per_block or 1) for report in reports
     ]
@@ -250,7 +273,7 @@ def _contention(evidence: Evidence, kind: CheckKind) -> Check:
 
 def _clocks(evidence: Evidence, kind: CheckKind) -> Check:
     if not evidence.state.on_gpu:
-        return _not_run(kind, finding("clocks_of_cpu"))
+        return _not_run(kind, clocks_of_cpu())
     return _watched_on_gpu(evidence, kind, "reasons")
 
 
@@ -258,14 +281,12 @@ def _watched_on_gpu(evidence: Evidence, kind: CheckKind, field: str) -> Check:
     """By telemetry: other processes on the GPU, or what holds its clocks back."""
     telemetry = evidence.state.part(TelemetryHistory)
     if not telemetry.sampling:
-        return _not_run(kind, finding("telemetry_off"))
+        return _not_run(kind, telemetry_off())
     started = telemetry.started
     if started is None or started.gpu is None:
-        return _not_run(
-            kind, (started and started.no_gpu_reason) or finding("driver_did_not_answer")
-        )
+        return _not_run(kind, (started and started.no_gpu_reason) or driver_did_not_answer())
     if cause := telemetry.unsupported.get(field):
-        return _not_run(kind, finding(cause))
+        return _not_run(kind, Finding(code=cause))
     capped = telemetry.power_capped if kind == CheckKind.CLOCKS else 0
     return _passed(kind, readings=telemetry.while_measuring, capped=capped)
 
@@ -335,7 +356,7 @@ def _reasons(checks: Sequence[Check], *, on_gpu: bool) -> list[Finding]:
     if clocks and on_gpu:
         reasons.append(clocks)
     missing = [kind.value for kind in _DECISIVE if kind in not_run]
-    return [*reasons, *([finding("checks_not_run", checks=missing)] if missing else [])]
+    return [*reasons, *([checks_not_run(checks=missing)] if missing else [])]
 
 
 def _each_once(findings: Sequence[Finding]) -> list[Finding]:

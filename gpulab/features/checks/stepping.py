@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 import torch
 
-from gpulab.core.finding import finding
 from gpulab.engine.build import tensors
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.measure.clock import is_asynchronous, wait_for
 from gpulab.engine.processes.failure import RefusedError, WrongOutputError, is_out_of_memory
+from gpulab.features.checks.findings import output_takes_the_time
 from gpulab.features.checks.values import Change, distance, exchange
 
 Tensors = list[torch.Tensor]
@@ -163,7 +163,7 @@ class Stepping:
         while times.takes_much(baseline, device):
             if tries >= _FEWEST_TRIES and perf_counter() - started >= _TRYING_S:
                 seconds = {"output_s": times.read_s, "step_s": times.step_s}
-                reason = finding("output_takes_the_time", **seconds, baseline_s=baseline.step_s)
+                reason = output_takes_the_time(**seconds, baseline_s=baseline.step_s)
                 raise RefusedError(reason)
             times += self.timed_step(build)[1]
             tries += 1

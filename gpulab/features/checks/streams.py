@@ -13,13 +13,17 @@ from time import perf_counter, sleep
 import torch
 
 from gpulab.core.events import Examined
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding, Value
 from gpulab.core.statuses import CheckKind
 from gpulab.engine.build.build import Build
 from gpulab.engine.build.compiled import mark_step
 from gpulab.engine.measure.clock import paced, wait_for
 from gpulab.engine.processes.activity import CpuOfOthers
+from gpulab.features.checks.findings import (
+    busy_between_steps,
+    work_after_the_step,
+    work_beside_the_stream,
+)
 
 _SHARE = 0.1
 """Of a stretch's time, that may be left over: what is not timed is less than this."""
@@ -61,7 +65,7 @@ class Streams:
             if reason is None:
                 break
         if reason is None and busy - before > _SHARE:
-            reason = finding("busy_between_steps", name, share=busy - before)
+            reason = busy_between_steps(name, share=busy - before)
         values: dict[str, Value] = {
             "left_over_s": max(stretch.cpu_s + stretch.device_s for stretch in stretches)
         }
@@ -135,7 +139,7 @@ class _LeftOver:
         if self.device_s > _DEVICE_S + _SHARE * self.time_s:
             host_s = self.time_s
             device_s = self.time_s - self.device_s
-            return finding("work_beside_the_stream", name, host_s=host_s, device_s=device_s)
+            return work_beside_the_stream(name, host_s=host_s, device_s=device_s)
         if self.cpu_s > _CPU_S + _SHARE * self.time_s:
-            return finding("work_after_the_step", name, left_over_s=self.cpu_s, time_s=self.time_s)
+            return work_after_the_step(name, left_over_s=self.cpu_s, time_s=self.time_s)
         return None

@@ -20,7 +20,7 @@ from time import perf_counter
 from weakref import WeakKeyDictionary
 
 from gpulab.core.events import Examined
-from gpulab.core.finding import Value, finding
+from gpulab.core.findings import Value
 from gpulab.core.statuses import CheckKind, Stage
 from gpulab.engine.build import tensors
 from gpulab.engine.build.build import Build, Generators
@@ -35,6 +35,7 @@ from gpulab.engine.processes.failure import (
 )
 from gpulab.features.checks import replay
 from gpulab.features.checks.effects import compare_updates
+from gpulab.features.checks.findings import draws_when_seeded, timed_step_is_wrong
 from gpulab.features.checks.replay import StepTimes, TimedBuild
 from gpulab.features.checks.stepping import Tensors, read
 from gpulab.features.checks.values import AllValues, Exchange, Expected, Own, Write, judged
@@ -346,7 +347,7 @@ class TimedChecks:
         """
         name = candidate.variant.name
         if name in self._checker.drawing and self._draws_once(candidate.build):
-            raise RefusedError(finding("draws_when_seeded", name))
+            raise RefusedError(draws_when_seeded(name))
 
     def _draws_once(self, build: Build | None) -> bool:
         assert build is not None
@@ -380,8 +381,7 @@ class TimedChecks:
             looser = max(least, times * agreement.tolerance)
         error = agreement.error
         if agreement.reason and (error is None or error > min(_LOOSEST, looser)):
-            reason = finding(
-                "timed_step_is_wrong",
+            reason = timed_step_is_wrong(
                 candidate.variant.name,
                 error=error,
                 allowed=agreement.tolerance,

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 import torch
 
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.engine.build import tensors
+from gpulab.features.checks.findings import timed_step_is_stale, timed_step_is_wrong
 
 Tensors = list[torch.Tensor]
 
@@ -98,11 +98,10 @@ def judged(
 ) -> Finding | None:
     """What is wrong with a timed step's output on changed values; None where nothing is."""
     if own.stale(output, expected):
-        return finding("timed_step_is_stale", name, change=expected.change.name)
+        return timed_step_is_stale(name, change=expected.change.name)
     if agreement.ok:
         return None
-    return finding(
-        "timed_step_is_wrong",
+    return timed_step_is_wrong(
         name,
         error=agreement.error,
         allowed=agreement.tolerance,

@@ -16,7 +16,6 @@ from time import perf_counter
 import torch
 
 from gpulab.core.events import Checked, Event, Examined, Unchecked
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding, Value
 from gpulab.core.statuses import CheckKind, CheckTime
 from gpulab.engine.build import tensors
@@ -32,6 +31,24 @@ from gpulab.engine.processes.failure import (
 )
 from gpulab.features.checks import values
 from gpulab.features.checks.effects import gradients_of
+from gpulab.features.checks.findings import (
+    baseline_is_zeros,
+    baseline_not_finite,
+    changes_inputs,
+    does_not_write_its_output,
+    gradient_differs,
+    gradients_not_left,
+    inputs_not_named,
+    no_inputs_named,
+    norm_in_few_elements,
+    null_answer_passes,
+    output_is_its_input,
+    returns_nothing,
+    state_not_named,
+    state_not_restored,
+    tolerance_capped,
+    tolerance_widened,
+)
 from gpulab.features.checks.null_answers import passing
 from gpulab.features.checks.other_values import OTHER, Case, OtherValues
 from gpulab.features.checks.stepping import (
@@ -131,7 +148,7 @@ class Checker:
         del live  # so that the next step may be given its memory
         live, more_times = self.stepping.timed_step(build)
         if not self.stepping.agree(build, live, usual).ok:
-            raise WrongOutputError(finding("does_not_write_its_output"), check=CheckKind.OUTPUTS)
+            raise WrongOutputError(does_not_write_its_output(), check=CheckKind.OUTPUTS)
         self._examined(name, CheckKind.DETERMINISM, count=3)
         checked = self._against_reference(name, CheckTime.BEFORE, build, first)
         self._note_tolerance(name, build, first)
@@ -232,11 +249,11 @@ class Checker:
         if inputs:
             return
         if name == self.baseline:
-            skipped = finding("no_inputs_named", name)
+            skipped = no_inputs_named(name)
             self.findings.append(skipped)
             self._emit(Examined(variant=name, check=CheckKind.INPUTS, skipped=skipped))
         elif self._names_inputs:
-            reason = finding("inputs_not_named", name)
+            reason = inputs_not_named(name)
             if self._others.reads_unknown(build):
                 raise RefusedError(reason, check=CheckKind.INPUTS)
             self._note(CheckKind.INPUTS, reason)
@@ -247,10 +264,10 @@ class Checker:
         if have_moved(self._builder):
             self.drawing.add(name)
         if tensors.changed(inputs, saved):
-            raise WrongOutputError(finding("changes_inputs"))
+            raise WrongOutputError(changes_inputs())
         is_empty = not any(tensor.numel() for tensor in first)
         if not first or (is_empty and name == self.baseline):
-            raise UncheckedError(finding("returns_nothing", name))
+            raise UncheckedError(returns_nothing(name))
         return first
 
     def _usual(self, name: str, build: Build, first: Tensors) -> Tensors:
@@ -269,8 +286,8 @@ class Checker:
         Three steps since the build, and so are the re-check's.
         """
         self.stateful.add(name)
-        reason = finding(
-            "state_not_restored" if build.state else "state_not_named",
+        moving = state_not_restored if build.state else state_not_named
+        reason = moving(
             name,
             output=repeated.tensor + 1,
             outputs=len(first),
@@ -314,9 +331,9 @@ class Checker:
     def _set_reference(self, output: Tensors) -> None:
         reference = tensors.kept(output)
         if not tensors.finite(reference):
-            raise WrongOutputError(finding("baseline_not_finite"))
+            raise WrongOutputError(baseline_not_finite())
         if not any(bool((tensor != 0).any()) for tensor in reference):
-            self.findings.append(finding("baseline_is_zeros"))
+            self.findings.append(baseline_is_zeros())
         self._reference = reference
 
     def _largest(self, limit: Callable[..., float], build: Build, output: Tensors) -> float:
@@ -333,7 +350,7 @@ class Checker:
         if name == self.baseline:
             self._output_in_inputs = in_inputs
         elif in_inputs and not self._output_in_inputs:
-            raise WrongOutputError(finding("output_is_its_input"), check=CheckKind.OUTPUTS)
+            raise WrongOutputError(output_is_its_input(), check=CheckKind.OUTPUTS)
 
     def _require_quick_reading(self, name: str, build: Build, times: ReadingTimes) -> None:
         if name == self.baseline:
@@ -353,9 +370,9 @@ class Checker:
         cap = self._largest(tensors.cap_of, build, output)
         usual = self._largest(tensors.tolerance_of, build, output)
         if declared > cap:
-            self.findings.append(finding("tolerance_capped", name, declared=declared, cap=cap))
+            self.findings.append(tolerance_capped(name, declared=declared, cap=cap))
         elif declared > usual:
-            self.findings.append(finding("tolerance_widened", name, declared=declared, usual=usual))
+            self.findings.append(tolerance_widened(name, declared=declared, usual=usual))
 
     def _note_small_elements(self, name: str, output: Tensors, tolerance: float) -> None:
         """Catches an output of which only a few elements are computed that are so large that the
@@ -372,7 +389,7 @@ class Checker:
             error = float(difference[small].norm() / wanted[small].norm())
             if error > allowed:
                 values = {"times": _GIANT, "error": error, "allowed": allowed}
-                self._note(CheckKind.OUTPUTS, finding("norm_in_few_elements", name, **values))
+                self._note(CheckKind.OUTPUTS, norm_in_few_elements(name, **values))
                 return
 
     def _compare_gradients(self, name: str, build: Build) -> None:
@@ -389,14 +406,14 @@ class Checker:
             return
         if [tensor.shape for tensor in left] != [tensor.shape for tensor in self._gradients]:
             counts = {"count": len(left), "baseline": len(self._gradients)}
-            self._note(CheckKind.OUTPUTS, finding("gradients_not_left", name, **counts))
+            self._note(CheckKind.OUTPUTS, gradients_not_left(name, **counts))
             return
         for place, (own, expected) in enumerate(zip(left, self._gradients, strict=True)):
             agreement = tensors.agree([own], [expected], tolerance=_OF_GRADIENT)
             error = agreement.error if agreement.error is not None else inf
             if not agreement.ok and not error <= _OF_GRADIENT:
-                reason = finding(
-                    "gradient_differs", tensor=place + 1, tensors=len(left), error=agreement.error
+                reason = gradient_differs(
+                    tensor=place + 1, tensors=len(left), error=agreement.error
                 )
                 raise WrongOutputError(reason, agreement.error, check=CheckKind.OUTPUTS)
 
@@ -446,7 +463,7 @@ class Checker:
         if answer is None:
             self._examined(name, CheckKind.NULL_ANSWERS, count=len(passed), allowed=allowed)
             return
-        reason = finding("null_answer_passes", name, answer=answer, allowed=allowed)
+        reason = null_answer_passes(name, answer=answer, allowed=allowed)
         self._emit(
             Examined(
                 variant=name,

@@ -49,10 +49,10 @@ def versions(*, gpulab: str, python: str) -> str:
 
 
 @finding()
-def torch_build(*, torch: str, cuda: str | None, gpu_unused: bool) -> str:
+def torch_build(*, torch: str | None, cuda: str | None, gpu_unused: bool) -> str:
     build = f"built for CUDA {cuda}" if cuda else "a build without CUDA"
     unused = ", in a machine with an NVIDIA device" if gpu_unused else ""
-    return f"{torch}, {build}{unused}"
+    return f"{torch or 'unknown'}, {build}{unused}"
 
 
 @finding()
@@ -112,8 +112,9 @@ def cpu_device(*, device: str, cores: int, capability: str, memory_bytes: int) -
 
 
 @finding()
-def gpu_device(*, device: str, capability: str, memory_bytes: int, uuid: str) -> str:
-    return f"{device}, compute capability {capability}, {byte_count(memory_bytes)}, {uuid}"
+def gpu_device(*, device: str, capability: str, memory_bytes: int, uuid: str | None) -> str:
+    gpu = f"{device}, compute capability {capability}, {byte_count(memory_bytes)}"
+    return f"{gpu}, {uuid}" if uuid else gpu
 
 
 @finding()

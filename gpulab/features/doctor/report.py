@@ -29,11 +29,12 @@ from gpulab.catalog.needs import (
     installed,
     torch_cuda,
 )
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.machine import CheckStatus, DriverProbe, MachineCheck, TorchProbe
 from gpulab.core.text import plain
 from gpulab.draw import terminal
+from gpulab.features.doctor import findings
+from gpulab.features.telemetry.findings import driver_was_updated, gpu_lost, gpu_needs_reset
 from gpulab.session.drive import Interrupts
 from gpulab.session.run_files import default_path
 from gpulab.version import __version__
@@ -74,9 +75,9 @@ def _answer(command: Sequence[str], timeout_s: float, answer_type: type[Answer])
     try:
         return msgspec.json.decode(_output_of(command, timeout_s), type=answer_type)
     except OSError as error:
-        raise ProbeError(finding("probe_failed", message=str(error))) from None
+        raise ProbeError(findings.probe_failed(message=str(error))) from None
     except msgspec.DecodeError as error:
-        raise ProbeError(finding("probe_unreadable", message=str(error))) from None
+        raise ProbeError(findings.probe_unreadable(message=str(error))) from None
 
 
 def _output_of(command: Sequence[str], timeout_s: float) -> bytes:
@@ -94,12 +95,12 @@ def _output_of(command: Sequence[str], timeout_s: float) -> bytes:
                 process.kill()
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(1.0)
-                raise ProbeError(finding("probe_hangs", timeout_s=timeout_s)) from None
+                raise ProbeError(findings.probe_hangs(timeout_s=timeout_s)) from None
         output.seek(0)
         errors.seek(0)
         if code:
             last_line = plain(errors.read().decode(errors="replace").strip().rpartition("\n")[2])
-            raise ProbeError(finding("probe_ended", code=code, message=last_line))
+            raise ProbeError(findings.probe_ended(code=code, message=last_line))
         return output.read()
 
 
@@ -118,7 +119,7 @@ def examine() -> list[MachineCheck]:
     """Look at everything; takes as long as importing torch, and starting CUDA, does."""
     torch, driver = probe_torch(), probe_driver()
     return [
-        _ok("gpulab", finding("versions", gpulab=__version__, python=platform.python_version())),
+        _ok("gpulab", findings.versions(gpulab=__version__, python=platform.python_version())),
         check_torch(torch),
         check_driver(torch, driver),
         *_devices(torch),
@@ -146,14 +147,16 @@ def can_measure(checks: Iterable[MachineCheck]) -> bool:
 def check_torch(torch: TorchProbe) -> MachineCheck:
     """Whether torch is there, works, and was built for the machine's GPU."""
     if torch_cuda() == NO_TORCH:
-        return _missing(_TORCH, finding("not_there"), "everything", _command("pip install torch"))
+        return _missing(_TORCH, findings.not_there(), "everything", _command("pip install torch"))
     if torch.problem:
         fix = (
-            finding("reboot") if torch.problem.code == "probe_hangs" else _command(_REINSTALL_TORCH)
+            findings.reboot()
+            if torch.problem.code == findings.probe_hangs.code
+            else _command(_REINSTALL_TORCH)
         )
         return _broken(_TORCH, torch.problem, "everything", fix)
     gpu_unused = torch.cuda is None and has_gpu()
-    result = finding("torch_build", torch=torch.torch, cuda=torch.cuda, gpu_unused=gpu_unused)
+    result = findings.torch_build(torch=torch.torch, cuda=torch.cuda, gpu_unused=gpu_unused)
     if gpu_unused:
         return _missing(_TORCH, result, "gpu_scenarios", _command(_REINSTALL_TORCH))
     return _ok(_TORCH, result)
@@ -163,26 +166,24 @@ def check_driver(torch: TorchProbe, driver: DriverProbe) -> MachineCheck:
     """Whether the driver answers, by its own library and by torch."""
     version = driver.version
     if devices_are_hidden():
-        value = os.environ.get("CUDA_VISIBLE_DEVICES")
-        result = finding("devices_hidden_by", version=version, value=value)
+        value = os.environ["CUDA_VISIBLE_DEVICES"]
+        result = findings.devices_hidden_by(version=version, value=value)
         return _missing("driver", result, "gpu_scenarios", _command("unset CUDA_VISIBLE_DEVICES"))
     if driver.problem and driver.present:
         return _broken(
             "driver", driver.problem, "telemetry_and_gpu_scenarios", _driver_fix(driver.problem)
         )
     if torch.cuda_error and (version or has_gpu()):
-        result = finding("torch_without_driver", version=version, message=torch.cuda_error)
-        return _broken("driver", result, "gpu_scenarios", finding("ask_nvidia_smi_or_reboot"))
+        result = findings.torch_without_driver(version=version, message=torch.cuda_error)
+        return _broken("driver", result, "gpu_scenarios", findings.ask_nvidia_smi_or_reboot())
     if version or any(device.on_gpu for device in torch.devices):
-        return _ok(
-            "driver", finding("driver_answers", version=version, devices=list(driver.devices))
-        )
+        return _ok("driver", findings.driver_answers(version=version, devices=list(driver.devices)))
     if has_gpu():
         return _missing(
-            "driver", finding("gpu_without_driver"), "gpu_scenarios", finding("install_driver")
+            "driver", findings.gpu_without_driver(), "gpu_scenarios", findings.install_driver()
         )
     return _missing(
-        "driver", finding("no_gpu_and_no_driver"), "gpu_scenarios", finding("use_gpu_machine")
+        "driver", findings.no_gpu_and_no_driver(), "gpu_scenarios", findings.use_gpu_machine()
     )
 
 
@@ -191,32 +192,30 @@ def check_cupy() -> MachineCheck:
     package, cuda, extra = installed(*CUPY), torch_cuda(), fitting_cupy()
     if cuda in (None, NO_TORCH):
         return _missing(
-            "CuPy", finding("needs_cuda_torch", package=package), "cuda_lessons", _torch_for_cuda()
+            "CuPy", findings.needs_cuda_torch(package=package), "cuda_lessons", _torch_for_cuda()
         )
     install = f"pip install 'gpulab[{extra}]'"
     if package is None:
-        return _missing("CuPy", finding("not_there"), "cuda_lessons", _command(install))
+        return _missing("CuPy", findings.not_there(), "cuda_lessons", _command(install))
     name = package.split()[0]
     if name.startswith("cupy-cuda") and name != f"cupy-{extra}x":
         fix = _command(f"pip uninstall -y {name} && {install}")
         return _broken(
             "CuPy",
-            finding("package_of_other_cuda", package=package, cuda=cuda),
+            findings.package_of_other_cuda(package=package, cuda=cuda),
             "cuda_lessons",
             fix,
         )
-    return _ok("CuPy", finding("package", package=package))
+    return _ok("CuPy", findings.package(package=package))
 
 
 def check_nvrtc() -> MachineCheck:
     """Whether CUDA C++ can be compiled here: with a GPU or without one."""
     bindings, library = installed(NVRTC), installed(*_NVRTC_LIBRARIES)
     if bindings and (library or torch_cuda() not in (None, NO_TORCH)):
-        return _ok(
-            "NVRTC", finding("package", package=", ".join(filter(None, (bindings, library))))
-        )
+        return _ok("NVRTC", findings.package(package=", ".join(filter(None, (bindings, library)))))
     return _missing(
-        "NVRTC", finding("not_there"), "kernel_code", _command("pip install 'gpulab[nvrtc]'")
+        "NVRTC", findings.not_there(), "kernel_code", _command("pip install 'gpulab[nvrtc]'")
     )
 
 
@@ -226,8 +225,7 @@ def _devices(torch: TorchProbe) -> list[MachineCheck]:
         zip(torch.devices, torch.capabilities, strict=True), start=-1
     ):
         if device.on_gpu:
-            result = finding(
-                "gpu_device",
+            result = findings.gpu_device(
                 device=device.name,
                 capability=capability,
                 memory_bytes=device.memory_bytes,
@@ -235,8 +233,7 @@ def _devices(torch: TorchProbe) -> list[MachineCheck]:
             )
             checks.append(_ok(f"cuda:{number}", result))
         else:
-            result = finding(
-                "cpu_device",
+            result = findings.cpu_device(
                 device=device.name,
                 cores=len(os.sched_getaffinity(0)),
                 capability=capability,
@@ -248,36 +245,35 @@ def _devices(torch: TorchProbe) -> list[MachineCheck]:
 
 def _triton() -> MachineCheck:
     if package := installed("triton"):
-        return _ok("Triton", finding("package", package=package))
+        return _ok("Triton", findings.package(package=package))
     if torch_cuda() in (None, NO_TORCH):
         return _missing(
-            "Triton", finding("comes_with_cuda_torch"), "triton_lessons", _torch_for_cuda()
+            "Triton", findings.comes_with_cuda_torch(), "triton_lessons", _torch_for_cuda()
         )
     return _missing(
-        "Triton", finding("not_there"), "triton_lessons", _command("pip install triton")
+        "Triton", findings.not_there(), "triton_lessons", _command("pip install triton")
     )
 
 
 def _jax() -> MachineCheck:
     if package := installed("jax"):
-        return _ok("JAX", finding("package", package=package))
-    return _missing("JAX", finding("not_there"), "jax_lesson", _command("pip install jax"))
+        return _ok("JAX", findings.package(package=package))
+    return _missing("JAX", findings.not_there(), "jax_lesson", _command("pip install jax"))
 
 
 def _compiler() -> MachineCheck:
     if path := compiler():
-        return _ok("compiler", finding("file", path=path))
+        return _ok("compiler", findings.file(path=path))
     install = next((command for tool, command in _INSTALLERS.items() if shutil.which(tool)), None)
-    fix = _command(install) if install else finding("install_compiler")
-    return _missing("compiler", finding("no_compiler"), "compile_on_cpu", fix)
+    fix = _command(install) if install else findings.install_compiler()
+    return _missing("compiler", findings.no_compiler(), "compile_on_cpu", fix)
 
 
 def _terminal() -> MachineCheck:
     size = shutil.get_terminal_size()
     is_terminal = sys.stdout.isatty()
     unicode = terminal.shows_unicode()
-    result = finding(
-        "terminal",
+    result = findings.terminal(
         columns=size.columns if is_terminal else None,
         lines=size.lines if is_terminal else None,
         unicode=unicode,
@@ -296,9 +292,9 @@ def _run_files() -> MachineCheck:
     folder = default_path("x").parent
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if existing.is_dir() and os.access(existing, os.W_OK):
-        return _ok("run files", finding("file", path=str(folder)))
-    result = finding("folder_not_writable", path=str(existing))
-    return _broken("run files", result, "runs_without_output", finding("set_state_home"))
+        return _ok("run files", findings.file(path=str(folder)))
+    result = findings.folder_not_writable(path=str(existing))
+    return _broken("run files", result, "runs_without_output", findings.set_state_home())
 
 
 def _ok(name: str, result: Finding) -> MachineCheck:
@@ -318,14 +314,19 @@ def _broken(name: str, result: Finding, enables: str, fix: Finding) -> MachineCh
 
 
 def _command(command: str) -> Finding:
-    return finding("run_command", command=command)
+    return findings.run_command(command=command)
 
 
 def _driver_fix(problem: Finding) -> Finding:
-    if problem.code in ("driver_was_updated", "gpu_lost", "gpu_needs_reset", "probe_hangs"):
-        return finding("reboot")
-    return finding("ask_nvidia_smi_and_kernel_log")
+    if problem.code in _REBOOT:
+        return findings.reboot()
+    return findings.ask_nvidia_smi_and_kernel_log()
+
+
+_REBOOT = {
+    known.code for known in (driver_was_updated, gpu_lost, gpu_needs_reset, findings.probe_hangs)
+}
 
 
 def _torch_for_cuda() -> Finding:
-    return _command(_REINSTALL_TORCH) if has_gpu() else finding("use_gpu_machine")
+    return _command(_REINSTALL_TORCH) if has_gpu() else findings.use_gpu_machine()

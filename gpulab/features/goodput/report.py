@@ -26,7 +26,6 @@ from gpulab.core.events import (
     SoloRun,
     VariantRefused,
 )
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure
 from gpulab.core.payloads import LINKS, USEFUL, WAITING, Operation
@@ -38,6 +37,14 @@ from gpulab.features.goodput.analysis import (
     parts_on_device,
     share_without_overhead,
     taken_by_others_s,
+)
+from gpulab.features.goodput.findings import (
+    busy_exceeds_step,
+    computes_in_some_steps,
+    device_not_recorded,
+    goodput_uncertain,
+    profiler_overhead,
+    recordings_differ,
 )
 from gpulab.features.roofline.bound import Point
 from gpulab.report.feature import Draft, Feature
@@ -256,7 +263,7 @@ def goodput_of(
     checked = variant.last(Checked)
     right = checked is not None and checked.ok
     unreliable = _why_unreliable(profiled, step)
-    overhead = [finding("profiler_overhead", profiled.variant, overhead=step.overhead)]
+    overhead = [profiler_overhead(profiled.variant, overhead=step.overhead)]
     reasons = unreliable or (overhead if step.overhead > _MOST_OVERHEAD else [])
     return GoodputReport(
         phases=phases,
@@ -316,15 +323,15 @@ def _why_unreliable(profiled: Profiled, step: StepGoodput) -> list[Finding]:
     """Why the goodput is not certain within the tolerance."""
     name = profiled.variant
     if step.host_only:
-        return [finding("device_not_recorded", name)]
+        return [device_not_recorded(name)]
     if not profiled.repeatable:
-        return [finding("recordings_differ", name)]
+        return [recordings_differ(name)]
     if step.busy_s > step.step_s * (1 + TOLERANCE):
-        return [finding("busy_exceeds_step", name, busy_s=step.busy_s, step_s=step.step_s)]
+        return [busy_exceeds_step(name, busy_s=step.busy_s, step_s=step.step_s)]
     if step.uncertainty <= TOLERANCE or step.farthest is None:
         return []
     other, by = step.farthest
-    return [finding("goodput_uncertain", name, goodput=step.goodput, other=other, by=by)]
+    return [goodput_uncertain(name, goodput=step.goodput, other=other, by=by)]
 
 
 _PRODUCTS = re.compile(
@@ -346,7 +353,7 @@ def _judge(draft: Draft) -> Iterator[Event]:
     for name, variant in draft.state.variants.items():
         products = _products_per_step(variant)
         if products is not None and 0 < products < _LEAST and not variant.judged:
-            reason = finding("computes_in_some_steps", name, products=products, baseline=usual)
+            reason = computes_in_some_steps(name, products=products, baseline=usual)
             yield VariantRefused(variant=name, reason=reason)
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple
 
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.payloads import TRACE_PREFIX
+from gpulab.features.goodput.findings import trace_events_lack_a_field, trace_is_no_list
 from gpulab.stats.time_spans import Span
 
 WINDOW = f"{TRACE_PREFIX}window"
@@ -203,14 +203,13 @@ def validate(document: object) -> list[Finding]:
     """
     entries = document.get("traceEvents") if isinstance(document, dict) else None
     if not isinstance(entries, list):
-        return [finding("trace_is_no_list")]
+        return [trace_is_no_list()]
     places: dict[str, list[int]] = defaultdict(list)
     for index, raw in enumerate(entries):
         for problem in _problems(raw):
             places[problem].append(index)
     return [
-        finding(
-            "trace_events_lack_a_field",
+        trace_events_lack_a_field(
             field=field,
             count=len(indices),
             events=len(entries),

@@ -23,7 +23,6 @@ from msgspec.structs import replace
 from torch.profiler import ProfilerActivity, profile
 
 from gpulab.core.events import Examined, Profiled
-from gpulab.core.finding import finding
 from gpulab.core.jobs import Measure, ProfileOptions, ScenarioFile, TimeFunctions
 from gpulab.core.payloads import Choice, Partition
 from gpulab.core.statuses import CheckKind, Stage
@@ -36,6 +35,7 @@ from gpulab.engine.measure.clock import wait_for
 from gpulab.engine.processes.device import open_device, release_memory, waiter
 from gpulab.engine.processes.failure import SkippedError, first_line, forget
 from gpulab.engine.processes.reporting import Reporter
+from gpulab.features.goodput import findings
 from gpulab.features.goodput.analysis import call_counts, is_disturbed, operations, partition
 from gpulab.features.goodput.trace import WINDOW, Trace, read, streams_not_joined, validate
 from gpulab.features.memory.worker import build_and_weigh, peak_bytes
@@ -138,10 +138,12 @@ class Profiler:
             except SkippedError:
                 continue
             except BaseException as error:
-                self._reporter.notice("profiling_variant_failed", name, message=first_line(error))
+                self._reporter.found(
+                    findings.profiling_variant_failed(name, message=first_line(error))
+                )
                 forget(error)
             if not self._device_lives():
-                self._reporter.notice("profiling_device_in_error")
+                self._reporter.found(findings.profiling_device_in_error())
                 return
             compiled.reset()
             release_memory(self._device)
@@ -192,7 +194,9 @@ class Profiler:
                 snapshot = f"{self._options.memory}-{variant.name}.pickle"
                 peak = peak_bytes(build, self._device, snapshot)
                 if self._device.type == "cuda":
-                    self._reporter.explain("memory_snapshot", variant.name, file=snapshot)
+                    self._reporter.found(
+                        findings.memory_snapshot(variant.name, file=snapshot), explains=True
+                    )
                 self._reporter.channel.emit(replace(profiled, peak_bytes=peak))
         finally:
             build.close()
@@ -200,7 +204,7 @@ class Profiler:
     def _check_streams(self, name: str, trace: Trace) -> None:
         """Catches work on a side stream that nothing waits for."""
         if count := streams_not_joined(trace):
-            reason = finding("streams_not_joined", name, count=count)
+            reason = findings.streams_not_joined(name, count=count)
             self._reporter.channel.emit(
                 Examined(variant=name, check=CheckKind.STREAMS, ok=False, reason=reason)
             )
@@ -286,11 +290,13 @@ class Profiler:
     def _write(self, file: Path, data: bytes, document: object) -> str | None:
         """Keep a trace for a viewer; where it is, or None where it could not be written."""
         for problem in validate(document):
-            self._reporter.notice(problem.code, file=str(file), **problem.values)
+            self._reporter.found(replace(problem, values={**problem.values, "file": str(file)}))
         try:
             file.write_bytes(data)
         except OSError as error:
-            self._reporter.notice("trace_not_written", file=str(file), message=str(error.strerror))
+            self._reporter.found(
+                findings.trace_not_written(file=str(file), message=str(error.strerror))
+            )
             return None
         return str(file)
 

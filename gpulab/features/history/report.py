@@ -9,7 +9,6 @@ import msgspec
 from msgspec.structs import replace
 
 from gpulab.core.events import EarlierRuns, RunStarted
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Job, Measure, subject_of
 from gpulab.core.machine import Device
@@ -24,6 +23,7 @@ from gpulab.core.values import (
     StepTime,
     Text,
 )
+from gpulab.features.history.findings import outside_earlier_runs
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport
 from gpulab.report.state import RunState
@@ -163,8 +163,7 @@ def _outside_of_earlier(draft: Draft) -> Iterator[Finding]:
     for comparison in draft.comparisons:
         earlier = comparison.earlier
         if earlier is not None and earlier.outside:
-            yield finding(
-                "outside_earlier_runs",
+            yield outside_earlier_runs(
                 comparison.variant,
                 speedup=comparison.speedup,
                 runs=earlier.runs,

@@ -10,9 +10,10 @@ from math import log
 
 import msgspec
 
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import ExitCode, Verdict
+from gpulab.features.repeats.findings import too_few_runs
+from gpulab.report.findings import below_required, not_shown_to_reach, nothing_compared
 from gpulab.report.report import RunReport, Time
 from gpulab.scenario import Param
 from gpulab.stats.comparison import FLOOR, verdict_of
@@ -61,19 +62,17 @@ def over_runs_of(reports: Sequence[RunReport]) -> list[OverRuns]:
 def gate(entries: Sequence[OverRuns], required: float) -> tuple[ExitCode, Finding | None]:
     """Whether every speedup over runs is shown to reach what is required."""
     if not entries:
-        return ExitCode.INCONCLUSIVE, finding("nothing_compared", required=required)
+        return ExitCode.INCONCLUSIVE, nothing_compared(required=required)
     for entry in entries:
         if entry.high is not None and entry.high < required:
-            return ExitCode.SLOWER, finding("below_required", entry.variant, required=required)
+            return ExitCode.SLOWER, below_required(entry.variant, required=required)
     for entry in entries:
         if entry.low is None:
-            return ExitCode.INCONCLUSIVE, finding(
-                "too_few_runs", entry.variant, runs=entry.runs, needed=FEWEST
+            return ExitCode.INCONCLUSIVE, too_few_runs(
+                entry.variant, runs=entry.runs, needed=FEWEST
             )
         if entry.low < required:
-            return ExitCode.INCONCLUSIVE, finding(
-                "not_shown_to_reach", entry.variant, required=required
-            )
+            return ExitCode.INCONCLUSIVE, not_shown_to_reach(entry.variant, required=required)
     return ExitCode.MEASURED, None
 
 

@@ -16,8 +16,9 @@ from enum import StrEnum
 
 import msgspec
 
-from gpulab.core.finding import Finding, Value, finding
+from gpulab.core.findings import Finding, Value
 from gpulab.core.payloads import LINKS, MEMORY, Ceiling, family
+from gpulab.features.roofline import findings
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.evidence import (
     OVER,
@@ -60,36 +61,36 @@ class BoundKind(StrEnum):
 
 
 BOUND_OF = {
-    "above_compute_roof": BoundKind.COMPUTE,
-    "near_compute_roof": BoundKind.COMPUTE,
-    "pipe_is_busy": BoundKind.COMPUTE,
-    "link_and_near_compute_roof": BoundKind.COMPUTE,
-    "above_memory_roof": BoundKind.MEMORY,
-    "near_memory_roof": BoundKind.MEMORY,
-    "counted_near_memory_roof": BoundKind.MEMORY,
-    "few_bytes_in_memory": BoundKind.CACHE,
-    "bytes_stay_in_cache": BoundKind.CACHE,
-    "bytes_fit_cache": BoundKind.CACHE,
-    "above_link_roof": BoundKind.LINK,
-    "near_link_roof": BoundKind.LINK,
-    "at_power_cap": BoundKind.POWER,
-    "device_waits_for_launches": BoundKind.LAUNCH,
-    "launches_take_the_time": BoundKind.LAUNCH,
-    "device_waits_for_host": BoundKind.HOST,
-    "phase_waits": BoundKind.LATENCY,
-    "too_little_in_flight": BoundKind.LATENCY,
-    "warps_wait": BoundKind.LATENCY,
-    "random_accesses": BoundKind.LATENCY,
-    "strided_accesses": BoundKind.LATENCY,
-    "far_from_link_roof": BoundKind.LATENCY,
-    "thread_waits": BoundKind.WAITING,
-    "thread_is_preempted": BoundKind.PREEMPTED,
-    "page_faults_take_the_time": BoundKind.PAGE_FAULTS,
-    "interpreter_takes_the_time": BoundKind.INTERPRETER,
-    "outside_of_torch": BoundKind.UNEXPLAINED,
-    "unexplained": BoundKind.UNEXPLAINED,
-    "no_work_declared": BoundKind.UNKNOWN,
-    "ceilings_missing": BoundKind.UNKNOWN,
+    findings.above_compute_roof.code: BoundKind.COMPUTE,
+    findings.near_compute_roof.code: BoundKind.COMPUTE,
+    findings.pipe_is_busy.code: BoundKind.COMPUTE,
+    findings.link_and_near_compute_roof.code: BoundKind.COMPUTE,
+    findings.above_memory_roof.code: BoundKind.MEMORY,
+    findings.near_memory_roof.code: BoundKind.MEMORY,
+    findings.counted_near_memory_roof.code: BoundKind.MEMORY,
+    findings.few_bytes_in_memory.code: BoundKind.CACHE,
+    findings.bytes_stay_in_cache.code: BoundKind.CACHE,
+    findings.bytes_fit_cache.code: BoundKind.CACHE,
+    findings.above_link_roof.code: BoundKind.LINK,
+    findings.near_link_roof.code: BoundKind.LINK,
+    findings.at_power_cap.code: BoundKind.POWER,
+    findings.device_waits_for_launches.code: BoundKind.LAUNCH,
+    findings.launches_take_the_time.code: BoundKind.LAUNCH,
+    findings.device_waits_for_host.code: BoundKind.HOST,
+    findings.phase_waits.code: BoundKind.LATENCY,
+    findings.too_little_in_flight.code: BoundKind.LATENCY,
+    findings.warps_wait.code: BoundKind.LATENCY,
+    findings.random_accesses.code: BoundKind.LATENCY,
+    findings.strided_accesses.code: BoundKind.LATENCY,
+    findings.far_from_link_roof.code: BoundKind.LATENCY,
+    findings.thread_waits.code: BoundKind.WAITING,
+    findings.thread_is_preempted.code: BoundKind.PREEMPTED,
+    findings.page_faults_take_the_time.code: BoundKind.PAGE_FAULTS,
+    findings.interpreter_takes_the_time.code: BoundKind.INTERPRETER,
+    findings.outside_of_torch.code: BoundKind.UNEXPLAINED,
+    findings.unexplained.code: BoundKind.UNEXPLAINED,
+    findings.no_work_declared.code: BoundKind.UNKNOWN,
+    findings.ceilings_missing.code: BoundKind.UNKNOWN,
 }
 """What each reason says that limits a step."""
 
@@ -140,9 +141,9 @@ def _near_a_roof(facts: StepFacts, shares: RoofShares) -> Finding | None:
     byte_share = shares.bytes or 0.0
     arithmetic = shares.arithmetic or 0.0
     if arithmetic >= byte_share and above(arithmetic, shares.units):
-        return finding("above_compute_roof")
+        return findings.above_compute_roof()
     if NEAR <= arithmetic >= byte_share:
-        return finding("near_compute_roof", **facts.power_at_cap)
+        return findings.near_compute_roof(**facts.power_at_cap)
     if shares.cached:
         near = max(byte_share, shares.memory or 0.0) >= NEAR
         return _cached(facts, shares) if near else None
@@ -150,8 +151,8 @@ def _near_a_roof(facts: StepFacts, shares: RoofShares) -> Finding | None:
         return None
     as_fast: dict[str, Value] = {"as_fast_as": shares.stream} if byte_share < NEAR else {}
     if above(byte_share, shares.bandwidth):
-        return finding("above_memory_roof", **as_fast)
-    return finding("near_memory_roof", **as_fast, **facts.power_at_cap)
+        return findings.above_memory_roof.of(as_fast)
+    return findings.near_memory_roof.of({**as_fast, **facts.power_at_cap})
 
 
 def _cached(facts: StepFacts, shares: RoofShares) -> Finding:
@@ -161,11 +162,11 @@ def _cached(facts: StepFacts, shares: RoofShares) -> Finding:
         nearer = {"nearer_cache": True}
     if facts.dram_bytes is not None and facts.bytes and memory <= OVER:
         counted = facts.dram_bytes / facts.bytes
-        return finding("few_bytes_in_memory", **nearer, counted=counted)
+        return findings.few_bytes_in_memory.of({**nearer, "counted": counted})
     if memory > OVER:
         fewer = facts.dram_bytes is None and (facts.bytes or 0) > facts.cache_bytes
-        return finding("bytes_stay_in_cache", **nearer, may_move_fewer_bytes=fewer)
-    return finding("bytes_fit_cache", **nearer)
+        return findings.bytes_stay_in_cache.of({**nearer, "may_move_fewer_bytes": fewer})
+    return findings.bytes_fit_cache(**nearer)
 
 
 def _far_from_roofs(facts: StepFacts, shares: RoofShares, roofs: RoofSet, end: End) -> Finding:
@@ -192,13 +193,14 @@ def _while_waiting(facts: StepFacts, costs: HostCosts) -> Finding | None:
     if facts.on_gpu and waiting >= enough:
         # as recorded, else at most what launches cost bare
         launching = costs.launches if facts.launching is None else facts.launching
-        values: dict[str, Value] = {"share": waiting, "operations": facts.launches}
         if launching is not None and launching >= 0.5 * waiting:
-            return finding("device_waits_for_launches", **values)
+            return findings.device_waits_for_launches(share=waiting, operations=facts.launches)
         if not waits_in_phase:
-            return finding("device_waits_for_host", **values, launching=launching)
+            return findings.device_waits_for_host(
+                share=waiting, operations=facts.launches, launching=launching
+            )
     if waits_in_phase and (facts.on_gpu or phase_share >= costs.dominant[1]):
-        return finding("phase_waits", phase=phase, share=phase_share)
+        return findings.phase_waits(phase=phase, share=phase_share)
     return None
 
 
@@ -212,9 +214,9 @@ def _counted_near_a_roof(facts: StepFacts, roofs: RoofSet, end: End) -> Finding 
         if share >= NEAR:
             ratio = facts.dram_bytes / facts.bytes if facts.bytes else None
             known = {**values, "dram": min(share, 1.0), "ratio": ratio}
-            return finding("counted_near_memory_roof", **known)
+            return findings.counted_near_memory_roof.of(known)
     if facts.counters and (pipe := facts.counters.busiest_pipe(NEAR)):
-        return finding("pipe_is_busy", **values, pipe=pipe)
+        return findings.pipe_is_busy.of({**values, "pipe": pipe})
     return None
 
 
@@ -224,14 +226,14 @@ def _while_on_device(facts: StepFacts) -> Finding | None:
     if counters is None:
         return None
     if counters.at_power_cap:
-        return finding("at_power_cap", **facts.counted)
+        return findings.at_power_cap(**facts.counted)
     if counters.sm is None:
         return None
     occupancy = counters.occupancy
     if counters.sm < NEAR or (occupancy is not None and occupancy < _FEW):
-        return finding("too_little_in_flight", **facts.counted)
+        return findings.too_little_in_flight(**facts.counted)
     if occupancy is not None and occupancy >= _RESIDENT:
-        return finding("warps_wait", **facts.counted)
+        return findings.warps_wait(**facts.counted)
     return None
 
 
@@ -239,30 +241,30 @@ def _on_host(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> Finding 
     """What else a CPU did: the largest part, where that explains what is lost."""
     if facts.on_gpu:
         return None
-    if (facts.waited or 0.0) >= _MOST_OF_IT:
-        return finding("thread_waits", share=facts.waited)
+    if facts.waited is not None and facts.waited >= _MOST_OF_IT:
+        return findings.thread_waits(share=facts.waited)
     preempted = facts.preempted or 0.0
     running = 1 - preempted
     # it is near a roof while it runs
     if preempted >= _LEAST and shares.ideal >= NEAR * running > 0:
-        return finding("thread_is_preempted", share=preempted)
+        return findings.thread_is_preempted(share=preempted)
     name, share = costs.dominant
     lost = 1 - min(1.0, shares.ideal / running) if running else 1.0
     if share >= max(_LEAST, _PART * lost):
         if name == "page faults":
-            return finding("page_faults_take_the_time", faults=facts.faults, share=share)
-        return finding("launches_take_the_time", operations=facts.launches, share=share)
-    if (facts.outside or 0.0) >= _MOST_OF_IT:
-        interpreted = facts.interpreted or 0.0
-        is_python = interpreted >= _MOST_OF_IT
-        code = "interpreter_takes_the_time" if is_python else "outside_of_torch"
-        return finding(code, share=facts.outside, interpreted=facts.interpreted)
-    if (facts.gathering or 0.0) >= _MOST_OF_IT:
-        return finding("random_accesses", share=facts.gathering)
-    if (facts.strided or 0.0) >= _MOST_OF_IT and facts.bytes:
-        return finding("strided_accesses", share=facts.strided)
+            return findings.page_faults_take_the_time(faults=facts.faults or 0.0, share=share)
+        return findings.launches_take_the_time(operations=facts.launches, share=share)
+    if facts.outside is not None and facts.outside >= _MOST_OF_IT:
+        interpreted = facts.interpreted
+        if interpreted is not None and interpreted >= _MOST_OF_IT:
+            return findings.interpreter_takes_the_time(share=facts.outside, interpreted=interpreted)
+        return findings.outside_of_torch(share=facts.outside, interpreted=interpreted)
+    if facts.gathering is not None and facts.gathering >= _MOST_OF_IT:
+        return findings.random_accesses(share=facts.gathering)
+    if facts.strided is not None and facts.strided >= _MOST_OF_IT and facts.bytes:
+        return findings.strided_accesses(share=facts.strided)
     if preempted >= _MOST_OF_IT:
-        return finding("thread_is_preempted", share=preempted)
+        return findings.thread_is_preempted(share=preempted)
     return None
 
 
@@ -272,10 +274,10 @@ def _unexplained(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> Find
         operation, share = facts.longest_operation
         longest = {"operation": operation, "share": share}
     if not facts.bytes and not facts.flops:
-        return finding("no_work_declared", **longest)
+        return findings.no_work_declared.of(longest)
     if shares.incomplete:
-        return finding("ceilings_missing")
-    return finding("unexplained", **{**facts.counted, **costs.values, **longest})
+        return findings.ceilings_missing()
+    return findings.unexplained.of({**facts.counted, **costs.values, **longest})
 
 
 def _of_link(facts: StepFacts, roofs: RoofSet, end: End) -> Bound | None:
@@ -289,12 +291,12 @@ def _of_link(facts: StepFacts, roofs: RoofSet, end: End) -> Bound | None:
     if units:
         values |= {"arithmetic": arithmetic, "dtype": facts.units}
     if arithmetic >= max(NEAR, share):
-        code = "link_and_near_compute_roof"
+        reason = findings.link_and_near_compute_roof
     elif share >= NEAR:
-        code = "above_link_roof" if share > OVER else "near_link_roof"
+        reason = findings.above_link_roof if share > OVER else findings.near_link_roof
     else:
-        code = "far_from_link_roof"
-    return Bound(Finding(code=code, values=values), link, link.median)
+        reason = findings.far_from_link_roof
+    return Bound(reason.of(values), link, link.median)
 
 
 DIFFERS = 0.2

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 
 from gpulab.core.events import CeilingsMeasured
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
 from gpulab.core.payloads import CACHE, COSTS, DERIVED, LINKS, MATRIX, MEMORY, VECTOR, Ceiling
@@ -26,6 +25,7 @@ from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import first_line, forget, is_out_of_memory
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.features.roofline.ceilings import ceiling_from
+from gpulab.features.roofline.findings import ceiling_failed, matrix_product_units
 from gpulab.features.roofline.probes import PlannedProbe, Probe, plan
 from gpulab.stats import statistics
 
@@ -146,7 +146,7 @@ class Calibration:
             message = first_line(error)
             forget(error)
             ceiling = f"{planned.roof} {planned.kind}"
-            self._reporter.notice("ceiling_failed", ceiling=ceiling, message=message)
+            self._reporter.found(ceiling_failed(ceiling=ceiling, message=message))
             if self._wait:
                 # raises where the device is in error for good, and the run's next word is about
                 # that
@@ -240,5 +240,5 @@ def _vector_ceiling(product: Ceiling) -> Ceiling:
         median_low=product.median_low,
         median_high=product.median_high,
         source=DERIVED,
-        method=finding("matrix_product_units"),
+        method=matrix_product_units(),
     )

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
 
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
 from gpulab.core.payloads import (
@@ -29,6 +28,7 @@ from gpulab.core.payloads import (
     VECTOR,
     Ceiling,
 )
+from gpulab.features.roofline.findings import datasheet, memory_clock, sm_clock
 from gpulab.scenario import GiB
 from gpulab.stats.statistics import median_interval
 
@@ -234,7 +234,7 @@ def _from_sheet(device: Device) -> list[Ceiling]:
         "bf16": sheet.fp16 if sheet.bf16 else None,
         "fp8": sheet.fp8,
     }
-    method = finding("datasheet", device=device.name)
+    method = datasheet(device=device.name)
     return [
         _ceiling(MEMORY, "", "B/s", sheet.gb_s * _GIGA, DATASHEET, method),
         _ceiling(VECTOR, "fp32", "FLOP/s", sheet.fp32 * _TERA, DATASHEET, method),
@@ -250,9 +250,7 @@ def _derived(device: Device) -> list[Ceiling]:
     ceilings = []
     if device.memory_mhz and device.bus_bits:
         rate = device.memory_mhz * _MEGA * _DATA_RATE * device.bus_bits / 8
-        method = finding(
-            "memory_clock", mhz=device.memory_mhz, transfers=_DATA_RATE, bits=device.bus_bits
-        )
+        method = memory_clock(mhz=device.memory_mhz, transfers=_DATA_RATE, bits=device.bus_bits)
         ceilings.append(_ceiling(MEMORY, "", "B/s", rate, DERIVED, method))
     if device.capability and device.sm_mhz and device.sms:
         ceilings += _derived_from_sms(device, tuple(map(int, device.capability.split("."))))
@@ -262,9 +260,7 @@ def _derived(device: Device) -> list[Ceiling]:
 def _derived_from_sms(device: Device, capability: tuple[int, ...]) -> list[Ceiling]:
     def per_clock(roof: str, kind: str, unit: str, amount: float) -> Ceiling:
         amount_unit = unit.partition("/")[0]
-        method = finding(
-            "sm_clock", sms=device.sms, per_clock=amount, unit=amount_unit, mhz=device.sm_mhz
-        )
+        method = sm_clock(sms=device.sms, per_clock=amount, unit=amount_unit, mhz=device.sm_mhz)
         return _ceiling(
             roof, kind, unit, device.sms * amount * device.sm_mhz * _MEGA, DERIVED, method
         )

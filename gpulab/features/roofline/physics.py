@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 
 from gpulab.core.events import Built, CeilingsMeasured, Counted, Examined
-from gpulab.core.finding import Value, finding
+from gpulab.core.findings import Value
 from gpulab.core.jobs import Measure
 from gpulab.core.payloads import CACHE, LINKS, MATRIX, MEASURED, MEMORY, VECTOR
 from gpulab.core.statuses import Cache, CheckKind
 from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.findings import above_roof
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState, VariantState
 
@@ -201,7 +202,7 @@ def physics_of(
         ok=worst.possible,
         count=len(checks),
         values=worst.values,
-        reason=None if worst.possible else finding("above_roof", name, **worst.values),
+        reason=None if worst.possible else above_roof.of(worst.values, name),
     )
 
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
 from gpulab.core.payloads import (
@@ -31,6 +30,18 @@ from gpulab.core.payloads import (
     VECTOR,
 )
 from gpulab.engine.processes.device import free_memory
+from gpulab.features.roofline.findings import (
+    additions,
+    additions_on_device_clock,
+    arrays,
+    first_touches,
+    fma_chains,
+    graph_of_additions,
+    host_clock,
+    pinned_for_one_copy,
+    product,
+    repeated_reads,
+)
 from gpulab.scenario import GiB, KiB, MiB, Work
 
 THREADS, BLOCKS_PER_SM = 256, 8
@@ -101,7 +112,7 @@ def fma_chain(device: torch.device, info: Device, dtype: str) -> Probe:
         return out
 
     flops = 2 * CHAINS * iterations * blocks * THREADS
-    method = finding("fma_chains", chains=CHAINS, blocks=blocks, threads=THREADS)
+    method = fma_chains(chains=CHAINS, blocks=blocks, threads=THREADS)
     return Probe(Work(step), flops, method)
 
 
@@ -121,7 +132,7 @@ def l2_reads(device: torch.device, info: Device, footprint: int) -> Probe:
         kernel((blocks,), (THREADS,), arguments)
         return data, out  # alive for as long as the step is
 
-    method = finding("repeated_reads", passes=passes, bytes=footprint)
+    method = repeated_reads(passes=passes, bytes=footprint)
     return Probe(Work(step), passes * count * 16, method)
 
 
@@ -258,7 +269,7 @@ def stream(device: torch.device, kind: str, array: int) -> Probe:
     """
     count = array // 4
     size = count * 4
-    method = finding("arrays", bytes=array)
+    method = arrays(bytes=array)
     pattern = torch.rand(_PATTERN, dtype=torch.float32, device=device)
 
     def operand() -> torch.Tensor:
@@ -301,7 +312,7 @@ def _product(device: torch.device, kind: str) -> Probe:
 def product_of(device: torch.device, kind: str, size: int, *, rests: bool = False) -> Probe:
     """A product of two random matrices of this size."""
     work = Work(_multiply(device, kind, size), context=_tf32 if kind == "tf32" else None)
-    return Probe(work, 2 * size**3, finding("product", size=size), rests=rests)
+    return Probe(work, 2 * size**3, product(size=size), rests=rests)
 
 
 def products_of(device: torch.device, kind: str, sizes: Iterable[int], most_s: float) -> Probe:
@@ -351,7 +362,7 @@ def _first_touches() -> Probe:
             for start in range(0, _PAGES * page, page):
                 memory[start] = 1
 
-    return Probe(Work(step), 0, finding("first_touches", pages=_PAGES), "wall", _PAGES)
+    return Probe(Work(step), 0, first_touches(pages=_PAGES), "wall", _PAGES)
 
 
 def _launches(device: torch.device, kind: str) -> Probe:
@@ -363,21 +374,21 @@ def _launches(device: torch.device, kind: str) -> Probe:
             torch.add(operand, operand, out=out)
 
     if kind == "enqueue":
-        return Probe(Work(launches), 0, finding("additions", count=_LAUNCHES), "host", _LAUNCHES)
+        return Probe(Work(launches), 0, additions(count=_LAUNCHES), "host", _LAUNCHES)
     if kind == "spacing":
-        method = finding("additions_on_device_clock", count=_LAUNCHES)
+        method = additions_on_device_clock(count=_LAUNCHES)
         return Probe(Work(launches), 0, method, parts=_LAUNCHES)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         launches()
-    method = finding("graph_of_additions", count=_LAUNCHES)
+    method = graph_of_additions(count=_LAUNCHES)
     return Probe(Work(graph.replay), 0, method, parts=_LAUNCHES)
 
 
 def _transfers(device: torch.device, roof: str, kind: str, size: int) -> Probe:
     host = torch.ones(size, dtype=torch.uint8)
     copy = _transfer(device, roof, host.pin_memory() if kind == "pinned" else host)
-    return Probe(Work(copy), size, finding("host_clock"), "wall")
+    return Probe(Work(copy), size, host_clock(), "wall")
 
 
 def _pinned_on_the_spot(device: torch.device, roof: str, size: int) -> Probe:
@@ -394,7 +405,7 @@ def _pinned_on_the_spot(device: torch.device, roof: str, size: int) -> Probe:
         torch.cuda.synchronize(device)
         library.cudaHostUnregister(host.data_ptr())
 
-    return Probe(Work(step), size, finding("pinned_for_one_copy"), "wall")
+    return Probe(Work(step), size, pinned_for_one_copy(), "wall")
 
 
 def _transfer(device: torch.device, roof: str, host: torch.Tensor) -> Callable[[], Any]:

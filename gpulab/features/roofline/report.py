@@ -23,7 +23,6 @@ from gpulab.core.events import (
     RoofProbed,
     SoloRun,
 )
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Calibrate, Measure
 from gpulab.core.payloads import (
@@ -52,6 +51,12 @@ from gpulab.features.roofline.bound import (
 )
 from gpulab.features.roofline.ceilings import RoofSet, nominal_ceilings
 from gpulab.features.roofline.evidence import DeviceCounters, StepFacts
+from gpulab.features.roofline.findings import (
+    ceilings_not_used,
+    declares_more_bytes,
+    flops_differ,
+    moves_more_bytes,
+)
 from gpulab.features.roofline.physics import physics_of
 from gpulab.features.telemetry.fields import PERCENT, POWER_CAP
 from gpulab.features.telemetry.report import TelemetryHistory
@@ -347,24 +352,22 @@ def _disagreements(draft: Draft) -> list[Finding]:
         if every or ceiling.roof in (MEMORY, CACHE, roof) or ceiling.kind in dtypes
     ]
     if unsteady:
-        findings.append(finding("ceilings_not_used", ceilings=unsteady, times=UNSTEADY))
+        findings.append(ceilings_not_used(ceilings=unsteady, times=UNSTEADY))
     for name, variant in state.variants.items():
         built, counted = variant.last(Built), variant.last(Counted)
         flops = (built.flops, counted.flops) if built and counted else (None, None)
         if flops[0] and flops[1] and abs(flops[0] / flops[1] - 1) > _FLOPS_AGREE:
-            findings.append(finding("flops_differ", name, declared=flops[0], counted=flops[1]))
+            findings.append(flops_differ(name, declared=flops[0], counted=flops[1]))
         # Bytes that are declared for a link are read and written by its memory as well, and by
         # whatever waits for them.
         dram_bytes = None if roof in LINKS else dram_bytes_per_step(state, variant, roofs)
         if dram_bytes and built and built.bytes and dram_bytes > (1 + DIFFERS) * built.bytes:
-            findings.append(finding("moves_more_bytes", name, ratio=dram_bytes / built.bytes))
+            findings.append(moves_more_bytes(name, ratio=dram_bytes / built.bytes))
         operands = counted.operand_bytes if counted else None
         # Where torch sees no operation there is no count; what others do beside its operations is
         # not in it.
         if built and built.bytes and operands and built.bytes > (1 + DIFFERS) * operands:
-            findings.append(
-                finding("declares_more_bytes", name, declared=built.bytes, operands=operands)
-            )
+            findings.append(declares_more_bytes(name, declared=built.bytes, operands=operands))
     return findings
 
 

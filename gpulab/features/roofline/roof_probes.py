@@ -13,13 +13,13 @@ from time import perf_counter
 import torch
 
 from gpulab.core.events import RoofProbed
-from gpulab.core.finding import finding
 from gpulab.core.machine import Device
 from gpulab.core.payloads import CACHE, MATRIX, MEMORY, VECTOR
 from gpulab.engine.build.build import Build
 from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.plan import lead_in_steps
 from gpulab.engine.processes.failure import forget
+from gpulab.features.roofline.findings import arrays
 from gpulab.features.roofline.probes import (
     PlannedProbe,
     Probe,
@@ -200,7 +200,7 @@ def _walk(array: int, chunk: int) -> Probe:
         target, operand = next(chunks)
         return target.add_(operand, alpha=1e-6)
 
-    return Probe(Work(step), 3 * 4 * length, finding("arrays", bytes=array))
+    return Probe(Work(step), 3 * 4 * length, arrays(bytes=array))
 
 
 def _has_room(device: torch.device) -> bool:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import psutil
 
+from gpulab.catalog.findings import run_on_cpu
 from gpulab.core.events import (
     Event,
     SamplingTarget,
@@ -24,11 +25,11 @@ from gpulab.core.events import (
     TelemetryLost,
     TelemetryStarted,
 )
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.machine import DriverProbe
 from gpulab.core.wire import encode
 from gpulab.features.telemetry.fields import RATE_HZ
+from gpulab.features.telemetry.findings import nvml_client_broken, telemetry_failed
 
 if TYPE_CHECKING:
     from gpulab.features.telemetry.gpu import Gpu
@@ -163,7 +164,7 @@ class Sampler:
 
 def _open(target: SamplingTarget) -> tuple[Gpu | None, TelemetryStarted]:
     if target.gpu is None:
-        return None, TelemetryStarted(no_gpu_reason=finding("run_on_cpu"))
+        return None, TelemetryStarted(no_gpu_reason=run_on_cpu())
     try:
         from gpulab.features.telemetry.gpu import NoGpuError, open_gpu
     except ImportError as error:
@@ -183,7 +184,7 @@ def _probe() -> DriverProbe:
 
 
 def _broken_client(error: ImportError) -> Finding:
-    return finding("nvml_client_broken", message=str(error))
+    return nvml_client_broken(message=str(error))
 
 
 def main() -> None:
@@ -200,7 +201,7 @@ def main() -> None:
     try:
         Sampler(msgspec.json.decode(line, type=SamplingTarget), fd).run()
     except Exception as error:
-        reason = finding("telemetry_failed", message=f"{type(error).__name__}: {error}")
+        reason = telemetry_failed(message=f"{type(error).__name__}: {error}")
         os.write(fd, encode(TelemetryLost(reason=reason)))
 
 

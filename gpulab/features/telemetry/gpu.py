@@ -13,10 +13,29 @@ import psutil
 import pynvml
 
 from gpulab.core.events import SamplingTarget, TelemetryStarted
-from gpulab.core.finding import finding
 from gpulab.core.findings import Finding
 from gpulab.core.machine import DriverProbe
 from gpulab.features.telemetry.fields import FIELDS, PROCESSES_S
+from gpulab.features.telemetry.findings import (
+    driver_error,
+    driver_not_loaded,
+    driver_was_updated,
+    ecc_errors,
+    gpu_lost,
+    gpu_needs_reset,
+    keeps_failing,
+    no_driver,
+    no_driver_permission,
+    no_such_gpu,
+    not_in_client,
+    not_in_driver,
+    not_permitted,
+    not_supported,
+    pcie_narrow,
+    row_remapping_failed,
+    row_remapping_pending,
+    xid,
+)
 
 _MIB = 2**20
 _MILLI = 1e-3
@@ -63,23 +82,22 @@ _OF_A_SLICE = ("memory_used", "busy")
 """Those of them that a MIG slice has of its own."""
 
 _UNSUPPORTED = {
-    pynvml.NVML_ERROR_NOT_SUPPORTED: "not_supported",
-    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: "not_in_driver",
-    pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH: "not_in_driver",
-    pynvml.NVML_ERROR_NO_PERMISSION: "not_permitted",
+    pynvml.NVML_ERROR_NOT_SUPPORTED: not_supported.code,
+    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: not_in_driver.code,
+    pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH: not_in_driver.code,
+    pynvml.NVML_ERROR_NO_PERMISSION: not_permitted.code,
 }
 """The code of why a field will never have a value; any other error may pass."""
-_OLD_CLIENT, _KEEPS_FAILING, _TRIES = "not_in_client", "keeps_failing", 10
-_NO_DRIVER = "no_driver"
+_TRIES = 10
 _FAULTS = {
-    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: _NO_DRIVER,
-    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "driver_not_loaded",
-    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "driver_was_updated",
-    pynvml.NVML_ERROR_GPU_IS_LOST: "gpu_lost",
-    pynvml.NVML_ERROR_RESET_REQUIRED: "gpu_needs_reset",
-    pynvml.NVML_ERROR_NO_PERMISSION: "no_driver_permission",
-    pynvml.NVML_ERROR_NOT_FOUND: "no_such_gpu",
-    pynvml.NVML_ERROR_INVALID_ARGUMENT: "no_such_gpu",
+    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: no_driver,
+    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: driver_not_loaded,
+    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: driver_was_updated,
+    pynvml.NVML_ERROR_GPU_IS_LOST: gpu_lost,
+    pynvml.NVML_ERROR_RESET_REQUIRED: gpu_needs_reset,
+    pynvml.NVML_ERROR_NO_PERMISSION: no_driver_permission,
+    pynvml.NVML_ERROR_NOT_FOUND: no_such_gpu,
+    pynvml.NVML_ERROR_INVALID_ARGUMENT: no_such_gpu,
 }
 _LOST = (pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED)
 
@@ -94,8 +112,8 @@ class NoGpuError(Exception):
 
 def _fault(error: pynvml.NVMLError) -> Finding:
     """What an error of the driver means."""
-    code = _FAULTS.get(error.value)
-    return finding(code) if code else finding("driver_error", message=str(error))
+    known = _FAULTS.get(error.value)
+    return known() if known else driver_error(message=str(error))
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -117,7 +135,7 @@ def probe() -> DriverProbe:
             devices.append(f"{name} ({_call(pynvml.nvmlDeviceGetUUID, handle)})")
         version = _call(pynvml.nvmlSystemGetDriverVersion)
     except NoGpuError as error:
-        return DriverProbe(problem=error.reason, present=error.reason.code != _NO_DRIVER)
+        return DriverProbe(problem=error.reason, present=error.reason.code != no_driver.code)
     return DriverProbe(version=version, devices=tuple(devices))
 
 
@@ -210,16 +228,16 @@ def _health(handle: Any) -> dict[str, float]:
 def _problems(health: dict[str, float]) -> list[Finding]:
     problems = []
     if errors := health.get("ecc_uncorrected"):
-        problems.append(finding("ecc_errors", count=int(errors)))
+        problems.append(ecc_errors(count=int(errors)))
     if health.get("rows_failed"):
-        problems.append(finding("row_remapping_failed"))
+        problems.append(row_remapping_failed())
     if health.get("rows_pending"):
-        problems.append(finding("row_remapping_pending"))
+        problems.append(row_remapping_pending())
     # The generation drops to save power and comes back under load; a link that is narrow stays so.
     width = health.get("pcie_width")
     full = health.get("pcie_width_max")
     if width and full and width < full:
-        problems.append(finding("pcie_narrow", width=int(width), full=int(full)))
+        problems.append(pcie_narrow(width=int(width), full=int(full)))
     return problems
 
 
@@ -303,7 +321,7 @@ class Gpu:
         except pynvml.NVMLError as error:
             self._disable_gpm(_UNSUPPORTED.get(error.value) or _fault(error).code)
         except AttributeError:
-            self._disable_gpm(_OLD_CLIENT)
+            self._disable_gpm(not_in_client.code)
         self._xids: Any = None
         with suppress(pynvml.NVMLError, AttributeError):
             events = pynvml.nvmlEventSetCreate()
@@ -364,7 +382,7 @@ class Gpu:
         try:
             answer = query(*arguments)
         except AttributeError:
-            self._unsupported[name] = _OLD_CLIENT
+            self._unsupported[name] = not_in_client.code
             return None
         except pynvml.NVMLError as error:
             if error.value in _LOST:
@@ -372,7 +390,7 @@ class Gpu:
             self._failures[name] = self._failures.get(name, 0) + 1
             code = _UNSUPPORTED.get(error.value)
             if code is None and self._failures[name] >= _TRIES:
-                code = _KEEPS_FAILING
+                code = keeps_failing.code
             if code:
                 self._disable(name, code)
             return None
@@ -463,7 +481,7 @@ class Gpu:
                 event = pynvml.nvmlEventSetWait_v2(self._xids, 0)
             except (pynvml.NVMLError, AttributeError):
                 break  # a timeout: nothing more came
-            reported.append(finding("xid", xid=int(event.eventData)))
+            reported.append(xid(xid=int(event.eventData)))
         return reported
 
     def _foreign_processes(self) -> list[str]:

@@ -16,9 +16,9 @@ from gpulab.core.events import (
     TelemetryStarted,
     WorkerReady,
 )
-from gpulab.core.finding import finding
 from gpulab.core.jobs import TELEMETRY_ON
 from gpulab.core.wire import decode, encode
+from gpulab.features.telemetry.findings import driver_did_not_answer, telemetry_process_ended
 from gpulab.session.streams import Lines, Stream, pipe, read_available
 
 TELEMETRY = (sys.executable, "-P", "-m", "gpulab.features.telemetry")
@@ -75,7 +75,7 @@ class TelemetryProcess:
             events += batch
         self._resources.close()
         if self._targeted and not self._started:
-            events.append(TelemetryStarted(no_gpu_reason=finding("driver_did_not_answer")))
+            events.append(TelemetryStarted(no_gpu_reason=driver_did_not_answer()))
         return [*events, TelemetryEnded()]
 
     def _take(self, fd: int) -> tuple[list[Event], bool]:
@@ -91,7 +91,7 @@ class TelemetryProcess:
                     events.append(event)
         if not data and not self._stopped:
             self._stopped = True
-            reason = finding("telemetry_process_ended")
+            reason = telemetry_process_ended()
             if self._started:
                 events.append(TelemetryLost(reason=reason))
             else:

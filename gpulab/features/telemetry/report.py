@@ -34,6 +34,7 @@ from gpulab.features.telemetry.fields import (
     reason_letters,
     reason_names,
 )
+from gpulab.features.telemetry.findings import clocks_slowed, gpu_shared
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport, SoloReport, TelemetryReport, VariantReport, fields_of
 from gpulab.report.samples import InvalidWindows
@@ -42,7 +43,6 @@ from gpulab.report.variants import rate
 from gpulab.stats.series import Window
 
 STALE_S = 3 / RATE_HZ
-SLOWED_CODE, SHARED_CODE = "clocks_slowed", "gpu_shared"
 _AVERAGED, _AVERAGED_S = ("busy", "power_average"), 1.0
 """Fields that the driver averages over a second: until then they hold what ran before."""
 _COUNTERS_LAG_S = 0.1
@@ -270,15 +270,15 @@ def add_windows(windows: InvalidWindows, reading: Telemetry) -> None:
     it.
     """
     if reading.reasons is not None:
-        windows.close(SLOWED_CODE, reading.t)
+        windows.close(clocks_slowed.code, reading.t)
         if slowed := reading.reasons & SLOWED:
             names = tuple(reason_names(slowed))
-            windows.begin(Window(reading.since, reading.t + 1 / RATE_HZ, SLOWED_CODE, names))
+            windows.begin(Window(reading.since, reading.t + 1 / RATE_HZ, clocks_slowed.code, names))
     if reading.others is not None:
-        windows.close(SHARED_CODE, reading.t)
+        windows.close(gpu_shared.code, reading.t)
         if reading.others:
             began, end = _looked_since(reading), reading.t + PROCESSES_S
-            windows.begin(Window(began, end, SHARED_CODE, tuple(reading.others)))
+            windows.begin(Window(began, end, gpu_shared.code, tuple(reading.others)))
 
 
 def _looked_since(reading: Telemetry) -> float:

@@ -18,7 +18,7 @@ from gpulab.core.statuses import Outcome, Stage
 SERVE = """
 import ctypes, os, signal, subprocess, sys, time
 from gpulab.core.events import Noticed, WorkerDone
-from gpulab.core.finding import finding
+from found import finding
 from gpulab.core.statuses import Stage
 
 def serve(channel, job, buffer, position, forks):

@@ -32,7 +32,7 @@ def samples(number):
     return e.Samples(names=("good", "bad", "control"), complete=number + 1, times_s=[1.0, 1e-9], **columns)
 """
 SERVE = """
-from gpulab.core.finding import finding
+from found import finding
 
 def serve(channel, job, buffer, position, forks):
     for number in range(3):

@@ -15,10 +15,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from found import finding
 from worker_pipe import WorkerPipe
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.jobs import Calibrate
 from gpulab.core.machine import Device
 from gpulab.core.run_file import read_run_file

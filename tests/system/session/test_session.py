@@ -10,10 +10,10 @@ from contextlib import suppress
 import psutil
 import pytest
 from conftest import wait_for
+from found import finding
 from session_workers import findings, finished, of_type, request, start_session
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.run_file import RunFile, read_run_file
 from gpulab.core.statuses import ExitCode, FailureKind, Outcome, Stage
 from gpulab.report.build import build_report, fold_all

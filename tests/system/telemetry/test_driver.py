@@ -8,6 +8,7 @@ import time
 from itertools import pairwise
 
 import pytest
+from found import finding
 from sampling import Driver
 
 from gpulab.core.events import (
@@ -16,7 +17,6 @@ from gpulab.core.events import (
     TelemetryLost,
     TelemetryStarted,
 )
-from gpulab.core.finding import finding
 from gpulab.features.telemetry.fields import RATE_HZ
 
 

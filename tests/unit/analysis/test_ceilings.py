@@ -2,10 +2,10 @@
 
 import pytest
 from devices import H200
+from found import finding
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.core.finding import finding
 from gpulab.core.machine import Device
 from gpulab.core.payloads import (
     DATASHEET,

@@ -5,6 +5,7 @@ entry.
 from pathlib import Path
 
 import pytest
+from found import finding
 
 from gpulab.catalog import catalog as catalogs
 from gpulab.catalog.catalog import (
@@ -15,7 +16,6 @@ from gpulab.catalog.catalog import (
     read_again,
     read_file,
 )
-from gpulab.core.finding import finding
 
 EXAMPLE = (Path(__file__).parent / "example.py").read_text()
 HEAD = "from gpulab import MiB, Scenario\n"

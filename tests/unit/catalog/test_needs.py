@@ -3,10 +3,10 @@ library.
 """
 
 import pytest
+from found import finding
 
 from gpulab.catalog import needs
 from gpulab.catalog.needs import NO_TORCH, default_device, first_missing, fitting_cupy, missing
-from gpulab.core.finding import finding
 
 CACHED = (needs._no_cuda, needs._no_cupy, needs._no_triton, needs._no_jax, needs._no_compiler)
 

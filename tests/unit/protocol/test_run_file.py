@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from found import finding
 from recorded import SMALL_RUN, write_run
 
-from gpulab.core.finding import finding
 from gpulab.core.run_file import VERSION, RunFile, RunFileError, is_run_file, read_run_file
 from gpulab.core.statuses import Conclusion
 from gpulab.report.build import build_report, fold_all

@@ -5,11 +5,11 @@ pieces.
 from contextlib import closing
 
 import pytest
+from found import finding
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded import SMALL_RUN, write_run
 
-from gpulab.core.finding import finding
 from gpulab.core.run_file import RunFileError, RunFileReader
 
 

@@ -3,9 +3,9 @@ not fit together.
 """
 
 import pytest
+from found import finding
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.text import plain
 from gpulab.core.wire import decode, encode, numbered
 from gpulab.features.telemetry.fields import reason_letters, reason_names

@@ -6,13 +6,13 @@ from itertools import groupby
 from math import log
 
 import pytest
+from found import finding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from synthetic_runs import END, SLOT_S, batches, opening, report_of, request, rows, samples
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.statuses import IntervalUnit
 from gpulab.features.telemetry.report import add_windows
 from gpulab.report.build import build_report, fold_all, new_state

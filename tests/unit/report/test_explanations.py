@@ -3,11 +3,11 @@ functions.
 """
 
 import pytest
+from found import finding
 from msgspec.structs import replace
 from synthetic_runs import INFOS, functions_request, opening, report_of, request, run_of
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.jobs import VariantInfo
 from gpulab.core.statuses import Clock
 

@@ -4,13 +4,13 @@ meanwhile.
 
 import msgspec
 import pytest
+from found import finding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded import run_file
 from synthetic_runs import END, INFOS, opening, report_of, request, run_of, samples
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.payloads import Ceiling
 from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import CheckTime, FailureKind, Stage

@@ -1,6 +1,7 @@
 """What a variant's windows, its time and its roof say together of where its time goes."""
 
 import pytest
+from found import finding
 
 from gpulab.core.events import (
     Built,
@@ -12,7 +13,6 @@ from gpulab.core.events import (
     SoloRun,
     WorkerReady,
 )
-from gpulab.core.finding import finding
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
 from gpulab.core.payloads import Operation, Partition

@@ -5,12 +5,12 @@ last.
 from unittest.mock import patch
 
 import pytest
+from found import finding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic_runs import END, opening, report_of, request, run_of, samples
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.statuses import Cache, Stage
 from gpulab.report import state as log_history
 from gpulab.report.state import LogHistory

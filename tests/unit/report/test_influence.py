@@ -1,10 +1,10 @@
 """Variants that influence each other: alone, before others were built, against the rounds."""
 
 import pytest
+from found import finding
 from synthetic_runs import opening, report_of, run_of
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 
 BASELINE_S = 1e-3
 

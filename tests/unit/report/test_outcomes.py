@@ -1,6 +1,7 @@
 """How a run came out: its exit code, the reason for it, and which of several counts."""
 
 import pytest
+from found import finding
 from hypothesis import given
 from hypothesis import strategies as st
 from synthetic_runs import (
@@ -15,7 +16,6 @@ from synthetic_runs import (
 )
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.jobs import VariantInfo
 from gpulab.core.statuses import (
     CheckTime,

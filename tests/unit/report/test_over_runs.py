@@ -5,8 +5,8 @@ gate on it.
 from math import exp
 
 import pytest
+from found import finding
 
-from gpulab.core.finding import finding
 from gpulab.core.statuses import Conclusion, ExitCode, Status, Verdict
 from gpulab.features.repeats.report import over_runs_of
 from gpulab.report.commands import combine

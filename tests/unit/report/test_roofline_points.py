@@ -5,10 +5,10 @@ step.
 import msgspec
 import pytest
 from devices import H200
+from found import finding
 from synthetic_runs import CPU, END, ON_CPU, opening, report_of, request, run_of, samples
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.jobs import Calibrate, RunRequest, VariantInfo
 from gpulab.core.machine import Device
 from gpulab.core.payloads import Ceiling, Partition

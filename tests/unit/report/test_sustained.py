@@ -1,10 +1,10 @@
 """Speedups of variants that each ran alone, beside those that were interleaved."""
 
 import pytest
+from found import finding
 from synthetic_runs import opening, report_of, request, run_of
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.statuses import Cache, Clock
 from gpulab.features.telemetry.fields import POWER_CAP
 

@@ -3,9 +3,9 @@ from it.
 """
 
 import pytest
+from found import finding
 from msgspec.structs import replace
 
-from gpulab.core.finding import finding
 from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.statuses import ExitCode, Status, Verdict
 from gpulab.features.sweeps.report import MOST_FINALISTS, contenders_of, finalists_of, sweep_of

@@ -4,10 +4,10 @@ them.
 
 import pytest
 from devices import H200
+from found import finding
 from synthetic_runs import END, INFOS, opening, report_of, request, run_of, samples
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.jobs import VariantInfo
 from gpulab.core.machine import Device
 from gpulab.core.statuses import (

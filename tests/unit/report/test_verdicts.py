@@ -3,6 +3,7 @@ checked.
 """
 
 import pytest
+from found import finding
 from synthetic_runs import (
     END,
     INFOS,
@@ -15,7 +16,6 @@ from synthetic_runs import (
 )
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.jobs import VariantInfo
 from gpulab.core.statuses import CheckTime, FailureKind, Outcome, Stage
 

@@ -2,11 +2,11 @@
 
 import pytest
 from devices import H200
+from found import finding
 from msgspec.structs import replace
 from synthetic_runs import END, INFOS, opening, report_of, request, run_of, samples
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.jobs import VariantInfo
 from gpulab.core.payloads import LINKS, Ceiling
 from gpulab.core.statuses import Cache, CeilingChoice, CheckTime, Clock

@@ -1,10 +1,10 @@
 """Ceilings are taken again for the same device in the same state, and for no other."""
 
 import pytest
+from found import finding
 from msgspec.structs import replace
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.jobs import Calibrate, Measure, RunRequest, ScenarioFile
 from gpulab.core.machine import Device
 from gpulab.core.payloads import Ceiling

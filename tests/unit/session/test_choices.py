@@ -1,9 +1,9 @@
 """What was chosen is there for the next run of the same source, and never in the way of one."""
 
 import pytest
+from found import finding
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile
 from gpulab.core.payloads import Choice, Tried, Tuning
 from gpulab.session.history import History

@@ -3,9 +3,9 @@ expected.
 """
 
 import pytest
+from found import finding
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.statuses import Stage
 from gpulab.session.deadline import Deadline
 

@@ -5,10 +5,10 @@ of it.
 import signal
 
 import pytest
+from found import finding
 from recorded import SMALL_REQUEST
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.jobs import Calibrate, RunRequest
 from gpulab.core.statuses import FailureKind, Outcome, Stage
 from gpulab.core.wire import numbered, signed

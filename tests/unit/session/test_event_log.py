@@ -2,10 +2,10 @@
 run.
 """
 
+from found import finding
 from recorded import SMALL_RUN
 
 from gpulab.core import events as e
-from gpulab.core.finding import finding
 from gpulab.core.run_file import RunFile, read_run_file
 from gpulab.session.streams import EventLog
 

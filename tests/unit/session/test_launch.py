@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from found import finding
 from recorded import SMALL_REQUEST
 from scenario_files import FUNCTIONS, SCENARIO, write
 
 from gpulab.catalog.catalog import ScenarioNotFoundError, catalog
-from gpulab.core.finding import finding
 from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.statuses import Conclusion, ExitCode
 from gpulab.session import launch as launches

@@ -4,10 +4,10 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from found import finding
 from scenario_files import FUNCTIONS, SCENARIO, write
 
 from gpulab.catalog.catalog import read_file
-from gpulab.core.finding import finding
 from gpulab.core.jobs import Calibrate, Measure, ProfileOptions, TimeFunctions
 from gpulab.core.statuses import CeilingChoice, Clock
 from gpulab.session import requests, settings

@@ -3,9 +3,9 @@ then.
 """
 
 import pytest
+from found import finding
 from recorded import SMALL_RUN
 
-from gpulab.core.finding import finding
 from gpulab.core.statuses import Conclusion, ExitCode
 from gpulab.session.run import Run
 

@@ -1,9 +1,9 @@
 """Events come alike from a run file that is complete and from one that still grows."""
 
 import pytest
+from found import finding
 from recorded import SMALL_RUN, write_run
 
-from gpulab.core.finding import finding
 from gpulab.core.run_file import RunFileError
 from gpulab.core.wire import encode
 from gpulab.session import run as source

@@ -5,12 +5,12 @@ said.
 import pytest
 from conftest import printed
 from devices import H200
+from found import finding
 from recorded import report_of
 from rooflines import ceiling
 from run_reports import CPU, run
 
 from gpulab.core.events import CeilingsMeasured
-from gpulab.core.finding import finding
 from gpulab.core.payloads import Ceiling
 from gpulab.core.statuses import Conclusion
 from gpulab.features.roofline.ceilings import nominal_ceilings

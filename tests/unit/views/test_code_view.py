@@ -4,10 +4,10 @@ file.
 
 import pytest
 from conftest import printed
+from found import finding
 from run_reports import run, variant
 
 from gpulab.core.events import VariantFailed
-from gpulab.core.finding import finding
 from gpulab.core.statuses import FailureKind, Stage
 from gpulab.features.code.view import code_view
 from gpulab.report.report import Time

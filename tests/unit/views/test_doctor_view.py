@@ -4,8 +4,8 @@ fixes it.
 
 import pytest
 from conftest import printed
+from found import finding
 
-from gpulab.core.finding import finding
 from gpulab.core.machine import CheckStatus, MachineCheck
 from gpulab.features.doctor.view import ENABLES, doctor
 

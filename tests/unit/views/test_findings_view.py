@@ -3,8 +3,8 @@ said.
 """
 
 import pytest
+from found import finding
 
-from gpulab.core.finding import finding
 from gpulab.report.sentences import lines, sentence, sentence_with_place, with_reason
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from conftest import printed
+from found import finding
 from recorded import NAMES, report_of
 from rich.console import Console
 from rich.style import Style
 from run_reports import CPU, profiled, two_variants
 
-from gpulab.core.finding import finding
 from gpulab.core.machine import Device
 from gpulab.core.payloads import CATEGORIES
 from gpulab.core.units import percent_of_roof

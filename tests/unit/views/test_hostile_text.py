@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 from conftest import printed
+from found import finding
 from hostile import CLOCKS, DECODED, FORGED, KNOWN, hostile
 from msgspec.structs import replace
 from recorded import NAMES, report_of, run_file
@@ -16,7 +17,6 @@ from gpulab.catalog import view as lesson
 from gpulab.catalog import view as listing
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.core.events import MemoryUsed
-from gpulab.core.finding import finding
 from gpulab.core.machine import CheckStatus, Device, MachineCheck
 from gpulab.core.payloads import KernelCode, KernelText, Tried, Tuning
 from gpulab.core.run_file import read_run_file

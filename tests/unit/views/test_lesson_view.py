@@ -3,10 +3,10 @@ changed.
 """
 
 from conftest import printed
+from found import finding
 
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.view import lesson
-from gpulab.core.finding import finding
 from gpulab.core.text import readable
 from gpulab.features.course.report import course_lesson
 

@@ -5,12 +5,12 @@ lacks in brackets.
 from tempfile import mkdtemp
 
 import pytest
+from found import finding
 from recorded import run_file
 from run_reports import compared, run, two_variants, variant
 
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.view import age, by_topic, listing, mark, title_without_name
-from gpulab.core.finding import finding
 from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.features.history.report import past_run

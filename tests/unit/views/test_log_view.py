@@ -2,10 +2,10 @@
 below.
 """
 
+from found import finding
 from run_reports import run, variant
 
 from gpulab.core.events import VariantFailed
-from gpulab.core.finding import finding
 from gpulab.core.statuses import Conclusion, FailureKind, Stage
 from gpulab.core.text import readable
 from gpulab.report.report import LogReport

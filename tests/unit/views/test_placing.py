@@ -4,12 +4,12 @@ wide.
 
 import msgspec
 import pytest
+from found import finding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rooflines import ceiling
 
-from gpulab.core.finding import finding
 from gpulab.core.payloads import CACHE, DATASHEET, DERIVED, MATRIX, MEASURED, MEMORY, VECTOR
 from gpulab.draw.canvas import cells
 from gpulab.draw.chart import letter_of

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from found import finding
 from rooflines import CPU, H200, cpu, h200, point
 
-from gpulab.core.finding import finding
 from gpulab.core.payloads import DATASHEET
 from gpulab.features.roofline.bound import BoundKind, Roofline
 from gpulab.features.roofline.view import reasons, roofline_view

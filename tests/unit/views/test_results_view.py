@@ -4,12 +4,12 @@ and notes.
 
 import pytest
 from conftest import printed
+from found import finding
 from msgspec.structs import replace
 from recorded import report_of
 from run_reports import CPU, compared, run, two_variants, variant
 
 from gpulab.core.events import Reported, VariantFailed
-from gpulab.core.finding import finding
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, FailureKind, Stage, Status, Verdict
 from gpulab.report.report import Method, TelemetryReport

@@ -3,9 +3,9 @@ nothing.
 """
 
 from conftest import printed
+from found import finding
 from run_reports import compared, run, two_variants, variant
 
-from gpulab.core.finding import finding
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.headless.run import run_line, summary
 

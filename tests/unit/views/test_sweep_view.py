@@ -3,9 +3,9 @@ one axis.
 """
 
 from conftest import printed
+from found import finding
 from run_reports import compared, run, variant
 
-from gpulab.core.finding import finding
 from gpulab.core.statuses import Conclusion, ExitCode
 from gpulab.features.sweeps.view import sweep_view
 from gpulab.report.commands import Contender, Sweep

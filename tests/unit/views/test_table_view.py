@@ -4,9 +4,9 @@ was refused.
 
 import pytest
 from conftest import printed
+from found import finding
 from run_reports import compared, run, two_variants, variant
 
-from gpulab.core.finding import finding
 from gpulab.core.statuses import Conclusion, Status, Verdict
 from gpulab.report.report import Time
 from gpulab.report.view import comparison_table

@@ -4,10 +4,10 @@ that is never cut.
 
 import pytest
 from conftest import printed
+from found import finding
 from recorded import report_of
 from run_reports import CPU, run, variant
 
-from gpulab.core.finding import finding
 from gpulab.core.machine import Device
 from gpulab.draw.bars import levels
 from gpulab.features.live.panel import LiveRun

@@ -2,10 +2,10 @@
 
 import pytest
 from conftest import printed
+from found import finding
 from recorded import report_of
 from run_reports import compared, run, variant
 
-from gpulab.core.finding import finding
 from gpulab.core.statuses import CheckKind, CheckState, Grade
 from gpulab.features.checks.report import RESULTS
 from gpulab.features.checks.view import checks, grades
