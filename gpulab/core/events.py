@@ -147,11 +147,11 @@ class Profiled(VariantEvent, frozen=True):
 
     `plain_s` and `profiled_s` are per step, without and with the profiler. `repeatable`: two
     recordings hold the same operations. `repeated` is the partition of the second, which records
-    shapes too, and so takes longer; `operations` are its. Files from before this field have one of
-    both. `peak_bytes`: the most device memory that one step had allocated, where it was asked for.
-    On a CPU, `waited` is the share of the steps without the profiler in which the thread slept or
-    waited, and `interpreted` that of its own time in which it runs Python's bytecode, None where it
-    was not looked at.
+    shapes too, and so takes longer; `operations` are its. Without it they are those of the only
+    recording. `peak_bytes`: the most device memory that one step had allocated, where it was asked
+    for. On a CPU, `waited` is the share of the steps without the profiler in which the thread slept
+    or waited, and `interpreted` that of its own time in which it runs Python's bytecode, None where
+    it was not looked at.
     """
 
     sent_by = Sender.TIMING
@@ -326,8 +326,8 @@ class WarmedUp(VariantEvent, frozen=True):
     times_s: list[StepTime]
     drift: Number
     drifting: bool
-    steps: Count = 0
-    """Of each sample. 0 in files of earlier versions: about those of a block."""
+    steps: PositiveCount | None = None
+    """Of each sample."""
 
 
 class Planned(Event, frozen=True, kw_only=True):
@@ -343,7 +343,7 @@ class Planned(Event, frozen=True, kw_only=True):
     epochs: Index
     floor: Fraction = 0.01
     processes: Index = 0
-    """0 in files from before processes were recorded: `epochs` are those of the whole run."""
+    """0: not spread over processes, and `epochs` are those of the whole run."""
     expected_s: Seconds | None = None
 
 
@@ -366,8 +366,8 @@ class Samples(Event, frozen=True):
     cpu_s: list[Seconds]
     faults: list[Count]
     switches: list[Count]
-    ended: list[Moment] = []
-    steps: list[PositiveCount] = []
+    ended: list[Moment]
+    steps: list[PositiveCount]
     sm_mhz: list[Amount] = []
     """The clock of the SMs just before each block, where the device clock was used."""
 
@@ -380,9 +380,11 @@ class Samples(Event, frozen=True):
             self.cpu_s,
             self.faults,
             self.switches,
+            self.ended,
+            self.steps,
         ]
-        columns += [self.ended, self.steps] if self.ended or self.steps else []
-        columns += [self.sm_mhz] if self.sm_mhz else []
+        if self.sm_mhz:
+            columns.append(self.sm_mhz)
         if len(set(map(len, columns))) > 1 or max(self.variant, default=-1) >= len(self.names):
             raise ValueError("samples whose columns do not fit together")
 

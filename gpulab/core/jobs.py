@@ -56,7 +56,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     title: Text = ""
     source: Source = ""
     """What was read, and what runs, whatever the file holds by then: its UTF-8 has the SHA-256
-    `source_sha256`. Empty in run files from before this field.
+    `source_sha256`. Empty where it was not kept.
     """
     hides: Finding | None = None
     """Which other file of its name it kept from being found."""

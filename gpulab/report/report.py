@@ -132,9 +132,7 @@ class FromStart(msgspec.Struct, frozen=True, kw_only=True):
 
     steps: int
     start_known: bool
-    """Whether interpreter, imports, device and file were timed: not in run files from before they
-    were recorded.
-    """
+    """Whether interpreter, imports, device and file were timed."""
     jobs: list[JobGoodput] = []
 
 
@@ -169,7 +167,7 @@ class SoloReport(msgspec.Struct, frozen=True, kw_only=True):
     time_s: float
     low_s: float | None = None
     high_s: float | None = None
-    """The ends of the interval of `time_s`; None in files from before it was recorded."""
+    """The ends of the interval of `time_s`; None where it had too few blocks for one."""
     items_per_s: float | None = None
     energy_j: float | None = None
     means: dict[str, float] = {}

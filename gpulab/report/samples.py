@@ -118,11 +118,15 @@ class SampleHistory:
 
     def add(self, event: Samples, items: Mapping[str, float]) -> None:
         """One batch; `items` per step by name."""
-        count = len(event.epoch)
-        ended, steps = event.ended or [event.t] * count, event.steps or [1] * count
         divisors = [items.get(name, 1.0) for name in event.names]
         rows = zip(
-            event.epoch, event.round, event.variant, event.times_s, ended, steps, strict=True
+            event.epoch,
+            event.round,
+            event.variant,
+            event.times_s,
+            event.ended,
+            event.steps,
+            strict=True,
         )
         for epoch, number, index, time_s, end, block_steps in rows:
             if epoch < self._complete_below:  # it is complete, and no block of it can be to come

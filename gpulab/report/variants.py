@@ -112,14 +112,12 @@ def _warm_up_s(variant: VariantState) -> float | None:
     that is as short.
     """
     warmed = variant.last(WarmedUp)
-    calibrated = variant.last(Calibrated)
-    if warmed is None or calibrated is None:
+    if warmed is None or warmed.steps is None:
         return None
     times_s = warmed.times_s
     settled_s = median(times_s[-(len(times_s) // 3) :]) if times_s else 0.0
     slower = takewhile(lambda time_s: time_s > settled_s * _SETTLED, times_s)
-    steps = warmed.steps or calibrated.steps_per_block
-    return steps * sum(time_s - settled_s for time_s in slower)
+    return warmed.steps * sum(time_s - settled_s for time_s in slower)
 
 
 def _clocks(state: RunState, variant: VariantState, time: Time | None) -> dict[str, float]:

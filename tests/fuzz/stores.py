@@ -167,6 +167,8 @@ def check_run_with(known):
         "cpu_s": [0.0] * 9,
         "faults": [0] * 9,
         "switches": [0] * 9,
+        "ended": [2.0] * 9,
+        "steps": [1] * 9,
     }
     samples = e.Samples(
         names=("a", "control"), complete=9, epoch=[*range(9)], times_s=[1e-3] * 9, **columns

@@ -14,6 +14,10 @@ had changed since the version that wrote the files. These were meant to change:
   1.25x;
 - goodput is of the step without the profiler, and bounds come from evidence;
 - new fields, of comparisons for instance trust, sustained and earlier;
+- events stand in the report as they came, with type, rank and t (failures, figures, ceilings, memory), and the control
+  is a comparison like any other;
+- warm_up_s is unknown where the steps of the warm-up's samples were not recorded, and a check that was not recorded was
+  not made;
 - checks that are gone (timer, outputs compared outside) are neither listed nor missed, a comparison that claims nothing
   has no grade, and what a CPU's nearer caches may hold is held against ten times its cache's roof.
 """

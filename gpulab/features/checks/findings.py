@@ -377,9 +377,6 @@ gpu_is_shared = plain(
 )
 contention_of_threads = plain("contention_of_threads", "measured with one thread only")
 clocks_of_cpu = plain("clocks_of_cpu", "a CPU does not report what throttles its clocks")
-check_not_recorded = plain(
-    "check_not_recorded", "not recorded in this run file", short="outputs not compared"
-)
 check_not_made = plain("check_not_made", "not made in this run", short="outputs not compared")
 
 

@@ -14,7 +14,6 @@ from gpulab.core.findings import Declaration, Finding, Value
 from gpulab.core.statuses import CheckKind, CheckState, Verdict
 from gpulab.features.checks.findings import (
     check_not_made,
-    check_not_recorded,
     checks_not_run,
     clocks_of_cpu,
     clocks_watched,
@@ -113,7 +112,7 @@ def checks_of(evidence: Evidence) -> list[Check]:
 
 def _check(evidence: Evidence, kind: CheckKind) -> Check:
     examined = _examined(evidence, kind)
-    check = _as_check(examined) if examined else _DERIVED.get(kind, _not_recorded)(evidence, kind)
+    check = _as_check(examined) if examined else _DERIVED.get(kind, _not_made)(evidence, kind)
     doubt = next((doubt for doubt in evidence.doubts if doubted_check(doubt) == kind), None)
     if doubt is None or check.state == CheckState.FAILED:
         return check
@@ -164,10 +163,9 @@ def _not_run(kind: CheckKind, reason: Finding) -> Check:
     return Check(kind=kind, state=CheckState.NOT_RUN, result=reason)
 
 
-def _not_recorded(evidence: Evidence, kind: CheckKind) -> Check:
-    """Of a run that ended before this check, or never had processes to make it."""
-    recorded = evidence.state.last(ProcessStarted) is not None
-    return _not_run(kind, check_not_made() if recorded else check_not_recorded())
+def _not_made(_: Evidence, kind: CheckKind) -> Check:
+    """Of a run that ended before this check, or without processes to make it."""
+    return _not_run(kind, check_not_made())
 
 
 def _outputs(evidence: Evidence, kind: CheckKind) -> Check:
@@ -176,7 +174,7 @@ def _outputs(evidence: Evidence, kind: CheckKind) -> Check:
         return _not_run(kind, reason)
     checked = variant.last(Checked)
     if checked is None:
-        return _not_recorded(evidence, kind)
+        return _not_made(evidence, kind)
     if not checked.ok:
         return Check(kind=kind, state=CheckState.FAILED, result=checked.reason)
     return _passed(kind, error=checked.error, allowed=checked.tolerance)
@@ -184,10 +182,10 @@ def _outputs(evidence: Evidence, kind: CheckKind) -> Check:
 
 def _work(evidence: Evidence, kind: CheckKind) -> Check:
     if len(evidence.reports) < 2:
-        return _not_recorded(evidence, kind)
+        return _not_made(evidence, kind)
     after, before = evidence.reports
     if after.operations is None and after.flops_counted is None:
-        return _not_recorded(evidence, kind)
+        return _not_made(evidence, kind)
     if fewer := _fewer(after, before):
         return Check(kind=kind, state=CheckState.DOUBTFUL, result=fewer)
     return _passed(
@@ -217,7 +215,7 @@ def _fewer(after: VariantReport, before: VariantReport) -> Finding | None:
 def _control(evidence: Evidence, kind: CheckKind) -> Check:
     control = evidence.draft.control
     if control is None:
-        return _not_recorded(evidence, kind)
+        return _not_made(evidence, kind)
     values = {"speedup": control.speedup, "low": control.low, "high": control.high}
     if control.verdict == Verdict.INCONCLUSIVE and _may_explain(control, evidence.comparison):
         return Check(kind=kind, state=CheckState.DOUBTFUL, result=control_inconclusive(**values))

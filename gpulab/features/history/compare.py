@@ -249,9 +249,7 @@ class _Rows:
         without = [letter for letter, source in zip("AB", sources, strict=True) if not source]
         if without:
             self.heading("the lines that differ", "")
-            return self.line(
-                f"The run file of {' and '.join(without)} is from before run files kept the source."
-            )
+            return self.line(f"The run file of {' and '.join(without)} holds no source.")
         changes = _changes(*sources)
         shown = changes[: _MOST_LINES if all_lines else _FEW_LINES]
         self.heading("the lines that differ, A - and B +", f"{len(changes):,}")

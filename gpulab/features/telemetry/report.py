@@ -245,8 +245,8 @@ def _add(state: RunState, reading: Telemetry) -> None:
     add_windows(state.samples.windows, reading)
     if reading.reasons is not None:
         history.clocks_final_until = reading.since
-    if reading.others is not None:
-        history.processes_final_until = _looked_since(reading)
+    if reading.others is not None and reading.others_since is not None:
+        history.processes_final_until = reading.others_since
     _settle(state)
 
 
@@ -274,15 +274,12 @@ def add_windows(windows: InvalidWindows, reading: Telemetry) -> None:
         if slowed := reading.reasons & SLOWED:
             names = tuple(reason_names(slowed))
             windows.begin(Window(reading.since, reading.t + 1 / RATE_HZ, clocks_slowed.code, names))
-    if reading.others is not None:
+    if reading.others is not None and reading.others_since is not None:
         windows.close(gpu_shared.code, reading.t)
         if reading.others:
-            began, end = _looked_since(reading), reading.t + PROCESSES_S
-            windows.begin(Window(began, end, gpu_shared.code, tuple(reading.others)))
-
-
-def _looked_since(reading: Telemetry) -> float:
-    return reading.since if reading.others_since is None else reading.others_since
+            names = tuple(reading.others)
+            end = reading.t + PROCESSES_S
+            windows.begin(Window(reading.others_since, end, gpu_shared.code, names))
 
 
 def _measured(state: RunState, _: Samples) -> None:

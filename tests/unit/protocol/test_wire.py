@@ -20,6 +20,8 @@ SAMPLES = {
     "cpu_s": [1.0, 2.0],
     "faults": [0, 0],
     "switches": [0, 0],
+    "ended": [2.0, 3.0],
+    "steps": [1, 1],
 }
 
 

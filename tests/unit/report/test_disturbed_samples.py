@@ -250,15 +250,3 @@ def test_up_to_a_fifth_of_the_pairs_may_be_dropped():
         14,
     )
     assert report.variant("a").time_s.low is not None
-
-
-def test_blocks_of_an_old_file_without_times_of_blocks_end_with_their_event():
-    without = [
-        replace(event, ended=[], steps=[], t=2.0 + number)
-        for number, event in enumerate(samples({"b": 0.5}, 15))
-    ]
-    readings = [reading(2.1, THERMAL, since=1.9), reading(2.3, OK, since=2.1)]
-    report = report_of([*opening(ON), STARTED, *merged(without, readings), *END])
-    (disturbance,) = [entry for entry in report.findings if entry.code == "clocks_slowed"]
-    assert disturbance.values["dropped"] == 15
-    assert [variant.status for variant in report.variants] == ["ok", "ok"]
