@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
-        # The reader of a pipe, such as head, went away: nobody is left to print to.
+        # The reader of the pipe, such as head, has exited: there is no output any more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:  # no file descriptor is left, or no space

@@ -95,7 +95,7 @@ def trace(text: str) -> Path:
     file = path(text)
     try:
         fits = file.suffix == ".json" and file.absolute().parent.is_dir()
-    except OSError:  # a name that is too long, or the folder one stands in was deleted
+    except OSError:  # a name that is too long, or a working directory that was deleted
         fits = False
     if not fits:
         raise argparse.ArgumentTypeError(f"{shown(text)}: write FILE.json, in a folder that exists")

@@ -88,8 +88,8 @@ class Entry:
 
     @property
     def missing(self) -> Finding | None:
-        """What keeps it from running here: a need that the machine does not meet, or arguments that
-        nobody gives.
+        """What keeps it from running here: a need that the machine does not meet, or required
+        arguments.
         """
         if function := self._plain_function:
             if not function.required:
@@ -139,7 +139,7 @@ class Entry:
 
 
 def read_file(path: Path) -> Entry:
-    """Read one file, once. Whatever is wrong with it, it is an entry, with its error."""
+    """Read one file, once. A file with any fault is an entry with its error."""
     path = real_path(path)
     name, digest, source = shown_path(path.stem), "", ""
     try:
@@ -205,7 +205,7 @@ def folders() -> list[Path]:
         for part in os.environ.get("GPULAB_SCENARIOS", "").split(os.pathsep)
         if part
     ]
-    # The package first: an editable install keeps its scenarios beside the package instead.
+    # The package first: an editable install keeps its scenarios next to the package instead.
     package = Path(__file__).parent.parent
     shipped = package / "scenarios"
     return [

@@ -118,7 +118,7 @@ def _named_parts(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.e
 def _known_in(
     function: ast.FunctionDef, numbers: Mapping[str, Any], params: Mapping[str, Param]
 ) -> dict[str, Any]:
-    """What names stand for in a function: not those that it assigns, which are what they are when
+    """Values of the names in a function: not of those that it assigns, which are known only when
     it runs.
     """
     names = (node for node in ast.walk(function) if isinstance(node, ast.Name))

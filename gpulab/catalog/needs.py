@@ -71,7 +71,7 @@ def devices_are_hidden() -> bool:
 
 
 def has_gpu() -> bool:
-    """Whether the system shows an NVIDIA device, whatever torch makes of it."""
+    """Whether the system shows an NVIDIA device, whether torch can use it or not."""
     return any((*Path("/dev").glob("nvidia[0-9]*"), *Path("/dev").glob("dxg")))
 
 

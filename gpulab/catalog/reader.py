@@ -150,8 +150,8 @@ EMPTY = ScenarioText("", None, {}, {})
 
 
 def read_text(text: str) -> ScenarioText:
-    """Read the text of a file. UnreadableError where Python, or the lab, cannot take it as it
-    stands.
+    """Read the text of a file. UnreadableError where Python or the lab cannot
+    read it.
     """
     tree = module_of(text)
     lesson = cleandoc(cut(ast.get_docstring(tree, clean=False) or "", MESSAGE_LENGTH))

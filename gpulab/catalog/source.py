@@ -1,4 +1,4 @@
-"""The text of a scenario's file, and its tree; paths that somebody names, looked at without an
+"""The text of a scenario's file, and its tree; paths from a user, looked at without an
 error.
 """
 

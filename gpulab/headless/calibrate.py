@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from gpulab.features.roofline.ceilings_view import ceilings
-from gpulab.headless.drive import drive
+from gpulab.headless.drive import drive, show_failures, show_roofline
 from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, check_run_file, open_terminal, write_json
 from gpulab.headless.plot import check_plot, plot
-from gpulab.headless.printed import show_failures, show_roofline
 from gpulab.report.build import CALIBRATION
 from gpulab.report.commands import calibration_report
 from gpulab.session.drive import Interrupts

@@ -1,4 +1,6 @@
-"""Drives one live run to its end with its progress on the terminal, while signals only stop it."""
+"""Drives one live run to its end with its progress on the terminal, while signals only stop it; and
+prints what it leaves: its result, its roofline, and where its file is.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,11 @@ from gpulab.core.events import Event, StageStarted
 from gpulab.core.statuses import ExitCode, Stage
 from gpulab.features.live import progress
 from gpulab.features.live.panel import live_run
+from gpulab.features.roofline.report import roofline_of
+from gpulab.features.roofline.view import causes, reasons, roofline_view
 from gpulab.headless.output import Terminal
 from gpulab.report.report import RunReport
+from gpulab.report.results import failures, result
 from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.run import Live, Run
 
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
 
 _SHOW_CURSOR, _HIDE_CURSOR = b"\x1b[?25h", b"\x1b[?25l"
 _PLAIN_EVERY_S = 5.0
+_HEIGHT, _MOST_WIDTH = 24, 160
 _FEWEST_ROWS, _MOST_ROWS = 4, 30
 _BRIEF = (Stage.START, Stage.TEARDOWN)
 
@@ -135,3 +141,32 @@ def drive(
     if last or interrupted:
         interrupts.end(answered=interrupted)
     return report
+
+
+def show_failures(report: RunReport, terminal: Terminal) -> None:
+    """Print to stderr what a failure left: before the result, which ends with the cause."""
+    terminal.err.print(failures(report), end="", soft_wrap=True)
+
+
+def show_report(report: RunReport, terminal: Terminal, *, verbose: bool = False) -> None:
+    """Print the result of one run; `verbose`: with all notes and every check."""
+    terminal.show(result(report, verbose=verbose))
+    if any(variant.roofline for variant in report.variants):
+        show_roofline(report, terminal)
+    if undeclared := causes(report.variants):
+        terminal.show(undeclared)
+    if report.run_file:
+        terminal.say(f"run file: {report.run_file}")
+    terminal.say("")
+
+
+def show_roofline(report: RunReport, terminal: Terminal) -> None:
+    """Print the roofline of a run, as wide as the terminal is."""
+    roofline = roofline_of(report)
+    if roofline is None:
+        return
+    console = terminal.results
+    width = min(console.width, _MOST_WIDTH)
+    drawn = roofline_view(roofline, width=width, height=_HEIGHT)
+    console.print("", drawn, sep="\n", soft_wrap=True)
+    terminal.show(reasons(roofline.points))

@@ -112,5 +112,5 @@ def write_scenario(flag: str, path: Path, text: str) -> None:
 
 
 def _title(stem: str) -> str:
-    """The words of a file's name, and nothing that would end the text that they stand in."""
+    """The words of a file's name, without characters that would end a docstring."""
     return re.sub(r"[\W_]+", " ", stem).strip().capitalize() or "My step"

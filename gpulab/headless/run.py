@@ -5,7 +5,7 @@ again.
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic, sleep
@@ -24,11 +24,10 @@ from gpulab.features.repeats.report import over_runs_of
 from gpulab.features.repeats.view import over_runs_view
 from gpulab.features.sweeps.runs import SweepRuns
 from gpulab.features.sweeps.view import sweep_view
-from gpulab.headless.drive import drive
+from gpulab.headless.drive import drive, show_failures, show_report
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, open_terminal, write_json
 from gpulab.headless.plot import plot
-from gpulab.headless.printed import show_failures, show_report
 from gpulab.headless.run_plan import PlannedRun, plan_runs
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
@@ -65,8 +64,9 @@ def show_sweeps(swept: Sequence[SweepRuns], terminal: Terminal) -> None:
         width = terminal.results.width
         drawn = sweep_view(scenario.sweep, scenario.reports, width)
         terminal.results.print(drawn, "", sep="\n")
-        reports = [*scenario.reports, *([scenario.final] if scenario.final else [])]
-        terminal.say(*(f"run file: {report.run_file}" for report in reports if report.run_file))
+        for report in (*scenario.reports, scenario.final):
+            if report and report.run_file:
+                terminal.say(f"run file: {report.run_file}")
 
 
 _HEADS = ("", "speedup", "99 % interval", "verdict", "step goodput")
@@ -75,28 +75,25 @@ _LEFT_ALIGNED = (0, 3)
 
 def run_line(report: RunReport, number: int, count: int) -> Text:
     """One of several runs that has ended: its number, and what came out."""
-    verdicts = [
-        f"{comparison.variant} {times(comparison.speedup)} {comparison.verdict}"
-        for comparison in report.comparisons
-        if comparison.against == report.baseline
-    ]
-    if report.functions:
-        verdicts = [
-            f"{variant.name} {seconds(variant.time_s.median)}"
-            for variant in report.variants
-            if variant.time_s
-        ]
     measured = report.exit_code == ExitCode.MEASURED
-    text = Text(
-        f"{number:>2} of {count}  {report.scenario}: ",
-        no_wrap=True,
-        overflow="ellipsis",
-    )
+    said = ", ".join(_figures(report))
+    if report.reason and not (measured and said):
+        said = sentence_with_place(report.reason)
+    text = Text(f"{number:>2} of {count}  {report.scenario}: ", no_wrap=True, overflow="ellipsis")
     text.append(with_star(report.outcome, quick=report.quick), "" if measured else "bold red")
-    reason = (
-        sentence_with_place(report.reason) if report.reason and not (measured and verdicts) else ""
-    )
-    return text.append(f"  {reason or ', '.join(verdicts)}", "dim")
+    return text.append(f"  {said}", "dim")
+
+
+def _figures(report: RunReport) -> Iterator[str]:
+    """The speedup of each variant over the baseline, or the time of each function."""
+    if report.functions:
+        for variant in report.variants:
+            if variant.time_s:
+                yield f"{variant.name} {seconds(variant.time_s.median)}"
+        return
+    for comparison in report.comparisons:
+        if comparison.against == report.baseline:
+            yield f"{comparison.variant} {times(comparison.speedup)} {comparison.verdict}"
 
 
 def summary(reports: Sequence[RunReport]) -> RenderableType:
@@ -111,7 +108,8 @@ def summary(reports: Sequence[RunReport]) -> RenderableType:
     parts: list[RenderableType] = [Text(_aligned(_HEADS, widths), "bold", no_wrap=True)]
     for report, rows_of_run in zip(reports, rows_of_runs, strict=True):
         heading = Text(report.scenario, "bold")
-        heading.append(f"  {report.claim}" if report.claim else "", "not bold dim")
+        if report.claim:
+            heading.append(f"  {report.claim}", "not bold dim")
         parts.append(heading)
         if report.exit_code != ExitCode.MEASURED or not rows_of_run:
             parts.append(_outcome(report))
@@ -151,27 +149,29 @@ def _rows(report: RunReport) -> list[_Row]:
     }
     rows = []
     for comparison in report.comparisons:
-        if comparison.against == report.baseline or comparison.variant not in against_baseline:
-            ends = [shares.get(name, "") for name in (comparison.against, comparison.variant)]
-            cells = (
-                comparison.variant,
-                times(comparison.speedup),
-                span(comparison.low, comparison.high),
-                with_star(comparison.verdict, quick=report.quick),
-                " > ".join(ends) if all(ends) else "",
-            )
-            claim = report.variant(comparison.variant).claim or ""
-            rows.append(_Row(cells, comparison.verdict, claim))
+        name, against = comparison.variant, comparison.against
+        if against != report.baseline and name in against_baseline:
+            continue
+        both = shares.get(against) and shares.get(name)
+        cells = (
+            name,
+            times(comparison.speedup),
+            span(comparison.low, comparison.high),
+            with_star(comparison.verdict, quick=report.quick),
+            f"{shares[against]} > {shares[name]}" if both else "",
+        )
+        rows.append(_Row(cells, comparison.verdict, report.variant(name).claim or ""))
     return rows
 
 
 def _outcome(report: RunReport) -> Text:
     measured = report.exit_code == ExitCode.MEASURED
-    reason = sentence_with_place(report.reason) if report.reason else ""
-    if measured and not reason:
-        reason = "nothing is compared: see its roofline"
-    outcome = with_star(report.outcome, quick=report.quick)
-    return Text(f"  {outcome}{': ' * bool(reason)}{reason}", "dim" if measured else "bold red")
+    text = f"  {with_star(report.outcome, quick=report.quick)}"
+    if report.reason:
+        text += f": {sentence_with_place(report.reason)}"
+    elif measured:
+        text += ": nothing is compared: see its roofline"
+    return Text(text, "dim" if measured else "bold red")
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -210,8 +210,8 @@ class _Command:
             "gpulab": __version__,
             "torch": None,
             "driver": None,
+            "python": platform.python_version(),
         }
-        self._environment["python"] = platform.python_version()
         self._interrupted = False
         """While no run was under way."""
 
@@ -241,13 +241,8 @@ class _Command:
 
     def finish(self) -> int:
         """Print and write what all of them give; returns the exit code."""
-        planned, reports, options, terminal = (
-            self._planned,
-            self._reports,
-            self._options,
-            self._terminal,
-        )
-        swept = self._swept or swept_scenarios(planned, reports, options)
+        reports, options, terminal = self._reports, self._options, self._terminal
+        swept = self._swept or swept_scenarios(self._planned, reports, options)
         over_runs = over_runs_of(reports) if options.repeat else None
         command = combine(
             reports,
@@ -259,23 +254,21 @@ class _Command:
         )
         if over_runs is not None:
             terminal.show(over_runs_view(over_runs))
-            terminal.say(*([sentence(command.reason)] if command.reason else []))
+            if command.reason:
+                terminal.say(sentence(command.reason))
         elif options.sweep is not None:
             show_sweeps(swept, terminal)
         elif len(reports) > 1:
             terminal.results.print(summary(reports))
         if self._several and len(reports) > 1:
-            terminal.say(f"run files: {planned[0].path.parent}")
+            terminal.say(f"run files: {self._planned[0].path.parent}")
         if options.json:
             write_json(command, options.json)
-        measured = (
-            (planned_run.picture, report)
-            for planned_run, report in zip(planned, reports, strict=False)
-        )
-        plot(
-            [(report, picture) for picture, report in measured if picture and report.run_file],
-            terminal,
-        )
+        pictures = []
+        for planned_run, report in zip(self._planned, reports, strict=False):
+            if planned_run.picture and report.run_file:
+                pictures.append((report, planned_run.picture))
+        plot(pictures, terminal)
         return command.exit_code
 
     def _report_of(
@@ -289,10 +282,6 @@ class _Command:
             )
         report = planned_run.request
         if isinstance(report, RunRequest):
-            before, required = (
-                several.lines if several else (),
-                None if options.repeat else options.required_speedup,
-            )
             try:
                 live = start(report, planned_run.path)
             except UsageError as error:
@@ -301,6 +290,8 @@ class _Command:
                 # a disk that is full by now takes nothing from the others
                 report = _not_started(planned_run, error)
             else:
+                before = several.lines if several else ()
+                required = None if options.repeat else options.required_speedup
                 report = drive(live, interrupts, terminal, required, before=before, last=last)
             show_failures(report, terminal)
         if options.from_start is not None:

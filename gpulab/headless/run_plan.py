@@ -37,7 +37,7 @@ class PlannedRun:
 
 
 def plan_runs(names: Sequence[str], options: Options) -> list[PlannedRun]:
-    """Everything that the names stand for; what is repeated as a whole. UsageError,
+    """All runs that the names mean; repetitions as a whole. UsageError,
     ScenarioNotFoundError.
     """
     launches = []

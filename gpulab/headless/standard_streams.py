@@ -34,7 +34,7 @@ class _Stream(io.FileIO):
 
     error: OSError | None = None
     ends_program = False
-    """Whether it is the end where nobody reads its pipe any more."""
+    """Whether a closed pipe ends the program."""
 
     def write(self, data: Any, /) -> int:
         if self.error is not None:
@@ -74,8 +74,8 @@ def prepare() -> None:
 
 
 def check_stdout() -> None:
-    """OutputError where some of what was printed was lost. BrokenPipeError where nobody reads
-    it.
+    """OutputError where some of what was printed was lost. BrokenPipeError where its
+    reader has exited.
     """
     sys.stdout.flush()
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
@@ -85,7 +85,7 @@ def check_stdout() -> None:
 
 
 def print_error(message: str) -> None:
-    """One line on stderr, whatever the message holds."""
+    """One line on stderr, also of a message that holds control characters."""
     print(one_line(f"gpulab: {message}"), file=sys.stderr, flush=True)
 
 

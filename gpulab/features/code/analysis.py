@@ -89,7 +89,7 @@ class VariantCode:
 
 @dataclass
 class _Module:
-    """What stands at the top of a file, also in an `if` or `try` there; and which of its names each
+    """What the top level of a file defines, also in an `if` or `try`; and which of its names each
     name uses.
     """
 

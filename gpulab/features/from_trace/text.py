@@ -179,7 +179,7 @@ def _docstring(call: IsolatedCall, steps: int | None) -> str:
     if recorded.callers:
         details.append(f"Called by {', '.join(recorded.callers[:3])}.")
     details += [f"{note}." for note in dict.fromkeys(call.notes)]
-    # A trace may be a stranger's, and its names stand in a file that is run.
+    # A trace may come from others, and its names are written to a file that is run.
     plain = one_line(" ".join(details)).replace("\\", "/").replace('"', "'")
     lines = textwrap.wrap(plain, _WIDTH - 4, break_long_words=False)
     return "\n".join([summary, "", *(f"    {line}" for line in lines), "    "])

@@ -58,8 +58,8 @@ _SECOND_STEP = "gpulab.second_step"
 
 
 def build_and_weigh(builder: Builder, variant: Variant) -> tuple[Build, MemoryUsed]:
-    """A build after its first step, and the memory that it takes; whatever the scenario raises
-    passes.
+    """A build after its first step, and the memory that it takes. Raises what the scenario
+    raises.
     """
     if builder.device.type == "cuda":
         return _on_gpu(builder, variant)

@@ -26,7 +26,7 @@ def final_request(
     """The request of the final, from those of the points; None where there is nothing to tell
     apart.
 
-    Nor is there one of smoke runs, which nobody draws conclusions from.
+    Smoke runs have none: their times mean nothing.
     """
     jobs = [point.job for point in points if isinstance(point.job, Measure)]
     if not jobs or jobs[0].smoke or not finalists:
