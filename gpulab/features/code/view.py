@@ -67,19 +67,23 @@ def machine_code(
             text = Text(heading, "bold")
             marked = _differing(lines, theirs) if theirs else set()
             for place, line in enumerate(lines):
-                mark = "+" if place in marked else " "
-                text.append(f"\n{mark} ", "bold" if mark == "+" else "dim")
-                text.append(line.expandtabs(4).rstrip(), "" if mark == "+" else "dim")
+                mark, mark_style, style = " ", "dim", "dim"
+                if place in marked:
+                    mark, mark_style, style = "+", "bold", ""
+                text.append(f"\n{mark} ", mark_style)
+                text.append(line.expandtabs(4).rstrip(), style)
             parts += [text, ""]
     return Group(*parts)
 
 
 def _differing(lines: Sequence[str], others: Sequence[str]) -> set[int]:
-    places = changed_lines([_alike(line) for line in lines], [_alike(line) for line in others])
+    places = changed_lines(
+        [_without_numbers(line) for line in lines], [_without_numbers(line) for line in others]
+    )
     return {place for place in places if not _PLACE.match(lines[place])}
 
 
-def _alike(line: str) -> str:
+def _without_numbers(line: str) -> str:
     return _NAMES.sub("kernel", _NUMBERS.sub(r"\1", line.replace(".reuse", "")))
 
 
@@ -123,22 +127,16 @@ def code_view(
         functions |= {each.first: each for each in (code.function, *code.helpers)}
     for number, around in _failed_elsewhere(source, functions.values(), report):
         heading = _rule(f"line {number}, outside of the variants", "", width)
-        parts += [
-            heading,
-            _lines(around, set(), "", _failed_lines(None, report), width),
-            "",
-        ]
-    parts += [made, ""] if made is not None else []
+        parts += [heading, _lines(around, set(), "", _failed_lines(None, report), width), ""]
+    if made is not None:
+        parts += [made, ""]
     if report is not None and (ran := operations(report)) is not None:
         parts += [ran, ""]
-    opens = ": e opens it" if width else ""  # on the screen
     kept = len(source.splitlines()) - sum(len(code.lines) for code in functions.values())
-    parts.append(
-        Text(
-            f"- only in the baseline, + not in it; {kept} more lines of the file are shared{opens}",
-            "dim",
-        )
-    )
+    legend = f"- only in the baseline, + not in it; {kept} more lines of the file are shared"
+    if width:  # on the screen
+        legend += ": e opens it"
+    parts.append(Text(legend, "dim"))
     return Group(*parts)
 
 
@@ -149,7 +147,9 @@ def _against(name: str, codes: Mapping[str, VariantCode]) -> tuple[VariantCode |
     baseline, *others = codes
     if name != baseline:
         return codes[baseline], "+"
-    return (codes[others[0]] if others else None), "-"
+    if not others:
+        return None, "-"
+    return codes[others[0]], "-"
 
 
 def _helper_parts(
@@ -187,9 +187,9 @@ def _kernel_parts(
     the next variant.
     """
     first, *others = codes
-    against = (
-        next((other for other in others if kernels.get(other)), "") if name == first else first
-    )
+    against = first
+    if name == first:
+        against = next((other for other in others if kernels.get(other)), "")
     theirs = [_kernel_code(text) for text in kernels.get(against, ())]
     whole = _joined(theirs) if theirs else None
     named = {text.name: text for text in reversed(kernels.get(name, ()))}
@@ -218,23 +218,17 @@ def _rule(left: str, right: str, width: int | None, style: str = "") -> Text:
 
 
 def _measured(name: str, report: RunReport | None) -> tuple[str, str]:
-    variant = (
-        next((each for each in report.variants if each.name == name), None) if report else None
-    )
-    if report is None or variant is None:
+    if report is None or name not in (each.name for each in report.variants):
         return "", ""
-    time = variant.time_per(report.per)
-    text = (
-        f"{seconds(time.median)} {plus_minus(time.low, time.high, time.median)}".strip()
-        if time
-        else ""
-    )
+    variant = report.variant(name)
+    text = ""
+    if time := variant.time_per(report.per):
+        text = f"{seconds(time.median)} {plus_minus(time.low, time.high, time.median)}".strip()
     comparison = report.comparison(name)
-    if comparison and comparison.speedup is not None:
-        return f"{text}  {times(comparison.speedup)} {comparison.verdict}", STYLES[
-            comparison.verdict
-        ]
-    return text or variant.status, STYLES[variant.status]
+    if comparison is None or comparison.speedup is None:
+        return text or variant.status, STYLES[variant.status]
+    verdict = comparison.verdict
+    return f"{text}  {times(comparison.speedup)} {verdict}", STYLES[verdict]
 
 
 def _lines(
