@@ -44,38 +44,32 @@ PAGE = "words"
 
 def words() -> dict[str, str]:
     """Meanings by word, in the order of the manual."""
-    rows = (
-        line.strip("| ").split("|") for line in page_text(PAGE).splitlines() if line.startswith("|")
-    )
-    pairs = {row[0].strip(): row[1].strip() for row in rows if len(row) == 2}
-    return {
-        word: meaning
-        for word, meaning in pairs.items()
-        if word != "word" and not word.startswith("-")
-    }
+    meanings = {}
+    for line in page_text(PAGE).splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| ") and len(cells) == 2 and cells[0] != "word":
+            meanings[cells[0]] = cells[1]
+    return meanings
 
 
 def help_view(about: str, shown: str, keys: Sequence[tuple[str, str]], changed_by: str) -> Group:
-    """What one looks at; the words of the manual that stand in what is shown; keys; without such
-    words all of them.
+    """Help for what is shown: its text, the words of the manual that are in it, and the keys.
+    Without such words all of them, below the keys.
     """
     every = words()
-    here = {word: meaning for word, meaning in every.items() if _stands(word, shown)}
-    listed = _table([(word, meaning.replace("*", "")) for word, meaning in (here or every).items()])
-    of_words: list[RenderableType] = [
-        Text("words on this screen" if here else "words", "bold"),
-        listed,
-        "",
-    ]
+    here = {word: meaning for word, meaning in every.items() if _is_in(word, shown)}
+    heading = "words on this screen" if here else "words"
+    rows = [(word, meaning.replace("*", "")) for word, meaning in (here or every).items()]
+    of_words: list[RenderableType] = [Text(heading, "bold"), _table(rows), ""]
     of_keys: list[RenderableType] = [
         Text("keys", "bold"),
         _table(keys),
         Text(changed_by, "dim"),
         "",
     ]
-    parts = [*of_words, *of_keys] if here else [*of_keys, *of_words]
-    first: list[RenderableType] = [Text(about), ""] if about else []
-    return Group(*first, *parts, Text("more: gpulab --guide, gpulab --help", "dim"))
+    parts: list[RenderableType] = [Text(about), ""] if about else []
+    parts += [*of_words, *of_keys] if here else [*of_keys, *of_words]
+    return Group(*parts, Text("more: gpulab --guide, gpulab --help", "dim"))
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> Table:
@@ -86,5 +80,5 @@ def _table(rows: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
-def _stands(word: str, shown: str) -> bool:
+def _is_in(word: str, shown: str) -> bool:
     return any(part.strip() in shown for part in word.split(","))
