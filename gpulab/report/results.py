@@ -1,22 +1,31 @@
-"""The result of a run as a person reads it: the table, the claim beside the measured, and what must
-be known.
-"""
+"""The result of a run as a person reads it, on a terminal and on a screen."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gpulab.core.statuses import FailureKind, Shows, Verdict
+from gpulab.core.statuses import ExitCode, FailureKind, Shows, Status, Verdict
 from gpulab.core.text import without_boilerplate
-from gpulab.core.units import plural
+from gpulab.core.units import plural, span, times
+from gpulab.draw.text import OUTCOME_STYLES, STYLES, with_star
 from gpulab.features.alone.view import alone, headline
 from gpulab.features.checks.view import checks, grades
+from gpulab.features.course.view import questions_of
 from gpulab.features.first_steps.view import first_steps
 from gpulab.features.goodput.operations import operations
+from gpulab.features.goodput.panel import PARTS
 from gpulab.features.goodput.view import goodput, job_goodput, phases
 from gpulab.features.kernels.view import kernels
+from gpulab.features.live.panel import LiveRun
+from gpulab.features.live.screen import panel_view
+from gpulab.features.live.times import TIMES
 from gpulab.features.memory.view import memory
+from gpulab.features.roofline.report import roofline_of
+from gpulab.features.roofline.view import causes, reasons
 from gpulab.features.telemetry.view import solo_runs
 from gpulab.features.tuning.view import tunings
 from gpulab.report.report import RunReport
@@ -33,40 +42,129 @@ from gpulab.report.view import (
     note_lines,
     required,
 )
+from gpulab.stats.comparison import Comparison
 
 _LAST_LINES = 10
+_VERDICT, _SPEEDUP, _NAME = 12, 7, 24
 
 
-def result(report: RunReport, *, verbose: bool = False) -> RenderableType:
-    """Header, table, grades, claim, notes, method: everything of a finished run but where its file
-    is.
-
-    `verbose`: all notes, and every check.
+@dataclass(frozen=True)
+class OnScreen:
+    """What a result has besides on a screen: panels of the run, in so many columns, a prediction
+    beside what came out, and where its file is.
     """
-    parts: list[RenderableType] = [header(report), ""]
-    sustained, reason = headline(report)
-    if sustained:
-        parts += [Text(sustained, "bold"), Text(reason, "dim"), ""]
+
+    run: LiveRun
+    width: int
+    run_file: str
+    predicted: Sequence[Text] = ()
+
+
+def result(
+    report: RunReport, *, verbose: bool = False, screen: OnScreen | None = None
+) -> RenderableType:
+    """A finished run in the order in which one asks: what came out, what limits it, whether it is
+    so, and the rest.
+
+    `verbose`: all notes, and every check, as on a screen. What limits it stands with the roofline
+    where there is no screen.
+    """
+    verbose = verbose or screen is not None
+    figure = lesson_figure(report)
+    listed = checks(report) if verbose else None
+    table: list[RenderableType] = []
     if report.compares and any(variant.time_s for variant in report.variants):
-        parts += [comparison_table(report), ""]
-    if of_table := below_table(report):
-        parts += [*(Text(line, style) for line, style in of_table), ""]
-    if (figure := lesson_figure(report)) is not None:
-        parts += [figure, ""]
-    parts += tables(report)
-    below = [
-        *failure_causes(report),
-        *required(report),
-        *claims(report),
-        *against_earlier_runs(report),
-        *figures(report),
+        table = [comparison_table(report), ""]
+    sections: list[tuple[str, list[RenderableType]]] = [
+        ("trust", _lines(_trust(report, verbose=verbose))),
+        ("tables", tables(report)),
+        ("every check", [] if listed is None else [listed]),
     ]
-    below += [*inconclusive(report), *note_lines(report, verbose=verbose)]
-    below += [(method(report), "dim")] if report.method.epochs else []
-    parts += [Text(line, style) for line, style in below]
-    if verbose and (listed := checks(report)) is not None:
-        parts += ["", listed]
-    return Group(*parts)
+    if screen is None:
+        parts = [header(report), "", *_outcome(report, []), *table]
+        parts += [] if figure is None else [figure, ""]
+        for _, section in sections:
+            parts += [*section, ""] if section else []
+        return Group(*parts[:-1])
+    sections[1][1][:0] = table
+    parts = [header(report), "", *_outcome(report, screen.run.compared), ""]
+    parts += _panels(report, screen, figure)
+    for title, section in sections:
+        parts += [_rule(title, screen.width), *section] if section else []
+    return Group(*parts, Text(f"run file: {screen.run_file}", "dim"), failures(report))
+
+
+def _panels(
+    report: RunReport, screen: OnScreen, figure: RenderableType | None
+) -> list[RenderableType]:
+    """What there is to see on a screen between the outcome and the rest."""
+    run, width = screen.run, screen.width
+    parts: list[RenderableType] = []
+    if report.compares and run.timed:
+        parts.append(panel_view(TIMES, run, width=width))
+    if figure is not None:
+        parts += [_rule("what the lesson shows", width), figure]
+    parts += screen.predicted
+    if any(variant.goodput for variant in report.variants):
+        parts.append(panel_view(PARTS, run, width=width))
+    roofline = roofline_of(report)
+    points = [point for point in roofline.points if point.bound] if roofline else []
+    limits = reasons(points, letters=False) + causes(report.variants)
+    if limits:
+        limits.rstrip()
+        parts += [_rule("limits, and what to do", width), limits]
+    if asked := questions_of(report):
+        parts += [_rule("questions of the course", width), *asked]
+    return parts
+
+
+def _rule(title: str, width: int) -> Text:
+    text = Text("──", "dim", no_wrap=True)
+    text.append(f" {title} ", "bold not dim")
+    return text.append("─" * max(0, width - text.cell_len))
+
+
+def _outcome(report: RunReport, compared: Sequence[Comparison]) -> list[RenderableType]:
+    """What failed first; then a line for each of these comparisons, its verdict in capitals."""
+    lines = failure_causes(report)
+    skipped = [line for line in lines if line[1] == STYLES[Status.SKIPPED]]
+    lines = [line for line in lines if line not in skipped]
+    if report.exit_code == ExitCode.MEASURED and not report.comparisons and not report.functions:
+        outcome = with_star(report.outcome, quick=report.quick).upper()
+        lines.append((outcome, f"bold {OUTCOME_STYLES[report.outcome]}".strip()))
+    names = max((len(comparison.variant) for comparison in compared), default=0)
+    verdicts = [_verdict(entry, min(names, _NAME), quick=report.quick) for entry in compared]
+    sustained, reason = headline(report)
+    why = [(sustained, "bold")] if sustained and not compared else []
+    why += [(reason, "dim")] if sustained else []
+    parts = [*_lines([*lines, *required(report)]), *verdicts, *_lines([*why, *skipped])]
+    return [*parts, ""] if parts and not compared else parts
+
+
+def _lines(lines: Sequence[Line]) -> list[RenderableType]:
+    return [Text(line, style) for line, style in lines]
+
+
+def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
+    word = with_star(str(comparison.verdict), quick=quick).upper()
+    text = Text(no_wrap=True, overflow="ellipsis")
+    text.append(f"{word:<{_VERDICT}} ", f"bold {STYLES[comparison.verdict]}")
+    text.append(f"{comparison.variant:<{names}} ")
+    if comparison.speedup is None:
+        return text
+    sustained = comparison.sustained
+    if sustained and sustained.headline_reason:
+        text.append(f"{times(sustained.speedup):>{_SPEEDUP}}", "bold")
+        ends = span(sustained.low, sustained.high)
+        return text.append(f" sustained  99 %: {ends}; interleaved {times(comparison.speedup)}")
+    text.append(f"{times(comparison.speedup):>{_SPEEDUP}}", "bold")
+    return text.append(f"  99 %: {span(comparison.low, comparison.high)}")
+
+
+def _trust(report: RunReport, *, verbose: bool) -> list[Line]:
+    lines = [*below_table(report), *claims(report), *against_earlier_runs(report), *figures(report)]
+    lines += [*inconclusive(report), *note_lines(report, verbose=verbose)]
+    return [*lines, (method(report), "dim")] if report.method.epochs else lines
 
 
 def lesson_figure(report: RunReport) -> RenderableType | None:

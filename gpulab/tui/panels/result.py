@@ -12,7 +12,7 @@ from gpulab.features.live.panel import live_run
 from gpulab.features.live.screen import ZOOMED, live_view
 from gpulab.features.predictions.view import outcome
 from gpulab.features.sweeps.view import sweep_view
-from gpulab.report.page import result_page
+from gpulab.report.results import OnScreen, result
 from gpulab.session.run import Run
 from gpulab.session.run_files import at_home
 from gpulab.tui.panels.selection import Selection
@@ -34,7 +34,8 @@ def content(selection: Selection) -> RenderableType:
             live, width=width, height=height, chosen=layout.panel, zoomed=layout.zoomed
         )
     guessed = outcome(run.report, selection.prediction, width=width) if selection.prediction else []
-    return result_page(live, guessed, at_home(Path(run.report.run_file)), width=width)
+    run_file = at_home(Path(run.report.run_file))
+    return result(run.report, screen=OnScreen(live, width, run_file, guessed))
 
 
 def changing(run: Run) -> Hashable:

@@ -46,8 +46,9 @@ from gpulab.features.history.view import (
 )
 from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.report import LiveDetail
-from gpulab.report.page import result_page
 from gpulab.report.report import RunReport
+from gpulab.report.results import OnScreen, result
+from gpulab.session.history_index import Part
 from gpulab.session.run import File, Run
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.store import Part, Store
@@ -505,4 +506,4 @@ def _read(past: PastRun) -> Opened | str:
 
 def _opened(report: RunReport, width: int) -> RenderableType:
     run_file = at_home(Path(report.run_file))
-    return result_page(LiveRun(report, LiveDetail()), [], run_file, width=width)
+    return result(report, screen=OnScreen(LiveRun(report, LiveDetail()), width, run_file))

@@ -49,7 +49,6 @@ from gpulab.features.sweeps import view as sweep
 from gpulab.features.sweeps.report import sweep_of
 from gpulab.features.tuning.view import tunings
 from gpulab.headless import run as summary
-from gpulab.report import page as result
 from gpulab.report import results
 from gpulab.report.build import build_report, fold_all
 from gpulab.tui import log, status
@@ -113,7 +112,8 @@ def of_report(report):
             panel.name,
             live_view(live, width=80, height=20, chosen=panel.name, zoomed=True),
         )
-    yield "result_page", result.result_page(live, [], report.run_file, width=100)
+    on_screen = results.OnScreen(live, 100, report.run_file)
+    yield "result on a screen", results.result(report, screen=on_screen)
     yield (
         "compare_view",
         compare.compare_view(report, report, width=100, sources=("a", report.title)),
