@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from markdown_it import MarkdownIt
 from rich.console import Group, RenderableType
 from rich.constrain import Constrain
-from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
@@ -19,7 +17,6 @@ from gpulab.core.units import three_digits, times
 from gpulab.draw.table import rows_table
 from gpulab.draw.text import STYLES, with_star
 from gpulab.features.course.report import course, course_lesson
-from gpulab.features.course.view import lesson_questions
 from gpulab.report.sentences import sentence
 from gpulab.scenario import Param
 
@@ -41,6 +38,9 @@ def lesson(
     """The text as Markdown. `chosen`: what the user set for its runs; `hides_claim`: a guess waits
     for its answer.
     """
+    # the list, which is all of the first frame, needs nothing of it
+    from gpulab.features.course.view import lesson_questions
+
     if row.error:
         hides = [Text(sentence(row.hides), "yellow")] if row.hides else []
         return Group(Text(row.path, "bold"), Text(row.error, "red"), *hides)
@@ -68,8 +68,11 @@ def lesson(
     return Group(Constrain(Group(*parts), _WIDEST), facts, Constrain(Group(*questions), _WIDEST))
 
 
-def _markdown(text: str) -> Markdown:
+def _markdown(text: str) -> RenderableType:
     """Tags are text: a lesson may say <int>."""
+    from markdown_it import MarkdownIt
+    from rich.markdown import Markdown
+
     markdown = Markdown("", code_theme="ansi_dark", hyperlinks=False)
     markdown.parsed = MarkdownIt("commonmark", {"html": False}).enable("table").parse(text)
     return markdown

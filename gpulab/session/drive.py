@@ -8,10 +8,11 @@ import signal
 import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gpulab.core.events import Event
-from gpulab.session.run import Live, Run
+if TYPE_CHECKING:
+    from gpulab.core.events import Event
+    from gpulab.session.run import Live, Run
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 PATIENCE_S = 30
@@ -103,6 +104,8 @@ def drive_to_end(
     Whatever is raised before, a KeyboardInterrupt too, passes on after the run was cancelled and
     has ended.
     """
+    from gpulab.session.run import Run  # which whoever only notes signals does without
+
     run = Run(live, required_speedup)
     try:
         while not run.ended:

@@ -48,7 +48,6 @@ from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.report import LiveDetail
 from gpulab.report.report import RunReport
 from gpulab.report.results import OnScreen, result
-from gpulab.session.history_index import Part
 from gpulab.session.run import File, Run
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.store import Part, Store
