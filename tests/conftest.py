@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 import uuid
@@ -17,6 +18,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.configuration import set_hypothesis_home_dir
 
 from gpulab.core.run_file import read_run_file
 from gpulab.headless.output import PlainConsole
@@ -49,10 +52,10 @@ def good(lab):
 def bad(lab):
     return Work(lambda: None)
 """
-# A shell lets a job in the background ignore SIGINT, and every program that the tests interrupt
-# would inherit that.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# Nothing is written into the checkout, and an example may take long beside other work.
+set_hypothesis_home_dir(Path(tempfile.gettempdir()) / f"gpulab-hypothesis-{os.getuid()}")
+settings.register_profile("gpulab", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("gpulab")
 
 
 @dataclass

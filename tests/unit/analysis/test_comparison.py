@@ -4,7 +4,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulab.core.jobs import FunctionFile, Measure, ScenarioFile, TimeFunctions, VariantInfo
@@ -74,7 +74,6 @@ def test_a_verdict_needs_the_whole_interval(low, high, expected):
     )
 
 
-@settings(deadline=None)
 @given(st.floats(0.1, 10), st.floats(1e-7, 1))
 def test_a_comparison_does_not_depend_on_the_unit_of_time(ratio, unit):
     plain, scaled = compared(epochs(ratio, 10)), compared(epochs(ratio, 10), unit=unit)
@@ -222,7 +221,6 @@ def test_functions_have_only_a_control_against_the_first_that_was_measured():
     assert pairs_of(TimeFunctions(subject=subject), set()) == []
 
 
-@settings(deadline=None)
 @given(st.booleans(), st.lists(st.sampled_from(["a", "b", "c"]), unique=True))
 def test_every_pair_that_may_be_asked_for_has_a_key(ladder, measured):
     functions = FunctionFile(scenario="s:f", path="s.py", source_sha256="0", variants=LADDER)

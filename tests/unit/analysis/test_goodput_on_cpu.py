@@ -3,7 +3,7 @@ not run.
 """
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from partitions import microseconds, partition_of
 from traces import (
@@ -207,7 +207,6 @@ def at_any_time(events):
 OFF_CPU = st.dictionaries(st.sampled_from(["", "useful", "data", "own"]), st.floats(-1e-3, 1e-3))
 
 
-@settings(deadline=None)
 @given(at_any_time(OF_HOST) | at_any_time(OF_HOST | OF_DEVICE), OFF_CPU)
 def test_the_categories_sum_to_the_window(events, off_cpu):
     parts = partition_of(*events, off_cpu=off_cpu)

@@ -1,7 +1,7 @@
 """What ran in a trace by name: self times, shapes, and counts to compare recordings by."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from traces import OTHER_THREAD, copy, document, kernel, op
 
@@ -64,7 +64,6 @@ def test_counts_to_compare_recordings_by():
     assert call_counts(read(document(*work, *kernels))) == {"gemm": 2}
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 900), st.integers(0, 300)), max_size=20))
 def test_self_times_sum_to_the_time_in_any_operation(spans):
     events = [

@@ -3,7 +3,7 @@ give the same.
 """
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulab.stats.series import Epoch, EpochSeries, Series, Window
@@ -69,7 +69,6 @@ def series_of(epochs):
     return series
 
 
-@settings(deadline=None)
 @given(EPOCHS_OF_VALUES.map(numbered), st.integers(0, 40))
 def test_unsettled_values_count_as_if_they_were_settled(epochs, settled):
     whole, part = series_of(epochs), series_of(epochs[:settled])
@@ -81,7 +80,6 @@ def test_unsettled_values_count_as_if_they_were_settled(epochs, settled):
     assert part.interval() == whole.interval()
 
 
-@settings(deadline=None)
 @given(EPOCHS_OF_VALUES.map(numbered))
 def test_the_interval_is_over_one_value_of_each_process_in_their_order(epochs):
     medians = {}
@@ -93,7 +91,6 @@ def test_the_interval_is_over_one_value_of_each_process_in_their_order(epochs):
     assert series.interval() == correlated_interval(series.processes())
 
 
-@settings(deadline=None)
 @given(st.lists(VALUES, max_size=20))
 def test_where_processes_were_not_recorded_each_epoch_counts_as_one(values):
     series = series_of((None, epoch) for epoch in values)

@@ -6,7 +6,7 @@ import dataclasses
 from itertools import zip_longest
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -94,7 +94,6 @@ def by_time(windows):
     return sorted(windows, key=lambda window: (window.code, window.names, window.start))
 
 
-@settings(deadline=None)
 @given(readings())
 def test_windows_reading_by_reading_are_those_of_all_readings_at_once(events):
     windows = InvalidWindows()
@@ -109,7 +108,6 @@ def before(windows, code, until):
     return by_time(dataclasses.replace(window, end=min(window.end, until)) for window in early)
 
 
-@settings(deadline=None)
 @given(readings())
 def test_nothing_changes_any_more_before_the_instant_that_is_settled(events):
     state, final = new_state(), recomputed(events)
@@ -129,7 +127,6 @@ def after(windows, until):
     return [dataclasses.replace(window, start=max(window.start, until)) for window in late]
 
 
-@settings(deadline=None)
 @given(readings(), st.sampled_from([0.0, 0.2, 0.5, 1.0]))
 def test_dropping_windows_of_the_past_changes_nothing_after_it_nor_the_order_of_causes(
     events, delay

@@ -82,7 +82,7 @@ def test_of_200_candidates_within_3_percent_one_is_chosen_that_costs_at_most_1_p
     assert sum(paired) < sum(sequential)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.floats(1.0, 3.0), min_size=1, max_size=40), st.integers(0, 99))
 def test_without_noise_the_best_is_found_and_every_ratio_is_the_true_one(true_s, seed):
     machine = Machine(seed, noise=0.0, drift=0.0)

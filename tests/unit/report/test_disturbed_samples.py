@@ -170,14 +170,14 @@ def check(report, events):
         assert others == comparisons[1:]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(disturbed_runs())
 def test_dropped_pairs_and_blocks_are_those_of_a_recomputation(arriving):
     events = [*opening(ON), STARTED, *arriving, *END]
     check(report_of(events), events)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(disturbed_runs())
 def test_while_a_run_goes_on_too(arriving):
     state, events = new_state(), []

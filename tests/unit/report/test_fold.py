@@ -31,7 +31,7 @@ def recorded(request, tmp_path):
     return read_run_file(run_file(request.param, tmp_path)).events
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 400))
 def test_batching_changes_nothing(size):
     whole, cut = report_of(run_of({"b": 0.5})), report_of(run_of({"b": 0.5}, size=size))

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 from found import finding
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from synthetic_runs import END, opening, report_of, request, run_of, samples
 
@@ -118,7 +118,6 @@ READING_TIMES = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(READING_TIMES, st.integers(1, 100))
 def test_power_caps_are_counted_in_the_readings_of_the_rounds(times, size):
     readings = [
@@ -173,7 +172,6 @@ def test_a_solo_run_has_its_energy_per_item_and_rates_of_declared_work(cache):
 LINES = st.lists(st.lists(st.text(max_size=3), max_size=7), max_size=12)
 
 
-@settings(deadline=None)
 @given(LINES, st.integers(1, 6))
 def test_the_first_and_the_last_lines_and_how_many_were_between(chunks, most):
     lines = [line for chunk in chunks for line in chunk]

@@ -89,7 +89,7 @@ drawn = given(
     height=st.integers(1, 60),
     family=st.sampled_from([None, "fp32", "fp16/bf16"]),
 )
-enough = settings(max_examples=40, deadline=None)
+enough = settings(max_examples=40)
 
 
 @enough
