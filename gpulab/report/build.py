@@ -40,11 +40,10 @@ from gpulab.report.report import (
     Together,
     fields_of,
 )
-from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState
 from gpulab.report.variants import variant_report
-from gpulab.stats.comparison import Comparison, are_decided, pairs_of
-from gpulab.stats.statistics import CONFIDENCE, Interval, median
+from gpulab.stats.comparison import Comparison, are_decided, outermost_interval, pairs_of
+from gpulab.stats.statistics import CONFIDENCE
 
 ALL_TOGETHER = "all_together"
 """The variant that has every fix of the ones before it."""
@@ -225,7 +224,9 @@ def _remaining_s(draft: Draft) -> float | None:
     A run that ends when it is decided says nothing before some of its processes agree that the
     fewest will do.
     """
-    state, planned, job = draft.state, draft.state.last(Planned), draft.state.timed_job
+    state = draft.state
+    planned = state.last(Planned)
+    job = state.timed_job
     if planned is None or planned.expected_s is None or job is None:
         return None
     elapsed_s = draft.now - planned.t
@@ -235,14 +236,10 @@ def _remaining_s(draft: Draft) -> float | None:
     if not job.brief:
         return max(0.0, planned.expected_s - elapsed_s, left_s)
     foreseen = _ENOUGH_TO_FORESEE <= ended < planned.processes
-    return left_s if foreseen and _looks_decided(state, draft.samples, job) else None
+    return left_s if foreseen and _looks_decided(draft, job) else None
 
 
-def _looks_decided(state: RunState, samples: SampleView, job: TimedJob) -> bool:
+def _looks_decided(draft: Draft, job: TimedJob) -> bool:
     """Whether the run would be decided if its other processes lay between those that it has had."""
-    pairs = pairs_of(job, state.samples.measured)
-    values = {pair: units for pair in pairs if (units := samples.units(pair))}
-    between = [
-        Interval(median(units), min(units), max(units), len(units)) for units in values.values()
-    ]
-    return len(between) > 1 and len(between) == len(pairs) and are_decided(between[0], between[1:])
+    pairs = pairs_of(job, draft.state.samples.measured)
+    return are_decided([outermost_interval(draft.samples.units(pair), 1) for pair in pairs])

@@ -136,9 +136,8 @@ class Sustained(msgspec.Struct, frozen=True, kw_only=True):
     headline_reason: Finding | None = msgspec.field(default=None, name="heads")
 
 
-def alone_interval(values: Sequence[float], fewest: int = FEWEST_ALONE) -> Interval | None:
-    """The median of values of variants alone, one of each process, and the outermost: None of fewer
-    than so many.
+def outermost_interval(values: Sequence[float], fewest: int = FEWEST_ALONE) -> Interval | None:
+    """The median of values, one of each process, and the outermost: None of fewer than so many.
 
     The next run's median of eight lies between them in 95 of 100 runs where there are eight.
     """
@@ -343,22 +342,19 @@ def are_narrow(thetas: Iterable[Interval | None], width: float | None = None) ->
     )
 
 
-def are_decided(
-    control: Interval | None,
-    thetas: Sequence[Interval | None],
-    of_effect: float = DECIDED_OF_EFFECT,
-) -> bool:
+def are_decided(thetas: Sequence[Interval | None], of_effect: float = DECIDED_OF_EFFECT) -> bool:
     """Whether each comparison is known within a share of its effect, or to have none of 5 %; the
-    control to have none.
+    control, which is the first as in `pairs_of`, to have none.
 
     Of 48,000 simulated runs in which nothing differed and that were looked at after every process
     from the eighth on, with medians that were normal, heavy-tailed or correlated by 0.5, none was
     decided with a false verdict.
     """
     known = [theta for theta in thetas if theta is not None]
-    if control is None or not known or len(known) < len(thetas):
+    if len(known) < max(2, len(thetas)):
         return False
-    effects = [theta for theta in known if not _is_negligible(theta)]
+    control, *others = known
+    effects = [theta for theta in others if not _is_negligible(theta)]
     if any(theta.half_width > _decided_width(theta, of_effect) for theta in effects):
         return False
     if verdict_of(control, FLOOR) not in _NO_EFFECT:

@@ -188,11 +188,9 @@ class StopRule:
         return all(value is not None and abs(value - theta) > log(INFLUENCED) for value in values)
 
     def _are_decided(self, names: set[str]) -> bool:
-        pairs = pairs_of(self._job, names)
-        control = [self._interval(pair) for pair in pairs if pair[0] == CONTROL]
-        others = [self._interval(pair) for pair in pairs if pair[0] != CONTROL]
         of_effect = DECIDED_OF_EFFECT if self._processes < PROCESSES else LATER_OF_EFFECT
-        return bool(control) and are_decided(control[0], others, of_effect)
+        pairs = pairs_of(self._job, names)
+        return are_decided([self._interval(pair) for pair in pairs], of_effect)
 
     def _interval(self, key: Quantity) -> Interval | None:
         return self._series[key].interval()

@@ -28,9 +28,9 @@ from gpulab.stats.comparison import (
     SLOWED,
     Comparison,
     Sustained,
-    alone_interval,
     differ,
     of_another_process,
+    outermost_interval,
     ratio_of,
 )
 from gpulab.stats.series import Pair
@@ -70,7 +70,9 @@ def _baseline_slowed(baseline: VariantState) -> Finding | None:
     """Its steps before others were built, against those after the rounds of the same process."""
     firsts = [run for run in baseline.all(AloneRun) if run.first]
     times = [(run.time_s, run.later_s) for run in firsts if run.later_s]
-    slower = alone_interval([log(later_s / before_s) for before_s, later_s in times], FEWEST_FIRST)
+    slower = outermost_interval(
+        [log(later_s / before_s) for before_s, later_s in times], FEWEST_FIRST
+    )
     if slower is None or slower.low <= log(SLOWED):
         return None
     before_s, later_s = (median(seconds) for seconds in zip(*times, strict=True))
@@ -83,7 +85,7 @@ def _examined(state: RunState, variant: VariantState, samples: SampleView) -> Ex
     if against is None or against not in state.variants:
         return None
     ratios = alone_ratios(state.variants, (name, against), first=True)
-    alone, rounds = alone_interval(ratios, 1), samples.interval((name, against))
+    alone, rounds = outermost_interval(ratios, 1), samples.interval((name, against))
     known = variant.last(Examined, CheckKind.ALONE)
     if alone is None or rounds is None or (known and not known.ok):
         return None
@@ -153,7 +155,7 @@ def _of_processes(state: RunState, pair: Pair) -> Interval | None:
     if not speedups:
         return None
     middle = median(speedups)
-    return alone_interval(speedups) or Interval(middle, middle, middle, len(speedups))
+    return outermost_interval(speedups) or Interval(middle, middle, middle, len(speedups))
 
 
 def _of_solo_runs(after: VariantReport, before: VariantReport) -> Interval | None:

@@ -47,7 +47,7 @@ def decides_falsely(values, control):
     for count in range(FEWEST, MOST_PROCESSES + 1):
         theta = correlated_interval(values[:count])
         of_effect = DECIDED_OF_EFFECT if count < PLANNED else LATER_OF_EFFECT
-        if are_decided(correlated_interval(control[:count]), [theta], of_effect):
+        if are_decided([correlated_interval(control[:count]), theta], of_effect):
             return verdict_of(theta, FLOOR) in (Verdict.FASTER, Verdict.SLOWER)
     return False
 
@@ -69,10 +69,10 @@ def test_a_difference_that_no_interval_leaves_room_for_is_decided_and_a_smaller_
         [spread * draw.uniform(-1, 1) for _ in range(8)] for spread in (0.01, 0.04, 0.04)
     )
     slower = [value + 0.05 for value in slower]
-    assert are_decided(correlated_interval(control), [correlated_interval(same)])
-    assert not are_decided(correlated_interval(control), [correlated_interval(slower)])
+    assert are_decided([correlated_interval(control), correlated_interval(same)])
+    assert not are_decided([correlated_interval(control), correlated_interval(slower)])
     assert not are_decided(
-        correlated_interval(control), [correlated_interval(same), correlated_interval(slower)]
+        [correlated_interval(control), correlated_interval(same), correlated_interval(slower)]
     )
 
 
@@ -80,7 +80,7 @@ def test_an_effect_that_stands_out_is_decided_by_eight_processes():
     draw = random.Random(1)
     values = [theta - 3.0 for theta in independent(draw, 0.05)]
     assert are_decided(
-        correlated_interval(independent(draw, 0.05)[:8]), [correlated_interval(values[:8])]
+        [correlated_interval(independent(draw, 0.05)[:8]), correlated_interval(values[:8])]
     )
 
 
@@ -89,4 +89,4 @@ def test_what_is_decided_has_a_verdict():
     wide = [theta - 3.7 for theta in independent(draw, 0.6)[:16]]
     control, theta = correlated_interval(independent(draw, 0.05)[:16]), correlated_interval(wide)
     assert theta.high - theta.low > log(WIDEST)
-    assert not are_decided(control, [theta], LATER_OF_EFFECT)
+    assert not are_decided([control, theta], LATER_OF_EFFECT)

@@ -18,9 +18,8 @@ from gpulab.features.telemetry.fields import (
     reason_letters,
     reason_names,
 )
+from gpulab.features.telemetry.findings import clocks_slowed, gpu_shared
 from gpulab.features.telemetry.report import (
-    SHARED_CODE,
-    SLOWED_CODE,
     TelemetryHistory,
     add_windows,
     belongs_to,
@@ -30,6 +29,8 @@ from gpulab.report.build import new_state
 from gpulab.report.samples import InvalidWindows
 from gpulab.stats.series import Window
 
+SLOWED_CODE = clocks_slowed.code
+SHARED_CODE = gpu_shared.code
 THERMAL, BRAKE, POWER_CAP = 0x40, 0x80, 0x4
 
 
