@@ -170,7 +170,7 @@ def _scenario_of_contenders(scenario: Scenario, subject: ScenarioFile | Function
     for info in subject.variants:
         variant = scenario.variants[info.function or info.name]
         function = _with_parameters(variant.function, info.params)
-        unchecked = variant.unchecked or "checked_in_its_own_run"
+        unchecked = variant.unchecked or "checked in its own run"
         final.add(Variant(name=info.name, unchecked=unchecked, function=function))
     return final
 

@@ -146,13 +146,11 @@ def _just_above_roof(examined: Examined) -> Finding | None:
     """A rate that is no proof of anything, and more than a step should reach."""
     ratio = examined.values.get("ratio")
     roof = examined.values.get("roof")
-    if (
-        examined.check != CheckKind.PHYSICS
-        or not isinstance(ratio, (int, float))
-        or ratio <= _CLOSE
-    ):
+    if examined.check != CheckKind.PHYSICS or not isinstance(roof, str):
         return None
-    return just_above_roof(examined.variant, ratio=ratio, roof=str(roof))
+    if not isinstance(ratio, (int, float)) or ratio <= _CLOSE:
+        return None
+    return just_above_roof(examined.variant, ratio=ratio, roof=roof)
 
 
 def _passed(kind: CheckKind, **values: Value) -> Check:

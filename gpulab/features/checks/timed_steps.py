@@ -35,7 +35,11 @@ from gpulab.engine.processes.failure import (
 )
 from gpulab.features.checks import replay
 from gpulab.features.checks.effects import compare_updates
-from gpulab.features.checks.findings import draws_when_seeded, timed_step_is_wrong
+from gpulab.features.checks.findings import (
+    draws_when_seeded,
+    timed_step_is_stale,
+    timed_step_is_wrong,
+)
 from gpulab.features.checks.replay import StepTimes, TimedBuild
 from gpulab.features.checks.stepping import Tensors, read
 from gpulab.features.checks.values import AllValues, Exchange, Expected, Own, Write, judged
@@ -231,7 +235,7 @@ class TimedChecks:
         if expected is not None:
             reason = judged(own, expected, output, agreement, name)
         # of a step whose state other steps changed before it only a stale output says anything
-        if reason is not None and build.state and reason.code != "timed_step_is_stale":
+        if reason is not None and build.state and reason.code != timed_step_is_stale.code:
             reason = None
         if reason is not None:
             if block.values and self._leaves_unwritten(build, own, block.values):

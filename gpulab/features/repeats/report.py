@@ -13,7 +13,12 @@ import msgspec
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import ExitCode, Verdict
 from gpulab.features.repeats.findings import too_few_runs
-from gpulab.report.findings import below_required, not_shown_to_reach, nothing_compared
+from gpulab.report.findings import (
+    below_required,
+    not_shown_to_reach,
+    nothing_compared,
+    stopped_after_measuring,
+)
 from gpulab.report.report import RunReport, Time
 from gpulab.scenario import Param
 from gpulab.stats.comparison import FLOOR, verdict_of
@@ -172,5 +177,5 @@ def is_whole(report: RunReport) -> bool:
     """Whether the run came to the end of its measurement: what it has before is no median of a
     run.
     """
-    stopped_later = report.reason is not None and report.reason.code == "stopped_after_measuring"
+    stopped_later = report.reason is not None and report.reason.code == stopped_after_measuring.code
     return report.exit_code != ExitCode.INTERRUPTED or stopped_later
