@@ -52,7 +52,7 @@ def not_shown_to_reach(*, required: float, variant: str = "") -> str:
 
 @finding()
 def exercise_unchecked(*, variant: str = "") -> str:
-    return f"{variant} is unchecked: an exercise asks for a result that was compared"
+    return f"{variant} is unchecked: an exercise requires a compared result"
 
 
 @finding()
@@ -193,4 +193,7 @@ def first_step_sets_up(*, first_step_s: float) -> str:
     each=lambda faults, bytes: f"{faults:,.0f} ({byte_count(bytes)})",
 )
 def page_faults(*, faults: float, bytes: float) -> str:
-    return f"{faults:,.0f} page faults a step: {byte_count(bytes)} of memory touched first"
+    return (
+        f"{faults:,.0f} page faults a step: {byte_count(bytes)} of memory touched for the first "
+        "time"
+    )

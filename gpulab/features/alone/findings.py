@@ -32,4 +32,4 @@ def baseline_slowed(*, later_s: float, before_s: float, ratio: float) -> str:
 power_cap_alone = plain(
     "power_cap_alone", "power-limited alone; they share the limit when interleaved"
 )
-differs_alone = plain("differs_alone", "alone, its steps take another time than among the others")
+differs_alone = plain("differs_alone", "its step time alone differs from the interleaved one")

@@ -375,7 +375,9 @@ def processes_correlated(*, correlation: float) -> str:
 gpu_is_shared = plain(
     "gpu_is_shared", "other processes use the GPU: its clock cannot be compared with the host's"
 )
-contention_of_threads = plain("contention_of_threads", "measured with one thread only")
+contention_of_threads = plain(
+    "contention_of_threads", "contention is measured with one thread only"
+)
 clocks_of_cpu = plain("clocks_of_cpu", "a CPU does not report what throttles its clocks")
 check_not_made = plain("check_not_made", "not made in this run", short="outputs not compared")
 
