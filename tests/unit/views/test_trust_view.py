@@ -17,7 +17,7 @@ PASSED = [
     Check(
         kind=kind,
         state=CheckState.PASSED,
-        result=finding(RESULTS[kind], count=4, speedup=1.0, low=0.99, high=1.01),
+        result=RESULTS[kind].of({"count": 4, "speedup": 1.0, "low": 0.99, "high": 1.01}),
     )
     for kind in CheckKind
 ]
