@@ -4,9 +4,9 @@ conclusions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import zip_longest
 from textwrap import wrap
 
@@ -18,7 +18,7 @@ from gpulab.draw import bars
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, around, tick_seconds
 from gpulab.draw.canvas import Canvas, fit, wide
-from gpulab.report.report import RunReport, Time
+from gpulab.report.report import GoodputReport, RunReport, Time
 from gpulab.report.sentences import sentence
 from gpulab.stats.comparison import Comparison
 
@@ -32,9 +32,10 @@ _FEW_LINES, _MOST_LINES = 12, 1_000
 _MOST_COMPARED = 2_000
 """Lines of a file between its first and its last change: to match more of them takes seconds."""
 _CONTENDED = 0.05
-
-_Draw = Callable[[Area, int], None]
-"""Draws into a row of the area."""
+_UNPAIRED = (
+    "Runs are processes of their own, with no pairs between them: a small change of a time "
+    "means nothing."
+)
 
 
 def compare_view(
@@ -48,44 +49,40 @@ def compare_view(
     """A is the first, B the second. Of the lines of their files that differ, the first ones, or
     all.
     """
-    rows = _Rows(width)
-    rows.three(
-        "",
-        f"A  {first.at[:19].replace('T', ' ')}",
-        f"B  {second.at[:19].replace('T', ' ')}",
-        "bold",
-        "bold",
-    )
+    page = _Page(width)
+    page.three("", f"A  {_start(first)}", f"B  {_start(second)}", "bold", "bold")
     facts = _facts(first, second)
     for name, a, b in facts:
         if a != b:
-            rows.three(name, a or "none", b or "none", "yellow")
-    if any(contended := [_contention(report) for report in (first, second)]):
+            page.three(name, a or "none", b or "none", "yellow")
+    contended = _contention(first), _contention(second)
+    if any(contended):
         a, b = (f"{share:.0%} of the time" for share in contended)
-        rows.three("contention", a, b, "yellow")
-    rows.the_same([f"{name} {a}" for name, a, b in facts if a == b])
+        page.three("contention", a, b, "yellow")
+    page.the_same([f"{name} {a}" for name, a, b in facts if a == b])
     names = [name for name in _names(first) if name in _names(second)]
     if names:
-        rows.heading("time of a step, one axis", "99 % intervals")
-        rows.times(first, second, names)
-    pairs = [(entry, other) for entry in first.comparisons if (other := _same(second, entry))]
-    pairs = [(entry, other) for entry, other in pairs if entry.low and other.low]
+        page.heading("time of a step, one axis", "99 % intervals")
+        page.times({name: (_time(first, name), _time(second, name)) for name in names})
+    pairs = _pairs(first, second)
     if pairs:
-        rows.heading("speedups within each run", "99 % intervals")
-        rows.speedups(pairs)
-    rows.parts(first, second, names)
-    rows.heading("conclusions", "")
-    rows.line(
-        "Runs are processes of their own, with no pairs between them: a small change of a time "
-        "means nothing."
-    )
+        page.heading("speedups within each run", "99 % intervals")
+        page.speedups(pairs)
+    if summaries := _summaries(first, second, names):
+        page.parts(summaries)
+    page.heading("conclusions")
+    page.line(_UNPAIRED)
     for entry, other in pairs:
-        rows.line(_said(entry, other))
+        page.line(_said(entry, other))
     if not pairs:
-        rows.line("They have no comparison in common that has an interval in both.")
+        page.line("They have no comparison in common that has an interval in both.")
     if first.source_sha256 != second.source_sha256:
-        rows.changes(sources, all_lines=all_lines)
-    return rows.text()
+        page.changes(sources, all_lines=all_lines)
+    return page.text()
+
+
+def _start(report: RunReport) -> str:
+    return report.at[:19].replace("T", " ")
 
 
 def _facts(first: RunReport, second: RunReport) -> list[tuple[str, str, str]]:
@@ -147,11 +144,27 @@ def _names(report: RunReport) -> list[str]:
     return [variant.name for variant in report.variants if variant.time_per(report.per)]
 
 
-def _same(report: RunReport, entry: Comparison) -> Comparison | None:
-    both = (entry.variant, entry.against)
-    return next(
-        (other for other in report.comparisons if (other.variant, other.against) == both), None
-    )
+def _pairs(first: RunReport, second: RunReport) -> list[tuple[Comparison, Comparison]]:
+    """Each comparison of A that has an interval, and the same one of B."""
+    others = {(entry.variant, entry.against): entry for entry in second.comparisons if entry.low}
+    return [
+        (entry, others[entry.variant, entry.against])
+        for entry in first.comparisons
+        if entry.low and (entry.variant, entry.against) in others
+    ]
+
+
+def _summaries(
+    first: RunReport, second: RunReport, names: Sequence[str]
+) -> list[tuple[str, str, GoodputReport]]:
+    """(variant, letter of the run, where its time goes)."""
+    summaries = []
+    for name in names:
+        for letter, report in (("A", first), ("B", second)):
+            summary = report.variant(name).goodput
+            if summary is not None and summary.goodput is not None:
+                summaries.append((name, letter, summary))
+    return summaries
 
 
 def _said(entry: Comparison, other: Comparison) -> str:
@@ -197,38 +210,44 @@ def _changes(a: str, b: str) -> list[tuple[str, str]]:
     return changes
 
 
-class _Rows:
-    """Rows as they come; the canvas is made once their number is known."""
+class _Page:
+    """Rows as they come, each a canvas of its own."""
 
     def __init__(self, width: int) -> None:
         self._width = width
-        self._rows: list[list[_Draw]] = []
+        self._canvases: list[Canvas] = []
 
     def text(self) -> Text:
-        canvas = Canvas(self._width, len(self._rows))
-        area = Area(canvas, 0, 0, self._width, len(self._rows))
-        for row, parts in enumerate(self._rows):
-            for draw in parts:
-                draw(area, row)
-        return canvas.text()
+        page = Text("\n", no_wrap=True, overflow="ellipsis")
+        return page.join(canvas.text() for canvas in self._canvases)
+
+    def row(self) -> Area:
+        """A new one."""
+        canvas = Canvas(self._width, 1)
+        self._canvases.append(canvas)
+        return Area(canvas, 0, 0, self._width, 1)
 
     def line(self, text: str) -> None:
         """A sentence, over as many rows as it takes."""
-        self._rows += [[_at(0, part)] for part in wrap(text, self._width)]
+        for part in wrap(text, self._width):
+            self.row().put(0, 0, part)
 
-    def heading(self, left: str, right: str) -> None:
+    def heading(self, left: str, right: str = "") -> None:
         """What is right goes below where both have no room."""
-        beside = 0 < len(right) < self._width - len(left) - 10
-        end = [_at(self._width - len(right) - 4, f" {right} ")] if beside else []
-        self._rows.append([_at(0, "─" * self._width), _at(2, f" {left} ", "bold"), *end])
-        if right and not beside:
+        row = self.row()
+        row.put(0, 0, "─" * self._width)
+        row.put(0, 2, f" {left} ", "bold")
+        if 0 < len(right) < self._width - len(left) - 10:
+            row.put(0, self._width - len(right) - 4, f" {right} ")
+        elif right:
             self.line(right)
 
     def three(self, name: str, a: str, b: str, style: str = "", style_of_a: str = "") -> None:
         middle = _NAME + (self._width - _NAME) // 2
-        self._rows.append(
-            [_at(0, name), _at(_NAME, a, style_of_a, middle - _NAME - 2), _at(middle, b, style)]
-        )
+        row = self.row()
+        row.put(0, 0, name)
+        row.put(0, _NAME, a, style_of_a, most=middle - _NAME - 2)
+        row.put(0, middle, b, style)
 
     def the_same(self, facts: Sequence[str]) -> None:
         """As many beside each other as have room; none goes on in the next row."""
@@ -239,108 +258,80 @@ class _Rows:
                 rows[-1] = longer
             else:
                 rows.append(fact)
-        self._rows += [
-            [_at(0, "" if place else "the same"), _at(_NAME, text)]
-            for place, text in enumerate(rows)
-        ]
+        for place, text in enumerate(rows):
+            row = self.row()
+            row.put(0, 0, "" if place else "the same")
+            row.put(0, _NAME, text)
 
     def changes(self, sources: tuple[str, str], *, all_lines: bool) -> None:
         """The lines that differ."""
         without = [letter for letter, source in zip("AB", sources, strict=True) if not source]
         if without:
-            self.heading("the lines that differ", "")
+            self.heading("the lines that differ")
             return self.line(f"The run file of {' and '.join(without)} holds no source.")
         changes = _changes(*sources)
         shown = changes[: _MOST_LINES if all_lines else _FEW_LINES]
         self.heading("the lines that differ, A - and B +", f"{len(changes):,}")
         for number, text in shown:
+            row = self.row()
             style = "green" if number.endswith("+") else "red"
-            self._rows.append(
-                [_at(0, number, style), _at(len(number) + 1, text.expandtabs(4), style)]
-            )
-        if len(shown) < len(changes):
-            self._rows.append(
-                [
-                    _at(
-                        0,
-                        f"      … {len(changes) - len(shown):,} "
-                        f"more{'' if all_lines else ', d shows them'}",
-                    )
-                ]
-            )
+            row.put(0, 0, number, style)
+            row.put(0, len(number) + 1, text.expandtabs(4), style)
+        if more := len(changes) - len(shown):
+            key = "" if all_lines else ", d shows them"
+            self.row().put(0, 0, f"      … {more:,} more{key}")
 
-    def times(self, first: RunReport, second: RunReport, names: Sequence[str]) -> None:
-        both = {name: [_time(report, name) for report in (first, second)] for name in names}
-        axis = self._axis(
-            [end for pair in both.values() for time in pair for end in time.ends], tick_seconds
-        )
+    def times(self, both: Mapping[str, Sequence[Time]]) -> None:
+        """Of each variant A's and B's."""
+        ends = [end for pair in both.values() for time in pair for end in time.ends]
+        axis = self._axis(ends, tick_seconds)
         for name, pair in both.items():
             for letter, time in zip("AB", pair, strict=True):
                 low, high = time.ends
-                self._interval(name, letter, axis, (low, time.median, high), seconds(time.median))
+                row = self._of_run(name, letter, seconds(time.median))
+                row.interval(0, _NAME, axis, (low, time.median, high))
 
     def speedups(self, pairs: Sequence[tuple[Comparison, Comparison]]) -> None:
         ends = [end for pair in pairs for entry in pair for end in (entry.low, entry.high) if end]
-        axis = self._axis(
-            [*ends, *([1.0] if min(ends) > 0.7 and max(ends) < 1.5 else [])],
-            lambda value: f"{value:g}x",
-        )
+        if min(ends) > 0.7 and max(ends) < 1.5:
+            ends.append(1.0)
+        axis = self._axis(ends, lambda value: f"{value:g}x")
         for pair in pairs:
             for letter, entry in zip("AB", pair, strict=True):
-                values = (entry.low or 1.0, entry.speedup or 1.0, entry.high or 1.0)
-                self._interval(
-                    entry.variant, letter, axis, values, f"{times(entry.speedup)} {entry.verdict}"
-                )
+                words = f"{times(entry.speedup)} {entry.verdict}"
+                row = self._of_run(entry.variant, letter, words)
+                values = entry.low or 1.0, entry.speedup or 1.0, entry.high or 1.0
+                row.interval(0, _NAME, axis, values)
 
-    def parts(self, first: RunReport, second: RunReport, names: Sequence[str]) -> None:
-        drawn: list[list[_Draw]] = []
-        letters = set()
-        for name in names:
-            for letter, report in (("A", first), ("B", second)):
-                summary = report.variant(name).goodput
-                if summary is None or summary.goodput is None:
-                    continue
-                parts = bars.categories(summary.partition.items())
-                bar = bars.parts_bar(parts, max(10, self._width - _NAME - _VALUE))
-                letters |= set(bar.plain)
-                drawn.append(
-                    self._row(name, letter, _text_at(_NAME, bar), f"useful {summary.goodput:.0%}")
-                )
-        if drawn:
-            legend = (
-                f"{letter} {name}"
-                for name, (letter, _) in bars.CATEGORIES.items()
-                if letter in letters
-            )
-            self.heading("where the time goes", ", ".join(legend))
-            self._rows += drawn
+    def parts(self, summaries: Sequence[tuple[str, str, GoodputReport]]) -> None:
+        """(variant, letter of the run, its summary)."""
+        drawn = []
+        for name, letter, summary in summaries:
+            parts = bars.categories(summary.partition.items())
+            bar = bars.parts_bar(parts, max(10, self._width - _NAME - _VALUE))
+            drawn.append((name, letter, summary, bar))
+        letters = {mark for *_, bar in drawn for mark in bar.plain}
+        legend = [
+            f"{letter} {name}" for name, (letter, _) in bars.CATEGORIES.items() if letter in letters
+        ]
+        self.heading("where the time goes", ", ".join(legend))
+        for name, letter, summary, bar in drawn:
+            self._of_run(name, letter, f"useful {summary.goodput:.0%}").put_text(0, _NAME, bar)
 
     def _axis(self, values: Sequence[float], label: Callable[[float], str]) -> LogAxis:
         axis = LogAxis(*around(list(values), _ROOM), max(10, self._width - _NAME - _VALUE))
-        self._rows.append([_at(_NAME + start, text) for start, text in axis.ticks(label)])
+        row = self.row()
+        for start, text in axis.ticks(label):
+            row.put(0, _NAME + start, text)
         return axis
 
-    def _interval(
-        self, name: str, letter: str, axis: LogAxis, values: tuple[float, float, float], words: str
-    ) -> None:
-        """(low, median, high)."""
-        self._rows.append(self._row(name, letter, partial(_interval, axis, values), words))
-
-    def _row(self, name: str, letter: str, draw: _Draw, words: str) -> list[_Draw]:
-        named = _at(0, name if letter == "A" else "", most=_NAME - 3)
-        return [named, _at(_NAME - 2, letter), draw, _at(self._width - _VALUE + 1, words)]
-
-
-def _at(column: int, text: str, style: str = "", most: int | None = None) -> _Draw:
-    return lambda area, row: area.put(row, column, text, style, most=most)
-
-
-def _text_at(column: int, text: Text) -> _Draw:
-    return lambda area, row: area.put_text(row, column, text)
-
-
-def _interval(axis: LogAxis, values: tuple[float, float, float], area: Area, row: int) -> None:
-    area.interval(row, _NAME, axis, values)
+    def _of_run(self, name: str, letter: str, words: str) -> Area:
+        """A row with a variant's name, the letter of the run, and a few words at its end."""
+        row = self.row()
+        row.put(0, 0, name if letter == "A" else "", most=_NAME - 3)
+        row.put(0, _NAME - 2, letter)
+        row.put(0, self._width - _VALUE + 1, words)
+        return row
 
 
 def _time(report: RunReport, name: str) -> Time:
