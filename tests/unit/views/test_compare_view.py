@@ -81,7 +81,7 @@ def test_files_of_any_size_are_compared(report):
 def test_a_run_file_without_its_source_says_so(report):
     for sources, whose in ((("", FIRST), "A"), ((FIRST, ""), "B"), (("", ""), "A and B")):
         text = below(rows(report, changed(report), sources), "the lines that differ")
-        assert text == [f"The run file of {whose} is from before run files kept the source."]
+        assert text == [f"The run file of {whose} holds no source."]
 
 
 def test_hostile_lines_stay_lines(report):
