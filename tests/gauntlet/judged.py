@@ -3,7 +3,7 @@
 import json
 
 from gpulab.cli import main
-from gpulab.features.checks.report import DOUBTS
+from gpulab.report.sentences import DECLARATIONS
 
 NOISY = {"control", "processes", "contention", "clocks"}
 """Checks of the machine."""
@@ -11,7 +11,7 @@ HARMLESS = {
     "lower_precision",
     "outside_earlier_runs",
     "ceilings_not_used",
-    *(code for code, kind in DOUBTS.items() if kind in NOISY),
+    *(code for code, declared in DECLARATIONS.items() if declared.check in NOISY),
 }
 """Findings of a variant, or of the machine, that accuse nobody."""
 
