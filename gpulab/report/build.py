@@ -90,6 +90,7 @@ def build_report(
         state = state.closed()
     now = state.t if now is None or state.outcome is not None else now
     draft = Draft(state.to_judge(), state.samples.view(), now, under_way)
+    # What is wrong with a variant must be known before it is compared.
     for feature in features():
         for event in feature.judge(draft):
             draft.state.keep(event)
@@ -97,12 +98,14 @@ def build_report(
     draft.variants = [variant_report(draft, variant) for variant in draft.state.variants.values()]
     for feature in features():
         draft.comparisons = [feature.of_comparison(draft, each) for each in draft.comparisons]
+    # Features may take a verdict back, so how the run came out is known only now.
     required = required_speedup or getattr(started.request.job, "fail_below", None)
     code, reason = outcome_of(draft, required)
     draft.findings = [*findings, *(each for each in draft.state.invalid if each is not reason)]
     draft.findings += weakening_findings(draft)
     for feature in features():
         draft.findings += feature.findings(draft)
+    # A comparison is worth what all of the findings leave of it.
     for feature in features():
         draft.comparisons = [feature.grade(draft, each) for each in draft.comparisons]
     report = replace(

@@ -8,7 +8,7 @@ what features keep of them is in their records.
 from __future__ import annotations
 
 import sys
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import copy, deepcopy
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ def _merged_clocks(before: OtherClock, event: OtherClock) -> OtherClock:
 
 
 _MOST_TIMES = 1000
-_LAST, _EVERY = Keep(), Keep(sys.maxsize)
+_EVERY = Keep(sys.maxsize)
 _KEEPS: Mapping[type[Event], Keep] = {
     StageStarted: Keep(200),
     ProcessStarted: _EVERY,
@@ -102,7 +102,10 @@ class KeptEvents:
         self._events: dict[tuple[type[Event], Hashable], tuple[Any, ...]] = {}
 
     def keep(self, event: Event) -> None:
-        keep = self._keeps.get(type(event), _LAST)
+        keep = self._keeps.get(type(event))
+        if keep is None:
+            self._events[type(event), None] = (event,)
+            return
         key = type(event), keep.by(event) if keep.by else None
         events = self._events.get(key, ())
         if keep.merge and events:
@@ -242,12 +245,11 @@ class RunState(KeptEvents):
 
     def __init__(self, features: Iterable[Feature]) -> None:
         keeps = dict(_KEEPS)
-        self._folds: defaultdict[type[Event], list[Callable[[RunState, Any], None]]]
-        self._folds = defaultdict(list)
+        self._folds = {kind: [fold] for kind, fold in _FOLDS.items()}
         for feature in features:
             keeps |= feature.keeps
             for kind, fold in feature.folds.items():
-                self._folds[kind].append(fold)
+                self._folds.setdefault(kind, []).append(fold)
         super().__init__(keeps)
         self._parts: dict[type, Any] = {}
         self.variants: dict[str, VariantState] = {}
@@ -326,19 +328,6 @@ class RunState(KeptEvents):
             event = readable(event)
         self.t = event.t
         self.keep(event)
-        match event:
-            case RunStarted():
-                self._start(event)
-            case ProcessStarted():
-                self.samples.process_started(event.epoch)
-            case Samples():
-                self._add_samples(event)
-            case Log():
-                self.log.add(event)
-            case Stopped():
-                self.samples.close()
-            case RunEnded():
-                self._close()
         for fold in self._folds.get(type(event), ()):
             fold(self, event)
         self.samples.settle(max(self.samples.final_until, self.t - _OVERDUE_S))
@@ -398,3 +387,30 @@ class RunState(KeptEvents):
                 variant.faults += event.faults[place]
                 variant.switches += event.switches[place]
                 variant.sm_mhz += event.sm_mhz[place] if event.sm_mhz else 0.0
+
+
+def _process_started(state: RunState, event: ProcessStarted) -> None:
+    state.samples.process_started(event.epoch)
+
+
+def _add_lines(state: RunState, event: Log) -> None:
+    state.log.add(event)
+
+
+def _stopped(state: RunState, _: Stopped) -> None:
+    state.samples.close()
+
+
+def _ended(state: RunState, _: RunEnded) -> None:
+    state._close()
+
+
+_FOLDS: Mapping[type[Event], Callable[[RunState, Any], None]] = {
+    RunStarted: RunState._start,
+    ProcessStarted: _process_started,
+    Samples: RunState._add_samples,
+    Log: _add_lines,
+    Stopped: _stopped,
+    RunEnded: _ended,
+}
+"""What accumulates, before what features make of it."""
