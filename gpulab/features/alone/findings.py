@@ -1,6 +1,4 @@
-"""Findings of variants that run alone: without the others before them, or without others in
-between.
-"""
+"""Findings of variants that run alone: without the others before or between."""
 
 from __future__ import annotations
 

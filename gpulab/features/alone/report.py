@@ -38,9 +38,7 @@ from gpulab.stats.statistics import Interval, median
 
 
 def _judge(draft: Draft) -> Iterator[Event]:
-    """What the variants' times alone say: what differs by more than a cache or a clock is
-    invalid.
-    """
+    """What times alone say: what differs by more than a cache or a clock is invalid."""
     state = draft.state
     if not isinstance(state.timed_job, Measure) or state.baseline is None:
         return
@@ -133,15 +131,17 @@ def _with_sustained(draft: Draft, comparison: Comparison) -> Comparison:
         ratio = _as_unsure_as(ratio, solo)
     if ratio is None:
         return comparison
+    has_width = ratio.low < ratio.high
+    headline_reason = None
+    if has_width or capped:
+        headline_reason = _headline_reason(comparison, ratio, samples, capped=capped)
     sustained = Sustained(
         speedup=ratio.median,
-        low=ratio.low if ratio.low < ratio.high else None,
-        high=ratio.high if ratio.low < ratio.high else None,
+        low=ratio.low if has_width else None,
+        high=ratio.high if has_width else None,
         processes=ratio.n,
         items_per_s=_items_per_s(state, after, capped=capped),
-        headline_reason=_headline_reason(comparison, ratio, samples, capped=capped)
-        if ratio.low < ratio.high or capped
-        else None,
+        headline_reason=headline_reason,
     )
     reason = _contradicts(comparison, sustained)
     if reason is None:

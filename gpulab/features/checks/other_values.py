@@ -405,9 +405,7 @@ class OtherValues:
         return bool(unknown([figures(tensor) for tensor in unnamed_of(build, ())], self._known))
 
     def _note_unnamed(self, name: str, build: Build, other: Build, inputs: Tensors) -> None:
-        """Catches what the build computed and nobody names: tensors that a step reads, and that are
-        others with another seed.
-        """
+        """Catches what the build computed: tensors read, never named, that follow the seed."""
         read = unnamed_of(build, inputs)
         own = [figures(tensor) for tensor in read]
         if name == self._stepping.baseline:

@@ -368,9 +368,7 @@ _SUMMED = frozenset({"late"})
 
 
 def _together(before: Examined, event: Examined) -> Examined:
-    """What fails outlives what casts doubt, that outlives what passed, and that what did not
-    run.
-    """
+    """What fails outlives what casts doubt, then what passed, then what did not run."""
     decisive = event if _rank(event) <= _rank(before) else before
     count = sum(report.count for report in (before, event) if report.skipped is None)
     if not _ran(before) or not _ran(event):

@@ -57,9 +57,7 @@ _OF_A_BLOCK = 0.02
 """The part of a block's time that writing all values may take."""
 _BYTES_PER_S = 2e9
 _SLOW_STEP_S, _SLOW, _QUICK = 5e-3, 0.25, 0.5
-"""A step from which on it is slow, and the part of the processes after the first that take it
-alone, and a quick one.
-"""
+"""A slow step; the part of later processes that take it alone, and a quick one."""
 _MOST_STATEFUL_STEPS, _MANY_STEPS, _MANY_S = 3, 64, 0.02
 """Steps after a restore that are compared: one of a few, and as many as some milliseconds hold."""
 _OF_MANY = (0.05, 10.0)
@@ -95,9 +93,7 @@ _COUNTED = ("late", "error", "allowed", "state")
 
 @dataclass(frozen=True, eq=False)
 class _Write:
-    """Other values for the inputs of a build: what the step gives for them, and how to write them
-    and to put its own back.
-    """
+    """Other values for a build's inputs: what the step gives, how to write and undo them."""
 
     expected: Expected
     write: Write
@@ -115,9 +111,7 @@ class _Block:
 
 
 class TimedChecks:
-    """Of one measuring process: `prepare` and `compare` around each timed block, `check` once an
-    epoch, `finish`.
-    """
+    """Of one process: `prepare` and `compare` around a block, `check` each epoch, `finish`."""
 
     def __init__(self, context: WorkerContext) -> None:
         self._begins = partial(context.reporter.position.move, Stage.MEASURE)
@@ -248,9 +242,7 @@ class TimedChecks:
         shown.allowed = agreement.tolerance
 
     def _leaves_unwritten(self, build: Build, own: Own, values: _Write) -> bool:
-        """Whether steps leave a part of their output unwritten on exchanged elements; then no block
-        has these again.
-        """
+        """Whether exchanged elements leave output unwritten; then no block has them again."""
         change = values.expected.change
         if not isinstance(change, Exchange):
             return False
@@ -322,9 +314,7 @@ class TimedChecks:
         return not self._context.number or self._draw.random() < part
 
     def _check_alone(self, candidate: Candidate, baseline: Candidate) -> None:
-        """Catches results that are remembered from call to call: steps that take longer alone, or
-        on new values. RefusedError.
-        """
+        """Catches remembered results: steps that take longer alone, or on new values."""
         shown = self._shown[candidate.name]
         variant = self._timed_build(candidate)
         reference = self._timed_build(baseline)

@@ -87,9 +87,7 @@ class Checker:
         *,
         roomy: bool = True,
     ) -> None:
-        """`roomy`: there is memory for a variant's outputs and a second build of it, beside what it
-        needs itself.
-        """
+        """`roomy`: memory for a variant's outputs and a second build, beside its own needs."""
         self._builder = builder
         self._roomy = roomy
         self._emit: Callable[[Event], None] = emit or (lambda event: None)
@@ -343,9 +341,7 @@ class Checker:
         return max((limit(actual, expected, dtypes) for actual, expected in pairs), default=0.0)
 
     def _require_own_memory(self, name: str, live: Tensors, inputs: Tensors) -> None:
-        """Catches a view instead of a copy: WrongOutputError where an output is memory of the
-        inputs, and the baseline's is not.
-        """
+        """Catches a view instead of a copy. WrongOutputError where the baseline copies."""
         in_inputs = bool(tensors.storages(live) & tensors.storages(inputs))
         if name == self.baseline:
             self._output_in_inputs = in_inputs

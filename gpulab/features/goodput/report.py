@@ -343,9 +343,7 @@ _LEAST = 0.5
 
 
 def _judge(draft: Draft) -> Iterator[Event]:
-    """Variants whose products run in some steps only, where the baseline's run in each, are
-    refused.
-    """
+    """Catches variants that skip products which the baseline makes in each step."""
     baseline = draft.state.baseline
     usual = _products_per_step(baseline) if baseline else None
     if usual is None or usual < 1:

@@ -84,9 +84,7 @@ _WARM_S, _GROUP_S, _WINDOW_S, _LONG_STEP_S = 0.1, 0.03, 0.25, 0.2
 _ENOUGH, _LONG_WINDOW_S = 10, 1.5
 """Of long steps so many, while they take no longer than that: two or three are no sample."""
 _FEWEST, _LONGEST_WINDOW_S, _WITHIN = 3, 3.0, 0.1
-"""Of any steps so many, while they take no longer than that, and more until their spread makes the
-mean that unsure.
-"""
+"""So many steps, while they take no longer; more until their mean is this sure."""
 _MOST_STEPS, _MOST_STATEFUL_STEPS = 200, 20
 """Steps between two restores of state, which as a cache may be full after some."""
 _MOST_EVENTS = 10_000

@@ -17,9 +17,7 @@ def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> Varia
 
 
 def _of_run(draft: Draft, report: RunReport) -> RunReport:
-    """With what the kernels of each variant have more or less than those that they are held
-    against.
-    """
+    """With what each variant's kernels have more or less than those they are held against."""
     job = draft.state.timed_job
     ladder = isinstance(job, Measure) and job.ladder
     # On a ladder a rung is held against the one below it, unless it names another than the

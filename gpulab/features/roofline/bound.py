@@ -329,9 +329,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     fraction_high: float | None = None
     bound: BoundKind
     or_else: list[BoundKind] = []
-    """Other bounds that it may have, within the intervals of times and roofs: with any, the bound
-    is unsure.
-    """
+    """Other bounds within the intervals of times and roofs: with any it is unsure."""
     reason: Finding
     bytes_counted: float | None = None
     bytes_ratio: float | None = None

@@ -69,9 +69,7 @@ def ceiling_from(
 
 @dataclass(frozen=True)
 class RoofSet:
-    """What limits a piece of work: measured ceilings where they are steady, then derived ones, then
-    the datasheet's.
-    """
+    """What limits work: measured ceilings that are steady, then derived, then the datasheet's."""
 
     ceilings: Sequence[Ceiling]
 

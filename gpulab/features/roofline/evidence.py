@@ -77,9 +77,7 @@ class StepFacts:
     high_s: float | None = None
     """The ends of the interval of `seconds`."""
     beside: Mapping[tuple[str, str], Sequence[float]] = field(default_factory=dict)
-    """Of roofs measured between the step's blocks: what one step takes of them in each process, for
-    a byte or FLOP.
-    """
+    """By roof: what a step takes of it in each process, for a byte or FLOP."""
     bytes: int | None = None
     flops: int | None = None
     dtype: str | None = None

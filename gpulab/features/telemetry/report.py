@@ -266,9 +266,7 @@ def _settle(state: RunState) -> None:
 
 
 def add_windows(windows: InvalidWindows, reading: Telemetry) -> None:
-    """Around each reading of a slowdown, or of another process on the GPU: up to the reading after
-    it.
-    """
+    """Around a reading of a slowdown, or of another process: up to the next reading."""
     if reading.reasons is not None:
         windows.close(clocks_slowed.code, reading.t)
         if slowed := reading.reasons & SLOWED:

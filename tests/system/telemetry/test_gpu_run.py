@@ -12,8 +12,9 @@ from recorded import report_of
 
 from gpulab.core.events import Samples, Telemetry
 from gpulab.core.run_file import read_run_file
-from gpulab.features.telemetry.report import InvalidWindows
+from gpulab.features.telemetry.report import add_windows
 from gpulab.report.results import result
+from gpulab.report.samples import InvalidWindows
 from gpulab.report.sentences import lines
 
 # Times that vary keep intervals wide, so that the run takes its whole time.
@@ -168,8 +169,8 @@ def windows_of(events):
     windows = InvalidWindows()
     for event in events:
         if isinstance(event, Telemetry):
-            windows.add(event)
-    return windows.windows()
+            add_windows(windows, event)
+    return windows.all()
 
 
 def blocks(events):
