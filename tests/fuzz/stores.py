@@ -18,7 +18,7 @@ from gpulab.core.payloads import Ceiling, Choice, Tried, Tuning
 from gpulab.core.statuses import CeilingChoice
 from gpulab.features.history import view
 from gpulab.features.history.report import PastComparison, PastRun
-from gpulab.features.predictions.report import Guess, record
+from gpulab.features.predictions.report import Answered, Prediction, record
 from gpulab.session.run import Run
 from gpulab.session.run_files import state_folder
 from gpulab.session.store import NAME, Store
@@ -92,7 +92,9 @@ PAST = PastRun(
 KEPT = {
     "ceilings": MEASURED,
     "choices": Choice(key="k", tuning=Tuning(tried=[Tried(config="block=1")])),
-    "predictions": Guess(at="", scenario="x", variant="b", guesses=(2.0,), speedup=1.5),
+    "predictions": Answered(
+        at="", scenario="x", prediction=Prediction((2.0,)), measured=PAST.comparisons[0]
+    ),
 }
 
 

@@ -5,7 +5,7 @@ from journey import Tape, flat, idle, shown, until, visit
 from recorded import run_file
 
 from gpulab.core.events import Samples, SoloRun, Telemetry
-from gpulab.features.predictions.report import Guess
+from gpulab.features.predictions.report import Answered, Prediction
 from gpulab.session.run import File
 from gpulab.session.store import Store
 
@@ -168,10 +168,10 @@ def test_a_guess_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp_path
             pilot, lambda: idle(pilot) and "median prediction 8.00x; measured 29.5x" in flat(pilot)
         )
         with Store() as store:
-            (kept,) = store.kept("predictions", "", Guess)
+            (kept,) = store.kept("predictions", "", Answered)
         assert "your prediction: memory-bound; measured: compute-bound" in flat(pilot)
-        assert (kept.limit, kept.limit_right) == ("memory", False)
-        assert kept.guesses == (4.0, 8.0, 20.0)
-        assert kept.speedup == pytest.approx(29.46, rel=0.01)
+        assert kept.prediction == Prediction((4.0, 8.0, 20.0), "memory")
+        assert kept.measured.speedup == pytest.approx(29.46, rel=0.01)
+        assert kept.limit_right is False
 
     visit(journey, hostile_scenario, size=(120, 40), starter=lambda entry, settings: tape)

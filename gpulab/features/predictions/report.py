@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
-from typing import NamedTuple
 
 import msgspec
 
@@ -66,59 +65,43 @@ def promised(claim: str) -> tuple[float, float] | None:
     return None
 
 
-class Guess(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`guesses` of how many times as fast `variant` is: one, or those of a class. `limit` of the
-    baseline.
-    """
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """A prediction beside what was measured of the best variant."""
 
     at: str
     scenario: str
-    variant: str
-    guesses: tuple[float, ...]
-    speedup: float | None = None
-    low: float | None = None
-    high: float | None = None
-    limit: str | None = None
+    prediction: Prediction
+    measured: PastComparison
     limit_right: bool | None = None
 
     @property
-    def near(self) -> bool:
-        """Whether it was within a factor of two."""
-        return self.speedup is not None and 0.5 <= self.guesses[0] / self.speedup <= 2
-
-
-class Record(NamedTuple):
-    """Of guesses that were answered: how many there are, and how many were near."""
-
-    answered: int
-    near: int
+    def ratio(self) -> float | None:
+        """Of one guess to what was measured; None of those of a class, who are others."""
+        speedups, measured = self.prediction.speedups, self.measured.speedup
+        return speedups[0] / measured if len(speedups) == 1 and measured else None
 
 
 def keep(report: RunReport, best: Comparison | PastComparison, prediction: Prediction) -> None:
-    """Keep a prediction with what was measured of the best variant."""
+    """Keep a prediction with the comparison of the best variant."""
     from gpulab.session.store import Store
 
     limit = limit_right(prediction, report)
-    guess = Guess(
+    answered = Answered(
         at=datetime.now(UTC).isoformat(),
         scenario=report.scenario,
-        variant=best.variant,
-        guesses=prediction.speedups,
-        speedup=best.speedup,
-        low=best.low,
-        high=best.high,
-        limit=prediction.limit,
+        prediction=prediction,
+        measured=msgspec.convert(best, PastComparison, from_attributes=True),
         limit_right=limit[1] if limit else None,
     )
     with Store() as store:
-        store.keep(_KIND, "", guess.at, guess)
+        store.keep(_KIND, "", answered.at, answered)
 
 
-def record() -> Record:
-    """Of this user's own guesses; those of a class are others'."""
+def record() -> tuple[int, int]:
+    """(how many of this user's own guesses were answered, how many within a factor of two)."""
     from gpulab.session.store import Store
 
     with Store() as store:
-        guesses = store.kept(_KIND, "", Guess)
-    own = [guess for guess in guesses if len(guess.guesses) == 1 and guess.speedup]
-    return Record(len(own), sum(guess.near for guess in own))
+        predictions = store.kept(_KIND, "", Answered)
+    ratios = [ratio for answered in predictions if (ratio := answered.ratio) is not None]
+    return len(ratios), sum(0.5 <= ratio <= 2 for ratio in ratios)
