@@ -355,3 +355,11 @@ def test_threads_of_one_process_have_a_store_each():
     for thread in threads:
         thread.join()
     assert {name(number) for number in range(COUNT, COUNT + 8)} <= set(listed())
+
+
+@pytest.mark.parametrize("mode", ["--list", "--help"])
+def test_what_needs_no_store_makes_none(path, mode):
+    imports = [sys.executable, "-X", "importtime", "-m", "gpulab", mode]
+    done = subprocess.run(imports, capture_output=True, text=True, check=True)
+    assert "sqlite3" not in done.stderr
+    assert not path.exists()
