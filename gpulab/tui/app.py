@@ -27,8 +27,7 @@ from gpulab.session.drive import Interrupts
 from gpulab.session.settings import Settings, check_paths, check_settings
 from gpulab.tui import status
 from gpulab.tui.bindings import KEYS, read_keymap
-from gpulab.tui.driver import LabDriver, release_stop_signals
-from gpulab.tui.filters import AsciiFilter, PlainFilter
+from gpulab.tui.driver import AsciiFilter, LabDriver, PlainFilter, release_stop_signals
 from gpulab.tui.panels.catalog import WIDE, ScenarioList
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.runs import Starter

@@ -13,8 +13,7 @@ from gpulab.features.live.progress import one_line
 from gpulab.headless.output import PlainConsole
 from gpulab.headless.run import run_line
 from gpulab.report.results import failures, result
-from gpulab.tui.panels.selection import Selection, TabLayout
-from gpulab.tui.panels.tabs import TABS
+from gpulab.tui.panels.tabs import TABS, Selection, TabLayout
 
 ROW = ScenarioRow(name="x")
 SIZE = (80, 24)

@@ -11,7 +11,7 @@ from rich.segment import ControlType, Segment
 from rich.text import Text
 from textual.color import Color
 
-from gpulab.tui.filters import PlainFilter
+from gpulab.tui.driver import PlainFilter
 from gpulab.tui.panels.pane import Pane
 
 HOSTILE = "x\x1b[31m\x9b1m\u202e\u2066\u200b\u2028\x07\n\u00ad\U000e0041 forged 宽"

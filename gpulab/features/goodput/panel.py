@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from gpulab.core.units import rate
 from gpulab.draw import bars
 from gpulab.draw.area import Area
-from gpulab.features.goodput.view import share
+from gpulab.features.goodput.view import WORDS, share
 from gpulab.features.live.panel import LiveRun, Panel, Rows, name_width
 from gpulab.report.report import RunReport
 
@@ -77,7 +77,7 @@ def _draw_parts(area: Area, parts: Sequence[bars.StepPart], goodput: str) -> Non
         fill = _FILLS.get(part.letter, _OTHER)
         value = goodput if part.letter == "u" and goodput else f"{part.share:.0%}"
         area.put(0, placed, fill * count, part.style)
-        for words in (f" {part.words} {value} ", f" {value} "):
+        for words in (f" {WORDS.get(part.words, part.words)} {value} ", f" {value} "):
             if len(words) + _ROOM_FOR_WORDS <= count:
                 area.put(0, placed + (count - len(words)) // 2, words, f"{part.style} bold")
                 break

@@ -10,7 +10,7 @@ from gpulab.catalog.kernels import kernels_of, shipped_kernels
 from gpulab.features.code.view import FAILED_HERE, code_view
 from gpulab.features.kernels.view import kernel_page, kernels
 from gpulab.session.run import Run
-from gpulab.tui.panels.selection import Selection
+from gpulab.tui.panels.tabs import Selection
 
 
 def content(selection: Selection) -> RenderableType:

@@ -8,8 +8,7 @@ from textual.app import ComposeResult
 from textual.widgets import TabbedContent, TabPane, Tabs
 
 from gpulab.tui.panels.pane import Pane
-from gpulab.tui.panels.selection import Selection, TabLayout
-from gpulab.tui.panels.tabs import TABS
+from gpulab.tui.panels.tabs import TABS, Selection, TabLayout
 
 if TYPE_CHECKING:
     from gpulab.catalog.catalog import Entry

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 
 from gpulab.catalog.view import lesson
 from gpulab.session.run import Run
-from gpulab.tui.panels.selection import Selection
+from gpulab.tui.panels.tabs import Selection
 
 
 def content(selection: Selection) -> RenderableType:

@@ -1,14 +1,16 @@
-"""What a run printed."""
+"""What a scenario printed, and what its failures left."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 
 from rich.console import RenderableType
+from rich.text import Text
 
+from gpulab.report.report import RunReport
+from gpulab.report.sentences import sentence
 from gpulab.session.run import Run
-from gpulab.tui.log import log
-from gpulab.tui.panels.selection import Selection
+from gpulab.tui.panels.tabs import Selection
 from gpulab.tui.status import before_a_run
 
 
@@ -21,3 +23,26 @@ def content(selection: Selection) -> RenderableType:
 def changing(run: Run) -> Hashable:
     """A thousand lines are not laid out again for nothing: that would take a quarter of a core."""
     return run.source.path, run.ended, run.state.log.count, len(run.state.failures)
+
+
+_LIVE_LINES, _LIVE_WIDTH = 200, 200
+
+
+def log(report: RunReport) -> Text:
+    """Every line that was kept, with the count of those that were not; the end of it while it still
+    comes in.
+    """
+    head, tail = report.log.head, report.log.tail
+    text = Text()
+    if report.under_way:
+        text.append("".join(f"{line[:_LIVE_WIDTH]}\n" for line in [*head, *tail][-_LIVE_LINES:]))
+        return text if text else Text("nothing printed so far", "dim")
+    text.append("".join(f"{line}\n" for line in head))
+    if report.log.skipped:
+        text.append(f"... {report.log.skipped:,} lines left out ...\n", "dim")
+    text.append("".join(f"{line}\n" for line in tail))
+    for failure in report.failures:
+        cause = f"{failure.variant or 'the run'}: {failure.kind}, {sentence(failure.cause)}"
+        text.append(f"{cause}\n", "red")
+        text.append(failure.traceback, "dim")
+    return text if text else Text("it printed nothing", "dim")

@@ -15,7 +15,7 @@ from gpulab.features.sweeps.view import sweep_view
 from gpulab.report.results import OnScreen, result
 from gpulab.session.run import Run
 from gpulab.session.run_files import at_home
-from gpulab.tui.panels.selection import Selection
+from gpulab.tui.panels.tabs import Selection
 from gpulab.tui.status import before_a_run
 
 

@@ -11,7 +11,7 @@ from gpulab.core.events import CeilingsMeasured
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import causes, families, first_family, reasons, roofline_view
 from gpulab.session.run import Run
-from gpulab.tui.panels.selection import Selection
+from gpulab.tui.panels.tabs import Selection
 from gpulab.tui.status import before_a_run, no_roofline
 
 

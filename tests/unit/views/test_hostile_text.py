@@ -51,7 +51,8 @@ from gpulab.features.tuning.view import tunings
 from gpulab.headless import run as summary
 from gpulab.report import results
 from gpulab.report.build import build_report, fold_all
-from gpulab.tui import log, status
+from gpulab.tui import status
+from gpulab.tui.panels import log
 
 ROW = ScenarioRow(
     name="name",

@@ -9,7 +9,7 @@ from gpulab.core.events import VariantFailed
 from gpulab.core.statuses import Conclusion, FailureKind, Stage
 from gpulab.core.text import readable
 from gpulab.report.report import LogReport
-from gpulab.tui.log import log
+from gpulab.tui.panels.log import log
 
 
 def test_lines_left_out_are_counted_where_they_were():
