@@ -9,6 +9,7 @@ import typing
 import msgspec
 import pytest
 
+import gpulab
 from gpulab.core.findings import Finding
 from gpulab.report.sentences import (
     DECLARATIONS,
@@ -163,6 +164,11 @@ def test_a_declaration_makes_a_finding_of_its_own_code():
 )
 def test_what_some_of_them_say(code, values, text):
     assert sentence(found(code, values)) == text
+
+
+def test_scripts_have_the_sentences_too():
+    assert gpulab.sentence(found("no_gpu", {})) == "no NVIDIA device in this machine"
+    assert gpulab.to_json is to_json
 
 
 def test_json_has_the_sentence_of_every_finding_beside_its_code():

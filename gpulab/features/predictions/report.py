@@ -10,7 +10,7 @@ from statistics import median
 import msgspec
 
 from gpulab.features.history.report import PastComparison
-from gpulab.features.roofline.bound import BoundKind
+from gpulab.features.roofline.findings import BoundKind
 from gpulab.report.report import RunReport
 from gpulab.stats.comparison import Comparison
 

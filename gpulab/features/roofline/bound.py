@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import msgspec
 
@@ -30,6 +29,7 @@ from gpulab.features.roofline.evidence import (
     attainable_below,
     share_of,
 )
+from gpulab.features.roofline.findings import BOUND_OF, BoundKind
 
 NEAR = 0.6
 """A step is bound by a roof this near; where none is, something else limits it."""
@@ -41,58 +41,6 @@ _MOST_OF_IT = 0.5
 """From which share of the step on one thing that it does limits it."""
 _RESIDENT, _FEW = 0.5, 0.25
 """Occupancy at which an SM has warps enough to hide waiting, and at which it has too few."""
-
-
-class BoundKind(StrEnum):
-    MEMORY = "memory"
-    COMPUTE = "compute"
-    POWER = "power"
-    LAUNCH = "launch"
-    HOST = "host"
-    LATENCY = "latency"
-    CACHE = "cache"
-    LINK = "link"
-    INTERPRETER = "interpreter"
-    WAITING = "waiting"
-    PREEMPTED = "preempted"
-    PAGE_FAULTS = "page faults"
-    UNEXPLAINED = "unexplained"
-    UNKNOWN = "unknown"
-
-
-BOUND_OF = {
-    findings.above_compute_roof.code: BoundKind.COMPUTE,
-    findings.near_compute_roof.code: BoundKind.COMPUTE,
-    findings.pipe_is_busy.code: BoundKind.COMPUTE,
-    findings.link_and_near_compute_roof.code: BoundKind.COMPUTE,
-    findings.above_memory_roof.code: BoundKind.MEMORY,
-    findings.near_memory_roof.code: BoundKind.MEMORY,
-    findings.counted_near_memory_roof.code: BoundKind.MEMORY,
-    findings.few_bytes_in_memory.code: BoundKind.CACHE,
-    findings.bytes_stay_in_cache.code: BoundKind.CACHE,
-    findings.bytes_fit_cache.code: BoundKind.CACHE,
-    findings.above_link_roof.code: BoundKind.LINK,
-    findings.near_link_roof.code: BoundKind.LINK,
-    findings.at_power_cap.code: BoundKind.POWER,
-    findings.device_waits_for_launches.code: BoundKind.LAUNCH,
-    findings.launches_take_the_time.code: BoundKind.LAUNCH,
-    findings.device_waits_for_host.code: BoundKind.HOST,
-    findings.phase_waits.code: BoundKind.LATENCY,
-    findings.too_little_in_flight.code: BoundKind.LATENCY,
-    findings.warps_wait.code: BoundKind.LATENCY,
-    findings.random_accesses.code: BoundKind.LATENCY,
-    findings.strided_accesses.code: BoundKind.LATENCY,
-    findings.far_from_link_roof.code: BoundKind.LATENCY,
-    findings.thread_waits.code: BoundKind.WAITING,
-    findings.thread_is_preempted.code: BoundKind.PREEMPTED,
-    findings.page_faults_take_the_time.code: BoundKind.PAGE_FAULTS,
-    findings.interpreter_takes_the_time.code: BoundKind.INTERPRETER,
-    findings.outside_of_torch.code: BoundKind.UNEXPLAINED,
-    findings.unexplained.code: BoundKind.UNEXPLAINED,
-    findings.no_work_declared.code: BoundKind.UNKNOWN,
-    findings.ceilings_missing.code: BoundKind.UNKNOWN,
-}
-"""What each reason says that limits a step."""
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,45 @@ device counted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from enum import StrEnum
+
 from gpulab.core import units
-from gpulab.core.findings import Rank, Value, finding, plain
+from gpulab.core.findings import Declaration, Rank, Value, Values, finding, plain
 from gpulab.core.statuses import CheckKind
 from gpulab.core.units import byte_count, plural, seconds, times
+
+
+class BoundKind(StrEnum):
+    MEMORY = "memory"
+    COMPUTE = "compute"
+    POWER = "power"
+    LAUNCH = "launch"
+    HOST = "host"
+    LATENCY = "latency"
+    CACHE = "cache"
+    LINK = "link"
+    INTERPRETER = "interpreter"
+    WAITING = "waiting"
+    PREEMPTED = "preempted"
+    PAGE_FAULTS = "page faults"
+    UNEXPLAINED = "unexplained"
+    UNKNOWN = "unknown"
+
+
+BOUND_OF: dict[str, BoundKind] = {}
+"""By code what a reason says that limits a step."""
+
+
+def limited_by(kind: BoundKind) -> Callable[[Callable[Values, str]], Declaration[Values]]:
+    """Declares a finding that says what limits a step."""
+
+    def declare(words: Callable[Values, str]) -> Declaration[Values]:
+        BOUND_OF[words.__name__] = kind
+        return finding()(words)
+
+    return declare
+
 
 _FEWER_BYTES = "fewer bytes make it faster"
 _FEWER_OPERATIONS = "fewer or cheaper operations make it faster"
@@ -103,22 +138,22 @@ def _as_fast(stream: str) -> str:
     return f", as fast as a {stream} moves its bytes" if stream else ""
 
 
-@finding()
+@limited_by(BoundKind.COMPUTE)
 def above_compute_roof(**evidence: Value) -> str:
     return f"{_shares(evidence)}: {_ABOVE}"
 
 
-@finding()
+@limited_by(BoundKind.COMPUTE)
 def near_compute_roof(**evidence: Value) -> str:
     return f"{_shares(evidence)}{_capped(evidence)}: {_FEWER_OPERATIONS}"
 
 
-@finding()
+@limited_by(BoundKind.MEMORY)
 def above_memory_roof(*, as_fast_as: str = "", **evidence: Value) -> str:
     return f"{_shares(evidence)}{_as_fast(as_fast_as)}: {_ABOVE}"
 
 
-@finding()
+@limited_by(BoundKind.MEMORY)
 def near_memory_roof(*, as_fast_as: str = "", **evidence: Value) -> str:
     return f"{_shares(evidence)}{_as_fast(as_fast_as)}{_capped(evidence)}: {_FEWER_BYTES}"
 
@@ -131,7 +166,7 @@ def _cache_roof(evidence: dict[str, Value]) -> str:
     return f", {share:.0%} of the last-level cache's roof{nearer}"
 
 
-@finding()
+@limited_by(BoundKind.CACHE)
 def bytes_stay_in_cache(
     *, memory: float, may_move_fewer_bytes: bool = False, **evidence: Value
 ) -> str:
@@ -139,7 +174,7 @@ def bytes_stay_in_cache(
     return f"{memory:.1f}x device-memory bandwidth: served from cache{fewer}{_cache_roof(evidence)}"
 
 
-@finding()
+@limited_by(BoundKind.CACHE)
 def few_bytes_in_memory(*, counted: float, **evidence: Value) -> str:
     return (
         f"the device counted only {counted:.0%} of its bytes in memory: served from cache"
@@ -147,12 +182,12 @@ def few_bytes_in_memory(*, counted: float, **evidence: Value) -> str:
     )
 
 
-@finding()
+@limited_by(BoundKind.CACHE)
 def bytes_fit_cache(**evidence: Value) -> str:
     return f"its bytes fit into the cache, and so may stay there{_cache_roof(evidence)}"
 
 
-@finding()
+@limited_by(BoundKind.LAUNCH)
 def launches_take_the_time(
     *, share: float, operations: int | None = None, **evidence: Value
 ) -> str:
@@ -162,14 +197,14 @@ def launches_take_the_time(
     )
 
 
-@finding()
+@limited_by(BoundKind.LAUNCH)
 def device_waits_for_launches(*, share: float, **evidence: Value) -> str:
     return (
         f"the device waits for the host {share:.0%} of the time{_far(evidence)}: {_FEWER_LAUNCHES}"
     )
 
 
-@finding()
+@limited_by(BoundKind.HOST)
 def device_waits_for_host(
     *,
     share: float,
@@ -183,19 +218,19 @@ def device_waits_for_host(
     return f"the device waits for the host {share:.0%} of the time{bare}{_far(evidence)}"
 
 
-@finding()
+@limited_by(BoundKind.LATENCY)
 def phase_waits(*, phase: str, share: float, **evidence: Value) -> str:
     return f"its {phase} phase takes {share:.0%} of the time{_far(evidence)}: fix that first"
 
 
-@finding()
+@limited_by(BoundKind.UNKNOWN)
 def ceilings_missing(**evidence: Value) -> str:
     unsteady = evidence.get("missing") == "unsteady"
     again = ": measure again when the machine is quiet" if unsteady else ""
     return f"not every ceiling is known ({_shares(evidence)}){again}"
 
 
-@finding()
+@limited_by(BoundKind.MEMORY)
 def counted_near_memory_roof(*, dram: float, ratio: float | None, **evidence: Value) -> str:
     of_declared = "" if ratio is None else f", moving {ratio:.1f}x the declared bytes"
     return (
@@ -204,7 +239,7 @@ def counted_near_memory_roof(*, dram: float, ratio: float | None, **evidence: Va
     )
 
 
-@finding()
+@limited_by(BoundKind.COMPUTE)
 def pipe_is_busy(*, pipe: str, **evidence: Value) -> str:
     busy = _percent(evidence.get(pipe), "most")
     return (
@@ -213,7 +248,7 @@ def pipe_is_busy(*, pipe: str, **evidence: Value) -> str:
     )
 
 
-@finding()
+@limited_by(BoundKind.POWER)
 def at_power_cap(**evidence: Value) -> str:
     return (
         f"at the power limit ({_counters(evidence)}){_far(evidence)}: what takes less energy is "
@@ -221,7 +256,7 @@ def at_power_cap(**evidence: Value) -> str:
     )
 
 
-@finding()
+@limited_by(BoundKind.LATENCY)
 def too_little_in_flight(**evidence: Value) -> str:
     return (
         f"low occupancy, too little parallelism: {_counters(evidence)}{_far(evidence)}: more, or "
@@ -229,7 +264,7 @@ def too_little_in_flight(**evidence: Value) -> str:
     )
 
 
-@finding()
+@limited_by(BoundKind.LATENCY)
 def warps_wait(**evidence: Value) -> str:
     return (
         f"the SMs are full of stalled warps: {_counters(evidence)}{_far(evidence)}: uncoalesced "
@@ -237,7 +272,7 @@ def warps_wait(**evidence: Value) -> str:
     )
 
 
-@finding()
+@limited_by(BoundKind.LATENCY)
 def strided_accesses(*, share: float, **evidence: Value) -> str:
     return (
         f"{share:.0%} of operand bytes are accessed with a stride{_far(evidence)}: read and write "
@@ -245,7 +280,7 @@ def strided_accesses(*, share: float, **evidence: Value) -> str:
     )
 
 
-@finding()
+@limited_by(BoundKind.LATENCY)
 def random_accesses(*, share: float, **evidence: Value) -> str:
     return (
         f"operations that read or write at indices take {share:.0%} of the time{_far(evidence)}: "
@@ -253,7 +288,7 @@ def random_accesses(*, share: float, **evidence: Value) -> str:
     )
 
 
-@finding()
+@limited_by(BoundKind.PAGE_FAULTS)
 def page_faults_take_the_time(*, faults: float, share: float, **evidence: Value) -> str:
     return (
         f"{faults:.0f} page faults a step take {share:.0%} of its time{_far(evidence)}: reuse "
@@ -261,7 +296,7 @@ def page_faults_take_the_time(*, faults: float, share: float, **evidence: Value)
     )
 
 
-@finding()
+@limited_by(BoundKind.WAITING)
 def thread_waits(*, share: float) -> str:
     return (
         f"its thread sleeps, or waits for another thread, a process or a device, {share:.0%} of "
@@ -269,7 +304,7 @@ def thread_waits(*, share: float) -> str:
     )
 
 
-@finding()
+@limited_by(BoundKind.PREEMPTED)
 def thread_is_preempted(*, share: float, **evidence: Value) -> str:
     return (
         f"contention: its thread is descheduled {share:.0%} of the time{_far(evidence)}: measure "
@@ -277,7 +312,7 @@ def thread_is_preempted(*, share: float, **evidence: Value) -> str:
     )
 
 
-@finding()
+@limited_by(BoundKind.INTERPRETER)
 def interpreter_takes_the_time(*, share: float, interpreted: float) -> str:
     return (
         f"{share:.0%} of what its thread runs is outside of torch's operations, and "
@@ -285,7 +320,7 @@ def interpreter_takes_the_time(*, share: float, interpreted: float) -> str:
     )
 
 
-@finding()
+@limited_by(BoundKind.UNEXPLAINED)
 def outside_of_torch(*, share: float, interpreted: float | None) -> str:
     outside = f"{share:.0%} of what its thread runs is outside of torch's operations"
     if interpreted is None:
@@ -293,7 +328,7 @@ def outside_of_torch(*, share: float, interpreted: float | None) -> str:
     return f"{outside}, and {interpreted:.0%} is Python bytecode: the code of another library"
 
 
-@finding()
+@limited_by(BoundKind.UNKNOWN)
 def no_work_declared(*, operation: str, share: float) -> str:
     return (
         f"it declares no work (bytes, flops) that a roof could limit; {operation} takes "
@@ -301,7 +336,7 @@ def no_work_declared(*, operation: str, share: float) -> str:
     )
 
 
-@finding()
+@limited_by(BoundKind.UNEXPLAINED)
 def unexplained(
     *, operation: str | None = None, share: float | None = None, **evidence: Value
 ) -> str:
@@ -321,22 +356,22 @@ def _of_link(share: float, link: str, evidence: dict[str, Value]) -> str:
     return f"{of_link}, {evidence.get('dtype')} arithmetic {arithmetic:.0%}"
 
 
-@finding()
+@limited_by(BoundKind.COMPUTE)
 def link_and_near_compute_roof(*, share: float, link: str, **evidence: Value) -> str:
     return f"{_of_link(share, link, evidence)}: {_FEWER_OPERATIONS}"
 
 
-@finding()
+@limited_by(BoundKind.LINK)
 def above_link_roof(*, share: float, link: str, **evidence: Value) -> str:
     return f"{_of_link(share, link, evidence)}: {_ABOVE}"
 
 
-@finding()
+@limited_by(BoundKind.LINK)
 def near_link_roof(*, share: float, link: str, **evidence: Value) -> str:
     return f"{_of_link(share, link, evidence)}: {_FEWER_BYTES}"
 
 
-@finding()
+@limited_by(BoundKind.LATENCY)
 def far_from_link_roof(*, share: float, link: str, **evidence: Value) -> str:
     return (
         f"only {_of_link(share, link, evidence)}: copies that wait for other work, that are too "

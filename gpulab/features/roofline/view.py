@@ -16,8 +16,9 @@ from gpulab.draw.bars import gauge
 from gpulab.draw.canvas import Canvas, fit, wide
 from gpulab.draw.chart import letter_of
 from gpulab.features.roofline.axes import BY_COUNT, DIM, FamilyRoofs, Plot, axes_for, family_roofs
-from gpulab.features.roofline.bound import BoundKind, Cause, Point, Roofline
+from gpulab.features.roofline.bound import Cause, Point, Roofline
 from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.findings import BoundKind
 from gpulab.features.roofline.plot import COUNTED, aside, name, per_second, plot_of
 from gpulab.report.report import VariantReport
 from gpulab.report.sentences import sentence

@@ -18,7 +18,8 @@ from gpulab.core.machine import Device
 from gpulab.core.payloads import Operation, Partition
 from gpulab.core.statuses import Cache, CheckTime, Clock
 from gpulab.features.goodput.report import goodput_of
-from gpulab.features.roofline.bound import BoundKind, Point
+from gpulab.features.roofline.bound import Point
+from gpulab.features.roofline.findings import BoundKind
 from gpulab.report.build import fold_all
 from gpulab.report.report import StepSource, Time
 

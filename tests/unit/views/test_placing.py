@@ -14,7 +14,8 @@ from gpulab.core.payloads import CACHE, DATASHEET, DERIVED, MATRIX, MEASURED, ME
 from gpulab.draw.canvas import cells
 from gpulab.draw.chart import letter_of
 from gpulab.features.roofline.axes import BADGE, CEILING, NAME, POINT, family_roofs
-from gpulab.features.roofline.bound import BoundKind, Point, Roofline
+from gpulab.features.roofline.bound import Point, Roofline
+from gpulab.features.roofline.findings import BoundKind
 from gpulab.features.roofline.plot import per_second
 from gpulab.features.roofline.view import first_family, layout_of, roofline_view
 
