@@ -15,7 +15,7 @@ from gpulab.core.machine import Device
 from gpulab.core.payloads import Ceiling
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of, first_in_order
 from gpulab.features.repeats.report import OverRuns, gate
-from gpulab.report.report import RunReport
+from gpulab.report.report import RunReport, fields_of
 from gpulab.scenario import Param
 from gpulab.version import __version__
 
@@ -67,15 +67,9 @@ class CalibrationReport(msgspec.Struct, frozen=True, kw_only=True):
 def calibration_report(report: RunReport) -> CalibrationReport:
     """What a run that calibrates has measured."""
     return CalibrationReport(
-        outcome=report.outcome,
-        exit_code=report.exit_code,
-        reason=report.reason,
+        **fields_of(report, "outcome", "exit_code", "reason", "device", "findings", "run_file"),
+        **fields_of(report.ceilings, "at", "ceilings"),
         environment=report.environment or {"gpulab": __version__},
-        device=report.device,
-        at=report.ceilings.at if report.ceilings else None,
-        ceilings=report.ceilings.ceilings if report.ceilings else (),
-        findings=report.findings,
-        run_file=report.run_file,
     )
 
 

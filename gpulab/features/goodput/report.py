@@ -48,7 +48,7 @@ from gpulab.features.goodput.findings import (
 )
 from gpulab.features.roofline.bound import Point
 from gpulab.report.feature import Draft, Feature
-from gpulab.report.report import GoodputReport, StepSource, Time, VariantReport
+from gpulab.report.report import GoodputReport, StepSource, Time, VariantReport, fields_of
 from gpulab.report.state import Keep, RunState, VariantState
 
 TOLERANCE = 0.05
@@ -77,7 +77,7 @@ class StepGoodput:
     """A step without the profiler. `farthest` is the estimate by another way that differs most."""
 
     step_s: float
-    source: StepSource
+    step_source: StepSource
     seconds: dict[str, float]
     busy_s: float
     """What the device was busy, as recorded; 0 of a CPU."""
@@ -122,7 +122,7 @@ def step_goodput(
         estimates = [*_by_host(variant, profiled), _of_another_step(goodput, plain_s / step_s)]
     return StepGoodput(
         step_s=step_s,
-        source=source,
+        step_source=source,
         seconds=seconds,
         busy_s=device_busy_s,
         overhead=(profiled.profiled_s - taken_s) / unprofiled_s - 1,
@@ -266,28 +266,21 @@ def goodput_of(
     overhead = [profiler_overhead(profiled.variant, overhead=step.overhead)]
     reasons = unreliable or (overhead if step.overhead > _MOST_OVERHEAD else [])
     return GoodputReport(
+        **fields_of(step, "goodput", "seconds", "step_s", "step_source", "overhead", "uncertainty"),
+        **fields_of(partition, "marked"),
+        **fields_of(profiled, "steps", "peak_bytes", "trace"),
         phases=phases,
         running=running,
         waiting=waiting,
-        goodput=step.goodput,
         partition={name: seconds / step.step_s for name, seconds in step.seconds.items()},
-        seconds=step.seconds,
-        step_s=step.step_s,
-        step_source=step.source,
-        marked=partition.marked,
         efficiency=ideal_s / useful_s if ideal_s and useful_s and not on_link else None,
         product=ideal_s / step.step_s if ideal_s else None,
         hidden=hidden,
         items_per_s=variant.items / time.median if variant.last(Built) and time and right else None,
-        overhead=step.overhead,
-        uncertainty=step.uncertainty,
         reliable=not unreliable,
         accurate=not reasons,
         reasons=reasons,
         operations=_operations(profiled, step),
-        steps=profiled.steps,
-        peak_bytes=profiled.peak_bytes,
-        trace=profiled.trace,
     )
 
 
