@@ -52,7 +52,7 @@ DECLARATIONS: Mapping[str, Declaration[Any]] = {
     if isinstance(value, Declaration)
 }
 """By the code of a finding."""
-_NOT_OURS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
+_MALFORMED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
 """Of a run file that another gpulab wrote, or somebody by hand: its codes are unknown here, or
 their values others.
 """
@@ -64,14 +64,14 @@ def sentence(finding: Finding) -> str:
     """
     try:
         text = _sentence(finding)
-    except _NOT_OURS:
+    except _MALFORMED:
         values = (f"{name} {value}" for name, value in finding.values.items())
         text = ", ".join([finding.code.replace("_", " "), *values])
     return cut(one_line(without_boilerplate(text)), TEXT_LENGTH)
 
 
 def _sentence(finding: Finding) -> str:
-    """One of `_NOT_OURS` where code and values are not as the lab writes them."""
+    """One of `_MALFORMED` where code and values are not as the lab writes them."""
     text = DECLARATIONS[finding.code].sentence(_with_sentence_of_cause(finding))
     if "cause" in finding.values:  # the other values are those of the cause
         return text
@@ -110,7 +110,7 @@ def with_reason(message: str, reason: Finding | None) -> str:
 
 def short_sentence(finding: Finding) -> str:
     """A finding in a few words."""
-    with suppress(*_NOT_OURS):
+    with suppress(*_MALFORMED):
         return one_line(DECLARATIONS[finding.code].short_sentence(finding))
     return sentence(finding).partition(":")[0]
 
@@ -146,7 +146,7 @@ def lines(findings: Iterable[Finding]) -> list[str]:
 def _lines_of_group(group: Sequence[Finding]) -> list[str]:
     declaration = DECLARATIONS.get(group[0].code)
     if declaration and declaration.several and len(group) > 1 and group[0].variant is not None:
-        with suppress(*_NOT_OURS):
+        with suppress(*_MALFORMED):
             parts = [f"{finding.variant} {declaration.of_each(finding)}" for finding in group]
             return [one_line(f"{declaration.several} {', '.join(parts)}")]
     variants: dict[str, list[str]] = {}

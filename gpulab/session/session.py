@@ -195,7 +195,7 @@ class Session:
                 if not self._take_from(streams[fd].take()):
                     poll.unregister(fd)
             if worker.exit_fd in ready:
-                worker.end_strays()  # they may hold the pipes, and write to them without end
+                worker.kill_orphans()  # they may hold the pipes, and write to them without end
                 for stream in worker.streams:
                     for _ in range(_MOST_READS):
                         if not self._take_from(stream.take()):

@@ -67,7 +67,7 @@ class WorkerTranscript:
     done: WorkerDone | None = None
     events: int = 0
     malformed: int = 0
-    strays: int = 0
+    orphans: int = 0
     """Processes that outlived the supervisor as well."""
     _problems: dict[str, Finding] = field(default_factory=dict)
 
@@ -123,7 +123,7 @@ class WorkerTranscript:
     def findings(self) -> list[Finding]:
         """What the reader of the result must know of how it went."""
         findings = []
-        if left := self.strays + (self.exited.orphans if self.exited else 0):
+        if left := self.orphans + (self.exited.orphans if self.exited else 0):
             findings.append(processes_left_running(count=left))
         if self.malformed > (self.done is None):  # a worker that was killed may leave half a line
             findings.append(malformed_event_lines(count=self.malformed))

@@ -75,7 +75,7 @@ class StartedWorker:
         """Is told how many processes outlived the supervisor as well."""
         with self._resources, ExitStack() as worker_ends:
             self._orphans = self._resources.enter_context(Orphans())
-            self._resources.callback(self.end_strays)
+            self._resources.callback(self.kill_orphans)
             self.events_fd, events_w = pipe(self._resources, worker_ends)
             self.output_fd, output_w = pipe(self._resources, worker_ends)
             self._process = subprocess.Popen(
@@ -111,7 +111,7 @@ class StartedWorker:
             while message:
                 message = message[commands.write(message) or 0 :]
 
-    def end_strays(self) -> None:
+    def kill_orphans(self) -> None:
         """End what the supervisor can no longer end; it is gone."""
         self.take_orphans(self._orphans.end())
 
@@ -188,13 +188,15 @@ class WorkerProcess:
         started = self._started = ready or StartedWorker(
             worker_environment(self._job), self._command
         )
-        started.take_orphans = self._add_strays
+        started.take_orphans = self._add_orphans
         self.streams = [
             Stream(started.events_fd, lambda: self._take_events(started.events_fd)),
             Stream(started.output_fd, lambda: self._take_output(started.output_fd)),
         ]
         """Both end with the worker; what is in them then is still to be read."""
-        self.exit_fd, self.tell, self.end_strays = started.exit_fd, started.tell, started.end_strays
+        self.exit_fd = started.exit_fd
+        self.tell = started.tell
+        self.kill_orphans = started.kill_orphans
         self.tell(job_message(self._job, self._transcript.secret))
         return self
 
@@ -206,8 +208,8 @@ class WorkerProcess:
     ) -> None:
         self._started.close()
 
-    def _add_strays(self, count: int) -> None:
-        self._transcript.strays += count
+    def _add_orphans(self, count: int) -> None:
+        self._transcript.orphans += count
 
     def _take_events(self, fd: int) -> tuple[list[Event], bool]:
         data = read_available(fd) or b""

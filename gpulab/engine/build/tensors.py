@@ -1,4 +1,4 @@
-"""Tensors inside whatever a scenario hands over: collected, copied, put back, poisoned,
+"""Tensors in the inputs, outputs and state of a scenario: collected, copied, put back, poisoned,
 compared.
 """
 

@@ -56,9 +56,7 @@ _ORDER = 4
 
 
 class Preparation:
-    """Prepares the variants of one process: the first checks each, the others check again what it
-    handed over.
-    """
+    """Prepares the variants of one process: the first checks each fully, the others check again."""
 
     def __init__(
         self,

@@ -54,8 +54,8 @@ class StopRule:
         """Of all processes but what the first one takes to prepare."""
 
     def reason(self, result: ProcessResult, process_s: float) -> StopReason | None:
-        """Why measuring ends with the process that handed over; None where it goes on. It took
-        `process_s`.
+        """Why the run stops with the process of this result, which took `process_s` seconds; None
+        where it goes on.
         """
         self.add(result, process_s)
         if not result.candidates or result.baseline_lost:

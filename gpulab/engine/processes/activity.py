@@ -42,8 +42,8 @@ class CpuOfOthers:
         self._before = self._latest = _seconds()
 
     def watch(self, seconds: float) -> float:
-        """What they have spent by the end of so many seconds; of one that ends meanwhile, until
-        just before.
+        """CPU seconds that they have spent by the end of `seconds`; of one that ends meanwhile,
+        until just before.
         """
         until = time.perf_counter() + seconds
         while (left := until - time.perf_counter()) > 0:
