@@ -84,7 +84,8 @@ def result(
         parts = [header(report), "", *_outcome(report, []), *table]
         parts += [] if figure is None else [figure, ""]
         for _, section in sections:
-            parts += [*section, ""] if section else []
+            parts += section
+            parts += [""] if section and section[-1] != "" else []
         return Group(*parts[:-1])
     sections[1][1][:0] = table
     parts = [header(report), "", *_outcome(report, screen.run.compared), ""]
