@@ -88,6 +88,7 @@ def result(
             parts += [""] if section and section[-1] != "" else []
         return Group(*parts[:-1])
     sections[1][1][:0] = table
+    sections.insert(1, ("questions of the course", questions_of(report)))
     parts = [header(report), "", *_outcome(report, screen.run.compared), ""]
     parts += _panels(report, screen, figure)
     for title, section in sections:
@@ -114,8 +115,6 @@ def _panels(
     if limits:
         limits.rstrip()
         parts += [_rule("limits, and what to do", width), limits]
-    if asked := questions_of(report):
-        parts += [_rule("questions of the course", width), *asked]
     return parts
 
 

@@ -12,7 +12,7 @@ from gpulab.report.view import preliminary
 
 _TIME, _WORDS = 8, 19
 _WITH_INTERVAL = 90
-_INTERVAL, _SPREAD = 15, 7
+_INTERVAL, _SPREAD = 15, 9
 
 
 def _heading(run: LiveRun) -> tuple[str, str]:
