@@ -77,7 +77,7 @@ def test_what_is_missing_or_broken_is_named(lab):
 @pytest.mark.parametrize(
     ("code", "finding", "message"),
     [
-        ("import os; os.abort()", "probe_ended", "ended with -6"),
+        ("import os; os.abort()", "probe_ended", "exited with -6"),
         ("raise SystemExit('no such thing')", "probe_ended", "no such thing"),
         ("print('not json')", "probe_unreadable", "cannot be read"),
         ("import time; time.sleep(60)", "probe_hangs", "the driver hangs"),
@@ -85,9 +85,10 @@ def test_what_is_missing_or_broken_is_named(lab):
 )
 def test_a_probe_that_fails_is_a_finding(code, finding, message):
     command = (sys.executable, "-S", "-c", code)
+    timeout_s = 0.7 if finding == "probe_hangs" else 30.0
     checks = [
-        check_torch(probe_torch(command, timeout_s=0.7)),
-        check_driver(TorchProbe(), probe_driver(command, timeout_s=0.7)),
+        check_torch(probe_torch(command, timeout_s=timeout_s)),
+        check_driver(TorchProbe(), probe_driver(command, timeout_s=timeout_s)),
     ]
     for check in checks:
         assert (check.status, check.result.code) == ("broken", finding)

@@ -199,9 +199,11 @@ def test_sampling_ends_with_the_measurement_and_its_end_is_an_event(tmp_path):
     code = """
         emit(READY)
         now = time.monotonic()
-        columns = {"epoch": [0], "round": [0], "variant": [0], "cpu_s": [1e-3], "faults": [0], "switches": [0]}
+        columns = {"epoch": [0], "round": [0], "variant": [0], "cpu_s": [1e-3], "faults": [0], "switches": [0], "ended": [now], "steps": [1]}
         emit(Samples(names=("a", "b", "control"), complete=1, times_s=[1e-3], **columns))
-        time.sleep(0.8)
+        run = os.path.join(os.path.dirname(__file__), "run.jsonl")
+        while b'"type":"Telemetry"' not in open(run, "rb").read():
+            time.sleep(0.05)
         end()
     """
     events = finished(tmp_path, code, telemetry="on")
