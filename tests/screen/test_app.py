@@ -34,7 +34,7 @@ CASES = (
         "the run: exit, sys.exit(2)",
         "failed",
     ),
-    ("killed", "interrupted: the run has no end", "999", "stopped"),
+    ("killed", "interrupted: incomplete run file", "999", "stopped"),
     (
         "cancelled",
         "interrupted: stopped while measuring: what was measured before is in the run file",
@@ -68,8 +68,8 @@ CASES = (
     ),
     (
         "function-dies-profiled",
-        "hangs: profiling failed: the worker's process ended with exit code 7: os._exit, or a "
-        "native library's exit",
+        "hangs: profiling failed: the worker process exited with code 7: os._exit, or an "
+        "exit in a native library",
         "it printed nothing",
         "done",
     ),

@@ -28,15 +28,15 @@ def exited(stage="end"):
     return e.WorkerExited(code=0, signal=None, stage=stage, variant=None)
 
 def samples(number):
-    columns = dict(epoch=[number] * 2, round=[0] * 2, variant=[0, 1], cpu_s=[1.0] * 2, faults=[0] * 2, switches=[0] * 2)
+    columns = dict(epoch=[number] * 2, round=[0] * 2, ended=[0.0] * 2, steps=[1] * 2, variant=[0, 1], cpu_s=[1.0] * 2, faults=[0] * 2, switches=[0] * 2)
     return e.Samples(names=("good", "bad", "control"), complete=number + 1, times_s=[1.0, 1e-9], **columns)
 """
 SERVE = """
-from found import finding
+from gpulab.core.findings import Finding
 
 def serve(channel, job, buffer, position, forks):
     for number in range(3):
-        channel.emit(e.Noticed(finding=finding("x")))
+        channel.emit(e.Noticed(finding=Finding(code="x")))
     {forgery}
     channel.emit(e.Stopped(reason="time"))
     position.move("end")
@@ -46,7 +46,7 @@ def serve(channel, job, buffer, position, forks):
 RESULT = """
     from gpulab.core.statuses import CheckTime
     checks = [e.Checked(variant=n, when="before", ok=True, error=0.0, tolerance=1.0) for n in ("good", "bad")]
-    columns = dict(round=[0] * 3, variant=[0, 1, 2], cpu_s=[1.0] * 3, faults=[0] * 3, switches=[0] * 3)
+    columns = dict(round=[0] * 3, ended=[0.0] * 3, steps=[1] * 3, variant=[0, 1, 2], cpu_s=[1.0] * 3, faults=[0] * 3, switches=[0] * 3)
     names = ("good", "bad", "control")
     batches = [
         e.Samples(names=names, complete=n + 1, epoch=[n] * 3, times_s=[1.0, 0.1, 1.0], **columns) for n in range(30)
