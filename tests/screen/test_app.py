@@ -34,10 +34,10 @@ CASES = (
         "the run: exit, sys.exit(2)",
         "failed",
     ),
-    ("killed", "interrupted: incomplete run file", "999", "stopped"),
+    ("killed", "interrupted: incomplete run file: killed or still running", "999", "stopped"),
     (
         "cancelled",
-        "interrupted: stopped while measuring: what was measured before is in the run file",
+        "interrupted: stopped while measuring: earlier results are in the run file",
         "stopped by the user",
         "stopped",
     ),
@@ -68,8 +68,8 @@ CASES = (
     ),
     (
         "function-dies-profiled",
-        "hangs: profiling failed: the worker process exited with code 7: os._exit, or an "
-        "exit in a native library",
+        "hangs: profiling failed: the worker process exited with code 7: os._exit, or an exit in a "
+        "native library",
         "it printed nothing",
         "done",
     ),
