@@ -13,7 +13,7 @@ from gpulab.core.run_file import read_run_file
 def measured_speedup(finished, variant, against):
     """The median by the pairs of the run file, whatever the control says."""
     state = finished.state
-    return exp(-state.samples.view([]).interval((variant, against)).median)
+    return exp(-state.samples.view().interval((variant, against)).median)
 
 
 def events_of(finished, kind):
