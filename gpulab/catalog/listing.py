@@ -15,6 +15,7 @@ class ScenarioRow(msgspec.Struct, frozen=True, kw_only=True):
     `own`: it comes from a path that the user named. `function`: it is a plain function of its file.
     """
 
+    multi_line = ("lesson",)
     name: str
     topic: str = ""
     title: str = ""

@@ -578,6 +578,7 @@ class VariantFailed(Event, frozen=True, omit_defaults=False):
     """`variant` None: the whole run. `line` is in the scenario's file."""
 
     sent_by = Sender.WORKER | Sender.SESSION
+    multi_line = ("traceback",)
     variant: Name | None
     kind: FailureKind
     stage: Stage

@@ -49,6 +49,7 @@ class VariantInfo(msgspec.Struct, frozen=True, kw_only=True):
 class Subject(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     """A file, and what of it runs. `scenario` is the id that lists and run files show."""
 
+    multi_line = ("source", "judge")
     scenario: Text
     path: Text
     source_sha256: Name

@@ -12,7 +12,6 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.text import Text
 
 from gpulab.core.payloads import MEASURED, Ceiling
-from gpulab.core.text import one_line
 from gpulab.core.units import plural, rate, seconds, times
 from gpulab.draw.table import columns_table
 from gpulab.report.report import RunReport
@@ -103,7 +102,7 @@ def _cells(ceiling: Ceiling) -> dict[str, str]:
         "best": amount(ceiling, ceiling.best),
         "median": amount(ceiling, ceiling.median) if measured else "",
         "spread": f"{ceiling.spread:.1%}" if ceiling.samples > 1 else "",
-        "source": one_line(ceiling.source) if ceiling.steady else f"unsteady {times(ratio)}",
+        "source": ceiling.source if ceiling.steady else f"unsteady {times(ratio)}",
         "mhz": f"{ceiling.sm_mhz:,.0f}" if ceiling.sm_mhz else "",
         _METHOD: sentence(ceiling.method) if ceiling.method else "",
     }
