@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tables import files_of
 
+pytest_plugins = ("judged_runs",)
 FILES, _ = files_of(Path(__file__).parent / "comparisons")
 QUICK = (
     "spd_solve",

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tables import files_of
 
+pytest_plugins = ("judged_runs",)
 FOLDER = Path(__file__).parent
 FILES, TWINS = files_of(FOLDER / "cheats")
 CHEATS = {name: file for file in FILES for name in file.variants}

@@ -6,7 +6,7 @@ import gc
 import sys
 import time
 
-N = 128
+N = 256
 
 
 def operands():
