@@ -236,8 +236,8 @@ def catalog(paths: Iterable[Path] = ()) -> list[Entry]:
                 name = f"{shown_path(entry.path.parent.name)}/{name}"
             entries.setdefault(name, replace(entry, name=name, own=True))
     others: dict[str, Entry] = {}
-    *_, shipped = places = folders()
-    for folder in places:
+    *_, shipped = places = [real_path(folder) for folder in folders()]
+    for folder in dict.fromkeys(places):  # in a checkout, ./scenarios are the ones that ship
         for entry in _entries_in(folder) if is_folder(folder) else ():
             found = entries if entry.name in entries else others
             namesake = found.setdefault(entry.name, entry)

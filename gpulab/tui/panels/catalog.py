@@ -23,7 +23,6 @@ from textual.widgets.option_list import Option
 from gpulab.catalog.catalog import Entry, by_name, read_again, search
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.view import OutcomeMark, by_course, by_topic, mark, title_without_name
-from gpulab.features.history.view import ago
 from gpulab.report.sentences import sentence
 from gpulab.tui import status
 from gpulab.tui.panels.field import InputLine
@@ -296,6 +295,7 @@ class CatalogColumn(Vertical):
 
     def read_history(self) -> None:
         """In a thread: what the newest runs came to, so that the list knows it after a restart."""
+        from gpulab.features.history.view import ago
         from gpulab.session.store import Store
 
         with Store() as store:

@@ -23,6 +23,7 @@ def machine(monkeypatch):
             "installed",
             lambda *names: next((f"{n} 1.0" for n in names if n in packages), None),
         )
+        monkeypatch.setattr(needs, "_is_importable", lambda module: module in packages)
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         if hidden is not None:
             monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
