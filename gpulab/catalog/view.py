@@ -14,8 +14,8 @@ from rich.text import Text
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.core.units import three_digits, times
+from gpulab.draw.styles import STYLES, with_star
 from gpulab.draw.table import rows_table
-from gpulab.draw.text import STYLES, with_star
 from gpulab.features.course.report import course, course_lesson
 from gpulab.report.sentences import sentence
 from gpulab.scenario import Param

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, exp, floor, log, log10
 
 from gpulab.core.units import seconds
@@ -14,6 +15,8 @@ _WIDE = 4.0
 """Ends that are so many times apart have ticks at 1, 2 and 5 times a power of ten."""
 _GAP = 2
 """Cells between two labels."""
+_FAR = 99.0
+"""Decades: no axis reaches so far."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +27,23 @@ class LogAxis:
     high: float
     cells: int
 
+    @cached_property
+    def per_decade(self) -> float:
+        """Cells."""
+        return (self.cells - 1) / (log10(self.high) - log10(self.low))
+
+    def position(self, value: float) -> float:
+        """In cells from the middle of the first; of what has no logarithm, far outside."""
+        decades = log10(value) if value > 0 else -_FAR
+        return (min(decades, _FAR) - log10(self.low)) * self.per_decade
+
     def cell(self, value: float) -> int:
         """May lie outside."""
-        share = (log(value) - log(self.low)) / (log(self.high) - log(self.low))
-        return floor(share * (self.cells - 1) + 0.5)
+        return floor(self.position(value) + 0.5)
+
+    def value(self, position: float) -> float:
+        """The inverse of `position`."""
+        return float(10 ** (log10(self.low) + position / self.per_decade))
 
     def inside(self, value: float) -> int:
         """The nearest cell of the axis."""

@@ -1,8 +1,48 @@
-"""The two tables of the lab, both without lines: columns below their heads, and rows without."""
+"""The two tables of the lab, both without lines: columns below their heads, and rows without; and
+the columns that a width has room for.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from rich.table import Table
+
+from gpulab.draw.canvas import wide
+
+
+@dataclass(frozen=True)
+class Column:
+    """A head, and the text of each row below it."""
+
+    head: str
+    texts: Sequence[str]
+    right: bool = False
+    gap: int = 2
+    """Cells before it."""
+    dispensable: int = 0
+    """The higher, the sooner it goes where the width ends; 0 stays."""
+    most: int | None = None
+    """Cells that it takes at most: what is longer is folded."""
+
+    @property
+    def width(self) -> int:
+        widest = max(map(wide, (self.head, *self.texts)))
+        return widest if self.most is None else min(widest, self.most)
+
+
+def width_of(columns: Sequence[Column]) -> int:
+    """Cells of all columns, with the gaps before them."""
+    return sum(column.width + column.gap for column in columns)
+
+
+def fitting(columns: Sequence[Column], width: int) -> list[Column]:
+    """The columns without those that must go for the others to fit; texts are not cut."""
+    shown = list(columns)
+    while width_of(shown) > width and any(column.dispensable for column in shown):
+        shown.remove(max(shown, key=lambda column: column.dispensable))
+    return shown
 
 
 def columns_table(*, gap: int = 2) -> Table:

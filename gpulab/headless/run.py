@@ -17,7 +17,7 @@ from gpulab.core.failures import worker_not_run
 from gpulab.core.jobs import RunRequest
 from gpulab.core.statuses import ExitCode, Verdict, conclusion_of
 from gpulab.core.units import seconds, span, times
-from gpulab.draw.text import QUICK, STYLES, with_star
+from gpulab.draw.styles import QUICK, STYLES, with_star
 from gpulab.features.goodput.job import with_from_start
 from gpulab.features.goodput.view import UNRELIABLE, share
 from gpulab.features.repeats.report import over_runs_of

@@ -11,7 +11,7 @@ from rich.text import Text
 from gpulab.core.statuses import ExitCode, FailureKind, Shows, Status, Verdict
 from gpulab.core.text import without_boilerplate
 from gpulab.core.units import plural, span, times
-from gpulab.draw.text import OUTCOME_STYLES, STYLES, with_star
+from gpulab.draw.styles import OUTCOME_STYLES, STYLES, with_star
 from gpulab.features.alone.view import alone, headline
 from gpulab.features.checks.view import checks, grades
 from gpulab.features.course.view import questions_of

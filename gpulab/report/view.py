@@ -11,8 +11,8 @@ from rich.text import Text
 from gpulab.core.findings import Finding, Rank
 from gpulab.core.statuses import Clock, ExitCode, Shows, Status, Verdict
 from gpulab.core.units import plural, plus_minus, seconds, span, times
+from gpulab.draw.styles import STYLES, with_star
 from gpulab.draw.table import columns_table
-from gpulab.draw.text import STYLES, with_star
 from gpulab.features.history.view import earlier_runs
 from gpulab.features.memory.report import CLOSE
 from gpulab.report.findings import failed_after, solo_run_differs

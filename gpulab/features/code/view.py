@@ -15,7 +15,7 @@ from rich.text import Text
 
 from gpulab.core.payloads import KernelText
 from gpulab.core.units import plus_minus, seconds, times
-from gpulab.draw.text import STYLES
+from gpulab.draw.styles import STYLES
 from gpulab.features.code.analysis import SourceFunction, VariantCode, definition_of, variant_code
 from gpulab.features.goodput.operations import operations
 from gpulab.report.report import RunReport

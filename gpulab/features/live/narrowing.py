@@ -7,7 +7,7 @@ from __future__ import annotations
 from gpulab.core.units import span, three_digits
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, around
-from gpulab.draw.text import STYLES
+from gpulab.draw.styles import STYLES
 from gpulab.features.live.panel import LiveRun, Panel, Rows
 from gpulab.stats.statistics import FEWEST
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpulab.core.units import seconds, span, times
 from gpulab.draw.area import Area
-from gpulab.draw.text import STYLES
+from gpulab.draw.styles import STYLES
 from gpulab.features.live.panel import LiveRun, Panel, Rows
 from gpulab.features.live.times import TIMES
 from gpulab.stats.comparison import Comparison

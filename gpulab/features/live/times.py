@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpulab.core.statuses import Status
 from gpulab.core.units import plus_minus, seconds, span, times
 from gpulab.draw.area import Area
-from gpulab.draw.text import STYLES
+from gpulab.draw.styles import STYLES
 from gpulab.features.live.panel import LiveRun, Panel, Rows, name_width
 from gpulab.report.report import VariantReport
 from gpulab.report.view import preliminary

@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from gpulab.core.units import duration, plural, seconds, span, times
+from gpulab.draw.styles import STYLES
 from gpulab.draw.table import columns_table
-from gpulab.draw.text import STYLES
 from gpulab.features.repeats.report import OverRuns
 from gpulab.stats.statistics import FEWEST
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from math import ceil, floor, log10
 
 from gpulab.core.payloads import CACHE, MATRIX, MEMORY, SOURCES, VECTOR, Ceiling, family
+from gpulab.draw.axis import LogAxis
 from gpulab.draw.canvas import cells
 from gpulab.features.roofline.ceilings import RoofSet
 
@@ -97,24 +98,26 @@ class Axes:
     """Rows over the highest decade, for labels."""
 
     @cached_property
-    def per_decade(self) -> tuple[float, float]:
-        """Columns and rows."""
-        return (self.columns - 1) / (self.right - self.left), (self.rows - 1 - self.above) / (
-            self.top - self.bottom
-        )
+    def across(self) -> LogAxis:
+        """Of intensity, by column."""
+        return LogAxis(10.0**self.left, 10.0**self.right, self.columns)
+
+    @cached_property
+    def up(self) -> LogAxis:
+        """Of rate, by row from the lowest."""
+        return LogAxis(10.0**self.bottom, 10.0**self.top, self.rows - self.above)
 
     @property
     def steepness(self) -> float:
         """Rows that a slope climbs in a column."""
-        columns, rows = self.per_decade
-        return rows / columns
+        return self.up.per_decade / self.across.per_decade
 
     def column(self, intensity: float) -> int:
         """May lie outside, as a row may."""
-        return floor((_log(intensity) - self.left) * self.per_decade[0] + 0.5)
+        return self.across.cell(intensity)
 
     def row(self, rate: float) -> int:
-        return self.rows - 1 - self.level(rate) // THIRDS
+        return self.rows - 1 - self.up.cell(rate)
 
     def level(self, rate: float) -> int:
         """Thirds of a row, from the lower end of the lowest."""
@@ -122,15 +125,15 @@ class Axes:
 
     def depth(self, rate: float) -> float:
         """Rows, from the upper end of the highest."""
-        return self.rows - 0.5 - (_log(rate) - self.bottom) * self.per_decade[1]
+        return self.rows - 0.5 - self.up.position(rate)
 
     def intensity(self, column: float) -> float:
         """At the middle of a column."""
-        return float(10 ** (self.left + column / self.per_decade[0]))
+        return self.across.value(column)
 
     def rate(self, row: float) -> float:
         """At the middle of a row."""
-        return float(10 ** (self.bottom + (self.rows - 1 - row) / self.per_decade[1]))
+        return self.up.value(self.rows - 1 - row)
 
     def ticks(self) -> tuple[dict[int, str], dict[int, str]]:
         """The decades of intensity by column, and of rate by row."""
@@ -162,11 +165,6 @@ def decade(power: int) -> str:
     if power >= len(_PREFIXES) * 3:
         return f"1e{power}"
     return f"{10 ** (power % 3)}{_PREFIXES[power // 3]}"
-
-
-def _log(value: float) -> float:
-    """Of what cannot be drawn, so far outside that no axis reaches it."""
-    return min(max(log10(value), -99.0), 99.0) if value > 0 else -99.0
 
 
 POINT, BADGE, HEAD, CEILING, NAME = "point", "badge", "head", "ceiling", "name"

@@ -7,30 +7,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
 from gpulab.core.payloads import MEASURED, Ceiling
 from gpulab.core.units import plural, rate, seconds, times
-from gpulab.draw.table import columns_table
+from gpulab.draw.table import Column, columns_table, fitting
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import lines, sentence, sentence_with_place
 
-_GAP = 2
-_HEADS = {
-    "name": "ceiling",
-    "best": "best",
-    "median": "median",
-    "spread": "spread",
-    "source": "source",
-    "mhz": "SM MHz",
-}
+_SOURCE = "source"
 _METHOD = "method"
-_DISPENSABLE = (_METHOD, "mhz", "median", "spread")
-"""Columns that go where the width does not hold them all, the first of them first. Names are never
-cut.
-"""
 _METHOD_WIDTH = 24
 
 
@@ -64,51 +51,62 @@ class CeilingTable:
     ceilings: Sequence[Ceiling]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        rows = [_cells(ceiling) for ceiling in self.ceilings]
-        heads = {**_HEADS, _METHOD: _METHOD}
-        widths = {
-            name: max(cell_len(head), *(cell_len(row[name]) for row in rows))
-            for name, head in heads.items()
-        }
-        widths[_METHOD] = min(widths[_METHOD], _METHOD_WIDTH)  # it may be folded
-        shown = [
-            name
-            for name in heads
-            if name != "mhz" or any(ceiling.sm_mhz for ceiling in self.ceilings)
-        ]
-        for name in _DISPENSABLE:
-            if sum(widths[column] + _GAP for column in shown) - _GAP <= options.max_width:
-                break
-            shown = [column for column in shown if column != name]
+        columns = _columns(self.ceilings)
         table = columns_table()
-        for name in shown:
-            left = name in ("name", "source", _METHOD)
+        shown = fitting(columns, options.max_width)
+        for column in shown:
             table.add_column(
-                heads[name],
-                justify="left" if left else "right",
-                no_wrap=name != _METHOD,
+                column.head,
+                justify="right" if column.right else "left",
+                no_wrap=column.most is None,
                 overflow="fold",
             )
-        for ceiling, row in zip(self.ceilings, rows, strict=True):
-            table.add_row(*(Text(row[name], _style(ceiling, name)) for name in shown))
+        for row, ceiling in enumerate(self.ceilings):
+            styles = {_SOURCE: _source_style(ceiling), _METHOD: "dim"}
+            table.add_row(
+                *(Text(column.texts[row], styles.get(column.head, "")) for column in shown)
+            )
         yield table
 
 
-def _cells(ceiling: Ceiling) -> dict[str, str]:
-    measured = ceiling.source == MEASURED
-    ratio = max(ceiling.best, ceiling.median) / min(ceiling.best, ceiling.median)
-    return {
-        "name": ceiling.name,
-        "best": amount(ceiling, ceiling.best),
-        "median": amount(ceiling, ceiling.median) if measured else "",
-        "spread": f"{ceiling.spread:.1%}" if ceiling.samples > 1 else "",
-        "source": ceiling.source if ceiling.steady else f"unsteady {times(ratio)}",
-        "mhz": f"{ceiling.sm_mhz:,.0f}" if ceiling.sm_mhz else "",
-        _METHOD: sentence(ceiling.method) if ceiling.method else "",
-    }
+def _columns(ceilings: Sequence[Ceiling]) -> list[Column]:
+    """The clock only where one was read."""
+    columns = [
+        Column("ceiling", [ceiling.name for ceiling in ceilings], gap=0),
+        Column("best", [amount(ceiling, ceiling.best) for ceiling in ceilings], right=True),
+        Column("median", list(map(_median, ceilings)), right=True, dispensable=2),
+        Column("spread", list(map(_spread, ceilings)), right=True, dispensable=1),
+        Column(_SOURCE, list(map(_source, ceilings))),
+        Column("SM MHz", list(map(_clock, ceilings)), right=True, dispensable=3),
+        Column(_METHOD, list(map(_method, ceilings)), dispensable=4, most=_METHOD_WIDTH),
+    ]
+    return [column for column in columns if column.head != "SM MHz" or any(column.texts)]
 
 
-def _style(ceiling: Ceiling, column: str) -> str:
-    if column == "source":
-        return "dim" if ceiling.source != MEASURED else "" if ceiling.steady else "yellow"
-    return "dim" if column == _METHOD else ""
+def _median(ceiling: Ceiling) -> str:
+    return amount(ceiling, ceiling.median) if ceiling.source == MEASURED else ""
+
+
+def _spread(ceiling: Ceiling) -> str:
+    return f"{ceiling.spread:.1%}" if ceiling.samples > 1 else ""
+
+
+def _source(ceiling: Ceiling) -> str:
+    if ceiling.steady:
+        return ceiling.source
+    low, high = sorted((ceiling.best, ceiling.median))
+    return f"unsteady {times(high / low)}"
+
+
+def _clock(ceiling: Ceiling) -> str:
+    return f"{ceiling.sm_mhz:,.0f}" if ceiling.sm_mhz else ""
+
+
+def _method(ceiling: Ceiling) -> str:
+    return sentence(ceiling.method) if ceiling.method else ""
+
+
+def _source_style(ceiling: Ceiling) -> str:
+    if ceiling.source != MEASURED:
+        return "dim"
+    return "" if ceiling.steady else "yellow"

@@ -15,6 +15,7 @@ from gpulab.core.units import percent_of_roof, three_digits, times
 from gpulab.draw.bars import gauge
 from gpulab.draw.canvas import Canvas, fit, wide
 from gpulab.draw.chart import letter_of
+from gpulab.draw.table import Column, fitting, width_of
 from gpulab.features.roofline.axes import BY_COUNT, DIM, FamilyRoofs, Plot, axes_for, family_roofs
 from gpulab.features.roofline.bound import Cause, Point, Roofline
 from gpulab.features.roofline.ceilings import RoofSet
@@ -76,21 +77,6 @@ _SHORTEST_NAME, _READABLE_NAME, _LONGEST_NAME = 4, 12, 32
 
 
 @dataclass(frozen=True)
-class Column:
-    head: str
-    texts: Sequence[str]
-    right: bool = False
-    gap: int = 2
-    """Cells before it."""
-    dispensable: int = 0
-    """The higher, the sooner it goes where the width ends; 0 stays."""
-
-    @property
-    def width(self) -> int:
-        return max(map(wide, (self.head, *self.texts)))
-
-
-@dataclass(frozen=True)
 class PointTable:
     """Columns that fit, and the style of each row."""
 
@@ -99,7 +85,7 @@ class PointTable:
 
     @property
     def width(self) -> int:
-        return sum(column.width + column.gap for column in self.columns)
+        return width_of(self.columns)
 
     @property
     def height(self) -> int:
@@ -140,15 +126,11 @@ def point_table(points: Sequence[Point], family: str, *, width: int) -> PointTab
     ]
     columns = [column for column in columns if any(column.texts) or column.gap == 0]
     marks = [letter_of(index) for index in range(len(points))]
-
-    def room() -> int:
-        return width - 2 - sum(column.width + column.gap for column in columns)
-
-    if bars in columns and room() < _READABLE_NAME:
+    room = width - 2
+    if bars in columns and room - width_of(columns) < _READABLE_NAME:
         columns.remove(bars)
-    while room() < _SHORTEST_NAME and any(column.dispensable for column in columns):
-        columns.remove(max(columns, key=lambda column: column.dispensable))
-    most = max(0, min(room(), _LONGEST_NAME))
+    columns = fitting(columns, room - _SHORTEST_NAME)
+    most = max(0, min(room - width_of(columns), _LONGEST_NAME))
     names = Column(fit("variant", most), [fit(point.variant, most) for point in points], gap=1)
     styles = ["" if point.family == family else DIM for point in points]
     return PointTable([Column("", marks, gap=0), names, *columns], styles)

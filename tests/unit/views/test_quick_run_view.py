@@ -7,7 +7,7 @@ from run_reports import compared, profiled, two_variants
 
 from gpulab.catalog.view import mark
 from gpulab.core.statuses import Conclusion, Verdict
-from gpulab.draw.text import QUICK
+from gpulab.draw.styles import QUICK
 from gpulab.features.sweeps.view import sweep_view
 from gpulab.headless.run import run_line, summary
 from gpulab.report.commands import Sweep

@@ -3,7 +3,7 @@
 import pytest
 
 from gpulab.core.statuses import Conclusion, Status, Verdict
-from gpulab.draw.text import OUTCOME_STYLES, STYLES
+from gpulab.draw.styles import OUTCOME_STYLES, STYLES
 from gpulab.headless.picture import VERDICT_COLOURS
 
 
