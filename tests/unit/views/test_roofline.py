@@ -97,7 +97,7 @@ def test_ten_times_faster_is_a_decade_higher(width, height):
     rows = {mark.points: mark.row for mark in plot.of_kinds(POINT)}
     ticks = {label: row for row, label in plot.axes.ticks()[1].items()}
     assert rows[0,] - rows[1,] == pytest.approx(plot.axes.up.per_decade, abs=1)
-    assert ticks["1G"] - ticks["10G"] == pytest.approx(plot.axes.per_decade[1], abs=1)
+    assert ticks["1G"] - ticks["10G"] == pytest.approx(plot.axes.up.per_decade, abs=1)
     assert abs(rows[1,] - ticks["10G"]) <= 1
 
 
