@@ -32,7 +32,7 @@ def {name}(lab):
     {build}
     return Work(step, inputs=DATA)
 """
-LATE = "if builds > 1 and steps > 8000: "
+LATE = "if builds > 1 and steps > 4000: "
 """In the measurement, after some rounds. What a scenario counts begins anew in each process."""
 
 
@@ -64,9 +64,9 @@ CASES = {
     # others go on
     "raises while building": ("build", "raise ValueError('a')", "error", "build", "ValueError: a"),
     "raises in step 1": ("step", "raise ValueError('b')", "error", "check", "ValueError: b"),
-    "raises in step 20000": (
+    "raises in step 3000": (
         "step",
-        "if steps > 20_000: raise ValueError('c')",
+        "if steps > 3_000: raise ValueError('c')",
         "error",
         "warm-up",
         "ValueError: c",

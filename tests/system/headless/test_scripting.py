@@ -1,9 +1,9 @@
 """`gpulab.run` and `gpulab.load`: the report of the command line, for scripts and notebooks."""
 
 import doctest
+import json
 import sys
 
-import msgspec
 import pytest
 from scripted import SCENARIO, CommandLine
 
@@ -58,7 +58,7 @@ def test_a_report_has_the_shape_of_a_run_in_the_json(command):
         "out.json",
     )
     (run,) = process.result["runs"]
-    other = msgspec.to_builtins(report)
+    other = json.loads(gpulab.to_json(report))
     assert shape(other) == shape(run)
     assert (other["params"], other["exit_code"], other["reason"]) == (
         run["params"],
