@@ -121,12 +121,13 @@ class PlainFilter(LineFilter):
     """What a reader cannot see would drive the terminal; every segment stays as wide as it was."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        return [
-            segment
-            if segment.control or segment.text.isprintable()
-            else Segment("".join(map(_as_wide, segment.text)), segment.style)
-            for segment in segments
-        ]
+        return [_printable(segment) for segment in segments]
+
+
+def _printable(segment: Segment) -> Segment:
+    if segment.control or segment.text.isprintable():
+        return segment
+    return Segment("".join(map(_as_wide, segment.text)), segment.style)
 
 
 def _as_wide(mark: str) -> str:

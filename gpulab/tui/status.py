@@ -31,11 +31,9 @@ def frozen(headline: str) -> str:
 
 def sweeping(parameter: str, values: Sequence[str], done: int) -> str:
     """How far a sweep is."""
-    return (
-        f"final of {parameter}"
-        if done >= len(values)
-        else f"{parameter}={values[done]}, {done + 1} of {len(values)}"
-    )
+    if done >= len(values):
+        return f"final of {parameter}"
+    return f"{parameter}={values[done]}, {done + 1} of {len(values)}"
 
 
 def found(places: Sequence[str], count: int) -> str:
@@ -59,10 +57,9 @@ def before_a_run(row: ScenarioRow) -> Text:
     """Of a scenario that has not run: how to run it, or why it cannot."""
     if row.error:
         return Text(row.error, "red")
-    return Text(
-        f"It cannot run here: {sentence(row.missing)}" if row.missing else "r runs it.",
-        "dim",
-    )
+    if row.missing:
+        return Text(f"It cannot run here: {sentence(row.missing)}", "dim")
+    return Text("r runs it.", "dim")
 
 
 def no_roofline() -> Text:

@@ -1,5 +1,5 @@
-"""How sure: the interval of a speedup at 8, 16, 32, ... processes. Older rows stay, so that one
-sees it narrow.
+"""The interval of a speedup at 8, 16, 32, ... processes. Older rows stay, so that one sees it
+narrow.
 """
 
 from __future__ import annotations
@@ -27,39 +27,44 @@ def _rows(run: LiveRun, width: int) -> Rows:
 
 
 def _draw(run: LiveRun, area: Area) -> None:
+    _draw_intervals(run, area)
+    _draw_control(run, area)
+
+
+def _draw_intervals(run: LiveRun, area: Area) -> None:
     comparison = run.main_comparison
-    looks = run.looks(comparison) if comparison else ()
-    if comparison is None or not looks:
-        done = max((len(values) for values in run.detail.times_s.values()), default=0)
-        awaited = comparison is not None or (run.report.under_way and len(run.report.variants) > 1)
-        area.put(
-            0,
-            0,
-            f"an interval needs {FEWEST} processes; {done} so far"
-            if awaited
-            else "nothing is compared",
-        )
-        _draw_control(run, area)
+    if comparison is None or not run.looks(comparison):
+        area.put(0, 0, _why_no_interval(run))
         return
+    looks = run.looks(comparison)
     cells = max(10, area.width - _LABEL - _INTERVAL - 2)
     first = looks[0]
-    ends = [first.low, first.high, *([1.0] if 0.8 < first.low < 1.25 else [])]
+    ends = [first.low, first.high]
+    if 0.8 < first.low < 1.25:
+        ends.append(1.0)
     axis = LogAxis(*around(ends, _ROOM), cells)
     area.put(0, 0, "processes", most=_LABEL)
     for start, label in axis.ticks(_label):
         area.put(0, _LABEL + 1 + start, label)
     room = area.height - 2
-    shown = looks if len(looks) <= room else [looks[0], *looks[len(looks) - room + 1 :]]
+    shown = list(looks)
+    del shown[1 : 1 + max(0, len(looks) - room)]
     for row, look in enumerate(shown, 1):
         now = look is looks[-1]
-        label = f"{look.units} now" if now and run.report.under_way else f"{look.units}"
+        label = f"{look.units}{' now' * (now and run.report.under_way)}"
         area.put(row, max(0, _LABEL - len(label)), label)
         style = STYLES[comparison.verdict] if now else ""
         area.interval(row, _LABEL + 1, axis, (look.low, look.median, look.high), style)
         area.put(row, _LABEL + 1 + cells + 1, span(look.low, look.high), style)
     if run.guess and 0 <= axis.cell(run.guess) < cells:
         area.put(0, _LABEL + 1 + axis.cell(run.guess), "?", "bold")
-    _draw_control(run, area)
+
+
+def _why_no_interval(run: LiveRun) -> str:
+    if run.main_comparison is None and not (run.report.under_way and len(run.report.variants) > 1):
+        return "nothing is compared"
+    done = max((len(values) for values in run.detail.times_s.values()), default=0)
+    return f"an interval needs {FEWEST} processes; {done} so far"
 
 
 def _label(value: float) -> str:

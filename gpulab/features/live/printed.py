@@ -21,13 +21,9 @@ def _draw(run: LiveRun, area: Area) -> None:
         (sentence_with_place(failure.cause), "bold red") for failure in report.failures
     ]
     hidden = run.guess is not None and report.under_way
+    claim = "hidden until the verdict is final" if hidden else report.claim
     if report.claim:
-        lines.append(
-            (
-                "claim: hidden until the verdict is final" if hidden else f"claim: {report.claim}",
-                "",
-            )
-        )
+        lines.append((f"claim: {claim}", ""))
     for text in [*report.log.head, *report.log.tail][-max(1, area.height - len(lines)) :]:
         lines.append((f"printed: {text}", ""))
     if not lines:

@@ -19,10 +19,7 @@ _LEAST_RATIO = 2.0
 def _heading(run: LiveRun) -> tuple[str, str]:
     count = max((len(values) for values in run.detail.times_s.values()), default=0)
     per = ": time per item" if run.report.per == "item" else ""
-    return (
-        f"process medians ({count}){per}",
-        "±: half the interval of the time",
-    )
+    return f"process medians ({count}){per}", "±: half the interval of the time"
 
 
 def _rows(run: LiveRun, width: int) -> Rows:
@@ -32,15 +29,10 @@ def _rows(run: LiveRun, width: int) -> Rows:
 
 def _draw(run: LiveRun, area: Area) -> None:
     names = name_width(run)
-    per_item = {variant.name: (variant.items or 1.0) for variant in run.report.variants}
-    scaled = {
-        variant.name: [
-            value * (1.0 if run.report.per == "item" else per_item[variant.name])
-            for value in values
-        ]
-        for variant in run.report.variants
-        if (values := run.detail.times_s.get(variant.name))
-    }
+    scaled = {}
+    for variant in run.report.variants:
+        items = 1.0 if run.report.per == "item" else variant.items or 1.0
+        scaled[variant.name] = [value * items for value in run.detail.times_s.get(variant.name, ())]
     every = [value for values in scaled.values() for value in values if value > 0]
     cells = area.width - names - 1 - _SPREAD - 1
     if not every or cells < 10:
@@ -54,18 +46,14 @@ def _draw(run: LiveRun, area: Area) -> None:
         area.put(0, names + 1 + start, label)
     for row, variant in enumerate(run.report.variants[: area.height - 1], 1):
         area.put(row, 0, variant.name, most=names)
-        values = scaled.get(variant.name)
+        values = scaled[variant.name]
         if not values:
             continue
+        style = "cyan" if row > 1 else ""
         counts = Counter(axis.inside(value) for value in values if value > 0)
         most = max(counts.values())
         for cell, count in counts.items():
-            area.put(
-                row,
-                names + 1 + cell,
-                levels([count], most * 1.001),
-                "cyan" if row > 1 else "",
-            )
+            area.put(row, names + 1 + cell, levels([count], most * 1.001), style)
         if time := variant.time_per(run.report.per):
             area.put_right(row, plus_minus(time.low, time.high, time.median))
 

@@ -33,9 +33,8 @@ def stage(report: RunReport) -> str:
     """Where the run is: a stage and its variant, or how far the measurement is."""
     progress = report.progress
     if progress.stage == Stage.MEASURE and progress.planned_processes:
-        left = (
-            f", about {progress.remaining_s:.0f} s left" if (progress.remaining_s or 0) >= 1 else ""
-        )
+        left_s = progress.remaining_s or 0.0
+        left = f", about {left_s:.0f} s left" if left_s >= 1 else ""
         return (
             f"process {progress.process} (of {progress.planned_processes} or more), round "
             f"{progress.rounds}{left}"
@@ -65,7 +64,9 @@ def verdict_lines(report: RunReport) -> list[str]:
                 f" {times(comparison.speedup)} ({times(comparison.low)} to "
                 f"{times(comparison.high)})"
             )
-        against = f" against {comparison.against}" if comparison.against != report.baseline else ""
+        against = ""
+        if comparison.against != report.baseline:
+            against = f" against {comparison.against}"
         lines.append(
             f"{report.scenario} · {comparison.variant}{against}{interval}: {comparison.verdict}"
         )
@@ -88,8 +89,8 @@ def one_line(report: RunReport) -> str:
         if report.progress.stage != Stage.MEASURE or time is None:
             continue
         spread = plus_minus(time.low, time.high, time.median)
-        speedup = (
-            preliminary(report, comparison) if comparison and comparison.speedup is None else ""
-        )
+        speedup = ""
+        if comparison and comparison.speedup is None:
+            speedup = preliminary(report, comparison)
         parts.append(" ".join(filter(None, (variant.name, seconds(time.median), spread, speedup))))
     return ", ".join(parts)

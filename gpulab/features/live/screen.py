@@ -194,13 +194,8 @@ def panel_view(panel: Panel, run: LiveRun, *, width: int) -> Text:
 def _draw_heading(panel: Panel, run: LiveRun, area: Area, *, chosen: bool) -> None:
     """A rule with words in it; in reverse where it is the one that `z` makes fill the screen."""
     left, right = panel.heading(run)
+    mark, style = ("▸", "bold reverse") if chosen else (" ", "bold")
     area.put(0, 0, "─" * area.width, "dim")
-    area.put(
-        0,
-        2,
-        f"▸{left} " if chosen else f" {left} ",
-        "bold reverse" if chosen else "bold",
-        most=area.width - 3,
-    )
+    area.put(0, 2, f"{mark}{left} ", style, most=area.width - 3)
     if right and len(left) + len(right) + 8 <= area.width:
         area.put(0, area.width - len(right) - 3, f" {right} ")

@@ -16,10 +16,10 @@ _INTERVAL, _SPREAD = 15, 9
 
 
 def _heading(run: LiveRun) -> tuple[str, str]:
-    said = f"predicted {times(run.guess)}" if run.guess else ""
-    return f"time of {'an item' if run.report.per == 'item' else 'a step'}", said or (
-        "so far" * run.report.under_way
-    )
+    heading = "time of an item" if run.report.per == "item" else "time of a step"
+    if run.guess:
+        return heading, f"predicted {times(run.guess)}"
+    return heading, "so far" * run.report.under_way
 
 
 def _rows(run: LiveRun, width: int) -> Rows:
@@ -33,11 +33,9 @@ def _draw(run: LiveRun, area: Area) -> None:
     wide = area.width >= _WITH_INTERVAL
     words = _WORDS + (_INTERVAL + _SPREAD) * wide
     cells = max(4, area.width - names - _TIME - words - 3)
-    shown = (
-        report.variants
-        if len(report.variants) <= area.height
-        else report.variants[: area.height - 1]
-    )
+    shown = report.variants
+    if len(shown) > area.height:
+        shown = shown[: area.height - 1]
     for row, variant in enumerate(shown):
         area.put(row, 0, variant.name, most=names)
         time = variant.time_per(report.per)
@@ -64,7 +62,7 @@ def _said(run: LiveRun, variant: VariantReport) -> tuple[str, str]:
         return variant.status, STYLES[variant.status]
     comparison = run.report.comparison(variant.name)
     if comparison is None:
-        return ("baseline", "") if variant.name == run.report.baseline else ("", "")
+        return "baseline" * (variant.name == run.report.baseline), ""
     if comparison.speedup is None:
         return preliminary(run.report, comparison), ""
     return f"{times(comparison.speedup)} {comparison.verdict}", STYLES[comparison.verdict]

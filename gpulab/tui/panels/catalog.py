@@ -101,7 +101,10 @@ class ScenarioList(OptionList):
         """Pick the one under the cursor, or leave it again; and go on to the next."""
         name = self.chosen
         if name is not None:
-            self._chosen.remove(name) if name in self._chosen else self._chosen.append(name)
+            if name in self._chosen:
+                self._chosen.remove(name)
+            else:
+                self._chosen.append(name)
             self._redraw(name)
             self.action_cursor_down()
 
@@ -125,7 +128,8 @@ class ScenarioList(OptionList):
             row.name for _, members in self._groups(rows) for row in members if row.name in best
         ]
         if names:
-            self.highlighted = self.get_option_index(before if before in names else names[0])
+            chosen = before if before in names else names[0]
+            self.highlighted = self.get_option_index(chosen)
 
     def mark(self, name: str, mark: OutcomeMark, ago: str = "now") -> None:
         """Put what a run came to beside its scenario, and how long ago it was."""
@@ -191,7 +195,7 @@ class ScenarioList(OptionList):
         column ever moves.
         """
         mark, ago = self._marks.get(row.name, (OutcomeMark("", ""), ""))
-        faint = "red" if row.error else "dim" if row.missing else ""
+        faint = _row_style(row)
         line = Text(no_wrap=True, overflow="ellipsis")
         sign = "*" if row.name in self._chosen else " "
         line.append(f"{sign}{row.name:<{self._name_width}} ", faint)
@@ -208,11 +212,19 @@ class ScenarioList(OptionList):
         return line
 
 
+def _row_style(row: ScenarioRow) -> str:
+    if row.error:
+        return "red"
+    return "dim" if row.missing else ""
+
+
 def _row_note(row: ScenarioRow) -> str:
     """What the list has room for beside a name: what is wrong with it, or its title."""
     if row.error:
         return row.error
-    return sentence(row.missing) if row.missing else title_without_name(row)
+    if row.missing:
+        return sentence(row.missing)
+    return title_without_name(row)
 
 
 class SearchBar(InputLine):
@@ -231,9 +243,13 @@ class SearchBar(InputLine):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         entries = self._entries()
-        found = search(entries, event.value) if event.value.strip() else None
+        if not event.value.strip():
+            self._scenarios.show_only(None)
+            self._say("")
+            return
+        found = search(entries, event.value)
         self._scenarios.show_only(found)
-        self._say("" if found is None else status.found(list(found.values()), len(entries)))
+        self._say(status.found(list(found.values()), len(entries)))
 
     def _leave(self, *, keep: bool) -> None:
         if not keep or not self.value.strip():

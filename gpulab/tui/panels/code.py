@@ -14,10 +14,12 @@ from gpulab.tui.panels.tabs import Selection
 
 
 def content(selection: Selection) -> RenderableType:
-    report = selection.run.report if selection.run else None
     row, source = selection.row, selection.source
     texts = kernels_of(source, row.variants, row.params)
-    made = kernels(report) if report is not None else None
+    report = made = None
+    if selection.run:
+        report = selection.run.report
+        made = kernels(report)
     if made is None and (texts or "triton" in source):
         made = kernel_page(shipped_kernels(source), row.against)
     return code_view(source, row.variants, report, selection.layout.size[0], texts, made)

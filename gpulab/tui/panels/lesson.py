@@ -13,9 +13,13 @@ from gpulab.tui.panels.tabs import Selection
 
 def content(selection: Selection) -> RenderableType:
     run, settings = selection.run, selection.settings
-    chosen = dict(settings.chosen) if settings else {}
-    chosen |= {"device": settings.device} if settings and settings.device else {}
-    chosen |= {"time": f"{settings.time_s:g}s"} if settings and settings.time_s else {}
+    chosen: dict[str, str] = {}
+    if settings:
+        chosen |= settings.chosen
+        if settings.device:
+            chosen["device"] = settings.device
+        if settings.time_s:
+            chosen["time"] = f"{settings.time_s:g}s"
     waits = selection.prediction is not None and run is not None and not run.ended
     return lesson(selection.row, chosen=chosen, hides_claim=waits)
 

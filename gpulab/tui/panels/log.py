@@ -36,7 +36,7 @@ def log(report: RunReport) -> Text:
     text = Text()
     if report.under_way:
         text.append("".join(f"{line[:_LIVE_WIDTH]}\n" for line in [*head, *tail][-_LIVE_LINES:]))
-        return text if text else Text("nothing printed so far", "dim")
+        return text or Text("nothing printed so far", "dim")
     text.append("".join(f"{line}\n" for line in head))
     if report.log.skipped:
         text.append(f"... {report.log.skipped:,} lines left out ...\n", "dim")
@@ -45,4 +45,4 @@ def log(report: RunReport) -> Text:
         cause = f"{failure.variant or 'the run'}: {failure.kind}, {sentence(failure.cause)}"
         text.append(f"{cause}\n", "red")
         text.append(failure.traceback, "dim")
-    return text if text else Text("it printed nothing", "dim")
+    return text or Text("it printed nothing", "dim")

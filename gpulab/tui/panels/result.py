@@ -27,13 +27,14 @@ def content(selection: Selection) -> RenderableType:
     sweep = selection.sweep
     if run.ended and not layout.zoomed and sweep is not None and sweep.reports:
         return sweep_view(sweep.sweep, sweep.reports, width)
-    guess = selection.prediction.middle if selection.prediction else None
+    prediction = selection.prediction
+    guess = prediction.middle if prediction else None
     live = live_run(run.report, run.state, guess)
     if layout.zoomed or not run.ended:
         return live_view(
             live, width=width, height=height, chosen=layout.panel, zoomed=layout.zoomed
         )
-    guessed = outcome(run.report, selection.prediction, width=width) if selection.prediction else []
+    guessed = outcome(run.report, prediction, width=width) if prediction else []
     run_file = at_home(Path(run.report.run_file))
     return result(run.report, screen=OnScreen(live, width, run_file, guessed))
 
@@ -47,5 +48,6 @@ def changing(run: Run) -> Hashable:
 def next_panel(name: str | None, by: int) -> str:
     """The one that follows in the order in which they can be chosen."""
     names = [panel.name for panel in ZOOMED]
-    place = names.index(name) if name in names else 0
-    return names[(place + by) % len(names)]
+    if name not in names:
+        return names[by % len(names)]
+    return names[(names.index(name) + by) % len(names)]

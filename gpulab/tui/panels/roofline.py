@@ -25,12 +25,7 @@ def content(selection: Selection) -> RenderableType:
     width, height = selection.layout.size
     drawn = roofline_view(roofline, width=width, height=height, family=selection.layout.family)
     hint = "f draws another type of numbers\n" if len(families(roofline)) > 1 else ""
-    return Group(
-        drawn,
-        Text(hint, "dim"),
-        reasons(roofline.points),
-        causes(run.report.variants),
-    )
+    return Group(drawn, Text(hint, "dim"), reasons(roofline.points), causes(run.report.variants))
 
 
 def changing(run: Run) -> Hashable:
@@ -41,8 +36,10 @@ def changing(run: Run) -> Hashable:
 def next_family(run: Run, current: str | None) -> str | None:
     """The type of numbers to draw after the current one; the same where there is no other."""
     roofline = roofline_of(run.report)
-    choices = families(roofline) if roofline else []
-    if roofline is None or len(choices) < 2:
+    if roofline is None:
         return current
-    place = choices.index(current if current in choices else first_family(roofline))
-    return choices[(place + 1) % len(choices)]
+    choices = families(roofline)
+    if len(choices) < 2:
+        return current
+    drawn = current if current in choices else first_family(roofline)
+    return choices[(choices.index(drawn) + 1) % len(choices)]

@@ -77,7 +77,9 @@ class Tab:
 
     def changing(self, run: Run | None) -> Hashable:
         """What must have changed for it to be laid out again."""
-        changing: Hashable = None if run is None else import_module(self.module).changing(run)
+        if run is None:
+            return None
+        changing: Hashable = import_module(self.module).changing(run)
         return changing
 
 

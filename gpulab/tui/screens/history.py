@@ -298,13 +298,9 @@ class HistoryScreen(Screen[None]):
 
     def on_history_screen_arrived(self, message: Arrived) -> None:
         part = message.part
-        self._reading = (
-            ""
-            if part is None
-            else f"reading {part.read:,} of {part.files:,}"
-            if part.files
-            else "reading"
-        )
+        self._reading = ""
+        if part is not None:
+            self._reading = f"reading {part.read:,} of {part.files:,}" if part.files else "reading"
         if message.runs:
             self._list.add(message.runs)
         if part is None or part.files:
@@ -320,9 +316,9 @@ class HistoryScreen(Screen[None]):
         """What the run under the cursor stands among."""
         below, run = self.query_one("#below", Pane), self._list.chosen
         if run is None:
-            return below.show(
-                "" if self._reading else nothing_listed(any_runs=self._list.counts[1] > 0)
-            )
+            if self._reading:
+                return below.show("")
+            return below.show(nothing_listed(any_runs=self._list.counts[1] > 0))
         width, height = below.scrollable_content_region.width, _BELOW - 1
         drawn = others_on_one_axis(self._list.of_scenario(run), run, width=width, height=height)
         about = Text(facts(run), no_wrap=True, overflow="ellipsis")

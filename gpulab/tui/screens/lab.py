@@ -58,7 +58,8 @@ class StatusLine(Pane, can_focus=False):
             return status.stopping(self._runs.running or "")
         from gpulab.features.live.progress import headline, subject
 
-        text = subject(run.report) if in_sight and run.report.scenario else headline(run.report)
+        beside_progress = in_sight and run.report.scenario
+        text = subject(run.report) if beside_progress else headline(run.report)
         sweep = self._runs.sweeps.get(self._runs.running or "")
         if sweep is not None:
             text = f"{status.sweeping(sweep.parameter, sweep.values, len(sweep.reports))} · {text}"
@@ -125,10 +126,10 @@ class LabScreen(Screen[int]):
         # All of a narrow terminal; beside the tabs as much as the names take.
         self._catalog.styles.width = "1fr" if self.has_class("-narrow") else self._list.names_width
         if self.focused is None:  # what had it is out of sight
-            in_sight = (
-                self._list if self._list.display or self._detail is None else self._detail.pane
-            )
-            in_sight.focus()
+            if self._list.display or self._detail is None:
+                self._list.focus()
+            else:
+                self._detail.pane.focus()
         self.call_after_refresh(self.refresh_rows)
 
     @on(OptionList.OptionHighlighted)
@@ -341,11 +342,8 @@ class LabScreen(Screen[int]):
     def _start(self, name: str, sweep: str | None = None) -> str | None:
         """Start a run, or a sweep; returns the problem where that cannot be."""
         entry = self._catalog.read_again(name)
-        if (
-            problem := self.runs.start(entry)
-            if sweep is None
-            else self.runs.start_sweep(entry, sweep)
-        ):
+        problem = self.runs.start(entry) if sweep is None else self.runs.start_sweep(entry, sweep)
+        if problem:
             return problem
         if self._ticks:
             self._ticks.resume()
