@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from rich.table import Table
 
@@ -35,6 +36,16 @@ class Column:
 def width_of(columns: Sequence[Column]) -> int:
     """Cells of all columns, with the gaps before them."""
     return sum(column.width + column.gap for column in columns)
+
+
+Item = TypeVar("Item")
+
+
+def first_and_last(items: Sequence[Item], most: int) -> list[Item]:
+    """So many of them: the first, and of the others the last."""
+    if len(items) <= most:
+        return list(items)
+    return [items[0], *items[len(items) - most + 1 :]]
 
 
 def fitting(columns: Sequence[Column], width: int) -> list[Column]:

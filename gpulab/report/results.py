@@ -71,28 +71,31 @@ def result(
     """
     verbose = verbose or screen is not None
     figure = lesson_figure(report)
-    listed = checks(report) if verbose else None
+    listed = [checks(report)] if verbose else []
     table: list[RenderableType] = []
     if report.compares and any(variant.time_s for variant in report.variants):
         table = [comparison_table(report), ""]
     sections: list[tuple[str, list[RenderableType]]] = [
         ("trust", _lines(_trust(report, verbose=verbose))),
         ("tables", tables(report)),
-        ("every check", [] if listed is None else [listed]),
+        ("every check", [table for table in listed if table is not None]),
     ]
     if screen is None:
         parts = [header(report), "", *_outcome(report, []), *table]
-        parts += [] if figure is None else [figure, ""]
+        if figure is not None:
+            parts += [figure, ""]
         for _, section in sections:
             parts += section
-            parts += [""] if section and section[-1] != "" else []
+            if section and section[-1] != "":
+                parts.append("")
         return Group(*parts[:-1])
     sections[1][1][:0] = table
     sections.insert(1, ("questions of the course", questions_of(report)))
     parts = [header(report), "", *_outcome(report, screen.run.compared), ""]
     parts += _panels(report, screen, figure)
     for title, section in sections:
-        parts += [_rule(title, screen.width), *section] if section else []
+        if section:
+            parts += [_rule(title, screen.width), *section]
     return Group(*parts, Text(f"run file: {screen.run_file}", "dim"), failures(report))
 
 
@@ -135,10 +138,13 @@ def _outcome(report: RunReport, compared: Sequence[Comparison]) -> list[Renderab
     names = max((len(comparison.variant) for comparison in compared), default=0)
     verdicts = [_verdict(entry, min(names, _NAME), quick=report.quick) for entry in compared]
     sustained, reason = headline(report)
-    why = [(sustained, "bold")] if sustained and not compared else []
-    why += [(reason, "dim")] if sustained else []
+    why: list[Line] = []
+    if sustained:
+        why = [(reason, "dim")] if compared else [(sustained, "bold"), (reason, "dim")]
     parts = [*_lines([*lines, *required(report)]), *verdicts, *_lines([*why, *skipped])]
-    return [*parts, ""] if parts and not compared else parts
+    if parts and not compared:
+        parts.append("")
+    return parts
 
 
 def _lines(lines: Sequence[Line]) -> list[RenderableType]:
@@ -164,7 +170,9 @@ def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
 def _trust(report: RunReport, *, verbose: bool) -> list[Line]:
     lines = [*below_table(report), *claims(report), *against_earlier_runs(report), *figures(report)]
     lines += [*inconclusive(report), *note_lines(report, verbose=verbose)]
-    return [*lines, (method(report), "dim")] if report.method.epochs else lines
+    if report.method.epochs:
+        lines.append((method(report), "dim"))
+    return lines
 
 
 def lesson_figure(report: RunReport) -> RenderableType | None:
@@ -177,9 +185,12 @@ def tables(report: RunReport) -> list[RenderableType]:
     """What there is besides: memory, tuning, kernels, solo runs, parts of a step, operations."""
     parts: list[RenderableType] = []
     views = [tunings, kernels, solo_runs, phases, goodput, operations, job_goodput]
-    for view in views if report.shows == Shows.MEMORY else [memory, *views]:
+    if report.shows != Shows.MEMORY:
+        views.insert(0, memory)
+    for view in views:
         part = view(report)
-        parts += [part, ""] if part is not None else []
+        if part is not None:
+            parts += [part, ""]
     return parts
 
 
@@ -215,13 +226,12 @@ def header(report: RunReport) -> Text:
     if report.device:
         threads = "" if report.on_gpu else f", {plural(report.device.threads, 'thread')}"
         facts.append(f"{report.device.name}{threads}")
-    facts += (
-        [" ".join(f"{name}={value}" for name, value in report.params.items())]
-        if report.params
-        else []
-    )
-    facts += ["a smoke run: not for conclusions"] if report.smoke else []
-    facts += ["a quick run: wide intervals"] if report.quick else []
+    if report.params:
+        facts.append(" ".join(f"{name}={value}" for name, value in report.params.items()))
+    if report.smoke:
+        facts.append("a smoke run: not for conclusions")
+    if report.quick:
+        facts.append("a quick run: wide intervals")
     if facts:
         text.append("\n" + " · ".join(facts), style="not bold dim")
     return text
@@ -242,4 +252,6 @@ def below_table(report: RunReport) -> list[Line]:
     ):
         below.append((f"best: {report.best}", ""))
     sustained = alone(report)
-    return [*below, *([(sustained, "dim")] if sustained else [])]
+    if sustained:
+        below.append((sustained, "dim"))
+    return below

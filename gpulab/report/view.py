@@ -274,11 +274,9 @@ def claims(report: RunReport) -> list[Line]:
             for comparison in report.comparisons
             if comparison.speedup is not None and comparison.against == report.baseline
         ]
-        beside = (
-            f"; measured here: {', '.join(measured) or nothing}"
-            if report.comparisons or report.under_way
-            else ""
-        )
+        beside = ""
+        if report.comparisons or report.under_way:
+            beside = f"; measured here: {', '.join(measured) or nothing}"
         claimed.append((f"claim: {report.claim}{beside}", ""))
     for variant in report.variants:
         comparison = report.comparison(variant.name)
@@ -325,7 +323,9 @@ def figures(report: RunReport) -> list[Line]:
             lines.append(
                 (f"{figure.variant or report.scenario}: {figure.name} {figure.value:g}", "")
             )
-    return [*lines, *(_both_clocks(report.variants) if report.compares else [])]
+    if report.compares:
+        lines += _both_clocks(report.variants)
+    return lines
 
 
 def inconclusive(report: RunReport) -> list[Line]:
@@ -346,7 +346,8 @@ def note_lines(report: RunReport, *, verbose: bool) -> list[Line]:
     remarks, weakening, more = notes(report, most=None if verbose else MOST)
     lines = [(line, "") for line in [*conclusions(report), *remarks]]
     lines += [(f"note: {line}", "yellow") for line in weakening]
-    lines += [(f"{plural(more, 'more note')}: --verbose", "dim")] if more else []
+    if more:
+        lines.append((f"{plural(more, 'more note')}: --verbose", "dim"))
     if report.telemetry and report.telemetry.no_gpu_reason:
         style = "yellow" if report.on_gpu else "dim"
         lines.append((f"no GPU telemetry: {sentence(report.telemetry.no_gpu_reason)}", style))
@@ -367,20 +368,21 @@ def method(report: RunReport) -> str:
         f"interval over {made.unit}",
         f"floor {made.floor:.0%}",
     ]
-    facts += [f"stopped on {made.stopped}"] if made.stopped else []
-    facts += [f"empty block {seconds(made.empty_block_s)}"] if made.empty_block_s else []
+    if made.stopped:
+        facts.append(f"stopped on {made.stopped}")
+    if made.empty_block_s:
+        facts.append(f"empty block {seconds(made.empty_block_s)}")
     contention = [
         variant.contention for variant in report.variants if variant.contention is not None
     ]
-    facts += [f"contention up to {max(contention):.0%}"] if contention else []
+    if contention:
+        facts.append(f"contention up to {max(contention):.0%}")
     return " · ".join(facts)
 
 
 def _speedup_text(comparison: Comparison) -> str:
     """The one that heads the result."""
     sustained = comparison.sustained
-    return (
-        f"{times(sustained.speedup)} sustained"
-        if sustained and sustained.headline_reason
-        else times(comparison.speedup)
-    )
+    if sustained and sustained.headline_reason:
+        return f"{times(sustained.speedup)} sustained"
+    return times(comparison.speedup)

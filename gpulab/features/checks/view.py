@@ -44,9 +44,9 @@ def grades(report: RunReport) -> list[tuple[str, str]]:
 
 
 def _all(names: Sequence[str], *, alike: bool) -> str:
-    return (
-        f"all {len(names)} comparisons" if alike and len(names) > _MOST_NAMES else ", ".join(names)
-    )
+    if alike and len(names) > _MOST_NAMES:
+        return f"all {len(names)} comparisons"
+    return ", ".join(names)
 
 
 def checks(report: RunReport) -> RenderableType | None:

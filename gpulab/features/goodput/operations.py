@@ -15,7 +15,7 @@ from rich.text import Text
 from gpulab.core.payloads import Operation
 from gpulab.core.statuses import Per
 from gpulab.core.units import seconds
-from gpulab.draw.table import columns_table
+from gpulab.draw.table import columns_table, first_and_last
 from gpulab.report.report import RunReport, VariantReport
 
 _FIGURES = (("calls", "self", "share"), ("self", "share"), ("self",))
@@ -34,13 +34,11 @@ def operations(report: RunReport) -> RenderableType | None:
     profiled = [
         variant for variant in report.variants if variant.goodput and variant.goodput.operations
     ]
-    shown = (
-        profiled
-        if len(profiled) <= _MOST_VARIANTS
-        else [profiled[0], *profiled[1 - _MOST_VARIANTS :]]
-    )
+    if not profiled:
+        return None
+    shown = first_and_last(profiled, _MOST_VARIANTS)
     omitted = [variant.name for variant in profiled if variant not in shown]
-    return _OperationTable(shown, omitted, report.per) if profiled else None
+    return _OperationTable(shown, omitted, report.per)
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class _OperationTable:
 
     @property
     def _head(self) -> str:
-        return f"operations of {'an item' if self.per == 'item' else 'a step'}"
+        return "operations of an item" if self.per == Per.ITEM else "operations of a step"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         alone, width = len(self.variants) == 1, options.max_width
@@ -133,10 +131,13 @@ def short_name(name: str) -> str:
     outside, depth = "", 0
     for letter in name.replace("(anonymous namespace)::", ""):
         depth += (letter in "<(") - (letter in ">)")
-        outside += letter if not depth and letter not in ">)" else ""
+        if not depth and letter not in ">)":
+            outside += letter
     functor = re.search(r"(\w+(?:Functor|Ops)\w*|\w+_kernel_cuda|\w+_kernel_impl)", name)
     short = outside.removeprefix("void ").rpartition("::")[2].strip() or name
-    return f"{short} {functor.group(1)}" if functor and functor.group(1) not in short else short
+    if functor is None or functor.group(1) in short:
+        return short
+    return f"{short} {functor.group(1)}"
 
 
 def _by_name(variant: VariantReport, *, per_item: bool, with_shapes: bool) -> dict[_Key, Operation]:
@@ -144,8 +145,10 @@ def _by_name(variant: VariantReport, *, per_item: bool, with_shapes: bool) -> di
     name and ''.
     """
     by_name: dict[_Key, Operation] = {}
+    if variant.goodput is None:
+        return by_name
     items = variant.items if per_item and variant.items else 1.0
-    for row in variant.goodput.operations if variant.goodput else []:
+    for row in variant.goodput.operations:
         key = short_name(row.name), row.shapes if with_shapes else ""
         operation = replace(row, calls=row.calls / items, self_s=row.self_s / items)
         if before := by_name.get(key):
@@ -175,4 +178,5 @@ def _figure(name: str, operation: Operation) -> str:
         return f"{operation.calls:,.4g}"
     if name == "self":
         return seconds(operation.self_s)
-    return f"{operation.share:.0%}" if operation.share >= _NO_DIGIT else f"{operation.share:.1%}"
+    digits = int(operation.share < _NO_DIGIT)
+    return f"{operation.share:.{digits}%}"

@@ -17,7 +17,7 @@ from rich.text import Text
 from gpulab.core.statuses import Cache
 from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, times
 from gpulab.draw import bars
-from gpulab.draw.table import columns_table, rows_table
+from gpulab.draw.table import columns_table, first_and_last, rows_table
 from gpulab.features.goodput.job import BEFORE_STEPS, STEPS
 from gpulab.features.roofline.bound import Point
 from gpulab.report.report import FromStart, GoodputReport, JobGoodput, RunReport, StepSource
@@ -75,7 +75,7 @@ class PartsTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         names = list(self.columns)
-        shown = names if len(names) <= _MOST_VARIANTS else [names[0], *names[1 - _MOST_VARIANTS :]]
+        shown = first_and_last(names, _MOST_VARIANTS)
         words = [WORDS.get(name, name) for _, name in self.rows]
         names_width = max(len(self.head), 2 + max(map(cell_len, (*words, self.whole))))
         for with_shares in (True, False):
@@ -116,7 +116,9 @@ class PartsTable:
 
 
 def _seconds(value: float | None) -> str:
-    return "" if value is None else "0 s" if value < _LEAST_S else seconds(value)
+    if value is None:
+        return ""
+    return "0 s" if value < _LEAST_S else seconds(value)
 
 
 UNRELIABLE = "?"
@@ -174,7 +176,7 @@ def share(summary: GoodputReport) -> str:
     """
     if summary.goodput is None:
         return ""
-    return f"{summary.goodput:.0%}{UNRELIABLE if summary.reliable is False else ''}"
+    return f"{summary.goodput:.0%}{UNRELIABLE * (summary.reliable is False)}"
 
 
 def phases(report: RunReport) -> RenderableType | None:
@@ -202,7 +204,8 @@ def phases(report: RunReport) -> RenderableType | None:
                 waits = " (waits)" if part.words in waiting else ""
                 shares.append(f" {part.words} {part.share:.0%}{waits}")
         table.add_row(name, bars.parts_bar(parts), shares)
-    return Group(Text(f"phase share{', an upper bound' if report.on_gpu else ''}", "bold"), table)
+    heading = "phase share, an upper bound" if report.on_gpu else "phase share"
+    return Group(Text(heading, "bold"), table)
 
 
 def _notes(report: RunReport, profiled: dict[str, GoodputReport]) -> list[Text]:
@@ -211,18 +214,18 @@ def _notes(report: RunReport, profiled: dict[str, GoodputReport]) -> list[Text]:
         notes.append(Text("hidden: the share of copies behind other work", "dim"))
     unmarked = [name for name, summary in profiled.items() if not summary.marked]
     if unmarked:
-        where = "nothing" if len(unmarked) == len(profiled) else f"in {', '.join(unmarked)} nothing"
+        where = "nothing"
+        if len(unmarked) < len(profiled):
+            where = f"in {', '.join(unmarked)} nothing"
         text = f"{where} is marked useful (lab.useful()), so everything that torch computes counts"
         notes.append(Text(text, "dim"))
     own_step = [
         name for name, summary in profiled.items() if summary.step_source == StepSource.PROFILER
     ]
     if own_step:
-        state = (
-            "with warm caches"
-            if report.method.cache == Cache.COLD
-            else "in which kernels and copies took longer than in the rounds"
-        )
+        state = "in which kernels and copies took longer than in the rounds"
+        if report.method.cache == Cache.COLD:
+            state = "with warm caches"
         text = f"of the step in the profiler's process, {state}: {', '.join(own_step)}"
         notes.append(Text(text, "dim"))
     reasons = [reason for summary in profiled.values() for reason in summary.reasons]
@@ -272,7 +275,8 @@ def job_goodput(report: RunReport) -> RenderableType | None:
         for part, (letter, style) in bars.CATEGORIES.items()
         if _has(jobs, part)
     ]
-    rows += [(Text(" "), STEPS)] if _has(jobs, STEPS) else []
+    if _has(jobs, STEPS):
+        rows.append((Text(" "), STEPS))
     columns = {job.variant: Whole(_named(job.seconds), job.total_s) for job in jobs.jobs}
     table = PartsTable(
         "of a job", "job", columns, [(mark, _WORDS.get(part, part)) for mark, part in rows]
@@ -288,21 +292,18 @@ def _title(report: RunReport, jobs: FromStart) -> str:
 
 
 def _figures(job: JobGoodput) -> tuple[str, str, str, str]:
-    goodput = (
-        ""
-        if job.goodput is None
-        else f"{job.goodput:.0%}{UNRELIABLE if job.reliable is False else ''}"
-    )
+    goodput = ""
+    if job.goodput is not None:
+        goodput = f"{job.goodput:.0%}{UNRELIABLE * (job.reliable is False)}"
     if job.speedup is None:
         return f"{job.steps:,}", goodput, "", ""
-    ahead = (
-        "never"
-        if job.ahead_after is None
-        else f"{job.ahead_after:,} steps"
-        if job.ahead_after
-        else "the start"
-    )
-    return f"{job.steps:,}", goodput, times(job.speedup), ahead
+    return f"{job.steps:,}", goodput, times(job.speedup), _ahead(job)
+
+
+def _ahead(job: JobGoodput) -> str:
+    if job.ahead_after is None:
+        return "never"
+    return f"{job.ahead_after:,} steps" if job.ahead_after else "the start"
 
 
 def _has(jobs: FromStart, part: str) -> bool:

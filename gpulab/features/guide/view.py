@@ -67,9 +67,11 @@ def help_view(about: str, shown: str, keys: Sequence[tuple[str, str]], changed_b
         Text(changed_by, "dim"),
         "",
     ]
-    parts: list[RenderableType] = [Text(about), ""] if about else []
-    parts += [*of_words, *of_keys] if here else [*of_keys, *of_words]
-    return Group(*parts, Text("more: gpulab --guide, gpulab --help", "dim"))
+    first, second = (of_words, of_keys) if here else (of_keys, of_words)
+    more = Text("more: gpulab --guide, gpulab --help", "dim")
+    if about:
+        return Group(Text(about), "", *first, *second, more)
+    return Group(*first, *second, more)
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> Table:

@@ -204,17 +204,15 @@ def instruction_mix(code: KernelCode) -> str:
     classes = ", ".join(
         f"{counts[kind]} {_singular(instruction_words(kind), counts[kind])}" for kind in order
     )
-    return f"{code.instructions.get(ALL, 0)} instructions{': ' if classes else ''}{classes}"
+    return f"{code.instructions.get(ALL, 0)} instructions: {classes}".removesuffix(": ")
 
 
 def instruction_words(kind: str) -> str:
     """What a class of instructions is called."""
     access, _, bits = kind.rpartition("_")
-    return (
-        f"{bits}-bit {_ACCESSES[access]}"
-        if access in _ACCESSES
-        else _WORDS.get(kind, kind.replace("_", " "))
-    )
+    if access in _ACCESSES:
+        return f"{bits}-bit {_ACCESSES[access]}"
+    return _WORDS.get(kind, kind.replace("_", " "))
 
 
 def _moves(kind: str) -> bool:
@@ -236,14 +234,18 @@ def _resources(codes: Sequence[KernelCode]) -> list[str]:
     """Of the kernels of a variant those that need most: registers, spills, shared memory, and the
     least occupancy.
     """
+    occupancy = ""
     known = [code for code in codes if code.occupancy is not None]
-    worst = min(known, key=lambda code: code.occupancy or 0.0) if known else None
-    limit = f" ({worst.limiter})" if worst and (worst.occupancy or 0.0) < 1 else ""
+    if known:
+        worst = min(known, key=lambda code: code.occupancy or 0.0)
+        occupancy = f"{_percent(worst.occupancy)} %"
+        if (worst.occupancy or 0.0) < 1:
+            occupancy += f" ({worst.limiter})"
     return [
         str(max(code.registers for code in codes)),
         _size(max(code.spill_bytes for code in codes)),
         _size(max(code.shared_bytes for code in codes)),
-        f"{_percent(worst.occupancy)} %{limit}" if worst else "",
+        occupancy,
     ]
 
 

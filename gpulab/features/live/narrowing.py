@@ -8,6 +8,7 @@ from gpulab.core.units import span, three_digits
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, around
 from gpulab.draw.styles import STYLES
+from gpulab.draw.table import first_and_last
 from gpulab.features.live.panel import LiveRun, Panel, Rows
 from gpulab.stats.statistics import FEWEST
 
@@ -47,9 +48,7 @@ def _draw_intervals(run: LiveRun, area: Area) -> None:
     for start, label in axis.ticks(_label):
         area.put(0, _LABEL + 1 + start, label)
     room = area.height - 2
-    shown = list(looks)
-    del shown[1 : 1 + max(0, len(looks) - room)]
-    for row, look in enumerate(shown, 1):
+    for row, look in enumerate(first_and_last(looks, room), 1):
         now = look is looks[-1]
         label = f"{look.units}{' now' * (now and run.report.under_way)}"
         area.put(row, max(0, _LABEL - len(label)), label)

@@ -29,9 +29,8 @@ def ceilings(report: RunReport) -> RenderableType:
         parts += [Text(f"{report.device.name}{threads}", "bold"), ""]
     if report.ceilings and report.ceilings.ceilings:
         parts += [CeilingTable(report.ceilings.ceilings), ""]
-        parts += (
-            [Text(f"measured at {report.ceilings.at} (UTC)", "dim")] if report.ceilings.at else []
-        )
+        if report.ceilings.at:
+            parts.append(Text(f"measured at {report.ceilings.at} (UTC)", "dim"))
     if report.reason:
         parts.append(Text(f"{report.outcome}: {sentence_with_place(report.reason)}", "bold red"))
     parts += [Text(line) for line in lines(report.explanations)]

@@ -177,9 +177,12 @@ def _dots(plot: Plot, ceiling: Ceiling, top: float, style: str) -> None:
             break
         row = floor(4 * depth)
         first = row if last is None else max(row, last - 1)
-        shown = column % 4 == 0 if not measured else ceiling.roof != CACHE or column % 6 < 4
-        for dot_row in range(row, first + 1 if measured else row + 1) if shown else ():
-            plot.dot(dot_row, column, style)
+        if not measured:
+            if column % 4 == 0:
+                plot.dot(row, column, style)
+        elif ceiling.roof != CACHE or column % 6 < 4:
+            for dot_row in range(row, first + 1):
+                plot.dot(dot_row, column, style)
         last = row
 
 
@@ -239,7 +242,8 @@ def plot_of(roofline: Roofline, roofs: FamilyRoofs, axes: Axes, family: str) -> 
         placed = plot.label(
             CEILING, label.texts, label.anchors, label.style, clear=label.style == DIM
         )
-        plot.unlabelled += [] if placed else [label.ceiling]
+        if placed is None:
+            plot.unlabelled.append(label.ceiling)
         plot.unlabelled += [
             ceiling
             for ceiling in label.beside
@@ -263,13 +267,9 @@ def _place_points(plot: Plot, points: Sequence[Point], family: str) -> dict[int,
             outside.append((index, cell))
     by_index: dict[int, Placed] = {}
     for cell, indices in inside.items():
-        text = (
-            letter_of(indices[0])
-            if len(indices) == 1
-            else str(len(indices))
-            if len(indices) < 10
-            else "+"
-        )
+        text = letter_of(indices[0])
+        if len(indices) > 1:
+            text = str(len(indices)) if len(indices) < 10 else "+"
         of_family = any(points[index].family == family for index in indices)
         mark = plot.place(POINT, *cell, text, "bold" if of_family else DIM, tuple(indices))
         by_index |= dict.fromkeys(indices, mark)
@@ -357,11 +357,9 @@ def _names(plot: Plot, points: Sequence[Point], family: str) -> None:
     """Those of the family first: what others are called matters less."""
     marks = sorted(plot.of_kinds(POINT, BADGE), key=lambda mark: (mark.style == DIM, mark.points))
     for mark in marks:
-        name = (
-            ",".join(map(letter_of, mark.points))
-            if len(mark.points) > 1
-            else points[mark.points[0]].variant
-        )
+        name = ",".join(map(letter_of, mark.points))
+        if len(mark.points) == 1:
+            name = points[mark.points[0]].variant
         text = fit(name, _LONGEST_NAME)
         if text:
             plot.label(NAME, (text,), _around(mark), DIM if mark.style == DIM else "", mark.points)

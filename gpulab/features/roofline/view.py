@@ -58,11 +58,9 @@ def causes(variants: Iterable[VariantReport]) -> Text:
 
 def _add(text: Text, name: str, cause: Cause | Point) -> None:
     words = [_WORDS.get(kind, f"{kind}-bound") for kind in (cause.bound, *cause.or_else)]
-    unsure = (
-        f" (unsure: {' or '.join(words[1:])}, within the intervals of times and roofs)"
-        if cause.or_else
-        else ""
-    )
+    unsure = ""
+    if cause.or_else:
+        unsure = f" (unsure: {' or '.join(words[1:])}, within the intervals of times and roofs)"
     text.append(f"{name}: ")
     text.append(f"{words[0]}{'?' * bool(cause.or_else)}", "bold")
     text.append(f": {sentence(cause.reason)}{unsure}" + "\n")
@@ -344,8 +342,11 @@ def _levels(points: Sequence[Point], roofs: FamilyRoofs) -> str:
 def _missing(roofline: Roofline, roofs: FamilyRoofs, family: str) -> str:
     if not roofline.ceilings:
         return "No roofline: no ceiling is known; gpulab --calibrate measures them."
-    missing = [] if roofs.memory else ["device memory"]
-    missing += [] if roofs.flats else [f"{family} arithmetic"]
+    missing = []
+    if not roofs.memory:
+        missing.append("device memory")
+    if not roofs.flats:
+        missing.append(f"{family} arithmetic")
     unsteady = RoofSet(roofline.ceilings).unsteady()
     disturbed = {
         ceiling.roof if ceiling.roof == MEMORY else family_of(ceiling.kind) for ceiling in unsteady

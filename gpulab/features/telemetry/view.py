@@ -95,7 +95,8 @@ def clocks_words(telemetry: TelemetryReport) -> str:
     """What holds the clocks back now, and whether anything slowed them before."""
     names = ", ".join(name for letter, name in CLOCK_LETTERS.items() if letter in telemetry.clocks)
     held_back = f" ({names})" if names else ""
-    return f"clocks {telemetry.clocks}{held_back}{' (slowed before)' if telemetry.slowed else ''}"
+    slowed = " (slowed before)" if telemetry.slowed else ""
+    return f"clocks {telemetry.clocks}{held_back}{slowed}"
 
 
 def _head(column: str) -> str:
@@ -166,9 +167,7 @@ def _rows(run: LiveRun, width: int) -> Rows:
 def _draw(run: LiveRun, area: Area) -> None:
     report = run.report
     if report.telemetry is None:
-        waits = report.progress.awaiting_telemetry
-        so_far = "waiting for the driver" if waits else "no reading so far"
-        area.put(0, 0, so_far if run.detail.sampled else "telemetry is off")
+        area.put(0, 0, _why_no_reading(run))
         return
     cells = area.width - _CHART
     columns = _columns(run)
@@ -179,7 +178,9 @@ def _draw(run: LiveRun, area: Area) -> None:
     if captions:
         _draw_captions(area.part(0, _CHART, cells, 1), places)
     fields = [field for field in _fields(run) if field not in report.telemetry.unsupported]
-    words = area.height - captions - 1 if area.height > 2 + captions else area.height - captions
+    words = area.height - captions
+    if area.height > 2 + captions:
+        words -= 1
     for row, field in enumerate(fields[:words], int(captions)):
         top = _top(report, field, columns)
         area.put(row, 0, FIELDS[field].label, most=_LABEL)
@@ -195,13 +196,23 @@ def _draw(run: LiveRun, area: Area) -> None:
         area.put(area.height - 1, 0, text, style)
 
 
+def _why_no_reading(run: LiveRun) -> str:
+    if not run.detail.sampled:
+        return "telemetry is off"
+    if run.report.progress.awaiting_telemetry:
+        return "waiting for the driver"
+    return "no reading so far"
+
+
 def _columns(run: LiveRun) -> list[_Column]:
     """Readings in their order, each with the variant that ran by itself then."""
     stages, columns, at, alone = list(run.detail.stages), [], 0, ""
     values: dict[str, tuple[float, float]] = {}
     for reading in run.detail.readings:
         while at < len(stages) and stages[at].t <= reading.t:
-            alone = (stages[at].variant or "") if stages[at].stage == Stage.SOLO_RUN else ""
+            alone = ""
+            if stages[at].stage == Stage.SOLO_RUN:
+                alone = stages[at].variant or ""
             at += 1
         values |= {field: (reading.t, value) for field, value in reading.values.items()}
         values = {field: known for field, known in values.items() if reading.t - known[0] <= 1.0}
@@ -220,7 +231,7 @@ def _draw_captions(area: Area, places: Sequence[tuple[int, _Column]]) -> None:
     for start, end, name in runs:
         if name:
             room = end - start + 1
-            area.put(0, start, f"├{name}"[:room].ljust(room, "─") if room > 1 else "├", "bold")
+            area.put(0, start, f"├{name}"[:room].ljust(room, "─"), "bold")
 
 
 def _top(report: RunReport, field: str, columns: Sequence[_Column]) -> float:
